@@ -105,8 +105,8 @@ def _loaded(text: str, name: str) -> tuple[Any, list[str]]:
             loader.dispose()
     except (yaml.YAMLError, RecursionError) as error:
         raise SettingsError(f"{name}: no YAML: {_place(error)}") from None
-    except ValueError as error:  # a value that does not fit its tag, such as a date in month 13
-        raise SettingsError(f"{name}: no YAML: {error}") from None
+    except (ValueError, AttributeError):  # their texts quote the value, which may be a URL with a password
+        raise SettingsError(f"{name}: no YAML: a value does not fit its type, such as a date in month 13") from None
 
 
 def _place(error: Exception) -> str:

@@ -11,7 +11,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from app.settings import Settings
+from app.configuration import load_configuration
+from app.settings import PortRule, Settings, port_rule
 
 DOCUMENT: Final[dict[str, Any]] = yaml.safe_load(Path("docker-compose.yml").read_text("utf-8"))
 SERVICES: Final[dict[str, dict[str, Any]]] = DOCUMENT["services"]
@@ -160,3 +161,15 @@ def works(tool: Sequence[str]) -> bool:
     if shutil.which(tool[0]) is None:
         return False
     return not subprocess.run([*tool, "version"], capture_output=True, check=False).returncode  # noqa: S603  # our own arguments
+
+
+def test_the_image_and_the_service_start_with_their_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    image = Path("Dockerfile").read_text("utf-8")
+    for name, value in re.findall(r"^(?:ENV)?\s+(KINDRED_\w+)=(\S+)", image, re.MULTILINE):
+        monkeypatch.setenv(name, value)
+    for name, value in SERVICES["kindred"].get("environment", {}).items():
+        monkeypatch.setenv(name, value)
+    assert SERVICES["kindred"].get("command", ["serve", "--demo"]) == ["serve", "--demo"]
+    settings = load_configuration().settings
+    assert settings.listen_host == "0.0.0.0"  # noqa: S104  # of the container
+    assert port_rule(settings, "extender") == PortRule(is_open=True, guarded=())

@@ -1,10 +1,12 @@
 """Settings come from the environment, flags win, and a wrong value is refused by its name."""
 
+from typing import Any, Final
+
 import pytest
 from pydantic import ValidationError
 
 from app.configuration import load_configuration
-from app.settings import Settings, SettingsError
+from app.settings import PortRule, Settings, SettingsError, effects, port_rule
 
 
 def load_settings(**flags: object) -> Settings:
@@ -216,3 +218,71 @@ def test_a_feature_gate_that_cannot_be_set_is_refused_with_why(release: str, gat
 def test_with_auto_a_gate_is_allowed_that_some_release_has() -> None:
     settings = load_settings(feature_gates="NodeDeclaredFeatures=false")
     assert settings.feature_gates == {"NodeDeclaredFeatures": False}
+
+
+TLS: Final = {"tls_cert_file": "tls.crt", "tls_key_file": "tls.key"}
+CERTIFIED: Final = {**TLS, "tls_client_ca_file": "ca.crt"}
+EFFECTS: Final[tuple[dict[str, Any], ...]] = (
+    {"bind": True},
+    {"answer": "decide"},
+    {"preempt": "verb"},
+    {"preempt": "evict"},
+)
+OPEN_HOSTS: Final = ("0.0.0.0", "::", "10.1.2.3", "kindred.example", "0", "localhost.example", "::ffff:10.1.2.3")  # noqa: S104
+each_effect = pytest.mark.parametrize("effect", EFFECTS, ids=str)
+each_open_host = pytest.mark.parametrize("host", OPEN_HOSTS)
+
+
+@each_open_host
+@each_effect
+def test_a_verb_with_an_effect_is_not_served_to_other_machines_without_their_certificates(
+    effect: dict[str, Any], host: str
+) -> None:
+    with pytest.raises(SettingsError) as refused:
+        load_settings(listen_host=host, **effect)
+    ((name, value),) = effect.items()
+    assert str(refused.value) == (
+        f"--listen-host={host!r}: is not the loopback, and every client could use KINDRED_{name.upper()}="
+        f"{str(value).lower()}: needs KINDRED_TLS_CLIENT_CA_FILE or KINDRED_ALLOW_UNAUTHENTICATED_EFFECTS=true"
+    )
+    with pytest.raises(SettingsError, match="is not the loopback"):
+        load_settings(listen_host=host, **effect, **TLS)
+    for allowed in (CERTIFIED, {"allow_unauthenticated_effects": True}):
+        assert load_settings(listen_host=host, **effect, **allowed).listen_host == host
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
+@each_effect
+def test_a_verb_with_an_effect_is_served_on_the_loopback(effect: dict[str, Any], host: str) -> None:
+    settings = load_settings(listen_host=host, **effect)
+    assert not port_rule(settings, "extender").is_open
+    assert len(effects(settings)) == 1
+
+
+def test_all_settings_with_effects_are_named_at_once() -> None:
+    with pytest.raises(SettingsError, match="KINDRED_BIND=true and KINDRED_ANSWER=decide and KINDRED_PREEMPT=evict: "):
+        load_settings(listen_host="::", bind=True, answer="decide", preempt="evict")
+
+
+@each_open_host
+def test_verbs_without_an_effect_and_health_are_served_to_all_without_names(host: str) -> None:
+    settings = load_settings(listen_host=host, health_port=0)
+    assert port_rule(settings, "extender") == port_rule(settings, "health") == PortRule(is_open=True, guarded=())
+    settings = load_settings(listen_host=host, health_port=0, **CERTIFIED)
+    assert not port_rule(settings, "extender").is_open
+    assert port_rule(settings, "health").is_open, "it has no TLS"
+
+
+@each_open_host
+def test_the_admin_port_is_served_to_other_machines_only_with_a_proof(host: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        load_settings(admin_host=host, admin_port=0)
+    assert str(refused.value) == (
+        f"--admin-host={host!r}: is not the loopback: needs KINDRED_ADMIN_TOKEN_FILE, KINDRED_ADMIN_READ_TOKEN_FILE or "
+        "KINDRED_ADMIN_CLIENT_CA_FILE"
+    )
+    with pytest.raises(SettingsError, match="is not the loopback"):
+        load_settings(admin_host=host, admin_port=0, allow_unauthenticated_effects=True)
+    for proof in ({"admin_token_file": "a"}, {"admin_read_token_file": "a"}, {**TLS, "admin_client_ca_file": "a"}):
+        assert not port_rule(load_settings(admin_host=host, admin_port=0, **proof), "admin").is_open
+    assert load_settings(admin_host=host).admin_port is None

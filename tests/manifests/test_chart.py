@@ -9,6 +9,7 @@ import yaml
 
 from app import __version__
 from app.configuration import load_configuration
+from app.settings import SettingsError
 from tests.manifests.chart_equality import OPTIONS, REGISTRATION, comparable, values_of
 from tests.manifests.conftest import VARIANTS, Variant
 from tests.manifests.helm import CHART, REGISTRATIONS, ChartError, found_helm, run, template
@@ -118,6 +119,24 @@ def test_settings_of_the_values_are_over_those_of_the_registration_and_whole_num
     settings = load_configuration(file).settings
     assert (settings.max_score, settings.equivalence_max_bytes) == (7, 1_000_000_000)
     assert settings.deadline == 0.8
+
+
+@pytest.mark.parametrize("registration", REGISTRATIONS)
+def test_every_registration_starts_and_without_certificates_of_clients_only_one_without_effects(
+    helm: Path, registration: str, tmp_path: Path
+) -> None:
+    file, values = tmp_path / "kindred.yaml", values_of(registration)
+    for settings, starts in (
+        ({}, True),
+        ({"tlsClientCaFile": "", "tlsClientNames": []}, registration in {"beside", "score-offload"}),
+    ):
+        rendered = template(helm, {**values, "settings": settings})
+        file.write_text(of_kind(rendered, "ConfigMap")["kindred-config"]["data"]["kindred.yaml"])
+        if starts:
+            load_configuration(file)
+        else:
+            with pytest.raises(SettingsError, match=r"listenHost='0\.0\.0\.0': is not the loopback"):
+                load_configuration(file)
 
 
 def test_rules_of_the_values_replace_those_of_the_registration(helm: Path) -> None:

@@ -1,13 +1,17 @@
 """The settings of each overlay, and what has to match: the Deployment, roles, the registration, certificates."""
 
 import re
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from typing import Final
 from urllib.parse import urlsplit
 
+import pytest
+
 from app.commands.rbac import rbac_documents, rbac_text
-from app.configuration import Configuration
+from app.configuration import Configuration, load_configuration
+from app.settings import SettingsError, effects, port_rule
 from tests.manifests.conftest import Variant
-from tests.manifests.kustomize import DECIDE, MANIFESTS, Manifest, of_kind, only
+from tests.manifests.kustomize import DECIDE, MANIFESTS, OVERLAYS, Manifest, of_kind, only
 
 PEAK = 290_000_000
 """Bytes of memory that a sync of 5,000 nodes with 150,000 pods took at most, docs/bench/latest.json."""
@@ -165,3 +169,40 @@ def test_a_node_can_be_drained_and_an_update_goes_on(configuration: Configuratio
     update = spec["strategy"]["rollingUpdate"]
     assert update["maxSurge"] == 1
     assert spec["replicas"] - update["maxUnavailable"] == ready, "neither fewer than now, nor more than there can be"
+
+
+SHIPPED: Final = {
+    overlay: (MANIFESTS / "overlays" / overlay / "kindred.yaml").read_text("utf-8") for overlay in OVERLAYS
+}
+WITH_EFFECTS: Final = ("full-offload", *DECIDE)
+
+
+def without_client_certificates(text: str) -> str:
+    """Return settings without those about certificates of clients."""
+    return re.sub(r"^tlsClient\w+:.*\n", "", text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_every_overlay_starts(overlay: str, tmp_path: Path) -> None:
+    file = tmp_path / "kindred.yaml"
+    file.write_text(SHIPPED[overlay])
+    settings = load_configuration(file).settings
+    assert port_rule(settings, "extender").is_open == (overlay not in WITH_EFFECTS)
+    assert bool(effects(settings)) == (overlay in WITH_EFFECTS)
+    assert not settings.allow_unauthenticated_effects
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_without_certificates_of_clients_only_an_overlay_without_effects_starts(overlay: str, tmp_path: Path) -> None:
+    file = tmp_path / "kindred.yaml"
+    file.write_text(without_client_certificates(SHIPPED[overlay]))
+    if overlay not in WITH_EFFECTS:
+        assert load_configuration(file).settings.tls_client_ca_file is None
+        return
+    with pytest.raises(SettingsError) as refused:
+        load_configuration(file)
+    error = str(refused.value)
+    assert error.startswith(f"{file}: listenHost='0.0.0.0': is not the loopback")
+    assert "KINDRED_TLS_CLIENT_CA_FILE" in error
+    file.write_text(f"{file.read_text()}allowUnauthenticatedEffects: true\n")
+    assert load_configuration(file).settings.allow_unauthenticated_effects

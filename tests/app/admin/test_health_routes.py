@@ -88,10 +88,17 @@ class Following:
         raise AssertionError("it has nothing to give up")
 
 
+class Waiting:
+    """An obstacle that is there."""
+
+    def problem(self) -> str:
+        return "waiting for earlier decisions to settle"
+
+
 class FollowedCluster:
     """Readiness over three resources whose states, and whose time, the test sets."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, names: bool = True) -> None:
         self.now = 100.0
         kinds: tuple[Kind, ...] = (Node, Pod, Namespace)
         self.states = {kind: ResourceState(RESOURCES[kind]) for kind in kinds}
@@ -99,7 +106,7 @@ class FollowedCluster:
         self.state = ServingState()
         self.app = FastAPI()
         release = AnsweredRelease(Settings(), ClusterMirror())
-        self.app.include_router(health_router(ClusterMirror(), freshness, self.state, release))
+        self.app.include_router(health_router(ClusterMirror(), freshness, self.state, release, names=names))
 
     def sync(self, *kinds: Kind) -> None:
         """Let the mirror have all objects of the kinds now."""
@@ -170,6 +177,37 @@ def test_readyz_names_the_rbac_rule_that_is_missing() -> None:
     assert body["problems"] == [f"pods: not synced (403 Forbidden); the RBAC rule that is missing: {rule}"]
     assert body["resources"]["pods"]["missing_rbac_rule"] == rule
     assert body["resources"]["nodes"]["missing_rbac_rule"] is None
+
+
+def test_without_names_readyz_has_the_kinds_of_problems_and_sums() -> None:
+    cluster = FollowedCluster(names=False)
+    cluster.states[Pod].forbidden, cluster.states[Pod].problem = True, "403 at https://10.0.0.1"
+    cluster.state.leadership, cluster.state.draining = Following(), True
+    sums = {"generation": 0, "nodes": 0, "pods": 0, "pending": 0, "namespaces": 0}
+    problems = ["draining", "not leading", "the mirror is not synced"]
+    assert cluster.readyz() == (
+        503,
+        {"ready": False, **sums, "leader": None, "problems": problems, "resources": {}},
+    )
+    cluster.sync(Node, Pod, Namespace)
+    cluster.now += 10.5
+    assert cluster.readyz()[1]["problems"] == ["draining", "not leading", "the mirror is stale"]
+    cluster.sync(Node, Pod, Namespace)
+    cluster.state.leadership, cluster.state.draining = None, False
+    assert cluster.readyz() == (200, {"ready": True, **sums, "leader": None, "problems": [], "resources": {}})
+
+
+def test_every_problem_has_a_kind() -> None:
+    limit = MemoryLimit(1000, "the limit of the cgroup")
+    full = MemoryWatch(limit, 0.9, [], lambda: 0.0, resident=lambda: 950)
+    state = ServingState(Following(), full, Waiting())
+    state.draining = True
+    assert len(state.problems()) == len(state.kinds_of_problems()) == 4
+    assert state.kinds_of_problems() == ["draining", "not leading", "waiting for earlier decisions", "memory"]
+    assert (state.refusal(), ServingState(Following(), names=False).refusal()) == (
+        "not leading: another replica leads: kindred-1",
+        "not leading",
+    )
 
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/version"])

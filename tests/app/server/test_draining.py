@@ -55,7 +55,7 @@ def test_bindings_under_way_are_finished_and_answered(tmp_path: Path, *, before_
             stall = Stall(before_head=before_head)
             server.faults.add(stall, None, "bind", times=None)
             config = kubeconfig(tmp_path, server.url)
-            with kindred(tmp_path, "serve", "--kubeconfig", config, "--port", "0") as service:
+            with kindred(tmp_path, "serve", "--kubeconfig", config, "--port", "0", "--bind", "true") as service:
                 await until_ready(service)
                 asked = [asyncio.create_task(bind(client, service, pod)) for pod in pods]
                 await server.until(lambda: len(server.requests.of(None, "bind")) == BINDINGS, PATIENCE)
@@ -81,7 +81,7 @@ def test_a_binding_whose_caller_has_gone_is_finished(tmp_path: Path) -> None:
             stall = Stall(SLOW, before_head=True)
             server.faults.add(stall, binding_path("p"), "bind")
             config = kubeconfig(tmp_path, server.url)
-            with kindred(tmp_path, "serve", "--kubeconfig", config, "--port", "0") as service:
+            with kindred(tmp_path, "serve", "--kubeconfig", config, "--port", "0", "--bind", "true") as service:
                 await until_ready(service)
                 async with httpx.AsyncClient(timeout=PATIENCE) as client:
                     asked = asyncio.create_task(bind(client, service, pod))
@@ -103,7 +103,9 @@ def test_an_api_server_that_never_answers_does_not_keep_it_beyond_the_time_for_a
             server.faults.add(Stall(before_head=True), binding_path("p"), "bind")
             config = kubeconfig(tmp_path, server.url)
             environment = {"KINDRED_BIND_TIMEOUT": "2"}
-            with kindred(tmp_path, "serve", "--kubeconfig", config, "--port", "0", environment=environment) as service:
+            with kindred(
+                tmp_path, "serve", "--kubeconfig", config, "--port", "0", "--bind", "true", environment=environment
+            ) as service:
                 await until_ready(service)
                 asked = asyncio.create_task(bind(client, service, pod))
                 await server.until(lambda: len(server.requests.of(None, "bind")) == 1, PATIENCE)
@@ -126,7 +128,9 @@ def test_health_is_told_until_the_end(tmp_path: Path) -> None:
             server.faults.add(stall, binding_path("p"), "bind")
             config = kubeconfig(tmp_path, server.url)
             environment = {"KINDRED_HEALTH_PORT": "0"}
-            with kindred(tmp_path, "serve", "--kubeconfig", config, "--port", "0", environment=environment) as service:
+            with kindred(
+                tmp_path, "serve", "--kubeconfig", config, "--port", "0", "--bind", "true", environment=environment
+            ) as service:
                 await until_ready(service)
                 asked = asyncio.create_task(bind(client, service, pod))
                 await server.until(lambda: len(server.requests.of(None, "bind")) == 1, PATIENCE)

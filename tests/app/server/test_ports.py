@@ -78,3 +78,12 @@ def test_the_schedulers_port_spends_no_bytes_on_it() -> None:
 @pytest.mark.parametrize("index", [0, 1], ids=["extender", "admin"])
 def test_refusals_have_a_date_as_answers_do(index: int) -> None:
     assert head_of_answer(port_of(index), b"no http\r\n\r\n").lower().count(b"\r\ndate: ") == 1
+
+
+def test_effects_that_every_client_can_use_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    told = "scheduler's port: every client that reaches it can use KINDRED_BIND=true and KINDRED_PREEMPT=evict"
+    create_service(Settings(bind=True, preempt="evict"), shop(), None)
+    assert told not in caplog.text
+    allowed = Settings(bind=True, preempt="evict", listen_host="::", allow_unauthenticated_effects=True)
+    create_service(allowed, shop(), None)
+    assert told in caplog.text

@@ -1,6 +1,7 @@
 """The verb `bind` as an endpoint: bounded bodies, headers, and faults of our own."""
 
 import logging
+from typing import Any
 
 import pytest
 from starlette.applications import Starlette
@@ -20,6 +21,7 @@ from tests.app.questions import shop
 from tests.app.verbs.receptions import reception
 
 QUESTION = b'{"podName":"p","podNamespace":"default","podUID":"u","node":"a1"}'
+OFF = "switched off, so that no pod is bound: set KINDRED_BIND=true, or take bindVerb away"
 
 
 class Failing(Binder):
@@ -81,3 +83,31 @@ def test_a_bad_request_is_answered_with_an_error() -> None:
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
 def test_it_is_posted_and_nothing_else(method: str) -> None:
     assert ask(create_service(Settings(), shop(), None).app, method, "/bind").status_code == 405
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param({}, id="score-offload"),
+        pytest.param({"preempt": "evict"}, id="evict"),
+        pytest.param({"answer": "decide", "profile": "full"}, id="decide"),
+    ],
+)
+@pytest.mark.parametrize("body", [QUESTION, b"", b"{", QUESTION.ljust(100)], ids=["good", "none", "broken", "long"])
+def test_without_the_setting_it_is_answered_with_the_setting_and_not_logged(
+    settings: dict[str, Any], body: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    app = create_service(Settings(log_questions="problems", **settings), shop(), None).app
+    for headers in ({}, {"Kindred-Dry-Run": "true"}):
+        response = ask(app, "POST", "/bind", body, headers)
+        assert (response.status_code, response.json()) == (200, {"Error": OFF})
+    samples = ask(app, "GET", "/metrics").text
+    assert 'kindred_binds_total{result="off"} 2.0' in samples
+    assert 'kindred_requests_total{outcome="no_fit",verb="bind"} 2.0' in samples
+    assert [record for record in caplog.records if record.name.startswith(("kindred", "app.verbs"))] == []
+
+
+def test_without_the_setting_a_stale_mirror_changes_nothing() -> None:
+    app = Starlette(routes=[binding_route(None, reception(StalePolicy(freshness(11.0), "fail", lambda _: None)))])
+    assert ask(app, "POST", "/bind", QUESTION).json() == {"Error": OFF}

@@ -27,12 +27,12 @@ STALE_AFTER = 10.0
 class Followed:
     """The verbs over a mirror that follows nodes and pods, as far as the test says."""
 
-    def __init__(self, policy: Literal["fail", "answer"]) -> None:
+    def __init__(self, policy: Literal["fail", "answer"], *, names: bool = True) -> None:
         self.now = 100.0
         self.counted: list[str] = []
         self.nodes, self.pods = ResourceState(RESOURCES[Node]), ResourceState(RESOURCES[Pod])
         freshness = Freshness([self.nodes, self.pods], STALE_AFTER, lambda: self.now)
-        self.policy = StalePolicy(freshness, policy, self.counted.append)
+        self.policy = StalePolicy(freshness, policy, self.counted.append, names=names)
         mirror = shop()
         routes = extender_routes(create_extender(Settings(), mirror), effects_over(mirror), reception(self.policy))
         self.app = Starlette(routes=routes)
@@ -104,3 +104,19 @@ def test_a_resource_that_is_followed_again_ends_the_refusals() -> None:
 
 def test_a_dump_is_never_stale() -> None:
     assert Reserve() == StalePolicy(OF_A_DUMP, "fail", lambda _: None).reserve("filter")
+
+
+def test_a_port_that_names_nothing_says_only_that_the_mirror_is_stale() -> None:
+    told = {}
+    policies: tuple[Literal["fail", "answer"], ...] = ("fail", "answer")
+    for policy in policies:
+        followed = Followed(policy, names=False)
+        followed.pods.problem = "403 at https://10.0.0.1"
+        never = ask(followed.app, "POST", "/filter", QUESTION)
+        assert decoded(never.content)["Error"] == "the mirror is not synced"
+        followed.sync(followed.nodes, followed.pods)
+        followed.now += STALE_AFTER + 1
+        told[policy] = ask(followed.app, "POST", "/filter", QUESTION)
+    assert decoded(told["fail"].content)["Error"] == "the mirror is stale"
+    assert decoded(told["answer"].content)["Error"] == ""
+    assert told["answer"].headers["kindred-stale"] == "the mirror is stale"

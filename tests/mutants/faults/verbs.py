@@ -134,8 +134,8 @@ FAULTS: Final = (
     Fault(
         id="stale-request-not-counted",
         breaks="Requests that meet a stale mirror are missing from the metric.",
-        old="        self._count(verb)\n        problems =",
-        new="        problems =",
+        old="        self._count(verb)\n        state =",
+        new="        state =",
         tests=("test_stale_policy.py",),
     ),
     Fault(

@@ -1,0 +1,432 @@
+"""What each caller can do and learn, as docs/security.md has it: a test for each cell of its table.
+
+Any pod and the scheduler call processes that have the settings of the shipped overlays, at a fake API server.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from app.admin.caller import CALLER_HEADER
+from app.main import create_service
+from app.settings import Settings
+from core.mirror.cluster import ClusterMirror
+from tests.app.admin.limited_callers import ReviewingServer, limited_service
+from tests.app.asgi import ask
+from tests.app.commands.test_cli_serve_cluster import kubeconfig, until
+from tests.app.server.tls.secrets import Certificates, MountedSecret
+from tests.app.serving import PATIENCE, Service, kindred
+from tests.builders import labelled, make_node, make_pod, term
+from tests.conformance.engine import load
+from tests.fake_apiserver import FakeApiServer
+from tests.fake_apiserver.faults import refuse
+from tests.fake_apiserver.resources import NODES, PODS
+from tests.fake_apiserver.statuses import forbidden
+from tests.fake_apiserver.stored import Object
+from tests.manifests.kustomize import MANIFESTS
+
+WHY: Final = "/explain?node=node-1&limit=50"
+SECRET: Final = "hidden-7f3a"  # noqa: S105  # a mark in every name that the requests do not have
+NODE: Final = "node-1"
+OTHER_NODE: Final = f"node-{SECRET}"
+HOSTNAME: Final = "kubernetes.io/hostname"
+REPLICA: Final = f"kindred-{SECRET}"
+USER: Final = f"user-{SECRET}"
+VERBS: Final = ("filter", "prioritize", "bind", "preempt")
+PROBES: Final = ("/livez", "/readyz", "/version", "/metrics", "/openapi.json")
+OPEN: Final = ("beside", "score-offload")
+"""The overlays whose scheduler's port needs no certificate."""
+GUARDED: Final = ("full-offload", "decide", "decide-any-node")
+ADMIN: Final = "the-t0ken-of-the-admin"
+READER: Final = "the-t0ken-of-the-reader"
+TENANT: Final = "the-t0ken-of-a-tenant"
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return Certificates(tmp_path_factory.mktemp("authority") / "ca")
+
+
+def overlay(name: str, folder: Path, authority: Certificates) -> dict[str, str]:
+    """Return the settings of an overlay as variables: free ports, and certificates that are here."""
+    variables = {
+        "KINDRED_CONFIG": str(MANIFESTS / "overlays" / name / "kindred.yaml"),
+        **{f"KINDRED_{port}_PORT": "0" for port in ("LISTEN", "HEALTH", "ADMIN")},
+        "KINDRED_POD_NAME": REPLICA,
+        "KINDRED_POD_NAMESPACE": "kindred",
+        "KINDRED_DRAIN_DELAY": "0",
+        "KINDRED_DECIDE_SETTLE": "0",
+    }
+    if name in GUARDED:
+        secret = MountedSecret(folder / "secret", authority.secret())
+        files = {"TLS_CERT_FILE": "tls.crt", "TLS_KEY_FILE": "tls.key", "TLS_CLIENT_CA_FILE": "ca.crt"}
+        variables |= {f"KINDRED_{key}": str(secret.file(file)) for key, file in files.items()}
+        variables["KINDRED_TLS_CLIENT_NAMES"] = "system:kube-scheduler"
+    return variables
+
+
+class Running:
+    """A process with the settings of an overlay, and the addresses of its ports."""
+
+    def __init__(self, service: Service, server: FakeApiServer) -> None:
+        self.service = service
+        self.server = server
+
+    def _url(self, announced: str) -> str:
+        (found,) = re.findall(announced, self.service.stdout)
+        return re.sub(r"//[^:]+:", "//127.0.0.1:", found)
+
+    @property
+    def scheduler_url(self) -> str:
+        return self._url(r"answers at (\S+)")
+
+    @property
+    def health_url(self) -> str:
+        return self._url(r"Health and metrics at (\S+)/readyz")
+
+    @property
+    def admin_url(self) -> str:
+        return self._url(r"Debugging at (\S+)/debug")
+
+    async def until_ready(self) -> None:
+        async def ready() -> bool:
+            async with httpx.AsyncClient(timeout=PATIENCE) as client:
+                return (await client.get(f"{self.health_url}/readyz")).is_success
+
+        await until(ready)
+
+
+@asynccontextmanager
+async def running(
+    name: str, folder: Path, authority: Certificates, *, broken: bool = False
+) -> AsyncIterator[tuple[Running, Object]]:
+    """Start a process with the settings of an overlay, at an API server with a pod that waits.
+
+    `broken`: the API server never lets it list pods.
+    """
+    async with FakeApiServer() as server:
+        for node in (NODE, OTHER_NODE):
+            server.create(NODES.path, make_node(node).label(HOSTNAME, node).allocatable(cpu=4, pods=10).obj())
+        server.create(PODS.path, make_pod(f"placed-{SECRET}").in_namespace(f"ns-{SECRET}").on(OTHER_NODE).obj())
+        waiting = server.create(PODS.path, waiting_pod())
+        if broken:
+            server.faults.add(refuse(forbidden(USER, "list", PODS)), PODS.path, times=None)
+        environment = overlay(name, folder, authority)
+        with kindred(folder, "serve", "--kubeconfig", kubeconfig(folder, server.url), environment=environment) as one:
+            await until(lambda: announced(one))
+            found = Running(one, server)
+            if not broken:
+                await found.until_ready()
+            yield found, waiting
+
+
+def waiting_pod() -> Object:
+    pod = make_pod("waiting").obj()
+    pod["spec"]["schedulerName"] = "kindred"
+    return pod
+
+
+async def announced(service: Service) -> bool:
+    return "Debugging at " in service.stdout and "Health and metrics at " in service.stdout
+
+
+def bodies(pod: Object) -> dict[str, Any]:
+    """Return a request of each verb, about one pod and one node."""
+    metadata = pod["metadata"]
+    args = {"Pod": pod, "NodeNames": [NODE]}
+    named = {"PodName": metadata["name"], "PodNamespace": metadata["namespace"], "PodUID": metadata["uid"]}
+    offer = {NODE: {"Pods": [{"UID": "victim"}], "NumPDBViolations": 0}}
+    return {
+        "filter": args,
+        "prioritize": args,
+        "bind": {**named, "Node": NODE},
+        "preempt": {"Pod": pod, "NodeNameToMetaVictims": offer},
+    }
+
+
+def placed(server: FakeApiServer, pod: Object) -> str:
+    """Return the node that the API server has for a pod."""
+    found = server.store.get(PODS.path, pod["metadata"]["name"], pod["metadata"]["namespace"])
+    node: str = (found or {"spec": {}})["spec"].get("nodeName", "")
+    return node
+
+
+def shown(response: httpx.Response) -> str:
+    """Return all of a response in one text."""
+    return f"{response.status_code} {dict(response.headers)} {response.text}"
+
+
+def run(scenario: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(scenario)
+
+
+# Any pod of the cluster
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_any_pod_can_have_nodes_filtered_and_scored_and_nothing_bound_chosen_or_evicted(
+    name: str, tmp_path: Path, authority: Certificates
+) -> None:
+    async def scenario() -> None:
+        async with running(name, tmp_path, authority) as (one, waiting), httpx.AsyncClient(timeout=PATIENCE) as client:
+            one.server.requests.clear()
+            answers = {
+                verb: (await client.post(f"{one.scheduler_url}/{verb}", json=body)).json()
+                for verb, body in bodies(waiting).items()
+            }
+            assert answers["filter"]["NodeNames"] == [NODE]
+            assert [each["Host"] for each in answers["prioritize"]] == [NODE]
+            assert "KINDRED_BIND=true" in answers["bind"]["Error"]
+            assert "KINDRED_PREEMPT=verb" in answers["preempt"]["Error"]
+            assert answers["preempt"]["NodeNameToMetaVictims"] == {}
+            assert one.server.requests.of(None, "get", "bind") == []
+            assert placed(one.server, waiting) == ""
+            assert (await client.post(f"{one.scheduler_url}/filter", json=bodies(waiting)["filter"])).json()[
+                "NodeNames"
+            ] == [NODE], "and the first answer has no effect on the second"
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("broken", [False, True], ids=["ready", "not-ready"])
+@pytest.mark.parametrize("name", OPEN)
+def test_any_pod_learns_no_name_that_its_request_does_not_have(
+    name: str, tmp_path: Path, authority: Certificates, *, broken: bool
+) -> None:
+    async def scenario() -> None:
+        async with (
+            running(name, tmp_path, authority, broken=broken) as (one, waiting),
+            httpx.AsyncClient(timeout=PATIENCE) as client,
+        ):
+            if broken:
+                await until(lambda: told_by_admin(one, authority, USER))
+            secrets = (SECRET, one.server.url.removeprefix("http://"), "forbidden")
+            paths = (*PROBES, "/nowhere", "/debug/mirror", "/debug/config", "/", "/explain", *map("/{}".format, VERBS))
+            for url in (one.scheduler_url, one.health_url):
+                for path in paths:
+                    learned = shown(await client.get(url + path))
+                    assert [each for each in secrets if each in learned] == [], path
+            for verb, body in bodies(waiting).items():
+                for headers in ({}, {"Kindred-Cache": "off"}, {"Kindred-Dry-Run": "true"}):
+                    learned = shown(await client.post(f"{one.scheduler_url}/{verb}", json=body, headers=headers))
+                    assert [each for each in secrets if each in learned] == [], verb
+            ready = await client.get(f"{one.health_url}/readyz")
+            assert ready.status_code == (503 if broken else 200)
+            assert ready.json()["problems"] == (["the mirror is not synced"] if broken else [])
+
+    run(scenario())
+
+
+async def told_by_admin(one: Running, authority: Certificates, text: str) -> bool:
+    async with httpx.AsyncClient(verify=authority.client_tls(), timeout=PATIENCE) as client:
+        return text in (await client.get(f"{one.admin_url}/readyz")).text
+
+
+@pytest.mark.parametrize("name", GUARDED)
+def test_any_pod_can_do_nothing_where_a_verb_has_an_effect_and_learns_only_sums_and_kinds_of_problems(
+    name: str, tmp_path: Path, authority: Certificates
+) -> None:
+    async def scenario() -> None:
+        async with running(name, tmp_path, authority, broken=True) as (one, waiting):
+            await until(lambda: told_by_admin(one, authority, USER))
+            for certificate in ("", "stranger"):
+                async with httpx.AsyncClient(verify=authority.client_tls(certificate), timeout=PATIENCE) as client:
+                    for verb, body in bodies(waiting).items():
+                        await refused(client, "POST", f"{one.scheduler_url}/{verb}", body)
+                    for path in PROBES:
+                        await refused(client, "GET", f"{one.scheduler_url}{path}")
+            async with httpx.AsyncClient(timeout=PATIENCE) as client:
+                for path in PROBES:
+                    learned = shown(await client.get(one.health_url + path))
+                    for secret in (SECRET, one.server.url.removeprefix("http://"), "forbidden"):
+                        assert secret not in learned, path
+                for verb, body in bodies(waiting).items():
+                    assert (await client.post(f"{one.health_url}/{verb}", json=body)).status_code == 404
+
+    run(scenario())
+
+
+async def refused(client: httpx.AsyncClient, method: str, url: str, body: object = None) -> None:
+    """Send a request that the port must not serve."""
+    try:
+        response = await client.request(method, url, json=body)
+    except httpx.TransportError:
+        return
+    assert response.status_code == 403
+
+
+# The scheduler's certificate
+
+
+def test_the_scheduler_can_have_a_waiting_pod_bound_and_no_other(tmp_path: Path, authority: Certificates) -> None:
+    async def scenario() -> None:
+        async with (
+            running("full-offload", tmp_path, authority) as (one, waiting),
+            httpx.AsyncClient(verify=authority.client_tls("scheduler"), timeout=PATIENCE) as client,
+        ):
+            invented = {**bodies(waiting)["bind"], "PodName": "invented", "PodUID": "invented"}
+            answer = (await client.post(f"{one.scheduler_url}/bind", json=invented)).json()
+            assert answer["Error"] != ""
+            assert one.server.requests.of(None, "bind") == []
+            answer = (await client.post(f"{one.scheduler_url}/bind", json=bodies(waiting)["bind"])).json()
+            assert answer == {"Error": ""}
+            assert placed(one.server, waiting) == NODE
+
+    run(scenario())
+
+
+def test_the_scheduler_can_have_a_node_chosen(tmp_path: Path, authority: Certificates) -> None:
+    async def scenario() -> None:
+        async with (
+            running("decide", tmp_path, authority) as (one, waiting),
+            httpx.AsyncClient(verify=authority.client_tls("scheduler"), timeout=PATIENCE) as client,
+        ):
+            answer = (await client.post(f"{one.scheduler_url}/filter", json=bodies(waiting)["filter"])).json()
+            assert (answer["NodeNames"], answer["Error"]) == ([NODE], "")
+            metrics = (await client.get(f"{one.scheduler_url}/metrics")).text
+            assert "kindred_mirror_assumed_pods 1.0" in metrics
+
+    run(scenario())
+
+
+def test_the_scheduler_learns_the_leader_and_the_state_of_each_watch(tmp_path: Path, authority: Certificates) -> None:
+    async def scenario() -> None:
+        async with (
+            running("full-offload", tmp_path, authority) as (one, _),
+            httpx.AsyncClient(verify=authority.client_tls("scheduler"), timeout=PATIENCE) as client,
+        ):
+            told = (await client.get(f"{one.scheduler_url}/readyz")).json()
+            assert told["leader"].startswith(f"{REPLICA}_")
+            assert told["resources"]["pods"]["synced"] is True
+            assert (await client.get(f"{one.scheduler_url}/debug/mirror")).status_code == 404
+            assert (await client.get(f"{one.scheduler_url}/debug/config")).status_code == 404
+
+    run(scenario())
+
+
+# Reader, tenant and admin: the admin port
+
+
+@pytest.fixture
+def admin_port(tmp_path: Path) -> FastAPI:
+    """Serve the admin port for an admin and for a reader."""
+    files = {"admin_token_file": ADMIN, "admin_read_token_file": READER}
+    for name, token in files.items():
+        (tmp_path / name).write_text(token)
+    settings = Settings.model_validate({"admin_port": 0, **{name: tmp_path / name for name in files}})
+    admin = create_service(settings, cluster(), None).admin
+    assert admin is not None
+    return admin
+
+
+def cluster() -> ClusterMirror:
+    """Return a cluster with a pod of a tenant that waits for pods of another one."""
+    node = make_node(NODE).label(HOSTNAME, NODE)
+    everywhere = term(HOSTNAME, labelled(app="web"), namespace_selector={})
+    theirs = make_pod(f"theirs-{SECRET}").in_namespace("theirs").label("app", "web").on(NODE)
+    ours = make_pod("ours").in_namespace("ours").required_anti_affinity(everywhere)
+    return load([], [node.obj()], [theirs.obj(), ours.obj()])
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+CHANGES: Final = (
+    ("PUT", "/debug/partition", {"out": [NODE]}),
+    ("PUT", "/debug/pods/ours/ours?for=60", None),
+    ("DELETE", "/debug/pods/ours/ours", None),
+)
+"""All requests that change something."""
+
+
+def changed(app: FastAPI, headers: Mapping[str, str]) -> list[int]:
+    """Send the requests that change something, and return the statuses."""
+    return [
+        ask(app, method, path, None if body is None else json.dumps(body).encode(), headers).status_code
+        for method, path, body in CHANGES
+    ]
+
+
+def test_the_changes_of_the_admin_port_are_those_that_are_tried(admin_port: FastAPI) -> None:
+    described = ask(admin_port, "GET", "/openapi.json", headers=bearer(ADMIN)).json()["paths"]
+    reading = {"/explain", "/explain/nodes", "/explain/manifest", "/debug/decisions/{number}/replay"}
+    changes = {
+        (method.upper(), path)
+        for path, operations in described.items()
+        for method in operations
+        if method not in {"get", "head"} and path not in reading
+    }
+    tried = {(method, re.sub(r"/ours/ours.*$", "/{namespace}/{name}", path)) for method, path, _ in CHANGES}
+    assert changes == tried
+
+
+def test_any_pod_gets_only_the_page_of_the_admin_port(admin_port: FastAPI) -> None:
+    assert ask(admin_port, "GET", "/").status_code == 200
+    for path in ("/readyz", "/version", "/cluster", "/pending", "/names", "/debug/mirror", "/debug/config"):
+        assert ask(admin_port, "GET", path).status_code == 401, path
+    assert changed(admin_port, {}) == [401] * len(CHANGES)
+
+
+def test_the_admin_can_set_the_partition_and_have_requests_logged(admin_port: FastAPI) -> None:
+    assert changed(admin_port, bearer(ADMIN)) == [200, 200, 204]
+    assert ask(admin_port, "GET", "/debug/partition", headers=bearer(ADMIN)).json()["rule"]["out"] == [NODE]
+
+
+def test_the_admin_learns_the_whole_mirror_and_the_settings(admin_port: FastAPI) -> None:
+    assert SECRET in ask(admin_port, "GET", "/debug/mirror", headers=bearer(ADMIN)).text
+    config = ask(admin_port, "GET", "/debug/config", headers=bearer(ADMIN)).text
+    assert "admin_token_file" in config
+    assert ADMIN not in config
+    assert READER not in config
+
+
+def test_the_reader_can_change_nothing(admin_port: FastAPI) -> None:
+    before = ask(admin_port, "GET", "/debug/partition", headers=bearer(READER)).json()
+    assert changed(admin_port, bearer(READER)) == [403] * len(CHANGES)
+    assert before == ask(admin_port, "GET", "/debug/partition", headers=bearer(READER)).json()
+
+
+def test_the_reader_learns_names_of_all_namespaces_and_the_settings_without_a_token(admin_port: FastAPI) -> None:
+    for path in ("/debug/mirror", "/names?text=theirs"):
+        assert SECRET in ask(admin_port, "GET", path, headers=bearer(READER)).text, path
+    why = ask(admin_port, "POST", WHY, b'{"pod": "ours/ours"}', bearer(READER)).text
+    assert f"theirs/theirs-{SECRET}" in why
+    config = ask(admin_port, "GET", "/debug/config", headers=bearer(READER)).text
+    assert ADMIN not in config
+    assert READER not in config
+
+
+@pytest.fixture
+def tenants_port() -> FastAPI:
+    """Serve the admin port with `explain_access: review` to a tenant who may list the pods of `ours`."""
+    return limited_service(cluster(), ReviewingServer({TENANT: ("ours",)})).admin
+
+
+def test_the_tenant_can_explain_their_pods_and_change_nothing(tenants_port: FastAPI) -> None:
+    caller = {CALLER_HEADER: TENANT}
+    assert ask(tenants_port, "POST", WHY, b'{"pod": "ours/ours"}', caller).status_code == 200
+    assert ask(tenants_port, "POST", "/explain", b'{"pod": "theirs/other"}', caller).status_code == 403
+    assert changed(tenants_port, caller) == [403] * len(CHANGES)
+
+
+def test_the_tenant_learns_names_of_the_namespaces_whose_pods_they_may_list(tenants_port: FastAPI) -> None:
+    caller = {CALLER_HEADER: TENANT}
+    told = ask(tenants_port, "POST", WHY, b'{"pod": "ours/ours"}', caller).text
+    assert "a pod of another namespace" in told
+    for path in ("/names", "/pending", "/cluster", "/explain/state", "/readyz", "/version", "/openapi.json"):
+        response = ask(tenants_port, "GET", path, headers=caller)
+        told += response.text
+        assert response.status_code == 200, path
+    assert "ours/ours" in told
+    assert SECRET not in told
+    for path in ("/debug/mirror", "/debug/config", "/debug/decisions"):
+        assert ask(tenants_port, "GET", path, headers=caller).status_code == 403, path
