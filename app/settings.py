@@ -20,7 +20,7 @@ _PROOFS: Final[Mapping[PortName, tuple[str, ...]]] = {
     "health": (),
     "admin": ("admin_token_file", "admin_read_token_file", "admin_client_ca_file"),
 }
-"""Port -> settings, each of which makes all clients of the port authenticate."""
+"""Port -> settings. With any one of them, all clients of the port must authenticate."""
 _RENEWALS: Final = 1.2
 """lease_renew_deadline must exceed lease_retry_period by this factor: client-go leaderelection.go, JitterFactor."""
 
@@ -245,12 +245,13 @@ class PortRule(NamedTuple):
     """Whether clients on other machines need no authentication. Responses to them name nothing that their request did
     not name."""
     guarded: tuple[str, ...]
-    """What such clients may not have, as VARIABLE=value. A service with such a port does not start."""
+    """Settings that such a port must not have, as VARIABLE=value. Otherwise the service does not start."""
 
 
 def port_rule(settings: Settings, port: PortName) -> PortRule:
-    """Return what a port may serve without authentication. All ports have their rule here and nowhere else.
+    """Return whether a port is open to clients without authentication, and the settings that it must not have then.
 
+    All ports have their rule here and nowhere else.
     The loopback may serve everything, because only processes of this machine, or of this pod, reach it.
     """
     host = getattr(settings, _HOSTS[port])
@@ -264,7 +265,7 @@ def port_rule(settings: Settings, port: PortName) -> PortRule:
 
 
 def effects(settings: Settings) -> tuple[str, ...]:
-    """Return the settings by which a request of the scheduler's port has an effect, as VARIABLE=value.
+    """Return the settings that let requests of the scheduler's port have an effect, as VARIABLE=value.
 
     `bind` binds, `decide` counts a pod on its node, and `evict` evicts. `verb` is one of them because its response has
     uids of pods that the request did not name.

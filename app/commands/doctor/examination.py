@@ -205,7 +205,7 @@ def _check_cluster(
     notes.inputs["cluster"] = credentials.server
     settings = known.settings
     if registration is not None and registration.extender.bind_verb:
-        settings = settings.model_copy(update={"bind": True})  # what it needs then; `bind-off` compares the setting
+        settings = settings.model_copy(update={"bind": True})  # `bind-off` compares the setting
     looks: dict[str, Callable[[], Iterator[Finding]]] = {
         rbac_checks.CHECK: lambda: rbac_checks.rbac_findings(credentials, settings, account),
         release_checks.CHECK: lambda: release_checks.release_findings(credentials, known.settings),

@@ -66,7 +66,7 @@ async def test_a_dry_run_evicts_no_pod(server: FakeApiServer, scope: str) -> Non
 
 @scenario()
 async def test_a_dry_run_of_filter_leaves_no_pod_to_bind(server: FakeApiServer) -> None:
-    async with scheduling(server, N1, CONTROL, profile="full") as scheduler:
+    async with scheduling(server, N1, CONTROL, profile="full", bind=True) as scheduler:
         pod = await scheduler.pending(make_pod("p").requests(cpu=1))
         assert await scheduler.filter(pod, "n1", "control") == ["n1"]
         await scheduler.ask("filter", forged(pod, tolerations=[TO_EVERYTHING]), "control", headers=DRY)
@@ -89,7 +89,7 @@ async def test_a_dry_run_of_filter_does_not_change_the_next_answer_of_preempt(se
 async def test_a_dry_run_of_bind_binds_no_pod_that_passes_untouched_while_the_mirror_is_stale(
     server: FakeApiServer,
 ) -> None:
-    async with scheduling(server, N1, stale_after=1, bypass_namespaces=["default"]) as scheduler:
+    async with scheduling(server, N1, stale_after=1, bypass_namespaces=["default"], bind=True) as scheduler:
         pod = await scheduler.pending(make_pod("p"))
         assert await scheduler.filter(pod, "n1") == ["n1"]
         scheduler.stall_watch()
@@ -111,7 +111,7 @@ async def test_a_dry_run_of_bind_binds_no_pod_that_passes_untouched_while_the_mi
 )
 @scenario()
 async def test_a_dry_run_of_bind_says_whether_the_pod_may_be_bound(server: FakeApiServer, node: str, told: str) -> None:
-    async with scheduling(server, N1, CONTROL, profile="full") as scheduler:
+    async with scheduling(server, N1, CONTROL, profile="full", bind=True) as scheduler:
         pod = await scheduler.pending(make_pod("p"))
         args = {"PodName": "p", "PodNamespace": "default", "PodUID": pod["metadata"]["uid"], "Node": node}
         response = (await scheduler.send("POST", "/bind", args, DRY)).decode()
@@ -125,7 +125,7 @@ async def test_a_dry_run_of_bind_says_whether_the_pod_may_be_bound(server: FakeA
 @pytest.mark.parametrize("uid", ["guessed", "fa4e0000-0000-0000-0000-00000000ffff"])
 @scenario()
 async def test_a_bind_with_a_guessed_uid_does_not_show_the_uid(server: FakeApiServer, uid: str) -> None:
-    async with scheduling(server, N1) as scheduler:
+    async with scheduling(server, N1, bind=True) as scheduler:
         pod = await scheduler.pending(make_pod("db-0"))
         error = await scheduler.bind(pod, "n1", PodUID=uid)
         assert error == "no pending pod default/db-0 has this uid"
@@ -134,7 +134,7 @@ async def test_a_bind_with_a_guessed_uid_does_not_show_the_uid(server: FakeApiSe
 @pytest.mark.parametrize("name", ["n1", "control"])
 @scenario()
 async def test_a_forged_filter_binds_no_pod_to_a_node_that_it_does_not_fit(server: FakeApiServer, name: str) -> None:
-    async with scheduling(server, N1, CONTROL, profile="full") as scheduler:
+    async with scheduling(server, N1, CONTROL, profile="full", bind=True) as scheduler:
         await placed(scheduler, "full", "n1", cpu=4)
         pod = await scheduler.pending(make_pod("p").requests(cpu=1))
         assert await scheduler.filter(forged(pod, tolerations=[TO_EVERYTHING]), name) == [name]
@@ -206,7 +206,7 @@ async def test_no_pod_is_preempted_for_a_pod_that_the_api_server_does_not_have(s
 async def test_a_label_of_the_request_lets_no_pod_pass_untouched_while_the_mirror_is_stale(
     server: FakeApiServer,
 ) -> None:
-    settings: dict[str, Any] = {"bypass_labels": "pass=yes", "stale_after": 2}
+    settings: dict[str, Any] = {"bypass_labels": "pass=yes", "bind": True, "stale_after": 2}
     async with scheduling(server, N1, CONTROL, profile="TaintToleration", **settings) as scheduler:
         pod = await scheduler.pending(make_pod("p"))
         passing = {**pod, "metadata": {**pod["metadata"], "labels": {"pass": "yes"}}}
@@ -276,7 +276,7 @@ def _version(scheduler: Scheduler, pod: Object) -> str:
 
 @scenario()
 async def test_binds_of_invented_pods_read_no_more_than_so_many_pods_a_second(server: FakeApiServer) -> None:
-    async with scheduling(server, N1, bind_timeout=5) as scheduler:
+    async with scheduling(server, N1, bind=True, bind_timeout=5) as scheduler:
         pod = await scheduler.pending(make_pod("p"))
         began = time.monotonic()
         invented = [{"PodName": f"x{number}", "PodUID": f"u{number}"} for number in range(300)]
@@ -289,7 +289,7 @@ async def test_binds_of_invented_pods_read_no_more_than_so_many_pods_a_second(se
 
 @scenario()
 async def test_one_name_is_read_so_many_times_a_second_whatever_the_uid(server: FakeApiServer) -> None:
-    async with scheduling(server, N1) as scheduler:
+    async with scheduling(server, N1, bind=True) as scheduler:
         pod = await scheduler.pending(make_pod("p"))
         began = time.monotonic()
         errors = [await scheduler.bind(pod, "n1", PodUID=f"u{number}") for number in range(50)]
@@ -302,7 +302,7 @@ async def test_one_name_is_read_so_many_times_a_second_whatever_the_uid(server: 
 @pytest.mark.parametrize("verb", ["bind", "filter"])
 @scenario()
 async def test_that_a_pod_is_unknown_is_kept(server: FakeApiServer, verb: str) -> None:
-    async with scheduling(server, N1, **DECIDE) as scheduler:
+    async with scheduling(server, N1, bind=True, **DECIDE) as scheduler:
         pod = await scheduler.pending(make_pod("p"))
         invented = {**pod, "metadata": {**pod["metadata"], "uid": "u"}}
         for _ in range(3):
