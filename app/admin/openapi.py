@@ -79,7 +79,8 @@ _VERBS: Final[Mapping[str, _Verb]] = {
     "/bind": _Verb(
         "ExtenderBindingArgs",
         ("ExtenderBindingResult",),
-        "Check all rules again, with the pods that were bound a moment ago, and only then bind the pod.",
+        "Check all rules again, with the pods that were bound a moment ago, and only then bind the pod. Without "
+        "KINDRED_BIND=true no pod is bound, and `Error` says so.",
     ),
     "/preempt": _Verb(
         "ExtenderPreemptionArgs",

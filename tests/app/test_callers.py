@@ -6,6 +6,7 @@ Any pod and the scheduler call processes that have the settings of the shipped o
 import asyncio
 import json
 import re
+import signal
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,7 +22,7 @@ from app.settings import Settings
 from core.mirror.cluster import ClusterMirror
 from tests.app.admin.limited_callers import ReviewingServer, limited_service
 from tests.app.asgi import ask
-from tests.app.commands.test_cli_serve_cluster import kubeconfig, until
+from tests.app.commands.test_cli_serve_cluster import ended, kubeconfig, until
 from tests.app.server.tls.secrets import Certificates, MountedSecret
 from tests.app.serving import PATIENCE, Service, kindred
 from tests.builders import labelled, make_node, make_pod, term
@@ -126,6 +127,8 @@ async def running(
             if not broken:
                 await found.until_ready()
             yield found, waiting
+            one.process.send_signal(signal.SIGTERM)  # it closes its connections to the server
+            assert await ended(one) == 0
 
 
 def waiting_pod() -> Object:

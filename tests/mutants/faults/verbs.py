@@ -132,6 +132,27 @@ FAULTS: Final = (
         tests=("test_stale_policy.py",),
     ),
     Fault(
+        id="bind-without-its-setting",
+        breaks="Kindred binds pods for every client, although no setting turns that on.",
+        old="    binder = _binder(settings, engine, cluster) if settings.bind else None",
+        new="    binder = _binder(settings, engine, cluster)",
+        tests=("test_binding_route.py",),
+    ),
+    Fault(
+        id="error-names-the-api-server",
+        breaks="The `Error` of a stale mirror quotes the API server to clients without authentication.",
+        old="""            names=not port_rule(settings, "extender").is_open,\n        ),\n        admission,""",
+        new="""            names=True,\n        ),\n        admission,""",
+        tests=("test_callers.py",),
+    ),
+    Fault(
+        id="readyz-names-the-leader",
+        breaks="`/readyz` names replicas and resources, and quotes the API server, to clients without authentication.",
+        old="            problems=problems if names else kinds,",
+        new="            problems=problems,",
+        tests=("test_health_routes.py", "test_callers.py"),
+    ),
+    Fault(
         id="stale-request-not-counted",
         breaks="Requests that meet a stale mirror are missing from the metric.",
         old="        self._count(verb)\n        state =",

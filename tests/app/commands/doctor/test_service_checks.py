@@ -109,6 +109,13 @@ def test_of_a_kindred_that_is_well_there_is_only_to_know_how_fast_it_is() -> Non
             id="another replica leads",
         ),
         pytest.param(
+            "service-ready",
+            Severity.INFO,
+            "/readyz",
+            running(readyz=readiness(503, ready=False, problems=["not leading"])),
+            id="another replica leads, without its name",
+        ),
+        pytest.param(
             "service-rbac",
             Severity.ERROR,
             "/readyz resources.pods",
