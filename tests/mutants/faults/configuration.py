@@ -69,10 +69,10 @@ FAULTS: Final = (
         tests=("test_setting_types.py",),
     ),
     Fault(
-        id="password-without-a-scheme",
-        breaks="Only a well-formed URL is searched for a password.",
-        old="""    if "@" in value:""",
-        new="""    if "@" in value and is_url:""",
+        id="password-in-escapes",
+        breaks="A password whose colon and @ are percent-encoded passes as the name of a host.",
+        old="""    if not is_url or "%" in parts.netloc or""",
+        new="""    if not is_url or""",
         tests=("test_setting_types.py",),
     ),
 )
