@@ -5,7 +5,6 @@ After a status other than 200, kube-scheduler would skip an ignorable extender a
 response to a bad request has no node, and an `Error` that only people read.
 """
 
-import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Final
 
@@ -26,8 +25,6 @@ from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
 from core.preemption.offers import Offer, accepted
 from core.profile import Profile
-
-log = logging.getLogger(__name__)
 
 _ARGS: Final = GoStruct("ExtenderPreemptionArgs", "Pod", "NodeNameToVictims", "NodeNameToMetaVictims")
 _VICTIMS: Final = GoStruct("MetaVictims", "Pods", "NumPDBViolations")
@@ -147,7 +144,6 @@ class PreemptVerbOff:
 
     def preempt(self, _: Body, *, cached: bool, effects: Effects | None) -> VerbResponse:  # noqa: ARG002  # off
         """Respond without a node, so that no pod is preempted."""
-        log.warning("preempt: %s", _OFF)
         off = PreemptResult(PreemptOutcome.OFF)
         return VerbResponse(preempt_error(_OFF), outcome=VerbOutcome.NO_FIT, error=_OFF, result=off)
 
