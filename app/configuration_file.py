@@ -4,6 +4,7 @@ The head is `apiVersion` and `kind`, as in Kubernetes. A file without both is *p
 supported. A plain file may write a number or a boolean as text ("8888"). A file with a head may not.
 """
 
+import io
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -13,6 +14,7 @@ from typing import Annotated, Any, Final, NamedTuple
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
+from app.files import MAX_CONFIGURATION_BYTES, read_file
 from app.json_text import encode
 from app.settings import Settings, SettingsError, is_quoted
 
@@ -55,11 +57,12 @@ FIELDS: Final[Mapping[str, str]] = {key_of(name): name for name in Settings.mode
 def read_text(path: Path) -> str:
     """Return the text of a file. Raises SettingsError."""
     try:
-        return path.read_text("utf-8")
+        text = read_file(path, MAX_CONFIGURATION_BYTES).decode()
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise SettingsError(f"{path}: not UTF-8") from None
+    return io.StringIO(text, newline=None).read()  # with \n at the end of each line
 
 
 def parse(text: str, name: str) -> ConfigurationFile:

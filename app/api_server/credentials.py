@@ -1,7 +1,7 @@
 """The address of the API server and the credentials for it, found in the usual places and kept fresh.
 
-The Kubernetes client for Python reads the configuration. This module keeps the credentials valid. It reads token and
-certificate files again every minute, and runs plugins again before their credentials expire, always in a thread.
+This module keeps the credentials valid. It reads token and certificate files again every minute, and runs plugins
+again before their credentials expire, always in a thread.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ from app.api_server.cluster_access import ClusterAccess, checked_proxy, checked_
 from app.api_server.credential_errors import ConfigurationError, CredentialsError
 from app.api_server.kubeconfig import read_kubeconfig
 from app.api_server.login import FixedLogin, Login, TokenFile
+from app.api_server.own_namespace import namespace_of
 from app.api_server.pem import PemSource, TlsMaterial
 from app.api_server.tls_context import TlsSettings
 
@@ -210,15 +211,8 @@ def _service_account() -> ClusterAccess | None:
         server=checked_url("in-cluster: KUBERNETES_SERVICE_HOST and _PORT", configuration.host),
         tls=TlsSettings(authority=PemSource("in-cluster", "certificate authority", file=authority)),
         login=TokenFile(token, "in-cluster"),
-        namespace=_namespace_beside(token),
+        namespace=namespace_of(Path(token).parent / "namespace"),
     )
-
-
-def _namespace_beside(token: str) -> str:
-    try:
-        return (Path(token).parent / "namespace").read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
 
 
 def _nothing_found(default: str, context: str | None) -> str:

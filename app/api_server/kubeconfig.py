@@ -1,8 +1,7 @@
 """The values of one context of kubeconfig files: the API server, its authorities, and the login.
 
-The Kubernetes client for Python reads and merges the files. The meaning follows kubectl (client-go tools/clientcmd).
-The Kubernetes client for Python itself differs: it continues without a user or plugin that fails, takes the context of
-the last file, and sends credentials over plain HTTP.
+The meaning follows kubectl (client-go tools/clientcmd). The Kubernetes client for Python differs: it continues without
+a user or plugin that fails, takes the context of the last file, and sends credentials over plain HTTP.
 """
 
 import base64

@@ -1,17 +1,17 @@
-"""Kubeconfig files as the Kubernetes client for Python merges them, with look-ups by name."""
+"""Kubeconfig files merged as kubectl merges them, with look-ups by name."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 import yaml
 
 from app.api_server.credential_errors import ConfigurationError
+from app.files import MAX_CONFIGURATION_BYTES, read_file
 
-if TYPE_CHECKING:
-    from kubernetes.config.kube_config import ConfigNode
-
+_KINDS: Final = ("context", "cluster", "user")
+_FORM: Final = "empty or not a kubeconfig: clusters, contexts and users are lists of entries with a name"
 T = TypeVar("T")
 
 
@@ -27,54 +27,48 @@ class KubeconfigFiles:
 
     def __init__(self, files: Sequence[str]) -> None:
         """Read the files. Raises ConfigurationError."""
-        from kubernetes.config import kube_config  # noqa: PLC0415  # big and slow: only where a live cluster is used
-
         self.where = f"kubeconfig {':'.join(files)}"
-        self._merged = kube_config.KubeConfigMerger("")  # type: ignore[no-untyped-call]  # has no annotations
+        self._current: list[object] = []
+        self._entries: dict[str, dict[str, Entry[object]]] = {kind: {} for kind in _KINDS}
         for file in files:
             self._load(file)
 
     def current_context(self) -> str:
         """Return the current context of the first file that has one. Raises ConfigurationError."""
-        # The merger takes the last one, which may be another cluster. kubectl takes the first.
-        for config in self._merged.config_files.values():
-            current = config.get("current-context")
+        for current in self._current:
             if isinstance(current, str) and current:
                 return current
         raise ConfigurationError(f"{self.where}: no context given and no current-context; {self._there_are('context')}")
 
     def entry(self, where: str, kind: str, name: str, type_: type[T]) -> Entry[T]:
         """Return the context, cluster or user of a name. Raises ConfigurationError."""
-        for node in self._nodes(kind):
-            if node.value["name"] == name:
-                try:
-                    value = msgspec.convert(node.value.get(kind) or {}, type_)
-                except msgspec.ValidationError as error:
-                    raise ConfigurationError(f"{where}: {kind} {name}: {_explained(kind, str(error))}") from None
-                return Entry(value, Path(node.path).absolute().parent)
-        raise ConfigurationError(f"{where}: no {kind} {name}; {self._there_are(kind)}")
+        found = self._entries[kind].get(name)
+        if found is None:
+            raise ConfigurationError(f"{where}: no {kind} {name}; {self._there_are(kind)}")
+        try:
+            return Entry(msgspec.convert(found.value or {}, type_), found.folder)
+        except msgspec.ValidationError as error:
+            raise ConfigurationError(f"{where}: {kind} {name}: {_explained(kind, str(error))}") from None
 
     def _load(self, file: str) -> None:
-        from kubernetes.config import ConfigException  # noqa: PLC0415  # as above
-
-        problem: str | None = None
         try:
-            self._merged.load_config(file)  # type: ignore[no-untyped-call]  # has no annotations
+            config = yaml.safe_load(read_file(Path(file), MAX_CONFIGURATION_BYTES))
         except OSError as error:
-            problem = error.strerror
+            raise ConfigurationError(f"kubeconfig {file}: {error.strerror}") from None
         except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-            problem = f"not YAML: {' '.join(str(error).split())}"
-        except (ConfigException, AttributeError, KeyError, TypeError, ValueError):
-            problem = "empty or not a kubeconfig: clusters, contexts and users are lists of entries with a name"
-        if problem:
-            raise ConfigurationError(f"kubeconfig {file}: {problem}")
-
-    def _nodes(self, kind: str) -> "list[ConfigNode]":
-        nodes: list[ConfigNode] = self._merged.config.value[f"{kind}s"]
-        return [node for node in nodes if isinstance(node.value, dict) and isinstance(node.value.get("name"), str)]
+            raise ConfigurationError(f"kubeconfig {file}: not YAML: {' '.join(str(error).split())}") from None
+        folder = Path(file).absolute().parent
+        try:
+            self._current.append(config.get("current-context"))
+            for kind in _KINDS:
+                for entry in config.get(f"{kind}s") or ():
+                    if isinstance(name := entry["name"], str):
+                        self._entries[kind].setdefault(name, Entry(entry.get(kind), folder))
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise ConfigurationError(f"kubeconfig {file}: {_FORM}") from None
 
     def _there_are(self, kind: str) -> str:
-        names = ", ".join(node.value["name"] for node in self._nodes(kind))
+        names = ", ".join(self._entries[kind])
         return f"there are: {names}" if names else f"there is no {kind}"
 
 

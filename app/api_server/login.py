@@ -8,6 +8,7 @@ import msgspec
 
 from app.api_server.credential_errors import ConfigurationError, CredentialsError
 from app.api_server.pem import PemSource
+from app.files import MAX_TOKEN_BYTES, read_file
 
 _REREAD_AFTER: Final = (
     60.0  # seconds; client-go NewCachedFileTokenSource: well below the validity of a token after its rotation
@@ -74,7 +75,7 @@ class TokenFile(msgspec.Struct, frozen=True):
     def get(self) -> Login:
         """Read the file. Raises CredentialsError."""
         try:
-            return bearer(Path(self.path).read_text("ascii", "replace").strip())
+            return bearer(read_file(Path(self.path), MAX_TOKEN_BYTES).decode("ascii", "replace").strip())
         except OSError as error:
             problem = error.strerror
         except ValueError as error:

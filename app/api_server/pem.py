@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from app.api_server.credential_errors import ConfigurationError
+from app.files import MAX_PEM_BYTES, read_file
 
 # OpenSSL reads a key only from a file. A file in /dev/shm is never on a disk, and works in a container with a read-only
 # root, too.
@@ -36,7 +37,7 @@ class PemSource(msgspec.Struct, frozen=True, gc=False):
         if not self.file:
             return self.data
         try:
-            text = Path(self.file).read_bytes()
+            text = read_file(Path(self.file), MAX_PEM_BYTES)
         except OSError as error:
             raise ConfigurationError(f"{self.where}: {self}: {error.strerror}") from None
         if not text:
@@ -74,6 +75,27 @@ def identify(context: ssl.SSLContext, certificate: PemSource, key: PemSource, ma
                 raise ConfigurationError(f"{key.where}: {key} does not fit {certificate}") from None
             problem = f"{certificate} or {key} cannot be used: {openssl_reason(error)}"
             raise ConfigurationError(f"{key.where}: {problem}") from None
+
+
+def load_authorities(context: ssl.SSLContext, file: Path) -> None:
+    """Make a context trust the authorities of a file. Raises OSError, and its subclass ssl.SSLError.
+
+    OpenSSL itself would read a device for ever.
+    """
+    text = read_file(file, MAX_PEM_BYTES).decode("ascii", "ignore")  # only comments are not ASCII
+    if not text.strip():
+        raise ssl.SSLError(1, "[PEM] no certificate (_ssl)")
+    context.load_verify_locations(cadata=text)
+
+
+def load_identity(context: ssl.SSLContext, certificate: Path, key: Path | None) -> None:
+    """Make a context present the certificate of a file. Without `key`, the same file has the key.
+
+    Raises OSError, and its subclass ssl.SSLError.
+    """
+    texts = [read_file(each, MAX_PEM_BYTES) for each in (certificate, key or certificate)]
+    with _written(texts[0]) as certificate_file, _written(texts[1]) as key_file:
+        context.load_cert_chain(certificate_file, key_file, password="")  # else OpenSSL prompts on the terminal
 
 
 @contextmanager

@@ -11,6 +11,8 @@ import httpx
 import msgspec
 
 from app.admin.caller import CALLER_HEADER
+from app.api_server.pem import load_authorities, load_identity
+from app.files import MAX_TOKEN_BYTES, read_file
 from app.json_text import decode
 
 _PATIENCE: Final = 10.0  # seconds
@@ -126,17 +128,31 @@ def members(response: httpx.Response) -> dict[str, Any]:
 def _trust(access: Access) -> ssl.SSLContext | bool:
     if not access["url"].startswith("https:"):
         return False
-    context = ssl.create_default_context(cafile=access["ca_file"])
+    context = trusting(access["ca_file"])
+    if access["cert_file"] is not None:
+        load_identity(context, access["cert_file"], access["key_file"])
+    return context
+
+
+def trusting(ca_file: Path | None) -> ssl.SSLContext:
+    """Return the TLS context of a client; without a file, it trusts the authorities of the machine. Raises OSError."""
+    if ca_file is None:
+        context = ssl.create_default_context()
+    else:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        load_authorities(context, ca_file)
     # The default of Python 3.13 rejects authorities that lack an extension of RFC 5280. kube-scheduler, curl and
     # earlier releases of Python accept them.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    if access["cert_file"] is not None:
-        context.load_cert_chain(access["cert_file"], access["key_file"])
     return context
+
+
+def _token(file: Path) -> str:
+    return read_file(file, MAX_TOKEN_BYTES).decode().strip()
 
 
 def _login(access: Access) -> dict[str, str]:
     token, caller = access["token_file"], access["caller_token_file"]
-    of_port = {} if token is None else {"Authorization": f"Bearer {token.read_text('utf-8').strip()}"}
-    of_caller = {} if caller is None else {CALLER_HEADER: caller.read_text("utf-8").strip()}
+    of_port = {} if token is None else {"Authorization": f"Bearer {_token(token)}"}
+    of_caller = {} if caller is None else {CALLER_HEADER: _token(caller)}
     return {**of_port, **of_caller}

@@ -17,6 +17,7 @@ from app.configuration import changed, effective, load_configuration
 from app.configuration_file import HEAD, read_text
 from app.configuration_migration import migrated
 from app.configuration_schema import configuration_schema
+from app.files import write_file
 from app.json_text import encode, indented
 from app.settings import SettingsError
 
@@ -69,7 +70,7 @@ def migrate_command(*, file: Path, write: bool) -> None:
     try:
         text = migrated(read_text(file), str(file))
         if write:
-            file.write_text(text, "utf-8")
+            write_file(file, text)
     except SettingsError as error:
         exit_with_error(error)
     except OSError as error:

@@ -107,9 +107,10 @@ def _read(snapshot: BinaryIO) -> bytes:
     try:
         text = read_input(snapshot, most, limit)
     except InputError as error:
-        raise SnapshotError(str(error)) from None
-    if len(text) > most // _WEIGHT_OF_YAML and not is_json(text):
-        raise SnapshotError(f"{len(text)} bytes of YAML, more than {most // _WEIGHT_OF_YAML}: dump it as JSON")
+        raise SnapshotError(f"--snapshot: {error}") from None
+    of_yaml = most // _WEIGHT_OF_YAML
+    if len(text) > of_yaml and not is_json(text):
+        raise SnapshotError(f"--snapshot: {len(text)} bytes of YAML, more than {of_yaml}: dump it as JSON")
     return text
 
 

@@ -15,6 +15,8 @@ from os import environ
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from app.files import MAX_CONFIGURATION_BYTES, read_file
+
 DEFAULTS: Final[Mapping[str, Any]] = {
     "listen_host": "127.0.0.1",
     "listen_port": 8888,
@@ -129,7 +131,7 @@ def _of_file(file: Path) -> dict[str, Any]:
     import yaml  # noqa: PLC0415  # only where there is a file
 
     try:
-        document = yaml.safe_load(file.read_text("utf-8")) or {}
+        document = yaml.safe_load(read_file(file, MAX_CONFIGURATION_BYTES)) or {}
         # listen_port -> listenPort
         found = {name: document.get(name[0] + name.title().replace("_", "")[1:]) for name in DEFAULTS}
     except (OSError, ValueError, AttributeError, yaml.YAMLError) as error:

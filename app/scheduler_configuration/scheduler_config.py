@@ -9,6 +9,7 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 import yaml
 
+from app.files import MAX_CONFIGURATION_BYTES, read_file
 from app.scheduler_configuration.finding import Finding, Severity
 from app.scheduler_configuration.go_duration import parse_go_duration
 from app.scheduler_configuration.plugin_sets import Profile
@@ -110,7 +111,7 @@ class Reading(NamedTuple):
 def read_scheduler_config(path: Path) -> Reading:
     """Read a file. Raises UnreadableError if it does not exist, or is not YAML."""
     try:
-        text = path.read_text("utf-8")
+        text = read_file(path, MAX_CONFIGURATION_BYTES).decode()
     except OSError as error:
         raise UnreadableError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api_server.credential_errors import ConfigurationError
+from app.files import MAX_TOKEN_BYTES, read_file
 from app.server.connections import Connections, Refusal
 from app.server.open_paths import is_open
 from app.server.tls.peer import CLIENT_NAMES
@@ -73,7 +74,7 @@ class AdminToken:
 
     def _read(self) -> bytes:
         try:
-            return self._file.read_bytes().strip()
+            return read_file(self._file, MAX_TOKEN_BYTES).strip()
         except OSError as error:
             raise ConfigurationError(f"{self._variable}: token {self._file}: {error.strerror}") from None
 

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from app.api_server.pem import load_identity
+
 _VERSION: Final = 0xA0
 _UTC_TIME: Final = 0x17
 _LONG_FORM: Final = 0x80
@@ -65,7 +67,7 @@ def verification_problem(authority: bytes, certificate: Path, key: Path, host: s
     Raises OSError and ssl.SSLError for files that cannot be used.
     """
     serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    serving.load_cert_chain(certificate, key, password="")
+    load_identity(serving, certificate, key)
     asking = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     asking.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as in Go
     asking.load_verify_locations(cadata=authority.decode("ascii", "ignore"))

@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 import httpx
 import msgspec
 
+from app.api_server.pem import load_authorities, load_identity
+from app.files import MAX_TOKEN_BYTES, read_file
 from app.json_text import decode, encode
 from app.scheduler_configuration.scheduler_config import UnreadableError
 
@@ -89,7 +91,7 @@ def fetch_settings(url: str, files: TlsFiles, token_file: Path | None) -> dict[s
     headers = {}
     if token_file is not None:
         try:
-            headers["Authorization"] = f"Bearer {token_file.read_text('utf-8').strip()}"
+            headers["Authorization"] = f"Bearer {read_file(token_file, MAX_TOKEN_BYTES).decode().strip()}"
         except (OSError, UnicodeDecodeError) as error:
             raise UnreadableError(f"{token_file}: {getattr(error, 'strerror', None) or 'not UTF-8'}") from None
     with _client(base, files) as client:
@@ -138,10 +140,10 @@ def _context(files: TlsFiles) -> ssl.SSLContext:
         if files.ca_file is None:
             context.load_default_certs()
         else:
-            context.load_verify_locations(files.ca_file)
+            load_authorities(context, files.ca_file)
         if files.cert_file is not None and files.key_file is not None:
             named = files.cert_file
-            context.load_cert_chain(files.cert_file, files.key_file, password="")
+            load_identity(context, files.cert_file, files.key_file)
     except ssl.SSLError as error:
         raise UnreadableError(f"{named}: cannot be used: {error.strerror or error}") from None
     except OSError as error:

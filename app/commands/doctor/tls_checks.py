@@ -7,9 +7,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from app.api_server.pem import load_identity
 from app.commands.doctor.certificates import validities, verification_problem
 from app.commands.doctor.findings import EXTENDER_TYPE, SETTINGS, NotChecked, Problem, error, info, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration
+from app.files import MAX_PEM_BYTES, read_file
 from app.scheduler_configuration.schema import TlsConfig
 
 _CLIENT: Final = "client-go transport/transport.go (TLSConfigFor)"
@@ -128,7 +130,7 @@ def _read(file: str, data: str) -> bytes | NotChecked | None:
     if not file:
         return None
     try:
-        return Path(file).read_bytes()
+        return read_file(Path(file), MAX_PEM_BYTES)
     except OSError as problem:
         return NotChecked(f"{file} on this machine ({(problem.strerror or 'not readable').lower()})")
 
@@ -155,7 +157,7 @@ def _when(where: str, name: str, begin: datetime, end: datetime, now: datetime) 
 def _pair(registration: Registration, tls: TlsConfig) -> Found:
     where = registration.extender.at("tlsConfig.keyFile")
     try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(tls.cert_file, tls.key_file, password="")
+        load_identity(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), Path(tls.cert_file), Path(tls.key_file))
     except ssl.SSLError:
         yield error(
             where, f"{tls.key_file} is not the key of {tls.cert_file}", "the key that the certificate was made with"

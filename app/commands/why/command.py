@@ -34,6 +34,7 @@ from app.commands.why.pod_argument import Argument, NotPendingError, PendingPod,
 from app.commands.why.rights import MissingRightsError
 from app.commands.why.service import ADMIN_PORT, Caller, NoServiceError, Way, find_way
 from app.explain.explain_error import ExplainError
+from app.files import MAX_TOKEN_BYTES, read_file
 from app.json_text import encode
 from app.long_work import LongWork
 from app.objects.decode import DecodeError
@@ -233,7 +234,7 @@ def _token(file: Path | None) -> str:
     if file is None:
         return ""
     try:
-        return file.read_text("ascii").strip()
+        return read_file(file, MAX_TOKEN_BYTES).decode("ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise CannotAskError(f"--token-file {file}: {error}") from None
 

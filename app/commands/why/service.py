@@ -21,7 +21,7 @@ from app.api_server.client import ApiClient, StatusError
 from app.api_server.credentials import Credentials
 from app.api_server.impersonation import Impersonation
 from app.api_server.port_forward import NoHttpError, PodAnswer, PodPort, PortForward
-from app.commands.admin_client import CannotAskError
+from app.commands.admin_client import CannotAskError, trusting
 from app.commands.why.rights import MissingRightsError, Right, needing
 from app.objects.decode import decoding
 from app.server.admin_auth import TOKEN_HEADER
@@ -258,8 +258,7 @@ async def _pod_port(client: ApiClient, service: _Service, port: int) -> PodPort:
 
 def _trust(ca_file: Path | None) -> ssl.SSLContext:
     """Return the TLS context for a pod's port. The API server identifies the pod; a CA file verifies it, too."""
-    context = ssl.create_default_context(cafile=ca_file)
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # as in admin_client
+    context = trusting(ca_file)
     if ca_file is None:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

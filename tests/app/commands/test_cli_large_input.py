@@ -32,7 +32,7 @@ def kindred(*arguments: str) -> Result:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        pytest.param("/dev/zero", "Error: a NUL at byte 0: neither JSON nor YAML in UTF-8", id="device-without-end"),
+        pytest.param("/dev/zero", "Error: --snapshot: a NUL at byte 0: neither JSON nor YAML in UTF-8", id="device"),
         pytest.param("/", "'/': Is a directory", id="directory"),
     ],
 )
@@ -52,7 +52,7 @@ def test_a_snapshot_that_takes_most_of_the_memory_is_refused_before_it_is_read(
     size = Path(dump).stat().st_size
     monkeypatch.setattr("app.commands.dump_source.memory_limit", lambda: MemoryLimit(size, "the limit of the cgroup"))
     result = kindred("filter", "--snapshot", dump, "--pod", pod)
-    expected = f"Error: {size} bytes, more than {size // 2} (half of the limit of the cgroup)"
+    expected = f"Error: --snapshot: {size} bytes, more than {size // 2} (half of the limit of the cgroup)"
     assert (result.exit_code, result.stderr.splitlines()) == (2, [expected])
 
 
@@ -64,4 +64,5 @@ def test_yaml_that_would_take_most_of_the_memory_is_refused(
         "app.commands.dump_source.memory_limit", lambda: MemoryLimit(32 * 1024, "the limit of the cgroup")
     )
     result = kindred("filter", "--snapshot", str(tmp_path / "dump.yaml"), "--pod", pod)
-    assert (result.exit_code, result.stderr) == (2, "Error: 1021 bytes of YAML, more than 512: dump it as JSON\n")
+    expected = "Error: --snapshot: 1021 bytes of YAML, more than 512: dump it as JSON\n"
+    assert (result.exit_code, result.stderr) == (2, expected)

@@ -1,0 +1,216 @@
+"""A file is read up to a bound, and written whole or not at all; no module does it in another way."""
+
+import ast
+import os
+import re
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from errno import EFBIG, ENOSPC, ETIMEDOUT
+from pathlib import Path
+from typing import Final
+
+import pytest
+from click.testing import CliRunner
+
+from app.api_server.credential_errors import ConfigurationError, CredentialsError
+from app.api_server.login import TokenFile
+from app.api_server.pem import PemSource
+from app.commands.cli import main
+from app.commands.probe import ProbeError, address
+from app.configuration_file import API_VERSION, KIND
+from app.files import read_file, write_file
+from app.server.admin_auth import AdminToken
+
+ENDLESS: Final = Path("/dev/zero")
+ROOM: Final = Path(__file__).parents[2] / "app"
+IN_ANOTHER_WAY: Final = {
+    "files.py": "the functions themselves",
+    "watch/process_memory.py": "files of the kernel",
+    "server/loop_watch.py": "a file of the kernel",
+    "admin/openapi.py": "files of the package",
+    "admin/page_routes.py": "files of the package",
+    "commands/demo_page.py": "files of the package",
+    "commands/dump_source.py": "a file of the package; --snapshot goes through read_input",
+    "commands/manifests.py": "opens for read_input, which has a bound",
+    "api_server/pem.py": "writes a key for OpenSSL into memory",
+    "commands/cli.py": "--pod goes through read_input",
+    "commands/probe.py": "the command line of process 1",
+}
+OPENING: Final = {
+    "read_text",
+    "read_bytes",
+    "write_text",
+    "write_bytes",
+    "open",
+    "open_file",
+    "load_cert_chain",
+    "NamedTemporaryFile",
+    "File",
+}
+
+
+def test_a_file_of_exactly_the_bound_is_read_and_a_longer_one_refused(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"x" * 200_000)
+    assert read_file(tmp_path / "f", 200_000) == b"x" * 200_000
+    with pytest.raises(OSError, match="more than 199999 bytes") as caught:
+        read_file(tmp_path / "f", 199_999)
+    assert (caught.value.errno, caught.value.filename) == (EFBIG, str(tmp_path / "f"))
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/urandom"])
+def test_a_device_without_end_is_refused_at_the_bound(device: str) -> None:
+    with pytest.raises(OSError, match="more than 1000 bytes"):
+        read_file(Path(device), 1000)
+
+
+def test_a_pipe_is_read_to_its_end_also_if_its_writer_comes_later(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "f")
+    with subprocess.Popen(["/bin/sh", "-c", f"sleep 0.1; (echo a; sleep 0.1; echo b) > {tmp_path}/f"]):  # noqa: S603  # our own
+        assert read_file(tmp_path / "f", 1000) == b"a\nb\n"
+
+
+def test_a_pipe_that_never_ends_is_given_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "f")
+    writer = os.open(tmp_path / "f", os.O_RDWR)
+    os.write(writer, b"begun")
+    try:
+        with pytest.raises(OSError, match="does not end") as caught:
+            read_file(tmp_path / "f", 1000, patience=0.05)
+    finally:
+        os.close(writer)
+    assert caught.value.errno == ETIMEDOUT
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError):
+        read_file(tmp_path, 1000)
+
+
+BOUNDED: Final = {
+    "settings": ("config", "print", "--config", ENDLESS),
+    "settings-to-migrate": ("config", "migrate", ENDLESS),
+    "token": ("status", "--token-file", ENDLESS),
+    "token-of-the-caller": ("status", "--caller-token-file", ENDLESS),
+    "authorities": ("status", "--server", "https://127.0.0.1:1", "--ca-file", ENDLESS),
+    "certificate": ("status", "--server", "https://127.0.0.1:1", "--cert-file", ENDLESS, "--key-file", ENDLESS),
+    "doctor-configuration": ("doctor", "--scheduler-config", ENDLESS),
+    "doctor-authorities": ("doctor", "--url", "https://127.0.0.1:1", "--ca-file", ENDLESS),
+    "doctor-certificate": ("doctor", "--url", "https://127.0.0.1:1", "--cert-file", ENDLESS, "--key-file", ENDLESS),
+    "doctor-token": (
+        "doctor",
+        "--url",
+        "http://127.0.0.1:1",
+        "--admin-url",
+        "http://127.0.0.1:1",
+        "--admin-token-file",
+        ENDLESS,
+    ),
+    "kubeconfig": ("why", "web", "--kubeconfig", ENDLESS),
+    "scheduler-configuration": ("explain", "data/queue-3", "--demo", "--scheduler-config", ENDLESS),
+    "manifest": ("filter", "--demo", "--pod", ENDLESS),
+    "manifest-to-explain": ("explain", "--demo", "-f", ENDLESS),
+    "saved-decision": ("replay", ENDLESS, "--demo"),
+    "dump": ("pending", "--snapshot", ENDLESS),
+}
+
+
+@pytest.mark.parametrize("arguments", BOUNDED.values(), ids=BOUNDED)
+def test_a_command_reads_no_input_without_end(arguments: tuple[object, ...]) -> None:
+    result = CliRunner().invoke(main, [*map(str, arguments)])
+    assert (result.exit_code, type(result.exception)) == (2, SystemExit)
+    error = result.stderr.splitlines()[-1]
+    assert re.search(r"more than [0-9]+ bytes|a NUL at byte 0", error), error
+    assert "/dev/zero" in error or error.startswith("Error: --"), error
+
+
+def test_the_error_names_the_file_and_the_bound() -> None:
+    result = CliRunner().invoke(main, ["config", "print", "--config", "/dev/zero"])
+    assert result.stderr == "Error: /dev/zero: more than 1048576 bytes\n"
+
+
+def test_a_service_reads_no_token_and_no_key_without_end() -> None:
+    with pytest.raises(ConfigurationError, match="KINDRED_ADMIN_TOKEN_FILE: token /dev/zero: more than 65536 bytes"):
+        AdminToken(ENDLESS)
+    with pytest.raises(CredentialsError, match="in-cluster: token file /dev/zero: more than 65536 bytes"):
+        TokenFile("/dev/zero", "in-cluster").get()
+    with pytest.raises(ConfigurationError, match="KINDRED_TLS_KEY_FILE: key /dev/zero: more than 1048576 bytes"):
+        PemSource("KINDRED_TLS_KEY_FILE", "key", file="/dev/zero").read()
+    with pytest.raises(ProbeError, match="more than 1048576 bytes"):
+        address([], {"KINDRED_CONFIG": "/dev/zero"})
+
+
+def opened_in(module: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(module.read_text("utf-8"))):
+        called = node.func if isinstance(node, ast.Call) else None
+        if isinstance(called, ast.Attribute) and called.attr in OPENING:
+            yield called.attr
+        elif isinstance(called, ast.Name) and called.id == "open":
+            yield called.id
+
+
+def test_no_module_reads_or_writes_a_file_in_another_way() -> None:
+    opening = {str(module.relative_to(ROOM)) for module in ROOM.rglob("*.py") if any(opened_in(module))}
+    assert opening == IN_ANOTHER_WAY.keys(), "use app.files"
+
+
+def test_a_file_is_replaced_and_keeps_its_mode_and_its_link(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("old", "utf-8")
+    (tmp_path / "f").chmod(0o640)
+    (tmp_path / "link").symlink_to("f")
+    write_file(tmp_path / "link", "new ü")
+    assert (tmp_path / "f").read_text("utf-8") == "new ü"
+    assert stat.S_IMODE((tmp_path / "f").stat().st_mode) == 0o640
+    assert (tmp_path / "link").is_symlink()
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["f", "link"]
+
+
+def test_a_device_is_not_replaced() -> None:
+    with pytest.raises(OSError, match="not a regular file"):
+        write_file(Path("/dev/null"), "text")
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+
+
+def no_space(*_: object) -> None:
+    raise OSError(ENOSPC, os.strerror(ENOSPC))
+
+
+@pytest.mark.parametrize("fails", ["fsync", "fchmod", "replace"])
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(
+    fails: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "f").write_bytes(b"old\r\n")
+    monkeypatch.setattr(os, fails, no_space)
+    with pytest.raises(OSError, match="No space left"):
+        write_file(tmp_path / "f", "new")
+    assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("f", b"old\r\n")]
+
+
+def test_config_migrate_on_a_full_disk_leaves_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("listenPort: 9999\n", "utf-8")
+    program = (
+        "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10));"
+        "from app.commands.cli import main; main(prog_name='kindred')"
+    )
+    ran = subprocess.run(  # noqa: S603  # our own program
+        [sys.executable, "-B", "-c", program, "config", "migrate", "--write", str(file)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env={**os.environ, "COVERAGE_PROCESS_START": "", "COVERAGE_PROCESS_CONFIG": ""},
+    )
+    assert (ran.returncode, ran.stderr) == (2, f"Error: {file}: File too large\n")
+    assert [(each.name, each.read_text("utf-8")) for each in tmp_path.iterdir()] == [
+        ("settings.yaml", "listenPort: 9999\n")
+    ]
+
+
+def test_config_migrate_writes_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("listenPort: 9999\n", "utf-8")
+    assert CliRunner().invoke(main, ["config", "migrate", "--write", str(file)]).exit_code == 0
+    assert file.read_text("utf-8").startswith(f"apiVersion: {API_VERSION}\nkind: {KIND}\n")
