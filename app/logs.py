@@ -1,11 +1,15 @@
 """Logging by the standard library: one line per event on standard error, as JSON for machines or text for people.
 
-Libraries log the same way. Each key of a record's `extra` becomes a field in both forms.
+Libraries log the same way. Each key of a record's `extra` becomes a field in both forms. app/line_rate.py limits the
+lines of each kind: a request must not be able to fill the disk.
 """
 
 import logging
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from traceback import extract_tb
@@ -14,9 +18,13 @@ from typing import Final, Literal, TextIO
 import msgspec
 
 from app.json_text import encode
+from app.line_rate import LIMIT, LineRate
 
 _MAX_LENGTH: Final = 2000  # characters of text from a request in one message
-_OF_EVERY_RECORD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+LATE: Final = "late_fields"
+"""Key, in the `extra` of a line, of a function that returns further fields. It is called only for a written line."""
+_OF_EVERY_RECORD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", LIMIT, LATE}
+_PAUSE: Final = 1.0  # seconds between a line that was left out and the look for sums
 
 
 def configure(level: str, form: Literal["auto", "json", "text"] = "auto", stream: TextIO | None = None) -> None:
@@ -24,12 +32,52 @@ def configure(level: str, form: Literal["auto", "json", "text"] = "auto", stream
     out = stream or sys.stderr
     if form == "auto":
         form = "text" if out.isatty() else "json"
-    handler = logging.StreamHandler(out)
+    handler = LimitedLines(out)
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     logging.captureWarnings(capture=True)  # else warnings would be plain text between the JSON lines
     # Uvicorn's four lines at the start have less information than Kindred's own line.
     logging.getLogger("uvicorn").setLevel(max(logging.WARNING, logging.getLogger().level))
+
+
+class LimitedLines(logging.StreamHandler[TextIO]):
+    """Writes lines up to the limit of each kind, and a sum of the others when their second is over, and at the end."""
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        """Take a monotonic clock in seconds."""
+        super().__init__(stream)
+        self._rate = LineRate(clock)
+        self._timer: threading.Timer | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line, or count it as left out. The caller has the lock of the handler."""
+        if self._rate.allows(record):
+            super().emit(record)
+        elif self._timer is None:
+            self._look_later()
+
+    def close(self) -> None:
+        """Write the sums. The standard library calls this at the end of the process."""
+        self._write_sums(all_of_them=True)
+        super().close()
+
+    def _look_later(self) -> None:
+        # A thread, because lines also come from threads, and because the loop may be held.
+        self._timer = threading.Timer(_PAUSE, self._write_sums)
+        self._timer.daemon = True
+        with suppress(RuntimeError):  # the process ends, and starts no threads: `close` writes the sums
+            self._timer.start()
+
+    def _write_sums(self, *, all_of_them: bool = False) -> None:
+        self.acquire()
+        try:
+            for line in self._rate.sums(all_of_them=all_of_them):
+                super().emit(line)
+            self._timer = None
+            if self._rate.is_storm:
+                self._look_later()
+        finally:
+            self.release()
 
 
 def one_line(text: str) -> str:
@@ -82,9 +130,10 @@ def _time(record: logging.LogRecord) -> str:
     return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _fields(record: logging.LogRecord) -> Iterator[tuple[str, object]]:
-    """Yield the fields given as `extra`."""
-    return ((name, value) for name, value in vars(record).items() if name not in _OF_EVERY_RECORD)
+def _fields(record: logging.LogRecord) -> Iterable[tuple[str, object]]:
+    """Return the fields given as `extra`."""
+    late: Mapping[str, object] = getattr(record, LATE, dict)()
+    return {**late, **{name: value for name, value in vars(record).items() if name not in _OF_EVERY_RECORD}}.items()
 
 
 def _exception(formatter: logging.Formatter, record: logging.LogRecord) -> str:

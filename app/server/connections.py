@@ -2,12 +2,11 @@
 
 import asyncio
 import logging
-import time
 from collections import Counter
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
-from app.line_rate import LineRate, later_on_this_loop
+from app.line_rate import LIMIT, LineLimit
 from app.logs import one_line
 from app.server.reading_turns import ReadingTurns
 from app.server.uvicorn_parts import ServerState
@@ -18,6 +17,8 @@ log = logging.getLogger(__name__)
 Peer = tuple[str, int] | None
 _SMALL_BODY: Final = 4 * 1024 * 1024
 """Bytes, for ports without the verbs. The routes themselves have lower limits."""
+_LIMIT: Final = LineLimit(("port", "reason"), 1)
+"""Any client of a port can cause these lines, also one that may not send a request."""
 
 
 class Refusal(Enum):
@@ -63,8 +64,6 @@ class Connections(ServerState):
         """Connections in the TLS handshake, which uvicorn does not count."""
         self.reading: Final = ReadingTurns()
         self.refused: Counter[Refusal] = Counter(dict.fromkeys(Refusal, 0))
-        # A client of the port must not be able to fill the log.
-        self._line_rate = LineRate(1, time.monotonic, later_on_this_loop, self._tell_left_out)
 
     @property
     def open(self) -> int:
@@ -79,10 +78,11 @@ class Connections(ServerState):
     def refuse(self, reason: Refusal, peer: Peer, detail: str = "") -> None:
         """Count a rejected connection. Of many with the same reason, only few are logged."""
         self.refused[reason] += 1
-        if self._line_rate.allows(reason):
-            who = peer[0] if peer else "a client"
-            because = f"{_said(reason)}: {one_line(detail)}" if detail else _said(reason)
-            log.warning("%s port: rejected %s: %s", self.port, who, because)
+        who = peer[0] if peer else "a client"
+        said = reason.value.replace("_", " ")
+        because = f"{said}: {one_line(detail)}" if detail else said
+        fields = {"port": self.port, "reason": reason.value, LIMIT: _LIMIT}
+        log.warning("%s port: rejected %s: %s", self.port, who, because, extra=fields)
 
     async def watch(self) -> None:
         """End connections past their deadline, until cancelled.
@@ -96,13 +96,6 @@ class Connections(ServerState):
             now = loop.time()
             for connection in [each for each in self.connections if each.deadline < now]:
                 connection.expire(now)
-
-    def _tell_left_out(self, reason: Refusal, count: int) -> None:
-        log.warning("%s port: rejected %d more: %s", self.port, count, _said(reason))
-
-
-def _said(reason: Refusal) -> str:
-    return reason.value.replace("_", " ")
 
 
 def limits_of(settings: Settings, *, large_bodies: bool) -> Limits:

@@ -6,14 +6,15 @@ The lines have level debug, from a logger of their own with that level. No line 
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
 import msgspec
 
-from app.line_rate import Later, LineRate
-from app.logs import one_line
+from app.line_rate import LIMIT, LineLimit
+from app.logs import LATE, one_line
 from app.objects.limits import Body
-from app.telemetry.request_log import MAX_LINES, question_fields
+from app.telemetry.request_log import question_fields
 from app.verbs.observation import Observation
 
 log = logging.getLogger("kindred.debug_pod")
@@ -25,6 +26,7 @@ _SHOWN_BYTES: Final = 8 * 1024
 _SUMMED_UP_BYTES: Final = 4 * 1024 * 1024
 """Largest response that is decoded for a summary: 100,000 nodes with reasons, or a few hundred whole Nodes."""
 _SHOWN: Final = 20  # reasons, or nodes
+_LIMIT: Final = LineLimit(("pod",))
 
 
 class TooManyPodsError(Exception):
@@ -34,11 +36,10 @@ class TooManyPodsError(Exception):
 class DebuggedPods:
     """NAMESPACE/NAME -> the time at which logging ends. Call it with each Observation."""
 
-    def __init__(self, clock: Callable[[], float], later: Later) -> None:
-        """Take a monotonic clock in seconds. `later` schedules a call."""
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """Take a monotonic clock in seconds."""
         self._clock = clock
         self._until: dict[str, float] = {}
-        self._rate = LineRate[str](MAX_LINES, clock, later, _tell_left_out)
         log.setLevel(logging.DEBUG)
 
     def begin(self, pod: str, seconds: float) -> None:
@@ -69,8 +70,11 @@ class DebuggedPods:
             return
         if until <= self._clock():
             del self._until[pod]
-        elif self._rate.allows(pod):
-            log.debug("request of a debugged pod", extra=_in_full(observation))
+        else:
+            log.debug(
+                "request of a debugged pod",
+                extra={"pod": one_line(pod), LIMIT: _LIMIT, LATE: partial(_in_full, observation)},
+            )
 
 
 def _in_full(observation: Observation) -> dict[str, object]:
@@ -118,7 +122,3 @@ def _reasons(failed: Mapping[str, str] | None) -> dict[str, int]:
 def _shown(body: Body) -> str:
     shown = bytes(body[:_SHOWN_BYTES]).decode(errors="replace")
     return shown if len(body) <= _SHOWN_BYTES else f"{shown}... ({len(body)} bytes)"
-
-
-def _tell_left_out(pod: str, lines: int) -> None:
-    log.debug("requests not logged", extra={"pod": one_line(pod), "left_out": lines})

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from app.line_rate import later_on_this_loop
 from app.server.process import Background
 from app.settings import Settings
 from app.telemetry.debugged_pods import DebuggedPods
@@ -43,8 +42,8 @@ class Observing(NamedTuple):
 
 def create_observers(settings: Settings, *others: Observer) -> Observing:
     """Return `others` and the observers that the settings enable. Raises SettingsError."""
-    debugged_pods = DebuggedPods(time.monotonic, later_on_this_loop)
-    questions = RequestLog(settings.log_questions, time.monotonic, later_on_this_loop)
+    debugged_pods = DebuggedPods(time.monotonic)
+    questions = RequestLog(settings.log_questions)
     spans = create_tracing(settings)
     if spans is None:
         return Observing(Observers(*others, questions, debugged_pods), debugged_pods, ())

@@ -4,11 +4,11 @@ No line above level debug has the contents of a request, except the name and the
 """
 
 import logging
-from collections.abc import Callable
+from functools import partial
 from typing import Final, Literal
 
-from app.line_rate import Later, LineRate
-from app.logs import one_line
+from app.line_rate import LIMIT, NO_LIMIT, LineLimit
+from app.logs import LATE, one_line
 from app.verbs.observation import Observation, VerbOutcome
 
 log = logging.getLogger("kindred.questions")
@@ -26,8 +26,7 @@ PROBLEMS: Final = frozenset(
         VerbOutcome.INTERNAL_ERROR,
     }
 )
-MAX_LINES: Final = 10
-"""Lines a second for each verb and outcome."""
+_LIMIT: Final = LineLimit(("verb", "outcome"))
 _IN_OUR_WORDS: Final = frozenset(
     {
         VerbOutcome.TOO_MUCH_WORK,
@@ -44,19 +43,29 @@ _IN_OUR_WORDS: Final = frozenset(
 class RequestLog:
     """`problems` has a line for each failed request, up to a number a second; `all` one for every request."""
 
-    def __init__(self, which: Literal["problems", "all"], clock: Callable[[], float], later: Later) -> None:
-        """Take a clock in seconds. `later` schedules a call."""
+    def __init__(self, which: Literal["problems", "all"]) -> None:
         self._all = which == "all"
-        self._rate = LineRate[tuple[str, VerbOutcome]](MAX_LINES, clock, later, _tell_left_out)
 
     def __call__(self, observation: Observation) -> None:
         """Record a request."""
-        outcome = observation.outcome
-        if outcome in PROBLEMS:
-            if self._all or self._rate.allows((observation.verb, outcome)):
-                _write(logging.WARNING, observation)
+        if observation.outcome in PROBLEMS:
+            self._write(logging.WARNING, observation)
         elif self._all:
-            _write(logging.INFO, observation)
+            self._write(logging.INFO, observation)
+
+    def _write(self, level: int, observation: Observation) -> None:
+        if log.isEnabledFor(level):
+            error = observation.outcome in _IN_OUR_WORDS or log.isEnabledFor(logging.DEBUG)
+            log.log(
+                level,
+                "request",
+                extra={
+                    "verb": observation.verb,
+                    "outcome": observation.outcome.value,
+                    LIMIT: NO_LIMIT if self._all else _LIMIT,
+                    LATE: partial(question_fields, observation, error=error),
+                },
+            )
 
 
 def question_fields(observation: Observation, *, error: bool) -> dict[str, object]:
@@ -80,14 +89,3 @@ def question_fields(observation: Observation, *, error: bool) -> dict[str, objec
         "error": one_line(observation.error) if error else "",
     }
     return {name: value for name, value in fields.items() if value != ""}
-
-
-def _write(level: int, observation: Observation) -> None:
-    if log.isEnabledFor(level):
-        error = observation.outcome in _IN_OUR_WORDS or log.isEnabledFor(logging.DEBUG)
-        log.log(level, "request", extra=question_fields(observation, error=error))
-
-
-def _tell_left_out(key: tuple[str, VerbOutcome], lines: int) -> None:
-    verb, outcome = key
-    log.warning("requests not logged", extra={"verb": verb, "outcome": outcome.value, "left_out": lines})

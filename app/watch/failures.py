@@ -67,7 +67,10 @@ class Failures:
         """Record that the server lacks the resource. Return the wait before the next check."""
         if not self._state.absent:
             log.warning(
-                "%s: the API server does not have %s, skipped", self._state.plural, self._state.resource.api_version
+                "%s: the API server does not have %s, skipped",
+                self._state.plural,
+                self._state.resource.api_version,
+                extra=self._state.in_log,
             )
         self.over()
         self._state.synced = self._state.absent = True
@@ -82,7 +85,7 @@ class Failures:
         if self._retries.followed():
             self._backoff.reset()  # the whole server had failed, so the resource's backoff starts again
         if self._state.problem:
-            log.info("%s: following again", self._state.plural)
+            log.info("%s: following again", self._state.plural, extra=self._state.in_log)
             self._state.problem, self._state.forbidden = "", False
             self._logged = ("", 0.0)
 
@@ -100,7 +103,8 @@ class Failures:
         self._logged = (self._state.problem, now)
         remedy = f"; the RBAC rule that is missing: {self._state.resource.rbac_rule}" if self._state.forbidden else ""
         again = "in turn with other resources" if self._retries.is_server_unwell else f"within {delay:.1f} s"
-        log.warning("%s: %s%s; next attempt %s", self._state.plural, self._state.problem, remedy, again)
+        told = (self._state.plural, self._state.problem, remedy, again)
+        log.warning("%s: %s%s; next attempt %s", *told, extra=self._state.in_log)
 
 
 def status_of(error: Exception) -> StatusError | None:

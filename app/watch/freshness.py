@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Final
 
+from app.line_rate import LIMIT, LineLimit
 from app.objects.resources import Resource
 from core.events import Kind
 
@@ -17,6 +18,8 @@ class ResourceState:
         self.resource = resource
         self.serves = serves
         """Whether requests of schedulers need its objects. If not, only explanations or groups do."""
+        self.in_log: Final[Mapping[str, object]] = {"resource": resource.plural, LIMIT: LineLimit(("resource",))}
+        """The `extra` of log lines that each resource may write at the same time."""
         self.synced = False
         """Whether the mirror has had all objects of the resource at least once."""
         self.absent = False

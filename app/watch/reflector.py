@@ -109,7 +109,7 @@ class Reflector:
                 wait = self._recover(error)
             except Exception as error:
                 # A bug of Kindred must not end the watch; a sync repairs a half-applied change.
-                log.exception("%s: internal error", self.state.plural)
+                log.exception("%s: internal error", self.state.plural, extra=self.state.in_log)
                 self._relist("internal")
                 wait = self._failures.record(error)
             if wait is not None:
@@ -250,7 +250,7 @@ class Reflector:
             if not done.done():
                 done.set_result(None)
         self._answering.clear()
-        log.info("%s: synced, %d objects", self.state.plural, len(self.known))
+        log.info("%s: synced, %d objects", self.state.plural, len(self.known), extra=self.state.in_log)
 
     # Watching.
 
@@ -360,7 +360,9 @@ class Reflector:
         if self._version:
             self._resume_or_relist(error)
         elif self._falls_back(error):
-            log.info("%s: listing without WatchList: %s", self.state.plural, one_line(str(error)))
+            log.info(
+                "%s: listing without WatchList: %s", self.state.plural, one_line(str(error)), extra=self.state.in_log
+            )
             return None
         return self._failures.record(error, self._timing.memory if isinstance(error, MemoryPressureError) else 0.0)
 

@@ -4,6 +4,8 @@ import io
 import json
 import logging
 import sys
+import threading
+import time
 import warnings
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -161,6 +163,46 @@ def test_warnings_and_the_libraries_go_the_same_way_and_lines_below_the_level_do
 def test_the_words_of_a_request_are_one_line(text: str, expected: str | None) -> None:
     assert one_line(text) == (text if expected is None else expected)
     assert len(one_line(text).splitlines()) == 1
+
+
+@pytest.mark.usefixtures("_logging_is_as_before")
+def test_a_storm_of_any_line_is_ten_lines_and_a_sum_without_a_further_line() -> None:
+    stream = io.StringIO()
+    logs.configure("info", "json", stream)
+    threads = [threading.Thread(target=storm) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    deadline = time.monotonic() + 30
+    while "left out" not in stream.getvalue() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    written = [line for line in lines if line["message"].startswith("bind:")]
+    left_out = sum(line["left_out"] for line in lines if line["message"] == "lines left out")
+    assert len(written) + left_out == 2000
+    assert len(written) <= 10 * len({line["time"][:19] for line in lines})
+    assert (lines[-1]["like"], lines[-1]["logger"], lines[-1]["level"]) == ("bind: %d", "app", "warning")
+
+
+def storm() -> None:
+    for number in range(500):
+        logging.getLogger("app").warning("bind: %d", number)
+
+
+@pytest.mark.usefixtures("_logging_is_as_before")
+def test_the_end_of_the_process_writes_the_sums() -> None:
+    stream = io.StringIO()
+    logs.configure("info", "text", stream)
+    storm()
+    logging.getLogger().handlers[0].close()
+    assert stream.getvalue().splitlines()[-1].endswith('app: lines left out like="bind: %d" left_out=490')
+
+
+def test_fields_that_cost_much_are_made_for_a_written_line_alone() -> None:
+    assert json_line(record("m", first=1, late_fields=lambda: {"second": 2})) == json_line(
+        record("m", second=2, first=1)
+    )
 
 
 def test_the_words_of_a_request_are_cut_short() -> None:

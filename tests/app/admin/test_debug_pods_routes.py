@@ -18,7 +18,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def pods(clock: Clock) -> DebuggedPods:
-    return DebuggedPods(clock, clock.later)
+    return DebuggedPods(clock)
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ def running(app: FastAPI, tls: Authority | None = None, *, wants_certificate: bo
 @pytest.fixture
 def pods() -> DebuggedPods:
     clock = Clock()
-    return DebuggedPods(clock, clock.later)
+    return DebuggedPods(clock)
 
 
 @pytest.fixture

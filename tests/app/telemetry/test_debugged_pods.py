@@ -5,9 +5,9 @@ import logging
 
 import pytest
 
+from app.line_rate import LIMIT, LineLimit
 from app.logs import JsonLines
 from app.telemetry.debugged_pods import MAX_PODS, DebuggedPods, TooManyPodsError
-from app.telemetry.request_log import MAX_LINES
 from app.verbs.observation import Asked, Observation, VerbOutcome
 from tests.app.telemetry.passing_time import Clock
 
@@ -40,7 +40,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def pods(clock: Clock) -> DebuggedPods:
-    return DebuggedPods(clock, clock.later)
+    return DebuggedPods(clock)
 
 
 def line(record: logging.LogRecord) -> dict[str, object]:
@@ -116,15 +116,14 @@ def test_long_bodies_are_cut(pods: DebuggedPods, caplog: pytest.LogCaptureFixtur
     assert str(told["response"]).endswith("... (5000000 bytes)")
 
 
-def test_a_storm_about_one_pod_is_told_by_a_few_lines_a_second(
-    pods: DebuggedPods, clock: Clock, caplog: pytest.LogCaptureFixture
+def test_each_pod_has_its_own_limit_and_a_line_that_is_left_out_costs_little(
+    pods: DebuggedPods, caplog: pytest.LogCaptureFixture
 ) -> None:
     pods.begin("shop/web", 60)
-    for _ in range(100):
-        pods(ABOUT_WEB)
-    clock.pass_by(1.1)
-    assert len(caplog.records) == MAX_LINES + 1
-    assert line(caplog.records[-1])["left_out"] == 100 - MAX_LINES
+    pods(ABOUT_WEB)
+    record = vars(caplog.records[0])
+    assert (record[LIMIT], record["pod"]) == (LineLimit(("pod",)), "shop/web")
+    assert not {"request", "response"} & record.keys()
 
 
 def test_there_are_so_many_pods_at_once_and_no_more(pods: DebuggedPods, clock: Clock) -> None:

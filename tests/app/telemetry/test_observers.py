@@ -1,11 +1,13 @@
 """Who is told of questions, alone and in the whole service."""
 
 import asyncio
+import json
 import logging
 
 import httpx
 import pytest
 
+from app.logs import JsonLines
 from app.main import create_service
 from app.settings import Settings
 from app.telemetry.observers import Observers
@@ -43,7 +45,7 @@ def test_a_bad_request_is_a_line_without_its_words_and_a_good_one_is_none(caplog
     assert "secret" in ask(app, "POST", "/filter", b'{"secret":1}').json()["Error"]
     (record,) = (record for record in caplog.records if record.name == "kindred.questions")
     assert vars(record)["outcome"] == "bad_request"
-    assert "secret" not in str(vars(record))
+    assert "secret" not in JsonLines().format(record)
 
 
 def test_all_questions_have_a_line_where_the_settings_want_it(caplog: pytest.LogCaptureFixture) -> None:
@@ -51,7 +53,7 @@ def test_all_questions_have_a_line_where_the_settings_want_it(caplog: pytest.Log
     app = create_service(Settings(log_questions="all"), shop(), None).app
     for verb in ("filter", "prioritize"):
         ask(app, "POST", f"/{verb}", QUESTION)
-    told = [vars(record) for record in caplog.records if record.name == "kindred.questions"]
+    told = [json.loads(JsonLines().format(record)) for record in caplog.records if record.name == "kindred.questions"]
     assert [(each["verb"], each["outcome"], each["pod"], each["nodes"], each["passed"]) for each in told] == [
         ("filter", "fit", "default/p", 2, 1),
         ("prioritize", "fit", "default/p", 2, 2),
@@ -64,7 +66,7 @@ def test_questions_about_a_debugged_pod_are_told_in_full_by_the_admin_port(caplo
     assert ask(service.admin, "PUT", "/debug/pods/default/p?for=60").status_code == 200
     answer = ask(service.app, "POST", "/filter", QUESTION)
     (record,) = caplog.records
-    told = vars(record)
+    told = json.loads(JsonLines().format(record))
     assert (record.levelno, told["request"], told["response"]) == (logging.DEBUG, QUESTION.decode(), answer.text)
     assert told["failed"] == {"node(s) didn't satisfy existing pods anti-affinity rules": 1}
     assert ask(service.admin, "DELETE", "/debug/pods/default/p").status_code == 204

@@ -4,9 +4,10 @@ import logging
 
 import pytest
 
-from app.telemetry.request_log import MAX_LINES, PROBLEMS, RequestLog, question_fields
+from app.line_rate import LIMIT, NO_LIMIT, LineLimit
+from app.logs import LATE, JsonLines
+from app.telemetry.request_log import PROBLEMS, RequestLog, question_fields
 from app.verbs.observation import Asked, Observation, VerbOutcome
-from tests.app.telemetry.passing_time import Clock
 
 FITTING = Observation(
     "filter",
@@ -23,36 +24,30 @@ FITTING = Observation(
 REFUSED = FITTING._replace(outcome=VerbOutcome.SHED, source="", error="shed: 100 questions wait")
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
 def fields(record: logging.LogRecord, *names: str) -> list[object]:
-    return [vars(record).get(name) for name in names]
+    found = {**vars(record), **vars(record)[LATE]()}
+    return [found.get(name) for name in names]
 
 
 @pytest.mark.parametrize("outcome", VerbOutcome, ids=lambda outcome: outcome.value)
-def test_problems_are_warnings_and_nothing_else_is_told(
-    outcome: VerbOutcome, clock: Clock, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_problems_are_warnings_and_nothing_else_is_told(outcome: VerbOutcome, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    RequestLog("problems", clock, clock.later)(FITTING._replace(outcome=outcome))
+    RequestLog("problems")(FITTING._replace(outcome=outcome))
     good = {VerbOutcome.FIT, VerbOutcome.NO_FIT, VerbOutcome.BYPASSED}
     assert [record.levelno for record in caplog.records] == ([] if outcome in good else [logging.WARNING])
     assert set(VerbOutcome) - good == PROBLEMS
 
 
 def test_all_is_a_line_for_every_question_with_problems_standing_out(
-    clock: Clock, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
-    log = RequestLog("all", clock, clock.later)
-    for observation in (FITTING, FITTING._replace(outcome=VerbOutcome.NO_FIT), *2 * MAX_LINES * [REFUSED]):
+    log = RequestLog("all")
+    for observation in (FITTING, FITTING._replace(outcome=VerbOutcome.NO_FIT), *2 * 10 * [REFUSED]):
         log(observation)
     assert [record.levelno for record in caplog.records] == [
         *2 * [logging.INFO],
-        *2 * MAX_LINES * [logging.WARNING],
+        *2 * 10 * [logging.WARNING],
     ]
 
 
@@ -87,56 +82,27 @@ def test_a_pods_name_that_is_none_is_a_short_line() -> None:
 
 @pytest.mark.parametrize("outcome", sorted(PROBLEMS, key=str), ids=lambda outcome: outcome.value)
 def test_what_may_quote_the_request_is_told_at_level_debug_alone(
-    outcome: VerbOutcome, clock: Clock, caplog: pytest.LogCaptureFixture
+    outcome: VerbOutcome, caplog: pytest.LogCaptureFixture
 ) -> None:
     quotes = outcome in {VerbOutcome.BAD_REQUEST, VerbOutcome.DOUBTED, VerbOutcome.REFUSED}
     observation = FITTING._replace(
         outcome=outcome, error="Pod.spec: has a secret", request=b"a secret", response=b"secret"
     )
-    log = RequestLog("problems", clock, clock.later)
+    log = RequestLog("problems")
     caplog.set_level(logging.INFO)
     log(observation)
-    assert ("secret" in str(vars(caplog.records[0]))) is not quotes
+    assert ("secret" in JsonLines().format(caplog.records[0])) is not quotes
     assert fields(caplog.records[0], "request", "response") == [None, None]
     caplog.set_level(logging.DEBUG)
     log(observation)
     assert fields(caplog.records[1], "error") == ["Pod.spec: has a secret"]
 
 
-def test_a_storm_is_told_by_a_few_lines_a_second_and_their_number(
-    clock: Clock, caplog: pytest.LogCaptureFixture
+def test_each_verb_and_outcome_has_its_own_limit_unless_every_request_is_wanted(
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    log = RequestLog("problems", clock, clock.later)
-    for _ in range(1000):
-        log(REFUSED)
-    assert len(caplog.records) == MAX_LINES
-    log(REFUSED._replace(outcome=VerbOutcome.STALE))
-    log(REFUSED._replace(verb="prioritize"))
-    assert len(caplog.records) == MAX_LINES + 2, "others have lines of their own"
-    caplog.clear()
-    clock.pass_by(0.9)
-    assert caplog.records == []
-    clock.pass_by(0.2)
-    (last,) = caplog.records
-    assert last.getMessage() == "requests not logged"
-    assert fields(last, "verb", "outcome", "left_out") == ["filter", "shed", 1000 - MAX_LINES]
-
-
-def test_after_a_storm_there_are_lines_again(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
-    log = RequestLog("problems", clock, clock.later)
-    for _ in range(MAX_LINES + 1):
-        log(REFUSED)
-    clock.pass_by(1.1)
-    caplog.clear()
-    for _ in range(3):
-        log(REFUSED)
-        clock.pass_by(0.5)
-    assert [record.getMessage() for record in caplog.records] == 3 * ["request"]
-
-
-def test_a_slow_stream_of_problems_is_told_whole(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
-    log = RequestLog("problems", clock, clock.later)
-    for _ in range(5 * MAX_LINES):
-        log(REFUSED)
-        clock.pass_by(1 / MAX_LINES + 0.001)
-    assert [record.getMessage() for record in caplog.records] == 5 * MAX_LINES * ["request"]
+    RequestLog("problems")(REFUSED)
+    RequestLog("all")(REFUSED)
+    limits = [vars(record)[LIMIT] for record in caplog.records]
+    assert limits == [LineLimit(("verb", "outcome")), NO_LIMIT]
+    assert fields(caplog.records[0], *limits[0].by) == ["filter", "shed"]

@@ -142,6 +142,10 @@ class Scheduler:
         assert response.status_code == 200
         return response.content
 
+    async def send_bytes(self, verb: str, body: bytes) -> None:
+        """Send any bytes to a verb."""
+        await self._client.post(f"/{verb}", content=body)
+
     async def _post(self, verb: str, args: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
         response = await self._client.post(f"/{verb}", json=args)
         assert response.status_code == 200
