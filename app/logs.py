@@ -19,6 +19,7 @@ import msgspec
 
 from app.json_text import encode
 from app.line_rate import LIMIT, LineRate
+from app.shown_text import shown, shown_json
 
 _MAX_LENGTH: Final = 2000  # characters of text from a request in one message
 LATE: Final = "late_fields"
@@ -82,8 +83,8 @@ class LimitedLines(logging.StreamHandler[TextIO]):
 
 def one_line(text: str) -> str:
     """Return a text from a request for use in a log line: cut, and without line breaks and control characters."""
-    shown = text[:_MAX_LENGTH] + ("..." if len(text) > _MAX_LENGTH else "")
-    return _printable(shown)
+    cut = text[:_MAX_LENGTH] + ("..." if len(text) > _MAX_LENGTH else "")
+    return shown(cut)
 
 
 def raised_at(error: BaseException) -> str:
@@ -109,20 +110,21 @@ class JsonLines(logging.Formatter):
         if exception:
             line["exception"] = exception
         try:
-            return encode(line, unknown=str).decode()
+            return shown_json(encode(line, unknown=str).decode())
         except (msgspec.MsgspecError, TypeError, ValueError, RecursionError):
-            return encode({name: _encodable(value) for name, value in line.items()}).decode()
+            return shown_json(encode({name: _encodable(value) for name, value in line.items()}).decode())
 
 
 class TextLines(logging.Formatter):
-    """`TIME LEVEL LOGGER: MESSAGE KEY=VALUE ...`, and an exception on lines of its own."""
+    """`TIME LEVEL LOGGER: MESSAGE KEY=VALUE ...`, and an exception on indented lines of its own."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Make the line, or lines."""
-        head = f"{_time(record)} {record.levelname} {record.name}: {_printable(record.getMessage())}"
+        head = f"{_time(record)} {record.levelname} {record.name}: {shown(record.getMessage())}"
         line = " ".join((head, *(f"{name}={_value(value)}" for name, value in _fields(record))))
         exception = _exception(self, record)
-        return f"{line}\n{exception}" if exception else line
+        # The message of an exception may have lines, which must not look like lines of the log.
+        return "\n".join((line, *(f"  {shown(each)}" for each in exception.splitlines())))
 
 
 def _time(record: logging.LogRecord) -> str:
@@ -143,16 +145,10 @@ def _exception(formatter: logging.Formatter, record: logging.LogRecord) -> str:
 
 def _value(value: object) -> str:
     """Return a value in a form that shows where it ends."""
-    text = _printable(str(value))
+    text = shown(str(value))
     if text and not any(char in text for char in ' "='):
         return text
     return '"' + text.replace('"', r"\"") + '"'
-
-
-def _printable(text: str) -> str:
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def _encodable(value: object) -> str:

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-import click
-
+from app.commands.printer import Line, Styled
 from app.commands.text_columns import counted, wrapped
 from core.diagnosis.amounts.cluster_amounts import ClusterAmounts
 from core.diagnosis.amounts.node_amounts import NodeAmounts
@@ -21,11 +20,11 @@ from core.diagnosis.wakes import ANY_EVENT, Wake
 _MAX_WAKES: Final = 12
 
 
-def cluster_amounts_text(amounts: ClusterAmounts, nodes: int) -> Iterator[str]:
+def cluster_amounts_text(amounts: ClusterAmounts, nodes: int) -> Iterator[Line]:
     """Yield the obstacles on `nodes` nodes, plugin by plugin; nothing if there is none."""
     lines = [*_cluster_lines(amounts, nodes)]
     if lines:
-        yield click.style("What was measured", bold=True)
+        yield Styled("What was measured", bold=True)
         for line in lines:
             yield from wrapped(line, 4, "  ")
 
@@ -39,18 +38,18 @@ def node_amounts_text(amounts: NodeAmounts) -> Iterator[str]:
             yield from wrapped(line, 6, "    ")
 
 
-def remedies_text(helps: Sequence[Remedy]) -> Iterator[str]:
+def remedies_text(helps: Sequence[Remedy]) -> Iterator[Line]:
     """Yield the remedies, one after another."""
     if helps:
-        yield click.style("Changes that would help, each by itself", bold=True)
+        yield Styled("Changes that would help, each by itself", bold=True)
         for each in helps:
             yield from wrapped(each.text, 4, "  - ")
 
 
-def wakes_text(wakes: Sequence[Wake]) -> Iterator[str]:
+def wakes_text(wakes: Sequence[Wake]) -> Iterator[Line]:
     """Yield the events after which kube-scheduler tries the pod again."""
     if wakes:
-        yield click.style("kube-scheduler tries it again after", bold=True)
+        yield Styled("kube-scheduler tries it again after", bold=True)
         events: dict[tuple[str, str], None] = {}
         for wake in wakes:
             if wake.resource == ANY_EVENT.resource:

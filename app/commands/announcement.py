@@ -5,10 +5,9 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Final
 
-import click
-
 from app import __version__
 from app.commands.dump_source import DEMO
+from app.commands.printer import print_lines
 
 _QUESTIONS: Final = (("filter", "required-affinity"), ("filter", "required-anti-affinity"), ("prioritize", "web"))
 
@@ -34,7 +33,7 @@ class Announcement:
             told = [
                 line for name, lines in self._tell.items() if name in self._urls for line in lines(self._urls[name])
             ]
-            click.echo("\n".join(told))
+            print_lines(told)
 
 
 def _of_page(url: str) -> list[str]:

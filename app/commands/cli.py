@@ -26,8 +26,9 @@ from app.commands.exit_status import exit_with_error
 from app.commands.explain_command import explain_command
 from app.commands.invalidation_text import invalidation_text
 from app.commands.manifests import one_manifest, read_opened
-from app.commands.output_format import FORMATS, NO_NAMES, OutputFormat, print_output, yaml_text
+from app.commands.output_format import FORMATS, NO_NAMES, OutputFormat, print_output, print_value
 from app.commands.pending_command import pending_command
+from app.commands.printer import print_line
 from app.commands.rbac import rbac_command
 from app.commands.replay_command import replay_command
 from app.commands.settings_commands import (
@@ -46,7 +47,7 @@ from app.commands.version_command import version_command
 from app.commands.why.command import why_command
 from app.configuration import Configuration, load_configuration
 from app.dump.snapshot_file import SnapshotError
-from app.json_text import decode, encode, indented
+from app.json_text import decode, encode
 from app.main import Service, create_service
 from app.objects.decode import DecodeError
 from app.server import process
@@ -150,7 +151,7 @@ def _service(configuration: Configuration, *, demo: bool, **source: Unpack[Sourc
     if source["skip_invalid"]:
         raise click.UsageError("--skip-invalid is for a dump; the watch always skips broken objects.")
     credentials = load_credentials(source["kubeconfig"], source["context"])
-    click.echo(f"Following {credentials.server} ({credentials.source})", err=True)
+    print_line(f"Following {credentials.server} ({credentials.source})", err=True)
     mirror = ClusterMirror(configuration.settings.assumed_pod_ttl)
     return create_service(configuration.settings, mirror, credentials, configuration.sources)
 
@@ -189,7 +190,7 @@ def openapi_command(port: Literal["extender", "admin"], output: OutputFormat) ->
     service = create_service(Settings(admin_port=0), ClusterMirror(), None)
     app = service.admin if port == "admin" and service.admin is not None else service.app
     description = describe(app)
-    click.echo(indented(description) if output is OutputFormat.JSON else yaml_text(description))
+    print_value(output, description)
 
 
 def _answer(verb: Callable[[Extender, bytes], VerbResponse], question: PodOptions) -> Any:  # noqa: ANN401  # JSON
@@ -238,7 +239,7 @@ def kubectl_plugin() -> None:
 def kubectl_completion() -> None:
     """Run as `kubectl_complete-kindred`, which kubectl runs to complete `kubectl kindred`."""
     for line in kubectl_completions(main, sys.argv[1:]):
-        click.echo(line)
+        print_line(line)
 
 
 if __name__ == "__main__":

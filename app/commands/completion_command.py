@@ -6,6 +6,8 @@ from typing import Final
 import click
 from click.shell_completion import ShellComplete, get_completion_class
 
+from app.commands.printer import print_document
+
 _PROGRAM: Final = "kindred"
 _VARIABLE: Final = "_KINDRED_COMPLETE"
 """The variable that Click's script sets when it runs the program for completions."""
@@ -27,7 +29,7 @@ def completion_command(shell: str) -> None:
     if kind is None:
         raise click.UsageError(f"{shell}: Click has no completion for this shell.")
     root = click.get_current_context().find_root().command
-    click.echo(kind(root, {}, _PROGRAM, _VARIABLE).source())
+    print_document(kind(root, {}, _PROGRAM, _VARIABLE).source())
 
 
 def kubectl_completions(root: click.Command, words: Sequence[str]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """`kindred config`: the effective settings, the schema of the file, and migration of a file to the current form."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -9,7 +9,8 @@ import click
 
 from app.commands.command_group import CommandGroup
 from app.commands.exit_status import exit_with_error
-from app.commands.output_format import NO_NAMES, OutputFormat, print_output, yaml_text
+from app.commands.output_format import NO_NAMES, OutputFormat, print_output, print_value
+from app.commands.printer import Line, print_document, print_line
 from app.commands.settings_commands import settings_options, warn
 from app.commands.shared_options import output_option
 from app.commands.text_columns import wrapped_table
@@ -18,8 +19,9 @@ from app.configuration_file import HEAD, read_text
 from app.configuration_migration import migrated
 from app.configuration_schema import configuration_schema
 from app.files import write_file
-from app.json_text import encode, indented
+from app.json_text import encode
 from app.settings import SettingsError
+from app.shown_text import shown, shown_json
 
 _COMMENT: Final = "# The effective settings, as a file for --config; behind each value where it is from.\n"
 _COMMENT_OF_CHANGED: Final = "# The settings that differ from their defaults, as a file for --config.\n"
@@ -41,14 +43,15 @@ def print_command(*, output: OutputFormat, only_changed: bool, config: Path | No
     except SettingsError as error:
         exit_with_error(error)
     warn(configuration)
-    shown = effective(configuration.settings, configuration.sources)
+    found = effective(configuration.settings, configuration.sources)
     if only_changed:
-        shown = changed(shown)
+        found = changed(found)
     if output is not OutputFormat.YAML:
-        print_output(output, shown, partial(_settings_text, shown))
+        print_output(output, found, partial(_settings_text, found))
         return
     comment = _COMMENT_OF_CHANGED if only_changed else _COMMENT
-    click.echo(comment + _HEAD + "".join(_yaml_line(key, **entry) for key, entry in shown.items()), nl=False)
+    lines = "".join(_yaml_line(key, **entry) for key, entry in found.items())
+    print_document(comment + _HEAD + lines, nl=False)
 
 
 @config_group.command("schema")
@@ -56,7 +59,7 @@ def print_command(*, output: OutputFormat, only_changed: bool, config: Path | No
 def schema_command(output: OutputFormat) -> None:
     """Print the JSON schema of a file of settings."""
     schema = configuration_schema()
-    click.echo(indented(schema) if output is OutputFormat.JSON else yaml_text(schema))
+    print_value(output, schema)
 
 
 @config_group.command("migrate")
@@ -75,14 +78,17 @@ def migrate_command(*, file: Path, write: bool) -> None:
         exit_with_error(error)
     except OSError as error:
         exit_with_error(f"{file}: {error.strerror}")
-    if not write:
-        click.echo(text, nl=False)
+    if write:
+        return
+    if shown(text, "\n\t") != text:
+        print_line(f"Warning: {file}: escapes replace characters that cannot be printed; --write keeps them", err=True)
+    print_document(text, nl=False)
 
 
-def _settings_text(shown: Mapping[str, Mapping[str, Any]], *, wide: bool) -> str:
+def _settings_text(shown: Mapping[str, Mapping[str, Any]], *, wide: bool) -> Sequence[Line]:
     rows = [(key, encode(entry["value"]).decode(), entry["source"]) for key, entry in shown.items()]
-    return "\n".join(wrapped_table(("SETTING", "VALUE", "SOURCE"), rows, 0, wide=wide))
+    return wrapped_table(("SETTING", "VALUE", "SOURCE"), rows, 0, wide=wide)
 
 
 def _yaml_line(key: str, value: object, source: str) -> str:
-    return f"{key}: {encode(value).decode()}  # {source}\n"  # JSON is YAML, too, and takes one line
+    return f"{key}: {shown_json(encode(value).decode())}  # {shown(source)}\n"  # JSON is YAML, too, and takes one line

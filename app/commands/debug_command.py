@@ -9,6 +9,7 @@ import click
 from app.commands.admin_client import ACCESS_OPTIONS, NOT_UNDERSTOOD, Access, CannotAskError, asked, members, refusal
 from app.commands.command_group import CommandGroup
 from app.commands.exit_status import exit_with_error
+from app.commands.printer import print_line, print_lines
 from app.commands.shared_options import with_options
 from app.commands.text_columns import wrapped
 from app.telemetry.debugged_pods import MAX_SECONDS
@@ -48,7 +49,7 @@ def pod_command(pod: str, duration: str, *, off: bool, **access: Unpack[Access])
     try:
         if off:
             _asked(access, "DELETE", _path(pod))
-            click.echo(f"Requests for {pod} are no longer logged in full.")
+            print_line(f"Requests for {pod} are no longer logged in full.")
             return
         until = _asked(access, "PUT", _path(pod), seconds_of(duration))
     except (CannotAskError, ValueError) as error:
@@ -58,7 +59,7 @@ def pod_command(pod: str, duration: str, *, off: bool, **access: Unpack[Access])
         "A line has the request and the response (8 KiB of each), why nodes failed, and the nodes with the highest "
         "scores."
     )
-    click.echo("\n".join(wrapped(text)))
+    print_lines(wrapped(text))
 
 
 def _path(pod: str) -> str:

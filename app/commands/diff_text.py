@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-import click
-
+from app.commands.printer import Line, Styled
 from app.commands.text_columns import Side, counted, table, wrapped, wrapped_table
 from core.mirror.comparer import Differences
 
@@ -21,18 +20,18 @@ _COUNTS: Final[Sequence[tuple[str, Side]]] = (
 _MORE_COUNTS: Final[Sequence[tuple[str, Side]]] = (("UNREADABLE", "right"), ("OTHER VERSIONS", "right"))
 
 
-def diff_text(found: Mapping[str, Differences], *, wide: bool) -> str:
-    """Return the differences as lines, with colours, which click removes without a terminal."""
-    return "\n".join(_lines(found, wide=wide))
+def diff_text(found: Mapping[str, Differences], *, wide: bool) -> Iterator[Line]:
+    """Return the differences as lines, which have colours on a terminal."""
+    return _lines(found, wide=wide)
 
 
-def _lines(found: Mapping[str, Differences], *, wide: bool) -> Iterator[str]:
+def _lines(found: Mapping[str, Differences], *, wide: bool) -> Iterator[Line]:
     objects = [row for resource, differences in found.items() for row in _objects(resource, differences)]
     if objects:
         text = f"The mirror differs from the API server in {counted(len(objects), 'object')}."
     else:
         text = "The mirror equals the API server's lists."
-    yield from (click.style(line, fg="red" if objects else "green", bold=True) for line in wrapped(text))
+    yield from (Styled(line, fg="red" if objects else "green", bold=True) for line in wrapped(text))
     yield ""
     heads = (*_COUNTS, *_MORE_COUNTS) if wide else _COUNTS
     yield from table(heads, [_counts(*each)[: len(heads)] for each in found.items()], 0, wide=wide)

@@ -10,6 +10,7 @@ import msgspec
 
 from app.answered_release import AnsweredRelease, newest
 from app.commands.input_file import InputError, read_input
+from app.commands.printer import print_line
 from app.commands.settings_commands import OF_EXPLANATIONS
 from app.dump.snapshot_file import DumpItem, SnapshotError, SnapshotSummary, load_items, read_items
 from app.objects.yaml_documents import is_json
@@ -116,9 +117,9 @@ def _read(snapshot: BinaryIO) -> bytes:
 
 def _report(summary: SnapshotSummary) -> None:
     for problem in summary.invalid[:_SHOWN_PROBLEMS]:
-        click.echo(f"Invalid: {problem}", err=True)
+        print_line(f"Invalid: {problem}", err=True)
     if len(summary.invalid) > _SHOWN_PROBLEMS:
-        click.echo(f"... and {len(summary.invalid) - _SHOWN_PROBLEMS} more", err=True)
-    click.echo(f"Loaded {summary}", err=True)
+        print_line(f"... and {len(summary.invalid) - _SHOWN_PROBLEMS} more", err=True)
+    print_line(f"Loaded {summary}", err=True)
     if not summary.taken["Node"]:
-        click.echo("Warning: the dump has no node; every request will fail.", err=True)
+        print_line("Warning: the dump has no node; every request will fail.", err=True)

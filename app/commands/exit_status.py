@@ -1,9 +1,10 @@
 """Exit statuses, the same for every command: docs/commands.md has them."""
 
 import sys
+from collections.abc import Iterable
 from typing import Final, NoReturn
 
-import click
+from app.commands.printer import print_error, print_line
 
 EXIT_OK: Final = 0
 """The command completed with a positive result."""
@@ -14,7 +15,9 @@ EXIT_ERROR: Final = 2
 """The command could not complete: wrong usage, or the input or the service is missing or wrong."""
 
 
-def exit_with_error(error: object) -> NoReturn:
-    """Print one line on standard error, and end with EXIT_ERROR."""
-    click.echo(f"Error: {error}", err=True)
+def exit_with_error(error: object, further: Iterable[str] = ()) -> NoReturn:
+    """Print one line on standard error, and further ones below it, and end with EXIT_ERROR."""
+    print_error(error)
+    for line in further:
+        print_line(line, err=True)
     sys.exit(EXIT_ERROR)

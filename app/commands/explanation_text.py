@@ -4,11 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
-import click
-
 from app.answered_release import ReleaseStatus
 from app.commands.amounts_text import cluster_amounts_text, node_amounts_text, remedies_text, wakes_text
 from app.commands.pending_text import victim_text
+from app.commands.printer import Line, Styled, paragraphs
 from app.commands.scheduler_text import profile_text, sample_text, scheduler_text, unscored_text
 from app.commands.text_columns import Side, counted, table, wrapped
 from app.commands.units_text import packing_text
@@ -56,8 +55,8 @@ _EFFECTS: Final[Mapping[Effect, tuple[str, str]]] = {
 }
 
 
-def explanation_text(explanation: Explanation, *, wide: bool = False) -> str:
-    """Return the explanation as lines, with colours, which click takes out where there is no terminal."""
+def explanation_text(explanation: Explanation, *, wide: bool = False) -> Iterator[Line]:
+    """Return the explanation as lines, which have colours on a terminal."""
     told = explanation.summary
     blocks = (
         _head(told),
@@ -76,18 +75,18 @@ def explanation_text(explanation: Explanation, *, wide: bool = False) -> str:
         *(_node(each) for each in explanation.nodes),
         _background(explanation),
     )
-    return "\n\n".join(filter(None, ("\n".join(block) for block in blocks)))
+    return paragraphs(blocks)
 
 
-def _heading(text: str) -> str:
-    return click.style(text, bold=True)
+def _heading(text: str) -> Line:
+    return Styled(text, bold=True)
 
 
-def _verdict(lines: Sequence[str], *, fits: bool) -> list[str]:
-    return [click.style(line, fg="green" if fits else "red", bold=True) for line in lines]
+def _verdict(lines: Sequence[str], *, fits: bool) -> list[Line]:
+    return [Styled(line, fg="green" if fits else "red", bold=True) for line in lines]
 
 
-def _head(told: Summary) -> Iterator[str]:
+def _head(told: Summary) -> Iterator[Line]:
     of = counted(told.nodes, "node")
     if not told.fit:
         text = f"Pod {told.pod} fits on none of {of}."
@@ -107,12 +106,12 @@ def _head(told: Summary) -> Iterator[str]:
     yield from _waiting(told.waiting)
 
 
-def _hidden(why: str) -> Iterator[str]:
+def _hidden(why: str) -> Iterator[Line]:
     if why:
         yield from wrapped(f"{why[0].upper()}{why[1:]}.", 2, "")
 
 
-def _waiting(waiting: Waiting | None) -> Iterator[str]:
+def _waiting(waiting: Waiting | None) -> Iterator[Line]:
     if waiting is None:
         return
     if waiting.gates:
@@ -124,7 +123,7 @@ def _waiting(waiting: Waiting | None) -> Iterator[str]:
         yield from wrapped(f"Its scheduler said{at} ({waiting.reason}): {waiting.message}", 2, "")
 
 
-def _unit(unit: UnitStatus | None) -> Iterator[str]:
+def _unit(unit: UnitStatus | None) -> Iterator[Line]:
     if unit is None:
         return
     yield _heading("Placed together with its group")
@@ -140,7 +139,7 @@ def _unit(unit: UnitStatus | None) -> Iterator[str]:
         yield from wrapped(f"placed as spread: {packing.problem}", 4, "  ")
 
 
-def _victims(victims: Sequence[AwaitedVictim]) -> Iterator[str]:
+def _victims(victims: Sequence[AwaitedVictim]) -> Iterator[Line]:
     if not victims:
         return
     yield _heading("Waits for victims of preemption")
@@ -149,7 +148,7 @@ def _victims(victims: Sequence[AwaitedVictim]) -> Iterator[str]:
     yield from _more(len(victims), "victim")
 
 
-def _reasons(reasons: Sequence[ReasonSummary]) -> Iterator[str]:
+def _reasons(reasons: Sequence[ReasonSummary]) -> Iterator[Line]:
     if not reasons:
         return
     yield _heading("Why not, by nodes")
@@ -162,7 +161,7 @@ def _reasons(reasons: Sequence[ReasonSummary]) -> Iterator[str]:
     yield from _more(len(reasons), "reason")
 
 
-def _beside_nominated(told: Summary) -> Iterator[str]:
+def _beside_nominated(told: Summary) -> Iterator[Line]:
     if told.refused_beside_nominated:
         yield _heading(f"Refused together with nominated pods: {counted(told.refused_beside_nominated, 'node')}")
         for each in told.nominated:
@@ -176,12 +175,12 @@ def _such_as(examples: Sequence[str], number: int) -> str:
     return f"{'such as ' if len(examples) < number else ''}{', '.join(examples)}"
 
 
-def _more(number: int, name: str) -> Iterator[str]:
+def _more(number: int, name: str) -> Iterator[Line]:
     if number > _MAX:
         yield f"  ... and {counted(number - _MAX, f'more {name}')}, see -o json"
 
 
-def _topology(topology: TopologySummary, told: Summary, *, wide: bool) -> Iterator[str]:
+def _topology(topology: TopologySummary, told: Summary, *, wide: bool) -> Iterator[Line]:
     if not topology.domains:
         yield from map(_heading, wrapped(f"By {topology.topology_key}: no node has this label"))
         return
@@ -201,7 +200,7 @@ def _topology(topology: TopologySummary, told: Summary, *, wide: bool) -> Iterat
         yield f"  ... and {counted(left, 'more domain')}, see --limit"
 
 
-def _terms(terms: Sequence[TermSummary]) -> Iterator[str]:
+def _terms(terms: Sequence[TermSummary]) -> Iterator[Line]:
     if not terms:
         return
     yield _heading("Inter-pod affinity terms")
@@ -237,7 +236,7 @@ def _listed(shown: Sequence[str], number: int, more: str) -> str:
     return f": {', '.join(shown)}" + (f" and {counted(left, more)}" if left else "")
 
 
-def _best(told: Summary, *, wide: bool) -> Iterator[str]:
+def _best(told: Summary, *, wide: bool) -> Iterator[Line]:
     if told.best:
         yield _heading("Best scores")
         rows = [(each.node, each.score) for each in told.best]
@@ -246,7 +245,7 @@ def _best(told: Summary, *, wide: bool) -> Iterator[str]:
             yield from sample_text(told.scheduler, told.fit)
 
 
-def _scores(told: Summary) -> Iterator[str]:
+def _scores(told: Summary) -> Iterator[Line]:
     said = [each for each in told.scores if each.raw is not None]
     silent = [each.plugin for each in told.scores if each.raw is None]
     if not said and not told.best:
@@ -269,7 +268,7 @@ def _span(numbers: tuple[int, int] | None) -> str:
     return f"{lowest:,}" if lowest == highest else f"{lowest:,} to {highest:,}"
 
 
-def _node(explained: ExplainedNode) -> Iterator[str]:
+def _node(explained: ExplainedNode) -> Iterator[Line]:
     detail = explained.decision
     by = f" ({detail.plugin}, {detail.code})" if detail.plugin else ""
     why_not = "" if detail.fits else f": {', '.join(detail.reasons) or detail.code}{by}"
@@ -284,14 +283,14 @@ def _node(explained: ExplainedNode) -> Iterator[str]:
         yield from _cells(explained.cells)
 
 
-def _nominated(detail: NodeDetail) -> Iterator[str]:
+def _nominated(detail: NodeDetail) -> Iterator[Line]:
     if detail.nominated:
         named = ", ".join(f"{each.pod} (priority {each.priority:,})" for each in detail.nominated)
         effect = "with them it does not fit" if detail.refused_beside_nominated else "they are not in the way"
         yield from wrapped(f"Nominated for it, and counted: {named}; {effect}", 4, "  ")
 
 
-def _predicates(detail: NodeDetail) -> Iterator[str]:
+def _predicates(detail: NodeDetail) -> Iterator[Line]:
     if not detail.predicates:
         return
     yield f"  Predicates, each by itself{', without nominated pods' if detail.nominated else ''}"
@@ -303,7 +302,7 @@ def _predicates(detail: NodeDetail) -> Iterator[str]:
         yield from wrapped(f"passed: {', '.join(passed)}", 6, "    ")
 
 
-def _node_terms(terms: Sequence[NodeTerm]) -> Iterator[str]:
+def _node_terms(terms: Sequence[NodeTerm]) -> Iterator[Line]:
     telling = [term for term in terms if term.effect is not Effect.NONE]
     if telling:
         yield "  Inter-pod affinity terms"
@@ -312,7 +311,7 @@ def _node_terms(terms: Sequence[NodeTerm]) -> Iterator[str]:
         adds = f" {term.adds:+,}" if term.effect is Effect.SCORES else ""
         domain = f"{'=' + term.domain if term.domain is not None else ', a label that the node does not have'}"
         lines = wrapped(f"{effect}{adds}: {_term_name(term)}{domain}", 6, "    ")
-        yield from (click.style(line, fg=colour) for line in lines)
+        yield from (Styled(line, fg=colour) for line in lines)
         yield from wrapped(f"selects {term.selects}", 8, "      ")
         yield from wrapped(_named(term), 8, "      ")
     yield from _more(len(telling), "term")
@@ -327,7 +326,7 @@ def _named(term: NodeTerm) -> str:
     return counted(term.pods, "placed pod") + _listed(named, term.pods, "more pod")
 
 
-def _score_parts(score: int | None, parts: Sequence[ScorePart]) -> Iterator[str]:
+def _score_parts(score: int | None, parts: Sequence[ScorePart]) -> Iterator[Line]:
     if score is None:
         yield "  Not scored"
         return
@@ -337,7 +336,7 @@ def _score_parts(score: int | None, parts: Sequence[ScorePart]) -> Iterator[str]
         yield from table(_SCORES, [(each.plugin, each.weight, f"{each.raw:,}", each.normalized) for each in said], 4)
 
 
-def _cells(cells: NodeCells) -> Iterator[str]:
+def _cells(cells: NodeCells) -> Iterator[Line]:
     yield "  In the equivalence cache"
     for cell in cells.predicates:
         verdict = "fits" if cell.fit else f"does not fit: {', '.join(cell.reasons)}"
@@ -349,7 +348,7 @@ def _cells(cells: NodeCells) -> Iterator[str]:
         yield from wrapped(f"{score.plugin}: {kept}", 6, "    ")
 
 
-def _background(explanation: Explanation) -> Iterator[str]:
+def _background(explanation: Explanation) -> Iterator[Line]:
     yield from _class(explanation.equivalence)
     yield from _mirror(explanation.mirror)
     yield from _kubernetes(explanation.kubernetes)
@@ -366,20 +365,20 @@ def _class(use: ClassUse | None) -> list[str]:
     return wrapped(f"{use.hash}, first pod {use.first_pod}: {asked}", _LABELS, "Class".ljust(_LABELS))
 
 
-def _mirror(state: MirrorState) -> Iterator[str]:
+def _mirror(state: MirrorState) -> Iterator[Line]:
     holds = f"{counted(state.nodes, 'node')}, {counted(state.pods, 'pod')}"
     lines = wrapped(f"{state.standing}, at generation {state.generation}: {holds}", _LABELS, "Mirror".ljust(_LABELS))
-    yield from lines if state.standing == "fresh" else (click.style(line, fg="yellow") for line in lines)
+    yield from lines if state.standing == "fresh" else (Styled(line, fg="yellow") for line in lines)
     for problem in state.problems:
         yield from wrapped(problem, _LABELS)
 
 
-def _kubernetes(status: ReleaseStatus) -> Iterator[str]:
+def _kubernetes(status: ReleaseStatus) -> Iterator[Line]:
     lines = wrapped(str(status), _LABELS, "Release".ljust(_LABELS))
-    yield from lines if status.exact else (click.style(line, fg="yellow") for line in lines)
+    yield from lines if status.exact else (Styled(line, fg="yellow") for line in lines)
 
 
-def _supposed(supposed: SupposedState) -> Iterator[str]:
+def _supposed(supposed: SupposedState) -> Iterator[Line]:
     first = "Supposed"
     for what, names in (
         ("more nodes", supposed.added_nodes),

@@ -5,8 +5,7 @@ from itertools import groupby, zip_longest
 from textwrap import wrap
 from typing import Final
 
-import click
-
+from app.commands.printer import Line, Styled
 from core.equivalence.invalidation_table import TableRow
 
 _BY_KIND: Final[Mapping[str, int]] = {"OPERATION": 9, "PLUGIN": 31, "SCOPE": 9, "WHEN": 23}
@@ -22,16 +21,16 @@ _ALL: Final[Mapping[str, int]] = {
 _GAP: Final = "  "
 
 
-def invalidation_text(rows: Sequence[TableRow], *, wide: bool) -> str:
+def invalidation_text(rows: Sequence[TableRow], *, wide: bool) -> Iterator[Line]:
     """Return the rules by kind. A wide text is one table, with the reasons and the design's names of plugins."""
-    return "\n".join(_wide(rows) if wide else _by_kind(rows))
+    return _wide(rows) if wide else _by_kind(rows)
 
 
-def _by_kind(rows: Sequence[TableRow]) -> Iterator[str]:
+def _by_kind(rows: Sequence[TableRow]) -> Iterator[Line]:
     widths = list(_BY_KIND.values())
     yield from _lines([*_BY_KIND], widths, _GAP)
     for kind, rules in groupby(rows, lambda row: row.kind):
-        yield click.style(kind, bold=True)
+        yield Styled(kind, bold=True)
         for row in rules:
             cells = [", ".join(row.operations), row.plugin, row.scope, row.when or "always"]
             yield from _lines(cells, widths, _GAP)

@@ -3,17 +3,17 @@
 A command passes the value for JSON and YAML, a function for the text of `table` and `wide`, and the names.
 """
 
-import os
 from collections.abc import Iterable
 from enum import Enum
 from typing import Any, Final, Protocol
 
-import click
 import msgspec
 import yaml
 
+from app.commands.printer import Line, print_document, print_line, print_lines
 from app.commands.text_columns import WIDTH
 from app.json_text import encode, indented
+from app.shown_text import shown, shown_json
 
 
 class OutputFormat(Enum):
@@ -35,10 +35,10 @@ NO_NAMES: Final = (OutputFormat.TABLE, OutputFormat.WIDE, OutputFormat.JSON, Out
 
 
 class Text(Protocol):
-    """Makes the text of `table`, and of `wide`; click removes the colours where there is no terminal."""
+    """Makes the text of `table`, and of `wide`."""
 
-    def __call__(self, *, wide: bool) -> str:
-        """Return the lines, without a newline at the end."""
+    def __call__(self, *, wide: bool) -> Iterable[Line]:
+        """Return the lines."""
         ...
 
 
@@ -48,15 +48,18 @@ def print_output(output: OutputFormat, value: object, text: Text, names: Iterabl
     Without names, `name` prints nothing, not even an empty line.
     """
     match output:
-        case OutputFormat.JSON:
-            _echo(indented(value))
-        case OutputFormat.YAML:
-            _echo(yaml_text(value))
+        case OutputFormat.JSON | OutputFormat.YAML:
+            print_value(output, value)
         case OutputFormat.NAME:
             for name in names:
-                _echo(name)
+                print_line(name)
         case OutputFormat.TABLE | OutputFormat.WIDE:
-            _echo(text(wide=output is OutputFormat.WIDE))
+            print_lines(text(wide=output is OutputFormat.WIDE))
+
+
+def print_value(output: OutputFormat, value: object) -> None:
+    """Print a value as JSON, or as YAML."""
+    print_document(shown_json(indented(value)) if output is OutputFormat.JSON else yaml_text(value))
 
 
 def yaml_text(value: object) -> str:
@@ -65,7 +68,20 @@ def yaml_text(value: object) -> str:
     Raises UnicodeEncodeError for half of a surrogate pair.
     """
     plain: Any = msgspec.json.decode(encode(value))
-    return yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=WIDTH).rstrip()
+    text: str = yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDTH)
+    return shown(text.rstrip(), "\n")
+
+
+def represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """Represent text for YAML; in double quotes, where escapes have an effect, if a character has to be escaped."""
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"' if shown(text) != text else None)
+
+
+class _Dumper(yaml.SafeDumper):
+    """A YAML dumper without raw control characters."""
+
+
+_Dumper.add_representer(str, represent_text)
 
 
 def pod_name(full_name: str) -> str:
@@ -76,7 +92,3 @@ def pod_name(full_name: str) -> str:
 def node_name(name: str) -> str:
     """Return `node/NAME`."""
     return f"node/{name}"
-
-
-def _echo(line: str) -> None:
-    click.echo(line, color=False if os.environ.get("NO_COLOR") else None)

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import click
-
 from app.commands.age_text import age_text
+from app.commands.printer import Line, Styled
 from app.commands.text_columns import counted, wrapped, wrapped_table
 from app.explain.pending import PendingClass, PendingPod, PendingPods, PendingState
 from core.diagnosis.victim_waits import AwaitedVictim
@@ -16,27 +15,27 @@ _MAX_VICTIMS: Final = 3
 """Limit of a line."""
 
 
-def pending_text(pending: PendingPods, *, namespace: str | None, wide: bool) -> str:
-    """Return the pods as lines, with colours, which click removes where there is no terminal.
+def pending_text(pending: PendingPods, *, namespace: str | None, wide: bool) -> Iterator[Line]:
+    """Return the pods as lines, which have colours on a terminal.
 
     With a namespace there is no column for it.
     """
-    return "\n".join(_lines(pending, namespace, wide=wide))
+    return _lines(pending, namespace, wide=wide)
 
 
-def _lines(pending: PendingPods, namespace: str | None, *, wide: bool) -> Iterator[str]:
+def _lines(pending: PendingPods, namespace: str | None, *, wide: bool) -> Iterator[Line]:
     if pending.standing != "fresh":
         problems = "; ".join(pending.problems)
         text = f"The mirror is {pending.standing}: {problems}" if problems else f"The mirror is {pending.standing}."
-        yield from (click.style(line, fg="yellow") for line in wrapped(text, 2, ""))
+        yield from (Styled(line, fg="yellow") for line in wrapped(text, 2, ""))
     if pending.left_out:
         text = f"{counted(pending.left_out, 'pending pod')} of other namespaces left out: {pending.names_hidden}"
-        yield from (click.style(line, fg="yellow") for line in wrapped(text, 2, ""))
+        yield from (Styled(line, fg="yellow") for line in wrapped(text, 2, ""))
     within = f" in namespace {namespace}" if namespace else ""
     if not pending.pods:
         yield f"No pending pods{within}."
         return
-    yield from (click.style(line, bold=True) for line in wrapped(_sum(pending, within), 2, ""))
+    yield from (Styled(line, bold=True) for line in wrapped(_sum(pending, within), 2, ""))
     yield ""
     heads = (*(() if namespace else ("NAMESPACE",)), *_HEADS, *(_MORE_HEADS if wide else ()))
     yield from wrapped_table(heads, [_row(pod, pending, namespace, wide=wide) for pod in pending.pods], 0, wide=wide)

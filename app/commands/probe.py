@@ -13,9 +13,10 @@ from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from os import environ
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn
 
 from app.files import MAX_CONFIGURATION_BYTES, read_file
+from app.shown_text import shown
 
 DEFAULTS: Final[Mapping[str, Any]] = {
     "listen_host": "127.0.0.1",
@@ -99,9 +100,7 @@ def probe(at: Address, path: str, timeout: float = TIMEOUT) -> None:
 
 def main() -> None:
     """Run the probe. Ends with status 0 or 1, the only ones that a HEALTHCHECK has."""
-    parser = ArgumentParser(
-        prog="python -m app.commands.probe", description="Check that the service of process 1 is alive."
-    )
+    parser = _Parser(prog="python -m app.commands.probe", description="Check that the service of process 1 is alive.")
     parser.add_argument("--ready", action="store_true", help="check that it is ready instead")
     path = "/readyz" if parser.parse_args().ready else "/livez"
     try:
@@ -111,7 +110,15 @@ def main() -> None:
     try:
         probe(address(command, environ), path)
     except ProbeError as error:
-        sys.exit(str(error))
+        sys.exit(shown(str(error)))
+
+
+class _Parser(ArgumentParser):
+    """A parser whose errors, which quote the command line, have no control characters."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and the error, and end."""
+        super().error(shown(message))
 
 
 def _flags(command: Sequence[str]) -> dict[str, str]:

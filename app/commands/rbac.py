@@ -14,7 +14,8 @@ import yaml
 
 from app.api_server import access_reviews
 from app.commands.exit_status import exit_with_error
-from app.commands.output_format import FORMATS, OutputFormat, print_output
+from app.commands.output_format import FORMATS, OutputFormat, print_output, represent_text
+from app.commands.printer import Line, print_document
 from app.commands.settings_commands import settings_options, warn
 from app.commands.shared_options import output_option
 from app.commands.text_columns import wrapped_table
@@ -144,6 +145,9 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
+_Dumper.add_representer(str, represent_text)
+
+
 @click.command("rbac", params=settings_options(_DECIDING))
 @click.option("--service-account", default=NAME, show_default=True, help="Who is allowed.")
 @output_option(FORMATS, OutputFormat.YAML)
@@ -157,13 +161,13 @@ def rbac_command(*, service_account: str, output: OutputFormat, config: Path | N
         exit_with_error(error)
     warn(configuration)
     if output is OutputFormat.YAML:
-        click.echo(text, nl=False)
+        print_document(text, nl=False)
         return
     listed = {"apiVersion": "v1", "kind": "List", "items": documents}
     print_output(output, listed, partial(_rules_text, documents), map(_name, documents))
 
 
-def _rules_text(documents: Sequence[Mapping[str, Any]], *, wide: bool) -> str:
+def _rules_text(documents: Sequence[Mapping[str, Any]], *, wide: bool) -> Sequence[Line]:
     rows = [
         (document["kind"], group, " ".join([resource, *rule.get("resourceNames", ())]), " ".join(rule["verbs"]))
         for document in documents
@@ -171,7 +175,7 @@ def _rules_text(documents: Sequence[Mapping[str, Any]], *, wide: bool) -> str:
         for group in rule["apiGroups"]
         for resource in rule["resources"]
     ]
-    return "\n".join(wrapped_table(("ROLE", "GROUP", "RESOURCE", "VERBS"), rows, 0, wide=wide))
+    return wrapped_table(("ROLE", "GROUP", "RESOURCE", "VERBS"), rows, 0, wide=wide)
 
 
 def _name(document: Mapping[str, Any]) -> str:

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-import click
-
+from app.commands.printer import Line, Styled, paragraphs
 from app.commands.text_columns import counted, wrapped, wrapped_table
 from app.explain.replay import Replay, ReplayedResult, Said
 
@@ -12,16 +11,16 @@ _PASSED: Final = {"prioritize": "Nodes scored"}
 """The word for nodes that passed, if the verb has another one."""
 
 
-def replay_text(replay: Replay, *, of_a_dump: bool, wide: bool = False) -> str:
-    """Return the replay as lines, with colours, which click takes out where there is no terminal."""
+def replay_text(replay: Replay, *, of_a_dump: bool, wide: bool = False) -> Iterator[Line]:
+    """Return the replay as lines, which have colours on a terminal."""
     blocks = (_head(replay), _ends(replay, of_a_dump=of_a_dump, wide=wide), _differences(replay, wide=wide))
-    return "\n\n".join(filter(None, ("\n".join(block) for block in blocks)))
+    return paragraphs(blocks)
 
 
-def _head(replay: Replay) -> Iterator[str]:
+def _head(replay: Replay) -> Iterator[Line]:
     of_pod = f" of pod {replay.pod}" if replay.pod else ""
     text = f"Decision {replay.id}, {replay.verb}{of_pod}: {_verdict(replay)}."
-    yield from (click.style(line, fg="green" if replay.same else "red", bold=True) for line in wrapped(text))
+    yield from (Styled(line, fg="green" if replay.same else "red", bold=True) for line in wrapped(text))
     if replay.differing_nodes is None:
         yield from wrapped(
             "No nodes are compared: the old response was too large to keep, or named none. Only the outcome, the "
@@ -41,7 +40,7 @@ def _verdict(replay: Replay) -> str:
             return f"another result for {counted(number, 'node')}"
 
 
-def _ends(replay: Replay, *, of_a_dump: bool, wide: bool) -> Iterator[str]:
+def _ends(replay: Replay, *, of_a_dump: bool, wide: bool) -> Iterator[Line]:
     then, now = replay.then, replay.now
     rows: list[tuple[str, object, object]] = [
         ("Answered", replay.at, "now"),
@@ -60,10 +59,10 @@ def _error(result: ReplayedResult) -> str:
     return result.error or "-"
 
 
-def _differences(replay: Replay, *, wide: bool) -> Iterator[str]:
+def _differences(replay: Replay, *, wide: bool) -> Iterator[Line]:
     if not replay.differing_nodes:
         return
-    yield click.style("Nodes that differ", bold=True)
+    yield Styled("Nodes that differ", bold=True)
     if replay.differences:
         rows = [(each.node, _said(each.then), _said(each.now)) for each in replay.differences]
         yield from wrapped_table(("NODE", "THEN", "NOW"), rows, wide=wide)

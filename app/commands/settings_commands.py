@@ -7,6 +7,7 @@ from typing import Final, TypedDict
 
 import click
 
+from app.commands.printer import print_line
 from app.configuration import FILE_VARIABLE, Configuration, flag_of, load_configuration
 from app.configuration_schema import described
 from app.settings import Settings, variable_of
@@ -83,4 +84,4 @@ def loaded_settings(config: Path | None, flags: Mapping[str, object]) -> Setting
 def warn(configuration: Configuration) -> None:
     """Print the warnings of a configuration on standard error."""
     for warning in configuration.warnings:
-        click.echo(f"Warning: {warning}", err=True)
+        print_line(f"Warning: {warning}", err=True)

@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from typing import Final
 
-import click
-
 from app.admin.equivalence_routes import Totals
 from app.admin.health_routes import Readiness, ResourceReadiness
+from app.commands.printer import Line, Styled
 from app.commands.service_status import Status
 from app.commands.text_columns import counted, wrapped, wrapped_table
 from app.commands.version_command import kubernetes_text
@@ -17,12 +16,12 @@ _MIB: Final = 1024 * 1024
 _HEADS: Final = ("RESOURCE", "STATE", "LAST BYTE", "PROBLEM")
 
 
-def status_text(status: Status, *, wide: bool) -> str:
-    """Return the status as lines, with colours, which click removes where there is no terminal."""
-    return "\n".join(_lines(status, wide=wide))
+def status_text(status: Status, *, wide: bool) -> Iterator[Line]:
+    """Return the status as lines, which have colours on a terminal."""
+    return _lines(status, wide=wide)
 
 
-def _lines(status: Status, *, wide: bool) -> Iterator[str]:
+def _lines(status: Status, *, wide: bool) -> Iterator[Line]:
     readiness = status.readiness
     yield from _service(status)
     yield from _line("Version", f"{status.version.version}, Python {status.version.python}")
@@ -42,10 +41,10 @@ def _line(label: str, text: str) -> list[str]:
     return wrapped(text, _LABELS, label.ljust(_LABELS))
 
 
-def _service(status: Status) -> Iterator[str]:
+def _service(status: Status) -> Iterator[Line]:
     ready = status.readiness.ready
     lines = _line("Service", f"{status.url}: {'ready' if ready else 'not ready'}")
-    yield from (click.style(line, fg="green" if ready else "red", bold=True) for line in lines)
+    yield from (Styled(line, fg="green" if ready else "red", bold=True) for line in lines)
     for problem in status.readiness.problems:
         yield from wrapped(problem, _LABELS)
 
@@ -60,7 +59,7 @@ def _mirror(readiness: Readiness) -> str:
     return f"{', '.join(held)}, at generation {readiness.generation}"
 
 
-def _resources(readiness: Readiness) -> Iterator[str]:
+def _resources(readiness: Readiness) -> Iterator[Line]:
     """Yield the number of watched resources, and a line for each one with a problem."""
     if not readiness.resources:
         yield from _line("Resources", "none is watched: the mirror is loaded from a dump")

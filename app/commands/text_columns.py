@@ -11,7 +11,8 @@ from itertools import zip_longest
 from textwrap import wrap
 from typing import Final, Literal
 
-import click
+from app.commands.printer import Line, Styled
+from app.shown_text import shown
 
 WIDTH: Final = 80
 """Columns if standard output is no terminal, or a narrower one."""
@@ -40,15 +41,15 @@ def wrapped(text: str, indent: int = 0, first: str | None = None) -> list[str]:
     """
     rest = " " * indent
     begin = rest if first is None else first
-    lines = wrap(plain(text), prose_width(), initial_indent=begin, subsequent_indent=rest, break_on_hyphens=False)
+    lines = wrap(shown(text), prose_width(), initial_indent=begin, subsequent_indent=rest, break_on_hyphens=False)
     return lines or [begin.rstrip()]
 
 
 def table(
     heads: Sequence[tuple[str, Side]], rows: Sequence[Sequence[object]], indent: int = 2, *, wide: bool = False
-) -> list[str]:
+) -> list[Line]:
     """Return a table as lines. The heads have the alignment of their columns. `wide` shortens no cell."""
-    texts = [[plain(str(cell)) for cell in row] for row in rows]
+    texts = [[shown(str(cell)) for cell in row] for row in rows]
     widths = _widths([[head for head, _ in heads], *texts], _room(indent, wide=wide), [0] * len(heads))
     lines = []
     for cells in ([head for head, _ in heads], *texts):
@@ -57,17 +58,17 @@ def table(
             for cell, width, (_, side) in zip(cells, widths, heads, strict=True)
         ]
         lines.append(" " * indent + _GAP.join(set_out).rstrip())
-    return [click.style(lines[0], dim=True), *lines[1:]]
+    return [Styled(lines[0], dim=True), *lines[1:]]
 
 
 def wrapped_table(
     heads: Sequence[str], rows: Sequence[Sequence[object]], indent: int = 2, *, wide: bool = False
-) -> list[str]:
+) -> list[Line]:
     """Return a table as lines, for cells that are sentences. A cell that is too wide is wrapped, unless `wide`.
 
     Words are broken only if they must be, so that sentences give way to names.
     """
-    texts = [list(heads), *([plain(str(cell)) for cell in row] for row in rows)]
+    texts = [list(heads), *([shown(str(cell)) for cell in row] for row in rows)]
     words = [_longest_word(column) for column in zip(*texts, strict=True)]
     widths = _widths(texts, _room(indent, wide=wide), words)
     lines = []
@@ -78,7 +79,7 @@ def wrapped_table(
         ]
         set_out = (_GAP.join(map(str.ljust, line, widths)) for line in zip_longest(*parts, fillvalue=""))
         lines += [" " * indent + line.rstrip() for line in set_out]
-    return [click.style(lines[0], dim=True), *lines[1:]]
+    return [Styled(lines[0], dim=True), *lines[1:]]
 
 
 def _room(indent: int, *, wide: bool) -> int:
@@ -108,11 +109,6 @@ def shortened(text: str, width: int) -> str:
         return text
     kept = max(0, width - len(_LEFT_OUT))
     return (text[: kept - kept // 2] + _LEFT_OUT + (text[-(kept // 2) :] if kept > 1 else ""))[:width]
-
-
-def plain(text: str) -> str:
-    """Return text without control characters. A dump may contain some, and a terminal would obey them."""
-    return "".join(each if each.isprintable() else "?" for each in text)
 
 
 def counted(number: int, name: str, plural: str = "") -> str:

@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import click
-
 from app.admin.units_routes import Units
 from app.commands.age_text import age_text
+from app.commands.printer import Line, Styled
 from app.commands.text_columns import counted, wrapped, wrapped_table
 from core.gangs.unit_status import PackingStatus, SchedulingStatus, UnitStatus
 
@@ -25,15 +24,15 @@ _MORE_HEADS: Final = (
 )
 
 
-def units_text(units: Units, *, namespace: str | None, wide: bool) -> str:
-    """Return the units as lines, with colours, which click removes where there is no terminal.
+def units_text(units: Units, *, namespace: str | None, wide: bool) -> Iterator[Line]:
+    """Return the units as lines, which have colours on a terminal.
 
     With a namespace there is no column for it.
     """
-    return "\n".join(_lines(units.units, namespace, wide=wide))
+    return _lines(units.units, namespace, wide=wide)
 
 
-def _lines(units: Sequence[UnitStatus], namespace: str | None, *, wide: bool) -> Iterator[str]:
+def _lines(units: Sequence[UnitStatus], namespace: str | None, *, wide: bool) -> Iterator[Line]:
     within = f" in namespace {namespace}" if namespace else ""
     if not units:
         yield f"No units{within}."
@@ -41,7 +40,7 @@ def _lines(units: Sequence[UnitStatus], namespace: str | None, *, wide: bool) ->
     by_status = Counter(each.status for each in units)
     parts = [f"{by_status[status]:,} {status.value}" for status in SchedulingStatus if by_status[status]]
     text = f"{counted(len(units), 'unit')}{within}: {', '.join(parts)}"
-    yield from (click.style(line, bold=True) for line in wrapped(text, 2, ""))
+    yield from (Styled(line, bold=True) for line in wrapped(text, 2, ""))
     yield ""
     heads = (*(() if namespace else ("NAMESPACE",)), *_HEADS, *(_MORE_HEADS if wide else ()))
     yield from wrapped_table(heads, [_row(each, namespace, wide=wide) for each in units], 0, wide=wide)

@@ -60,7 +60,7 @@ def kubernetes_text(version: Version) -> str:
     return str(ReleaseStatus(**version.kubernetes.model_dump()))
 
 
-def _text(server: Version | None, *, wide: bool) -> str:
+def _text(server: Version | None, *, wide: bool) -> list[str]:
     lines = [f"Client Version: {__version__}"]
     if wide:
         lines.append(f"Client Python: {platform.python_version()}")
@@ -69,4 +69,4 @@ def _text(server: Version | None, *, wide: bool) -> str:
         if wide:
             lines.append(f"Server Python: {server.python}")
         lines.append(f"Answers as: {kubernetes_text(server)}")
-    return "\n".join(line for text in lines for line in wrapped(text, 2, ""))
+    return [line for text in lines for line in wrapped(text, 2, "")]

@@ -79,7 +79,7 @@ def test_an_exception_is_one_string_of_json_and_lines_of_text() -> None:
     assert exception.endswith("KeyError: 'node-1'")
     first, second, *_, last = TextLines().format(failed()).splitlines()
     assert first.endswith("WARNING app.watch: failed")
-    assert (second, last) == ("Traceback (most recent call last):", "KeyError: 'node-1'")
+    assert (second, last) == ("  Traceback (most recent call last):", "  KeyError: 'node-1'")
 
 
 @pytest.mark.parametrize(

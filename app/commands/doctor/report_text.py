@@ -6,9 +6,8 @@ from itertools import groupby
 from textwrap import wrap
 from typing import Final
 
-import click
-
 from app.commands.doctor.findings import Report
+from app.commands.printer import Line, Styled
 from app.commands.text_columns import prose_width
 from app.scheduler_configuration.finding import Finding, Severity
 
@@ -16,25 +15,25 @@ _TITLES: Final = {Severity.ERROR: "Errors", Severity.WARNING: "Warnings", Severi
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
-def report_text(report: Report, *, wide: bool, verbose: bool = False) -> str:
-    """Return the report as lines, with colours, which click takes out where there is no terminal.
+def report_text(report: Report, *, wide: bool, verbose: bool = False) -> Iterator[Line]:
+    """Return the report as lines, which have colours on a terminal.
 
     `verbose`: list the skipped checks instead of their number.
     """
-    return "\n".join(_lines(report, sys.maxsize if wide else prose_width(), verbose=verbose))
+    return _lines(report, sys.maxsize if wide else prose_width(), verbose=verbose)
 
 
-def _lines(report: Report, width: int, *, verbose: bool) -> Iterator[str]:
+def _lines(report: Report, width: int, *, verbose: bool) -> Iterator[Line]:
     for name, value in report.inputs.items():
         yield from _wrapped(f"{name}: {value}", "  ", width, first="")
     for severity, findings in groupby(report.findings, lambda finding: finding.severity):
         yield ""
-        yield click.style(_TITLES[severity], fg=_COLOURS[severity], bold=True)
+        yield Styled(_TITLES[severity], fg=_COLOURS[severity], bold=True)
         for finding in findings:
             yield from _finding(finding, width)
     if report.skipped:
         yield ""
-        yield click.style("Not checked", bold=True)
+        yield Styled("Not checked", bold=True)
         for needs in dict.fromkeys(each.needs for each in report.skipped):
             checks = [each.id for each in report.skipped if each.needs == needs]
             told = ", ".join(checks) if verbose else _count(len(checks), "check")
@@ -43,9 +42,8 @@ def _lines(report: Report, width: int, *, verbose: bool) -> Iterator[str]:
     yield summary(report)
 
 
-def _finding(finding: Finding, width: int) -> Iterator[str]:
-    head = f"  {click.style(finding.id, bold=True)}"
-    yield f"{head}  {finding.where}" if finding.where else head
+def _finding(finding: Finding, width: int) -> Iterator[Line]:
+    yield Styled(f"  {finding.id}", bold=True, rest=f"  {finding.where}" if finding.where else "")
     yield from _wrapped(finding.message, "    ", width)
     if finding.fix:
         yield from _wrapped(f"fix: {finding.fix}", "         ", width, first="    ")

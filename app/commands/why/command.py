@@ -20,6 +20,7 @@ from app.commands.exit_status import exit_with_error
 from app.commands.explain_answer import RefusedError, explanation_of, print_explanation, taken
 from app.commands.explain_inquiry import Inquiry
 from app.commands.output_format import OutputFormat
+from app.commands.printer import print_line, print_lines, print_progress
 from app.commands.settings_commands import (
     OF_EXPLANATIONS,
     ExplanationFlags,
@@ -148,7 +149,7 @@ def why_command(**options: Unpack[Options]) -> None:
         NotPendingError,
         SettingsError,
     ) as error:
-        exit_with_error(error)
+        exit_with_error(error, _rules(error))
     except RefusedError as error:
         wants_token = CALLER_HEADER in str(error) and not options["send_token"]
         hint = (
@@ -198,10 +199,10 @@ def _inquiry(pod: PendingPod, options: Options) -> Inquiry:
 
 def _say_which(argument: Argument, pod: PendingPod) -> None:
     if argument.kind.kind != "Pod":
-        click.echo(f"Of {argument}: pod {pod.full_name}", err=True)
+        print_line(f"Of {argument}: pod {pod.full_name}", err=True)
     if pod.gates:
         gates = ", ".join(pod.gates)
-        click.echo(f"kube-scheduler does not try the pod before its scheduling gates are removed: {gates}", err=True)
+        print_line(f"kube-scheduler does not try the pod before its scheduling gates are removed: {gates}", err=True)
 
 
 async def _way(client: ApiClient, options: Options) -> Way | None:
@@ -209,25 +210,34 @@ async def _way(client: ApiClient, options: Options) -> Way | None:
     try:
         return await find_way(client, options["service"] or "", options["admin_port"])
     except NoServiceError as error:
-        click.echo(f"Listing the cluster: {error}", err=True)
+        print_line(f"Listing the cluster: {error}", err=True)
     except (CannotAskError, MissingRightsError) as error:
         if options["service"] is not None:
             raise
-        click.echo(f"Listing the cluster, because the service cannot be called: {error}", err=True)
+        _say_that_it_lists(error)
     return None
 
 
 async def _of_service(way: Way, caller: Caller, inquiry: Inquiry, *, is_wanted: bool) -> bytes | None:
     """Return the service's response; None if it cannot be called and was not named."""
-    click.echo(f"Calling {way}", err=True)
+    print_line(f"Calling {way}", err=True)
     query = {"node": inquiry.nodes, "limit": [str(inquiry.limit)], "score": [inquiry.score]}
     try:
         return taken(await way.post(caller, "/explain", query, inquiry.body), str(way))
     except (ApiError, CannotAskError, MissingRightsError) as error:
         if is_wanted:
             raise
-        click.echo(f"Listing the cluster, because the service cannot be called: {error}", err=True)
+        _say_that_it_lists(error)
         return None
+
+
+def _say_that_it_lists(error: Exception) -> None:
+    begin = f"Listing the cluster, because the service cannot be called: {error}"
+    print_lines([begin, *_rules(error)], err=True)
+
+
+def _rules(error: Exception) -> Sequence[str]:
+    return error.rules if isinstance(error, MissingRightsError) else ()
 
 
 def _token(file: Path | None) -> str:
@@ -280,10 +290,11 @@ class _Progress:
     def __call__(self, plural: str, number: int) -> None:
         """Show the number of objects of a kind so far."""
         if self._is_shown:
-            click.echo(f"\r\033[KListing {plural}: {number:,}", nl=False, err=True)
+            print_progress(f"Listing {plural}: {number:,}")
 
     def end(self, listed: Sequence[tuple[str, int]], server: str) -> None:
         """Print a summary of the cluster."""
-        begin = "\r\033[K" if self._is_shown else ""
+        if self._is_shown:
+            print_progress("")
         kinds = ", ".join(f"{number:,} {plural}" for plural, number in listed if number)
-        click.echo(f"{begin}Listed {kinds or counted(0, 'object')} of {server}", err=True)
+        print_line(f"Listed {kinds or counted(0, 'object')} of {server}", err=True)

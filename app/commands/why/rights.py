@@ -24,7 +24,7 @@ class Right(NamedTuple):
 
 
 class MissingRightsError(Exception):
-    """The API server forbids a request. The message has a line for people, and one for each rule to add."""
+    """The API server forbids a request. The message is a line for people; `rules` are the lines of YAML to add."""
 
     def __init__(self, rights: Sequence[Right], user: str = "") -> None:
         """Take rights for one verb, all in one namespace or in the cluster."""
@@ -33,9 +33,9 @@ class MissingRightsError(Exception):
         place = f"in namespace {first.namespace}" if first.namespace else "in the whole cluster"
         role = f"a Role in namespace {first.namespace}" if first.namespace else "a ClusterRole"
         may_not = f"{user or 'this user'} may not {first.verb.replace(',', ' and ')} {resources} {place}"
-        rules = "".join(f"\n  {rule}" for rule in _rules(rights))
-        super().__init__(f"{may_not}. Add to {role}:{rules}")
+        super().__init__(f"{may_not}. Add to {role}:")
         self.rights = tuple(rights)
+        self.rules = tuple(f"  {rule}" for rule in _rules(rights))
 
 
 def _rules(rights: Sequence[Right]) -> Iterator[str]:

@@ -6,6 +6,7 @@ import msgspec
 from click import unstyle
 
 from app.commands.amounts_text import cluster_amounts_text, node_amounts_text, remedies_text, wakes_text
+from app.commands.printer import Line, laid_out
 from app.commands.text_columns import WIDTH
 from core.diagnosis.amounts.cluster_amounts import ClusterAmounts, FeatureInCluster, cluster_amounts
 from core.diagnosis.amounts.node_amounts import NodeAmounts, node_amounts
@@ -26,8 +27,8 @@ from tests.core.diagnosis.deciding import ZONE, asking, decision_of, roomy, usin
 LONG = "a-very-long-name-" * 10
 
 
-def lines(found: Iterator[str]) -> list[str]:
-    said = [unstyle(line) for line in found]
+def lines(found: Iterator[Line]) -> list[str]:
+    said = unstyle(laid_out(found)).splitlines()
     assert all(len(line) <= WIDTH for line in said)
     return said
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from click import unstyle
 
 from app.commands.diff_text import diff_text
+from app.commands.printer import laid_out
 from app.commands.text_columns import WIDTH
 from core.mirror.comparer import Difference, Differences
 
@@ -22,7 +23,7 @@ OTHER = {
 
 
 def lines(found: Mapping[str, Differences], *, wide: bool = False) -> list[str]:
-    text = unstyle(diff_text(found, wide=wide)).splitlines()
+    text = unstyle(laid_out(diff_text(found, wide=wide))).splitlines()
     assert wide or max(map(len, text)) <= WIDTH
     return text
 

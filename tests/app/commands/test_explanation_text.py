@@ -11,6 +11,7 @@ from click import unstyle
 
 from app.answered_release import AnsweredRelease
 from app.commands.explanation_text import explanation_text
+from app.commands.printer import laid_out
 from app.commands.text_columns import WIDTH
 from app.dump.snapshot_file import load_items, read_items
 from app.explain.explain_request import decode_explain_request
@@ -63,7 +64,7 @@ class Setting:
     def text(self, question: dict[str, Any], detail: Detail = Detail()) -> str:  # noqa: B008  # it is frozen
         body = json.dumps(question).encode()
         asked = decode_explain_request(body, self._explainer.mirror)
-        return explanation_text(asyncio.run(self._explainer.explain(asked, detail)))
+        return laid_out(explanation_text(asyncio.run(self._explainer.explain(asked, detail))))
 
     def lines(self, question: dict[str, Any], *nodes: str) -> list[str]:
         return unstyle(self.text(question, Detail(nodes))).splitlines()

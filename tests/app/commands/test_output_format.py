@@ -16,6 +16,7 @@ from app.commands.output_format import (
     print_output,
     yaml_text,
 )
+from app.commands.printer import Line, Styled
 from app.commands.shared_options import output_option
 
 
@@ -31,8 +32,8 @@ FOUND = Found("shop/wéb", {1: "yes", 2: None})
 AS_JSON = {"pod": "shop/wéb", "nodes": {"1": "yes", "2": None}, "raw": {"a": [1]}}
 
 
-def text(*, wide: bool) -> str:
-    return click.style("POD  NODES" if wide else "POD", bold=True)
+def text(*, wide: bool) -> list[Line]:
+    return [Styled("POD  NODES" if wide else "POD", bold=True)]
 
 
 @click.command()

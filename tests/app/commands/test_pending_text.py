@@ -4,6 +4,7 @@ from click import unstyle
 from msgspec.structs import replace
 
 from app.commands.pending_text import pending_text
+from app.commands.printer import laid_out
 from app.commands.text_columns import WIDTH
 from app.explain.pending import PendingClass, PendingPod, PendingPods, PendingState
 from core.diagnosis.not_judged import NotJudged
@@ -59,7 +60,7 @@ PENDING = PendingPods(
 
 
 def lines(pending: PendingPods, namespace: str | None = None, *, wide: bool = False) -> list[str]:
-    found = unstyle(pending_text(pending, namespace=namespace, wide=wide)).splitlines()
+    found = unstyle(laid_out(pending_text(pending, namespace=namespace, wide=wide))).splitlines()
     assert wide or max(map(len, found)) <= WIDTH
     return found
 

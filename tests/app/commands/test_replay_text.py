@@ -3,6 +3,7 @@
 from click import unstyle
 from msgspec.structs import replace
 
+from app.commands.printer import laid_out
 from app.commands.replay_text import replay_text
 from app.commands.text_columns import WIDTH
 from app.explain.replay import NodeDifference, Replay, ReplayedResult
@@ -21,7 +22,7 @@ UNKNOWN = replace(SAME, nodes_asked="all known", differing_nodes=None)
 
 
 def lines(replay: Replay, *, of_a_dump: bool = False) -> list[str]:
-    found = unstyle(replay_text(replay, of_a_dump=of_a_dump)).splitlines()
+    found = unstyle(laid_out(replay_text(replay, of_a_dump=of_a_dump))).splitlines()
     assert max(map(len, found)) <= WIDTH
     return found
 

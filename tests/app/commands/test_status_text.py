@@ -5,6 +5,7 @@ from click import unstyle
 from app.admin.decisions_routes import DecisionSummary, LastDecisions
 from app.admin.equivalence_routes import Cells, Totals
 from app.admin.health_routes import KubernetesRelease, Readiness, ResourceReadiness, Version
+from app.commands.printer import laid_out
 from app.commands.service_status import Status
 from app.commands.status_text import status_text
 from app.commands.text_columns import WIDTH
@@ -67,7 +68,7 @@ STATUS = Status("http://127.0.0.1:8890", READY, VERSION, TOTALS, LastDecisions(4
 
 
 def lines(status: Status, *, wide: bool = False) -> list[str]:
-    found = unstyle(status_text(status, wide=wide)).splitlines()
+    found = unstyle(laid_out(status_text(status, wide=wide))).splitlines()
     assert wide or max(map(len, found)) <= WIDTH
     return found
 

@@ -10,6 +10,7 @@ from click import unstyle
 from click.testing import CliRunner, Result
 
 from app.commands.cli import main
+from app.commands.printer import laid_out
 from app.commands.text_columns import WIDTH
 from app.commands.verb_answer_text import filter_names, filter_text, prioritize_names, prioritize_text
 from tests.app.dump.dumps import as_json, kinded, listed
@@ -67,7 +68,7 @@ def test_prioritize_prints_scores_in_the_order_asked_and_names_the_best_first(as
 
 
 def test_unresolvable_nodes_are_apart_from_those_that_preemption_could_help() -> None:
-    lines = filter_text(FILTERED, wide=False).splitlines()
+    lines = unstyle(laid_out(filter_text(FILTERED, wide=False))).splitlines()
     assert lines[0] == "Fits on 1 of 3 nodes."
     assert [line.split()[:2] for line in lines[2:]] == [["a1", "fits"], ["b1", "fails"], ["c1", "unresolvable"]]
     assert list(filter_names(FILTERED)) == ["node/a1"]
@@ -75,15 +76,15 @@ def test_unresolvable_nodes_are_apart_from_those_that_preemption_could_help() ->
 
 def test_an_error_is_all_there_is_to_say() -> None:
     refused = {**dict.fromkeys(FILTERED), "Error": "too much work"}
-    assert filter_text(refused, wide=False) == "Error: too much work"
+    assert laid_out(filter_text(refused, wide=False)) == "Error: too much work"
     assert list(filter_names(refused)) == []
 
 
 def test_long_names_are_whole_in_wide_text_alone() -> None:
     long = "n" * 253
     filtered = {**FILTERED, "NodeNames": [], "FailedNodes": {long: RULES}}
-    assert max(map(len, unstyle(filter_text(filtered, wide=False)).splitlines())) <= WIDTH
-    assert f"{long}  fails" in filter_text(filtered, wide=True)
+    assert max(map(len, unstyle(laid_out(filter_text(filtered, wide=False))).splitlines())) <= WIDTH
+    assert f"{long}  fails" in laid_out(filter_text(filtered, wide=True))
     scored = [{"Host": long, "Score": 7}]
-    assert max(map(len, unstyle(prioritize_text(scored, wide=False)).splitlines())) <= WIDTH
-    assert long in prioritize_text(scored, wide=True)
+    assert max(map(len, unstyle(laid_out(prioritize_text(scored, wide=False))).splitlines())) <= WIDTH
+    assert long in laid_out(prioritize_text(scored, wide=True))

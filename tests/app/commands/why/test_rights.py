@@ -12,7 +12,7 @@ FORBIDDEN = 'pods "web" is forbidden: User "system:serviceaccount:shop:dev" cann
 
 def test_the_user_the_verb_the_resource_the_namespace_and_the_rule_are_named() -> None:
     error = MissingRightsError([Right("get", "pods", namespace="shop")], "dev")
-    assert str(error).splitlines() == [
+    assert [str(error), *error.rules] == [
         "dev may not get pods in namespace shop. Add to a Role in namespace shop:",
         '  - {apiGroups: [""], resources: ["pods"], verbs: ["get"]}',
     ]
@@ -20,7 +20,8 @@ def test_the_user_the_verb_the_resource_the_namespace_and_the_rule_are_named() -
 
 def test_rights_in_the_whole_cluster_are_told_together() -> None:
     rights = [Right("list", "nodes"), Right("list", "csinodes", "storage.k8s.io"), Right("list", "pods")]
-    assert str(MissingRightsError(rights)).splitlines() == [
+    error = MissingRightsError(rights)
+    assert [str(error), *error.rules] == [
         "this user may not list nodes, csinodes, pods in the whole cluster. Add to a ClusterRole:",
         '  - {apiGroups: [""], resources: ["nodes", "pods"], verbs: ["list"]}',
         '  - {apiGroups: ["storage.k8s.io"], resources: ["csinodes"], verbs: ["list"]}',
@@ -29,7 +30,7 @@ def test_rights_in_the_whole_cluster_are_told_together() -> None:
 
 def test_two_verbs_are_two_in_the_rule() -> None:
     error = MissingRightsError([Right("get,create", "pods/portforward", namespace="kindred")], "dev")
-    assert str(error).splitlines() == [
+    assert [str(error), *error.rules] == [
         "dev may not get and create pods/portforward in namespace kindred. Add to a Role in namespace kindred:",
         '  - {apiGroups: [""], resources: ["pods/portforward"], verbs: ["get", "create"]}',
     ]
