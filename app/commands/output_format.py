@@ -78,7 +78,11 @@ def represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 
 
 class _Dumper(yaml.SafeDumper):
-    """A YAML dumper without raw control characters."""
+    """A YAML dumper without raw control characters, and without a line that begins with a part of a text."""
+
+    def write_double_quoted(self, text: str, split: bool = True) -> None:  # noqa: ARG002, FBT001, FBT002  # the library's
+        """Write a text on one line."""
+        super().write_double_quoted(text, split=False)
 
 
 _Dumper.add_representer(str, represent_text)

@@ -38,9 +38,9 @@ def print_line(line: Line, *, err: bool = False) -> None:
     print_lines([line], err=err)
 
 
-def print_document(text: str, *, nl: bool = True, err: bool = False) -> None:
+def print_document(text: str, *, nl: bool = True) -> None:
     """Print a text that has lines and tabs of its own, such as YAML or a script."""
-    _echo(shown(text, "\n\t"), nl=nl, err=err)
+    _echo(shown(text, "\n\t"), nl=nl)
 
 
 def print_progress(text: str) -> None:
@@ -65,8 +65,8 @@ def print_problem(error: click.ClickException) -> None:
 
 def print_fault(kind: type[BaseException], fault: BaseException, raised_at: TracebackType | None) -> None:
     """Print an exception that nothing handled, as sys.excepthook does."""
-    for part in traceback.format_exception(kind, fault, raised_at):
-        print_document(part, nl=False, err=True)
+    first, *others = "".join(traceback.format_exception(kind, fault, raised_at)).split("\n")
+    print_lines([first, *(f"  {each}" for each in others if each)], err=True)  # the message may have lines of its own
 
 
 def paragraphs(blocks: Iterable[Iterable[Line]]) -> Iterator[Line]:

@@ -34,13 +34,14 @@ def prose_width() -> int:
     return min(line_width(), _PROSE)
 
 
-def wrapped(text: str, indent: int = 0, first: str | None = None) -> list[str]:
+def wrapped(text: str, indent: int | None = None, first: str | None = None) -> list[str]:
     """Return text as lines; the first one begins with `first`, without the indent of the others.
 
-    Words are broken only if they must be.
+    Without an indent, the others have two spaces, so that no data can begin a line. Words are broken only if they must
+    be.
     """
-    rest = " " * indent
-    begin = rest if first is None else first
+    rest = " " * (2 if indent is None else indent)
+    begin = first if first is not None else "" if indent is None else rest
     lines = wrap(shown(text), prose_width(), initial_indent=begin, subsequent_indent=rest, break_on_hyphens=False)
     return lines or [begin.rstrip()]
 

@@ -10,6 +10,7 @@ from app.commands.doctor.findings import Report
 from app.commands.printer import Line, Styled
 from app.commands.text_columns import prose_width
 from app.scheduler_configuration.finding import Finding, Severity
+from app.shown_text import shown
 
 _TITLES: Final = {Severity.ERROR: "Errors", Severity.WARNING: "Warnings", Severity.INFO: "Good to know"}
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
@@ -68,7 +69,7 @@ def _count(number: int, name: str) -> str:
 
 def _wrapped(text: str, indent: str, width: int, first: str | None = None) -> list[str]:
     lines = wrap(
-        text,
+        shown(text),
         width,
         initial_indent=indent if first is None else first,
         subsequent_indent=indent,

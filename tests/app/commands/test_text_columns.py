@@ -116,7 +116,7 @@ def test_names_lose_their_middle(width: int, expected: str) -> None:
 
 
 def test_escapes_count_for_the_width() -> None:
-    assert wrapped("\x1b" * 60) == ["\\x1b" * 20] * 3
+    assert wrapped("\x1b" * 60, 0) == ["\\x1b" * 20] * 3
     assert texts(table((("N", "left"),), [("\n" * 200,)]))[1][-4:] == "\\n\\n"
 
 
