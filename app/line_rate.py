@@ -74,7 +74,7 @@ class LineRate:
         return False
 
     def sums(self, *, all_of_them: bool = False) -> Iterator[logging.LogRecord]:
-        """Yield a line for each kind of which lines were left out in a second that is over, or also in this one."""
+        """Yield a line for each kind that had lines left out in a second that is over, or also in this one."""
         now = self._clock()
         over = [window for window in self._storms if all_of_them or now - window.began >= _WINDOW]
         self._storms = [window for window in self._storms if window not in over]

@@ -1,4 +1,4 @@
-"""Text of others as logs and terminals show it: without characters that act on a terminal, or that nobody sees.
+"""Text of others as logs and terminals show it: without characters that act on a terminal or have no glyph.
 
 Names in any language stay readable. These characters become escapes: control characters, the ends of lines and
 paragraphs, marks that change the direction of text, and characters without width, such as the joiner in some emoji.

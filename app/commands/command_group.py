@@ -23,7 +23,7 @@ class CommandGroup(click.Group):
             formatter.write_dl(rows)
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:  # noqa: ANN401  # the signature of the library
-        """Run the program, and end it. Errors of Click quote what the user gave, so they go through the printer."""
+        """Run the program, and end it. Errors of Click quote the command line, so they go through the printer."""
         sys.excepthook = print_fault
         if logging.lastResort is not None:  # the handler of commands, which do not configure logging
             logging.lastResort.setFormatter(TextLines())

@@ -51,7 +51,7 @@ def test_what_is_shown_is_printable_and_one_line_whatever_the_text() -> None:
         found = shown(chr(number))
         assert found.isprintable()
         if found == chr(number):
-            assert unicodedata.category(found)[0] not in {"C"}
+            assert unicodedata.category(found)[0] != "C"
             assert found.isspace() == (found == " ")
     assert shown("a\n\tb", "\n\t") == "a\n\tb"
 
