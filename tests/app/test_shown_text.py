@@ -38,9 +38,10 @@ def test_names_in_any_language_stay_readable(text: str) -> None:
         ("a\u2028b\u2029c", r"a\u2028b\u2029c"),
         ("a\u200b\u200c\u200d\u2060\ufeffb", r"a\u200b\u200c\u200d\u2060\ufeffb"),
         ("\u3164\u115f\u034f❤\ufe0f\U000e0101\U000e0041", r"\u3164\u115f\u034f❤\ufe0f\U000e0101\U000e0041"),
+        ("web\u3164", r"web\u3164"),
         ("half \ud83d", r"half \ud83d"),
     ],
-    ids=["c0", "c1", "layout", "direction", "lines", "no-width", "no-glyph", "surrogate"],
+    ids=["c0", "c1", "layout", "direction", "lines", "no-width", "no-glyph", "no-glyph-alone", "surrogate"],
 )
 def test_what_acts_on_a_terminal_or_has_no_glyph_is_an_escape(text: str, expected: str) -> None:
     assert shown(text) == expected

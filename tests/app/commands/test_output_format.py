@@ -84,6 +84,15 @@ def test_yaml_of_decoded_json_is_that_of_the_struct() -> None:
     assert yaml_text(AS_JSON) == yaml_text(FOUND)
 
 
+@pytest.mark.parametrize(
+    "text", ["a\u202eb", "a\nb\n", "a\u00a0b", "\x1b[7m", "a\x85b\u2028c", "\U000e0101", "x y " * 60]
+)
+def test_yaml_with_escapes_has_the_same_value_and_one_line(text: str) -> None:
+    found = yaml_text({text: [text]})
+    assert yaml.safe_load(found) == {text: [text]}
+    assert found.replace("\n", "").isprintable()
+
+
 def test_no_names_are_no_lines() -> None:
     @click.command()
     @output_option()

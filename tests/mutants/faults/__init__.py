@@ -20,6 +20,7 @@ from tests.mutants.faults import (
     nominated,
     plugins,
     preemption,
+    printing,
     scheduler,
     verbs,
     watch,
@@ -48,5 +49,6 @@ FAULTS: Final[Mapping[str, Sequence[Fault]]] = {
     "access": access.FAULTS,
     "load": load.FAULTS,
     "gangs": gangs.FAULTS,
+    "printing": printing.FAULTS,
 }
 """Area -> its faults."""

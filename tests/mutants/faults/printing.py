@@ -1,0 +1,85 @@
+"""Faults of logs, of the output of commands, and of files."""
+
+from typing import Final
+
+from tests.mutants.fault import Fault
+
+FAULTS: Final = (
+    Fault(
+        id="log-without-a-limit",
+        breaks="A storm of requests fills the log.",
+        old="        if self._rate.allows(record):\n",
+        new="        if self._rate.allows(record) or record:\n",
+        tests=("test_logs.py", "test_log_storms.py"),
+    ),
+    Fault(
+        id="sums-lost-at-the-end",
+        breaks="The number of the lines that were left out is lost when the process ends.",
+        old="        self._write_sums(all_of_them=True)\n",
+        new="",
+        tests=("test_logs.py",),
+    ),
+    Fault(
+        id="kinds-of-lines-without-bound",
+        breaks="Lines with ever new templates take memory without end.",
+        old="            key = key if len(self._windows) < MAX_KINDS else ()\n",
+        new="",
+        tests=("test_line_rate.py",),
+    ),
+    Fault(
+        id="line-printed-raw",
+        breaks="A name with an escape sequence acts on the terminal.",
+        old="        return shown(line)\n",
+        new="        return line\n",
+        tests=("test_hostile_text.py",),
+    ),
+    Fault(
+        id="colour-printed-raw",
+        breaks="A name in a coloured line acts on the terminal.",
+        old="click.style(shown(line.text), ",
+        new="click.style(line.text, ",
+        tests=("test_printer.py",),
+    ),
+    Fault(
+        id="error-of-click-printed-raw",
+        breaks="A word of the command line acts on the terminal in a message of Click.",
+        old="click.UsageError(shown(error.format_message()), error.ctx).show()",
+        new="error.show()",
+        tests=("test_hostile_text.py",),
+    ),
+    Fault(
+        id="yaml-escapes-without-quotes",
+        breaks="YAML has an escape where it is no escape, so that its value changes.",
+        old="style='\"' if shown(text) != text else None)",
+        new="style=None)",
+        tests=("test_output_format.py",),
+    ),
+    Fault(
+        id="characters-without-glyph-shown",
+        breaks="Characters that have no glyph make two names look alike.",
+        old="    if text.isprintable() and (text.isascii() or not _UNSEEN.search(text)):\n",
+        new="    if text.isprintable():\n",
+        tests=("test_shown_text.py",),
+    ),
+    Fault(
+        id="file-of-the-bound-refused",
+        breaks="A file of exactly the largest size is refused.",
+        old="        while len(found) <= most:\n",
+        new="        while len(found) < most:\n",
+        tests=("test_files.py",),
+    ),
+    Fault(
+        id="litter-of-a-failed-write",
+        breaks="A failed write leaves its temporary file beside the old one.",
+        old="        Path(name).unlink(missing_ok=True)\n",
+        new="",
+        tests=("test_files.py",),
+    ),
+    Fault(
+        id="link-replaced-by-a-file",
+        breaks="A written file takes the place of the link that leads to it.",
+        old="    target = path.resolve()\n",
+        new="    target = path\n",
+        tests=("test_files.py",),
+    ),
+)
