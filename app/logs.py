@@ -8,7 +8,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,10 +44,9 @@ def configure(level: str, form: Literal["auto", "json", "text"] = "auto", stream
 class LimitedLines(logging.StreamHandler[TextIO]):
     """Writes lines up to the limit of each kind, and a sum of the others when their second is over, and at the end."""
 
-    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
-        """Take a monotonic clock in seconds."""
+    def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
-        self._rate = LineRate(clock)
+        self._rate = LineRate(time.monotonic)
         self._timer: threading.Timer | None = None
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -24,7 +24,8 @@ def _head(replay: Replay) -> Iterator[Line]:
     if replay.differing_nodes is None:
         yield from wrapped(
             "No nodes are compared: the old response was too large to keep, or named none. Only the outcome, the "
-            "number of nodes that passed and the error are compared."
+            "number of nodes that passed and the error are compared.",
+            0,
         )
     if replay.nodes_asked == "all known":
         yield from wrapped("All known nodes are compared: the nodes of the old request are unknown.")

@@ -64,8 +64,8 @@ FAULTS: Final = (
     Fault(
         id="debugged-pod-logged-for-ever",
         breaks="A pod is logged in full after its time is over.",
-        old="        if until <= self._clock():\n            del self._until[pod]\n        elif",
-        new="        if",
+        old="        if until <= self._clock():\n            del self._until[pod]\n        else:",
+        new="        if pod:",
         tests=("test_debugged_pods.py",),
     ),
     Fault(
