@@ -49,7 +49,7 @@ def kinds(log: Path) -> dict[tuple[str, str, str], list[int]]:
 async def storm(server: FakeApiServer, verb: str, body: bytes) -> None:
     """Have one request made many times."""
     server.faults.add(FORBIDDEN, None, "bind", times=STORM)
-    async with scheduling(server, N1, preempt="off") as scheduler:
+    async with scheduling(server, N1, preempt="verb") as scheduler:
         metadata = scheduler.create(WEB)["metadata"]
         for name in ("uid", "name", "namespace"):
             body = body.replace(f"${name}".encode(), metadata[name].encode())
@@ -68,7 +68,7 @@ async def storm(server: FakeApiServer, verb: str, body: bytes) -> None:
         ),
         pytest.param("filter", b'{"Pod": 1}', ("kindred.questions", "filter", "request"), id="bad-filter"),
         pytest.param("prioritize", b"no JSON", ("kindred.questions", "prioritize", "request"), id="bad-prioritize"),
-        pytest.param("preempt", b"{}", ("app.verbs.preempt", "", "preempt:"), id="preempt-that-is-off"),
+        pytest.param("preempt", b"{}", ("kindred.questions", "preempt", "request"), id="bad-preempt"),
     ],
 )
 def test_a_storm_of_requests_has_ten_lines_a_second_and_the_number_of_the_others(
