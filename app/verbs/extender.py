@@ -80,7 +80,7 @@ class Extender:
         """
         try:
             args = decode_args(body, self._mirror, self._known_names if effects is not None else None)
-            pod = _pod(args, effects)
+            pod = self._to_decide_for(args, effects) or _pod(args, effects)
         except DecodeError as error:
             return VerbResponse(filter_error(str(error)), outcome=VerbOutcome.BAD_REQUEST, error=str(error))
         if self._bypass.covers(pod):
@@ -89,6 +89,16 @@ class Extender:
         if self._decider is not None and scope is not None:
             return self._decider.decide(args, pod, scope, cached=cached, effects=effects)
         return self._filtered(args, pod, cached=cached, effects=effects)
+
+    def _to_decide_for(self, args: ExtenderArgs, effects: Effects | None) -> Pod | None:
+        """Return the watch's pod, which a decision is for, if the request has the same version. Else None."""
+        if self._decider is None or effects is None:
+            return None
+        pod = effects.lookup.shown(args.pod)
+        if pod is None or self._decider.scope_of(pod) is None:
+            return None
+        effects.recent_pods.add(pod, bytes(args.pod))
+        return pod
 
     def _filtered(self, args: ExtenderArgs, pod: Pod, *, cached: bool, effects: Effects | None) -> VerbResponse:
         batch = args.batch

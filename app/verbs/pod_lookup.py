@@ -16,6 +16,8 @@ from contextlib import suppress
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from app.api_server.client import ApiError
 from app.api_server.credentials import CredentialsError
 from app.objects.decode import DecodeError
@@ -27,6 +29,20 @@ from core.objects.pod import Pod, decides_alike
 _PATIENCE: Final = 2.0  # seconds, below kube-scheduler's httpTimeout
 _LASTS: Final = 30.0  # seconds that a response is kept; by then the watch has shown the pod
 _MAX_PODS: Final = 4096
+
+
+class _Metadata(msgspec.Struct, rename="camel", frozen=True, gc=False):
+    uid: str = ""
+    namespace: str = ""
+    name: str = ""
+    resource_version: str = ""
+
+
+class _Identity(msgspec.Struct, frozen=True, gc=False):
+    metadata: _Metadata = _Metadata()
+
+
+_identity_decoder: Final = msgspec.json.Decoder(_Identity)
 
 
 class Standing(Enum):
@@ -82,6 +98,27 @@ class PodLookup:
         if self._pods is None or not asked.resource_version or not (is_name(asked.namespace) and is_name(asked.name)):
             return _SETTLED  # no API server has such a pod, and an invalid name must not get into a URL path
         return self.named(asked.full_name, asked.uid, asked)
+
+    def shown(self, raw: msgspec.Raw) -> Pod | None:
+        """Return the pending pod of the watch, if a request has it in the same version. Else None.
+
+        The request's copy decides nothing then, so it is not decoded. That saves 15 us for an ordinary pod.
+        """
+        if self._pods is None:
+            return None
+        try:
+            metadata = _identity_decoder.decode(raw).metadata
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            return None  # decoding the whole pod reports the field
+        pod = self._mirror.pending.get(metadata.uid)
+        if pod is None or not pod.resource_version:
+            return None
+        same = (pod.namespace, pod.name, pod.resource_version) == (
+            metadata.namespace,
+            metadata.name,
+            metadata.resource_version,
+        )
+        return pod if same else None
 
     def named(self, full_name: str, uid: str, asked: Pod | None) -> Found:
         """Return a pod by its name and uid, and its standing. `asked` is the copy in a request, if there was one."""

@@ -89,7 +89,9 @@ def _bodies(api: FakeApi, kind: str, iteration: int, size: Size, count: int) -> 
     made = [_pod(kind, iteration, size, number) for number in range(count)]
     api.change("objects", [{"verb": "create", "path": "/api/v1/pods", "object": pod} for pod in made])
     api.quiet()
-    yield from (_body(pod, size) for pod in made)
+    for pod in made:  # as kube-scheduler has it: in the version of the API server
+        metadata = pod["metadata"]
+        yield _body(api.get(f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"), size)
 
 
 def _pod(kind: str, iteration: int, size: Size, number: int) -> Object:
@@ -99,10 +101,9 @@ def _pod(kind: str, iteration: int, size: Size, number: int) -> Object:
 
 
 def _body(pod: Object, size: Size) -> bytes:
-    """Return ExtenderArgs with a pod of the API server."""
-    asked = {**pod, "metadata": {**pod["metadata"], "resourceVersion": "1"}}
+    """Return ExtenderArgs with a pod."""
     names = msgspec.json.encode([cluster.node_name(index) for index in range(min(_NAMES, size.nodes))])
-    return b'{"Pod":%s,"Nodes":null,"NodeNames":%s}' % (msgspec.json.encode(asked), names)
+    return b'{"Pod":%s,"Nodes":null,"NodeNames":%s}' % (msgspec.json.encode(pod), names)
 
 
 def _is_decision(answer: bytes) -> bool:

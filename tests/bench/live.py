@@ -96,6 +96,11 @@ class FakeApi:
         stats: Json = json.loads(self._client.expect("GET", "/_control/stats"))
         return stats
 
+    def get(self, path: str) -> Json:
+        """Return an object."""
+        found: Json = json.loads(self._client.expect("GET", path))
+        return found
+
     def quiet(self) -> Json:
         """Wait until everything has been sent. Return the stats of that moment."""
         stats: Json = json.loads(self._client.expect("GET", "/_control/quiet"))

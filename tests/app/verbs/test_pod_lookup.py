@@ -1,7 +1,9 @@
 """What a pod is to the API server, by the watch and by asking."""
 
 import asyncio
+import json
 
+import msgspec
 import pytest
 
 from app.api_server.client import ConnectionFailedError
@@ -204,3 +206,39 @@ def test_an_api_server_that_does_not_answer_is_not_waited_for(monkeypatch: pytes
     monkeypatch.setattr(looking.pods, "get", silence)
     assert asyncio.run(looking.lookup.ask(LIVE)) == "the API server did not respond within 0.01 s"
     assert looking.standing(LIVE) is Standing.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("metadata", "is_shown"),
+    [
+        pytest.param({}, True, id="the-same"),
+        pytest.param({"resourceVersion": "8"}, False, id="another-version"),
+        pytest.param({"resourceVersion": None}, False, id="no-version"),
+        pytest.param({"name": "q"}, False, id="another-name"),
+        pytest.param({"namespace": "other"}, False, id="another-namespace"),
+        pytest.param({"uid": "v"}, False, id="another-uid"),
+        pytest.param({"uid": 7}, False, id="no-text"),
+    ],
+)
+def test_the_watchs_pod_takes_the_place_of_a_copy_in_its_version(
+    metadata: dict[str, object], *, is_shown: bool
+) -> None:
+    looking = Looking()
+    looking.mirror.pending.put(LIVE)
+    same = {"uid": "u", "namespace": "default", "name": "p", "resourceVersion": "7"}
+    copy = json.dumps({"metadata": {**same, **metadata}, "spec": {"nodeSelector": {"no": "such"}}}).encode()
+    assert looking.lookup.shown(msgspec.Raw(copy)) is (LIVE if is_shown else None)
+
+
+@pytest.mark.parametrize("copy", [b"", b"{", b"[]", b'{"metadata":null}'])
+def test_a_copy_that_is_no_pod_is_not_the_watchs(copy: bytes) -> None:
+    looking = Looking()
+    looking.mirror.pending.put(LIVE)
+    assert looking.lookup.shown(msgspec.Raw(copy)) is None
+
+
+def test_a_mirror_without_a_cluster_shows_no_pod_in_the_place_of_a_copy() -> None:
+    mirror = ClusterMirror()
+    mirror.pending.put(LIVE)
+    copy = b'{"metadata":{"uid":"u","namespace":"default","name":"p","resourceVersion":"7"}}'
+    assert PodLookup(mirror, None, lambda: 0.0).shown(msgspec.Raw(copy)) is None
