@@ -152,11 +152,12 @@ class Gates:
         block = self._stages(gate)
         if block is None:
             raise RecordError(f"kube_features.go has no stages of {gate}")
-        stages = re.findall(r'MustParse\("1\.(\d+)"\), Default: (true|false)', block[1])
+        stages: list[tuple[str, str]] = re.findall(r'MustParse\("1\.(\d+)"\), Default: (true|false)', block[1])
         begun = [(int(minor), default == "true") for minor, default in stages if int(minor) <= self._minor]
         if not begun:
             raise RecordError(f"kube_features.go has no stage of {gate} at 1.{self._minor}")
-        return max(begun)[1]
+        _, default = max(begun)
+        return default
 
     def _stages(self, gate: str) -> re.Match[str] | None:
         return re.search(rf"^\t{gate}: \{{\n((?:\t\t.*\n)+?)\t\}},", self._features, re.MULTILINE)
@@ -179,9 +180,8 @@ def default_plugins(text: str) -> dict[str, str]:
     """Return plugin -> its feature gate, empty for none, from default_plugins.go. Raises RecordError."""
     functions = dict(re.findall(r"^func (\w+)\(.*?\{\n(.*?)^\}", text, re.MULTILINE | re.DOTALL))
     found = dict.fromkeys(_named(functions["getDefaultPlugins"]), "")
-    for gate, body in re.findall(
-        r"Enabled\(features\.(\w+)\) \{\n(.*?)^\t\}", functions["applyFeatureGates"], re.M | re.S
-    ):
+    gated = re.compile(r"Enabled\(features\.(\w+)\) \{\n(.*?)^\t\}", re.MULTILINE | re.DOTALL)
+    for gate, body in gated.findall(functions["applyFeatureGates"]):
         called = [functions[name] for name in re.findall(r"(\w+)\(config\)", body)]
         names = [name for each in (body, *called) for name in _named(each)]
         if not names:

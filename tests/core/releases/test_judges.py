@@ -1,0 +1,196 @@
+"""The table of judges has a row for each field of a Pod and each default plugin of every release, and no other row."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from app.admin.object_schemas import PodSchema
+from app.scheduler_configuration.plugin_sets import IMPLEMENTED, KNOWN
+from app.scheduler_configuration.scheduler_config import load_scheduler_config
+from app.scheduler_configuration.schema import POINTS
+from core.profile import PLUGINS as OF_KINDRED
+from core.releases import RELEASES
+from core.releases.judges import FIELDS, PLUGINS, Judge, Row, each
+from tests.judged_page import in_tree
+from tests.upstream.recording import DefaultPlugin, Upstream, recorded
+
+UPSTREAM: Final = [recorded(str(release)) for release in RELEASES]
+ROWS: Final = {**dict(each(FIELDS)), **dict(each(PLUGINS))}
+DECIDING: Final = [Path("manifests/scheduler/decide.yaml"), Path("manifests/scheduler/decide-any-node.yaml")]
+SIDES: Final = {"filter": "filter", "score": "score"}
+"""Extension point -> the method of Kindred's plugin. What the other points prepare is inside of these two."""
+SHOWN: Final = {
+    "Pod.kind",
+    "ObjectMeta.annotations",
+    "ObjectMeta.creationTimestamp",
+    "ObjectMeta.generateName",
+    "ObjectMeta.resourceVersion",
+    "OwnerReference.uid",
+    "PodSpec.schedulerName",
+    "PodCondition.lastTransitionTime",
+    "PodCondition.message",
+}
+"""Fields that Kindred decodes although no node depends on them by the rules of kube-scheduler.
+
+Kindred checks the kind, finds gangs by annotations, shows the times and the message, and chooses its scope by the
+scheduler's name.
+"""
+
+
+def reached(upstream: Upstream, rows: Mapping[str, Row]) -> Iterator[str]:
+    """Yield TYPE.FIELD for each field that needs a row: a Pod's, and those of fields that are judged by parts."""
+    seen, left = set[str](), ["Pod"]
+    while left:
+        kind = left.pop()
+        if kind in seen:
+            continue
+        seen.add(kind)
+        for field, value in upstream.fields[kind].items():
+            yield f"{kind}.{field}"
+            if value and (row := rows.get(f"{kind}.{field}")) is not None and row.judge is Judge.PARTS:
+                left.append(value)
+
+
+def points(upstream: Upstream) -> Iterator[str]:
+    for name, plugin in upstream.plugins.items():
+        yield from (f"{name}.{point}" for point in plugin.points)
+
+
+def problems(rows: Mapping[str, Row], releases: Sequence[Upstream]) -> list[str]:
+    """Return the fields and plugins without a row, and the rows without a field or plugin."""
+    there = {
+        name: upstream.kubernetes for upstream in releases for name in (*reached(upstream, rows), *points(upstream))
+    }
+    missing = [f"{name} of {release} has no row" for name, release in there.items() if name not in rows]
+    return missing + [f"no release has {name}" for name in rows if name not in there]
+
+
+def test_every_field_and_every_plugin_of_each_release_has_a_row() -> None:
+    assert problems(ROWS, UPSTREAM) == []
+
+
+@pytest.mark.parametrize("upstream", UPSTREAM, ids=lambda each: each.kubernetes)
+def test_the_record_of_a_release_is_of_that_release_and_whole(upstream: Upstream) -> None:
+    assert len([*reached(upstream, ROWS)]) > 250
+    assert len([*points(upstream)]) > 45
+    assert len(upstream.fields) > len({name.partition(".")[0] for name in reached(upstream, ROWS)})
+
+
+def test_no_field_and_no_plugin_has_two_rows() -> None:
+    counted = Counter(name for name, _ in (*each(FIELDS), *each(PLUGINS)))
+    assert [name for name, times in counted.items() if times > 1] == []
+
+
+def test_each_row_that_is_taken_out_is_missed() -> None:
+    for name in ROWS:
+        without = {other: row for other, row in ROWS.items() if other != name}
+        assert any(found.startswith(f"{name} of v1.") for found in problems(without, UPSTREAM)), name
+
+
+def test_a_field_that_a_release_brings_is_named() -> None:
+    newest = UPSTREAM[-1]
+    fields = {**newest.fields, "Volume": {**newest.fields["Volume"], "teapot": ""}}
+    found = problems(ROWS, [*UPSTREAM, replace(newest, kubernetes="v1.38.0", fields=fields)])
+    assert found == ["Volume.teapot of v1.38.0 has no row"]
+
+
+def test_a_field_of_a_value_without_effect_needs_no_row() -> None:
+    newest = UPSTREAM[-1]
+    fields = {**newest.fields, "Probe": {**newest.fields["Probe"], "teapot": ""}}
+    assert problems(ROWS, [*UPSTREAM, replace(newest, fields=fields)]) == []
+
+
+def test_a_plugin_that_a_release_brings_is_named_and_so_is_a_new_point_of_a_known_one() -> None:
+    newest = UPSTREAM[-1]
+    plugins = {
+        **newest.plugins,
+        "Teapot": DefaultPlugin(points=["filter"]),
+        "ImageLocality": DefaultPlugin(points=["filter", "score"]),
+    }
+    found = problems(ROWS, [*UPSTREAM, replace(newest, kubernetes="v1.38.0", plugins=plugins)])
+    assert sorted(found) == ["ImageLocality.filter of v1.38.0 has no row", "Teapot.filter of v1.38.0 has no row"]
+
+
+def test_a_row_that_no_release_has_is_named() -> None:
+    row = ROWS["PodSpec.nodeName"]
+    rows = {**ROWS, "PodSpec.teapot": row, "Probe.exec": row}
+    assert problems(rows, UPSTREAM) == ["no release has PodSpec.teapot", "no release has Probe.exec"]
+
+
+def test_every_row_has_a_source_and_what_nobody_judges_has_a_consequence() -> None:
+    for name, row in ROWS.items():
+        assert row.source, name
+        assert bool(row.note) or row.judge is not Judge.NOBODY, name
+
+
+def test_kindred_has_the_plugins_and_modules_that_judge() -> None:
+    for name, row in ROWS.items():
+        assert bool(row.by) or row.judge is not Judge.KINDRED, name
+        if row.judge is Judge.KINDRED:
+            assert all(by in OF_KINDRED or Path(by).exists() for by in row.by), name
+
+
+def test_kindreds_plugin_has_the_side_that_it_judges_at_a_point() -> None:
+    for row in PLUGINS:
+        if row.judge is Judge.KINDRED:
+            assert row.by == (row.of,)
+            assert {SIDES[point] for point in row.names if point in SIDES} <= {*dir(OF_KINDRED[row.of]())}, row.of
+
+
+def decoded(schema: Any, kind: str) -> Iterator[tuple[str, bool]]:  # noqa: ANN401  # a type, of any form
+    """Yield the fields of a type with whether the decoder has them, for all values that are judged by parts."""
+    wires = {field.encode_name: field.type for field in msgspec.structs.fields(schema)}
+    fields = {name: value for upstream in UPSTREAM for name, value in upstream.fields.get(kind, {}).items()}
+    for field, value in fields.items():
+        yield f"{kind}.{field}", field in wires
+        if value and field in wires and ROWS[f"{kind}.{field}"].judge is Judge.PARTS:
+            yield from decoded(struct_in(wires[field]), value)
+
+
+def struct_in(found: Any) -> Any:  # noqa: ANN401  # a type, of any form
+    """Return the struct in a type such as `list[Container] | None`."""
+    if isinstance(found, type) and issubclass(found, msgspec.Struct):
+        return found
+    return next((struct for part in get_args(found) if (struct := struct_in(part)) is not None), None)
+
+
+def test_what_kindred_judges_is_decoded_wherever_a_pod_has_it() -> None:
+    found = [*decoded(PodSchema, "Pod")]
+    judged = {name for name, row in each(FIELDS) if row.judge in {Judge.KINDRED, Judge.PARTS}}
+    assert [name for name, there in found if not there and name in judged] == []
+    assert judged == {name for name, _ in found} & judged
+
+
+def test_what_kindred_decodes_is_judged_or_shown() -> None:
+    names = {name for name, there in decoded(PodSchema, "Pod") if there and ROWS[name].judge is Judge.NO_EFFECT}
+    # The structs of containers are shared: an ephemeral container has neither ports nor resources.
+    assert {name for name in names if not name.startswith("EphemeralContainer.")} == SHOWN
+
+
+@pytest.mark.parametrize("file", DECIDING, ids=lambda file: file.name)
+def test_the_shipped_profiles_of_decide_have_the_plugins_that_the_table_leaves_to_them(file: Path) -> None:
+    decide, claims = load_scheduler_config(file).profiles
+    for row in PLUGINS:
+        for point in row.names:
+            if row.judge is Judge.KEPT:
+                assert in_tree(decide, row.of, point), row.of
+            elif row.judge is Judge.CLAIMS:
+                assert in_tree(claims, row.of, point), row.of
+                assert not in_tree(decide, row.of, point), row.of
+            elif row.judge is Judge.KINDRED:
+                assert not in_tree(decide, row.of, point), row.of
+    for name, row in each(FIELDS):
+        profile = {Judge.KEPT: decide, Judge.CLAIMS: claims}.get(row.judge)
+        assert profile is None or all(in_tree(profile, plugin, "preEnqueue") for plugin in row.by), name
+
+
+def test_plugin_sets_know_the_plugins_and_no_point_that_no_release_has() -> None:
+    assert {*KNOWN} == {name for upstream in UPSTREAM for name in upstream.plugins}
+    there = {name for upstream in UPSTREAM for name in points(upstream)}
+    assert {f"{name}.{point}" for name, found in IMPLEMENTED.items() for point in found} <= there
+    assert {*POINTS} - {"multiPoint"} == {point for upstream in UPSTREAM for point in upstream.points}
