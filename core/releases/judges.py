@@ -13,7 +13,7 @@ class Judge(Enum):
     """Who applies a rule to the pods of the scheduler profiles that decide."""
 
     KINDRED = "Kindred"
-    """Kindred. `by` has its plugins, or the modules that do it."""
+    """Kindred."""
     KEPT = "kube-scheduler"
     """A plugin that the decide profile keeps."""
     CLAIMS = "claims scheduler"
@@ -24,6 +24,8 @@ class Judge(Enum):
     """No component judges it, although the node can depend on it. `note` has the consequence."""
     PARTS = "its fields"
     """The fields of the value have rows of their own."""
+    WHOLE = "the whole value"
+    """The field that has the value names the judge. The rows are there so that a new part is noticed."""
 
 
 class Row(NamedTuple):
@@ -38,6 +40,7 @@ class Row(NamedTuple):
     """The fields, or the extension points."""
     judge: Judge
     by: tuple[str, ...]
+    """For fields that are judged: the plugins, or modules of Kindred. A plugin is judged by the plugin of its name."""
     source: str
     note: str = ""
 
@@ -222,10 +225,7 @@ FIELDS: Final[Sequence[Row]] = (
     _row("ContainerRestartRule", "exitCodes", _NONE, _KUBELET),
     _row("VolumeMount", "bindMountOptions", _KINDRED, _FEATURES, "NodeDeclaredFeatures"),
     _row(
-        "VolumeMount",
-        "mountPath mountPropagation name readOnly recursiveReadOnly subPath subPathExpr",
-        _NONE,
-        _KUBELET,
+        "VolumeMount", "mountPath mountPropagation name readOnly recursiveReadOnly subPath subPathExpr", _NONE, _KUBELET
     ),
     _row("Volume", "name", _KINDRED, f"{_BINDING} (claims of ephemeral volumes)", "VolumeBinding"),
     _row("Volume", "persistentVolumeClaim ephemeral image", _PARTS, _TYPES),
@@ -281,6 +281,13 @@ FIELDS: Final[Sequence[Row]] = (
     ),
     _row("RBDVolumeSource", "image monitors pool readOnly", _KINDRED, _CONFLICTS, "VolumeRestrictions"),
     _row("RBDVolumeSource", "fsType keyring secretRef user", _NONE, _KUBELET),
+    _row("PodSchedulingGate", "name", Judge.WHOLE, "schedulinggates/scheduling_gates.go"),
+    _row("PodResourceClaim", "name resourceClaimName resourceClaimTemplateName", Judge.WHOLE, _DEVICES),
+    _row("ResourceClaim", "name request", Judge.WHOLE, _MAPPED),
+    _row("PodSchedulingGroup", "podGroupName", Judge.WHOLE, _GROUP_CYCLE),
+    _row(
+        "WorkloadReference", "name podGroup podGroupReplicaKey", Judge.WHOLE, "gangscheduling/gangscheduling.go (1.35)"
+    ),
     _row("PodStatus", "conditions containerStatuses initContainerStatuses resources", _PARTS, _TYPES),
     _row("PodStatus", "allocatedResources", _KINDRED, f"{_REQUESTS} (PodRequests)", _FIT),
     _row(
@@ -316,6 +323,17 @@ FIELDS: Final[Sequence[Row]] = (
         _NONE,
         f"{_TYPES}: the kubelet reports it, and no plugin reads it",
     ),
+    _row("PodResourceClaimStatus", "name resourceClaimName", Judge.WHOLE, _DEVICES),
+    _row("PodExtendedResourceClaimStatus", "requestMappings resourceClaimName", Judge.WHOLE, _DEVICES),
+    _row("ContainerExtendedResourceRequest", "containerName requestName resourceName", Judge.WHOLE, _DEVICES),
+    _row(
+        "NodeAllocatableResourceClaimStatus",
+        "containers mapping overhead resourceClaimName resources",
+        Judge.WHOLE,
+        _MAPPED,
+    ),
+    _row("NodeAllocatableMappedResources", "name quantity", Judge.WHOLE, _MAPPED),
+    _row("NodeAllocatableOverheadResources", "name perContainer perPod", Judge.WHOLE, _MAPPED),
     _row("PodCondition", "reason status type", _KINDRED, f"{_REQUESTS}, {_PREEMPTION}", f"{_FIT} core/preemption"),
     _row("PodCondition", "lastProbeTime lastTransitionTime message observedGeneration", _NONE, f"{_TYPES}: for people"),
     _row("ContainerStatus", "allocatedResources name", _KINDRED, f"{_REQUESTS} (PodRequests)", _FIT),
@@ -328,7 +346,7 @@ FIELDS: Final[Sequence[Row]] = (
         f"{_TYPES}: the kubelet reports it, and no plugin reads it",
     ),
 )
-"""Every field of a Pod that a known release has, down to values on which no node depends."""
+"""Every field of a Pod that a known release has, but for those in values of no effect."""
 
 _FILTERS: Final = "preFilter filter"
 _ALL_FOUR: Final = "preFilter filter preScore score"
@@ -355,34 +373,22 @@ PLUGINS: Final[Sequence[Row]] = (
         "defaultpreemption/default_preemption.go",
         note="runs with GenericWorkload only. kube-scheduler finds no victims for a scheduling group as a whole",
     ),
-    _row("NodeUnschedulable", _FILTERS, _KINDRED, "nodeunschedulable/node_unschedulable.go", "NodeUnschedulable"),
-    _row("NodeName", _FILTERS, _KINDRED, "nodename/node_name.go", "NodeName"),
-    _row("TaintToleration", _ALL_FOUR, _KINDRED, "tainttoleration/taint_toleration.go", "TaintToleration"),
-    _row("NodeAffinity", _ALL_FOUR, _KINDRED, "nodeaffinity/node_affinity.go", "NodeAffinity"),
-    _row("NodePorts", _FILTERS, _KINDRED, _PORTS, "NodePorts"),
-    _row("NodeResourcesFit", _ALL_FOUR, _KINDRED, "noderesources/fit.go", "NodeResourcesFit"),
+    _row("NodeUnschedulable", _FILTERS, _KINDRED, "nodeunschedulable/node_unschedulable.go"),
+    _row("NodeName", _FILTERS, _KINDRED, "nodename/node_name.go"),
+    _row("TaintToleration", _ALL_FOUR, _KINDRED, "tainttoleration/taint_toleration.go"),
+    _row("NodeAffinity", _ALL_FOUR, _KINDRED, "nodeaffinity/node_affinity.go"),
+    _row("NodePorts", _FILTERS, _KINDRED, _PORTS),
+    _row("NodeResourcesFit", _ALL_FOUR, _KINDRED, "noderesources/fit.go"),
     _row("NodeResourcesFit", "placementScore", Judge.NOBODY, "noderesources/fit.go", note=_PLACEMENTS),
-    _row(
-        "NodeResourcesBalancedAllocation",
-        "preScore score",
-        _KINDRED,
-        "noderesources/balanced_allocation.go",
-        "NodeResourcesBalancedAllocation",
-    ),
-    _row("PodTopologySpread", _ALL_FOUR, _KINDRED, "podtopologyspread/plugin.go", "PodTopologySpread"),
-    _row("InterPodAffinity", _ALL_FOUR, _KINDRED, _AFFINITY, "InterPodAffinity"),
-    _row("ImageLocality", "score", _KINDRED, _IMAGES, "ImageLocality"),
-    _row(
-        "NodeDeclaredFeatures",
-        _FILTERS,
-        _KINDRED,
-        "nodedeclaredfeatures/nodedeclaredfeatures.go",
-        "NodeDeclaredFeatures",
-    ),
-    _row("VolumeRestrictions", _FILTERS, _KINDRED, _CONFLICTS, "VolumeRestrictions"),
-    _row("NodeVolumeLimits", _FILTERS, _KINDRED, _LIMITS, "NodeVolumeLimits"),
-    _row("VolumeZone", _FILTERS, _KINDRED, "volumezone/volume_zone.go", "VolumeZone"),
-    _row("VolumeBinding", _ALL_FOUR, _KINDRED, _BINDING, "VolumeBinding"),
+    _row("NodeResourcesBalancedAllocation", "preScore score", _KINDRED, "noderesources/balanced_allocation.go"),
+    _row("PodTopologySpread", _ALL_FOUR, _KINDRED, "podtopologyspread/plugin.go"),
+    _row("InterPodAffinity", _ALL_FOUR, _KINDRED, _AFFINITY),
+    _row("ImageLocality", "score", _KINDRED, _IMAGES),
+    _row("NodeDeclaredFeatures", _FILTERS, _KINDRED, "nodedeclaredfeatures/nodedeclaredfeatures.go"),
+    _row("VolumeRestrictions", _FILTERS, _KINDRED, _CONFLICTS),
+    _row("NodeVolumeLimits", _FILTERS, _KINDRED, _LIMITS),
+    _row("VolumeZone", _FILTERS, _KINDRED, "volumezone/volume_zone.go"),
+    _row("VolumeBinding", _ALL_FOUR, _KINDRED, _BINDING),
     _row("VolumeBinding", "reserve preBind", Judge.CLAIMS, _BINDING, note="for claims that are not bound yet"),
     _row(
         "DynamicResources",

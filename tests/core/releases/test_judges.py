@@ -43,16 +43,16 @@ scheduler's name.
 
 
 def reached(upstream: Upstream, rows: Mapping[str, Row]) -> Iterator[str]:
-    """Yield TYPE.FIELD for each field that needs a row: a Pod's, and those of fields that are judged by parts."""
+    """Yield TYPE.FIELD for each field that needs a row: all of a Pod, but for those in values of no effect."""
     seen, left = set[str](), ["Pod"]
     while left:
         kind = left.pop()
         if kind in seen:
             continue
         seen.add(kind)
-        for field, value in upstream.fields[kind].items():
+        for field, value in upstream.fields.get(kind, {}).items():
             yield f"{kind}.{field}"
-            if value and (row := rows.get(f"{kind}.{field}")) is not None and row.judge is Judge.PARTS:
+            if (row := rows.get(f"{kind}.{field}")) is not None and row.judge is not Judge.NO_EFFECT:
                 left.append(value)
 
 
@@ -99,6 +99,26 @@ def test_a_field_that_a_release_brings_is_named() -> None:
     assert found == ["Volume.teapot of v1.38.0 has no row"]
 
 
+def test_a_field_of_a_value_that_is_handed_over_or_not_judged_is_named() -> None:
+    newest = UPSTREAM[-1]
+    for kind in ("PodSchedulingGroup", "PodResourceClaim", "NodeAllocatableMappedResources"):
+        fields = {**newest.fields, kind: {**newest.fields[kind], "teapot": ""}}
+        assert problems(ROWS, [replace(newest, fields=fields), *UPSTREAM]) == [f"{kind}.teapot of v1.37.1 has no row"]
+
+
+def test_a_value_that_is_judged_as_a_whole_is_in_a_field_that_has_a_judge() -> None:
+    whole = {row.of for row in FIELDS if row.judge is Judge.WHOLE}
+    for upstream in UPSTREAM:
+        holders = [
+            ROWS[f"{kind}.{field}"].judge
+            for kind, fields in upstream.fields.items()
+            for field, value in fields.items()
+            if value in whole and f"{kind}.{field}" in ROWS
+        ]
+        assert holders
+        assert not {*holders} & {Judge.PARTS, Judge.NO_EFFECT}
+
+
 def test_a_field_of_a_value_without_effect_needs_no_row() -> None:
     newest = UPSTREAM[-1]
     fields = {**newest.fields, "Probe": {**newest.fields["Probe"], "teapot": ""}}
@@ -128,9 +148,9 @@ def test_every_row_has_a_source_and_what_nobody_judges_has_a_consequence() -> No
         assert bool(row.note) or row.judge is not Judge.NOBODY, name
 
 
-def test_kindred_has_the_plugins_and_modules_that_judge() -> None:
-    for name, row in ROWS.items():
-        assert bool(row.by) or row.judge is not Judge.KINDRED, name
+def test_kindred_has_the_plugins_and_modules_that_judge_a_field() -> None:
+    for name, row in each(FIELDS):
+        assert bool(row.by) is (row.judge in {Judge.KINDRED, Judge.KEPT, Judge.CLAIMS}), name
         if row.judge is Judge.KINDRED:
             assert all(by in OF_KINDRED or Path(by).exists() for by in row.by), name
 
@@ -138,7 +158,6 @@ def test_kindred_has_the_plugins_and_modules_that_judge() -> None:
 def test_kindreds_plugin_has_the_side_that_it_judges_at_a_point() -> None:
     for row in PLUGINS:
         if row.judge is Judge.KINDRED:
-            assert row.by == (row.of,)
             assert {SIDES[point] for point in row.names if point in SIDES} <= {*dir(OF_KINDRED[row.of]())}, row.of
 
 
