@@ -350,6 +350,10 @@ FIELDS: Final[Sequence[Row]] = (
 
 _FILTERS: Final = "preFilter filter"
 _ALL_FOUR: Final = "preFilter filter preScore score"
+_DEFERRED: Final = (
+    "with InPlacePodVerticalScalingSchedulerPreemption, 1.37 skips it for a pod whose resize is deferred, and Kindred "
+    "does not"
+)
 _PLACEMENTS: Final = (
     "runs with TopologyAwareWorkloadScheduling only. kube-scheduler asks once for each placement of a group with "
     "schedulingConstraints, and may bind an earlier one"
@@ -373,9 +377,9 @@ PLUGINS: Final[Sequence[Row]] = (
         "defaultpreemption/default_preemption.go",
         note="runs with GenericWorkload only. kube-scheduler finds no victims for a scheduling group as a whole",
     ),
-    _row("NodeUnschedulable", _FILTERS, _KINDRED, "nodeunschedulable/node_unschedulable.go"),
+    _row("NodeUnschedulable", _FILTERS, _KINDRED, "nodeunschedulable/node_unschedulable.go", note=_DEFERRED),
     _row("NodeName", _FILTERS, _KINDRED, "nodename/node_name.go"),
-    _row("TaintToleration", _ALL_FOUR, _KINDRED, "tainttoleration/taint_toleration.go"),
+    _row("TaintToleration", _ALL_FOUR, _KINDRED, "tainttoleration/taint_toleration.go", note=_DEFERRED),
     _row("NodeAffinity", _ALL_FOUR, _KINDRED, "nodeaffinity/node_affinity.go"),
     _row("NodePorts", _FILTERS, _KINDRED, _PORTS),
     _row("NodeResourcesFit", _ALL_FOUR, _KINDRED, "noderesources/fit.go"),
