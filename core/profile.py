@@ -146,6 +146,12 @@ class Profile(msgspec.Struct, frozen=True, dict=True):
         plugins: tuple[Plugin, ...] = (*self.filters, *(plugin for plugin, _ in self.scores))
         return tuple({id(plugin): plugin for plugin in plugins}.values())
 
+    @cached_property
+    def resources_filter(self) -> NodeResourcesFit | None:
+        """The predicate NodeResourcesFit, also as a part of a composite. None if it is not enabled."""
+        parts = (part for each in self.filters for part in (each.parts if isinstance(each, Composite) else (each,)))
+        return next((part for part in parts if isinstance(part, NodeResourcesFit)), None)
+
     @property
     def kinds(self) -> tuple[Kind, ...]:
         """The kinds of objects that decisions depend on: nodes and pods always, then the others by name."""

@@ -7,7 +7,7 @@ from app.long_work import LongWork
 from app.settings import Settings
 from app.verbs.recent_pods import RecentPods
 from app.watch.freshness import OF_A_DUMP, Freshness
-from app.wiring.engine import create_cache, create_partition, create_profile, explained_profile, scheduler_profiles
+from app.wiring.engine import create_cache, create_partition, explained_profile, scheduler_profiles, served_profile
 from core.mirror.cluster import ClusterMirror
 
 
@@ -29,7 +29,7 @@ def mirror_explainer(  # noqa: PLR0913  # what an explanation follows from
     release: AnsweredRelease,
 ) -> Explainer:
     """Return the explainer of a mirror, as `dump_explainer`. `freshness` has the kinds that the mirror lacks."""
-    profile = create_profile(settings)
+    profile = served_profile(settings)
     create_partition(settings, mirror)
     cache = create_cache(settings, mirror, profile)
     explained = explained_profile(settings, profile)

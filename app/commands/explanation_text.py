@@ -72,7 +72,7 @@ def explanation_text(explanation: Explanation, *, wide: bool = False) -> Iterato
         _terms(told.terms),
         _scores(told),
         _best(told, wide=wide),
-        *(_node(each) for each in explanation.nodes),
+        *(_node(each, all_judged=not told.not_judged) for each in explanation.nodes),
         _background(explanation),
     )
     return paragraphs(blocks)
@@ -268,12 +268,13 @@ def _span(numbers: tuple[int, int] | None) -> str:
     return f"{lowest:,}" if lowest == highest else f"{lowest:,} to {highest:,}"
 
 
-def _node(explained: ExplainedNode) -> Iterator[Line]:
+def _node(explained: ExplainedNode, *, all_judged: bool) -> Iterator[Line]:
     detail = explained.decision
     by = f" ({detail.plugin}, {detail.code})" if detail.plugin else ""
     why_not = "" if detail.fits else f": {', '.join(detail.reasons) or detail.code}{by}"
-    text = f"Node {detail.node}: it {'fits' if detail.fits else 'does not fit'}{why_not}"
-    yield from _verdict(wrapped(text, 2, ""), fits=detail.fits)
+    passes = "fits" if all_judged else "passes what was judged"
+    text = f"Node {detail.node}: it {passes if detail.fits else 'does not fit'}{why_not}"
+    yield from _verdict(wrapped(text, 2, ""), fits=detail.fits and all_judged)
     yield from _nominated(detail)
     yield from _predicates(detail)
     yield from node_amounts_text(detail.amounts)

@@ -21,6 +21,7 @@ from app.scheduler_configuration.plugin_sets import Profile
 from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER, Extender, SchedulerConfig
 from app.scheduler_configuration.schema import Point
 from app.settings import Settings
+from app.verbs.deciding.devices import device_schedulers, with_devices
 from app.verbs.deciding.scopes import DecideScope, decide_scopes
 from core.diagnosis.explained_profile import ExplainedProfile
 from core.diagnosis.not_judged import NotJudged
@@ -53,7 +54,8 @@ class SchedulerProfiles:
         self._scopes = decide_scopes(settings)
         self._kindred = kindred_of(config)
         self._others = [each for each in config.order() if each is not self._kindred]
-        arguments = profile_arguments(settings.profile, plugin_arguments(settings))
+        given = with_devices(plugin_arguments(settings), device_schedulers(settings, config))
+        arguments = profile_arguments(settings.profile, given)
         self._entries: Mapping[str, _Entry] = {
             profile.name: _Entry(profile, scheduler_plugins(profile, config.extenders, every.profile, arguments))
             for profile in config.profiles

@@ -16,6 +16,7 @@ from core.gangs.placing import Placer
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import IntpArray
+from core.plugins.noderesources.device_classes import EVERY_SCHEDULER
 from core.profile import COMPOSITES, Profile, full_profile
 
 
@@ -54,7 +55,7 @@ def create_decider(  # noqa: PLR0913  # the parts of a decider
         mirror,
         evaluations,
         scopes,
-        needs=InTreeNeeds(mirror, settings.decide_claims_scheduler),
+        needs=_needs(settings, mirror, profile),
         choose=choose,
         refusal=refusal,
         asked_to_preempt=settings.preempt == "verb",
@@ -67,7 +68,13 @@ def create_gangs(settings: Settings, mirror: ClusterMirror, profile: Profile, ev
     if scopes is None or not settings.groups:
         return None
     placer = Placer(mirror, profile, partial(evaluations.begin, cached=True), at_random)
-    return Gangs(mirror, placer, is_decided_for(scopes, InTreeNeeds(mirror, settings.decide_claims_scheduler)))
+    return Gangs(mirror, placer, is_decided_for(scopes, _needs(settings, mirror, profile)))
+
+
+def _needs(settings: Settings, mirror: ClusterMirror, profile: Profile) -> InTreeNeeds:
+    fit = profile.resources_filter
+    devices = EVERY_SCHEDULER if fit is None else fit.device_schedulers
+    return InTreeNeeds(mirror, settings.decide_claims_scheduler, devices)
 
 
 def _check_that_all_is_judged(settings: Settings, profile: Profile) -> None:

@@ -9,7 +9,7 @@ from app.explain.replay import Replayer
 from app.explain.scheduler_profiles import SchedulerProfiles
 from app.objects.decode import DecodeError
 from app.objects.plugin_args import plugin_arguments
-from app.scheduler_configuration.scheduler_config import UnreadableError, load_scheduler_config
+from app.scheduler_configuration.scheduler_config import SchedulerConfig, UnreadableError, load_scheduler_config
 from app.settings import Settings, SettingsError, variable_of
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.cache_collector import CacheCollector
@@ -18,6 +18,7 @@ from app.telemetry.metrics.unit_collector import UnitCollector
 from app.telemetry.mismatch_log import MismatchLog
 from app.verbs.binding.pod_api import PodApi
 from app.verbs.bypass import Bypass, create_bypass
+from app.verbs.deciding.devices import device_schedulers, with_devices
 from app.verbs.effects import Effects
 from app.verbs.evaluations import Evaluations
 from app.verbs.extender import Extender
@@ -53,12 +54,34 @@ class Engine(NamedTuple):
     replayer: Replayer
 
 
-def create_profile(settings: Settings) -> Profile:
-    """Return the plugins that the settings enable, with their arguments. Raises SettingsError."""
+def create_profile(settings: Settings, config: SchedulerConfig | None = None) -> Profile:
+    """Return the plugins that the settings enable, with their arguments. Raises SettingsError.
+
+    `config` is the scheduler's configuration, whose profiles may lack the plugin that allocates devices.
+    """
+    arguments = with_devices(plugin_arguments(settings), device_schedulers(settings, config))
     try:
-        return parse_profile(settings.profile, plugin_arguments(settings))
+        return parse_profile(settings.profile, arguments)
     except ProfileError as error:
         raise SettingsError(f"KINDRED_PROFILE={settings.profile!r}: {error}") from None
+
+
+def served_profile(settings: Settings) -> Profile:
+    """Return the profile of responses, by the scheduler's configuration if the settings name one.
+
+    Raises SettingsError.
+    """
+    return create_profile(settings, _scheduler_config(settings))
+
+
+def _scheduler_config(settings: Settings) -> SchedulerConfig | None:
+    """Return the scheduler's configuration from its file. None: the settings name none. Raises SettingsError."""
+    if settings.scheduler_config is None:
+        return None
+    try:
+        return load_scheduler_config(settings.scheduler_config)
+    except UnreadableError as error:
+        raise SettingsError(f"{variable_of('scheduler_config')}: {error}") from None
 
 
 def watched_kinds(settings: Settings, profile: Profile) -> tuple[Kind, ...]:
@@ -84,10 +107,11 @@ def scheduler_profiles(settings: Settings, every: ExplainedProfile) -> Scheduler
 
     `every` are the rules without a configuration. None: the settings name no file. Raises SettingsError.
     """
-    if settings.scheduler_config is None:
+    config = _scheduler_config(settings)
+    if config is None:
         return None
     try:
-        return SchedulerProfiles(load_scheduler_config(settings.scheduler_config), settings, every)
+        return SchedulerProfiles(config, settings, every)
     except UnreadableError as error:
         raise SettingsError(f"{variable_of('scheduler_config')}: {error}") from None
 
@@ -148,7 +172,7 @@ def create_partition(settings: Settings, mirror: ClusterMirror) -> NodePartition
 
 def create_extender(settings: Settings, mirror: ClusterMirror) -> Extender:
     """Return the verbs over a mirror, without a cache. For a few requests."""
-    return Extender(create_profile(settings), mirror, None, settings.max_score)
+    return Extender(served_profile(settings), mirror, None, settings.max_score)
 
 
 def create_replayer(settings: Settings, mirror: ClusterMirror) -> Replayer:
@@ -160,7 +184,7 @@ def create_replayer(settings: Settings, mirror: ClusterMirror) -> Replayer:
 
 def prepare_mirror(settings: Settings, mirror: ClusterMirror) -> Profile:
     """Prepare the mirror for the plugins of the settings, and set its work limit. Raises SettingsError."""
-    profile = create_profile(settings)
+    profile = served_profile(settings)
     mirror.work.limit = settings.max_work
     derive_states(profile, mirror)
     if settings.admin_port is not None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from core.diagnosis.counted_terms import CountedTerm, PodSearch, counted_terms
 from core.diagnosis.explained_profile import ExplainedProfile, Judge, served_alone
-from core.diagnosis.not_judged import NotJudged, judged
+from core.diagnosis.not_judged import DYNAMIC_RESOURCES, NotJudged, devices_not_judged, judged
 from core.diagnosis.recorded_evaluation import RecordedEvaluation
 from core.diagnosis.scheduler_rules import SchedulerState
 from core.events import Kind
@@ -75,7 +75,6 @@ class Diagnosis:
         """The profile of the judged plugins."""
         self.scheduler: Final = self._scheduler_state(found.not_judged, mirror)
         """The scheduler's configured profile, or None if it is unknown."""
-        self.not_judged: Final = self._not_judged(found.not_judged)
         self.pod: Final = pod
         self.batch: Final = batch
         self.mirror: Final = mirror
@@ -85,6 +84,7 @@ class Diagnosis:
         self.verdicts: Final = filter_nodes(profile, self._recorded, batch)
         self.fitting: Final[IntpArray] = (self.verdicts.codes == 0).nonzero()[0]
         """Positions of the fitting nodes."""
+        self.not_judged: Final = [*self._not_judged(found.not_judged), *self._devices_not_judged()]
         self.scored: Final[IntpArray] = _known(batch) if score_all else self.fitting
         """Positions of the scored nodes. `prioritize` gives all other nodes 0."""
         self.scores: Final[Int64Array] = score_nodes(profile, self._recorded, batch.part(self.scored))
@@ -100,6 +100,13 @@ class Diagnosis:
         if scheduler is None:
             return found
         return [*(each for each in found if each.plugin not in scheduler.never_judged_off), *scheduler.not_judged]
+
+    def _devices_not_judged(self) -> list[NotJudged]:
+        scheduler = self.explained.scheduler
+        is_off = scheduler is not None and DYNAMIC_RESOURCES in scheduler.never_judged_off
+        failed = () if len(self.fitting) else self.verdicts.statuses
+        reasons = {reason for status in failed for reason in status.reasons}
+        return devices_not_judged(self.profile, self.pod, self.batch, reasons, mirror=self.mirror, is_off=is_off)
 
     @cached_property
     def answered(self) -> Verdicts:

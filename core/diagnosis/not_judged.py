@@ -1,18 +1,26 @@
 """The rules that an explanation cannot judge for a pod, with reasons, so that no result claims more than was judged."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from core.events import Kind
 from core.framework.interface import Plugin
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
 from core.objects.device_class import DeviceClass
 from core.objects.pod import Pod
+from core.plugins.noderesources.device_classes import classes_of, insufficient
 from core.profile import Profile
 
+DYNAMIC_RESOURCES: Final = "DynamicResources"
 _OF_VOLUMES: Final = frozenset({"VolumeBinding", "VolumeZone", "VolumeRestrictions", "NodeVolumeLimits"})
 _OF_REQUESTS: Final = frozenset({"NodeResourcesFit", "GeneralPredicates"})
+
+
+_MAX_RESOURCES: Final = 8
+"""How many resources are named. A pod may request hundreds."""
 
 
 class NotJudged(msgspec.Struct, frozen=True, gc=False):
@@ -57,10 +65,33 @@ def judged(profile: Profile, pod: Pod, missing: Mapping[Kind, str]) -> Judged:
     return Judged(profile, [*told, *_never_judged(pod)])
 
 
+def devices_not_judged(  # noqa: PLR0913  # what devices depend on
+    profile: Profile, pod: Pod, batch: NodeBatch, reasons: Collection[str], *, mirror: ClusterMirror, is_off: bool
+) -> list[NotJudged]:
+    """Return the rule of the devices behind a pod's extended resources, if a verdict depends on devices.
+
+    `reasons` are those of the nodes if the pod fits on none. `is_off`: whether no program runs DynamicResources for the
+    pod.
+    """
+    fit = profile.resources_filter
+    classes = {} if fit is None else classes_of(mirror, pod)
+    if fit is None or not classes:
+        return []
+    if left := [resource for resource in fit.left_to_devices(mirror, pod, batch) if resource in classes]:
+        named = ", ".join(f"{resource} (DeviceClass {classes[resource]})" for resource in left[:_MAX_RESOURCES])
+        judge = "no program allocates" if is_off else "kube-scheduler alone allocates"
+        return [NotJudged(DYNAMIC_RESOURCES, f"{judge} the devices for {named}")]
+    schedulers = fit.device_schedulers
+    if schedulers.have(pod.scheduler_name):
+        return []
+    short = sorted({name for resource, name in classes.items() if insufficient(resource) in reasons})
+    return [NotJudged(DYNAMIC_RESOURCES, schedulers.need(name)) for name in short[:_MAX_RESOURCES]]
+
+
 def _never_judged(pod: Pod) -> list[NotJudged]:
     told = []
     if pod.claims_resources:
-        told.append(NotJudged("DynamicResources", "kube-scheduler alone allocates the pod's resource claims"))
+        told.append(NotJudged(DYNAMIC_RESOURCES, "kube-scheduler alone allocates the pod's resource claims"))
     if pod.in_group:
         told.append(NotJudged("GangScheduling", "kube-scheduler schedules the pods of a group together"))
     return told

@@ -44,16 +44,16 @@ class Composite:
         self.kinds = tuple(dict.fromkeys(kind for part in parts for kind in part.kinds))
         self.class_fields = tuple(dict.fromkeys(field for part in parts for field in part.class_fields))
         self.invalidated_by = tuple(dict.fromkeys(rule for part in parts for rule in part.invalidated_by))
-        self._parts = tuple(parts)
+        self.parts = tuple(parts)
 
     def references(self, mirror: ClusterMirror, pod: Pod) -> Hashable:
         """Return the objects behind the names in the pod's fields, part by part, or None if no part has any."""
-        found = tuple(part.references(mirror, pod) for part in self._parts)
+        found = tuple(part.references(mirror, pod) for part in self.parts)
         return None if all(each is None for each in found) else found
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, CompositeState | None]:
         """Run PreFilter of every part. Returns no state if no part has one."""
-        prepared = tuple(Prepared(part, *part.pre_filter(mirror, pod)) for part in self._parts)
+        prepared = tuple(Prepared(part, *part.pre_filter(mirror, pod)) for part in self.parts)
         status = SUCCESS
         for each in prepared:
             if each.state is None:

@@ -2,23 +2,35 @@
 
 VolumeBinding reserves only nodes that its own Filter saw. For any other node it binds no volume and reports no error
 (k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, Reserve). DynamicResources does the
-same for resource claims. Pods of a scheduling group are scheduled together.
+same for resource claims, and for devices behind extended resources: there, a node with enough of its own is right for
+any scheduler. Pods of a scheduling group are scheduled together.
 """
+
+from collections.abc import Mapping
 
 from app.settings import variable_of
 from app.verbs.deciding.scopes import DecideScope
+from core.framework.interface import Verdicts
+from core.framework.status import Status
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
+from core.plugins.noderesources.device_classes import EVERY_SCHEDULER, DeviceSchedulers, classes_of, insufficient
 from core.plugins.volumebinding.claims import ClaimError, claims_of
 
 
 class InTreeNeeds:
     """Whether Kindred can decide for a pod in a scope."""
 
-    def __init__(self, mirror: ClusterMirror, claims_scheduler: str = "") -> None:
-        """`claims_scheduler`: the scheduler whose profile keeps VolumeBinding and DynamicResources. Empty: none."""
+    def __init__(
+        self, mirror: ClusterMirror, claims_scheduler: str = "", device_schedulers: DeviceSchedulers = EVERY_SCHEDULER
+    ) -> None:
+        """`claims_scheduler`: the scheduler whose profile keeps VolumeBinding and DynamicResources. Empty: none.
+
+        `device_schedulers`: those whose pods get devices for extended resources.
+        """
         self._mirror = mirror
         self._claims_scheduler = claims_scheduler
+        self._device_schedulers = device_schedulers
 
     def problem(self, pod: Pod, scope: DecideScope) -> str:
         """Return why Kindred cannot decide for a pod, in one line with the remedy. Empty if it can."""
@@ -34,6 +46,33 @@ class InTreeNeeds:
         else:
             remedy = f"name a scheduler whose profile keeps that plugin, {variable_of('decide_claims_scheduler')}"
         return f"pod {pod.full_name} {need}: {remedy}"
+
+    def with_device_needs(self, pod: Pod, verdicts: Verdicts) -> Verdicts:
+        """Return verdicts that leave no node, with the remedy where a device would do.
+
+        No `Error`: a node that has enough may come, and cluster autoscalers add one only for an Unschedulable pod.
+        """
+        needs = self._device_needs(pod)
+        if not needs:
+            return verdicts
+        statuses = tuple(
+            Status(status.code, tuple(f"{reason}{needs.get(reason, '')}" for reason in status.reasons))
+            for status in verdicts.statuses
+        )
+        return Verdicts(verdicts.codes, statuses, of_pre_filter=verdicts.of_pre_filter)
+
+    def with_device_need(self, pod: Pod, reason: str) -> str:
+        """Return the reason of a pod's group for no node, with the remedy where a device would do."""
+        return reason + "".join(need for short, need in self._device_needs(pod).items() if short in reason)
+
+    def _device_needs(self, pod: Pod) -> Mapping[str, str]:
+        """Return the reasons of nodes that lack a resource that a device would provide -> the remedy to add."""
+        if self._device_schedulers.have(pod.scheduler_name):
+            return {}
+        classes = classes_of(self._mirror, self._mirror.counted(pod))
+        return {
+            insufficient(resource): f" ({self._device_schedulers.need(name)})" for resource, name in classes.items()
+        }
 
     def _need(self, pod: Pod) -> str:
         if pod.claims_resources:

@@ -139,7 +139,8 @@ class Decider:
             body = self._answer(args, batch, batch.position(answer.node))
             return VerbResponse(body, asked=Asked(pod.full_name, pod.uid, len(batch), 1))
         effects.count(Decision.GANG_WAITS)
-        body = _none_of(args, reason_of_all(args.batch, answer.reason))
+        reason = self._needs.with_device_need(pod, answer.reason)
+        body = _none_of(args, reason_of_all(args.batch, reason))
         return VerbResponse(body, outcome=VerbOutcome.NO_FIT, asked=Asked(pod.full_name, pod.uid, len(batch)))
 
     def _tried(self, request: _Request) -> VerbResponse:
@@ -200,10 +201,9 @@ class Decider:
             effects.reject(pod, batch, verdicts)
         if effects is not None:
             effects.count(Decision.NO_FIT)
-        body = _none_of(
-            args,
-            reasons(args.batch, batch, verdicts, request.nominated, all_resolvable=self._asked_to_preempt),
-        )
+        told = self._needs.with_device_needs(pod, verdicts)
+        failed = reasons(args.batch, batch, told, request.nominated, all_resolvable=self._asked_to_preempt)
+        body = _none_of(args, failed)
         asked = Asked(pod.full_name, pod.uid, len(batch))
         return VerbResponse(body, source, doubt is not None, VerbOutcome.NO_FIT, asked)
 

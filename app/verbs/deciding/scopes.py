@@ -38,6 +38,11 @@ class DecideScopes:
         return frozenset(self._by_scheduler)
 
     @property
+    def decides_by_default(self) -> bool:
+        """Whether Kindred decides for schedulers without a scope of their own."""
+        return self._default is not None
+
+    @property
     def all(self) -> frozenset[DecideScope]:
         """All scopes in use."""
         found = {*self._by_scheduler.values(), self._default}

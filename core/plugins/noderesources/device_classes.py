@@ -5,18 +5,49 @@ withDeviceClass and fitsRequest).
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import NodeValues
 from core.mirror.topology import BoolArray
 from core.objects.device_class import IMPLICIT_PREFIX, DeviceClass
+from core.objects.go_format import shortened
+from core.objects.pod import Pod
 from core.plugins.noderesources.columns import NATIVE, Offered, ResourceColumns
 from core.releases import DeviceClassResources
 
 _NATIVE_DOMAIN: Final = "kubernetes.io/"
 _QUOTA_PREFIX: Final = "requests."
+
+
+class DeviceSchedulers(NamedTuple):
+    """The schedulers, by spec.schedulerName, with the plugin DynamicResources. Only it allocates devices.
+
+    Without it, a node to which a resource was left would run the pod without its device, or reject it.
+    """
+
+    names: frozenset[str] = frozenset()
+    others: bool = True
+    """False: the schedulers of `names` have the plugin. True: all others have it."""
+    advised: str = ""
+    """The scheduler to name in remedies. Empty: none is known."""
+
+    def have(self, scheduler: str) -> bool:
+        """Return whether a scheduler has the plugin."""
+        return (scheduler in self.names) is not self.others
+
+    def need(self, device_class: str) -> str:
+        """Return what a pod needs that gets no device of a class, with the remedy."""
+        remedy = (
+            f"give the pod spec.schedulerName: {self.advised}"
+            if self.advised
+            else "name a scheduler whose profile keeps that plugin"
+        )
+        return f"devices of DeviceClass {device_class} need the in-tree plugin DynamicResources: {remedy}"
+
+
+EVERY_SCHEDULER: Final = DeviceSchedulers()
 
 
 class LeftToDevices:
@@ -28,6 +59,11 @@ class LeftToDevices:
         """Resources in `listed` are checked nevertheless: each node lists them with 0."""
         self._resources = frozenset(resources)
         self._listed = listed
+
+    def anywhere(self, columns: ResourceColumns, offered: Offered, batch: NodeBatch) -> list[str]:
+        """Return the resources that DynamicResources handles on a node of the batch, sorted."""
+        found = ((resource, self.on(resource, columns, offered, batch)) for resource in sorted(self._resources))
+        return [resource for resource, left in found if left is not None and left.any()]
 
     def on(self, resource: str, columns: ResourceColumns, offered: Offered, batch: NodeBatch) -> BoolArray | None:
         """Return for each node whether DynamicResources handles the resource there, or None if on no node."""
@@ -42,12 +78,12 @@ class LeftToDevices:
 NOTHING_LEFT: Final = LeftToDevices()
 
 
-def left_to_devices(mirror: ClusterMirror, requests: Mapping[str, int]) -> LeftToDevices:
-    """Return the requests of a pod that are left to devices."""
+def left_to_devices(mirror: ClusterMirror, pod: Pod, schedulers: DeviceSchedulers = EVERY_SCHEDULER) -> LeftToDevices:
+    """Return the requests of a pod that are left to devices. `schedulers` have a plugin that allocates them."""
     rule = mirror.rules.device_class_resources
-    if rule is DeviceClassResources.CHECKED:
+    if rule is DeviceClassResources.CHECKED or not schedulers.have(pod.scheduler_name):
         return NOTHING_LEFT
-    asked = [resource for resource, amount in requests.items() if amount and resource not in NATIVE]
+    asked = [resource for resource, amount in pod.requests.items() if amount and resource not in NATIVE]
     if not asked:
         return NOTHING_LEFT
     named = _stood_for(mirror).intersection(asked)
@@ -67,6 +103,24 @@ def stands_for(device_class: DeviceClass | None) -> frozenset[str]:
     if device_class is None:
         return frozenset()
     return frozenset({device_class.extended_resource, IMPLICIT_PREFIX + device_class.name} - {""})
+
+
+def classes_of(mirror: ClusterMirror, pod: Pod) -> Mapping[str, str]:
+    """Return the requests of a pod that a DeviceClass provides: resource -> that class, the first one by name."""
+    if mirror.rules.device_class_resources is DeviceClassResources.CHECKED:
+        return {}
+    asked = {resource for resource, amount in pod.requests.items() if amount and resource not in NATIVE}
+    if not asked:
+        return {}
+    found: dict[str, str] = {}
+    for each in sorted(mirror.objects(DeviceClass).values(), key=lambda each: each.name, reverse=True):
+        found.update(dict.fromkeys(stands_for(each) & asked, each.name))
+    return found
+
+
+def insufficient(resource: str) -> str:
+    """Return the reason of a node that has too little of a resource."""
+    return f"Insufficient {shortened(resource)}"
 
 
 def _stood_for(mirror: ClusterMirror) -> frozenset[str]:

@@ -14,9 +14,8 @@ from core.framework.interface import Verdicts
 from core.framework.status import SUCCESS, Code, Status
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray
-from core.objects.go_format import shortened
 from core.plugins.noderesources.columns import LARGEST_AMOUNT, NATIVE, PODS, ResourceColumns, offered_by_strangers
-from core.plugins.noderesources.device_classes import NOTHING_LEFT, LeftToDevices, is_extended
+from core.plugins.noderesources.device_classes import NOTHING_LEFT, LeftToDevices, insufficient, is_extended
 
 MAX_TOLD: Final = 128
 """How many insufficient resources are reported by name, at most. Each node of the response has a list of its own."""
@@ -94,7 +93,7 @@ class PreFilterState:
             unresolvable |= never
             told += 1
             if told <= MAX_TOLD:
-                shortages.amend(short, _with_reason(f"Insufficient {shortened(resource)}"))
+                shortages.amend(short, _with_reason(insufficient(resource)))
                 continue
             others = short if others is None else others | short
             if others.all() and unresolvable.all():

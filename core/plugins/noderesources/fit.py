@@ -19,8 +19,18 @@ from core.objects.label_validation import label_key_errors
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.noderesources.allocation import ScoreState, in_range, with_default_weights
-from core.plugins.noderesources.columns import ResourceColumns, cpu_and_memory, requests_changed
-from core.plugins.noderesources.device_classes import left_to_devices, stands_for
+from core.plugins.noderesources.columns import (
+    ResourceColumns,
+    cpu_and_memory,
+    offered_by_strangers,
+    requests_changed,
+)
+from core.plugins.noderesources.device_classes import (
+    EVERY_SCHEDULER,
+    DeviceSchedulers,
+    left_to_devices,
+    stands_for,
+)
 from core.plugins.noderesources.filtering import IgnoredResources, PreFilterState
 from core.plugins.noderesources.room import Room, room_for
 from core.plugins.noderesources.strategies import ScoringStrategy
@@ -59,12 +69,14 @@ class NodeResourcesFit:
     """Filters by all requests of a pod, and scores by the requested amounts, exactly as the in-tree plugin.
 
     `ignored_resources` and `ignored_resource_groups` name extended resources that the filter ignores, because another
-    extender checks them. Raises ValueError for arguments that upstream's ValidateNodeResourcesFitArgs rejects.
+    extender checks them. `device_schedulers` have the plugin DynamicResources. Pods of all other schedulers need the
+    amounts that nodes list, whatever devices there are: nobody would allocate a device. Raises ValueError for arguments
+    that upstream's ValidateNodeResourcesFitArgs rejects.
     """
 
     name = "NodeResourcesFit"
     kinds: tuple[Kind, ...] = (Node, Pod, DeviceClass)
-    class_fields = ("requests", "scored_requests")
+    class_fields: tuple[str, ...] = ("requests", "scored_requests")
     invalidated_by = _INVALIDATED_BY
     scores_alone = True
     normalizes_alone = True
@@ -75,6 +87,7 @@ class NodeResourcesFit:
         ignored_resources: Sequence[str] = (),
         ignored_resource_groups: Sequence[str] = (),
         scoring_strategy: ScoringStrategy = LEAST_ALLOCATED,
+        device_schedulers: DeviceSchedulers = EVERY_SCHEDULER,
     ) -> None:
         errors = [
             *_ignored_errors("ignoredResources", ignored_resources),
@@ -86,18 +99,26 @@ class NodeResourcesFit:
         self._ignored = IgnoredResources(ignored_resources, ignored_resource_groups)
         self._resources = with_default_weights(scoring_strategy.resources)
         self._scorer = scoring_strategy.scorer()
+        self.device_schedulers: Final = device_schedulers
+        if device_schedulers != EVERY_SCHEDULER:
+            self.class_fields += ("scheduler_name",)
 
     def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
         """Return None: the pod's fields name no other object."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, PreFilterState]:
         """Collect the pod's requests. Never skipped, because every pod counts against the node's pods."""
-        left = left_to_devices(mirror, pod.requests)
+        left = left_to_devices(mirror, pod, self.device_schedulers)
         return SUCCESS, PreFilterState(mirror.derived(ResourceColumns), pod.requests, self._ignored, left)
 
     def filter(self, state: PreFilterState, batch: NodeBatch) -> Verdicts:
         """Judge every node of the batch."""
         return state.judge(batch)
+
+    def left_to_devices(self, mirror: ClusterMirror, pod: Pod, batch: NodeBatch) -> Sequence[str]:
+        """Return the requests that the filter does not check on some node of the batch, sorted."""
+        left = left_to_devices(mirror, mirror.counted(pod), self.device_schedulers)
+        return left.anywhere(mirror.derived(ResourceColumns), offered_by_strangers(batch), batch)
 
     def filter_versions(self, _state: PreFilterState) -> tuple[()]:
         """Return no versions: there are no counters."""
@@ -105,7 +126,7 @@ class NodeResourcesFit:
 
     def room_for(self, mirror: ClusterMirror, pods: Sequence[Pod], batch: NodeBatch) -> Room:
         """Return how many of some pods each node can hold, by the resources that the filter checks. See room_for."""
-        return room_for(mirror, pods, self._ignored, batch)
+        return room_for(mirror, pods, self._ignored, batch, self.device_schedulers)
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, ScoreState]:
         """Collect the pod's amounts for scoring."""

@@ -1,0 +1,56 @@
+"""The schedulers whose pods get devices, by the settings and the scheduler's configuration.
+
+Kubernetes allocates devices in the plugin DynamicResources of kube-scheduler. NodeResourcesFit leaves an extended
+resource that a DeviceClass provides to that plugin, and rejects no node for it. Where the plugin is off, nobody rejects
+such a node. The kubelet then runs the pod without its device, or rejects it (k8s.io/kubernetes
+pkg/kubelet/lifecycle/predicate.go).
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from app.scheduler_configuration.plugin_sets import Profile
+from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER, SchedulerConfig
+from app.scheduler_configuration.schema import Point
+from app.settings import Settings
+from app.verbs.deciding.scopes import DecideScope, decide_scopes
+from core.plugins.noderesources.device_classes import DeviceSchedulers
+from core.profile import Arguments
+
+_DYNAMIC_RESOURCES: Final = "DynamicResources"
+_FIT: Final = "NodeResourcesFit"
+_NEEDED: Final[tuple[Point, ...]] = ("preFilter", "filter", "reserve", "preBind")
+"""Where the plugin allocates a device."""
+
+
+def device_schedulers(settings: Settings, config: SchedulerConfig | None = None) -> DeviceSchedulers:
+    """Return the schedulers whose pods get devices. Raises SettingsError.
+
+    A scheduler for which Kindred decides has the plugin only if it is the one for claims, with the scope `question`:
+    the plugin reserves only on nodes that it has filtered. A profile of `config` that disables the plugin has none.
+    """
+    off = {profile.name for profile in (config.profiles if config is not None else ()) if not _allocates(profile)}
+    scopes, claims = decide_scopes(settings), settings.decide_claims_scheduler
+    if scopes is None:
+        return DeviceSchedulers(_names(off))
+    has_claims = bool(claims) and scopes.of_scheduler(claims) is DecideScope.QUESTION and claims not in off
+    for_claims = frozenset({claims}) if has_claims else frozenset[str]()
+    advised = claims if has_claims else ""
+    if scopes.decides_by_default:
+        return DeviceSchedulers(for_claims, others=False, advised=advised)
+    return DeviceSchedulers(_names((scopes.schedulers | off) - for_claims), advised=advised)
+
+
+def with_devices(arguments: Arguments, schedulers: DeviceSchedulers) -> Arguments:
+    """Return arguments of plugins under which only these schedulers leave resources to devices."""
+    return {**arguments, _FIT: {**arguments.get(_FIT, {}), "device_schedulers": schedulers}}
+
+
+def _allocates(profile: Profile) -> bool:
+    return all(profile.runs(_DYNAMIC_RESOURCES, point) for point in _NEEDED)
+
+
+def _names(schedulers: Iterable[str]) -> frozenset[str]:
+    """Return the names as pods have them. The API server sets the default one, but a manifest may have none."""
+    names = frozenset(schedulers)
+    return names | {""} if DEFAULT_SCHEDULER in names else names
