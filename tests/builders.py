@@ -217,6 +217,10 @@ class PodBuilder(_Labelled):
         """Set `spec.priority`. Without this call it is absent."""
         return replace(self, spec={**self.spec, "priority": priority})
 
+    def scheduler(self, name: str) -> Self:
+        """Set `spec.schedulerName`."""
+        return replace(self, spec={**self.spec, "schedulerName": name})
+
     def preemption_policy(self, policy: str) -> Self:
         """Set `spec.preemptionPolicy`."""
         return replace(self, spec={**self.spec, "preemptionPolicy": policy})

@@ -31,6 +31,8 @@ NAMESPACES: Final = ("a", "b")
 ZONE: Final = "topology.kubernetes.io/zone"
 HOST: Final = "kubernetes.io/hostname"
 DRIVER: Final = "ebs.csi.aws.com"
+DEVICE_SCHEDULER: Final = "dra"
+"""The scheduler that allocates devices, if not every one does."""
 STARTS: Final = ("2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z", "2026-01-01T00:02:00Z")
 _SIMPLE: Final = 4  # objects at the head of a pool that have next to nothing
 
@@ -191,6 +193,8 @@ def _newer_pod(random: Random, number: int) -> V1:
         pod["spec"]["volumes"] = [*pod["spec"].get("volumes", ()), image]
     if random.random() < 0.4:
         container["resources"]["requests"]["example.com/gpu"] = "2"
+    if number % 2:
+        pod["spec"]["schedulerName"] = DEVICE_SCHEDULER
     return pod
 
 

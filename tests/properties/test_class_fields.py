@@ -19,6 +19,7 @@ from core.objects.owner import ControllerRef, ReplicaSet
 from core.objects.pod import Pod
 from core.objects.pod_volumes import PodClaim
 from core.objects.volumes import PersistentVolumeClaim
+from core.plugins.noderesources.device_classes import DeviceSchedulers
 from core.plugins.serviceaffinity import ServiceAffinity
 from core.profile import PLUGINS, Profile, full_profile
 from core.releases import RELEASES, rules_of
@@ -26,7 +27,8 @@ from tests.depth import tries
 from tests.properties import scheduling_pool as pool
 from tests.properties.equivalence_machine import Shown, shown
 
-FULL: Final = full_profile()
+DEVICES: Final = DeviceSchedulers(frozenset({pool.DEVICE_SCHEDULER}), others=False)
+FULL: Final = full_profile({"NodeResourcesFit": {"device_schedulers": DEVICES}})
 LOAD: Final = ("TargetLoadPacking", "LoadVariationRiskBalancing", "LoadAware")
 _ADDED: Final = [PLUGINS[name]() for name in PLUGINS if name.startswith("CheckNode")]
 PROFILE: Final = Profile(

@@ -6,10 +6,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 
 from core.equivalence.cache import CacheOptions
+from core.plugins.noderesources.device_classes import DeviceSchedulers
 from core.profile import PLUGINS, Profile, parse_profile
 from tests.depth import tries
 from tests.properties.equivalence_machine import EquivalenceMachine
-from tests.properties.scheduling_pool import ZONE
+from tests.properties.scheduling_pool import DEVICE_SCHEDULER, ZONE
 
 STREAMS: Final = tries(default=30, full=100)
 """Random lives of a cluster, of 200 events each; `make soak` sets many more."""
@@ -23,7 +24,11 @@ class FullProfile(EquivalenceMachine):
     """Every plugin that there is, and the composite."""
 
     profile: ClassVar[Profile] = parse_profile(
-        ",".join((*PLUGINS, "GeneralPredicates")), {"ServiceAffinity": {"affinity_labels": (ZONE,)}}
+        ",".join((*PLUGINS, "GeneralPredicates")),
+        {
+            "ServiceAffinity": {"affinity_labels": (ZONE,)},
+            "NodeResourcesFit": {"device_schedulers": DeviceSchedulers(frozenset({DEVICE_SCHEDULER}), others=False)},
+        },
     )
 
 

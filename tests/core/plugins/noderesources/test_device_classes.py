@@ -1,13 +1,16 @@
 """Extended resources that a DeviceClass stands for, which NodeResourcesFit leaves to DynamicResources."""
 
 import pytest
+from msgspec.structs import replace
 
+from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
 from core.framework.evaluation import FreshEvaluation
 from core.mirror.cluster import ClusterMirror
 from core.objects.device_class import DeviceClass
+from core.plugins.noderesources.device_classes import EVERY_SCHEDULER, DeviceSchedulers, classes_of
 from core.plugins.noderesources.fit import NodeResourcesFit
-from core.releases import Release, rules_of
+from core.releases import RELEASES, Release, rules_of
 from tests.core.plugins.noderesources.values import asking, mirror_of, offering
 
 GPU = "example.com/gpu"
@@ -21,11 +24,19 @@ NODES = (
 ON = {"DRAExtendedResource": True}
 
 
-def refused(mirror: ClusterMirror, **requests: int) -> list[str]:
+NAMES = ["without", "with-none", "with-one"]
+CLAIMS = DeviceSchedulers(frozenset({"claims"}), others=False)
+OTHERS = DeviceSchedulers(frozenset({"plain"}))
+
+
+def refused(
+    mirror: ClusterMirror, scheduler: str = "", devices: DeviceSchedulers = EVERY_SCHEDULER, **requests: int
+) -> list[str]:
     """Return the nodes that the pod does not fit."""
-    names = ["without", "with-none", "with-one"]
-    pod = asking("p", requests)
-    verdicts = FreshEvaluation(mirror, pod).verdicts(NodeResourcesFit(), mirror.batch(names))
+    names = NAMES
+    pod = replace(asking("p", requests), scheduler_name=scheduler)
+    fit = NodeResourcesFit(device_schedulers=devices)
+    verdicts = FreshEvaluation(mirror, pod).verdicts(fit, mirror.batch(names))
     assert verdicts is not None
     return [name for name, code in zip(names, verdicts.codes.tolist(), strict=True) if code]
 
@@ -76,3 +87,59 @@ def test_1_34_leaves_what_is_not_listed_of_a_pod_without_extended_resources() ->
     mirror = mirror_with(Release(1, 34), gates=ON)
     assert refused(mirror, **{"hugepages-2Mi": 1}) == []
     assert refused(mirror, **{"hugepages-2Mi": 1, GPU: 1}) == ["without", "with-none", "with-one"]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_nothing_is_left_for_a_scheduler_that_allocates_no_device(release: Release) -> None:
+    gates = ON if release < Release(1, 37) else {}
+    mirror = mirror_with(release, NAMED, gates=gates)
+    for devices, with_none, with_it in ((CLAIMS, "plain", "claims"), (OTHERS, "plain", "any")):
+        assert refused(mirror, with_none, devices, **{GPU: 1}) == ["without", "with-none"]
+        assert refused(mirror, with_none, devices, **{GPU: 2}) == NAMES
+        assert refused(mirror, with_none, devices, **{BY_ITS_NAME: 1}) == NAMES
+        assert refused(mirror, with_it, devices, **{GPU: 2}) == refused(mirror, **{GPU: 2}) != NAMES
+
+
+def test_1_34_leaves_no_unlisted_resource_for_a_scheduler_that_allocates_no_device() -> None:
+    mirror = mirror_with(Release(1, 34), gates=ON)
+    assert refused(mirror, "plain", CLAIMS, **{"hugepages-2Mi": 1}) == NAMES
+    assert refused(mirror, "claims", CLAIMS, **{"hugepages-2Mi": 1}) == []
+
+
+def test_a_class_that_comes_or_goes_changes_nothing_for_a_scheduler_that_allocates_no_device() -> None:
+    mirror = mirror_with(Release(1, 37))
+    expected = ["without", "with-none"]
+    assert refused(mirror, "plain", CLAIMS, **{GPU: 1}) == expected
+    for action in ("Add", "Delete"):
+        mirror.apply(ClusterEvent(action, NAMED))
+        assert refused(mirror, "plain", CLAIMS, **{GPU: 1}) == expected
+
+
+def test_pods_that_differ_in_the_scheduler_alone_are_two_classes_where_only_one_gets_devices() -> None:
+    mirror, fit = mirror_with(Release(1, 37), NAMED), NodeResourcesFit(device_schedulers=CLAIMS)
+    cache = EquivalenceCache(mirror, [fit], CacheOptions(mode="spec"))
+    batch = mirror.batch(NAMES)
+    for scheduler, failing in (("claims", 0), ("plain", 3), ("claims", 0), ("plain", 3)):
+        pod = replace(asking(scheduler, {BY_ITS_NAME: 1}), scheduler_name=scheduler)
+        evaluation = cache.evaluation(pod)
+        verdicts = evaluation.verdicts(fit, batch)
+        assert verdicts is not None
+        cache.finish(evaluation)
+        assert sum(map(bool, verdicts.codes.tolist())) == failing
+    assert "scheduler_name" not in NodeResourcesFit().class_fields
+
+
+@pytest.mark.parametrize("scheduler", ["plain", "claims"])
+def test_a_resource_bounds_how_many_pods_a_node_holds_unless_devices_back_it(scheduler: str) -> None:
+    mirror, fit = mirror_with(Release(1, 37), NAMED), NodeResourcesFit(device_schedulers=CLAIMS)
+    pods = [replace(asking(name, {GPU: 1}), scheduler_name=scheduler) for name in "pqr"]
+    expected = {"plain": [0, 0, 1], "claims": [3, 3, 3]}
+    assert fit.room_for(mirror, pods, mirror.batch(NAMES)).most.tolist() == expected[scheduler]
+
+
+def test_the_first_class_by_name_is_the_one_that_is_named() -> None:
+    second = DeviceClass(name="newer", extended_resource=GPU)
+    pod = asking("p", {GPU: 1, BY_ITS_NAME: 1, "cpu": 1, "example.com/disk": 1, "hugepages-2Mi": 0})
+    for classes in ((NAMED, second), (second, NAMED)):
+        assert classes_of(mirror_with(Release(1, 37), *classes), pod) == {GPU: "gpu", BY_ITS_NAME: "gpu"}
+    assert classes_of(mirror_with(Release(1, 35), NAMED), pod) == {}
