@@ -165,6 +165,36 @@ def test_yaml_says_what_json_says(folder: Path) -> None:
     assert yaml.safe_load(of_dump(folder, *asked, "yaml").stdout) == told(of_dump(folder, *asked, "json"))
 
 
+def test_a_node_that_only_an_unjudged_device_could_accept_is_not_said_to_fit(folder: Path) -> None:
+    gpu = "example.com/gpu"
+    device_class = {"kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {"extendedResourceName": gpu}}
+    nodes = kinded(make_node("n1").allocatable(pods=10), make_namespace("default"))
+    for name in ("kindred", "kindred-volumes"):
+        nodes += kinded(make_pod(name).scheduler(name).requests(**{gpu: 1}))
+    (folder / "devices.json").write_bytes(as_json(listed(*nodes, device_class)))
+    decides = {
+        "KINDRED_PROFILE": "full",
+        "KINDRED_ANSWER": "decide",
+        "KINDRED_DECIDE_CLAIMS_SCHEDULER": "kindred-volumes",
+        "KINDRED_KUBERNETES": "1.37",
+    }
+
+    def text(name: str, *arguments: str) -> tuple[int, str]:
+        at = ("--snapshot", f"{folder}/devices.json", f"default/{name}", "--why-not", "n1")
+        result = explain(*at, *arguments, environment=decides)
+        return result.exit_code, " ".join(result.stdout.split())
+
+    status, plain = text("kindred")
+    assert status == 1
+    assert "fits on none of 1 node" in plain
+    assert "Not judged: DynamicResources: devices of DeviceClass gpu need the in-tree plugin" in plain
+    assert "give the pod spec.schedulerName: kindred-volumes" in plain
+    _, claims = text("kindred-volumes")
+    assert "may fit on 1 of 1 node: not every rule was judged" in claims
+    assert "Node n1: it passes what was judged" in claims
+    assert " fits" not in claims
+
+
 # A running service.
 
 

@@ -3,13 +3,16 @@
 import pytest
 
 from core.diagnosis.diagnosis import Diagnosis
-from core.diagnosis.explained_profile import every_rule
+from core.diagnosis.explained_profile import ExplainedProfile, every_rule
 from core.diagnosis.not_judged import NotJudged, judged
-from core.events import Kind
+from core.diagnosis.scheduler_rules import SchedulerRules
+from core.events import ClusterEvent, Kind
 from core.objects.device_class import DeviceClass
 from core.objects.service import Service
 from core.objects.volumes import PersistentVolumeClaim
-from core.profile import affinity_profile, full_profile
+from core.plugins.noderesources.device_classes import DeviceSchedulers
+from core.profile import Profile, affinity_profile, full_profile, parse_profile
+from core.releases import Release, rules_of
 from tests.builders import Object, PodBuilder, make_node, make_pod
 from tests.conformance.engine import decoded_pod, load
 from tests.core.decoded import pod_of
@@ -84,3 +87,55 @@ def test_a_rule_that_is_not_judged_refuses_no_node_and_is_no_verdict() -> None:
     assert "VolumeBinding" not in {plugin for plugin, _ in fits.predicates(0)}
     refused = Diagnosis(every_rule(affinity_profile()), mirror, pod, mirror.batch(["n1"]))
     assert len(refused.fitting) == 0  # the mirror holds no such claim
+
+
+GPU = "example.com/gpu"
+NODES = {
+    name: make_node(name).allocatable(pods=10, **amounts)
+    for name, amounts in {"absent": {}, "plugin": {GPU: 4}}.items()
+}
+ONE = DeviceSchedulers(frozenset({"claims"}), others=False, advised="claims")
+LEFT = NotJudged("DynamicResources", "kube-scheduler alone allocates the devices for example.com/gpu (DeviceClass gpu)")
+NEEDED = NotJudged(
+    "DynamicResources",
+    "devices of DeviceClass gpu need the in-tree plugin DynamicResources: give the pod spec.schedulerName: claims",
+)
+
+
+def diagnosis(scheduler: str, amount: int, *names: str, profile: Profile, named: bool = True) -> Diagnosis:
+    """Diagnose a pod that requests a resource of a DeviceClass."""
+    mirror = load([], [NODES[name].obj() for name in names], [])
+    mirror.change_rules(rules_of(Release(1, 37)))
+    if named:
+        mirror.apply(ClusterEvent("Add", DeviceClass(name="gpu", extended_resource=GPU)))
+    pod = decoded_pod(make_pod("p").scheduler(scheduler).requests(**{GPU: amount}).obj())
+    return Diagnosis(profile, mirror, pod, mirror.batch(names))
+
+
+@pytest.mark.parametrize("text", ["full", "GeneralPredicates"])
+def test_devices_are_judged_by_nobody_here_where_a_node_is_left_to_them(text: str) -> None:
+    profile = parse_profile(text, {"NodeResourcesFit": {"device_schedulers": ONE}})
+    for names in (["absent"], ["absent", "plugin"]):
+        found = diagnosis("claims", 4, *names, profile=profile)
+        assert (len(found.fitting), found.not_judged) == (len(names), [LEFT])
+    assert diagnosis("claims", 4, "plugin", profile=profile).not_judged == []
+    assert diagnosis("claims", 4, "absent", profile=profile, named=False).not_judged == []
+
+
+def test_devices_are_named_if_only_they_would_do() -> None:
+    profile = full_profile({"NodeResourcesFit": {"device_schedulers": ONE}})
+    found = diagnosis("plain", 5, "absent", "plugin", profile=profile)
+    assert (len(found.fitting), found.not_judged) == (0, [NEEDED])
+    found = diagnosis("plain", 4, "absent", "plugin", profile=profile)
+    assert (found.fitting.tolist(), found.not_judged) == ([1], [])
+
+
+def test_devices_that_no_program_allocates_are_told_of_though_the_rule_is_off() -> None:
+    rules = SchedulerRules("plain", has_profile=True, never_judged_off=frozenset({"DynamicResources"}))
+    mirror = load([], [NODES["absent"].obj()], [])
+    mirror.change_rules(rules_of(Release(1, 37)))
+    mirror.apply(ClusterEvent("Add", DeviceClass(name="gpu", extended_resource=GPU)))
+    explained = ExplainedProfile(full_profile(), full_profile(), rules)
+    pod = decoded_pod(make_pod("p").requests(**{GPU: 1}).obj())
+    (told,) = Diagnosis(explained, mirror, pod, mirror.batch(["absent"])).not_judged
+    assert told.why == "no program allocates the devices for example.com/gpu (DeviceClass gpu)"

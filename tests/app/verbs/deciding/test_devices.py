@@ -240,3 +240,17 @@ async def _with_class(scheduler: Scheduler, *, there: bool) -> None:
     elif is_there and not there:
         scheduler.server.delete(DEVICE_CLASSES.path, "gpu")
     await until(lambda: bool(scheduler.mirror.objects(DeviceClass)) is there)
+
+
+@scenario()
+async def test_a_group_whose_device_nobody_allocates_is_told_the_scheduler_to_use(server: FakeApiServer) -> None:
+    async with scheduling(server, *NODES, bind=False, **decides("question")) as scheduler:
+        await _with_class(scheduler, there=True)
+        for name in ("a", "b"):
+            member = make_pod(name).of_group("train", 2).scheduler(PLAIN).requests(**{GPU: 3})
+            pod = await scheduler.pending(member)
+        answer = await _answer(scheduler, pod)
+        assert chosen(answer) == ""
+        (reason,) = reasons(answer)
+        assert f"Insufficient {GPU}" in reason
+        assert reason.endswith(f" ({LACKS.partition(' (')[2]}")
