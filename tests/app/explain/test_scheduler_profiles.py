@@ -134,6 +134,16 @@ def test_where_kindred_decides_nothing_else_scores() -> None:
     assert found.scheduler.percentage_of_nodes_to_score == 100
 
 
+def test_kube_scheduler_s_own_plugin_leaves_resources_to_devices_whatever_kindred_s_does() -> None:
+    document = {**DECIDE, "profiles": [*DECIDE["profiles"], {"schedulerName": "in-tree"}]}
+    name = DECIDE["profiles"][0]["schedulerName"]
+    decides = {"profile": "full", "answer": "decide", "decide_scope": "question"}
+    for scheduler, has_devices in ((name, False), ("in-tree", True)):
+        fit = explained(document, pod_of_scheduler(scheduler), **decides).profile.resources_filter
+        assert fit is not None
+        assert fit.device_schedulers.have(scheduler) is has_devices
+
+
 def test_a_pod_of_a_scheduler_without_a_profile_is_judged_as_without_a_configuration() -> None:
     chosen = Settings()
     every = explained_profile(chosen, create_profile(chosen))

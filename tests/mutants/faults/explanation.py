@@ -110,4 +110,18 @@ FAULTS: Final = (
         new="            rows = sorted(info.rows)\n",
         tests=("core/mirror/test_what_if_nodes.py",),
     ),
+    Fault(
+        id="device-said-to-fit",
+        breaks="A node that only a device could make right is said to fit.",
+        old="self.not_judged: Final = [*self._not_judged(found.not_judged), *self._devices_not_judged()]",
+        new="self.not_judged: Final = self._not_judged(found.not_judged)",
+        tests=("test_not_judged.py", "test_explain_command.py"),
+    ),
+    Fault(
+        id="node-said-to-fit-though-not-all-was-judged",
+        breaks="A node in detail is said to fit though a rule was not judged.",
+        old='passes = "fits" if all_judged else "passes what was judged"',
+        new='passes = "fits"',
+        tests=("test_explain_command.py",),
+    ),
 )

@@ -179,4 +179,25 @@ FAULTS: Final = (
         new="                spread = (states.holders[name] - 1) / states.total\n",
         tests=("test_imagelocality.py",),
     ),
+    Fault(
+        id="resource-left-to-devices-of-nobody",
+        breaks="A pod gets a node without its amount in a scheduler that allocates no device.",
+        old="if rule is DeviceClassResources.CHECKED or not schedulers.have(pod.scheduler_name):",
+        new="if rule is DeviceClassResources.CHECKED:",
+        tests=("test_device_classes.py", "test_devices.py"),
+    ),
+    Fault(
+        id="one-class-for-pods-with-and-without-devices",
+        breaks="A pod whose scheduler allocates no device is served with the cached nodes of one that does.",
+        old='            self.class_fields += ("scheduler_name",)\n',
+        new="            pass\n",
+        tests=("test_device_classes.py", "test_class_fields.py"),
+    ),
+    Fault(
+        id="gang-not-bounded-by-a-resource-with-a-device-class",
+        breaks="The room of a node for a gang ignores the amount of a resource that nobody allocates by devices.",
+        old="return room_for(mirror, pods, self._ignored, batch, self.device_schedulers)",
+        new="return room_for(mirror, pods, self._ignored, batch)",
+        tests=("test_device_classes.py",),
+    ),
 )

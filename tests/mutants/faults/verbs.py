@@ -310,4 +310,32 @@ FAULTS: Final = (
         new="((score * max_score + MAX_NODE_SCORE // 2) // MAX_NODE_SCORE)",
         tests=("test_extender*.py", "test_node_rows.py"),
     ),
+    Fault(
+        id="decisions-leave-devices-to-a-profile-without-filters",
+        breaks="Kindred answers a node for a pod whose device nobody allocates.",
+        old="arguments = with_devices(plugin_arguments(settings), device_schedulers(settings, config))\n",
+        new="arguments = plugin_arguments(settings)\n",
+        tests=("deciding/test_devices.py",),
+    ),
+    Fault(
+        id="devices-for-claims-among-any-nodes",
+        breaks="Resources are left to a DynamicResources that has not filtered the chosen node.",
+        old="has_claims = bool(claims) and scopes.of_scheduler(claims) is DecideScope.QUESTION and claims not in off",
+        new="has_claims = bool(claims) and claims not in off",
+        tests=("deciding/test_devices.py",),
+    ),
+    Fault(
+        id="disabled-dynamic-resources-not-seen",
+        breaks="A profile that disables DynamicResources is taken to allocate devices.",
+        old="return create_profile(settings, _scheduler_config(settings))",
+        new="return create_profile(settings)",
+        tests=("deciding/test_devices.py",),
+    ),
+    Fault(
+        id="device-scheduler-not-told",
+        breaks="A pod that lacks a device is not told the scheduler to use.",
+        old="        told = self._needs.with_device_needs(pod, verdicts)\n",
+        new="        told = verdicts\n",
+        tests=("deciding/test_devices.py",),
+    ),
 )

@@ -11,7 +11,7 @@ from core.objects.device_class import DeviceClass
 from core.plugins.noderesources.device_classes import EVERY_SCHEDULER, DeviceSchedulers, classes_of
 from core.plugins.noderesources.fit import NodeResourcesFit
 from core.releases import RELEASES, Release, rules_of
-from tests.core.plugins.noderesources.values import asking, mirror_of, offering
+from tests.core.plugins.noderesources.values import Amounts, asking, mirror_of, offering
 
 GPU = "example.com/gpu"
 NAMED = DeviceClass(name="gpu", extended_resource=GPU)
@@ -29,16 +29,18 @@ CLAIMS = DeviceSchedulers(frozenset({"claims"}), others=False)
 OTHERS = DeviceSchedulers(frozenset({"plain"}))
 
 
-def refused(
-    mirror: ClusterMirror, scheduler: str = "", devices: DeviceSchedulers = EVERY_SCHEDULER, **requests: int
-) -> list[str]:
-    """Return the nodes that the pod does not fit."""
-    names = NAMES
+def refused(mirror: ClusterMirror, **requests: int) -> list[str]:
+    """Return the nodes that the pod does not fit, with a scheduler that allocates devices."""
+    return refused_by(mirror, "", EVERY_SCHEDULER, requests)
+
+
+def refused_by(mirror: ClusterMirror, scheduler: str, devices: DeviceSchedulers, requests: Amounts) -> list[str]:
+    """Return the nodes that a pod of a scheduler does not fit."""
     pod = replace(asking("p", requests), scheduler_name=scheduler)
     fit = NodeResourcesFit(device_schedulers=devices)
-    verdicts = FreshEvaluation(mirror, pod).verdicts(fit, mirror.batch(names))
+    verdicts = FreshEvaluation(mirror, pod).verdicts(fit, mirror.batch(NAMES))
     assert verdicts is not None
-    return [name for name, code in zip(names, verdicts.codes.tolist(), strict=True) if code]
+    return [name for name, code in zip(NAMES, verdicts.codes.tolist(), strict=True) if code]
 
 
 def mirror_with(release: Release, *classes: DeviceClass, gates: dict[str, bool] | None = None) -> ClusterMirror:
@@ -94,25 +96,25 @@ def test_nothing_is_left_for_a_scheduler_that_allocates_no_device(release: Relea
     gates = ON if release < Release(1, 37) else {}
     mirror = mirror_with(release, NAMED, gates=gates)
     for devices, with_none, with_it in ((CLAIMS, "plain", "claims"), (OTHERS, "plain", "any")):
-        assert refused(mirror, with_none, devices, **{GPU: 1}) == ["without", "with-none"]
-        assert refused(mirror, with_none, devices, **{GPU: 2}) == NAMES
-        assert refused(mirror, with_none, devices, **{BY_ITS_NAME: 1}) == NAMES
-        assert refused(mirror, with_it, devices, **{GPU: 2}) == refused(mirror, **{GPU: 2}) != NAMES
+        assert refused_by(mirror, with_none, devices, {GPU: 1}) == ["without", "with-none"]
+        assert refused_by(mirror, with_none, devices, {GPU: 2}) == NAMES
+        assert refused_by(mirror, with_none, devices, {BY_ITS_NAME: 1}) == NAMES
+        assert refused_by(mirror, with_it, devices, {GPU: 2}) == refused(mirror, **{GPU: 2}) != NAMES
 
 
 def test_1_34_leaves_no_unlisted_resource_for_a_scheduler_that_allocates_no_device() -> None:
     mirror = mirror_with(Release(1, 34), gates=ON)
-    assert refused(mirror, "plain", CLAIMS, **{"hugepages-2Mi": 1}) == NAMES
-    assert refused(mirror, "claims", CLAIMS, **{"hugepages-2Mi": 1}) == []
+    assert refused_by(mirror, "plain", CLAIMS, {"hugepages-2Mi": 1}) == NAMES
+    assert refused_by(mirror, "claims", CLAIMS, {"hugepages-2Mi": 1}) == []
 
 
 def test_a_class_that_comes_or_goes_changes_nothing_for_a_scheduler_that_allocates_no_device() -> None:
     mirror = mirror_with(Release(1, 37))
     expected = ["without", "with-none"]
-    assert refused(mirror, "plain", CLAIMS, **{GPU: 1}) == expected
+    assert refused_by(mirror, "plain", CLAIMS, {GPU: 1}) == expected
     for action in ("Add", "Delete"):
         mirror.apply(ClusterEvent(action, NAMED))
-        assert refused(mirror, "plain", CLAIMS, **{GPU: 1}) == expected
+        assert refused_by(mirror, "plain", CLAIMS, {GPU: 1}) == expected
 
 
 def test_pods_that_differ_in_the_scheduler_alone_are_two_classes_where_only_one_gets_devices() -> None:
