@@ -4,7 +4,7 @@ Of the kinds that operators define (ServiceMonitor, PrometheusRule, Certificate,
 exist, and nothing of what is in them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -208,6 +208,27 @@ def test_the_second_scheduler_of_decide_binds_under_its_own_account(
     assert lease["spec"]["holderIdentity"]
 
 
+def assert_device_users_are_sent(cluster: Cluster, scheduler_of: Callable[..., str]) -> None:
+    """Hold the policy for devices against DeviceClasses that come and go."""
+
+    def asking(resource: str, member: str = "containers") -> str:
+        asks = {"name": "asks", "image": "image", "resources": {"limits": {resource: "1"}}}
+        other = {"name": "other", "image": "image", "resources": {"requests": {"cpu": "1"}}}
+        return scheduler_of(**{"containers": [other], "initContainers": [other | {"name": "first"}], member: [asks]})
+
+    gpu, by_its_name = "example.com/gpu", "deviceclass.resource.kubernetes.io/accelerator"
+    assert asking(gpu) == asking(by_its_name) == "kindred"
+    for name, spec in (("accelerator", {"extendedResourceName": gpu}), ("unnamed", {})):
+        kind = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass"}
+        cluster.api.apply({**kind, "metadata": {"name": name}, "spec": spec})
+    wait_until(lambda: asking(gpu) == "kindred-volumes", 60.0, "the policy has the DeviceClass")
+    for member in ("containers", "initContainers"):
+        assert asking(gpu, member) == asking(by_its_name, member) == "kindred-volumes"
+    assert asking("example.com/disk") == asking(f"{by_its_name}s") == scheduler_of() == "kindred"
+    cluster.api.delete("/apis/resource.k8s.io/v1/deviceclasses/accelerator")
+    wait_until(lambda: asking(gpu) == "kindred", 60.0, "the policy has lost the DeviceClass")
+
+
 def test_new_pods_of_chosen_namespaces_are_sent_to_the_second_scheduler(cluster: Cluster, tmp_path: Path) -> None:
     if not has_mutating_policies(cluster):
         pytest.skip("MutatingAdmissionPolicy v1 is in Kubernetes since 1.36")
@@ -228,6 +249,7 @@ def test_new_pods_of_chosen_namespaces_are_sent_to_the_second_scheduler(cluster:
     assert scheduler_of(volumes=[empty, {**claim, "name": "more"}]) == "kindred-volumes"
     assert scheduler_of(schedulerName="kindred", volumes=[claim]) == "kindred-volumes"
     assert scheduler_of(resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}]) == "kindred-volumes"
+    assert_device_users_are_sent(cluster, scheduler_of)
     assert scheduler_of(schedulerName="another") == "another"
     assert scheduler_of(nodeName="node-0000") == "default-scheduler"
     assert scheduler_of(priorityClassName="system-cluster-critical") == "default-scheduler"

@@ -124,13 +124,13 @@ def test_the_policy_sends_pods_to_schedulers_that_there_are_and_leaves_those_tha
 ) -> None:
     policies, bindings = (of_kind(rendered, f"MutatingAdmissionPolicy{kind}") for kind in ("", "Binding"))
     assert bool(policies) == bool(bindings) == (DECIDE_NAMESPACES in variant.components)
+    sent_to: set[str] = set()
     for (name, policy), binding in zip(policies.items(), bindings.values(), strict=True):
         assert binding["spec"]["policyName"] == name
         selected = binding["spec"]["matchResources"]["namespaceSelector"]
         assert selected == {"matchLabels": {"kindred.dev/schedule": "decide"}}
         (mutation,) = policy["spec"]["mutations"]
-        sent_to = set(re.findall(r'"([\w-]+)"', mutation["applyConfiguration"]["expression"]))
-        assert sent_to == {profile["schedulerName"] for profile in scheduler_config["profiles"]}
+        sent_to |= set(re.findall(r'"([\w-]+)"', mutation["applyConfiguration"]["expression"]))
         constraints = policy["spec"]["matchConstraints"]
         (namespaces,) = constraints["namespaceSelector"]["matchExpressions"]
         assert {namespaces["operator"], *namespaces["values"]} == {"NotIn", "kindred", "kube-system"}
@@ -138,4 +138,6 @@ def test_the_policy_sends_pods_to_schedulers_that_there_are_and_leaves_those_tha
         deployments = of_kind(rendered, "Deployment").values()
         own = {each["spec"]["template"]["metadata"]["labels"][labels["key"]] for each in deployments}
         assert (labels["operator"], set(labels["values"])) == ("NotIn", own)
+    names = {profile["schedulerName"] for profile in scheduler_config["profiles"]}
+    assert sent_to == (names if policies else set())
     assert only(of_second_scheduler, "Deployment")["metadata"]["namespace"] == "kindred"
