@@ -45,6 +45,11 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 @click.option("--scheduler-config", type=_FILE, help="File of a KubeSchedulerConfiguration, YAML or JSON.")
 @click.option("--extender", default="", help="Beginning of the urlPrefix of the extender that is Kindred.")
 @click.option("--scheduler-profile", default="", help="Check only this profile of kube-scheduler, by schedulerName.")
+@click.option(
+    "--scheduler-feature-gates",
+    metavar="TEXT",
+    help="Value of kube-scheduler's --feature-gates, or an empty text if it has no such flag.",
+)
 @click.option("--url", default="", help="URL of a running Kindred to check.")
 @click.option("--ca-file", type=_FILE, help="Certificate authorities of both URLs, PEM.  [default: the machine's]")
 @click.option("--cert-file", type=_FILE, help="Certificate of this client, PEM.")
@@ -67,6 +72,7 @@ def doctor_command(  # noqa: PLR0913  # its options
     strict: bool,
     verbose: bool,
     scheduler_config: Path | None,
+    scheduler_feature_gates: str | None,
     config: Path | None,
     admin_token_file: Path | None,
     kubeconfig: str | None,
@@ -79,6 +85,7 @@ def doctor_command(  # noqa: PLR0913  # its options
     """
     inputs = Inputs(
         scheduler_config=scheduler_config,
+        scheduler_feature_gates=scheduler_feature_gates,
         tls=TlsFiles(ca_file, cert_file, key_file),
         config=config,
         admin_token_file=admin_token_file,

@@ -11,6 +11,7 @@ from app.commands.doctor import (
     binding_checks,
     decide_checks,
     filter_checks,
+    gate_checks,
     profile_checks,
     rbac_checks,
     release_checks,
@@ -47,6 +48,7 @@ _NEEDS_CONFIG: Final = "--scheduler-config FILE"
 _NEEDS_FIT_CONFIG: Final = "a scheduler configuration without the errors above"
 _NEEDS_EXTENDER: Final = "an extender that is Kindred: --extender URLPREFIX"
 _NEEDS_URL: Final = "--url URL"
+_NEEDS_GATES: Final = "--scheduler-feature-gates TEXT"
 _NEEDS_KUBECONFIG: Final = "--kubeconfig FILE or --context NAME"
 
 
@@ -56,6 +58,7 @@ class Inputs(NamedTuple):
     scheduler_config: Path | None = None
     extender: str = ""
     scheduler_profile: str = ""
+    scheduler_feature_gates: str | None = None
     url: str = ""
     tls: TlsFiles = TlsFiles()
     config: Path | None = None
@@ -90,6 +93,7 @@ def examine(inputs: Inputs, clock: Callable[[], float], now: datetime) -> Report
         _check_registration(registration, notes)
     _check_service(inputs, known, registration, clock, notes)
     _check_cluster(inputs, known, registration, account, notes)
+    _check_gates(inputs, known, notes)
     return report(notes.inputs, notes.findings, notes.skipped)
 
 
@@ -151,6 +155,13 @@ def _registration(inputs: Inputs, known: KnownSettings, now: datetime, notes: _N
         return None
     notes.inputs["extender"] = f"{extender.at()}, {extender.url_prefix}"
     return Registration(config, extender, known, now)
+
+
+def _check_gates(inputs: Inputs, known: KnownSettings, notes: _Notes) -> None:
+    if inputs.scheduler_feature_gates is None:
+        notes.skipped.append(Skipped(gate_checks.CHECK, _NEEDS_GATES))
+    else:
+        notes.findings += gate_checks.gate_findings(inputs.scheduler_feature_gates, known.settings)
 
 
 def _of_profile(config: SchedulerConfig, name: str) -> SchedulerConfig:

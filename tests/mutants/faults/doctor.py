@@ -61,4 +61,11 @@ FAULTS: Final = (
         new="registration.filters_off()\n    if extender.bind_verb or",
         tests=("test_decide_checks.py", "test_shipped.py"),
     ),
+    Fault(
+        id="gate-of-devices-not-compared",
+        breaks="A gate that is off in kube-scheduler and on in Kindred is no finding.",
+        old="return None if stage is None or stage.locked else gates.get(name, stage.default)",
+        new="return None if stage is None or stage.locked else stage.default",
+        tests=("test_gate_checks.py",),
+    ),
 )

@@ -44,7 +44,7 @@ def settings(tmp_path: Path) -> Path:
 def test_it_ends_with_0_where_nothing_is_wrong(tmp_path: Path, settings: Path) -> None:
     result = doctor("--scheduler-config", written(tmp_path, SCORE_OFFLOAD), "--config", settings, "--strict")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.endswith("\n0 errors, 0 warnings, 0 to know, 11 checks not made\n")
+    assert result.stdout.endswith("\n0 errors, 0 warnings, 0 to know, 12 checks not made\n")
 
 
 def test_it_ends_with_1_where_there_is_an_error(tmp_path: Path, settings: Path) -> None:
@@ -59,7 +59,7 @@ def test_it_ends_with_1_for_warnings_where_they_count(tmp_path: Path) -> None:
     assert doctor("--scheduler-config", document).exit_code == 0
     result = doctor("--scheduler-config", document, "--strict")
     assert result.exit_code == 1
-    assert result.stdout.endswith("\n0 errors, 1 warning, 0 to know, 12 checks not made\n")
+    assert result.stdout.endswith("\n0 errors, 1 warning, 0 to know, 13 checks not made\n")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_json_has_every_field(tmp_path: Path, settings: Path) -> None:
     assert {"inputs", "findings", "skipped", "summary"} == set(told)
     for finding in told["findings"]:
         assert {"id", "severity", "where", "message", "fix", "reference"} == set(finding)
-    assert told["summary"] == {"errors": 2, "warnings": 0, "infos": 1, "skipped": 11}
+    assert told["summary"] == {"errors": 2, "warnings": 0, "infos": 1, "skipped": 12}
     assert [finding["severity"] for finding in told["findings"]] == ["error", "error", "info"]
     assert {"settings", "scheduler configuration", "extender"} == set(told["inputs"])
 
@@ -146,6 +146,7 @@ def test_checks_that_lack_an_input_are_named_with_it(tmp_path: Path) -> None:
     assert {"--url URL"} == {needs.pop(check.id) for check in (*CHECKS, *CHECKS_OF_KINDRED)}
     assert needs.pop("rbac") == "--kubeconfig FILE or --context NAME"
     assert needs.pop("kubernetes-release") == "--kubeconfig FILE or --context NAME"
+    assert needs.pop("feature-gates") == "--scheduler-feature-gates TEXT"
     assert list(needs) == ["tls-of-kindred"]
 
 
@@ -196,7 +197,7 @@ def test_a_running_service_is_looked_at_with_its_own_settings(tmp_path: Path) ->
     assert service.url == told["inputs"]["service"]
     assert [finding["id"] for finding in told["findings"]] == ["service-release", "service-latency"]
     assert told["findings"][0]["message"] == "answers as Kubernetes 1.34 (newest kubelet: v1.34.1)"
-    assert [each["id"] for each in told["skipped"]] == ["rbac", "kubernetes-release"]
+    assert [each["id"] for each in told["skipped"]] == ["rbac", "kubernetes-release", "feature-gates"]
 
 
 def test_a_service_that_is_not_there_is_an_error_and_the_rest_is_looked_at() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from app.commands.doctor import access_checks, rbac_checks, release_checks
+from app.commands.doctor import access_checks, gate_checks, rbac_checks, release_checks
 from app.commands.doctor.command import doctor_command
 from app.commands.doctor.examination import REGISTRATION_CHECKS
 from app.commands.doctor.service_checks import CHECKS, CHECKS_OF_KINDRED
@@ -58,7 +58,8 @@ def test_the_page_has_a_row_for_every_check() -> None:
                   "which-extender", "unknown-variable", "plain-settings", access_checks.CHECK]  # fmt: skip
     of_registrations = [check.id for check in REGISTRATION_CHECKS]
     of_services = [check.id for check in (*CHECKS, *CHECKS_OF_KINDRED)]
-    assert rows == [*of_reading, *of_registrations, *of_services, rbac_checks.CHECK, release_checks.CHECK]
+    of_cluster = [rbac_checks.CHECK, release_checks.CHECK, gate_checks.CHECK]
+    assert rows == [*of_reading, *of_registrations, *of_services, *of_cluster]
 
 
 def test_what_findings_refer_to_is_there() -> None:
