@@ -71,7 +71,8 @@ class SchedulingSettings(BaseModel):
     decide_claims_scheduler: str = ""
     """The `spec.schedulerName` whose profile keeps VolumeBinding and DynamicResources, with the scope `question`. A pod
     with unbound claims, resource claims or a scheduling group must name this scheduler. Otherwise it gets an `Error`
-    that says so. Empty: there is no such profile, and all these pods get the `Error`."""
+    that says so. Empty: there is no such profile, and all these pods get the `Error`. Only pods of this scheduler get a
+    node for devices behind extended resources."""
     decide_settle: Annotated[float, Field(ge=0, le=60)] = 3.0
     """Seconds that Kindred waits before the first decision after a start or a failover, if pods are pending then.
     Bindings of earlier decisions complete in this time."""

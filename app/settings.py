@@ -168,8 +168,8 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
     Requests do not depend on those watches."""
     scheduler_config: File = None
     """KubeSchedulerConfiguration of the kube-scheduler whose pods are explained: its plugins, with their arguments and
-    weights. Kindred reads it at the start. Empty: unknown, so explanations judge every rule with its default
-    arguments."""
+    weights. Kindred reads it at the start. Pods of a profile that disables DynamicResources get no node for devices
+    behind extended resources. Empty: unknown, so explanations judge every rule with its default arguments."""
     admin_token_file: File = None
     """File with the bearer token of the admin port. Kindred reads it again when it changes."""
     admin_read_token_file: File = None

@@ -272,7 +272,7 @@ def _node(explained: ExplainedNode, *, all_judged: bool) -> Iterator[Line]:
     detail = explained.decision
     by = f" ({detail.plugin}, {detail.code})" if detail.plugin else ""
     why_not = "" if detail.fits else f": {', '.join(detail.reasons) or detail.code}{by}"
-    passes = "fits" if all_judged else "passes what was judged"
+    passes = "fits" if all_judged else "passes the judged rules"
     text = f"Node {detail.node}: it {passes if detail.fits else 'does not fit'}{why_not}"
     yield from _verdict(wrapped(text, 2, ""), fits=detail.fits and all_judged)
     yield from _nominated(detail)

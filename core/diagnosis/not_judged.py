@@ -70,8 +70,8 @@ def devices_not_judged(  # noqa: PLR0913  # what devices depend on
 ) -> list[NotJudged]:
     """Return the rule of the devices behind a pod's extended resources, if a verdict depends on devices.
 
-    `reasons` are those of the nodes if the pod fits on none. `is_off`: whether no program runs DynamicResources for the
-    pod.
+    `reasons` are the reasons of all nodes if the pod fits on none. `is_off`: whether no program runs DynamicResources
+    for the pod.
     """
     fit = profile.resources_filter
     classes = {} if fit is None else classes_of(mirror, pod)

@@ -1,8 +1,8 @@
 """The schedulers whose pods get devices, by the settings and the scheduler's configuration.
 
 Kubernetes allocates devices in the plugin DynamicResources of kube-scheduler. NodeResourcesFit leaves an extended
-resource that a DeviceClass provides to that plugin, and rejects no node for it. Where the plugin is off, nobody rejects
-such a node. The kubelet then runs the pod without its device, or rejects it (k8s.io/kubernetes
+resource that a DeviceClass provides to that plugin, and rejects no node for it. Where the plugin is off, no program
+rejects such a node. The kubelet then runs the pod without its device, or rejects it (k8s.io/kubernetes
 pkg/kubelet/lifecycle/predicate.go).
 """
 

@@ -24,7 +24,7 @@ _QUOTA_PREFIX: Final = "requests."
 class DeviceSchedulers(NamedTuple):
     """The schedulers, by spec.schedulerName, with the plugin DynamicResources. Only it allocates devices.
 
-    Without it, a node to which a resource was left would run the pod without its device, or reject it.
+    Without it, a node would run the pod without its device, or reject the pod.
     """
 
     names: frozenset[str] = frozenset()
@@ -38,7 +38,7 @@ class DeviceSchedulers(NamedTuple):
         return (scheduler in self.names) is not self.others
 
     def need(self, device_class: str) -> str:
-        """Return what a pod needs that gets no device of a class, with the remedy."""
+        """Return the need of a pod that gets no device of a class, with the remedy."""
         remedy = (
             f"give the pod spec.schedulerName: {self.advised}"
             if self.advised

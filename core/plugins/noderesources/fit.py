@@ -70,8 +70,8 @@ class NodeResourcesFit:
 
     `ignored_resources` and `ignored_resource_groups` name extended resources that the filter ignores, because another
     extender checks them. `device_schedulers` have the plugin DynamicResources. Pods of all other schedulers need the
-    amounts that nodes list, whatever devices there are: nobody would allocate a device. Raises ValueError for arguments
-    that upstream's ValidateNodeResourcesFitArgs rejects.
+    amounts that nodes list, whatever devices there are: no program would allocate a device. Raises ValueError for
+    arguments that upstream's ValidateNodeResourcesFitArgs rejects.
     """
 
     name = "NodeResourcesFit"

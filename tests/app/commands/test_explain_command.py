@@ -191,7 +191,7 @@ def test_a_node_that_only_an_unjudged_device_could_accept_is_not_said_to_fit(fol
     assert "give the pod spec.schedulerName: kindred-volumes" in plain
     _, claims = text("kindred-volumes")
     assert "may fit on 1 of 1 node: not every rule was judged" in claims
-    assert "Node n1: it passes what was judged" in claims
+    assert "Node n1: it passes the judged rules" in claims
     assert " fits" not in claims
 
 

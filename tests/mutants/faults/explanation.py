@@ -120,7 +120,7 @@ FAULTS: Final = (
     Fault(
         id="node-said-to-fit-though-not-all-was-judged",
         breaks="A node in detail is said to fit though a rule was not judged.",
-        old='passes = "fits" if all_judged else "passes what was judged"',
+        old='passes = "fits" if all_judged else "passes the judged rules"',
         new='passes = "fits"',
         tests=("test_explain_command.py",),
     ),
