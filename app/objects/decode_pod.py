@@ -65,6 +65,10 @@ class _SchedulingGroup(Wire):
     pod_group_name: str | None = None
 
 
+class _WorkloadRef(Wire):
+    name: str | None = None
+
+
 class _ResourceClaim(Wire):
     name: str | None = None
 
@@ -87,6 +91,7 @@ class _PodSpec(Wire):
     preemption_policy: str | None = None
     scheduler_name: str | None = None
     scheduling_group: _SchedulingGroup | None = None
+    workload_ref: _WorkloadRef | None = None
     resource_claims: list[_ResourceClaim] | None = None
     scheduling_gates: list[_SchedulingGate] | None = None
 
@@ -171,7 +176,7 @@ def decode_pod(raw: bytes | msgspec.Raw) -> Pod:
         nominated_node_name=intern(status.nominated_node_name or ""),
         preempted=terminating and _is_preempted(status.conditions),
         scheduler_name=intern(spec.scheduler_name or ""),
-        in_group=spec.scheduling_group is not None and bool(spec.scheduling_group.pod_group_name),
+        in_group=_is_in_group(spec),
         claims_resources=bool(spec.resource_claims),
         waiting=NOT_WAITING if spec.node_name else _waiting(metadata, spec, status),
         resources=demand.resources,
@@ -181,6 +186,17 @@ def decode_pod(raw: bytes | msgspec.Raw) -> Pod:
         load=demand.load,
         of_daemon_set=controller is not None and controller.kind == "DaemonSet",
     )
+
+
+def _is_in_group(spec: _PodSpec) -> bool:
+    """Return whether kube-scheduler schedules the pod with others: by schedulingGroup, or in 1.35 by workloadRef.
+
+    1.35 has no schedulingGroup, and takes every workloadRef for a membership (gangscheduling/gangscheduling.go). From
+    1.36 on, the API server drops a workloadRef.
+    """
+    if spec.workload_ref is not None:
+        return True
+    return spec.scheduling_group is not None and bool(spec.scheduling_group.pod_group_name)
 
 
 def _is_preempted(raw: msgspec.Raw) -> bool:

@@ -50,10 +50,9 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     `of_daemon_set` is true if its controller is a DaemonSet.
 
     Decisions read the other fields. No plugin reads them, except that NodeResourcesFit may read `scheduler_name`, the
-    name of the pod's scheduler. `in_group` is true
-    if kube-scheduler schedules the pod with others (spec.schedulingGroup). `claims_resources` is true if the pod has
-    spec.resourceClaims. `waiting` has the status of a pod without a node. `group` has its fields about the group that
-    Kindred places it in.
+    name of the pod's scheduler. `in_group` is true if kube-scheduler schedules the pod with others:
+    spec.schedulingGroup, or spec.workloadRef in 1.35. `claims_resources` is true if the pod has spec.resourceClaims.
+    `waiting` has the status of a pod without a node. `group` has its fields about the group that Kindred places it in.
     """
 
     uid: str

@@ -110,6 +110,23 @@ def test_extender_args_ask_about_their_nodes_whatever_is_supposed(folder: Path) 
     assert (supposing["nodes"], supposing["fit"]) == (2, 1)
 
 
+@pytest.mark.parametrize(
+    "membership",
+    [
+        pytest.param({"workloadRef": {"name": "training", "podGroup": "workers"}}, id="1.35"),
+        pytest.param({"schedulingGroup": {"podGroupName": "workers"}}, id="1.36"),
+    ],
+)
+def test_a_pod_that_kube_scheduler_places_with_its_group_is_not_said_to_fit(
+    folder: Path, membership: dict[str, Any]
+) -> None:
+    member = make_pod("member").obj()
+    member["spec"] |= membership
+    (folder / "member.json").write_text(json.dumps({"kind": "Pod", **member}), "utf-8")
+    text = " ".join(of_dump(folder, "-f", "@member.json").stdout.split())
+    assert "Pod default/member may fit on 3 of 3 nodes: not every rule was judged. Not judged: GangScheduling" in text
+
+
 @pytest.mark.parametrize("name", ["default/waiting", "4711"])
 def test_a_pod_of_the_dump_that_waits_for_a_node_is_known_by_name_and_uid(folder: Path, name: str) -> None:
     summary = told(of_dump(folder, name, "-o", "json"))["summary"]

@@ -245,6 +245,11 @@ def test_a_thousand_characters_are_kept_of_why_a_pod_waits() -> None:
         pytest.param({"schedulingGroup": None, "resourceClaims": None}, False, False, id="null"),
         pytest.param({"schedulingGroup": {}, "resourceClaims": []}, False, False, id="empty"),
         pytest.param({"schedulingGroup": {"podGroupName": "g"}}, True, False, id="group"),
+        pytest.param({"workloadRef": None}, False, False, id="null-workload"),
+        pytest.param({"workloadRef": {"name": "w", "podGroup": "g"}}, True, False, id="workload-of-1.35"),
+        pytest.param(
+            {"workloadRef": {"name": "w", "podGroup": "g", "podGroupReplicaKey": "0"}}, True, False, id="replica-key"
+        ),
         pytest.param({"resourceClaims": [{"name": "gpu", "resourceClaimName": "g"}]}, False, True, id="claim"),
     ],
 )

@@ -65,6 +65,7 @@ def test_why_names_the_objects() -> None:
     [
         pytest.param({"resourceClaims": [{"name": "gpu"}]}, "DynamicResources", id="resource-claims"),
         pytest.param({"schedulingGroup": {"podGroupName": "g"}}, "GangScheduling", id="pod-group"),
+        pytest.param({"workloadRef": {"name": "w", "podGroup": "g"}}, "GangScheduling", id="workload-of-1.35"),
     ],
 )
 def test_what_kube_scheduler_alone_can_judge_is_said(spec: Object, plugin: str) -> None:

@@ -62,6 +62,13 @@ FAULTS: Final = (
         tests=("test_decode_pod.py",),
     ),
     Fault(
+        id="workload-of-1.35-is-no-group",
+        breaks="A member of a gang in 1.35 is decided for as if it were alone, and is said to fit.",
+        old="if spec.workload_ref is not None:",
+        new="if False:",
+        tests=("test_decode_pod.py", "deciding/test_odd_requests.py"),
+    ),
+    Fault(
         id="weight-of-a-term-in-the-wrong-list",
         breaks="Preferred anti-affinity is read from podAffinity.",
         old='"preferredAntiAffinityTerms", f"podAntiAffinity.{preferred}", lambda: _preferred(namespace, repel)',

@@ -127,6 +127,31 @@ async def test_a_pod_that_is_bound_is_answered_and_not_assumed(server: FakeApiSe
 
 
 @SCOPES
+@pytest.mark.parametrize(
+    "membership",
+    [
+        pytest.param({"workloadRef": {"name": "w", "podGroup": "g", "podGroupReplicaKey": "0"}}, id="1.35"),
+        pytest.param({"schedulingGroup": {"podGroupName": "g"}}, id="1.36"),
+    ],
+)
+@scenario()
+async def test_a_pod_that_kube_scheduler_places_with_its_group_gets_no_node_here(
+    server: FakeApiServer, scope: str, membership: Object
+) -> None:
+    async with deciding(server, scope) as scheduler:
+        member = loner("p").obj()
+        del member["metadata"]["uid"]
+        member["spec"] |= membership
+        pod = server.create(PODS.path, member)
+        await until(lambda: pod["metadata"]["uid"] in scheduler.mirror.pending)
+        assert (await answered(scheduler, pod, "n1", "n2"))["Error"] == (
+            "pod default/p has a scheduling group, which needs the in-tree plugin GangScheduling: "
+            "name a scheduler whose profile keeps that plugin, KINDRED_DECIDE_CLAIMS_SCHEDULER"
+        )
+        assert scheduler.mirror.assumed == {}
+
+
+@SCOPES
 @scenario()
 async def test_of_two_questions_for_one_pod_at_once_the_last_answer_counts(server: FakeApiServer, scope: str) -> None:
     async with deciding(server, scope) as scheduler:
