@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from app.scheduler_configuration.schema import Point, WrittenPluginSet, WrittenProfile
+from core.plugin_names import todays_name
 
 DEFAULTS: Final[Mapping[str, int]] = {
     "SchedulingGates": 0,
@@ -138,11 +139,15 @@ class Profile(WrittenProfile, frozen=True):
         return known | set(self.enabled("postFilter"))
 
     def enabled(self, point: Point) -> dict[str, int]:
-        """Return the plugins configured as enabled: name -> weight, 0 without one."""
-        return {each.name: each.weight for each in self._at(point).enabled}
+        """Return the plugins configured as enabled: present name -> weight, 0 without one."""
+        return {todays_name(each.name): each.weight for each in self._at(point).enabled}
+
+    def enabled_as_written(self, point: Point) -> list[str]:
+        """Return the names of the plugins configured as enabled, which may be former names."""
+        return [each.name for each in self._at(point).enabled]
 
     def disabled(self, point: Point) -> list[str]:
-        """Return the plugins configured as disabled."""
+        """Return the names configured as disabled. A former name disables nothing: no release has such a plugin."""
         return [each.name for each in self._at(point).disabled]
 
     def _at(self, point: Point) -> WrittenPluginSet:

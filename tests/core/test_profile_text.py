@@ -84,6 +84,12 @@ DEFAULT_SCORES: Final = {
             {},
             id="two-names-of-one-predicate",
         ),
+        pytest.param(  # the default plugins of v1.30
+            "VolumeRestrictions,EBSLimits,GCEPDLimits,NodeVolumeLimits,filter:AzureDiskLimits,VolumeBinding",
+            ["VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding"],
+            {"VolumeBinding": 1},
+            id="removed-plugins",
+        ),
     ],
 )
 def test_a_text_names_the_plugins_of_a_profile(text: str, filters: Sequence[str], scores: dict[str, int]) -> None:

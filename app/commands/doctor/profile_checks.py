@@ -12,6 +12,7 @@ from app.objects.plugin_args import decode_plugin_args, plugin_arguments
 from app.scheduler_configuration.finding import VALIDATION
 from app.scheduler_configuration.plugin_sets import IMPLEMENTED, KNOWN
 from app.scheduler_configuration.schema import POINTS
+from core.plugin_names import FORMER_NAMES, todays_name
 
 _ALL: Final = 100
 
@@ -42,7 +43,7 @@ def _plugins(registration: Registration) -> Found:
         for point in POINTS:
             for side, written in (
                 ("disabled", profile.disabled(point)),
-                ("enabled", list(profile.enabled(point))),
+                ("enabled", profile.enabled_as_written(point)),
             ):
                 for name in written:
                     where = profile.at(f"plugins.{point}.{side}")
@@ -54,6 +55,14 @@ def _plugin(where: str, name: str, point: str, *, switched_off: bool) -> Found:
         if switched_off and point not in {"multiPoint", *IMPLEMENTED.get(name, POINTS)}:
             points = ", ".join(sorted(IMPLEMENTED[name]))
             yield warning(where, f"{name} has nothing at {point}, but at {points}", f"take {name} out of {where}")
+        return
+    if name in FORMER_NAMES:
+        present = todays_name(name)
+        if switched_off:
+            yield warning(where, f"{name} is a former name of {present}, so nothing is disabled", f"name: {present}")
+        else:
+            message = f"{name} is a former name of {present}: no plugin has it now, and kube-scheduler does not start"
+            yield error(where, message, f"name: {present}")
         return
     close = get_close_matches(name, KNOWN, 1)
     if not close:

@@ -18,6 +18,7 @@ from app.verbs.extender_results import filter_error, prioritize_error
 from app.verbs.routes import ExtenderApp, extender_routes
 from app.verbs.verb_endpoint import Arrival
 from app.wiring.engine import create_extender
+from core.events import ClusterEvent
 from core.framework.status import Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -27,9 +28,10 @@ from core.plugins.interpodaffinity.filtering import PreFilterState
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.profile import Profile
 from tests.app.asgi import ask, converse
-from tests.app.questions import NEAR_WEB, by_name, decoded, scores, shop, state
+from tests.app.questions import NEAR_WEB, by_name, decoded, mirror_of, scores, shop, state
 from tests.app.verbs.receptions import effects_over, reception
-from tests.builders import make_pod
+from tests.builders import make_node, make_pod
+from tests.core.plugins.nodevolumelimits.values import claim, csi_node, csi_volume
 
 WANTS_WEB = make_pod("p").required_affinity(NEAR_WEB)
 QUESTION = by_name(WANTS_WEB, "a1", "c1")
@@ -71,6 +73,18 @@ def test_a_verb_answers_200_with_json_of_a_known_length(verb: str, body: bytes) 
 def test_the_body_is_read_whatever_its_content_type_says(content_type: str) -> None:
     response = ask(served(), "POST", "/filter", QUESTION, {"content-type": content_type})
     assert response.json()["NodeNames"] == ["a1"]
+
+
+@pytest.mark.parametrize("name", ["EBSLimits", "GCEPDLimits", "AzureDiskLimits", "CinderLimits", "NodeVolumeLimits"])
+def test_a_removed_plugin_of_the_profile_limits_the_volumes_of_a_node_as_the_plugin_of_today_does(name: str) -> None:
+    mirror = mirror_of(make_node("a1"))
+    mirror.apply(ClusterEvent("Add", csi_node("a1", 0)))
+    mirror.apply(ClusterEvent("Add", csi_volume("disk")))
+    mirror.apply(ClusterEvent("Add", claim("data", "disk")))
+    pod = make_pod("p").volume({"name": "v", "persistentVolumeClaim": {"claimName": "data"}})
+    service = create_service(Settings(profile=name), mirror, None)
+    answer = ask(service.app, "POST", "/filter", by_name(pod, "a1")).json()
+    assert (answer["NodeNames"], answer["FailedNodes"]) == ([], {"a1": "node(s) exceed max volume count"})
 
 
 def test_a_query_after_the_verb_is_passed_over() -> None:

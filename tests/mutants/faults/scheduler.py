@@ -13,6 +13,13 @@ FAULTS: Final = (
         tests=("test_plugin_sets.py",),
     ),
     Fault(
+        id="removed-plugin-is-unknown",
+        breaks="A plugin that a configuration enables by a former name is no plugin of Kindred.",
+        old="return {todays_name(each.name): each.weight for each in self._at(point).enabled}",
+        new="return {each.name: each.weight for each in self._at(point).enabled}",
+        tests=("test_plugin_sets.py", "test_scheduler_plugins.py"),
+    ),
+    Fault(
         id="other-filters-first",
         breaks="Plugins that only an extension point names are asked before those of multiPoint.",
         old="first = [*overriding, *expanded, *written]",

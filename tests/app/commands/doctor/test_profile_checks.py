@@ -72,6 +72,18 @@ CASES = {
         registration(switching_off("ImageLocalty", "score", "enabled")),
         registration(switching_off("ImageLocality", "score", "enabled")),
     ),
+    "enabled-by-a-former-name": error(
+        "plugin-names",
+        "profiles[0].plugins.filter.enabled",
+        registration(switching_off("EBSLimits", "filter", "enabled")),
+        registration(switching_off("NodeVolumeLimits", "filter", "enabled")),
+    ),
+    "switched-off-by-a-former-name-which-switches-nothing-off": warning(
+        "plugin-names",
+        "profiles[0].plugins.multiPoint.disabled",
+        registration(switching_off("GCEPDLimits")),
+        registration(switching_off("InterPodAffinity")),
+    ),
     "a-plugin-from-outside": info(
         "plugin-names",
         "profiles[0].plugins.score.enabled",
