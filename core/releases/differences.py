@@ -306,6 +306,16 @@ DIFFERENCES: Final[Sequence[Difference]] = (
     _difference(
         "",
         "kube-scheduler",
+        "asks about a pod on a node, if the kubelet defers its resize in place: Kindred returns its own node or none",
+        "k8s.io/kubernetes pkg/scheduler/eventhandlers.go (updatePod)",
+        _since(
+            v1_34=_words("no"),
+            v1_37=_words("with the feature gate InPlacePodVerticalScalingSchedulerPreemption, which is off by default"),
+        ),
+    ),
+    _difference(
+        "",
+        "kube-scheduler",
         "further plugins, which Kindred has no part in",
         "k8s.io/kubernetes pkg/scheduler/framework/plugins/names/names.go",
         _since(

@@ -7,7 +7,9 @@ from app.commands.doctor.findings import BEHAVIOUR, DECIDE, HANDBOOK, error, inf
 from app.commands.doctor.registration import Check, Found, Registration
 from app.scheduler_configuration.plugin_sets import KNOWN, Profile
 from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER
+from app.scheduler_configuration.schema import POINTS
 from app.verbs.deciding.scopes import DecideScope, decide_scopes
+from core.releases import nearest
 
 _ALL: Final = 100
 _DEFAULT_QPS: Final = 50  # k8s.io/kubernetes pkg/scheduler/apis/config/v1/defaults.go, as the next one
@@ -15,6 +17,9 @@ _DEFAULT_BURST: Final = 100
 _ENOUGH_QPS: Final = 500  # requests a second; any-node reaches about as many bindings in a cluster of 500 nodes
 _LEASE: Final = "kube-scheduler"
 _FOR_CLAIMS: Final = ("VolumeBinding", "DynamicResources")
+_OF_RESIZES: Final = "DeferredPodScheduling"
+_GATE_OF_RESIZES: Final = "InPlacePodVerticalScalingSchedulerPreemption"
+_HAS_RESIZES: Final = nearest("1.37").release
 _OF_VOLUMES: Final = frozenset({"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"})
 
 
@@ -259,6 +264,22 @@ def _preemption(registration: Registration) -> Found:
             )
 
 
+def _resize(registration: Registration) -> Found:
+    for profile in registration.decided:
+        disabled = any(_OF_RESIZES in profile.disabled(point) for point in POINTS)
+        missing = "*" in profile.disabled("multiPoint") and not any(
+            _OF_RESIZES in profile.enabled(point) for point in POINTS
+        )
+        if disabled or (missing and nearest(registration.settings.kubernetes).release >= _HAS_RESIZES):
+            yield info(
+                profile.at("plugins"),
+                f"{_OF_RESIZES} is off in the profile {profile.name}: with the feature gate {_GATE_OF_RESIZES} on, "
+                "kube-scheduler asks about running pods whose resize waits, and may name other nodes than theirs",
+                f"enable {_OF_RESIZES} at multiPoint if that gate is on, from {_HAS_RESIZES} on; an older "
+                "kube-scheduler does not start with it",
+            )
+
+
 def _replicas(registration: Registration) -> Found:
     if registration.decided and not registration.settings.leader_election:
         yield info(
@@ -280,5 +301,6 @@ CHECKS: Final = (
     Check("decide-other-filter", DECIDE, _other_filter),
     Check("decide-claims", DECIDE, _claims),
     Check("decide-preemption", DECIDE, _preemption),
+    Check("decide-resize", DECIDE, _resize),
     Check("decide-replicas", DECIDE, _replicas),
 )

@@ -14,10 +14,15 @@ A pod of a group gets the place that its gang has for it, if the gang has one. S
 The pod is assumed only if the API server has it without a node, if it is not scheduled in a group, and if the request
 is no dry run. Other callers, such as curl, simulators or a dump, get a response for the pod that they sent, and nothing
 is assumed.
+
+A bound pod gets its own node or none. kube-scheduler asks about it if the kubelet has deferred its resize in place
+(v1.37, InPlacePodVerticalScalingSchedulerPreemption). It can assume the pod on no other node, and would ask for ever.
 """
 
 from collections.abc import Callable
 from typing import NamedTuple
+
+import numpy as np
 
 from app.verbs.deciding.claims import InTreeNeeds
 from app.verbs.deciding.results import any_node, one_of_names, reason_of_all, reasons
@@ -35,8 +40,8 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
-from core.profile import Profile
-from core.scheduling_cycle import choose_nodes
+from core.profile import COMPOSITES, Profile
+from core.scheduling_cycle import choose_nodes, filter_nodes
 
 
 class _Request(NamedTuple):
@@ -76,6 +81,7 @@ class Decider:
         `asked_to_preempt`: kube-scheduler calls the verb `preempt` for rejected nodes that are resolvable.
         """
         self._profile = profile
+        self._of_requests = Profile(tuple(each for each in profile.filters if _judges_requests(each.name)), ())
         self._mirror = mirror
         self._evaluations = evaluations
         self._scopes = scopes
@@ -144,7 +150,10 @@ class Decider:
         return VerbResponse(body, outcome=VerbOutcome.NO_FIT, asked=Asked(pod.full_name, pod.uid, len(batch)))
 
     def _tried(self, request: _Request) -> VerbResponse:
-        """Respond as for a pending pod. If the pod counts on a node already, it does not count for its own decision."""
+        """Respond as for a pending pod, unless the pod is bound. An assumed pod does not count for its own decision."""
+        bound = self._bound(request.pod)
+        if bound is not None:
+            return self._on_its_node(request, bound)
         if problem := self._needs.problem(request.pod, request.scope):
             return _error(problem, request.pod, request.effects)
         held = self._mirror.get_pod(request.pod.uid)
@@ -153,6 +162,49 @@ class Decider:
         with self._mirror.suppose() as supposed:
             supposed.remove(held)
             return self._decided(request._replace(cached=False))
+
+    def _bound(self, pod: Pod) -> Pod | None:
+        """Return a bound pod as the watch shows it, else as the request has it. None for a pod without a node."""
+        shown = self._mirror.get_pod(pod.uid)
+        if shown is not None and shown.full_name == pod.full_name and not self._mirror.is_assumed(pod.uid):
+            return shown
+        return pod if pod.node_name else None
+
+    def _on_its_node(self, request: _Request, bound: Pod) -> VerbResponse:
+        """Respond for a bound pod: with its node if the request names it and the pod fits there, or with none."""
+        args, pod, effects, node = request.args, request.pod, request.effects, bound.node_name
+        position, source = args.batch.position(node), ""
+        try:
+            if position < 0:
+                failed = reason_of_all(args.batch, f"the pod is on node {node}, which is not in the request")
+            else:
+                own = args.batch.part(np.array([position]))
+                verdicts, source = self._judged_on_its_node(pod, own, shown=bound is not pod)
+                failed = None
+                if verdicts.codes.any():
+                    failed = reasons(own, own, verdicts, all_resolvable=self._asked_to_preempt)
+        except WorkLimitError as error:
+            return _error(str(error), pod, effects, VerbOutcome.TOO_MUCH_WORK, len(args.batch))
+        if effects is not None:
+            effects.count(Decision.NO_FIT if failed is not None else Decision.NOT_ASSUMED)
+        asked = Asked(pod.full_name, pod.uid, len(args.batch), 0 if failed is not None else 1)
+        if failed is not None:
+            return VerbResponse(_none_of(args, failed), source, outcome=VerbOutcome.NO_FIT, asked=asked)
+        return VerbResponse(self._answer(args, args.batch, position), source, asked=asked)
+
+    def _judged_on_its_node(self, pod: Pod, own: NodeBatch, *, shown: bool) -> tuple[Verdicts, str]:
+        """Judge the node of a bound pod as if the pod were not there. Return the verdict, and the source of the result.
+
+        Of a pod that the watch shows there, only the requests can be new: it was resized in place. In-tree judges
+        nothing else for it (v1.37: every other filter of the release skips such a pod in its PreFilter).
+        """
+        held = self._mirror.get_pod(pod.uid)
+        with self._mirror.suppose() as supposed:
+            if held is not None and held.node_name in self._mirror.nodes.slots:
+                supposed.remove(held)
+            evaluation = self._evaluations.begin(pod, cached=False)
+            verdicts = filter_nodes(self._of_requests if shown else self._profile, evaluation, own)
+            return verdicts, self._evaluations.finish(evaluation, cached=False)
 
     def _decided(self, request: _Request) -> VerbResponse:
         pod, cached, effects, batch = request.pod, request.cached, request.effects, self._batch(request)
@@ -211,6 +263,10 @@ class Decider:
         if asked.uid in self._mirror.pending:
             return f"pod {asked.full_name} is not in the watch as the request has it"
         return f"pod {asked.full_name} is not in the watch yet"
+
+
+def _judges_requests(plugin: str) -> bool:
+    return "NodeResourcesFit" in COMPOSITES.get(plugin, (plugin,))
 
 
 def _none_of(args: ExtenderArgs, failed: FailedNodes) -> bytes:

@@ -6,6 +6,34 @@ from tests.mutants.fault import Fault
 
 FAULTS: Final = (
     Fault(
+        id="bound-pod-moves",
+        breaks="A request about a running pod, which is resized in place, is answered with another node.",
+        old="        if bound is not None:\n            return self._on_its_node(request, bound)\n",
+        new="",
+        tests=("deciding/test_odd_requests.py",),
+    ),
+    Fault(
+        id="late-copy-of-a-bound-pod",
+        breaks="A copy of a pod from before its binding is answered with another node.",
+        old="            return shown\n        return pod if pod.node_name else None",
+        new="            pass\n        return pod if pod.node_name else None",
+        tests=("deciding/test_odd_requests.py",),
+    ),
+    Fault(
+        id="resized-pod-counts-beside-itself",
+        breaks="A pod that is resized needs room for its new requests beside its old ones.",
+        old="                supposed.remove(held)\n            evaluation = ",
+        new="                pass\n            evaluation = ",
+        tests=("deciding/test_odd_requests.py",),
+    ),
+    Fault(
+        id="resized-pod-judged-as-if-new",
+        breaks="A pod that is resized on a cordoned node has no room there.",
+        old="self._of_requests if shown else self._profile",
+        new="self._profile",
+        tests=("deciding/test_odd_requests.py",),
+    ),
+    Fault(
         id="response-sleeps-though-the-watch-shows-the-pod",
         breaks="While pods are created, a decision takes 10 ms longer: the watch does not end its wait.",
         old="with self._mirror.pending.expecting(asked.uid, shown.set), suppress(TimeoutError):",

@@ -61,6 +61,18 @@ NO_GATES = {
 }
 BUT_VOLUME_BINDING = ",".join(plugin.name for plugin in full_profile().filters if plugin.name != "VolumeBinding")
 CASES = {
+    "resizes-off-with-all-others-in-a-release-that-has-them": info(
+        "decide-resize",
+        "profiles[0].plugins",
+        deciding(settings={"kubernetes": "1.37"}),
+        deciding(settings={"kubernetes": "1.36"}),
+    ),
+    "resizes-off-by-name": info(
+        "decide-resize",
+        "profiles[1].plugins",
+        deciding(profile_changed(1, plugins=without("DeferredPodScheduling"))),
+        deciding(profile_changed(0, plugins=in_tree("multiPoint", "DeferredPodScheduling")), {"kubernetes": "1.37"}),
+    ),
     "kindred-answers-all-nodes-to-a-scheduler-that-leaves-it-the-choice": error(
         "decide-answer", "profiles[0].plugins", deciding(settings={"answer": "all"}), deciding()
     ),
@@ -281,7 +293,7 @@ def test_of_a_right_one_nothing_is_said(settings: dict[str, Any]) -> None:
 
 def test_without_decide_none_of_it_is_looked_at() -> None:
     checks = [check.id for check in REGISTRATION_CHECKS if check.id.startswith("decide-")]
-    assert len(checks) == 11
+    assert len(checks) == 12
     assert [found(registration(FULL_OFFLOAD), check) for check in checks] == [[]] * len(checks)
 
 

@@ -1,6 +1,7 @@
 """Requests that kube-scheduler seldom sends, over HTTP: each has its response, and no assumption leaks."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -9,8 +10,9 @@ import pytest
 
 from tests.app.verbs.binding.binding_setting import HOSTNAME, Scheduler, loner, scheduling, until
 from tests.app.watch.following import scenario
-from tests.builders import make_node
+from tests.builders import make_node, make_pod
 from tests.fake_apiserver import FakeApiServer
+from tests.fake_apiserver.resources import NODES as NODE_OBJECTS
 from tests.fake_apiserver.resources import PODS
 from tests.fake_apiserver.stored import Object
 
@@ -115,15 +117,128 @@ async def test_a_pod_without_a_uid_is_answered_and_not_assumed(
 
 
 @SCOPES
+@pytest.mark.parametrize("late", [False, True], ids=["as-it-is-now", "as-it-was-before"])
 @scenario()
-async def test_a_pod_that_is_bound_is_answered_and_not_assumed(server: FakeApiServer, scope: str) -> None:
+async def test_a_pod_that_is_bound_is_answered_with_its_node_and_not_assumed(
+    server: FakeApiServer, scope: str, *, late: bool
+) -> None:
     async with deciding(server, scope) as scheduler:
         pod = await pending(scheduler)
-        server.update(PODS.path, {**pod, "spec": {**pod["spec"], "nodeName": "n2"}})
+        bound = server.update(PODS.path, {**pod, "spec": {**pod["spec"], "nodeName": "n2"}})
         await until(lambda: scheduler.is_added(pod, "n2"))
-        assert chosen(await answered(scheduler, pod, "n1", "n2"))
+        for _ in range(8):  # one of two equal nodes is taken at random
+            assert chosen(await answered(scheduler, pod if late else bound, "n1", "n2")) == "n2"
         assert scheduler.is_added(pod, "n2")
-        assert await scheduler.metrics(*DECISIONS) == [0, 0, 1, 0, 0]
+        assert await scheduler.metrics(*DECISIONS) == [0, 0, 8, 0, 0]
+
+
+def resized(cpu: str, node: str = "n2") -> Object:
+    """Return a pod on a node that has 1 CPU there, and asks for another amount."""
+    pod = make_pod("p").requests(cpu=cpu).on(node).obj()
+    del pod["metadata"]["uid"]
+    pod["spec"]["containers"][0]["name"] = "main"
+    pod["status"] = {
+        "phase": "Running",
+        "conditions": [{"type": "PodResizePending", "status": "True", "reason": "Deferred"}],
+        "containerStatuses": [
+            {"name": "main", "allocatedResources": {"cpu": "1"}, "resources": {"requests": {"cpu": "1"}}}
+        ],
+    }
+    return pod
+
+
+@SCOPES
+@pytest.mark.parametrize("headers", [{}, {"Kindred-Dry-Run": "true"}], ids=["request", "dry-run"])
+@pytest.mark.parametrize(
+    ("cpu", "nodes", "failed"),
+    [
+        pytest.param("3", ("n1", "n2"), {}, id="fits-without-what-it-has-there-itself"),
+        pytest.param("3500m", ("n1", "n2"), {"n2": "Insufficient cpu"}, id="fits-on-the-other-node-alone"),
+        pytest.param("5", ("n1", "n2"), {"n2": "Insufficient cpu"}, id="fits-nowhere"),
+        pytest.param(
+            "2",
+            ("n1",),
+            {"n1": "decision of kindred for 1 nodes: the pod is on node n2, which is not in the request"},
+            id="is-on-a-node-that-is-not-asked-about",
+        ),
+    ],
+)
+@scenario()
+async def test_a_pod_that_is_resized_in_place_gets_its_own_node_or_none(  # noqa: PLR0913  # columns of the table
+    server: FakeApiServer,
+    scope: str,
+    headers: dict[str, str],
+    *,
+    cpu: str,
+    nodes: tuple[str, ...],
+    failed: dict[str, str],
+) -> None:
+    async with deciding(server, scope) as scheduler:
+        beside = make_pod("beside").requests(cpu="1").on("n2").obj()
+        pod, _ = server.create(PODS.path, resized(cpu)), server.create(PODS.path, beside)
+        await until(lambda: scheduler.mirror.pod_count() == 2)
+        before = scheduler.mirror.get_pod(pod["metadata"]["uid"])
+        answer = (await scheduler.ask("filter", pod, *nodes, headers=headers)).json()
+        if failed:
+            assert (answer["NodeNames"], answer["Nodes"], answer["Error"]) == ([], None, "")
+        else:
+            assert chosen(answer) == "n2"
+        assert answer["FailedNodes"] | answer["FailedAndUnresolvableNodes"] == failed
+        assert scheduler.mirror.get_pod(pod["metadata"]["uid"]) is before
+        assert scheduler.mirror.assumed == {}
+        assert scheduler.asked() == []
+
+
+@SCOPES
+@scenario()
+async def test_a_pod_that_is_resized_is_judged_by_its_requests_alone_as_in_tree(
+    server: FakeApiServer, scope: str
+) -> None:
+    async with deciding(server, scope) as scheduler:
+        node = server.store.get(NODE_OBJECTS.path, "n2", "")
+        assert node is not None
+        server.update(NODE_OBJECTS.path, {**node, "spec": {**node.get("spec", {}), "unschedulable": True}})
+        pod = resized("2")
+        pod["spec"] |= {"schedulingGroup": {"podGroupName": "g"}, "resourceClaims": [{"name": "gpu"}]}
+        pod = server.create(PODS.path, pod)
+        await until(lambda: scheduler.mirror.pod_count() == 1)
+        assert chosen(await answered(scheduler, pod, "n1", "n2")) == "n2"
+
+
+@SCOPES
+@scenario()
+async def test_a_pod_that_the_watch_does_not_show_bound_yet_gets_the_node_of_the_request_or_none(
+    server: FakeApiServer, scope: str
+) -> None:
+    async with deciding(server, scope) as scheduler:
+        pod = await pending(scheduler)
+        stall = scheduler.stall_watch()
+        bound = server.update(PODS.path, {**pod, "spec": {**pod["spec"], "nodeName": "n2"}})
+        for _ in range(8):
+            assert chosen(await answered(scheduler, bound, "n1", "n2")) == "n2"
+        answer = await answered(scheduler, bound, "n1")
+        assert (answer["NodeNames"], answer["Nodes"]) == ([], None)
+        assert scheduler.mirror.assumed == {}
+        stall.release()
+
+
+@scenario()
+async def test_a_profile_without_the_plugin_for_the_named_node_moves_no_bound_pod(server: FakeApiServer) -> None:
+    async with scheduling(server, *NODES, answer="decide", profile="affinity") as scheduler:
+        pod = server.create(PODS.path, resized("2"))
+        await until(lambda: scheduler.mirror.pod_count() == 1)
+        for _ in range(8):
+            assert chosen(await answered(scheduler, pod, "n1", "n2")) == "n2"
+
+
+@scenario()
+async def test_a_bound_pod_gets_its_node_as_the_request_has_it(server: FakeApiServer) -> None:
+    async with deciding(server, "question") as scheduler:
+        pod = server.create(PODS.path, resized("2"))
+        await until(lambda: scheduler.mirror.pod_count() == 1)
+        items = [node.obj() for node in NODES]
+        body = await scheduler.send("POST", "/filter", {"Pod": pod, "Nodes": {"items": items}})
+        assert json.loads(body)["Nodes"]["items"] == [items[1]]
 
 
 @SCOPES
