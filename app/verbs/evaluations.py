@@ -1,5 +1,8 @@
 """The evaluation of a pod for a verb, from the equivalence cache or fresh, unless its class takes too much work."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from core.equivalence.cache import EquivalenceCache
 from core.equivalence.heavy_pods import HeavyPods
 from core.framework.evaluation import Evaluation, FreshEvaluation
@@ -7,6 +10,21 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
 from core.profile import Profile
+
+
+@contextmanager
+def set_apart(mirror: ClusterMirror, pod: Pod) -> Iterator[bool]:
+    """Suppose in a `with` block that a pod is on no node, because it must not count for its own decision.
+
+    Yields whether it was on a known node. If so, no kept result may be read or written in the block.
+    """
+    held = mirror.get_pod(pod.uid)
+    if held is None or held.node_name not in mirror.nodes.slots:
+        yield False
+        return
+    with mirror.suppose() as supposed:
+        supposed.remove(held)
+        yield True
 
 
 class Evaluations:

@@ -12,7 +12,7 @@ from app.objects.limits import Body
 from app.verbs.bypass import NOBODY, Bypass
 from app.verbs.deciding.decider import Decider
 from app.verbs.effects import Effects
-from app.verbs.evaluations import Evaluations
+from app.verbs.evaluations import Evaluations, set_apart
 from app.verbs.extender_args import ExtenderArgs, decode_args, names_asked
 from app.verbs.extender_results import (
     NONE_FAILED,
@@ -88,7 +88,10 @@ class Extender:
         scope = self._decider.scope_of(pod) if self._decider is not None else None
         if self._decider is not None and scope is not None:
             return self._decider.decide(args, pod, scope, cached=cached, effects=effects)
-        return self._filtered(args, pod, cached=cached, effects=effects)
+        if not pod.node_name:
+            return self._filtered(args, pod, cached=cached, effects=effects)
+        with set_apart(self._mirror, pod) as apart:  # it is resized in place, see Decider
+            return self._filtered(args, pod, cached=cached and not apart, effects=effects)
 
     def _to_decide_for(self, args: ExtenderArgs, effects: Effects | None) -> Pod | None:
         """Return the watch's pod, which a decision is for, if the request has the same version. Else None."""

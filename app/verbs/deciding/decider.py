@@ -28,7 +28,7 @@ from app.verbs.deciding.claims import InTreeNeeds
 from app.verbs.deciding.results import any_node, one_of_names, reason_of_all, reasons
 from app.verbs.deciding.scopes import DecideScope, DecideScopes
 from app.verbs.effects import Decision, Effects
-from app.verbs.evaluations import Evaluations
+from app.verbs.evaluations import Evaluations, set_apart
 from app.verbs.extender_args import ExtenderArgs
 from app.verbs.extender_results import NONE_FAILED, FailedNodes, filter_error, result_of_names, result_of_objects
 from app.verbs.observation import Asked, VerbOutcome, VerbResponse
@@ -156,12 +156,8 @@ class Decider:
             return self._on_its_node(request, bound)
         if problem := self._needs.problem(request.pod, request.scope):
             return _error(problem, request.pod, request.effects)
-        held = self._mirror.get_pod(request.pod.uid)
-        if held is None or held.node_name not in self._mirror.nodes.slots:
-            return self._decided(request)
-        with self._mirror.suppose() as supposed:
-            supposed.remove(held)
-            return self._decided(request._replace(cached=False))
+        with set_apart(self._mirror, request.pod) as apart:
+            return self._decided(request._replace(cached=request.cached and not apart))
 
     def _bound(self, pod: Pod) -> Pod | None:
         """Return a bound pod as the watch shows it, else as the request has it. None for a pod without a node."""
@@ -198,10 +194,7 @@ class Decider:
         Of a pod that the watch shows there, only the requests can be new: it was resized in place. In-tree judges
         nothing else for it (v1.37: every other filter of the release skips such a pod in its PreFilter).
         """
-        held = self._mirror.get_pod(pod.uid)
-        with self._mirror.suppose() as supposed:
-            if held is not None and held.node_name in self._mirror.nodes.slots:
-                supposed.remove(held)
+        with set_apart(self._mirror, pod):
             evaluation = self._evaluations.begin(pod, cached=False)
             verdicts = filter_nodes(self._of_requests if shown else self._profile, evaluation, own)
             return verdicts, self._evaluations.finish(evaluation, cached=False)

@@ -6,6 +6,13 @@ from tests.mutants.fault import Fault
 
 FAULTS: Final = (
     Fault(
+        id="resized-pod-in-its-own-way",
+        breaks="Where all nodes that fit are answered, a pod that is resized needs room beside itself.",
+        old="        if not pod.node_name:\n            return self._filtered(",
+        new="        if True:\n            return self._filtered(",
+        tests=("deciding/test_odd_requests.py",),
+    ),
+    Fault(
         id="bound-pod-moves",
         breaks="A request about a running pod, which is resized in place, is answered with another node.",
         old="        if bound is not None:\n            return self._on_its_node(request, bound)\n",
@@ -22,8 +29,8 @@ FAULTS: Final = (
     Fault(
         id="resized-pod-counts-beside-itself",
         breaks="A pod that is resized needs room for its new requests beside its old ones.",
-        old="                supposed.remove(held)\n            evaluation = ",
-        new="                pass\n            evaluation = ",
+        old="        supposed.remove(held)\n        yield True\n",
+        new="        yield True\n",
         tests=("deciding/test_odd_requests.py",),
     ),
     Fault(

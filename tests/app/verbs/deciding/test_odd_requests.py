@@ -231,6 +231,24 @@ async def test_a_profile_without_the_plugin_for_the_named_node_moves_no_bound_po
             assert chosen(await answered(scheduler, pod, "n1", "n2")) == "n2"
 
 
+@pytest.mark.parametrize("profile", ["affinity", "full"])
+@scenario()
+async def test_a_bound_pod_is_not_in_its_own_way_where_all_nodes_that_fit_are_answered(
+    server: FakeApiServer, profile: str
+) -> None:
+    async with scheduling(server, *NODES, profile=profile) as scheduler:
+        pod = resized("3")
+        pod["metadata"] |= {"labels": {"app": "db"}}
+        pod["spec"] |= {"affinity": loner("p").obj()["spec"]["affinity"]}
+        pod = server.create(PODS.path, pod)
+        await until(lambda: scheduler.mirror.pod_count() == 1)
+        before = await answered(scheduler, pod, "n2")
+        assert (before["NodeNames"], before["Error"]) == (["n2"], "")
+        assert ("n1" in (await answered(scheduler, pod, "n1", "n2"))["NodeNames"]) is (profile == "affinity")
+        assert scheduler.mirror.pod_count() == 1
+        assert scheduler.mirror.audit() == []
+
+
 @scenario()
 async def test_a_bound_pod_gets_its_node_as_the_request_has_it(server: FakeApiServer) -> None:
     async with deciding(server, "question") as scheduler:
