@@ -305,6 +305,13 @@ DIFFERENCES: Final[Sequence[Difference]] = (
     ),
     _difference(
         "",
+        "GangScheduling",
+        "the field of a pod that kube-scheduler schedules with its group; Kindred reads both",
+        "k8s.io/api core/v1/types.go (PodSpec)",
+        _since(v1_34=_words("none"), v1_35=_words("`spec.workloadRef`"), v1_36=_words("`spec.schedulingGroup`")),
+    ),
+    _difference(
+        "",
         "kube-scheduler",
         "asks about a pod on a node, if the kubelet defers its resize in place: Kindred returns its own node or none",
         "k8s.io/kubernetes pkg/scheduler/eventhandlers.go (updatePod)",
