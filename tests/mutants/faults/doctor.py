@@ -6,6 +6,20 @@ from tests.mutants.fault import Fault
 
 FAULTS: Final = (
     Fault(
+        id="plugin-of-resizes-advised-to-old-schedulers",
+        breaks="The doctor advises a plugin with which the kube-scheduler of that release does not start.",
+        old="if disabled or (missing and nearest(registration.settings.kubernetes).release >= _HAS_RESIZES):",
+        new="if disabled or missing:",
+        tests=("test_decide_checks.py",),
+    ),
+    Fault(
+        id="removed-plugin-is-from-outside",
+        breaks="The doctor takes a removed plugin for one that is built into the scheduler.",
+        old="    if name in FORMER_NAMES:\n",
+        new="    if False:\n",
+        tests=("test_profile_checks.py",),
+    ),
+    Fault(
         id="profile-percentage-ignored",
         breaks="A profile that looks at all nodes is blamed for the sample of the others.",
         old='        if profile.percentage_of_nodes_to_score is None:\n            return "percentageOfNodesToScore"',
