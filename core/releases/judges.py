@@ -120,7 +120,8 @@ FIELDS: Final[Sequence[Row]] = (
         "workloadRef",
         Judge.NOBODY,
         "gangscheduling/gangscheduling.go (1.35)",
-        note="a pod of a Workload is placed on its own in the profile without GangScheduling",
+        note="as schedulingGroup: GangScheduling of the claims scheduler counts the members, but two members can get "
+        "a place where one fits",
     ),
     _row(
         "PodSpec",
@@ -211,7 +212,7 @@ FIELDS: Final[Sequence[Row]] = (
         _KINDRED,
         f"{_REQUESTS}, noderesources/fit.go",
         _FIT,
-        note="a profile without DynamicResources allocates no device for a resource that a DeviceClass stands for",
+        note="a resource that a DeviceClass stands for is left to DynamicResources only for a scheduler that has it",
     ),
     _row(
         "ResourceRequirements",
@@ -428,7 +429,8 @@ PLUGINS: Final[Sequence[Row]] = (
         "preFilter filter permit",
         Judge.NOBODY,
         "deferredpodscheduling/deferred_pod_scheduling.go",
-        note="kube-scheduler asks about a bound pod whose resize waits, gets another node, and repeats that",
+        note="off in the shipped profiles, because an older kube-scheduler does not start with it. Kindred answers a "
+        "bound pod whose resize waits with its own node or with none",
     ),
 )
 """Every plugin of a known release's default configuration, at every extension point that it has."""
