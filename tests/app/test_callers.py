@@ -23,6 +23,7 @@ from core.mirror.cluster import ClusterMirror
 from tests.app.admin.limited_callers import ReviewingServer, limited_service
 from tests.app.asgi import ask
 from tests.app.commands.test_cli_serve_cluster import ended, kubeconfig, until
+from tests.app.eviction.evicting_setting import GIVEN_UP
 from tests.app.server.tls.secrets import Certificates, MountedSecret
 from tests.app.serving import PATIENCE, Service, kindred
 from tests.builders import labelled, make_node, make_pod, term
@@ -296,6 +297,68 @@ def test_the_scheduler_can_have_a_node_chosen(tmp_path: Path, authority: Certifi
             assert (answer["NodeNames"], answer["Error"]) == ([NODE], "")
             metrics = (await client.get(f"{one.scheduler_url}/metrics")).text
             assert "kindred_mirror_assumed_pods 1.0" in metrics
+
+    run(scenario())
+
+
+def test_the_scheduler_can_have_a_pod_evicted_for_a_more_important_one(tmp_path: Path, authority: Certificates) -> None:
+    async def scenario() -> None:
+        async with (
+            running("decide", tmp_path, authority) as (one, _),
+            httpx.AsyncClient(verify=authority.client_tls("scheduler"), timeout=PATIENCE) as client,
+        ):
+            one.server.create(PODS.path, make_pod("victim").requests(cpu=4).on(NODE).obj())
+            important = make_pod("important").requests(cpu=4).priority(10).obj()
+            important["spec"]["schedulerName"] = "kindred"
+            important["status"] = {"conditions": [GIVEN_UP]}
+            waits = one.server.create(PODS.path, important)
+
+            async def evicted() -> bool:
+                await client.post(f"{one.scheduler_url}/filter", json=bodies(waits)["filter"])
+                return bool(one.server.requests.of(None, "delete"))
+
+            await until(evicted)
+            (request,) = one.server.requests.of(None, "delete")
+            assert request.path.endswith("/pods/victim")
+
+    run(scenario())
+
+
+def test_the_scheduler_learns_uids_of_victims(tmp_path: Path, authority: Certificates) -> None:
+    async def scenario() -> None:
+        async with (
+            running("full-offload", tmp_path, authority) as (one, _),
+            httpx.AsyncClient(verify=authority.client_tls("scheduler"), timeout=PATIENCE) as client,
+        ):
+            repelled = make_pod("repelled").priority(10).required_anti_affinity(term(HOSTNAME, labelled(app="web")))
+            waits = one.server.create(PODS.path, repelled.obj())
+            victim = one.server.create(PODS.path, make_pod("victim").label("app", "web").on(NODE).obj())
+
+            async def learned() -> bool:
+                request = {"Pod": waits, "NodeNameToMetaVictims": {NODE: {"Pods": [], "NumPDBViolations": 0}}}
+                response = await client.post(f"{one.scheduler_url}/preempt", json=request)
+                return victim["metadata"]["uid"] in response.text
+
+            await until(learned)
+
+    run(scenario())
+
+
+def test_the_scheduler_learns_names_of_nodes_where_any_node_may_be_chosen(
+    tmp_path: Path, authority: Certificates
+) -> None:
+    async def scenario() -> None:
+        async with (
+            running("decide-any-node", tmp_path, authority) as (one, waiting),
+            httpx.AsyncClient(verify=authority.client_tls("scheduler"), timeout=PATIENCE) as client,
+        ):
+            one.server.create(PODS.path, make_pod("full").requests(cpu=4).on(NODE).obj())
+
+            async def chosen() -> bool:
+                response = await client.post(f"{one.scheduler_url}/filter", json=bodies(waiting)["filter"])
+                return OTHER_NODE in response.text
+
+            await until(chosen)
 
     run(scenario())
 
