@@ -142,3 +142,10 @@ def test_what_is_dropped_leaves_nothing_behind(decisions: Decisions) -> None:
     for number in range(2 * MAX_DECISIONS):
         decisions(about(f"{number}"))
     assert [len(each) for each in vars(decisions).values() if isinstance(each, dict)] == [MAX_DECISIONS] * 2
+
+
+def test_a_dry_run_is_no_decision(decisions: Decisions) -> None:
+    decisions(ONE._replace(dry_run=True))
+    assert (decisions.noted, numbers(decisions)) == (0, [])
+    decisions(ONE)
+    assert (decisions.noted, numbers(decisions)) == (1, [1])

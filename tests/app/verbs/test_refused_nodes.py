@@ -46,6 +46,10 @@ class Noting:
         """Return the names."""
         return self._refused.all_of_last_filter(Pod("u", "default", "u"))
 
+    def known_of(self, pod: Pod) -> tuple[list[str], list[str]]:
+        """Return the names of this attempt, and of the last filter, for a state of a pod."""
+        return self._refused.of_this_attempt(pod), self._refused.all_of_last_filter(pod)
+
     def known(self, uid: str = "u") -> list[str]:
         """Return the names."""
         return self._refused.of_this_attempt(Pod(uid, "default", uid))
@@ -165,3 +169,12 @@ def test_where_nobody_is_told_no_room_is_taken_for_it() -> None:
     noting = Noting(cluster())
     noting.note([FULL, NEVER])
     assert (noting.known(), noting.all_of_last_filter()) == (["n0"], [])
+
+
+def test_a_rejection_of_another_state_of_the_pod_is_no_reason_to_preempt_for_it() -> None:
+    noting = Noting(cluster())
+    noting.note([REPELLED, REPELLED, REPELLED, REPELLED])
+    assert noting.known() == ["n0", "n1", "n2", "n3"]
+    changed = Pod("u", "default", "u", requests={"cpu": 1})
+    assert noting.known_of(changed) == ([], [])
+    assert noting.known_of(Pod("u", "default", "u", resource_version="8", nominated_node_name="n0"))[0] != []
