@@ -89,11 +89,11 @@ async def test_a_dry_run_of_filter_does_not_change_the_next_answer_of_preempt(se
 async def test_a_dry_run_of_bind_binds_no_pod_that_passes_untouched_while_the_mirror_is_stale(
     server: FakeApiServer,
 ) -> None:
-    async with scheduling(server, N1, stale_after=1, bypass_namespaces=["default"], bind=True) as scheduler:
+    async with scheduling(server, N1, stale_after=2, bypass_namespaces=["default"], bind=True) as scheduler:
         pod = await scheduler.pending(make_pod("p"))
         assert await scheduler.filter(pod, "n1") == ["n1"]
         scheduler.stall_watch()
-        await asyncio.sleep(1.2)
+        await asyncio.sleep(2.3)
         metadata = pod["metadata"]
         args = {"PodName": "p", "PodNamespace": "default", "PodUID": metadata["uid"], "Node": "n1"}
         response = await scheduler.send("POST", "/bind", args, DRY)
@@ -206,14 +206,14 @@ async def test_no_pod_is_preempted_for_a_pod_that_the_api_server_does_not_have(s
 async def test_a_label_of_the_request_lets_no_pod_pass_untouched_while_the_mirror_is_stale(
     server: FakeApiServer,
 ) -> None:
-    settings: dict[str, Any] = {"bypass_labels": "pass=yes", "bind": True, "stale_after": 2}
+    settings: dict[str, Any] = {"bypass_labels": "pass=yes", "bind": True, "stale_after": 3}
     async with scheduling(server, N1, CONTROL, profile="TaintToleration", **settings) as scheduler:
         pod = await scheduler.pending(make_pod("p"))
         passing = {**pod, "metadata": {**pod["metadata"], "labels": {"pass": "yes"}}}
         assert await scheduler.filter(passing, "control") == ["control"]
         assert "does not fit on control" in await scheduler.bind(pod, "control")
         scheduler.stall_watch()
-        await asyncio.sleep(2.2)
+        await asyncio.sleep(3.3)
         assert (await scheduler.filter(passing, "control")) == ["control"]
         assert (await scheduler.bind(pod, "control")).startswith("the mirror is stale: ")
         assert scheduler.node_of(pod) == ""
