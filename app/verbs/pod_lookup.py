@@ -27,7 +27,8 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod, decides_alike
 
 _PATIENCE: Final = 2.0  # seconds, below kube-scheduler's httpTimeout
-_LASTS: Final = 30.0  # seconds that a response is kept; by then the watch has shown the pod
+_LASTS: Final = 30.0  # seconds for which it is kept that a pod is not pending: no later state of that uid is
+_AT_ONCE: Final = 0.1  # seconds for which a pending pod is kept: for the evaluation right after its GET
 _MAX_PODS: Final = 4096
 
 
@@ -92,8 +93,8 @@ class PodLookup:
     def of(self, asked: Pod) -> Found:
         """Return the pod of a request and its standing. UNKNOWN until the watch or `ask` has shown the pod.
 
-        A pod that a GET has shown is returned once. By the next request the watch may have shown the pod and its
-        deletion.
+        A pod that a GET has shown is returned once, and only right after the GET. Later the pod may be changed or
+        deleted, and the watch may have shown that.
         """
         if self._pods is None or not asked.resource_version or not (is_name(asked.namespace) and is_name(asked.name)):
             return _SETTLED  # no API server has such a pod, and an invalid name must not get into a URL path
@@ -161,7 +162,7 @@ class PodLookup:
         except (ApiError, CredentialsError, DecodeError) as error:
             return str(error)
         if live is not None and _is_pending(live, asked.uid):
-            self._keep(asked.full_name, asked.uid, Found(Standing.PENDING, self._mirror.counted(live)))
+            self._keep(asked.full_name, asked.uid, Found(Standing.PENDING, self._mirror.counted(live)), _AT_ONCE)
             shown = self._mirror.pending.get(asked.uid)
             if shown is not None and shown.resource_version == live.resource_version:  # so the request is old or wrong
                 self._compared[asked.uid] = shown.resource_version, asked.resource_version
@@ -177,12 +178,12 @@ class PodLookup:
             return None
         live = await self._pods.get(args)
         if live is None or not _is_pending(live, args.uid):
-            self._keep(args.full_name, args.uid, _SETTLED)
+            self._keep(args.full_name, args.uid, _SETTLED, _LASTS)
         return live
 
-    def _keep(self, full_name: str, uid: str, found: Found) -> None:
+    def _keep(self, full_name: str, uid: str, found: Found, seconds: float) -> None:
         self._kept.pop((full_name, uid), None)
-        self._kept[full_name, uid] = _Kept(found, self._clock() + _LASTS)
+        self._kept[full_name, uid] = _Kept(found, self._clock() + seconds)
         _drop_oldest(self._kept)
 
     def _is_current(self, shown: Pod, asked: Pod) -> bool:

@@ -272,7 +272,7 @@ LEAKS: Final[Mapping[str, Leak]] = {
     "doubt": Leak(_doubt, "_doubts"),
     "gang": Leak(_refused_gang, "gangs._units"),
     "look-up": Leak(
-        lambda effects, pod, _: effects.lookup._keep(pod.full_name, "v", Found(Standing.SETTLED)),  # noqa: SLF001
+        lambda effects, pod, _: effects.lookup._keep(pod.full_name, "v", Found(Standing.SETTLED), 30.0),  # noqa: SLF001
         "lookup._kept",
     ),
 }

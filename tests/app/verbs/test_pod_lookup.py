@@ -5,6 +5,7 @@ import json
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from app.api_server.client import ConnectionFailedError
 from app.objects.decode_pod import decode_pod
@@ -91,6 +92,19 @@ def test_that_the_api_server_has_a_pod_serves_one_decision_as_the_pod_may_come_a
     del looking.pods.live["default/p"]
     assert looking.asked() is Standing.SETTLED
     assert looking.standing(LIVE) is Standing.SETTLED
+
+
+def test_a_pending_pod_that_no_decision_took_is_not_kept_for_a_later_one() -> None:
+    looking = Looking()
+    looking.pods.live["default/p"] = LIVE
+    assert asyncio.run(looking.lookup.ask(LIVE)) == ""
+    looking.mirror.pending.put(LIVE)
+    assert looking.lookup.of(LIVE).pod is LIVE, "the watch was faster, so what the GET has shown is left over"
+    looking.now = 1.0
+    newer = structs.replace(LIVE, resource_version="9", labels={"app": "web"})
+    assert looking.standing(newer) is Standing.UNKNOWN, "or the pod would be decided for as it was before its change"
+    looking.mirror.pending.remove("u")
+    assert looking.standing(LIVE) is Standing.UNKNOWN, "or a deleted pod would be assumed"
 
 
 def test_only_so_many_answers_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

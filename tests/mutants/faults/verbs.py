@@ -111,6 +111,13 @@ FAULTS: Final = (
         tests=("test_power_of_requests.py", "test_pod_lookup.py"),
     ),
     Fault(
+        id="pending-pod-kept-for-later-decisions",
+        breaks="A pod that a GET has shown is decided for as it was then, after it was changed or deleted.",
+        old="_AT_ONCE: Final = 0.1",
+        new="_AT_ONCE: Final = 30.0",
+        tests=("test_pod_lookup.py",),
+    ),
+    Fault(
         id="old-request-looked-up-each-time",
         breaks="A scheduler that is behind costs a wait and a GET for each of its requests.",
         old="        return self._compared.get(shown.uid) == versions\n",
