@@ -15,8 +15,8 @@ from app.scheduler_configuration.scheduler_config import load_scheduler_config
 from app.scheduler_configuration.schema import POINTS
 from core.profile import parse_profile
 from core.releases import RELEASES
-from core.releases.judges import FIELDS, PLUGINS, Judge, Row
 from tests.marked_blocks import with_blocks
+from tests.upstream.judges import FIELDS, PLUGINS, Judge, Row
 from tests.upstream.recording import recorded
 
 PAGE: Final = Path("docs/judged.md")

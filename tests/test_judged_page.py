@@ -2,8 +2,8 @@
 
 from app.scheduler_configuration.plugin_sets import Profile
 from app.scheduler_configuration.schema import WrittenPlugin, WrittenPluginSet
-from core.releases.judges import FIELDS, PLUGINS, Judge, each
 from tests import judged_page
+from tests.upstream.judges import FIELDS, PLUGINS, Judge, each
 
 OFF = WrittenPluginSet(disabled=(WrittenPlugin("A"),))
 ONE = WrittenPluginSet(enabled=(WrittenPlugin("A"),), disabled=(WrittenPlugin("*"),))

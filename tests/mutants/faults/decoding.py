@@ -76,20 +76,6 @@ FAULTS: Final = (
         tests=("test_decode_affinity.py",),
     ),
     Fault(
-        id="field-that-no-row-judges",
-        breaks="The table of judges lacks a field of a Pod, as it would after a release that brings one.",
-        old='    _row("PodSpec", "overhead", _KINDRED, f"{_REQUESTS} (PodRequests)", _FIT),\n',
-        new="",
-        tests=("test_judges.py",),
-    ),
-    Fault(
-        id="field-of-no-effect-that-has-one",
-        breaks="The table of judges says of a field that Kindred reads that no node depends on it.",
-        old='_row("PodSpec", "nodeName", _KINDRED, "nodename/node_name.go", "NodeName")',
-        new='_row("PodSpec", "nodeName", _NONE, "nodename/node_name.go", "NodeName")',
-        tests=("test_judges.py",),
-    ),
-    Fault(
         id="judged-field-that-no-decoder-reads",
         breaks="The decoder reads a port's address by a name that the API does not have.",
         old='host_ip: str | None = msgspec.field(default=None, name="hostIP")',

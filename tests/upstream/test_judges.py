@@ -15,8 +15,8 @@ from app.scheduler_configuration.scheduler_config import load_scheduler_config
 from app.scheduler_configuration.schema import POINTS
 from core.profile import PLUGINS as OF_KINDRED
 from core.releases import RELEASES
-from core.releases.judges import FIELDS, PLUGINS, Judge, Row, each
 from tests.judged_page import in_tree
+from tests.upstream.judges import FIELDS, PLUGINS, Judge, Row, each
 from tests.upstream.recording import DefaultPlugin, Upstream, recorded
 
 UPSTREAM: Final = [recorded(str(release)) for release in RELEASES]
