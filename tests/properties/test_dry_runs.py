@@ -5,6 +5,7 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from importlib import import_module
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -33,7 +34,7 @@ from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.faults import Kind
 from tests.fake_apiserver.resources import PODS
 from tests.fake_apiserver.stored import Object
-from tests.properties.service_state import differences, state_of
+from tests.properties.service_state import KEPT, TIMED, differences, state_of
 
 ZONE: Final = "topology.kubernetes.io/zone"
 NAMES: Final = ("n1", "n2", "n3", "n4")
@@ -217,6 +218,14 @@ def no_turn_of_the_evictor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.eviction.unschedulable_pods._PAUSE", 3600.0)
     monkeypatch.setattr("app.eviction.unschedulable_pods._LONGER_PAUSE", 3600.0)
     monkeypatch.setattr("app.admin.shared_copy._OLDEST", -1.0)  # of /metrics
+
+
+def test_everything_that_the_law_leaves_out_is_there() -> None:
+    for name in KEPT:
+        module, _, kind = name.rpartition(".")
+        assert hasattr(import_module(module), kind), name
+    for module in TIMED:
+        import_module(module)  # raises for a module that is not there
 
 
 STEPS: Final = 10
