@@ -70,9 +70,14 @@ class SchedulingSettings(BaseModel):
     fit."""
     decide_claims_scheduler: str = ""
     """The `spec.schedulerName` whose profile keeps VolumeBinding and DynamicResources, with the scope `question`. A pod
-    with unbound claims, resource claims or a scheduling group must name this scheduler. Otherwise it gets an `Error`
-    that says so. Empty: there is no such profile, and all these pods get the `Error`. Only pods of this scheduler get a
-    node for devices behind extended resources."""
+    with unbound claims or resource claims must name this scheduler. Otherwise it gets an `Error` that says so. Empty:
+    there is no such profile, and all these pods get the `Error`. Only pods of this scheduler, and of
+    `decide_groups_scheduler`, get a node for devices behind extended resources."""
+    decide_groups_scheduler: str = ""
+    """The `spec.schedulerName` whose profile keeps all in-tree filters, with the scope `question`. The members of a
+    scheduling group (`spec.schedulingGroup`, in 1.35 `spec.workloadRef`) must name this scheduler. Otherwise they get
+    an `Error` that says so. Empty: there is no such profile. All schedulers of `decide_scope` must then be profiles of
+    one kube-scheduler. If its feature gate GenericWorkload is on, `feature_gates` must say so."""
     decide_settle: Annotated[float, Field(ge=0, le=60)] = 3.0
     """Seconds that Kindred waits before the first decision after a start or a failover, if pods are pending then.
     Bindings of earlier decisions complete in this time."""

@@ -12,6 +12,7 @@ from core.objects.node_metrics import NodeMetrics
 from core.objects.owner import ReplicaSet, ReplicationController, StatefulSet
 from core.objects.pod import Pod
 from core.objects.pod_group import PodGroup
+from core.objects.scheduling_group import SchedulingGroup
 from core.objects.service import Service
 from core.objects.volumes import (
     CSIDriver,
@@ -41,6 +42,7 @@ Object: TypeAlias = (
     | ReplicationController
     | DeviceClass
     | PodGroup
+    | SchedulingGroup
     | NodeMetrics
 )
 """Each has `name`, `full_name` (its key within its kind), `uid` and `resource_version`."""

@@ -90,6 +90,18 @@ def choose_nodes(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> 
     return best_nodes(profile.scores, evaluation, batch, (verdicts.codes == 0).nonzero()[0]), verdicts
 
 
+def best_by_score(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> IntpArray:
+    """Return the positions of the nodes with the highest score, whether or not the pod fits them.
+
+    Nodes that are unknown or out of the partition are returned only if there are no others.
+    """
+    scored = _scored(batch)
+    positions = np.arange(len(batch)) if scored is None or not len(scored) else scored
+    if scored is not None and not len(scored):
+        return positions
+    return best_nodes(profile.under(evaluation.mirror.rules).scores, evaluation, batch, positions)
+
+
 def _weighted_means(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> Int64Array:
     sums = weighted_sums(profile.scores, evaluation, batch)
     if len(profile.scores) <= 1:  # the mean of one score is the score itself: to divide 5,000 numbers takes 20 us

@@ -140,7 +140,7 @@ def fields_table() -> Iterator[str]:
 
 
 def _judged_by(row: Row) -> str:
-    if row.judge in {Judge.KEPT, Judge.CLAIMS, Judge.KINDRED}:
+    if row.judge in {Judge.KEPT, Judge.CLAIMS, Judge.GROUPS, Judge.KINDRED}:
         return f"{row.judge.value}: {', '.join(row.by)}"
     return str(row.judge.value)
 

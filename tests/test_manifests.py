@@ -116,13 +116,15 @@ def test_only_where_any_node_may_be_chosen_the_scheduler_names_a_few() -> None:
     asked = {
         (name, scheduler): profile_of(name, scheduler)["percentageOfNodesToScore"]
         for name in DECIDE
-        for scheduler in ("kindred", "kindred-volumes")
+        for scheduler in ("kindred", "kindred-volumes", "kindred-groups")
     }
     assert asked == {
         ("decide", "kindred"): 100,
         ("decide", "kindred-volumes"): 100,
+        ("decide", "kindred-groups"): 100,
         ("decide-any-node", "kindred"): 1,
         ("decide-any-node", "kindred-volumes"): 100,
+        ("decide-any-node", "kindred-groups"): 100,
     }
 
 
@@ -137,7 +139,7 @@ def test_with_decide_the_extender_filters_and_does_nothing_else(name: str) -> No
 @each_of_decide
 def test_with_decide_the_cluster_keeps_a_scheduler_that_does_not_need_kindred(name: str) -> None:
     config = configuration(name)
-    assert [profile["schedulerName"] for profile in config["profiles"]] == ["kindred", "kindred-volumes"]
+    assert [each["schedulerName"] for each in config["profiles"]] == ["kindred", "kindred-volumes", "kindred-groups"]
     assert config["leaderElection"]["resourceName"] != "kube-scheduler"
 
 

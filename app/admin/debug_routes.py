@@ -4,7 +4,7 @@ Only on the admin port: the routes show the whole cluster. Some cost the API ser
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from http import HTTPStatus
 from typing import Annotated
 
@@ -56,7 +56,7 @@ def debug_router(
     mirror: ClusterMirror,
     partition: NodePartition,
     client: ApiClient | None,
-    resources: Sequence[Resource],
+    resources: Callable[[], Sequence[Resource]],
     work: LongWork,
 ) -> APIRouter:
     """Return the routes. A mirror from a dump has no client, so there is no API server to compare it with."""
@@ -92,7 +92,7 @@ def debug_router(
             raise HTTPException(HTTPStatus.CONFLICT, "another comparison is under way")
         async with comparing:
             try:
-                found = await mirror_diff(client, resources, mirror, query.settle, asyncio.sleep, work)
+                found = await mirror_diff(client, resources(), mirror, query.settle, asyncio.sleep, work)
             except (ApiError, CredentialsError, DecodeError) as error:
                 raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, f"no fresh list: {error}") from None
         return JsonResponse(found)

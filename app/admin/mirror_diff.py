@@ -36,7 +36,7 @@ async def mirror_diff(  # noqa: PLR0913, PLR0917  # the two sides, the time betw
         await sleep(settle)
     for resource in suspects:
         found[resource] = (await _compare(client, resource, mirror, work)).persisting(found[resource])
-    return {resource.plural: differences for resource, differences in found.items()}
+    return {resource.name: differences for resource, differences in found.items()}
 
 
 async def _compare(client: ApiClient, resource: Resource, mirror: ClusterMirror, work: LongWork) -> Differences:

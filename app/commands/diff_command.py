@@ -20,7 +20,7 @@ from core.mirror.comparer import Differences
 _PATIENCE: Final = 600.0
 """Seconds. In a large cluster the service takes minutes: it lists twice, in steps between scheduler requests."""
 _NAMES: Final[Mapping[str, str]] = {
-    each.plural: ".".join(filter(None, (each.kind.__name__.lower(), each.group))) for each in RESOURCES.values()
+    each.name: ".".join(filter(None, (each.api_kind.lower(), each.group))) for each in RESOURCES.values()
 }
 """Resource -> prefix of its object names in kubectl: `storageclass.storage.k8s.io`."""
 

@@ -82,7 +82,10 @@ def _known_as(kind: str, api_version: str) -> str:
 _RESOURCES: Final[Mapping[str, Resource]] = {
     name: resource
     for kind, resource in RESOURCES.items()
-    for name in (kind.__name__, _known_as(kind.__name__, resource.api_version))
+    for name in (
+        *(() if resource.kind_name else (kind.__name__,)),
+        *(_known_as(each.api_kind, each.api_version) for each in resource.versions()),
+    )
 }
 
 
@@ -144,7 +147,7 @@ class SnapshotSummary:
     def __str__(self) -> str:
         """Return the summary as one line for people."""
         text = ", ".join(
-            f"{self.taken[kind.__name__]} {resource.plural}"
+            f"{self.taken[kind.__name__]} {resource.name}"
             for kind, resource in RESOURCES.items()
             if kind in _ALWAYS_COUNTED or self.taken[kind.__name__]
         )
@@ -184,7 +187,7 @@ def read_items(text: bytes) -> list[DumpItem]:
             item_kind = _Type(kind.removesuffix("List"), document.api_version).known_as() if kind != "List" else ""
             found += [DumpItem(f"{place}items[{index}]", item, item_kind) for index, item in enumerate(document.items)]
         elif document.known_as() in _RESOURCES:
-            found.append(DumpItem(place.strip() or "the object", raw, kind))
+            found.append(DumpItem(place.strip() or "the object", raw, document.known_as()))
         else:
             raise SnapshotError(
                 f"{place}items: required; a dump is what `kubectl get nodes,pods,namespaces -A -o json` prints"

@@ -293,7 +293,7 @@ class PendingPodsExplainer:
 
     def _class_of(self, pod: Pod) -> tuple[object, ...]:
         # No filter reads the last two, but they determine which nominated pods count for the pod.
-        apart = (pod.claims_resources, pod.in_group, pod.priority, pod.nominated_node_name)
+        apart = (pod.claims_resources, pod.in_scheduling_group, pod.priority, pod.nominated_node_name)
         explained = self._explainer.explained_of(pod)
         classifier = self._classifiers.get(explained.profile)
         if classifier is None:

@@ -67,6 +67,8 @@ class _SchedulingGroup(Wire):
 
 class _WorkloadRef(Wire):
     name: str | None = None
+    pod_group: str | None = None
+    pod_group_replica_key: str | None = None
 
 
 class _ResourceClaim(Wire):
@@ -176,7 +178,7 @@ def decode_pod(raw: bytes | msgspec.Raw) -> Pod:
         nominated_node_name=intern(status.nominated_node_name or ""),
         preempted=terminating and _is_preempted(status.conditions),
         scheduler_name=intern(spec.scheduler_name or ""),
-        in_group=_is_in_group(spec),
+        scheduling_group=_scheduling_group(namespace, spec),
         claims_resources=bool(spec.resource_claims),
         waiting=NOT_WAITING if spec.node_name else _waiting(metadata, spec, status),
         resources=demand.resources,
@@ -188,15 +190,19 @@ def decode_pod(raw: bytes | msgspec.Raw) -> Pod:
     )
 
 
-def _is_in_group(spec: _PodSpec) -> bool:
-    """Return whether kube-scheduler schedules the pod with others: by schedulingGroup, or in 1.35 by workloadRef.
+def _scheduling_group(namespace: str, spec: _PodSpec) -> str:
+    """Return the group that kube-scheduler schedules the pod in: of schedulingGroup, or in 1.35 of workloadRef.
 
     1.35 has no schedulingGroup, and takes every workloadRef for a membership (gangscheduling/gangscheduling.go). From
     1.36 on, the API server drops a workloadRef.
     """
-    if spec.workload_ref is not None:
-        return True
-    return spec.scheduling_group is not None and bool(spec.scheduling_group.pod_group_name)
+    reference = spec.workload_ref
+    if reference is not None:
+        names = (reference.name or "", reference.pod_group or "", *filter(None, (reference.pod_group_replica_key,)))
+        return intern("/".join((namespace, *names)))
+    if spec.scheduling_group is None or not spec.scheduling_group.pod_group_name:
+        return ""
+    return intern(f"{namespace}/{spec.scheduling_group.pod_group_name}")
 
 
 def _is_preempted(raw: msgspec.Raw) -> bool:

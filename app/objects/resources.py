@@ -1,10 +1,11 @@
 """The resources of the API that Kindred can watch: the path and the decoder of each."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from app.objects.decode import DecodeError, Wire, decoding
 from app.objects.decode_csi import decode_csi_driver, decode_csi_storage_capacity, decode_volume_attachment
@@ -15,6 +16,7 @@ from app.objects.decode_node import decode_node
 from app.objects.decode_owner import decode_replica_set, decode_replication_controller, decode_stateful_set
 from app.objects.decode_pod import decode_pod
 from app.objects.decode_pod_group import decode_pod_group
+from app.objects.decode_scheduling_group import decode_scheduling_group
 from app.objects.decode_service import decode_service
 from app.objects.decode_storage import decode_csi_node, decode_storage_class
 from app.objects.decode_volume import decode_persistent_volume, decode_persistent_volume_claim
@@ -26,6 +28,7 @@ from core.objects.node import Node
 from core.objects.owner import ReplicaSet, ReplicationController, StatefulSet
 from core.objects.pod import Pod
 from core.objects.pod_group import PodGroup
+from core.objects.scheduling_group import SchedulingGroup
 from core.objects.service import Service
 from core.objects.volumes import (
     CSIDriver,
@@ -54,6 +57,31 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     field_selector: str = ""
     optional: bool = False
     """Whether an API server may lack the resource: it has an older release, or no CustomResourceDefinition."""
+    older: Sequence[str] = ()
+    """Versions to use if the server lacks `version`, the newest first. One decoder reads them all."""
+    kind_name: str = ""
+    """The kind of the API, if the core's kind has another name. Another group has a kind and a plural of that name."""
+
+    @property
+    def name(self) -> str:
+        """The name in logs, metrics and reports: the plural, with the group if another group has the same plural."""
+        return f"{self.plural}.{self.group}" if self.kind_name else self.plural
+
+    @property
+    def api_kind(self) -> str:
+        """The kind of the API."""
+        return self.kind_name or self.kind.__name__
+
+    @property
+    def api_versions(self) -> str:
+        """The apiVersions of objects in all versions: `policy/v1`, `scheduling.k8s.io/v1, v1beta1`."""
+        return ", ".join((self.api_version, *self.older))
+
+    def versions(self) -> "Iterator[Resource]":
+        """Yield the resource in each version, the newest first."""
+        yield self
+        for version in self.older:
+            yield replace(self, version=version)
 
     @property
     def api_version(self) -> str:
@@ -113,6 +141,16 @@ _ALL: Final = (
         decode=decode_pod_group,
         group="scheduling.x-k8s.io",
         version="v1alpha1",
+        optional=True,
+    ),
+    # 1.36 has v1alpha2, and 1.37 v1beta1 and v1alpha3. None of them is served by default.
+    Resource(
+        kind=SchedulingGroup,
+        kind_name="PodGroup",
+        plural="podgroups",
+        decode=decode_scheduling_group,
+        group="scheduling.k8s.io",
+        older=("v1beta1", "v1alpha3", "v1alpha2"),
         optional=True,
     ),
 )

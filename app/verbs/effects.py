@@ -9,10 +9,12 @@ for a dry run. So a dry run cannot reach an effect.
     nominations     since when the rejection of a nominated node is doubted
     look-ups        pods that were read from the API server
     gangs           reservations, and gangs that wait
+    group cycles    the present cycle in which kube-scheduler schedules a group
     assumptions     pods that count on the node that was decided for them
     decisions       counts by outcome
 """
 
+import logging
 from collections.abc import Callable
 from enum import Enum
 from typing import Final
@@ -26,9 +28,16 @@ from app.verbs.recent_pods import RecentPods
 from app.verbs.refused_nodes import RefusedNodes
 from core.framework.interface import Verdicts
 from core.gangs.gangs import Gangs
+from core.gangs.group_cycles import GroupCycles, Released
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.pod import Pod
+
+log = logging.getLogger(__name__)
+
+LONGEST_WAIT: Final = 660.0
+"""Seconds, above the waits of in-tree plugins until a pod is bound: VolumeBinding and DynamicResources 600 by default,
+GangScheduling 300 (volumebinding and dynamicresources: bindTimeoutSeconds and bindingTimeout; gangscheduling.go)."""
 
 
 class Decision(Enum):
@@ -60,11 +69,13 @@ class Effects:
         refused_nodes: RefusedNodes | None = None,
         nominations: Nominations | None = None,
         gangs: Gangs | None = None,
+        waiting_schedulers: frozenset[str] = frozenset(),
     ) -> None:
         """Assume pods in a mirror, by its clock.
 
         `refused_nodes` records the rejections of `filter` for preemption. `nominations` delay rejections, if the mirror
-        follows a cluster. Without `gangs`, a pod of a group is decided for like any other pod.
+        follows a cluster. Without `gangs`, a pod of a group is decided for like any other pod. The profiles of
+        `waiting_schedulers` have in-tree plugins that let a binding wait, up to LONGEST_WAIT.
         """
         self.recent_pods: Final = RecentPods()
         self.lookup: Final = lookup
@@ -77,6 +88,8 @@ class Effects:
         self._mirror = mirror
         self._refused_nodes = refused_nodes
         self._nominations = nominations
+        self._waiting_schedulers = waiting_schedulers
+        self._cycles = GroupCycles(mirror)
 
     def decoded(self, raw: msgspec.Raw) -> Pod:
         """Return the pod of a request and record it. Raises DecodeError."""
@@ -99,15 +112,39 @@ class Effects:
     def assume(self, pod: Pod, node: str) -> None:
         """Count a pod on the node that was decided for it."""
         now = self.clock()
+        wait = LONGEST_WAIT if pod.scheduler_name in self._waiting_schedulers else 0.0
         self._mirror.assume(pod, node, now)
-        self._mirror.finish_binding(pod.uid, now)  # no message reports the binding, so the TTL starts here
+        self._mirror.finish_binding(pod.uid, now, wait=wait)  # no message reports the binding, so the TTL starts here
+        if pod.in_scheduling_group:
+            self._cycles.answered(pod, now)
         if self._refused_nodes is not None:
             self._refused_nodes.forget(pod.uid)
+
+    def assume_nominated(self) -> None:
+        """Count pods on their nominated nodes, if a decision of another process may still be bound there.
+
+        Call it before the first decision. kube-scheduler nominates a pod whose binding waits for in-tree plugins, and
+        such a wait can outlive a replica of Kindred. Pods that wait for the end of victims are nominated, too. A
+        scheduler requests their decision again.
+        """
+        for pod in [*self._mirror.pending]:
+            waits = pod.scheduler_name in self._waiting_schedulers and not pod.terminating
+            if waits and pod.nominated_node_name and not self._mirror.is_mirrored(pod.uid):
+                self.assume(pod, pod.nominated_node_name)
+
+    def asked(self, pod: Pod) -> None:
+        """Record that a scheduler asks about a pending pod, before the decision for it."""
+        _report(self._cycles.asked(pod, self.clock()))
+
+    def review_cycles(self) -> None:
+        """End a group's cycle that had no request for a while. Call it every second."""
+        _report(self._cycles.review(self.clock()))
 
     def begin_decision(self, pod: Pod) -> Decision:
         """End the assumption of an earlier decision for a pod, which failed. Return the outcome of a decision now.
 
-        A reserved place of a gang is no decision yet.
+        A reserved place of a gang is no decision yet. Each cycle of a scheduling group has a request for a member, so a
+        second request is no sign of a failure.
         """
         if self.gangs is not None:
             self.gangs.begin(self.clock())
@@ -116,8 +153,18 @@ class Effects:
         if not self._mirror.is_assumed(pod.uid):
             return Decision.ASSUMED
         self._mirror.forget(pod.uid)
-        return Decision.REPLACED
+        return Decision.ASSUMED if pod.in_scheduling_group else Decision.REPLACED
 
     def count(self, decision: Decision) -> None:
         """Count a decision."""
         self.decisions[decision] += 1
+
+
+def _report(released: Released | None) -> None:
+    if released is not None:
+        log.info(
+            "group %s: fewer than its minimum of %d had a node, so its cycle has bound nothing: released %d places",
+            released.group,
+            released.minimum,
+            len(released.pods),
+        )

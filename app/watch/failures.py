@@ -64,17 +64,23 @@ class Failures:
         return is_missing and self._state.resource.optional and not self._retries.is_server_unwell
 
     def absent(self, seconds: float) -> Wait:
-        """Record that the server lacks the resource. Return the wait before the next check."""
+        """Record that the server lacks the resource. Return the wait before the next check.
+
+        If it may have another version of the resource, there is no wait.
+        """
+        self._state.objects = self._state.listed = 0
+        if self._state.try_next_version():
+            now = self._clock()
+            return Wait(now, now, is_ours=True)
         if not self._state.absent:
             log.warning(
                 "%s: the API server does not have %s, skipped",
                 self._state.plural,
-                self._state.resource.api_version,
+                self._state.resource.api_versions,
                 extra=self._state.in_log,
             )
         self.over()
         self._state.synced = self._state.absent = True
-        self._state.objects = self._state.listed = 0
         until = self._clock() + seconds
         return Wait(until, until, is_ours=True)
 

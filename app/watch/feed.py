@@ -58,11 +58,11 @@ class MirrorFeed:
         """End an assumption if the pod's status reports that the scheduling attempt failed.
 
         A scheduler writes the condition PodScheduled in the background, and the watch may lag. So while an assumption
-        is young, the condition may belong to an earlier attempt. It is ignored then, because a pod that is missing in
-        the mirror could break a rule.
+        is young, or if its binding may wait for minutes, the condition may belong to an earlier attempt. It is ignored
+        then, because a pod that is missing in the mirror could break a rule.
         """
         pod = event.object
-        if not isinstance(pod, Pod) or not pod.failure or assumed.deadline is None:
+        if not isinstance(pod, Pod) or not pod.failure or assumed.deadline is None or assumed.waits:
             return
         if self._clock() - assumed.assumed_at > _FAILURE_LATE and self._mirror.is_assumed(pod.uid):
             self._mirror.forget(pod.uid)

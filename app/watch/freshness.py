@@ -16,9 +16,12 @@ class ResourceState:
 
     def __init__(self, resource: Resource, *, serves: bool = True) -> None:
         self.resource = resource
+        """In the version that is followed, or tried next."""
+        self._untried = [*resource.versions()][1:]
+        self._newest: Final = resource
         self.serves = serves
         """Whether requests of schedulers need its objects. If not, only explanations or groups do."""
-        self.in_log: Final[Mapping[str, object]] = {"resource": resource.plural, LIMIT: LineLimit(("resource",))}
+        self.in_log: Final[Mapping[str, object]] = {"resource": resource.name, LIMIT: LineLimit(("resource",))}
         """The `extra` of log lines that each resource may write at the same time."""
         self.synced = False
         """Whether the mirror has had all objects of the resource at least once."""
@@ -49,8 +52,25 @@ class ResourceState:
 
     @property
     def plural(self) -> str:
-        """The resource's name in the API, `pods`."""
-        return self.resource.plural
+        """The resource's name, `pods`."""
+        return self.resource.name
+
+    def try_next_version(self) -> bool:
+        """Use the next version, because the server lacks the present one. Return whether there is an untried one.
+
+        If not, the next try begins with the newest version.
+        """
+        is_next = bool(self._untried)
+        if is_next:
+            self.resource = self._untried.pop(0)
+        else:
+            self.resource = self._newest
+            self._untried = [*self._newest.versions()][1:]
+        return is_next
+
+    def found_version(self) -> None:
+        """Record that the server has the present version. Once it is lacking, all others are tried."""
+        self._untried = [each for each in self._newest.versions() if each.version != self.resource.version]
 
     def held(self) -> int:
         """Return the number of objects in memory. A sync shares the known objects with the mirror."""

@@ -22,6 +22,7 @@ from typing import Final
 
 from app.api_server.client import ApiClient, ReadTimeoutError, StatusError
 from app.logs import one_line
+from app.objects.resources import Resource
 from app.watch.backoff import Backoff
 from app.watch.failures import OUTSIDE_ERRORS, Failures, is_server_error, is_too_large_version, status_of
 from app.watch.feed import Feed
@@ -61,7 +62,6 @@ class Reflector:
         """Pass every change to `feed`, in order, while there is memory. All reflectors share `retries`."""
         self.state = state
         self.known = KnownObjects(feed.apply)
-        self._resource = state.resource
         self._client = client
         self._loading = feed.loading
         self._timing = timing = retries.timing
@@ -82,6 +82,10 @@ class Reflector:
         self._step_limit: asyncio.Timeout | None = None  # timeout of the present step
         self._asked: list[asyncio.Future[None]] = []  # calls of `resync` that wait for a sync to begin
         self._answering: list[asyncio.Future[None]] = []  # calls that the next complete sync ends
+
+    @property
+    def _resource(self) -> Resource:
+        return self.state.resource
 
     async def resync(self) -> None:
         """Sync again, and return when the mirror has all present objects of the server. Syncs are consistent reads.
@@ -244,6 +248,7 @@ class Reflector:
         self._list_next = False
         self._expired_lists = 0
         self.state.synced, self.state.absent = True, False
+        self.state.found_version()
         self.state.objects, self.state.listed = len(self.known), 0
         self._follows(as_of)
         for done in self._answering:

@@ -33,6 +33,7 @@ from app.explain.explainer import Explainer
 from app.explain.name_search import NameSearch
 from app.explain.pending import PendingPodsExplainer
 from app.objects.plugin_args import plugin_arguments
+from app.objects.resources import Resource
 from app.server.ports import Port, admin_port, extender_port, health_port
 from app.settings import PortName, Settings, port_rule
 from app.telemetry.metrics import Metrics
@@ -126,7 +127,10 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
     if settings.admin_port is None:
         return None
     mirror, work, recent_pods = engine.mirror, verbs.work, engine.effects.recent_pods
-    resources = [state.resource for state in cluster.freshness.states]
+
+    def resources() -> list[Resource]:
+        return [state.resource for state in cluster.freshness.states]  # in the version that is followed now
+
     explained = explained_profile(settings, engine.profile)
     gangs = engine.effects.gangs
     explainer = Explainer(

@@ -31,6 +31,7 @@ from core.events import Kind
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from core.objects.pod_group import PodGroup
+from core.objects.scheduling_group import SchedulingGroup
 
 
 class Cluster(NamedTuple):
@@ -73,7 +74,8 @@ def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds
     clock = time.monotonic
     states = [ResourceState(RESOURCES[kind]) for kind in kinds]
     states += [ResourceState(RESOURCES[kind], serves=False) for kind in beside]
-    groups = [state for state in states if state.resource.kind is PodGroup]  # the first decision needs them
+    # The first decision needs them.
+    groups = [state for state in states if state.resource.kind in {PodGroup, SchedulingGroup}]
     client = ApiClient(credentials)
     asking = ServerRelease(client, release, states, clock)
     freshness = Freshness(states, settings.stale_after, clock, asking.problem)

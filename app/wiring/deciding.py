@@ -4,11 +4,11 @@ import random
 from collections.abc import Callable, Collection
 from functools import partial
 
-from app.settings import Settings, SettingsError
+from app.settings import Settings, SettingsError, variable_of
 from app.verbs.deciding.claims import InTreeNeeds
 from app.verbs.deciding.decider import Decider
 from app.verbs.deciding.gang_keeping import is_decided_for
-from app.verbs.deciding.scopes import DecideScope, decide_scopes
+from app.verbs.deciding.scopes import DecideScope, DecideScopes, decide_scopes
 from app.verbs.evaluations import Evaluations
 from core.gangs.attempts import Choose
 from core.gangs.gangs import Gangs
@@ -50,6 +50,7 @@ def create_decider(  # noqa: PLR0913  # the parts of a decider
         return None
     if DecideScope.ANY_NODE in scopes.all:
         _check_that_all_is_judged(settings, profile)
+    _check_groups_scheduler(settings, scopes)
     return Decider(
         profile,
         mirror,
@@ -74,7 +75,25 @@ def create_gangs(settings: Settings, mirror: ClusterMirror, profile: Profile, ev
 def _needs(settings: Settings, mirror: ClusterMirror, profile: Profile) -> InTreeNeeds:
     fit = profile.resources_filter
     devices = EVERY_SCHEDULER if fit is None else fit.device_schedulers
-    return InTreeNeeds(mirror, settings.decide_claims_scheduler, devices)
+    groups = settings.decide_groups_scheduler
+    return InTreeNeeds(mirror, settings.decide_claims_scheduler, devices, groups_scheduler=groups)
+
+
+def waiting_schedulers(settings: Settings) -> frozenset[str]:
+    """Return the schedulers whose profiles have in-tree plugins that let a binding wait for minutes."""
+    return frozenset({settings.decide_claims_scheduler, settings.decide_groups_scheduler} - {""})
+
+
+def _check_groups_scheduler(settings: Settings, scopes: DecideScopes) -> None:
+    """Reject a scheduler for groups whose profile lacks filters, or that names no nodes. Raises SettingsError."""
+    name, variable = settings.decide_groups_scheduler, variable_of("decide_groups_scheduler")
+    if name and name == settings.decide_claims_scheduler:
+        raise SettingsError(f"{variable}={name!r}: the profile for claims lacks in-tree filters; name another one")
+    if name and scopes.of_scheduler(name) is not DecideScope.QUESTION:
+        raise SettingsError(
+            f"{variable}={name!r}: its pods need the scope question, which KINDRED_DECIDE_SCOPE="
+            f"{settings.decide_scope!r} does not give them"
+        )
 
 
 def _check_that_all_is_judged(settings: Settings, profile: Profile) -> None:

@@ -25,7 +25,7 @@ from app.verbs.extender import Extender
 from app.verbs.pod_lookup import PodLookup
 from app.watch.freshness import SyncStatus
 from app.wiring.cluster import Cluster
-from app.wiring.deciding import create_decider, create_gangs, one_of
+from app.wiring.deciding import create_decider, create_gangs, one_of, waiting_schedulers
 from app.wiring.preemption import Preemption
 from core.derived_states import derive_states
 from core.diagnosis.explained_profile import ExplainedProfile, every_rule, served_alone
@@ -35,6 +35,7 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.disruption import PodDisruptionBudget
 from core.objects.node_metrics import NodeMetrics
 from core.objects.pod_group import PodGroup
+from core.objects.scheduling_group import SchedulingGroup
 from core.profile import Profile, ProfileError, full_profile, parse_profile
 
 
@@ -92,7 +93,8 @@ def watched_kinds(settings: Settings, profile: Profile) -> tuple[Kind, ...]:
 
 def grouping_kinds(settings: Settings) -> tuple[Kind, ...]:
     """Return the kinds of objects that define groups of pods. A decision works without them."""
-    return (PodGroup,) if settings.answer == "decide" and settings.groups else ()
+    own = (PodGroup,) if settings.answer == "decide" and settings.groups else ()
+    return (*own, SchedulingGroup) if settings.answer == "decide" or settings.preempt != "off" else own
 
 
 def explained_profile(settings: Settings, profile: Profile) -> ExplainedProfile:
@@ -217,7 +219,10 @@ def create_engine(  # noqa: PLR0913  # the parts of an engine
         nominations=preemption.nominations,
         # Without a cluster no pod is assumed, so no place is reserved.
         gangs=create_gangs(settings, mirror, profile, evaluations) if pods is not None else None,
+        waiting_schedulers=waiting_schedulers(settings),
     )
+    if cluster.settling is not None:
+        cluster.settling.before_first_decision(effects.assume_nominated)
     if decider is not None:
         metrics.register(DecisionCollector(effects.decisions, cluster.settling))
         if effects.gangs is not None:

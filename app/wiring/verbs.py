@@ -18,7 +18,7 @@ from app.telemetry.metrics.queue_collector import QueueCollector
 from app.telemetry.observers import create_observers
 from app.verbs.binding.binder import Binder
 from app.verbs.binding.binding_check import BindingCheck
-from app.verbs.deciding.gang_keeping import keep_gangs
+from app.verbs.deciding.gang_keeping import keep_cycles, keep_gangs
 from app.verbs.preempt import PreemptVerb, PreemptVerbOff
 from app.verbs.reception import Reception, create_admission
 from app.verbs.routes import binding_route, extender_routes, preemption_route
@@ -81,8 +81,10 @@ async def _nothing() -> None:
 
 
 def _of_gangs(engine: Engine, cluster: Cluster) -> tuple[Background, ...]:
-    gangs = engine.effects.gangs
-    return () if gangs is None else (partial(keep_gangs, gangs, time.monotonic, cluster.state.refusal),)
+    if cluster.settling is None:
+        return ()
+    gangs, cycles = engine.effects.gangs, partial(keep_cycles, engine.effects)
+    return (cycles,) if gangs is None else (cycles, partial(keep_gangs, gangs, time.monotonic, cluster.state.refusal))
 
 
 def _binder(settings: Settings, engine: Engine, cluster: Cluster) -> Binder:

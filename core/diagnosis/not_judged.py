@@ -92,7 +92,7 @@ def _never_judged(pod: Pod) -> list[NotJudged]:
     told = []
     if pod.claims_resources:
         told.append(NotJudged(DYNAMIC_RESOURCES, "kube-scheduler alone allocates the pod's resource claims"))
-    if pod.in_group:
+    if pod.in_scheduling_group:
         told.append(NotJudged("GangScheduling", "kube-scheduler schedules the pods of a group together"))
     return told
 

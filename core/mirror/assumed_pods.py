@@ -1,10 +1,14 @@
 """Assumed pods: pods with a node decided here that the watch has not confirmed yet, and their deadlines."""
 
+from collections.abc import Callable
 from math import inf
+from typing import Final
 
 import msgspec
 
 from core.objects.pod import Pod
+
+_RENEWED: Final = 10.0  # seconds until a pod that was due and stays is due again
 
 
 class AssumedPod(msgspec.Struct, frozen=True, gc=False):
@@ -14,6 +18,8 @@ class AssumedPod(msgspec.Struct, frozen=True, gc=False):
     assumed_at: float
     deadline: float | None = None
     """The pod expires after this time. None while its binding is not finished: then the pod never expires."""
+    waits: bool = False
+    """Whether its binding may wait for minutes, so that a failure in its status may be of an earlier attempt."""
 
 
 class AssumedPods:
@@ -45,17 +51,20 @@ class AssumedPods:
         """Store a new state of an assumed pod."""
         self.by_uid[pod.uid] = msgspec.structs.replace(self.by_uid[pod.uid], pod=pod)
 
-    def finish_binding(self, uid: str, now: float) -> None:
-        """Set the deadline of a pod to `now` plus the TTL. A pod that is not assumed is ignored."""
+    def finish_binding(self, uid: str, now: float, *, wait: float = 0.0) -> None:
+        """Set the deadline of a pod to `now` plus the TTL, or plus `wait` if that is more.
+
+        A pod that is not assumed is ignored.
+        """
         known = self.by_uid.get(uid)
         if known is None or not self._ttl:
             return
-        deadline = now + self._ttl
-        self.by_uid[uid] = AssumedPod(known.pod, known.assumed_at, deadline)
+        deadline = now + max(self._ttl, wait)
+        self.by_uid[uid] = AssumedPod(known.pod, known.assumed_at, deadline, waits=wait > 0)
         self._earliest = min(self._earliest, deadline)
 
-    def take_overdue(self, now: float) -> list[Pod]:
-        """Remove the pods past their deadline, and return them.
+    def take_overdue(self, now: float, stays: Callable[[Pod], bool] = lambda _: False) -> list[Pod]:
+        """Remove the pods past their deadline, and return them. A pod that `stays` is due again ten seconds later.
 
         Loops over the pods only if the earliest deadline of the last loop has passed: about once per TTL if bindings
         are confirmed.
@@ -63,14 +72,20 @@ class AssumedPods:
         if now <= self._earliest:
             return []
         overdue, earliest = [], inf
+        renewed = []
         for assumed in self.by_uid.values():
             if assumed.deadline is None:
                 continue
-            if now > assumed.deadline:
-                overdue.append(assumed.pod)
-            else:
+            if now <= assumed.deadline:
                 earliest = min(earliest, assumed.deadline)
+            elif stays(assumed.pod):
+                renewed.append(assumed.pod.uid)
+            else:
+                overdue.append(assumed.pod)
         for pod in overdue:
             del self.by_uid[pod.uid]
+        for uid in renewed:
+            earliest = min(earliest, now + _RENEWED)
+            self.by_uid[uid] = msgspec.structs.replace(self.by_uid[uid], deadline=now + _RENEWED)
         self._earliest = earliest
         return overdue

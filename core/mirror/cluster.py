@@ -21,6 +21,7 @@ from core.mirror.pod_groups import PodGroups
 from core.mirror.pod_states import PodState, PodStateCounts, PodStateError, PodTransition
 from core.mirror.preemptors import Preemptors
 from core.mirror.resource_figures import Figures
+from core.mirror.scheduling_groups import SchedulingGroups
 from core.mirror.what_if import Supposition
 from core.mirror.work import Work
 from core.objects.labels import Selector
@@ -28,6 +29,7 @@ from core.objects.namespace import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod, counted
 from core.objects.pod_group import PodGroup
+from core.objects.scheduling_group import SchedulingGroup
 from core.releases import DEFAULT_RELEASE, Rules, rules_of
 
 DerivedState = TypeVar("DerivedState", bound=Listener)
@@ -80,6 +82,8 @@ class ClusterMirror:
         self.preemptors = Preemptors(self.nodes, self.pods, self.pending)
         self.groups = PodGroups()
         """The groups of pods that are placed together, with all their members."""
+        self.scheduling_groups = SchedulingGroups()
+        """The groups that kube-scheduler schedules together, with all their members."""
         self.pod_states = PodStateCounts()
         self._assumed = AssumedPods(assumed_pod_ttl)
         self._objects = ObjectStores(self._generations)
@@ -100,6 +104,8 @@ class ClusterMirror:
                 self._see_whether_pending(pod, deleted=deleted)
                 if pod.group is not None or pod.uid in self.groups.key_of:
                     self.groups.see(pod, deleted=deleted)
+                if pod.scheduling_group or pod.uid in self.scheduling_groups.key_of:
+                    self.scheduling_groups.see(pod, deleted=deleted, counted=pod.uid in self.pods.rows)
                 if pod.uid in self._assumed.by_uid:  # faster than `in`: this runs at every event
                     return self._see_assumed_pod(pod, deleted=deleted)
                 return self._see_pod(pod, deleted=deleted)
@@ -112,6 +118,8 @@ class ClusterMirror:
                 self._tell_of_object(type(other), other.name, before, None if deleted else other)
                 if isinstance(other, PodGroup):
                     self.groups.touch(other.full_name)
+                elif isinstance(other, SchedulingGroup):
+                    self.scheduling_groups.see_group(other, deleted=deleted)
         return None
 
     # The release of Kubernetes whose rules apply.
@@ -164,12 +172,13 @@ class ClusterMirror:
         self.pod_states.assumed += len(placed)
         return placed
 
-    def finish_binding(self, uid: str, now: float) -> None:
+    def finish_binding(self, uid: str, now: float, *, wait: float = 0.0) -> None:
         """Start the TTL of an Assumed pod. Another call restarts it.
 
-        A pod that is Added or not in the mirror is ignored: the watch may be faster than the response to the binding.
+        `wait`: seconds for which its binding may still wait, see AssumedPod. A pod that is Added or not in the mirror
+        is ignored: the watch may be faster than the response to the binding.
         """
-        self._assumed.finish_binding(uid, now)
+        self._assumed.finish_binding(uid, now, wait=wait)
 
     def forget(self, uid: str) -> None:
         """Remove an Assumed pod whose binding failed. Raises PodStateError if it is Added or not in the mirror."""
@@ -181,9 +190,11 @@ class ClusterMirror:
     def expire(self, now: float) -> list[Pod]:
         """Remove the Assumed pods whose binding was finished longer ago than the TTL, and return them.
 
-        The call is cheap while no pod can be due, so the caller may call it at any rate.
+        A pod that is still nominated for its node stays: kube-scheduler nominates a pod while its binding waits
+        (NominatedNodeNameForExpectation, from 1.35 on). The call is cheap while no pod can be due, so the caller may
+        call it at any rate.
         """
-        expired = self._assumed.take_overdue(now)
+        expired = self._assumed.take_overdue(now, self._is_nominated)
         for pod in expired:
             self._placement.remove_pod(pod)
         self.pod_states.expired += len(expired)
@@ -380,6 +391,9 @@ class ClusterMirror:
         else:
             self.pod_states.mismatches += 1
         return _transition(pod, PodState.ASSUMED, PodState.ADDED, known.node_name, pod.node_name)
+
+    def _is_nominated(self, assumed: Pod) -> bool:
+        return assumed.uid in self.pending.nominated_for(assumed.node_name)
 
     def _state_error(self, uid: str, tried: str) -> PodStateError:
         pod = self.pods.get(uid)

@@ -50,8 +50,9 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     `of_daemon_set` is true if its controller is a DaemonSet.
 
     Decisions read the other fields. No plugin reads them, except that NodeResourcesFit may read `scheduler_name`, the
-    name of the pod's scheduler. `in_group` is true if kube-scheduler schedules the pod with others:
-    spec.schedulingGroup, or spec.workloadRef in 1.35. `claims_resources` is true if the pod has spec.resourceClaims.
+    name of the pod's scheduler. `scheduling_group` is the group that kube-scheduler schedules the pod in, empty for
+    none: NAMESPACE/NAME of the PodGroup in spec.schedulingGroup, in 1.35 NAMESPACE/WORKLOAD/PODGROUP[/KEY] of
+    spec.workloadRef. `claims_resources` is true if the pod has spec.resourceClaims.
     `waiting` has the status of a pod without a node. `group` has its fields about the group that Kindred places it in.
     """
 
@@ -81,7 +82,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     nominated_node_name: str = ""
     preempted: bool = False
     scheduler_name: str = ""
-    in_group: bool = False
+    scheduling_group: str = ""
     claims_resources: bool = False
     waiting: Waiting = NOT_WAITING
     resources: PodResources | None = None
@@ -100,6 +101,11 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     def group_name(self) -> str:
         """NAMESPACE/NAME of the group that Kindred places the pod in. Empty for none."""
         return f"{self.namespace}/{self.group.group}" if self.group is not None else ""
+
+    @property
+    def in_scheduling_group(self) -> bool:
+        """Whether kube-scheduler schedules the pod with others."""
+        return bool(self.scheduling_group)
 
     @property
     def failure(self) -> str:

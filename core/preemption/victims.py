@@ -24,6 +24,7 @@ from core.nominated_pods import nominated_beside
 from core.objects.disruption import PodDisruptionBudget
 from core.objects.go_format import quoted
 from core.objects.pod import Pod
+from core.objects.scheduling_group import SchedulingGroup
 from core.preemption.disruption import split_by_violation
 from core.preemption.importance import most_important_first
 
@@ -42,8 +43,9 @@ class Victims(msgspec.Struct, frozen=True, gc=False):
 class DryRun:
     """A dry run of preemption for one pod on some nodes of the mirror. Stale after the next event.
 
-    Upstream tries only nodes with a failed status that preemption can resolve. Here the caller chooses the nodes.
-    Methods take a node's position in `names`.
+    Upstream tries only nodes with a failed status that preemption can resolve. Here the caller chooses the nodes. A
+    member of a group that is disrupted only as a whole (disruptionMode `all`) is no victim. Upstream evicts all its
+    members, on other nodes, too. Methods take a node's position in `names`.
     """
 
     def __init__(self, mirror: ClusterMirror, filters: Sequence[AnyFilter], pod: Pod, names: Sequence[str]) -> None:
@@ -53,6 +55,7 @@ class DryRun:
         self._checks = FitChecks(mirror, filters, pod, names)
         self._nominated = [nominated_beside(mirror, pod, name) for name in names]
         self._budgets = mirror.objects(PodDisruptionBudget).values()
+        self._groups = mirror.objects(SchedulingGroup)
 
     def fits_without(self, position: int, uids: Collection[str]) -> bool:
         """Return whether the pod fits a node after these of its pods are removed."""
@@ -70,7 +73,7 @@ class DryRun:
         potential = [
             each
             for each in pods_on(self._mirror, self._names[position])
-            if each.priority < self._priority or each.uid in doomed
+            if (each.priority < self._priority and not self._is_whole(each)) or each.uid in doomed
         ]
         if not potential:
             return NO_VICTIMS_FOUND
@@ -91,6 +94,10 @@ class DryRun:
             reason = f"expected at least one victim pod on node {quoted(self._names[position])}"
             return Failure(Status(Code.ERROR, (reason,)))
         return Victims(tuple(most_important_first(victims)), len(violating_victims))
+
+    def _is_whole(self, pod: Pod) -> bool:
+        group = self._groups.get(pod.scheduling_group) if pod.in_scheduling_group else None
+        return group is not None and group.disrupted_whole
 
     def _failure(self, position: int) -> Failure | None:
         """Return why the pod does not fit the node as supposed, with or without its nominated pods."""

@@ -270,6 +270,14 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         _since(v1_34=_NO, v1_36=_YES),
     ),
     _difference(
+        "group_cycles",
+        "GangScheduling",
+        "the members of a PodGroup are scheduled in one cycle, and none is bound before its end",
+        "k8s.io/kubernetes pkg/scheduler/schedule_one_podgroup.go",
+        _since(v1_34=_NO, v1_36=_YES),
+        gate="GenericWorkload",
+    ),
+    _difference(
         "",
         "NodeName",
         "its PreFilter narrows the nodes to that of spec.nodeName; Filter refuses the others all the same",

@@ -39,6 +39,7 @@ GATES: Final[Mapping[str, Mapping[Release, Stage]]] = MappingProxyType(
         "PodLevelResources": _stages({"1.34": _ON}),
         "VolumeLimitScaling": _stages({"1.35": _OFF, "1.37": _ON}),
         "TaintTolerationComparisonOperators": _stages({"1.35": _OFF}),
+        "GenericWorkload": _stages({"1.35": _OFF}),
     }
 )
 """The feature gates that change a result: name -> release that has it -> its stage there.

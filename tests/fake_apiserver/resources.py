@@ -45,6 +45,8 @@ STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet", nam
 REPLICATION_CONTROLLERS: Final = Resource("", "v1", "replicationcontrollers", "ReplicationController", namespaced=True)
 DEVICE_CLASSES: Final = Resource("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", namespaced=False)
 POD_GROUPS: Final = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup", namespaced=True)
+SCHEDULING_GROUPS: Final = Resource("scheduling.k8s.io", "v1", "podgroups", "PodGroup", namespaced=True)
+OLDER_SCHEDULING_GROUPS: Final = Resource("scheduling.k8s.io", "v1alpha3", "podgroups", "PodGroup", namespaced=True)
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease", namespaced=True)
 EVENTS: Final = Resource("events.k8s.io", "v1", "events", "Event", namespaced=True)
 
@@ -68,6 +70,8 @@ RESOURCES: Final[Mapping[str, Resource]] = {  # list path -> resource
         REPLICATION_CONTROLLERS,
         DEVICE_CLASSES,
         POD_GROUPS,
+        SCHEDULING_GROUPS,
+        OLDER_SCHEDULING_GROUPS,
         LEASES,
         EVENTS,
     )

@@ -48,8 +48,8 @@ def test_its_configuration_is_the_one_of_a_static_pod_without_a_kubeconfig(overl
 
 def test_any_node_differs_from_decide_in_the_scope_of_one_scheduler_alone() -> None:
     decide, any_node = (settings_of(overlay) for overlay in DECIDE)
-    assert decide.pop("decideScope") == "kindred=question,kindred-volumes=question"
-    assert any_node.pop("decideScope") == "kindred=any-node,kindred-volumes=question"
+    assert decide.pop("decideScope") == "kindred=question,kindred-volumes=question,kindred-groups=question"
+    assert any_node.pop("decideScope") == "kindred=any-node,kindred-volumes=question,kindred-groups=question"
     assert decide == any_node
 
 
@@ -62,6 +62,7 @@ def test_kindred_decides_for_each_profile_of_the_scheduler_and_for_no_other(
     names = {profile["schedulerName"] for profile in scheduler_config["profiles"]}
     assert names == scopes.schedulers
     assert configuration.settings.decide_claims_scheduler in names
+    assert configuration.settings.decide_groups_scheduler in names
     assert scopes.of_scheduler("default-scheduler") is None
 
 

@@ -18,6 +18,8 @@ class Judge(Enum):
     """A plugin that the decide profile keeps."""
     CLAIMS = "claims scheduler"
     """A plugin that only the profile of `decideClaimsScheduler` has. Kindred sends the pod there."""
+    GROUPS = "groups scheduler"
+    """kube-scheduler, in the profile of `decideGroupsScheduler`, where all in-tree plugins judge a member."""
     NO_EFFECT = "no effect"
     """The node of a pod does not depend on it."""
     NOBODY = "no component"
@@ -110,18 +112,18 @@ FIELDS: Final[Sequence[Row]] = (
     _row(
         "PodSpec",
         "schedulingGroup",
-        Judge.NOBODY,
+        Judge.GROUPS,
         _GROUP_CYCLE,
-        note="GangScheduling of the claims scheduler counts the members. kube-scheduler assumes each member in its own "
-        "snapshot, which Kindred does not see, so two members can get a place where one fits",
+        "GangScheduling",
+        note="all in-tree filters judge the member, too. Kindred chooses among the nodes that pass",
     ),
     _row(
         "PodSpec",
         "workloadRef",
-        Judge.NOBODY,
+        Judge.GROUPS,
         "gangscheduling/gangscheduling.go (1.35)",
-        note="as schedulingGroup: GangScheduling of the claims scheduler counts the members, but two members can get "
-        "a place where one fits",
+        "GangScheduling",
+        note="as schedulingGroup",
     ),
     _row(
         "PodSpec",
@@ -357,7 +359,7 @@ _DEFERRED: Final = (
 )
 _PLACEMENTS: Final = (
     "runs with TopologyAwareWorkloadScheduling only. kube-scheduler asks once for each placement of a group with "
-    "schedulingConstraints, and may bind an earlier one"
+    "schedulingConstraints, and may bind an earlier one. Kindred answers an `Error` for such a group"
 )
 
 PLUGINS: Final[Sequence[Row]] = (
@@ -369,14 +371,15 @@ PLUGINS: Final[Sequence[Row]] = (
         "preEnqueue postFilter",
         Judge.KEPT,
         "defaultpreemption/default_preemption.go",
-        note="it finds no victim without filters; with `preempt: evict` Kindred does",
+        note="it finds no victim without filters; with `preempt: evict` Kindred does. In `kindred-groups` it has all "
+        "filters",
     ),
     _row(
         "DefaultPreemption",
         "podGroupPostFilter",
-        Judge.NOBODY,
+        Judge.GROUPS,
         "defaultpreemption/default_preemption.go",
-        note="runs with GenericWorkload only. kube-scheduler finds no victims for a scheduling group as a whole",
+        note="runs with GenericWorkload only, for a scheduling group as a whole",
     ),
     _row("NodeUnschedulable", _FILTERS, _KINDRED, "nodeunschedulable/node_unschedulable.go", note=_DEFERRED),
     _row("NodeName", _FILTERS, _KINDRED, "nodename/node_name.go"),
@@ -402,13 +405,13 @@ PLUGINS: Final[Sequence[Row]] = (
         _DEVICES,
         note="for spec.resourceClaims, and for resources that a DeviceClass stands for",
     ),
-    _row("DynamicResources", "podGroupPostFilter", Judge.CLAIMS, _DEVICES, note="for claims of a PodGroup"),
+    _row("DynamicResources", "podGroupPostFilter", Judge.GROUPS, _DEVICES, note="for claims of a PodGroup"),
     _row(
         "GangScheduling",
         "preEnqueue reserve permit",
-        Judge.CLAIMS,
+        Judge.GROUPS,
         "gangscheduling/gangscheduling.go",
-        note="it counts members. No filter of the profile sees the members that were just assumed",
+        note="it counts the members that kube-scheduler has assumed",
     ),
     _row(
         "TopologyPlacementGenerator",

@@ -150,7 +150,7 @@ def test_every_row_has_a_source_and_what_nobody_judges_has_a_consequence() -> No
 
 def test_kindred_has_the_plugins_and_modules_that_judge_a_field() -> None:
     for name, row in each(FIELDS):
-        assert bool(row.by) is (row.judge in {Judge.KINDRED, Judge.KEPT, Judge.CLAIMS}), name
+        assert bool(row.by) is (row.judge in {Judge.KINDRED, Judge.KEPT, Judge.CLAIMS, Judge.GROUPS}), name
         if row.judge is Judge.KINDRED:
             assert all(by in OF_KINDRED or Path(by).exists() for by in row.by), name
 
@@ -193,9 +193,10 @@ def test_what_kindred_decodes_is_judged_or_shown() -> None:
 
 @pytest.mark.parametrize("file", DECIDING, ids=lambda file: file.name)
 def test_the_shipped_profiles_of_decide_have_the_plugins_that_the_table_leaves_to_them(file: Path) -> None:
-    decide, claims = load_scheduler_config(file).profiles
+    decide, claims, groups = load_scheduler_config(file).profiles
     for row in PLUGINS:
         for point in row.names:
+            assert in_tree(groups, row.of, point), row.of
             if row.judge is Judge.KEPT:
                 assert in_tree(decide, row.of, point), row.of
             elif row.judge is Judge.CLAIMS:
@@ -204,7 +205,7 @@ def test_the_shipped_profiles_of_decide_have_the_plugins_that_the_table_leaves_t
             elif row.judge is Judge.KINDRED:
                 assert not in_tree(decide, row.of, point), row.of
     for name, row in each(FIELDS):
-        profile = {Judge.KEPT: decide, Judge.CLAIMS: claims}.get(row.judge)
+        profile = {Judge.KEPT: decide, Judge.CLAIMS: claims, Judge.GROUPS: groups}.get(row.judge)
         assert profile is None or all(in_tree(profile, plugin, "preEnqueue") for plugin in row.by), name
 
 

@@ -70,6 +70,8 @@ def _scope(registration: Registration) -> Found:
             "they count only after their binding",
             f"add {profile.name}=question",
         )
+    if registration.settings.decide_groups_scheduler:
+        return  # then it is an error: groups_checks
     for scheduler in sorted(scopes.schedulers - set(names)):
         close = get_close_matches(scheduler, names, 1)
         yield info(
@@ -105,7 +107,7 @@ def _filters(registration: Registration) -> Found:
                     "stays enabled, and Kindred chooses nodes that it has rejected",
                     fix,
                 )
-        elif twice := left & registration.filters - _needed_for_claims(registration, profile):
+        elif twice := left & registration.filters - _needed_twice(registration, profile):
             yield info(
                 where,
                 f"filtered twice, by kube-scheduler and by Kindred, in the profile {profile.name}: "
@@ -118,8 +120,15 @@ def _all_off(profile: Profile) -> bool:
     return "*" in profile.disabled("multiPoint") or "*" in profile.disabled("filter")
 
 
-def _needed_for_claims(registration: Registration, profile: Profile) -> frozenset[str]:
+def _needed_twice(registration: Registration, profile: Profile) -> frozenset[str]:
+    """Return the filters that both programs need: those for claims, and all for scheduling groups."""
+    if _is_for_groups(registration, profile):
+        return registration.filters
     return _OF_VOLUMES if profile.name == registration.settings.decide_claims_scheduler else frozenset()
+
+
+def _is_for_groups(registration: Registration, profile: Profile) -> bool:
+    return profile.name == registration.settings.decide_groups_scheduler
 
 
 def _sample(registration: Registration) -> Found:
@@ -198,8 +207,7 @@ def _claims(registration: Registration) -> Found:
     if not name:
         yield info(
             setting("decide_claims_scheduler"),
-            f"not set{registration.known.remark}: pods with unbound claims, resource claims or a scheduling group get "
-            f"an Error",
+            f"not set{registration.known.remark}: pods with unbound claims or resource claims get an Error",
             "a second profile that keeps the in-tree plugins for these, as in manifests/scheduler/decide.yaml",
         )
         return
@@ -240,6 +248,8 @@ def _claims_profile(registration: Registration, profile: Profile) -> Found:
 def _preemption(registration: Registration) -> Found:
     evicts = registration.settings.preempt == "evict"
     for profile in registration.decided:
+        if _is_for_groups(registration, profile):
+            continue  # it has the filters for a dry run, and Kindred evicts for no member
         where, is_on = profile.at("plugins.postFilter"), profile.runs("DefaultPreemption", "postFilter")
         if is_on and profile.filtering():
             yield warning(

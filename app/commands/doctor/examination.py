@@ -12,6 +12,7 @@ from app.commands.doctor import (
     decide_checks,
     filter_checks,
     gate_checks,
+    groups_checks,
     profile_checks,
     rbac_checks,
     release_checks,
@@ -42,6 +43,7 @@ REGISTRATION_CHECKS: Final[tuple[Check, ...]] = (
     *verb_checks.CHECKS,
     *profile_checks.CHECKS,
     *decide_checks.CHECKS,
+    *groups_checks.CHECKS,
     *tls_checks.CHECKS,
 )
 _NEEDS_CONFIG: Final = "--scheduler-config FILE"

@@ -48,7 +48,7 @@ async def list_cluster(
     with BulkLoads().loading():
         for state in states:
             try:
-                await _list(client, state, mirror, progress)
+                await _list_any_version(client, state, mirror, progress)
             except StatusError as error:
                 if not _may_go_on(state, error):
                     raise
@@ -59,6 +59,16 @@ async def list_cluster(
     release = AnsweredRelease(settings, mirror)
     await _take_release(client, release)
     return ListedCluster(mirror, Freshness(states, float("inf"), time.monotonic), release, states)
+
+
+async def _list_any_version(client: ApiClient, state: ResourceState, mirror: ClusterMirror, progress: Progress) -> None:
+    """List the objects in the first version that the server has."""
+    while True:
+        try:
+            return await _list(client, state, mirror, progress)
+        except StatusError as error:
+            if error.code != HTTPStatus.NOT_FOUND or not state.try_next_version():
+                raise
 
 
 async def _list(client: ApiClient, state: ResourceState, mirror: ClusterMirror, progress: Progress) -> None:
@@ -92,7 +102,7 @@ def _may_go_on(state: ResourceState, error: StatusError) -> bool:
 
 
 def _right(state: ResourceState) -> Right:
-    return Right("list", state.plural, state.resource.group)
+    return Right("list", state.resource.plural, state.resource.group)
 
 
 async def _take_release(client: ApiClient, release: AnsweredRelease) -> None:

@@ -31,7 +31,8 @@ _BUT_CONTAINERS: Final = Encoder(
         "spec.priority": "priority",
         "spec.preemptionPolicy": "preemption_policy",
         "spec.schedulerName": "scheduler_name",
-        "spec.schedulingGroup": lambda pod: {"podGroupName": "group"} if pod.in_group else {},
+        "spec.schedulingGroup": lambda pod: _scheduling_group(pod) if pod.scheduling_group.count("/") == 1 else {},
+        "spec.workloadRef": lambda pod: _workload(pod) if pod.scheduling_group.count("/") > 1 else {},
         "spec.schedulingGates": lambda pod: [{"name": name} for name in pod.waiting.gates],
         "spec.resourceClaims": lambda pod: [{"name": "claim"}] if pod.claims_resources else [],
         "status.phase": lambda pod: "Succeeded" if pod.terminal else "",
@@ -46,7 +47,7 @@ def encode_pod(pod: Pod) -> V1:
 
     Raises NotExpressibleError for invalid terms and selectors (see `without_broken_parts`), and for a demand without
     matching containers. The containers are not the pod's own (see containers_of). The time of deletion, and the names
-    of the group and of resource claims, are made up.
+    of resource claims, are made up.
     """
     containers = containers_of(pod) if pod.resources is None else resources_of(pod, pod.resources)
     written: Any = _BUT_CONTAINERS(pod)
@@ -112,3 +113,12 @@ def _volume(pod: Pod, name: str, volume: PodVolume) -> V1:
             member, called = IN_TREE_DISKS[volume.source.plugin]
             said = present({called: volume.source.volume, "readOnly": volume.read_only})
             return {"name": volume.name, member: said if volume.kind is None else {**said, "kind": volume.kind}}
+
+
+def _scheduling_group(pod: Pod) -> V1:
+    return {"podGroupName": pod.scheduling_group.partition("/")[2]}
+
+
+def _workload(pod: Pod) -> V1:
+    names = pod.scheduling_group.split("/")[1:]
+    return dict(zip(("name", "podGroup", "podGroupReplicaKey"), names, strict=False))

@@ -3,7 +3,10 @@
 VolumeBinding reserves only nodes that its own Filter saw. For any other node it binds no volume and reports no error
 (k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_binding.go, Reserve). DynamicResources does the
 same for resource claims, and for devices behind extended resources: there, a node with enough of its own is right for
-any scheduler. Pods of a scheduling group are scheduled together.
+any scheduler.
+
+kube-scheduler schedules the members of a PodGroup one after another in one cycle, and assumes them in its own snapshot
+only (schedule_one_podgroup.go). Kindred does not see that snapshot. So all in-tree filters judge a member.
 """
 
 from collections.abc import Mapping
@@ -14,6 +17,7 @@ from core.framework.interface import Verdicts
 from core.framework.status import Status
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
+from core.objects.scheduling_group import SchedulingGroup
 from core.plugins.noderesources.device_classes import EVERY_SCHEDULER, DeviceSchedulers, classes_of, insufficient
 from core.plugins.volumebinding.claims import ClaimError, claims_of
 
@@ -22,26 +26,33 @@ class InTreeNeeds:
     """Whether Kindred can decide for a pod in a scope."""
 
     def __init__(
-        self, mirror: ClusterMirror, claims_scheduler: str = "", device_schedulers: DeviceSchedulers = EVERY_SCHEDULER
+        self,
+        mirror: ClusterMirror,
+        claims_scheduler: str = "",
+        device_schedulers: DeviceSchedulers = EVERY_SCHEDULER,
+        *,
+        groups_scheduler: str = "",
     ) -> None:
         """`claims_scheduler`: the scheduler whose profile keeps VolumeBinding and DynamicResources. Empty: none.
 
-        `device_schedulers`: those whose pods get devices for extended resources.
+        `device_schedulers`: those whose pods get devices for extended resources. `groups_scheduler`: the one whose
+        profile keeps all in-tree filters. Empty: none.
         """
         self._mirror = mirror
         self._claims_scheduler = claims_scheduler
+        self._groups_scheduler = groups_scheduler
         self._device_schedulers = device_schedulers
 
     def problem(self, pod: Pod, scope: DecideScope) -> str:
         """Return why Kindred cannot decide for a pod, in one line with the remedy. Empty if it can."""
-        if not (pod.volumes or pod.claims_resources or pod.in_group):
+        if not (pod.volumes or pod.claims_resources or pod.in_scheduling_group):
             return ""
+        if pod.in_scheduling_group:
+            return self._problem_of_member(pod, scope)
         need = self._need(pod)
-        if not need:
+        if not need or (scope is DecideScope.QUESTION and self._keeps_plugins(pod.scheduler_name)):
             return ""
         if self._claims_scheduler:
-            if scope is DecideScope.QUESTION and pod.scheduler_name == self._claims_scheduler:
-                return ""
             remedy = f"give it spec.schedulerName: {self._claims_scheduler}"
         else:
             remedy = f"name a scheduler whose profile keeps that plugin, {variable_of('decide_claims_scheduler')}"
@@ -74,11 +85,30 @@ class InTreeNeeds:
             insufficient(resource): f" ({self._device_schedulers.need(name)})" for resource, name in classes.items()
         }
 
+    def _keeps_plugins(self, scheduler: str) -> bool:
+        return bool(scheduler) and scheduler in {self._claims_scheduler, self._groups_scheduler}
+
+    def _problem_of_member(self, pod: Pod, scope: DecideScope) -> str:
+        of_group = f"pod {pod.full_name} is in the scheduling group {pod.scheduling_group}"
+        if not self._groups_scheduler:
+            needed = variable_of("decide_groups_scheduler")
+            return f"{of_group}, which needs all in-tree filters: name a scheduler whose profile keeps them, {needed}"
+        if pod.scheduler_name != self._groups_scheduler or scope is not DecideScope.QUESTION:
+            remedy = f"give all its members spec.schedulerName: {self._groups_scheduler}"
+            return f"{of_group}, which needs all in-tree filters: {remedy}"
+        if pod.scheduling_group.count("/") > 1:
+            return ""  # spec.workloadRef of 1.35: kube-scheduler asks only after it has seen the Workload
+        group = self._mirror.objects(SchedulingGroup).get(pod.scheduling_group)
+        if group is None:
+            return f"{of_group}: the PodGroup is not in the watch yet"
+        if group.unsupported:
+            remedy = "give all its members a scheduler that Kindred does not decide for"
+            return f"{of_group}, whose {group.unsupported} makes kube-scheduler try several placements: {remedy}"
+        return ""
+
     def _need(self, pod: Pod) -> str:
         if pod.claims_resources:
             return "has resource claims, which need the in-tree plugin DynamicResources"
-        if pod.in_group:
-            return "has a scheduling group, which needs the in-tree plugin GangScheduling"
         try:
             unbound = claims_of(self._mirror, pod).unbound
         except ClaimError:

@@ -11,9 +11,13 @@ see the same free capacity. kube-scheduler does not report the outcome of a deci
 
 A pod of a group gets the place that its gang has for it, if the gang has one. See core/gangs/gangs.py.
 
-The pod is assumed only if the API server has it without a node, if it is not scheduled in a group, and if the request
-is no dry run. Other callers, such as curl, simulators or a dump, get a response for the pod that they sent, and nothing
-is assumed.
+A member of a group that kube-scheduler schedules always gets a node of the request. The in-tree filters have judged it
+beside the members that kube-scheduler assumes, and Kindred may count members on places that have failed. Its place has
+one more end: a cycle of its group that has bound nothing (core/gangs/group_cycles.py). The condition of its status is
+no end.
+
+The pod is assumed only if the API server has it without a node, and if the request is no dry run. Other callers, such
+as curl, simulators or a dump, get a response for the pod that they sent, and nothing is assumed.
 
 A bound pod gets its own node or none. kube-scheduler asks about it if the kubelet has deferred its resize in place
 (v1.37, InPlacePodVerticalScalingSchedulerPreemption). It can assume the pod on no other node, and would ask for ever.
@@ -41,7 +45,7 @@ from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
 from core.profile import COMPOSITES, Profile
-from core.scheduling_cycle import choose_nodes, filter_nodes
+from core.scheduling_cycle import best_by_score, choose_nodes, filter_nodes
 
 
 class _Request(NamedTuple):
@@ -110,8 +114,9 @@ class Decider:
             return VerbResponse(filter_error(told), outcome=VerbOutcome.DOUBTED, error=told, unknown_pod=asked)
         pod = found.pod
         lasting = None if pod is None else self._scopes.of(pod)
-        if pod is None or lasting is None or pod.in_group:
+        if pod is None or lasting is None:
             return self._tried(trial)
+        effects.asked(pod)
         problem = self._needs.problem(pod, lasting)
         refusal = "" if problem else self._refusal()  # again: a look-up of the pod may have taken time
         if problem or refusal:
@@ -209,7 +214,9 @@ class Decider:
             return _error(str(error), pod, effects, VerbOutcome.TOO_MUCH_WORK, len(batch))
         source = self._evaluations.finish(evaluation, cached=cached)
         if verdicts is not None and not len(best):
-            return self._no_node(request, batch, verdicts, source)
+            if not pod.in_scheduling_group or not len(batch):
+                return self._no_node(request, batch, verdicts, source)
+            best = best_by_score(self._profile, evaluation, batch)
         chosen = int(best[0]) if len(best) == 1 else self._choose(batch, best)
         if effects is not None:
             if request.decision is not Decision.NOT_ASSUMED:

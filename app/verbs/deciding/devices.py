@@ -26,19 +26,20 @@ _NEEDED: Final[tuple[Point, ...]] = ("preFilter", "filter", "reserve", "preBind"
 def device_schedulers(settings: Settings, config: SchedulerConfig | None = None) -> DeviceSchedulers:
     """Return the schedulers whose pods get devices. Raises SettingsError.
 
-    A scheduler for which Kindred decides has the plugin only if it is the one for claims, with the scope `question`:
-    the plugin reserves only on nodes that it has filtered. A profile of `config` that disables the plugin has none.
+    A scheduler for which Kindred decides has the plugin only if it is the one for claims or for scheduling groups, with
+    the scope `question`: the plugin reserves only on nodes that it has filtered. A profile of `config` that disables
+    the plugin has none.
     """
     off = {profile.name for profile in (config.profiles if config is not None else ()) if not _allocates(profile)}
-    scopes, claims = decide_scopes(settings), settings.decide_claims_scheduler
+    scopes = decide_scopes(settings)
     if scopes is None:
         return DeviceSchedulers(_names(off))
-    has_claims = bool(claims) and scopes.of_scheduler(claims) is DecideScope.QUESTION and claims not in off
-    for_claims = frozenset({claims}) if has_claims else frozenset[str]()
-    advised = claims if has_claims else ""
+    named = filter(None, (settings.decide_claims_scheduler, settings.decide_groups_scheduler))
+    keep = [each for each in named if scopes.of_scheduler(each) is DecideScope.QUESTION and each not in off]
+    advised = keep[0] if keep else ""
     if scopes.decides_by_default:
-        return DeviceSchedulers(for_claims, others=False, advised=advised)
-    return DeviceSchedulers(_names((scopes.schedulers | off) - for_claims), advised=advised)
+        return DeviceSchedulers(frozenset(keep), others=False, advised=advised)
+    return DeviceSchedulers(_names((scopes.schedulers | off) - frozenset(keep)), advised=advised)
 
 
 def with_devices(arguments: Arguments, schedulers: DeviceSchedulers) -> Arguments:

@@ -1,4 +1,4 @@
-"""Which pods are placed with their gang, and the task that releases reservations between requests."""
+"""Which pods are placed with their gang, and the tasks that release places between requests."""
 
 import asyncio
 import logging
@@ -7,6 +7,7 @@ from typing import Final
 
 from app.verbs.deciding.claims import InTreeNeeds
 from app.verbs.deciding.scopes import DecideScopes
+from app.verbs.effects import Effects
 from core.gangs.gangs import Gangs
 from core.objects.pod import Pod
 
@@ -19,7 +20,7 @@ def is_decided_for(scopes: DecideScopes, needs: InTreeNeeds) -> Callable[[Pod], 
 
     def decided_for(pod: Pod) -> bool:
         scope = scopes.of(pod)
-        return scope is not None and not pod.in_group and not needs.problem(pod, scope)
+        return scope is not None and not pod.in_scheduling_group and not needs.problem(pod, scope)
 
     return decided_for
 
@@ -39,3 +40,10 @@ async def keep_gangs(gangs: Gangs, clock: Callable[[], float], refusal: Callable
             gangs.review(clock())
         for unit, problem in gangs.take_packing_problems().items():
             log.warning("group %s is placed as spread: %s", unit, problem)
+
+
+async def keep_cycles(effects: Effects) -> None:
+    """End cycles of scheduling groups that had no request for a while, until cancelled."""
+    while True:
+        await asyncio.sleep(_REVIEW_EVERY)
+        effects.review_cycles()

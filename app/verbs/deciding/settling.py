@@ -33,6 +33,11 @@ class Settling:
         self._pending = pending
         self._relist = relist
         self._clock = clock
+        self._first: Callable[[], None] = lambda: None
+
+    def before_first_decision(self, call: Callable[[], None]) -> None:
+        """Call `call` when the bindings are complete, before any decision."""
+        self._first = call
 
     def problem(self) -> str:
         """Return why no decision can be made yet, in one line. Empty if decisions can be made."""
@@ -64,4 +69,5 @@ class Settling:
 
     def _end(self, began: float) -> None:
         self.seconds = self._clock() - began
+        self._first()
         self.settled = True

@@ -51,7 +51,7 @@ def small_cluster() -> ClusterMirror:
 
 def served(mirror: ClusterMirror) -> FastAPI:
     app = FastAPI()
-    app.include_router(debug_router(mirror, NodePartition(mirror), None, (), LongWork()))
+    app.include_router(debug_router(mirror, NodePartition(mirror), None, tuple, LongWork()))
     return app
 
 
@@ -251,7 +251,7 @@ async def ask_following(server: FakeApiServer, mirror: ClusterMirror, *paths: st
     async with server:
         api = ApiClient(Credentials(ClusterAccess("test", server.url, None), None))
         app = FastAPI()
-        app.include_router(debug_router(mirror, NodePartition(mirror), api, [NODES, PODS], LongWork()))
+        app.include_router(debug_router(mirror, NodePartition(mirror), api, lambda: [NODES, PODS], LongWork()))
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://kindred") as client:
             async with asyncio.timeout(3):
@@ -332,7 +332,7 @@ def test_after_a_comparison_that_failed_another_can_begin() -> None:
             api = ApiClient(Credentials(ClusterAccess("test", server.url, None), None))
             app = FastAPI()
             mirror = ClusterMirror()
-            app.include_router(debug_router(mirror, NodePartition(mirror), api, [NODES], LongWork()))
+            app.include_router(debug_router(mirror, NodePartition(mirror), api, lambda: [NODES], LongWork()))
             server.faults.add(refuse(too_many_requests()), NODES.path)
             async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://kindred") as client:
                 codes = [(await client.get("/debug/mirror/diff?settle=0")).status_code for _ in range(2)]

@@ -83,7 +83,7 @@ def test_a_mirror_that_has_followed_differs_in_nothing_and_each_resource_is_list
         slept.append(seconds)
 
     found = asyncio.run(diff(server, followed(server), tuple(RESOURCES.values()), sleep))
-    assert found.keys() == {resource.plural for resource in RESOURCES.values()}
+    assert found.keys() == {resource.name for resource in RESOURCES.values()}
     assert not any(found.values())
     assert {plural: each.listed for plural, each in found.items() if each.listed} == {
         "nodes": 1,

@@ -18,6 +18,7 @@ HEAD = "apiVersion: kindred.dev/v1alpha1\nkind: KindredConfiguration\n"
 AFFINITY = {"nodes": "list watch", "pods": "list watch", "namespaces": "list watch"}
 FULL = {RESOURCES[kind].plural: "list watch" for kind in full_profile().kinds}
 BOUND = {"pods": "list watch get", "pods/binding": "create"}
+UNITS = {"podgroups.scheduling.k8s.io": "list watch"}
 BUDGETS = {"poddisruptionbudgets": "list watch"}
 EVICTED = {"pods": "list watch get delete", "pods/status": "patch", "events": "create"}
 
@@ -31,10 +32,15 @@ PROXIED = Settings(
 
 
 def allowed(settings: Settings) -> dict[str, str]:
-    """Return resource -> verbs."""
+    """Return resource -> verbs. Two groups have podgroups."""
     rules = cluster_rules(settings)
     assert all(len(rule["resources"]) == len(rule["apiGroups"]) == 1 for rule in rules)
-    return {rule["resources"][0]: " ".join(rule["verbs"]) for rule in rules}
+    return {
+        ".".join(rule["resources"] + (rule["apiGroups"] if rule["resources"] == ["podgroups"] else [])): " ".join(
+            rule["verbs"]
+        )
+        for rule in rules
+    }
 
 
 @pytest.mark.parametrize(
@@ -46,16 +52,18 @@ def allowed(settings: Settings) -> dict[str, str]:
         pytest.param(Settings(bind=True), {**AFFINITY, **BOUND}, id="bind"),
         pytest.param(
             Settings(answer="decide"),
-            {**AFFINITY, "pods": "list watch get", "podgroups": "list watch"},
+            {**AFFINITY, "pods": "list watch get", "podgroups.scheduling.x-k8s.io": "list watch", **UNITS},
             id="decide-which-looks-pods-up",
         ),
         pytest.param(
             Settings(answer="decide", groups=False),
-            {**AFFINITY, "pods": "list watch get"},
+            {**AFFINITY, "pods": "list watch get", **UNITS},
             id="decide-without-groups",
         ),
-        pytest.param(Settings(preempt="verb"), {**AFFINITY, **BUDGETS}, id="preempt"),
-        pytest.param(Settings(preempt="evict", bind=True), {**AFFINITY, **BUDGETS, **BOUND, **EVICTED}, id="evict"),
+        pytest.param(Settings(preempt="verb"), {**AFFINITY, **BUDGETS, **UNITS}, id="preempt"),
+        pytest.param(
+            Settings(preempt="evict", bind=True), {**AFFINITY, **BUDGETS, **BOUND, **EVICTED, **UNITS}, id="evict"
+        ),
         pytest.param(Settings(admin_port=1), {**AFFINITY, **FULL, **BUDGETS}, id="explanations"),
         pytest.param(Settings(admin_port=1, explain="profile"), AFFINITY, id="explanations-of-the-profile"),
         pytest.param(Settings(leader_election=True), AFFINITY, id="a-lease-is-not-of-the-cluster"),

@@ -14,6 +14,7 @@ from core.objects.namespace import Namespace
 from core.objects.node import Node
 from core.objects.owner import ReplicaSet
 from core.objects.pod import Pod
+from core.objects.scheduling_group import SchedulingGroup
 from core.objects.service import Service
 from core.objects.volumes import CSINode
 from tests.app.dump.dumps import as_json, kinded, listed, load
@@ -90,22 +91,24 @@ each_other_kind = pytest.mark.parametrize("kind", OTHERS, ids=lambda kind: kind.
 
 def said(kind: Kind) -> Object:
     """Make an object as kubectl prints it."""
-    return {"apiVersion": RESOURCES[kind].api_version, "kind": kind.__name__, **FULL_OBJECTS[kind]}
+    return {"apiVersion": RESOURCES[kind].api_version, "kind": RESOURCES[kind].api_kind, **FULL_OBJECTS[kind]}
 
 
 @each_other_kind
 @pytest.mark.parametrize("form", ["item", "list-of-the-kind", "document"])
 def test_every_kind_that_can_be_followed_can_be_in_a_dump(kind: Kind, form: str) -> None:
-    listed_alone = {**listed(FULL_OBJECTS[kind], kind=f"{kind.__name__}List"), "apiVersion": said(kind)["apiVersion"]}
+    resource = RESOURCES[kind]
+    alone = listed(FULL_OBJECTS[kind], kind=f"{resource.api_kind}List")
+    listed_alone = {**alone, "apiVersion": resource.api_version}
     texts = {
         "item": as_json(listed(*ITEMS, said(kind))),
         "list-of-the-kind": yaml.safe_dump_all([listed(*ITEMS), listed_alone]).encode(),
         "document": yaml.safe_dump_all([*ITEMS, said(kind)]).encode(),
     }
     mirror, summary = load(texts[form])
-    expected = RESOURCES[kind].decode(json.dumps(FULL_OBJECTS[kind]).encode())
+    expected = resource.decode(json.dumps(FULL_OBJECTS[kind]).encode())
     assert list(mirror.objects(kind).values()) == [expected]
-    assert str(summary) == f"2 nodes, 2 pods, 1 namespaces, 1 {RESOURCES[kind].plural}"
+    assert str(summary) == f"2 nodes, 2 pods, 1 namespaces, 1 {resource.name}"
 
 
 def test_all_kinds_are_counted_in_one_line() -> None:
@@ -114,12 +117,18 @@ def test_all_kinds_are_counted_in_one_line() -> None:
     assert str(summary) == (
         "2 nodes, 1 pods, 0 namespaces, 1 persistentvolumes, 1 persistentvolumeclaims, 1 storageclasses, 1 csinodes, "
         "1 csidrivers, 1 csistoragecapacities, 1 volumeattachments, 1 services, 1 poddisruptionbudgets, 1 replicasets, "
-        "1 statefulsets, 1 replicationcontrollers, 1 deviceclasses, 1 podgroups (1 pods pending or ended: not "
-        "counted); skipped: 1 Widget"
+        "1 statefulsets, 1 replicationcontrollers, 1 deviceclasses, 1 podgroups, 1 podgroups.scheduling.k8s.io (1 pods "
+        "pending or ended: not counted); skipped: 1 Widget"
     )
 
 
-@each_other_kind
+@pytest.mark.parametrize("version", ["v1beta1", "v1alpha3", "v1alpha2"])
+def test_an_older_version_of_a_scheduling_group_is_read(version: str) -> None:
+    older = {**said(SchedulingGroup), "apiVersion": f"scheduling.k8s.io/{version}"}
+    assert list(load(as_json(listed(older)))[0].objects(SchedulingGroup)) == ["shop/train"]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in OTHERS if not RESOURCES[kind].kind_name])
 def test_an_object_that_does_not_say_its_api_is_taken_for_the_kind_that_is_known(kind: Kind) -> None:
     assert load(as_json(listed({**said(kind), "apiVersion": None})))[1].taken == {kind.__name__: 1}
 

@@ -11,6 +11,7 @@ from core.objects.node import Node
 from core.objects.owner import ReplicaSet, ReplicationController, StatefulSet
 from core.objects.pod import Pod
 from core.objects.pod_group import PodGroup
+from core.objects.scheduling_group import SchedulingGroup
 from core.objects.service import Service
 from core.objects.volumes import (
     CSIDriver,
@@ -147,6 +148,26 @@ FULL_OBJECTS: Final[Mapping[Kind, Object]] = {
         "metadata": full_metadata("train"),
         "spec": {"minMember": 8, "scheduleTimeoutSeconds": 30, "minResources": {"cpu": "8"}},
         "status": {"phase": "Pending"},
+    },
+    SchedulingGroup: {
+        "metadata": full_metadata("train"),
+        "spec": {
+            "schedulingPolicy": {"gang": {"minCount": 4}},
+            "schedulingConstraints": {"topology": [{"key": "rack"}]},
+            "disruptionMode": {"all": {}},
+        },
+        "status": {
+            "conditions": [
+                {
+                    "type": "PodGroupInitiallyScheduled",
+                    "status": "False",
+                    "reason": "Unschedulable",
+                    "message": "minCount (4) cannot be satisfied",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z",
+                    "observedGeneration": 2,
+                }
+            ]
+        },
     },
     Service: {
         "metadata": full_metadata("web"),

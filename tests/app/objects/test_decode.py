@@ -22,6 +22,7 @@ from app.objects.decode_owner import decode_replica_set
 from app.objects.decode_pod import decode_pod
 from app.objects.decode_volume import decode_persistent_volume
 from app.objects.resources import RESOURCES, Decoder
+from core.events import Kind
 from core.objects.labels import EVERYTHING, NOTHING, Selector, SelectorError, parse_selector
 from core.objects.namespace import Namespace
 from core.objects.node import Node
@@ -34,7 +35,7 @@ from tests.json_places import Place, places, replaced
 
 each_kind = pytest.mark.parametrize(
     ("kind", "decode"),
-    [pytest.param(kind.__name__, resource.decode, id=resource.plural) for kind, resource in RESOURCES.items()],
+    [pytest.param(resource.api_kind, resource.decode, id=resource.name) for resource in RESOURCES.values()],
 )
 labelled_kinds = pytest.mark.parametrize(
     "decode",
@@ -55,7 +56,7 @@ def test_every_kind_reads_its_identity(kind: str, decode: Decoder) -> None:
     metadata = {"name": "x", "namespace": "shop", "uid": "u-1", "resourceVersion": "42"}
     decoded = decode(encoded({"apiVersion": "any", "kind": kind, "metadata": metadata}))
     assert (decoded.name, decoded.uid, decoded.resource_version) == ("x", "u-1", "42")
-    assert type(decoded).__name__ == kind
+    assert RESOURCES[type(decoded)].api_kind == kind
     assert decoded.full_name == (f"{decoded.namespace}/x" if hasattr(decoded, "namespace") else "x")
 
 
@@ -275,16 +276,16 @@ any_json = st.recursive(
 def test_whatever_stands_in_a_field_the_object_is_a_value_or_a_decode_error(
     kind: str, decode: Decoder, data: st.DataObject
 ) -> None:
-    (full,) = (full for each, full in FULL_OBJECTS.items() if each.__name__ == kind)
+    (full,) = (full for each, full in FULL_OBJECTS.items() if RESOURCES[each].decode is decode)
     place = data.draw(st.sampled_from(places(full)))
     text = encoded(replaced(full, place, data.draw(any_json)))
     with suppress(DecodeError):
-        assert type(decode(text)).__name__ == kind
+        assert RESOURCES[type(decode(text))].api_kind == kind
 
 
-@each_kind
-def test_a_field_of_the_wrong_type_is_refused_with_its_path_or_not_read_at_all(kind: str, decode: Decoder) -> None:
-    (full,) = (full for each, full in FULL_OBJECTS.items() if each.__name__ == kind)
+@pytest.mark.parametrize("kind", RESOURCES, ids=lambda kind: RESOURCES[kind].name)
+def test_a_field_of_the_wrong_type_is_refused_with_its_path_or_not_read_at_all(kind: Kind) -> None:
+    full, decode = FULL_OBJECTS[kind], RESOURCES[kind].decode
     whole = decode(encoded(full))
     refused: dict[Place, str] = {}
     for place in places(full)[1:]:

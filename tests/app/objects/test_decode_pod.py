@@ -239,20 +239,24 @@ def test_a_thousand_characters_are_kept_of_why_a_pod_waits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "in_group", "claims_resources"),
+    ("spec", "group", "claims_resources"),
     [
-        pytest.param({}, False, False, id="absent"),
-        pytest.param({"schedulingGroup": None, "resourceClaims": None}, False, False, id="null"),
-        pytest.param({"schedulingGroup": {}, "resourceClaims": []}, False, False, id="empty"),
-        pytest.param({"schedulingGroup": {"podGroupName": "g"}}, True, False, id="group"),
-        pytest.param({"workloadRef": None}, False, False, id="null-workload"),
-        pytest.param({"workloadRef": {"name": "w", "podGroup": "g"}}, True, False, id="workload-of-1.35"),
+        pytest.param({}, "", False, id="absent"),
+        pytest.param({"schedulingGroup": None, "resourceClaims": None}, "", False, id="null"),
+        pytest.param({"schedulingGroup": {}, "resourceClaims": []}, "", False, id="empty"),
+        pytest.param({"schedulingGroup": {"podGroupName": "g"}}, "default/g", False, id="group"),
+        pytest.param({"workloadRef": None}, "", False, id="null-workload"),
+        pytest.param({"workloadRef": {"name": "w", "podGroup": "g"}}, "default/w/g", False, id="workload-of-1.35"),
         pytest.param(
-            {"workloadRef": {"name": "w", "podGroup": "g", "podGroupReplicaKey": "0"}}, True, False, id="replica-key"
+            {"workloadRef": {"name": "w", "podGroup": "g", "podGroupReplicaKey": "0"}},
+            "default/w/g/0",
+            False,
+            id="replica-key",
         ),
-        pytest.param({"resourceClaims": [{"name": "gpu", "resourceClaimName": "g"}]}, False, True, id="claim"),
+        pytest.param({"resourceClaims": [{"name": "gpu", "resourceClaimName": "g"}]}, "", True, id="claim"),
     ],
 )
-def test_what_a_decision_reads_of_a_pod(spec: Object, in_group: bool, claims_resources: bool) -> None:  # noqa: FBT001 - columns of the table
+def test_what_a_decision_reads_of_a_pod(spec: Object, group: str, claims_resources: bool) -> None:  # noqa: FBT001 - columns of the table
     pod = decode_pod(encoded({"metadata": {"name": "p"}, "spec": spec}))
-    assert (in_group, claims_resources) == (pod.in_group, pod.claims_resources)
+    assert (group, claims_resources) == (pod.scheduling_group, pod.claims_resources)
+    assert pod.in_scheduling_group is bool(group)

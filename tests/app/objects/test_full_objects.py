@@ -14,6 +14,7 @@ from core.objects.namespace import Namespace
 from core.objects.node_selector import parse_node_selector
 from core.objects.owner import ControllerRef, ReplicaSet, ReplicationController, StatefulSet
 from core.objects.pod_group import PodGroup
+from core.objects.scheduling_group import GroupCondition, SchedulingGroup
 from core.objects.service import Service
 from core.objects.volumes import (
     ClaimRef,
@@ -70,6 +71,25 @@ EXPECTED: Final[tuple[Object, ...]] = (
         resource_version="42",
     ),
     DeviceClass(name="gpu", extended_resource="example.com/gpu", uid="uid-gpu", resource_version="42"),
+    SchedulingGroup(
+        namespace="shop",
+        name="train",
+        minimum=4,
+        is_gang=True,
+        disrupted_whole=True,
+        unsupported="spec.schedulingConstraints",
+        conditions=(
+            GroupCondition(
+                "PodGroupInitiallyScheduled",
+                "False",
+                "Unschedulable",
+                "minCount (4) cannot be satisfied",
+                "2026-01-01T00:00:00Z",
+            ),
+        ),
+        uid="uid-train",
+        resource_version="42",
+    ),
     PodGroup(namespace="shop", name="train", minimum=8, timeout=30, uid="uid-train", resource_version="42"),
     CSIStorageCapacity(
         namespace="shop",

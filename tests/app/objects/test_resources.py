@@ -43,6 +43,7 @@ def test_every_kind_that_the_core_knows_has_a_resource_but_the_one_that_cannot_b
         ("StatefulSet", "/apis/apps/v1/statefulsets", "apps/v1"),
         ("DeviceClass", "/apis/resource.k8s.io/v1/deviceclasses", "resource.k8s.io/v1"),
         ("PodGroup", "/apis/scheduling.x-k8s.io/v1alpha1/podgroups", "scheduling.x-k8s.io/v1alpha1"),
+        ("SchedulingGroup", "/apis/scheduling.k8s.io/v1/podgroups", "scheduling.k8s.io/v1"),
         ("ReplicationController", "/api/v1/replicationcontrollers", "v1"),
     ],
 )

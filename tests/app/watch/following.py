@@ -83,16 +83,22 @@ class Counts(NamedTuple):
 class Witness:
     """When the server last showed the follower of a resource that it follows, as the server's own log has it."""
 
-    def __init__(self, server: FakeApiServer, path: str, timing: Timing, begin: float) -> None:
+    def __init__(self, server: FakeApiServer, state: ResourceState, timing: Timing, begin: float) -> None:
         self._server = server
-        self._path = path
+        self._state = state
         self._timing = timing
         self._lines = 0
         self._lists = 0
         self.shown_at = begin
 
+    @property
+    def _path(self) -> str:
+        return self._state.resource.path
+
     def look(self, now: float) -> None:
         """Look for a line of a watch, a watch that stands, or a list that was completed since the last look."""
+        if self._state.absent:
+            self.shown_at = now
         watches = self._server.requests.of(self._path, "watch", "watch-list")
         lines = sum(watch.events for watch in watches)
         stands = any(
@@ -271,7 +277,7 @@ class Following:
 
     async def _watch_over(self) -> None:
         begin = time.monotonic()
-        witnesses = [Witness(self.server, state.resource.path, self._timing, begin) for state in self.states.values()]
+        witnesses = [Witness(self.server, state, self._timing, begin) for state in self.states.values()]
         while True:
             now = time.monotonic()
             for witness in witnesses:

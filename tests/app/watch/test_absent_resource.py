@@ -11,6 +11,7 @@ from core.objects.device_class import DeviceClass
 from core.objects.namespace import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
+from core.objects.scheduling_group import SchedulingGroup
 from tests.app.watch.following import Following, scenario
 from tests.app.watch.small_cluster import PODS, seed
 from tests.fake_apiserver import FakeApiServer
@@ -19,6 +20,7 @@ from tests.fake_apiserver.statuses import not_found
 
 CLASSES: Final = RESOURCES[DeviceClass].path
 GPU: Final = {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "example.com/gpu"}}
+GROUP: Final = {"metadata": {"name": "train", "namespace": "shop"}, "spec": {"schedulingPolicy": {"basic": {}}}}
 
 
 @scenario()
@@ -97,3 +99,38 @@ async def test_a_404_of_a_server_that_has_trouble_says_nothing(server: FakeApiSe
         server.faults.clear()
         await following.until_equal()
         assert list(following.mirror.objects(DeviceClass)) == ["gpu"]
+
+
+@scenario()
+async def test_the_newest_version_that_the_server_has_is_followed(
+    server: FakeApiServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    newest = RESOURCES[SchedulingGroup]
+    older = next(each for each in newest.versions() if each.version == "v1alpha3")
+    server.behaviour.absent = {newest.path}
+    seed(server)
+    server.create(older.path, GROUP)
+    async with Following(server, Node, Pod, Namespace, SchedulingGroup) as following:
+        state = following.states[SchedulingGroup]
+        await following.until(lambda: state.resource == older and state.synced, "followed in the older version")
+        assert list(following.mirror.objects(SchedulingGroup)) == ["shop/train"]
+        assert (state.absent, state.problem) == (False, "")
+        server.behaviour.absent = {older.path}
+        server.create(newest.path, GROUP)
+        server.end_watches(older.path)
+        await following.until(lambda: state.resource == newest and bool(state.objects), "followed in the newest")
+        assert list(following.mirror.objects(SchedulingGroup)) == ["shop/train"]
+    assert not [each for each in caplog.records if "does not have" in each.message]
+
+
+@scenario()
+async def test_without_any_version_the_server_is_asked_for_each_again(server: FakeApiServer) -> None:
+    versions = [each for each in RESOURCES[SchedulingGroup].versions() if each.version in {"v1", "v1alpha3"}]
+    server.behaviour.absent = {each.path for each in versions}  # it knows no other version
+    seed(server)
+    async with Following(server, Node, Pod, Namespace, SchedulingGroup) as following:
+        await following.until(lambda: following.states[SchedulingGroup].absent, "absent")
+        await following.until(
+            lambda: all(len(server.requests.of(each.path)) >= 2 for each in versions), "looked for again"
+        )
+        assert following.freshness.problems() == []

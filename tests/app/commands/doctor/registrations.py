@@ -80,6 +80,7 @@ DECIDE: Final[dict[str, Any]] = {
     "profiles": [
         {"schedulerName": "kindred", "percentageOfNodesToScore": 1, "plugins": NOTHING_IN_TREE},
         {"schedulerName": "kindred-volumes", "percentageOfNodesToScore": 100, "plugins": CLAIMS_IN_TREE},
+        {"schedulerName": "kindred-groups", "percentageOfNodesToScore": 100},
     ],
     "extenders": [
         {
@@ -94,8 +95,9 @@ DECIDE: Final[dict[str, Any]] = {
 DECIDING: Final = {
     "profile": "full",
     "answer": "decide",
-    "decide_scope": "kindred=any-node,kindred-volumes=question",
+    "decide_scope": "kindred=any-node,kindred-volumes=question,kindred-groups=question",
     "decide_claims_scheduler": "kindred-volumes",
+    "decide_groups_scheduler": "kindred-groups",
     "preempt": "evict",
     "bind": False,
 }

@@ -26,7 +26,8 @@ from tests.app.commands.doctor.registrations import (
 )
 
 OTHER = {"urlPrefix": "http://other", "nodeCacheCapable": True}
-QUESTION = {"decide_scope": "kindred=question,kindred-volumes=question"}
+QUESTION = {"decide_scope": "kindred=question,kindred-volumes=question,kindred-groups=question"}
+UNGROUPED = {"decide_groups_scheduler": ""}
 
 
 def in_tree(point: str, name: str) -> dict[str, Any]:
@@ -91,14 +92,14 @@ CASES = {
     "a-profile-that-is-not-decided-for": warning(
         "decide-scope",
         "profiles[1].schedulerName",
-        deciding(settings={"decide_scope": "kindred=any-node"}),
+        deciding(settings={"decide_scope": "kindred=any-node,kindred-groups=question"}),
         deciding(settings={"decide_scope": "question"}),
     ),
     "a-scheduler-that-is-no-profile": info(
         "decide-scope",
         "decideScope (KINDRED_DECIDE_SCOPE)",
-        deciding(settings={"decide_scope": "kindred=any-node,kindred-volumes=question,kindre=question"}),
-        deciding(),
+        deciding(settings={"decide_scope": f"{QUESTION['decide_scope']},kindre=question", **UNGROUPED}),
+        deciding(settings={**QUESTION, **UNGROUPED}),
     ),
     "a-filter-in-tree-beside-any-node": error(
         "decide-filters",
@@ -293,7 +294,7 @@ def test_of_a_right_one_nothing_is_said(settings: dict[str, Any]) -> None:
 
 def test_without_decide_none_of_it_is_looked_at() -> None:
     checks = [check.id for check in REGISTRATION_CHECKS if check.id.startswith("decide-")]
-    assert len(checks) == 12
+    assert len(checks) == 15
     assert [found(registration(FULL_OFFLOAD), check) for check in checks] == [[]] * len(checks)
 
 

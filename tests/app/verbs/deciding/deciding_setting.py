@@ -57,6 +57,7 @@ class DecidingSetting:
         *,
         cached: bool = True,
         claims_scheduler: str = "",
+        groups_scheduler: str = "",
         asked_to_preempt: bool = True,
         gangs: bool = False,
     ) -> None:
@@ -69,7 +70,7 @@ class DecidingSetting:
         profile = profile or full_profile()
         cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec")) if cached else None
         evaluations, scopes = Evaluations(profile, mirror, cache), DecideScopes(scope)
-        needs = InTreeNeeds(mirror, claims_scheduler)
+        needs = InTreeNeeds(mirror, claims_scheduler, groups_scheduler=groups_scheduler)
         placer = Placer(mirror, profile, partial(evaluations.begin, cached=True), self._choose)
         self.decider = Decider(
             profile,
@@ -87,6 +88,7 @@ class DecidingSetting:
             PodLookup(mirror, self.pods, lambda: self.now),
             nominations=Nominations(mirror, lambda: self.now),
             gangs=Gangs(mirror, placer, is_decided_for(scopes, needs)) if gangs else None,
+            waiting_schedulers=frozenset({claims_scheduler, groups_scheduler} - {""}),
         )
         self.extender = Extender(profile, mirror, cache, decider=self.decider)
 

@@ -31,9 +31,9 @@ def mirror(claim: PersistentVolumeClaim | None = None) -> ClusterMirror:
     return made
 
 
-def pod(*, scheduler: str = "", group: bool = False, claims: bool = False, volume: bool = False) -> Pod:
+def pod(*, scheduler: str = "", claims: bool = False, volume: bool = False) -> Pod:
     volumes = (PodClaim("data"),) if volume else ()
-    return Pod("u", "default", "p", scheduler_name=scheduler, in_group=group, claims_resources=claims, volumes=volumes)
+    return Pod("u", "default", "p", scheduler_name=scheduler, claims_resources=claims, volumes=volumes)
 
 
 @pytest.mark.parametrize("scope", DecideScope)
@@ -57,9 +57,6 @@ def test_who_needs_nothing_is_decided_for(asked: Pod, claim: PersistentVolumeCla
         ),
         pytest.param(
             pod(claims=True), "has resource claims, which need the in-tree plugin DynamicResources", id="resource-claim"
-        ),
-        pytest.param(
-            pod(group=True), "has a scheduling group, which needs the in-tree plugin GangScheduling", id="group"
         ),
     ],
 )

@@ -174,23 +174,6 @@ def test_a_pod_that_nothing_is_to_be_decided_for_gets_an_answer(pod: PodBuilder)
     assert setting.counts() == {"not_assumed": 1}
 
 
-@pytest.mark.parametrize(
-    "membership",
-    [
-        pytest.param({"schedulingGroup": {"podGroupName": "g"}}, id="scheduling-group"),
-        pytest.param({"workloadRef": {"name": "w", "podGroup": "g"}}, id="workload-of-1.35"),
-    ],
-)
-def test_a_pod_of_a_group_is_answered_within_the_question_and_not_assumed(membership: dict[str, object]) -> None:
-    setting = DecidingSetting(mirror_of(node("n0")), claims_scheduler="careful")
-    pod = written(make_pod("p"))
-    pod["spec"] |= {"schedulerName": "careful", **membership}
-    setting.tell_object(pod)
-    response = setting.extender.filter(json.dumps({"Pod": pod, "NodeNames": ["n0"]}).encode(), effects=setting.effects)
-    assert node_of(response) == "n0"
-    assert setting.assumed() == {}
-
-
 def test_whole_nodes_come_back_as_they_came() -> None:
     setting = cluster()
     setting.tell(make_pod("p"))

@@ -261,15 +261,17 @@ async def test_a_bound_pod_gets_its_node_as_the_request_has_it(server: FakeApiSe
 
 @SCOPES
 @pytest.mark.parametrize(
-    "membership",
+    ("membership", "group"),
     [
-        pytest.param({"workloadRef": {"name": "w", "podGroup": "g", "podGroupReplicaKey": "0"}}, id="1.35"),
-        pytest.param({"schedulingGroup": {"podGroupName": "g"}}, id="1.36"),
+        pytest.param(
+            {"workloadRef": {"name": "w", "podGroup": "g", "podGroupReplicaKey": "0"}}, "default/w/g/0", id="1.35"
+        ),
+        pytest.param({"schedulingGroup": {"podGroupName": "g"}}, "default/g", id="1.36"),
     ],
 )
 @scenario()
 async def test_a_pod_that_kube_scheduler_places_with_its_group_gets_no_node_here(
-    server: FakeApiServer, scope: str, membership: Object
+    server: FakeApiServer, scope: str, membership: Object, group: str
 ) -> None:
     async with deciding(server, scope) as scheduler:
         member = loner("p").obj()
@@ -278,8 +280,8 @@ async def test_a_pod_that_kube_scheduler_places_with_its_group_gets_no_node_here
         pod = server.create(PODS.path, member)
         await until(lambda: pod["metadata"]["uid"] in scheduler.mirror.pending)
         assert (await answered(scheduler, pod, "n1", "n2"))["Error"] == (
-            "pod default/p has a scheduling group, which needs the in-tree plugin GangScheduling: "
-            "name a scheduler whose profile keeps that plugin, KINDRED_DECIDE_CLAIMS_SCHEDULER"
+            f"pod default/p is in the scheduling group {group}, which needs all in-tree filters: "
+            "name a scheduler whose profile keeps them, KINDRED_DECIDE_GROUPS_SCHEDULER"
         )
         assert scheduler.mirror.assumed == {}
 

@@ -1,0 +1,239 @@
+"""Members of the groups that kube-scheduler schedules: every node of the request is right, and the answer counts."""
+
+import json
+import logging
+from typing import Any, Final
+
+import pytest
+
+from app.main import create_service
+from app.objects.decode_pod import decode_pod
+from app.settings import Settings, SettingsError
+from app.verbs.effects import LONGEST_WAIT
+from app.verbs.observation import VerbResponse
+from app.watch.feed import MirrorFeed
+from core.events import ClusterEvent
+from core.mirror.cluster import ClusterMirror
+from core.objects.scheduling_group import SchedulingGroup
+from core.releases import Release, rules_of
+from tests.app.questions import mirror_of
+from tests.app.verbs.deciding.deciding_setting import DecidingSetting, node_of, written
+from tests.builders import PodBuilder, make_node, make_pod
+
+GROUPS: Final = "grouped"
+NAMES: Final = ["n0", "n1"]
+
+
+def setting(minimum: int = 1, *, cycles: bool = True, unsupported: str = "") -> DecidingSetting:
+    mirror = mirror_of(*(make_node(name).allocatable(cpu="2", memory="8Gi", pods=10) for name in NAMES))
+    mirror.change_rules(rules_of(Release(1, 37), {"GenericWorkload": cycles}))
+    made = SchedulingGroup(namespace="default", name="g", minimum=minimum, unsupported=unsupported)
+    mirror.apply(ClusterEvent("Add", made))
+    return DecidingSetting(mirror, groups_scheduler=GROUPS)
+
+
+def member(name: str, *, cpu: str = "2", scheduler: str = GROUPS, nominated: str = "") -> dict[str, Any]:
+    pod = written(make_pod(name).requests(cpu=cpu))
+    pod["spec"] |= {"schedulerName": scheduler, "schedulingGroup": {"podGroupName": "g"}}
+    if nominated:
+        pod.setdefault("status", {})["nominatedNodeName"] = nominated
+    return pod
+
+
+def asked(made: DecidingSetting, pod: dict[str, Any], names: list[str], *, dry_run: bool = False) -> VerbResponse:
+    body = json.dumps({"Pod": pod, "NodeNames": names}).encode()
+    return made.extender.filter(body, cached=not dry_run, effects=None if dry_run else made.effects)
+
+
+def answer(made: DecidingSetting, pod: dict[str, Any], *names: str) -> str:
+    made.tell_object(pod)
+    return node_of(asked(made, pod, list(names)))
+
+
+def single(name: str) -> PodBuilder:
+    return make_pod(name).requests(cpu="2")
+
+
+def test_a_member_counts_from_its_answer_on() -> None:
+    made = setting()
+    assert answer(made, member("m"), "n0", "n1") == "n0"
+    assert made.assumed() == {"default/m": "n0"}
+    assert made.decide(single("p"), NAMES) == "n1"
+    assert made.decide(single("q"), NAMES) == ""
+    assert made.counts() == {"assumed": 2, "no_fit": 1}
+
+
+def test_a_node_that_fits_here_is_preferred_and_none_is_refused() -> None:
+    made = setting()
+    assert made.decide(single("p"), ["n0"]) == "n0"
+    assert answer(made, member("m"), "n0", "n1") == "n1"
+    assert answer(made, member("m2"), "n0", "n1") in NAMES  # kube-scheduler knows what Kindred does not: p has gone
+    assert answer(made, member("m3"), "n0") == "n0"
+    assert answer(made, member("m4"), "unknown") == "unknown"
+    assert made.mirror.audit() == []
+
+
+def test_a_member_that_is_asked_about_again_moves_and_its_siblings_stay() -> None:
+    made = setting()
+    assert answer(made, member("m"), "n0") == "n0"
+    assert answer(made, member("m2"), "n1") == "n1"
+    assert answer(made, member("m"), "n1") == "n1"
+    assert made.assumed() == {"default/m": "n1", "default/m2": "n1"}
+    assert made.counts() == {"assumed": 3}  # none is counted as replaced: each cycle asks again
+
+
+def test_a_cycle_below_the_minimum_leaves_no_place(caplog: pytest.LogCaptureFixture) -> None:
+    made = setting(minimum=3)
+    with caplog.at_level(logging.INFO, "app.verbs.effects"):
+        answer(made, member("m"), "n0")
+        answer(made, member("m2"), "n1")
+        assert made.decide(single("p"), NAMES) == "n0"
+    assert made.assumed() == {"default/p": "n0"}
+    assert [record.message for record in caplog.records] == [
+        "group default/g: fewer than its minimum of 3 had a node, so its cycle has bound nothing: released 2 places"
+    ]
+
+
+def test_a_cycle_ends_by_silence() -> None:
+    made = setting(minimum=3)
+    answer(made, member("m"), "n0")
+    made.now = 11.0
+    made.effects.review_cycles()
+    assert made.assumed() == {}
+
+
+def test_without_cycles_its_own_signs_alone_end_a_place() -> None:
+    made = setting(minimum=3, cycles=False)
+    answer(made, member("m"), "n0")
+    assert made.decide(single("p"), NAMES) == "n1"
+    made.now = LONGEST_WAIT
+    made.effects.review_cycles()
+    assert made.assumed() == {"default/m": "n0", "default/p": "n1"}
+    assert [pod.name for pod in made.mirror.expire(LONGEST_WAIT + 1.0)] == ["p", "m"][::-1]
+
+
+@pytest.mark.parametrize(
+    ("pod", "problem"),
+    [
+        pytest.param(
+            member("m", scheduler="kindred"),
+            "pod default/m is in the scheduling group default/g, which needs all in-tree filters: "
+            "give all its members spec.schedulerName: grouped",
+            id="another-scheduler",
+        ),
+        pytest.param(
+            {**member("m"), "spec": {**member("m")["spec"], "schedulingGroup": {"podGroupName": "h"}}},
+            "pod default/m is in the scheduling group default/h: the PodGroup is not in the watch yet",
+            id="no-pod-group",
+        ),
+    ],
+)
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_member_that_cannot_be_placed_is_an_error_with_the_remedy(
+    pod: dict[str, Any],
+    problem: str,
+    dry_run: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    made = setting()
+    made.tell_object(pod)
+    response = asked(made, pod, NAMES, dry_run=dry_run)
+    assert json.loads(response.body)["Error"] == problem
+    assert made.assumed() == {}
+
+
+@pytest.mark.parametrize("field", ["spec.schedulingConstraints", "spec.parentCompositePodGroupName"])
+def test_a_group_of_which_placements_are_tried_is_an_error(field: str) -> None:
+    made = setting(unsupported=field)
+    made.tell_object(member("m"))
+    assert json.loads(asked(made, member("m"), NAMES).body)["Error"] == (
+        f"pod default/m is in the scheduling group default/g, whose {field} makes kube-scheduler try several "
+        "placements: give all its members a scheduler that Kindred does not decide for"
+    )
+
+
+def test_a_member_of_a_workload_of_1_35_counts_without_an_object() -> None:
+    made = setting(cycles=False)
+    pod = member("m")
+    del pod["spec"]["schedulingGroup"]
+    pod["spec"]["workloadRef"] = {"name": "w", "podGroup": "g"}
+    assert answer(made, pod, "n0") == "n0"
+    assert made.assumed() == {"default/m": "n0"}
+
+
+def test_a_dry_run_answers_alike_and_changes_nothing() -> None:
+    made = setting()
+    made.tell_object(member("m"))
+    assert node_of(asked(made, member("m"), ["n1"], dry_run=True)) == "n1"
+    assert (made.assumed(), made.counts()) == ({}, {})
+
+
+def test_a_pod_without_a_group_is_judged_by_kindred_too() -> None:
+    made = setting()
+    pod = written(single("p"))
+    pod["spec"]["schedulerName"] = GROUPS
+    assert answer(made, member("m"), "n0") == "n0"
+    assert answer(made, pod, "n0", "n1") == "n1"
+
+
+def test_a_place_outlives_its_deadline_while_the_pod_is_nominated_there() -> None:
+    made = setting(cycles=False)
+    answer(made, member("m"), "n0")
+    made.tell_object(member("m", nominated="n0"))
+    assert made.mirror.expire(LONGEST_WAIT + 1.0) == []
+    made.tell_object(member("m", nominated="n1"))
+    assert made.mirror.expire(LONGEST_WAIT + 2.0) == []  # due again ten seconds later
+    assert [pod.name for pod in made.mirror.expire(LONGEST_WAIT + 20.0)] == ["m"]
+
+
+def test_the_condition_of_a_member_ends_no_place() -> None:
+    """It is not written again if it is unchanged, and an earlier one may come late."""
+    made = setting(cycles=False)
+    answer(made, member("m"), "n0")
+    feed = MirrorFeed(made.mirror, lambda: 400.0, lambda _: None)
+    failed = member("m")
+    failed["status"] = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}
+    feed.apply(ClusterEvent("Update", decode_pod(json.dumps(failed).encode())))
+    assert made.assumed() == {"default/m": "n0"}
+
+
+def test_pods_whose_binding_may_wait_count_on_their_nominated_node_before_the_first_decision() -> None:
+    made = setting()
+    waiting = member("m", nominated="n0")
+    other = member("m2", cpu="0", scheduler="kindred", nominated="n1")
+    for pod in (waiting, other, member("m3")):
+        made.tell_object(pod)
+    made.effects.assume_nominated()
+    made.effects.assume_nominated()
+    assert made.assumed() == {"default/m": "n0"}
+    assert made.decide(single("p"), NAMES) == "n1"
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        pytest.param(
+            {"decide_scope": "kindred=any-node,grouped=any-node"},
+            "KINDRED_DECIDE_GROUPS_SCHEDULER='grouped': its pods need the scope question, which KINDRED_DECIDE_SCOPE="
+            "'kindred=any-node,grouped=any-node' does not give them",
+            id="any-node",
+        ),
+        pytest.param(
+            {"decide_scope": "kindred=question"},
+            "KINDRED_DECIDE_GROUPS_SCHEDULER='grouped': its pods need the scope question, which KINDRED_DECIDE_SCOPE="
+            "'kindred=question' does not give them",
+            id="not-decided-for",
+        ),
+        pytest.param(
+            {"decide_scope": "question", "decide_claims_scheduler": GROUPS},
+            "KINDRED_DECIDE_GROUPS_SCHEDULER='grouped': the profile for claims lacks in-tree filters; name another one",
+            id="that-for-claims",
+        ),
+    ],
+)
+def test_a_scheduler_for_groups_needs_all_filters_and_the_nodes_that_passed(
+    settings: dict[str, Any], problem: str
+) -> None:
+    made = Settings(answer="decide", profile="full", decide_groups_scheduler=GROUPS, admin_port=0, **settings)
+    with pytest.raises(SettingsError) as caught:
+        create_service(made, ClusterMirror(), None)
+    assert str(caught.value) == problem
