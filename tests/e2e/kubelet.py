@@ -1,7 +1,9 @@
 """What a kubelet rejects, judged over the API server's own objects: there is no kubelet here, so no pod ends as Failed.
 
 A kubelet checks again what a scheduler has decided: resources, node affinity, host ports and taints (k8s.io/kubernetes
-pkg/kubelet/lifecycle/predicate.go, `generalFilter` and the taints behind it). Nothing of Kindred is used.
+pkg/kubelet/lifecycle/predicate.go, `generalFilter` and the taints behind it). Of resources it leaves out extended ones
+that the node does not list, and those of a claim that kube-scheduler has made for the pod (the same file,
+`removeMissingExtendedResources`). Nothing of Kindred is used.
 """
 
 from collections import Counter, defaultdict
@@ -42,18 +44,31 @@ def rejections(nodes: Sequence[Manifest], pods: Sequence[Manifest]) -> list[str]
 
 
 def _out_of(node: Manifest, pods: Sequence[Manifest]) -> Iterator[str]:
+    allocatable = node["status"]["allocatable"]
     requested: defaultdict[str, Fraction] = defaultdict(Fraction, pods=Fraction(len(pods)))
     for pod in pods:
         if pod["spec"].get("initContainers") or pod["spec"].get("overhead"):
             raise ValueError(f"requests that this judge cannot read: {_name(pod)}")
+        by_claim = _requests_by_claim(pod)
         for container in pod["spec"]["containers"]:
             for resource, amount in container.get("resources", {}).get("requests", {}).items():
-                requested[resource] += _amount(amount)
-    allocatable = node["status"]["allocatable"]
+                left_out = _is_extended(resource) and resource not in allocatable
+                if not left_out and (container["name"], resource) not in by_claim:
+                    requested[resource] += _amount(amount)
     for resource, amount in requested.items():
         limit = _amount(allocatable.get(resource, "0"))
         if amount > limit:
             yield f"OutOf{resource}: {node['metadata']['name']} has {float(limit)}, its pods request {float(amount)}"
+
+
+def _requests_by_claim(pod: Manifest) -> set[tuple[str, str]]:
+    """Return the containers of a pod and their resources that a claim has devices for."""
+    made_for = pod.get("status", {}).get("extendedResourceClaimStatus", {})
+    return {(each["containerName"], each["resourceName"]) for each in made_for.get("requestMappings", ())}
+
+
+def _is_extended(resource: str) -> bool:
+    return "/" in resource and "kubernetes.io/" not in resource
 
 
 def _port_conflicts(node: str, pods: Sequence[Manifest]) -> Iterator[str]:

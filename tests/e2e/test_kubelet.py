@@ -11,6 +11,7 @@ from tests.e2e.shapes import ZONE, node, on, pod, required_node
 
 SMALL = {"cpu": "1", "memory": "1Gi", "pods": "3"}
 NODES = [node(index, zones=2, allocatable=SMALL) for index in range(2)]
+WITH_PLUGIN = node(3, allocatable={**SMALL, "example.com/gpu": "1"})
 TAINTED = {**node(2, allocatable=SMALL), "spec": {"taints": [{"key": "gone", "effect": "NoExecute"}]}}
 
 
@@ -24,6 +25,15 @@ def with_port(name: str, index: int = 0, **port: object) -> Manifest:
     return made
 
 
+def with_devices(name: str, index: int = 0, *, by_claim: bool = False) -> Manifest:
+    """Return a pod that requests one of example.com/gpu; `by_claim`: kube-scheduler has made a claim for it."""
+    made = placed(name, index)
+    made["spec"]["containers"][0]["resources"]["requests"]["example.com/gpu"] = "1"
+    mapping = {"containerName": "main", "resourceName": "example.com/gpu", "requestName": "container-0-request-0"}
+    claim_status = {"resourceClaimName": f"{name}-gpu", "requestMappings": [mapping]}
+    return {**made, "status": {"extendedResourceClaimStatus": claim_status}} if by_claim else made
+
+
 def named(*names: str) -> Mapping[str, Any]:
     return required_node("matchFields", "metadata.name", *names)
 
@@ -35,6 +45,12 @@ def named(*names: str) -> Mapping[str, Any]:
         pytest.param([placed("a", cpu="500m"), placed("b", cpu="501m")], ["OutOfcpu"], id="one thousandth too much"),
         pytest.param([placed("a", cpu="1"), placed("b", 1, cpu="1")], [], id="on two nodes"),
         pytest.param([placed(name) for name in "abcd"], ["OutOfpods"], id="too many"),
+        pytest.param([with_devices("a", 3)], [], id="as much as a device plugin has"),
+        pytest.param(
+            [with_devices("a", 3), with_devices("b", 3)], ["OutOfexample.com/gpu"], id="more than a device plugin has"
+        ),
+        pytest.param([with_devices("a", 3), with_devices("b", 3, by_claim=True)], [], id="a device by a claim"),
+        pytest.param([with_devices("a")], [], id="an extended resource that the node does not list"),
         pytest.param([pod("a", cpu="9")], [], id="without a node"),
         pytest.param([placed("a", 9)], ["NodeName"], id="on no node"),
         pytest.param([{**placed("a"), "status": {"phase": "Failed"}}], ["Failed"], id="rejected already"),
@@ -57,7 +73,7 @@ def named(*names: str) -> Mapping[str, Any]:
     ],
 )
 def test_each_rejection_is_found_once(pods: list[Manifest], reasons: list[str]) -> None:
-    assert [line.partition(":")[0] for line in rejections([*NODES, TAINTED], pods)] == reasons
+    assert [line.partition(":")[0] for line in rejections([*NODES, TAINTED, WITH_PLUGIN], pods)] == reasons
 
 
 @pytest.mark.parametrize(
