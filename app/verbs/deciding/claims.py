@@ -52,7 +52,9 @@ class InTreeNeeds:
         need = self._need(pod)
         if not need or (scope is DecideScope.QUESTION and self._keeps_plugins(pod.scheduler_name)):
             return ""
-        if self._claims_scheduler:
+        if self._claims_scheduler and pod.scheduler_name == self._claims_scheduler:
+            remedy = f"give {self._claims_scheduler} the scope question, {variable_of('decide_scope')}"
+        elif self._claims_scheduler:
             remedy = f"give it spec.schedulerName: {self._claims_scheduler}"
         else:
             remedy = f"name a scheduler whose profile keeps that plugin, {variable_of('decide_claims_scheduler')}"

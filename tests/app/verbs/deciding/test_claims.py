@@ -68,7 +68,8 @@ def test_who_needs_a_plugin_is_told_which_scheduler_has_it(asked: Pod, need: str
         assert named.problem(asked, scope) == f"pod default/p {need}: give it spec.schedulerName: careful"
     careful = replace(asked, scheduler_name="careful")
     assert named.problem(careful, QUESTION) == ""
-    assert named.problem(careful, ANY_NODE) != ""
+    scope_remedy = "give careful the scope question, KINDRED_DECIDE_SCOPE"
+    assert named.problem(careful, ANY_NODE) == f"pod default/p {need}: {scope_remedy}"
 
 
 def test_it_is_an_error_that_ends_the_attempt_and_assumes_nothing() -> None:
