@@ -13,6 +13,7 @@ its behaviour in any case:
 
     A cycle in which fewer members than the minimum had a node or a place has bound nothing. Members count that run,
     terminate or have just ended, because kube-scheduler may count them, and the smallest minimum that the group had.
+    Shortly after a start, members may have ended that the mirror has never had. Then nothing is proved.
 
 In such a case the places that the cycle answered are released. No other case proves anything: kube-scheduler can call
 `filter` for a member while it binds the others, and conditions are not written again if they are unchanged.
@@ -56,17 +57,20 @@ class GroupCycles:
         self._mirror = mirror
         self._cycle: _Cycle | None = None
         self._ended: deque[tuple[float, str]] = deque()  # time, group of a member that left
+        self._began: float | None = None  # time of the first request
 
     def asked(self, pod: Pod, now: float) -> Released | None:
         """Record a request for a pod, before its earlier place is dropped. It may end a cycle."""
         self._note_ended(now)
+        if self._began is None:
+            self._began = now
         cycle = self._cycle
         if cycle is None:
             return None
         if pod.scheduling_group == cycle.group and pod.uid not in cycle.places:
             cycle.last = now
             return None
-        return self._end(cycle)
+        return self._end(cycle, now)
 
     def answered(self, pod: Pod, now: float) -> None:
         """Record that a member was assumed in this cycle."""
@@ -83,15 +87,17 @@ class GroupCycles:
         if cycle is None:
             return None
         silence = _SILENCE + _SILENCE_OF_MEMBER * len(self._mirror.scheduling_groups.members(cycle.group))
-        return self._end(cycle) if now - cycle.last > silence else None
+        return self._end(cycle, now) if now - cycle.last > silence else None
 
     def _note_ended(self, now: float) -> None:
         self._ended.extend((now, group) for group in self._mirror.scheduling_groups.take_left())
         while self._ended and now - self._ended[0][0] > _JUST_ENDED:
             self._ended.popleft()
 
-    def _end(self, cycle: _Cycle) -> Released | None:
+    def _end(self, cycle: _Cycle, now: float) -> Released | None:
         self._cycle = None
+        if self._began is None or now - self._began <= _JUST_ENDED:
+            return None
         groups = self._mirror.scheduling_groups
         minimum = groups.smallest_minimum(cycle.group)
         placed = {uid for uid in groups.members(cycle.group) if self._mirror.is_mirrored(uid)}

@@ -84,11 +84,13 @@ def test_a_member_that_is_asked_about_again_moves_and_its_siblings_stay() -> Non
 
 def test_a_cycle_below_the_minimum_leaves_no_place(caplog: pytest.LogCaptureFixture) -> None:
     made = setting(minimum=3)
+    made.decide(make_pod("first"), ["n1"])
+    made.now = 31.0
     with caplog.at_level(logging.INFO, "app.verbs.effects"):
         answer(made, member("m"), "n0")
         answer(made, member("m2"), "n1")
         assert made.decide(single("p"), NAMES) == "n0"
-    assert made.assumed() == {"default/p": "n0"}
+    assert made.assumed() == {"default/first": "n1", "default/p": "n0"}
     assert [record.message for record in caplog.records] == [
         "group default/g: fewer than its minimum of 3 had a node, so its cycle has bound nothing: released 2 places"
     ]
@@ -96,10 +98,12 @@ def test_a_cycle_below_the_minimum_leaves_no_place(caplog: pytest.LogCaptureFixt
 
 def test_a_cycle_ends_by_silence() -> None:
     made = setting(minimum=3)
+    made.decide(make_pod("first"), ["n1"])
+    made.now = 31.0
     answer(made, member("m"), "n0")
-    made.now = 11.0
+    made.now = 42.0
     made.effects.review_cycles()
-    assert made.assumed() == {}
+    assert made.assumed() == {"default/first": "n1"}
 
 
 def test_without_cycles_its_own_signs_alone_end_a_place() -> None:
