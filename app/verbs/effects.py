@@ -112,9 +112,7 @@ class Effects:
     def assume(self, pod: Pod, node: str) -> None:
         """Count a pod on the node that was decided for it."""
         now = self.clock()
-        wait = LONGEST_WAIT if pod.scheduler_name in self._waiting_schedulers else 0.0
-        self._mirror.assume(pod, node, now)
-        self._mirror.finish_binding(pod.uid, now, wait=wait)  # no message reports the binding, so the TTL starts here
+        self._count(pod, node, now)
         if pod.in_scheduling_group:
             self._cycles.answered(pod, now)
         if self._refused_nodes is not None:
@@ -130,7 +128,12 @@ class Effects:
         for pod in [*self._mirror.pending]:
             waits = pod.scheduler_name in self._waiting_schedulers and not pod.terminating
             if waits and pod.nominated_node_name and not self._mirror.is_mirrored(pod.uid):
-                self.assume(pod, pod.nominated_node_name)
+                self._count(pod, pod.nominated_node_name, self.clock())  # in no cycle: nobody was asked about it
+
+    def _count(self, pod: Pod, node: str, now: float) -> None:
+        wait = LONGEST_WAIT if pod.scheduler_name in self._waiting_schedulers else 0.0
+        self._mirror.assume(pod, node, now)
+        self._mirror.finish_binding(pod.uid, now, wait=wait)  # no message reports the binding, so the TTL starts here
 
     def asked(self, pod: Pod) -> None:
         """Record that a scheduler asks about a pending pod, before the decision for it."""

@@ -212,6 +212,18 @@ def test_pods_whose_binding_may_wait_count_on_their_nominated_node_before_the_fi
     assert made.decide(single("p"), NAMES) == "n1"
 
 
+def test_a_request_for_a_nominated_member_ends_no_cycle() -> None:
+    """Its place is no answer of the cycle, so the request is the first one for it."""
+    made = setting(minimum=3)
+    made.tell_object(member("m", nominated="n0"))
+    made.effects.assume_nominated()
+    answer(made, member("m2"), "n1")
+    answer(made, member("m"), "n0")
+    answer(made, member("m3", cpu="0"), "n1")
+    assert made.decide(single("p"), NAMES) == ""
+    assert made.assumed() == {"default/m": "n0", "default/m2": "n1", "default/m3": "n1"}
+
+
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
