@@ -7,6 +7,7 @@ from typing import Annotated, Final
 import msgspec
 
 from app.objects.decode import NULL, Int32, Unread, Wire, decoding_field
+from app.objects.decode_pod_claims import claimed_of
 from app.objects.decode_resources import WireAmounts, amounts_of
 from core.objects.host_port import ALL_ADDRESSES, NO_HOST_PORTS, HostPort
 from core.objects.pod import normalized_image_name
@@ -95,6 +96,7 @@ class WireContainers(Wire, array_like=True):
     qos_class: str | None
     pod_level_status: msgspec.Raw
     pod_level_allocated: msgspec.Raw
+    claim_statuses: msgspec.Raw
 
 
 class Demand(msgspec.Struct, frozen=True, gc=False):
@@ -159,6 +161,7 @@ def _parse_demand(raw: bytes) -> Demand:
         pod_level_actual=_reported(wire.pod_level_status, "status.resources"),
         pod_level_allocated=_amounts(wire.pod_level_allocated, "status.allocatedResources"),
         pod_level_reported=wire.pod_level_status != NULL,
+        claimed={} if wire.claim_statuses == NULL else claimed_of(wire.claim_statuses),
     )
     demand = _shared_demand if len(raw) <= _MEMO_BYTES else _new_demand
     found = demand(

@@ -28,6 +28,7 @@ from app.objects.decode_containers import (
 )
 from app.objects.decode_features import needed_features
 from app.objects.decode_node_affinity import WireNodeAffinities, node_affinity_of
+from app.objects.decode_pod_claims import WireClaimStatus
 from app.objects.decode_pod_group import membership_of
 from app.objects.decode_pod_volumes import WireVolume, image_volumes_of, volumes_of
 from app.objects.decode_resources import WireAmounts
@@ -108,6 +109,7 @@ class _PodStatus(Wire):
     qos_class: str | None = None
     resources: Annotated[msgspec.Raw, Unread(WireResources)] = NULL
     allocated_resources: WireAmounts = NULL
+    node_allocatable_resource_claim_statuses: Annotated[msgspec.Raw, Unread(list[WireClaimStatus])] = NULL
 
 
 class WirePod(Wire):
@@ -253,5 +255,6 @@ def _demand(spec: _PodSpec, status: _PodStatus) -> Demand:
             status.qos_class,
             status.resources,
             status.allocated_resources,
+            status.node_allocatable_resource_claim_statuses,
         )
     )

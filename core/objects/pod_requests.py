@@ -13,7 +13,7 @@ import msgspec
 
 from core.objects.label_validation import label_key_errors
 from core.objects.quantity import millis, nanos, units
-from core.releases import RequestCounting
+from core.releases import ClaimedResources, RequestCounting
 
 Amounts: TypeAlias = Mapping[str, int]
 """Resource name -> exact amount in the unit of `quantity.nanos`. Sums are rounded, not their parts."""
@@ -59,6 +59,8 @@ class PodResources(msgspec.Struct, frozen=True, gc=False):
 
     `resize_infeasible` means that the condition PodResizePending has the reason Infeasible: the resize will not happen.
     `qos_class` is from the status, empty if missing.
+
+    `claimed` has the resources of the node that the pod's resource claims allocate, for each form in its status.
     """
 
     containers: Sequence[Container] = ()
@@ -70,11 +72,12 @@ class PodResources(msgspec.Struct, frozen=True, gc=False):
     pod_level_actual: Amounts | None = None
     pod_level_allocated: Amounts | None = None
     pod_level_reported: bool = False
+    claimed: Mapping[ClaimedResources, Amounts] = {}
 
     @property
     def counts_alike(self) -> bool:
-        """Whether every RequestCounting gives the same result: no pod-level resources, and no resize."""
-        if self.pod_level is not None or self.resize_infeasible:
+        """Whether every RequestCounting gives the same result: no pod-level resources, no resize, nothing by claims."""
+        if self.pod_level is not None or self.resize_infeasible or self.claimed:
             return False
         if not (all(map(_as_asked, self.containers)) and all(map(_as_asked, self.init_containers))):
             return False
@@ -155,11 +158,11 @@ def rounded(amounts: Amounts) -> dict[str, int]:
 def _requests(pod: PodResources, counting: RequestCounting, missing: Amounts = _NOTHING) -> dict[str, int]:
     """Upstream PodRequests. `missing` replaces the missing requests of a container."""
     if not counting.status:
-        total = _summed(pod, missing, lambda each, _: each.resources.requests)
+        total = _asked_and_claimed(pod, counting, missing)
     elif counting.aggregates:
         total = _most_of_sums(pod, counting, missing)
     else:
-        total = _summed(pod, missing, lambda each, init: _effective(each, pod, init=init))
+        total = _with_claimed(_summed(pod, missing, lambda each, init: _effective(each, pod, init=init)), pod, counting)
     if counting.pod_level and pod.pod_level is not None and _asks_as_a_whole(pod):
         total |= {name: amount for name, amount in _as_a_whole(pod, pod.pod_level, counting) if _has_pod_level(name)}
     _combine(total, pod.overhead, int.__add__)
@@ -184,13 +187,25 @@ def _most_of_sums(pod: PodResources, counting: RequestCounting, missing: Amounts
     """Upstream AggregateContainerRequests since v1.37: sum spec, allocation and status separately, take the maximum."""
     actual, allocated = pod.pod_level_actual, pod.pod_level_allocated
     if not counting.pod_level_status or actual is None or allocated is None:
+        # The kubelet adds claimed resources to a container's configured resources, but not to its allocated ones.
         actual = _summed(pod, missing, lambda each, _: _actual(each, pod))
-        allocated = _summed(pod, missing, lambda each, _: _allocated(each, pod))
+        allocated = _with_claimed(_summed(pod, missing, lambda each, _: _allocated(each, pod)), pod, counting)
     most = dict(actual)
     _combine(most, allocated, max)
     if not pod.resize_infeasible:
-        _combine(most, _summed(pod, missing, lambda each, _: each.resources.requests), max)
+        _combine(most, _asked_and_claimed(pod, counting, missing), max)
     return most
+
+
+def _asked_and_claimed(pod: PodResources, counting: RequestCounting, missing: Amounts) -> dict[str, int]:
+    """Return the requests in the spec of the containers, with the claimed resources."""
+    return _with_claimed(_summed(pod, missing, lambda each, _: each.resources.requests), pod, counting)
+
+
+def _with_claimed(total: dict[str, int], pod: PodResources, counting: RequestCounting) -> dict[str, int]:
+    """Add claimed resources to a maximum over the containers (upstream addDRANodeAllocatableClaimResources)."""
+    _combine(total, pod.claimed.get(counting.claimed, _NOTHING), int.__add__)
+    return total
 
 
 def _allocated(container: Container, pod: PodResources) -> Amounts:

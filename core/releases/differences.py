@@ -11,6 +11,7 @@ from core.releases.rules import (
     MOUNT_OPTIONS,
     RESTART_ALL,
     USERS_OF_HOST,
+    ClaimedResources,
     DeviceClassResources,
     ImageVolumes,
     MissingDriver,
@@ -179,6 +180,20 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         f"{_RESOURCES} (PodRequests)",
         _since(v1_34=_YES),
         gate="InPlacePodLevelResourcesVerticalScaling",
+    ),
+    _difference(
+        "claimed_resources",
+        "NodeResourcesFit, NodeResourcesBalancedAllocation",
+        "the resources of a node that the resource claims of a pod allocate count: `resources` in its status in 1.36, "
+        "`mapping` and `overhead` since 1.37",
+        f"{_RESOURCES} (AggregateContainerRequests)",
+        _since(
+            v1_34=Answer(ClaimedResources.IGNORED, "no"),
+            v1_36=Answer(ClaimedResources.LISTED, "yes"),
+            v1_37=Answer(ClaimedResources.MAPPED, "yes"),
+        ),
+        gate="DRANodeAllocatableResources",
+        without_gate=Answer(ClaimedResources.IGNORED, "no"),
     ),
     _difference(
         "device_class_resources",

@@ -37,6 +37,7 @@ GATES: Final[Mapping[str, Mapping[Release, Stage]]] = MappingProxyType(
         "InPlacePodVerticalScaling": _stages({"1.34": _ON, "1.35": _LOCKED}),
         "InPlacePodLevelResourcesVerticalScaling": _stages({"1.35": _OFF, "1.36": _ON}),
         "PodLevelResources": _stages({"1.34": _ON}),
+        "DRANodeAllocatableResources": _stages({"1.36": _OFF}),
         "VolumeLimitScaling": _stages({"1.35": _OFF, "1.37": _ON}),
         "TaintTolerationComparisonOperators": _stages({"1.35": _OFF}),
         "GenericWorkload": _stages({"1.35": _OFF}),

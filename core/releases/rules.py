@@ -24,6 +24,16 @@ class ImageVolumes(Enum):
     """Added to both."""
 
 
+class ClaimedResources(Enum):
+    """The members of status.nodeAllocatableResourceClaimStatuses that count as requests of the pod."""
+
+    IGNORED = "ignored"
+    LISTED = "listed"
+    """`resources`, which only 1.36 has."""
+    MAPPED = "mapped"
+    """`mapping` and `overhead`, which replace `resources` since 1.37."""
+
+
 class DeviceClassResources(Enum):
     """On which nodes NodeResourcesFit leaves an extended resource to DynamicResources, if a DeviceClass provides it."""
 
@@ -46,7 +56,7 @@ class MissingDriver(Enum):
 
 
 class RequestCounting(msgspec.Struct, frozen=True):
-    """How the requests of a pod on a node are counted while the pod is resized in place."""
+    """How the requests of a pod on a node are counted where its status adds to its spec."""
 
     aggregates: bool = False
     """Spec, status and allocation are each summed over the containers, and the maximum of the sums counts."""
@@ -56,6 +66,8 @@ class RequestCounting(msgspec.Struct, frozen=True):
     """Requests of the pod as a whole count (PodLevelResources)."""
     pod_level_status: bool = False
     """The pod-level resources in the status count (InPlacePodLevelResourcesVerticalScaling)."""
+    claimed: ClaimedResources = ClaimedResources.IGNORED
+    """Claimed resources in the status count (DRANodeAllocatableResources)."""
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -75,6 +87,7 @@ class Rules(msgspec.Struct, frozen=True):
     resize_status: bool
     pod_level_requests: bool
     pod_level_resize_status: bool
+    claimed_resources: ClaimedResources
     device_class_resources: DeviceClassResources
     missing_driver: MissingDriver
     portworx_needs_annotation: bool
@@ -96,4 +109,5 @@ class Rules(msgspec.Struct, frozen=True):
             status=self.resize_status,
             pod_level=self.pod_level_requests,
             pod_level_status=self.pod_level_resize_status,
+            claimed=self.claimed_resources,
         )

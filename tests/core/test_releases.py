@@ -7,6 +7,7 @@ from core.releases import (
     DIFFERENCES,
     GATES,
     RELEASES,
+    ClaimedResources,
     DeviceClassResources,
     FeatureGateError,
     ImageVolumes,
@@ -78,6 +79,7 @@ def test_the_rules_of_1_34_are_what_kindred_answered_before_releases_were_told_a
         resize_status=True,
         pod_level_requests=True,
         pod_level_resize_status=False,
+        claimed_resources=ClaimedResources.IGNORED,
         device_class_resources=DeviceClassResources.CHECKED,
         missing_driver=MissingDriver.ALLOWED,
         portworx_needs_annotation=True,
@@ -109,6 +111,9 @@ def test_a_gate_that_is_on_gives_the_answer_of_its_release() -> None:
     assert on.storage_capacity_scored
     assert on.release == _1_34
     assert rules_of(_1_35, {"VolumeLimitScaling": True}).missing_driver is MissingDriver.REFUSED
+    gate = {"DRANodeAllocatableResources": True}
+    assert rules_of(_1_36, gate).request_counting.claimed is ClaimedResources.LISTED
+    assert rules_of(_1_37, gate).request_counting.claimed is ClaimedResources.MAPPED
 
 
 def test_a_gate_that_is_off_takes_its_rule_away() -> None:

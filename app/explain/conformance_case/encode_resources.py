@@ -10,6 +10,7 @@ from app.explain.conformance_case.encode import V1, present
 from app.explain.conformance_case.encode_containers import Containers
 from core.objects.pod import Pod
 from core.objects.pod_requests import Amounts, Container, PodResources, Resources
+from core.releases import ClaimedResources
 
 _NANOS: Final = 10**9
 
@@ -38,6 +39,8 @@ def resources_of(pod: Pod, resources: PodResources) -> Containers:
         status["resources"] = _reported(resources.pod_level_actual)
     if resources.pod_level_allocated is not None:
         status["allocatedResources"] = _quantities(resources.pod_level_allocated)
+    if resources.claimed:
+        status["nodeAllocatableResourceClaimStatuses"] = [_claim(resources.claimed)]
     pending: list[V1] = [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]
     return Containers(spec, status, pending if resources.resize_infeasible else [])
 
@@ -67,6 +70,16 @@ def _statuses(containers: Sequence[Container], prefix: str) -> list[V1]:
 
 def _reported(actual: Amounts | None) -> V1:
     return {} if actual is None else {"requests": _quantities(actual)}
+
+
+def _claim(claimed: Mapping[ClaimedResources, Amounts]) -> V1:
+    """Return one claim that gives the pod as much as all of its claims, in the form of each release."""
+    mapped = _quantities(claimed.get(ClaimedResources.MAPPED, {}))
+    return {
+        "resourceClaimName": "claim",
+        **present({"resources": _quantities(claimed.get(ClaimedResources.LISTED, {}))}),
+        **present({"mapping": [{"name": name, "quantity": quantity} for name, quantity in mapped.items()]}),
+    }
 
 
 def _resources(resources: Resources) -> V1:

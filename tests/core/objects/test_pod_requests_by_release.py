@@ -2,16 +2,20 @@
 
 from collections.abc import Mapping
 
+import msgspec
 import pytest
 
-from core.objects.pod_requests import PodResources, Resources, pod_requests
-from core.releases import Release, RequestCounting, rules_of
+from core.objects.pod_requests import Container, PodResources, Resources, non_zero_requests, pod_requests
+from core.releases import ClaimedResources, Release, RequestCounting, rules_of
 from tests.core.objects.container_builders import amounts, asking, resized
 
 OLD = RequestCounting()
 """The counting of v1.34."""
 GATES_1_36 = rules_of(Release(1, 36)).request_counting
 NEW = rules_of(Release(1, 37)).request_counting
+CLAIMS_1_36 = rules_of(Release(1, 36), {"DRANodeAllocatableResources": True}).request_counting
+CLAIMS_1_37 = rules_of(Release(1, 37), {"DRANodeAllocatableResources": True}).request_counting
+CLAIMED = {ClaimedResources.LISTED: amounts(cpu="100m"), ClaimedResources.MAPPED: amounts(cpu="100m")}
 
 
 @pytest.mark.parametrize(
@@ -91,6 +95,58 @@ def test_without_status_a_resized_pod_counts_by_its_spec() -> None:
 
 
 @pytest.mark.parametrize(
+    ("pod", "old", "new"),
+    [
+        pytest.param(PodResources([asking(cpu="1")], claimed=CLAIMED), 1100, 1100, id="no-status"),
+        pytest.param(
+            # 1.37 assumes that the kubelet has added the claims to the configured resources.
+            PodResources([resized("1", actual="3", allocated="2")], claimed=CLAIMED),
+            3100,
+            3000,
+            id="configured-is-most",
+        ),
+        pytest.param(
+            PodResources([resized("1", actual="2", allocated="3")], claimed=CLAIMED), 3100, 3100, id="allocated-is-most"
+        ),
+        pytest.param(
+            PodResources([resized("9", actual="1", allocated="2")], resize_infeasible=True, claimed=CLAIMED),
+            2100,
+            2100,
+            id="infeasible",
+        ),
+        pytest.param(
+            PodResources(
+                [asking(cpu="1")],
+                pod_level_actual=amounts(cpu="1050m"),
+                pod_level_allocated=amounts(cpu="2"),
+                claimed=CLAIMED,
+            ),
+            1100,
+            2000,
+            id="the-status-of-the-pod-has-the-claims",
+        ),
+        pytest.param(
+            PodResources([asking(cpu="1")], [asking(cpu="2")], claimed=CLAIMED), 2100, 2100, id="beside-the-maximum"
+        ),
+    ],
+)
+def test_claims_count_beside_a_resize(pod: PodResources, old: int, new: int) -> None:
+    assert pod_requests(pod, CLAIMS_1_36)["cpu"] == old
+    assert pod_requests(pod, CLAIMS_1_37)["cpu"] == new
+    assert pod_requests(pod, RequestCounting(status=False, claimed=ClaimedResources.LISTED))["cpu"] == (
+        pod_requests(pod, RequestCounting(status=False))["cpu"] + 100
+    )
+
+
+@pytest.mark.parametrize("counting", [CLAIMS_1_36, CLAIMS_1_37], ids=["1.36", "1.37"])
+def test_a_claim_of_a_whole_pod_leaves_no_default_to_its_resource(counting: RequestCounting) -> None:
+    claimed = {form: amounts(memory="1Mi") for form in CLAIMED}
+    whole = PodResources([Container()], pod_level=Resources(amounts(cpu="1")), claimed=claimed)
+    assert non_zero_requests(whole, counting) == (1000, 2**20)
+    assert non_zero_requests(msgspec.structs.replace(whole, claimed={}), counting) == (1000, 200 * 2**20)
+
+
+@pytest.mark.parametrize(
     ("pod", "alike"),
     [
         pytest.param(PodResources([asking(cpu="1")]), True, id="no-status"),
@@ -110,6 +166,7 @@ def test_without_status_a_resized_pod_counts_by_its_spec() -> None:
             False,
             id="status-of-the-pod-says-otherwise",
         ),
+        pytest.param(PodResources([asking(cpu="1")], claimed=CLAIMED), False, id="resource-claims"),
     ],
 )
 def test_a_pod_counts_alike_where_it_is_not_resized(

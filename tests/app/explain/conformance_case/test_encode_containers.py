@@ -54,6 +54,13 @@ def spec(random: Random) -> Object:
     return made
 
 
+def claim(random: Random) -> Object:
+    """Return the status of a claim, in the forms of all releases."""
+    mapping = [{"name": name, "quantity": quantity} for name, quantity in requests(random).items()]
+    overhead = [{"name": name, "perContainer": quantity} for name, quantity in requests(random).items()]
+    return {"containers": ["a", "b"], "resources": requests(random), "mapping": mapping, "overhead": overhead}
+
+
 def random_pod(random: Random, *, resized: bool = False) -> Pod:
     asked = spec(random)
     status: Object = {"qosClass": random.choice(("", "", "", "BestEffort", "Burstable", "Guaranteed"))}
@@ -69,6 +76,8 @@ def random_pod(random: Random, *, resized: bool = False) -> Pod:
         ]
         if random.random() < 0.3:
             status["conditions"] = [{"type": "PodResizePending", "reason": "Infeasible"}]
+        if random.random() < 0.3:
+            status["nodeAllocatableResourceClaimStatuses"] = [claim(random) for _ in range(random.randint(1, 2))]
     return pod_of({"metadata": {"name": "p"}, "spec": asked, "status": status})
 
 
