@@ -23,6 +23,8 @@ RULES: Final = [
     *map(rules_of, RELEASES),
     rules_of(RELEASES[1], {"DRAExtendedResource": True, "VolumeLimitScaling": True}),
     rules_of(RELEASES[2], {"StorageCapacityScoring": True, "InPlacePodLevelResourcesVerticalScaling": False}),
+    rules_of(RELEASES[2], {"DRANodeAllocatableResources": True}),
+    rules_of(RELEASES[3], {"DRANodeAllocatableResources": True}),
     rules_of(RELEASES[0], {"InPlacePodVerticalScaling": False, "PodLevelResources": False}),
 ]
 MAX_QUESTIONS: Final = 3

@@ -184,6 +184,9 @@ def _newer_pod(random: Random, number: int) -> V1:
             pod["status"] |= {"resources": {"requests": amounts[3]}, "allocatedResources": amounts[0]}
         if random.random() < 0.3:
             pod["status"]["conditions"] = [{"type": "PodResizePending", "reason": "Infeasible"}]
+        if random.random() < 0.3:
+            claimed = [{"name": name, "quantity": quantity} for name, quantity in amounts[1].items()]
+            pod["status"]["nodeAllocatableResourceClaimStatuses"] = [{"resources": amounts[2], "mapping": claimed}]
     if random.random() < 0.4:
         container["restartPolicyRules"] = [{"action": "RestartAllContainers"}]
     if random.random() < 0.2:
