@@ -108,7 +108,7 @@ FIELDS: Final[Sequence[Row]] = (
     _row("PodSpec", "resources", _PARTS, f"{_REQUESTS} (PodRequests, gate PodLevelResources)"),
     _row("PodSpec", "preemptionPolicy priority", _KINDRED, _PREEMPTION, "core/preemption"),
     _row("PodSpec", "schedulingGates", Judge.KEPT, "schedulinggates/scheduling_gates.go", "SchedulingGates"),
-    _row("PodSpec", "resourceClaims", Judge.CLAIMS, _DEVICES, "DynamicResources"),
+    _row("PodSpec", "resourceClaims", Judge.CLAIMS, _DEVICES, "DynamicResources", note="also for a PodGroup's claims"),
     _row(
         "PodSpec",
         "schedulingGroup",
@@ -315,10 +315,10 @@ FIELDS: Final[Sequence[Row]] = (
     _row(
         "PodStatus",
         "nodeAllocatableResourceClaimStatuses",
-        Judge.NOBODY,
-        f"{_REQUESTS} (PodRequests), {_MAPPED}",
-        note="the cpu and memory that a bound pod has by its claims are not counted, so later pods get more of the "
-        "node than it has",
+        _KINDRED,
+        f"{_REQUESTS} (AggregateContainerRequests), {_MAPPED} (PreBind)",
+        _FIT,
+        note="until the binding, Kindred counts the pod by its spec only, and kube-scheduler also by its claims",
     ),
     _row(
         "PodStatus",

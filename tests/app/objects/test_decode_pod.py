@@ -254,6 +254,16 @@ def test_a_thousand_characters_are_kept_of_why_a_pod_waits() -> None:
             id="replica-key",
         ),
         pytest.param({"resourceClaims": [{"name": "gpu", "resourceClaimName": "g"}]}, "", True, id="claim"),
+        pytest.param(
+            # A claim of a PodGroup: an entry equal to that of the group (resourceclaim.BindTo of v1.36 and v1.37).
+            {
+                "schedulingGroup": {"podGroupName": "g"},
+                "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "t"}],
+            },
+            "default/g",
+            True,
+            id="claim-of-a-pod-group",
+        ),
     ],
 )
 def test_what_a_decision_reads_of_a_pod(spec: Object, group: str, claims_resources: bool) -> None:  # noqa: FBT001 - columns of the table
