@@ -187,7 +187,15 @@ def test_without_cycles_nothing_is_released() -> None:
         assert scheduler.assumed() == {"m-0", "other"}
 
 
-def test_a_place_that_was_confirmed_or_placed_anew_is_not_released() -> None:
+def test_a_place_that_was_made_anew_out_of_the_cycle_is_not_released() -> None:
+    scheduler = Scheduler(minimum=9)
+    scheduler.asks(member(0), member(1))
+    scheduler.mirror.forget(member(0).uid)
+    scheduler.mirror.assume(member(0), "n1", scheduler.now + 1.0)
+    assert released(scheduler.asks(OTHER)) == ["m-1"]
+
+
+def test_a_place_that_was_confirmed_is_not_released() -> None:
     scheduler = Scheduler(minimum=9)
     scheduler.asks(member(0), member(1))
     scheduler.shows(replace(member(0), node_name="n1"))

@@ -13,6 +13,7 @@ from tests.mutants.faults import (
     explaining,
     explanation,
     gangs,
+    groups,
     leadership,
     load,
     metrics,
@@ -49,6 +50,7 @@ FAULTS: Final[Mapping[str, Sequence[Fault]]] = {
     "access": access.FAULTS,
     "load": load.FAULTS,
     "gangs": gangs.FAULTS,
+    "groups": groups.FAULTS,
     "printing": printing.FAULTS,
 }
 """Area -> its faults."""

@@ -64,8 +64,8 @@ FAULTS: Final = (
     Fault(
         id="workload-of-1.35-is-no-group",
         breaks="A member of a gang in 1.35 is decided for as if it were alone, and is said to fit.",
-        old="if spec.workload_ref is not None:",
-        new="if False:",
+        old="    if reference is not None:",
+        new="    if False:",
         tests=("test_decode_pod.py", "deciding/test_odd_requests.py"),
     ),
     Fault(

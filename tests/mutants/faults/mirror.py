@@ -22,15 +22,15 @@ FAULTS: Final = (
     Fault(
         id="ttl-counts-from-the-assumption",
         breaks="An assumed pod expires a TTL after its assumption, however long its binding took.",
-        old="deadline = now + self._ttl",
-        new="deadline = known.assumed_at + self._ttl",
+        old="deadline = now + max(self._ttl, wait)",
+        new="deadline = known.assumed_at + max(self._ttl, wait)",
         tests=("test_assumed_pods.py", "core/mirror/test_pod_states.py"),
     ),
     Fault(
         id="expires-at-the-deadline-itself",
         breaks="An assumed pod expires at its deadline, the last moment at which it must not.",
-        old="            if now > assumed.deadline:",
-        new="            if now >= assumed.deadline:",
+        old="            if now <= assumed.deadline:",
+        new="            if now < assumed.deadline:",
         tests=("test_assumed_pods.py", "core/mirror/test_pod_states.py"),
     ),
     Fault(

@@ -362,8 +362,8 @@ FAULTS: Final = (
     Fault(
         id="devices-for-claims-among-any-nodes",
         breaks="Resources are left to a DynamicResources that has not filtered the chosen node.",
-        old="has_claims = bool(claims) and scopes.of_scheduler(claims) is DecideScope.QUESTION and claims not in off",
-        new="has_claims = bool(claims) and claims not in off",
+        old="if scopes.of_scheduler(each) is DecideScope.QUESTION and each not in off]",
+        new="if each not in off]",
         tests=("deciding/test_devices.py",),
     ),
     Fault(

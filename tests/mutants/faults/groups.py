@@ -1,0 +1,102 @@
+"""Faults of scheduling groups: members that do not count, and places that end too early or never."""
+
+from typing import Final
+
+from tests.mutants.fault import Fault
+
+_CYCLES: Final = ("core/gangs/test_group_cycles.py",)
+_DECISIONS: Final = ("deciding/test_scheduling_groups.py",)
+
+FAULTS: Final = (
+    Fault(
+        id="a-second-request-ends-no-cycle",
+        breaks="The places of a cycle that failed stay, and make the next one look complete.",
+        old="if pod.scheduling_group == cycle.group and pod.uid not in cycle.places:",
+        new="if pod.scheduling_group == cycle.group:",
+        tests=_CYCLES,
+    ),
+    Fault(
+        id="members-not-in-the-watch-do-not-count",
+        breaks="Members that were read from the API server look like missing ones, and their siblings are released.",
+        old="if each.pod.scheduling_group == cycle.group}",
+        new="if False}",
+        tests=_CYCLES,
+    ),
+    Fault(
+        id="ended-members-do-not-count",
+        breaks="A member that kube-scheduler still counts is missing, and its siblings are released while they bind.",
+        old=" + sum(group == cycle.group for _, group in self._ended) >= minimum",
+        new=" >= minimum",
+        tests=_CYCLES,
+    ),
+    Fault(
+        id="released-shortly-after-a-start",
+        breaks="Members that ended before the start do not count.",
+        old="if self._began is None or now - self._began <= _JUST_ENDED:",
+        new="if self._began is None:",
+        tests=_CYCLES,
+    ),
+    Fault(
+        id="places-of-later-assumptions-released",
+        breaks="A member that was placed anew, out of its cycle, is released with the cycle.",
+        old="if assumed is not None and assumed.assumed_at == at:",
+        new="if assumed is not None:",
+        tests=_CYCLES,
+    ),
+    Fault(
+        id="the-present-minimum-alone-counts",
+        breaks="kube-scheduler has seen a smaller minimum, and what it binds is released.",
+        old="self._smallest[key] = min(group.minimum, self._smallest.get(key, group.minimum))",
+        new="self._smallest[key] = group.minimum",
+        tests=("core/mirror/test_scheduling_groups.py",),
+    ),
+    Fault(
+        id="cycles-without-the-feature-gate",
+        breaks="Members that are bound one by one are released.",
+        old="        if not self._mirror.rules.group_cycles:\n            return\n",
+        new="",
+        tests=_CYCLES,
+    ),
+    Fault(
+        id="a-member-is-refused-by-kindred",
+        breaks="A gang is refused for ever, because a failed place of a sibling counts here and not in kube-scheduler.",
+        old="if not pod.in_scheduling_group or not len(batch):",
+        new="if True:",
+        tests=_DECISIONS,
+    ),
+    Fault(
+        id="a-condition-ends-a-waiting-binding",
+        breaks="A late condition of an earlier attempt ends a place while its pod is bound.",
+        old="assumed.deadline is None or assumed.waits:",
+        new="assumed.deadline is None:",
+        tests=_DECISIONS,
+    ),
+    Fault(
+        id="a-nominated-place-expires",
+        breaks="A pod whose binding waits for its volume no longer counts.",
+        old="self._assumed.take_overdue(now, self._is_nominated)",
+        new="self._assumed.take_overdue(now)",
+        tests=_DECISIONS,
+    ),
+    Fault(
+        id="nominated-pods-are-answers-of-a-cycle",
+        breaks="The request for a nominated member ends the running cycle of its group.",
+        old="self._count(pod, pod.nominated_node_name, self.clock())",
+        new="self.assume(pod, pod.nominated_node_name)",
+        tests=_DECISIONS,
+    ),
+    Fault(
+        id="placements-are-decided-for",
+        breaks="Of a group with schedulingConstraints, a placement is counted that is not bound.",
+        old="        if group.unsupported:\n",
+        new="        if False:\n",
+        tests=_DECISIONS,
+    ),
+    Fault(
+        id="an-older-version-is-not-tried",
+        breaks="No PodGroup of Kubernetes 1.36 and 1.37 is seen.",
+        old="        if self._state.try_next_version():\n",
+        new="        if False:\n",
+        tests=("watch/test_absent_resource.py",),
+    ),
+)
