@@ -79,13 +79,6 @@ FAULTS: Final = (
         tests=_DECISIONS,
     ),
     Fault(
-        id="nominated-pods-are-answers-of-a-cycle",
-        breaks="The request for a nominated member ends the running cycle of its group.",
-        old="self._count(pod, pod.nominated_node_name, self.clock())",
-        new="self.assume(pod, pod.nominated_node_name)",
-        tests=_DECISIONS,
-    ),
-    Fault(
         id="placements-are-decided-for",
         breaks="Of a group with schedulingConstraints, a placement is counted that is not bound.",
         old="        if group.unsupported:\n",
