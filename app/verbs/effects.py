@@ -128,7 +128,7 @@ class Effects:
         for pod in [*self._mirror.pending]:
             waits = pod.scheduler_name in self._waiting_schedulers and not pod.terminating
             if waits and pod.nominated_node_name and not self._mirror.is_mirrored(pod.uid):
-                self._count(pod, pod.nominated_node_name, self.clock())  # in no cycle: nobody was asked about it
+                self._count(pod, pod.nominated_node_name, self.clock())  # in no cycle: no request was for it
 
     def _count(self, pod: Pod, node: str, now: float) -> None:
         wait = LONGEST_WAIT if pod.scheduler_name in self._waiting_schedulers else 0.0
