@@ -234,6 +234,10 @@ class PodBuilder(_Labelled):
         said = _said(**{"kindred.dev/group-minimum": str(minimum), "kindred.dev/group-timeout": str(timeout)})
         return replace(self.label("kindred.dev/group", name), annotations={**self.annotations, **said})
 
+    def in_scheduling_group(self, name: str) -> Self:
+        """Set `spec.schedulingGroup`."""
+        return replace(self, spec={**self.spec, "schedulingGroup": {"podGroupName": name}})
+
     def packed(self, way: str, topology_key: str = "") -> Self:
         """Set the packing of the pod's group."""
         said = _said(**{"kindred.dev/group-packing": way, "kindred.dev/group-topology-key": topology_key})

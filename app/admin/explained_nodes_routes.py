@@ -1,6 +1,7 @@
 """Routes of the page beside `POST /explain`: all nodes to draw, the state of the service, YAML as JSON."""
 
 import asyncio
+from collections.abc import Callable
 from http import HTTPStatus
 from itertools import islice
 from typing import Annotated, Final, Literal
@@ -43,16 +44,16 @@ class PageState(msgspec.Struct, frozen=True):
     recent_pods: list[str]
     """NAMESPACE/NAME of the pods of recent requests, the last one first."""
     units: bool
-    """Whether pods are placed together here, so that `GET /units` lists them."""
+    """Whether Kindred places pods together, or `GET /units` lists a group of kube-scheduler."""
 
 
 _object_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def explained_nodes_router(
-    explainer: Explainer, recent: RecentPods, max_body_bytes: int, access: Access, *, has_units: bool
+    explainer: Explainer, recent: RecentPods, max_body_bytes: int, access: Access, *, has_units: Callable[[], bool]
 ) -> APIRouter:
-    """Return the routes. `has_units`: pods are placed together."""
+    """Return the routes. `has_units` returns whether the page shows units."""
     router = APIRouter()
 
     @router.post("/explain/nodes")
@@ -73,7 +74,7 @@ def explained_nodes_router(
         pods = [*islice(recent, _MAX_OFFERED)]
         sees = await access.sight(request).of(pod.namespace for pod in pods)
         names = dict.fromkeys(pod.full_name for pod in pods if sees(pod.namespace))
-        return JsonResponse(PageState(explainer.mirror_state(), [*names], has_units))
+        return JsonResponse(PageState(explainer.mirror_state(), [*names], has_units()))
 
     @router.post("/explain/manifest")
     async def manifest(request: Request) -> Response:

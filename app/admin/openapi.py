@@ -158,7 +158,7 @@ _ANSWERS: Final[Mapping[tuple[str, str], _Answer]] = {
     ("get", "/names"): _Answer((FoundNames,)),
     ("get", "/samples"): _Answer((Samples,)),
     ("get", "/pending"): _Answer((PendingPods,)),
-    ("get", "/units"): _Answer((Units,), {HTTPStatus.NOT_FOUND: "This service places no groups of pods."}),
+    ("get", "/units"): _Answer((Units,)),
     ("post", "/explain/manifest"): _Answer(
         (dict[str, Any],),
         {

@@ -54,4 +54,6 @@ def pieces_of(view: PendingView, text: Encoder = encode, names_hidden: str = "")
     yield from list_pieces(view.pods(), text)
     yield b',"classes":'
     yield from list_pieces(view.classes(), text)
+    yield b',"units":'
+    yield from list_pieces(view.units, text)
     yield b',"left_out":%d,"names_hidden":' % view.left_out + encode(names_hidden) + b"}"

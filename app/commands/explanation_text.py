@@ -126,14 +126,21 @@ def _waiting(waiting: Waiting | None) -> Iterator[Line]:
 def _unit(unit: UnitStatus | None) -> Iterator[Line]:
     if unit is None:
         return
-    yield _heading("Placed together with its group")
+    packing = unit.packing
+    yield _heading(f"Placed together with its group{'' if packing is not None else ', by kube-scheduler'}")
     why = f": {unit.reason}" if unit.reason else ""
     yield from wrapped(f"{unit.unit} is {unit.status.value}{why}", 4, "  ")
     counts = (
         f"{unit.bound} bound, {unit.assumed} decided, {unit.reserved} with a reserved place, {unit.pending} pending"
     )
-    yield from wrapped(f"{counted(unit.members, 'member')}, {unit.minimum} are needed: {counts}", 4, "  ")
-    packing = unit.packing
+    counts += f", {unit.terminating} terminating" if unit.terminating else ""
+    needed = f"{unit.minimum} are needed" if unit.minimum else "an unknown number is needed"
+    yield from wrapped(f"{counted(unit.members, 'member')}, {needed}: {counts}", 4, "  ")
+    for each in unit.conditions:
+        since = f", since {each.since}" if each.since else ""
+        yield from wrapped(f"condition {each}{since}", 4, "  ")
+    if packing is None:
+        return
     yield from wrapped(f"packing: {packing_text(packing)}; on {counted(packing.nodes, 'node')} so far", 4, "  ")
     if packing.problem:
         yield from wrapped(f"placed as spread: {packing.problem}", 4, "  ")

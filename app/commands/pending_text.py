@@ -39,6 +39,10 @@ def _lines(pending: PendingPods, namespace: str | None, *, wide: bool) -> Iterat
     yield ""
     heads = (*(() if namespace else ("NAMESPACE",)), *_HEADS, *(_MORE_HEADS if wide else ()))
     yield from wrapped_table(heads, [_row(pod, pending, namespace, wide=wide) for pod in pending.pods], 0, wide=wide)
+    for unit in pending.units:
+        if unit.reason:
+            yield ""
+            yield from wrapped(f"Group {unit.unit} is {unit.status.value}: {unit.reason}", 2, "")
 
 
 def _sum(pending: PendingPods, within: str) -> str:
@@ -57,7 +61,9 @@ def _row(pod: PendingPod, pending: PendingPods, namespace: str | None, *, wide: 
     kind = pending.classes[pod.place] if pod.place is not None else None
     of_namespace, _, name = pod.pod.rpartition("/")
     fit = f"{kind.fit:,}/{kind.nodes:,}" if kind is not None else "-"
-    reasons = [_reason(pod, kind), *_victims(pod.waits_for)]
+    unit = pending.units[pod.unit] if pod.unit is not None else None
+    of_unit = f"group {unit.unit} is {unit.status.value}" if unit is not None else ""
+    reasons = [_reason(pod, kind), of_unit, *_victims(pod.waits_for)]
     cells = [name, age_text(pod.seconds), pod.state.value, fit, "; ".join(filter(None, reasons)) or "-"]
     if not namespace:
         cells.insert(0, of_namespace)

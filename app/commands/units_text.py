@@ -12,8 +12,10 @@ from core.gangs.unit_status import PackingStatus, SchedulingStatus, UnitStatus
 
 _HEADS: Final = ("NAME", "STATUS", "SCHEDULED", "RESERVED", "PENDING", "AGE", "REASON")
 _MORE_HEADS: Final = (
+    "PLACED BY",
     "BOUND",
     "ASSUMED",
+    "TERMINATING",
     "ENDED",
     "PRIORITY",
     "ATTEMPTS",
@@ -21,6 +23,7 @@ _MORE_HEADS: Final = (
     "TIMEOUT",
     "PACKING",
     "NODES",
+    "CONDITIONS",
 )
 
 
@@ -45,7 +48,7 @@ def _lines(units: Sequence[UnitStatus], namespace: str | None, *, wide: bool) ->
     heads = (*(() if namespace else ("NAMESPACE",)), *_HEADS, *(_MORE_HEADS if wide else ()))
     yield from wrapped_table(heads, [_row(each, namespace, wide=wide) for each in units], 0, wide=wide)
     for each in units:
-        if each.packing.problem:
+        if each.packing is not None and each.packing.problem:
             yield ""
             yield from wrapped(f"{each.unit} is placed as spread: {each.packing.problem}", 2, "")
 
@@ -58,10 +61,23 @@ def _row(unit: UnitStatus, namespace: str | None, *, wide: bool) -> Sequence[str
     if not namespace:
         cells.insert(0, of_namespace)
     if wide:
-        more = (unit.bound, unit.assumed, unit.ended, unit.priority, unit.attempts)
-        cells += [*map(str, more), _age(unit.reserved_since), f"{unit.timeout:g}s" if unit.timeout else "-"]
-        cells += [packing_text(unit.packing), str(unit.packing.nodes)]
+        cells += [unit.placed_by.value, *map(str, (unit.bound, unit.assumed, unit.terminating))]
+        cells += [*_of_kindred(unit), "; ".join(map(str, unit.conditions)) or "-"]
     return cells
+
+
+def _of_kindred(unit: UnitStatus) -> Sequence[str]:
+    """Return the cells from ENDED to NODES. A unit of kube-scheduler has only a priority."""
+    packing = unit.packing
+    if packing is None:
+        return "-", str(unit.priority), "-", "-", "-", "-", "-"
+    return (
+        *map(str, (unit.ended, unit.priority, unit.attempts)),
+        _age(unit.reserved_since),
+        f"{unit.timeout:g}s" if unit.timeout else "-",
+        packing_text(packing),
+        str(packing.nodes),
+    )
 
 
 def packing_text(packing: PackingStatus) -> str:

@@ -24,12 +24,14 @@ from core.diagnosis.victim_waits import AwaitedVictim
 from core.equivalence.cache import EquivalenceCache
 from core.equivalence.class_entry import ClassEntry
 from core.equivalence.lookup import PredicateCell, ScoreCell
+from core.gangs.scheduling_group_status import scheduling_group_status
 from core.gangs.unit_status import UnitStatus
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.what_if import Supposition, WhatIfError
 from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
+from core.objects.scheduling_group import SchedulingGroup
 
 Seen = TypeVar("Seen")
 
@@ -143,13 +145,13 @@ class Explainer:
         release: AnsweredRelease,
         work: LongWork | None = None,
         schedulers: SchedulerProfiles | None = None,
-        unit_of: Callable[[Pod], UnitStatus | None] = lambda _: None,
+        gang_of: Callable[[Pod], UnitStatus | None] = lambda _: None,
         victims_of: Callable[[Pod], Sequence[AwaitedVictim]] = lambda _: (),
     ) -> None:
         """`work` is the turn that explanations share with all other long jobs of the process.
 
         `schedulers` are the profiles of the scheduler's configuration. None: the configuration is unknown, and all pods
-        are explained by `explained`. `unit_of` returns the status of the group that a pod is placed with, and
+        are explained by `explained`. `gang_of` returns the status of the group that Kindred places a pod with, and
         `victims_of` the victims that the pod waits for.
         """
         self.explained: Final = explained
@@ -160,12 +162,19 @@ class Explainer:
         self._freshness = freshness
         self._release = release
         self._schedulers = schedulers
-        self._unit_of = unit_of
+        self._gang_of = gang_of
         self._victims_of = victims_of
 
     def explained_of(self, pod: Pod) -> ExplainedProfile:
         """Return the plugins that explain a pod."""
         return self.explained if self._schedulers is None else self._schedulers.of(pod)
+
+    def unit_of(self, pod: Pod) -> UnitStatus | None:
+        """Return the status of the group that a pod is placed with. None if there is none."""
+        if pod.in_scheduling_group:
+            unread = self._freshness.missing_for_explanations().get(SchedulingGroup, "")
+            return scheduling_group_status(self.mirror, pod.scheduling_group, unread)
+        return self._gang_of(pod)
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Hold the turn for `explain` and `look`. A scheduler's request waits for at most one explanation."""
@@ -270,7 +279,7 @@ class Explainer:
             mirror=self.mirror_state(),
             kubernetes=self._release.status,
             supposed=supposed,
-            unit=self._unit_of(found.pod),
+            unit=self.unit_of(found.pod),
         )
 
     def _diagnosis(self, pod: Pod, batch: NodeBatch, *, score_all: bool) -> Diagnosis:

@@ -23,7 +23,7 @@ from core.diagnosis.scheduler_rules import SchedulerState
 from core.diagnosis.summary import ReasonSummary, fit_message, reasons_of
 from core.diagnosis.victim_waits import AwaitedVictim, VictimsByPod
 from core.equivalence.classes import Classifier
-from core.mirror.cluster import ClusterMirror
+from core.gangs.unit_status import UnitStatus
 from core.objects.pod import Pod
 
 MAX_CLASSES: Final = 500
@@ -74,6 +74,8 @@ class PendingPod(msgspec.Struct, frozen=True):
     """Index of its class in `classes`. Null if the class was not judged."""
     waits_for: Sequence[AwaitedVictim] = ()
     """The victims of preemption whose end the pod waits for."""
+    unit: int | None = None
+    """Index in `units` of the group that the pod is placed with. Null if there is none."""
 
 
 class PendingClass(msgspec.Struct, frozen=True):
@@ -117,6 +119,8 @@ class PendingPods(PendingHead, frozen=True):
 
     pods: Sequence[PendingPod]
     classes: Sequence[PendingClass]
+    units: Sequence[UnitStatus] = ()
+    """The groups that the pods are placed with."""
     left_out: int = 0
     """Number of pods in namespaces that the caller may not see. They count in no class."""
     names_hidden: str = ""
@@ -181,24 +185,25 @@ class PendingView:
     The pods are yielded one by one, so that the event loop can serve other requests in between: 20,000 take 40 ms.
     """
 
-    def __init__(
-        self, judged: JudgedPods, mirror: ClusterMirror, now: float, namespace: str | None, sees: Sees
-    ) -> None:
+    def __init__(self, judged: JudgedPods, explainer: Explainer, now: float, namespace: str | None, sees: Sees) -> None:
         """`now` is the time of day, in seconds since 1970. Pods of namespaces that `sees` rejects are only counted."""
         state = judged.mirror
         self.head: Final = PendingHead(state.generation, state.nodes, state.standing, state.problems)
         self._judged = judged
-        self._mirror = mirror
+        self._explainer = explainer
         self._now = now
         self._namespace = namespace
         self._sees = sees
         self.left_out = 0
         """Number of pods so far that the caller may not see."""
         self._members: dict[int, _Members] = {}  # index in the judgements -> pods, in the order of the first pods
+        self.units: Final[list[UnitStatus]] = []
+        """The groups of the pods so far."""
+        self._unit_places: dict[tuple[str, str], int | None] = {}  # names of a pod's groups -> index in the units
 
     def pods(self) -> Iterator[PendingPod]:
         """Yield the pods, the oldest first."""
-        mirror, judgements = self._mirror, self._judged.judgements
+        mirror, judgements = self._explainer.mirror, self._judged.judgements
         for pod, place in self._judged.pods:
             if self._namespace not in {None, pod.namespace}:
                 continue
@@ -207,15 +212,14 @@ class PendingView:
             if not self._sees(pod.namespace):
                 self.left_out += 1
                 continue
-            waits_for = self._judged.waits.get(pod.uid, ())
             if place >= len(judgements):
-                yield _pending_pod(pod, self._now, None, PendingState.NOT_ASKED, waits_for)
+                yield self._pending_pod(pod, None, PendingState.NOT_ASKED)
                 continue
             members = self._members.get(place)
             if members is None:
                 members = self._members[place] = _Members(len(self._members), pod)
             members.pods += 1
-            yield _pending_pod(pod, self._now, members.place, judgements[place].state, waits_for)
+            yield self._pending_pod(pod, members.place, judgements[place].state)
 
     def classes(self) -> Iterator[PendingClass]:
         """Yield the classes of the reported pods."""
@@ -226,7 +230,34 @@ class PendingView:
         """Return pods and classes as one value."""
         head, pods = self.head, [*self.pods()]
         classes = [*self.classes()]
-        return PendingPods(head.generation, head.nodes, head.standing, head.problems, pods, classes, self.left_out)
+        parts = (pods, classes, self.units, self.left_out)
+        return PendingPods(head.generation, head.nodes, head.standing, head.problems, *parts)
+
+    def _unit_place(self, pod: Pod) -> int | None:
+        key = (pod.scheduling_group, pod.group_name)
+        if key not in self._unit_places:
+            unit = self._explainer.unit_of(pod)
+            self._unit_places[key] = None if unit is None else len(self.units)
+            self.units.extend(() if unit is None else (unit,))
+        return self._unit_places[key]
+
+    def _pending_pod(self, pod: Pod, place: int | None, state: PendingState) -> PendingPod:
+        waiting = pod.waiting
+        condition = ScheduledCondition(waiting.reason, waiting.message, waiting.changed) if waiting.reason else None
+        return PendingPod(
+            pod=pod.full_name,
+            uid=pod.uid,
+            since=waiting.created,
+            seconds=_seconds(waiting.created, self._now),
+            scheduler=pod.scheduler_name,
+            state=PendingState.GATED if waiting.gates else state,
+            gates=waiting.gates,
+            nominated_node=pod.nominated_node_name,
+            condition=condition,
+            place=place,
+            waits_for=self._judged.waits.get(pod.uid, ()),
+            unit=self._unit_place(pod),
+        )
 
 
 class PendingPodsExplainer:
@@ -272,7 +303,7 @@ class PendingPodsExplainer:
 
     def view(self, judged: JudgedPods, namespace: str | None = None, sees: Sees = every_namespace) -> PendingView:
         """Return the pods, of one namespace or of all that `sees` allows, with their classes."""
-        return PendingView(judged, self._explainer.mirror, self._now(), namespace, sees)
+        return PendingView(judged, self._explainer, self._now(), namespace, sees)
 
     async def _sorted_runs(self) -> list[list[tuple[str, str, str, Pod]]]:
         """Return the pending pods in several sorted lists, the oldest first. One sort of 20,000 would take 11 ms."""
@@ -321,26 +352,6 @@ def _judgement(decision: Diagnosis) -> _Judgement:
     helps = [remedy.text for remedy in what_would_help(decision, _MAX_REMEDIES)]
     message = fit_message(decision, reasons)
     return _Judgement(len(decision.batch), fit, message, reasons, decision.not_judged, helps, decision.scheduler)
-
-
-def _pending_pod(
-    pod: Pod, now: float, place: int | None, state: PendingState, waits_for: Sequence[AwaitedVictim]
-) -> PendingPod:
-    waiting = pod.waiting
-    condition = ScheduledCondition(waiting.reason, waiting.message, waiting.changed) if waiting.reason else None
-    return PendingPod(
-        pod=pod.full_name,
-        uid=pod.uid,
-        since=waiting.created,
-        seconds=_seconds(waiting.created, now),
-        scheduler=pod.scheduler_name,
-        state=PendingState.GATED if waiting.gates else state,
-        gates=waiting.gates,
-        nominated_node=pod.nominated_node_name,
-        condition=condition,
-        place=place,
-        waits_for=waits_for,
-    )
 
 
 def _pending_class(judgement: _Judgement, members: _Members) -> PendingClass:

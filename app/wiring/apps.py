@@ -1,8 +1,9 @@
 """The ports, each with its app: the scheduler's, the health port without client certificates, and the admin port."""
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from heapq import merge
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from fastapi import APIRouter, Depends, FastAPI, Request
@@ -43,6 +44,9 @@ from app.wiring.cluster import Cluster
 from app.wiring.engine import Engine, explained_profile, scheduler_profiles
 from app.wiring.verbs import Verbs
 from core.diagnosis.victim_waits import VictimsByPod, awaited_victims, victims_by_pod
+from core.gangs.scheduling_group_status import scheduling_group_statuses
+from core.gangs.unit_status import UnitStatus
+from core.objects.scheduling_group import SchedulingGroup
 
 Lifespan: TypeAlias = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 Admission: TypeAlias = Callable[[Request], Awaitable[None]]
@@ -142,12 +146,20 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
         release=release,
         work=work,
         schedulers=scheduler_profiles(settings, explained),
-        unit_of=lambda pod: None if gangs is None else gangs.unit_of(pod, time.monotonic()),
+        gang_of=lambda pod: None if gangs is None else gangs.unit_of(pod, time.monotonic()),
         victims_of=lambda pod: awaited_victims(mirror, pod, time.monotonic()),
     )
 
     def waits() -> VictimsByPod:
         return victims_by_pod(mirror, time.monotonic())
+
+    def units() -> Iterator[UnitStatus]:
+        placed_here = () if gangs is None else gangs.unit_statuses(time.monotonic())
+        unread = cluster.freshness.missing_for_explanations().get(SchedulingGroup, "")
+        return merge(placed_here, scheduling_group_statuses(mirror, unread), key=lambda each: each.unit)
+
+    def has_units() -> bool:
+        return gangs is not None or next(units(), None) is not None
 
     case_args = CaseArgs(**plugin_arguments(settings).get("InterPodAffinity", {}))
     access = Access(cluster.reviews)
@@ -160,13 +172,13 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
         config_router(settings, sources),
         decisions_router(mirror, verbs.decisions, engine.replayer, case_args, work),
         explain_router(explainer, settings.max_body_bytes, access),
-        explained_nodes_router(explainer, recent_pods, settings.max_body_bytes, access, has_units=gangs is not None),
+        explained_nodes_router(explainer, recent_pods, settings.max_body_bytes, access, has_units=has_units),
         cluster_router(mirror, work, None if settings.usage_source == "off" else time.time),
         names_router(NameSearch(mirror, recent_pods, work), access),
         events_router(explainer.mirror_state, cluster.state),
         samples_router(samples),
         pending_router(PendingPodsExplainer(explainer, work, time.time, waits=waits), work, access),
-        units_router(gangs, time.monotonic),
+        units_router(units),
         page_router(),
         admitted=access.admit,
     )

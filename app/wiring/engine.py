@@ -92,9 +92,13 @@ def watched_kinds(settings: Settings, profile: Profile) -> tuple[Kind, ...]:
 
 
 def grouping_kinds(settings: Settings) -> tuple[Kind, ...]:
-    """Return the kinds of objects that define groups of pods. A decision works without them."""
+    """Return the kinds of objects that define groups of pods. A decision works without them.
+
+    The admin port lists the groups of kube-scheduler, whatever is answered.
+    """
     own = (PodGroup,) if settings.answer == "decide" and settings.groups else ()
-    return (*own, SchedulingGroup) if settings.answer == "decide" or settings.preempt != "off" else own
+    is_read = settings.answer == "decide" or settings.preempt != "off" or settings.admin_port is not None
+    return (*own, SchedulingGroup) if is_read else own
 
 
 def explained_profile(settings: Settings, profile: Profile) -> ExplainedProfile:

@@ -78,6 +78,8 @@ class Tally(NamedTuple):
     """Members that can be placed, in the order of placement."""
     kept_out: int
     """Members that cannot be placed: gated, terminating, or of a scheduler that Kindred does not decide for."""
+    terminating: int
+    """Members of `kept_out` that terminate."""
 
     @property
     def scheduled(self) -> int:
@@ -87,7 +89,7 @@ class Tally(NamedTuple):
 
 def tally(unit: Unit, mirror: ClusterMirror, eligible: Callable[[Pod], bool]) -> Tally:
     """Count the members of a unit. `eligible` returns whether this scheduler decides for a pending pod."""
-    bound = assumed = kept_out = 0
+    bound = assumed = kept_out = terminating = 0
     pending = []
     for uid, pod in unit.group.members.items():
         if uid in unit.reserved:
@@ -100,8 +102,9 @@ def tally(unit: Unit, mirror: ClusterMirror, eligible: Callable[[Pod], bool]) ->
             pending.append(pod)
         else:
             kept_out += 1
+            terminating += pod.terminating
     pending.sort(key=lambda pod: (-pod.priority, pod.waiting.created, pod.name))
-    return Tally(bound, assumed, pending, kept_out)
+    return Tally(bound, assumed, pending, kept_out, terminating)
 
 
 def to_place(rule: Rule, counts: Tally, reserved: int, asked: Pod | None = None) -> tuple[Sequence[Pod], int]:

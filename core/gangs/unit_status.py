@@ -1,5 +1,6 @@
-"""The status of a unit: a group of pods that are placed together."""
+"""The status of a unit: a group of pods that are placed together, by Kindred or by kube-scheduler."""
 
+from collections.abc import Sequence
 from enum import Enum
 
 import msgspec
@@ -8,13 +9,23 @@ from core.gangs.unit import Tally, Unit, to_place, waiting_text
 from core.mirror.cluster import ClusterMirror
 from core.mirror.pod_groups import Rule
 from core.objects.pod_group import PackingWay, PodGroup
+from core.objects.scheduling_group import GroupCondition
+
+
+class PlacedBy(Enum):
+    """Who places the members of a unit together."""
+
+    KINDRED = "kindred"
+    """The unit is a `kindred.dev/group`, or a PodGroup of scheduling.x-k8s.io."""
+    KUBE_SCHEDULER = "kube-scheduler"
+    """The unit is a PodGroup of scheduling.k8s.io."""
 
 
 class SchedulingStatus(Enum):
     """The state of a unit. The admin port and the metric's label have these values."""
 
     PENDING = "pending"
-    """Members are missing, or the minimum is unknown."""
+    """Members are missing or have scheduling gates, or the minimum is unknown."""
     SCHEDULING = "scheduling"
     """All members exist, but not all fit, or no request has come for one yet."""
     RESERVED = "reserved"
@@ -43,8 +54,9 @@ class UnitStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A unit with its members by state. Ages are in seconds, and None if the state never occurred."""
 
     unit: str
-    """NAMESPACE/NAME"""
+    """NAMESPACE/NAME. In Kubernetes 1.35, a unit of kube-scheduler is NAMESPACE/WORKLOAD/PODGROUP[/KEY]."""
     status: SchedulingStatus
+    placed_by: PlacedBy = PlacedBy.KINDRED
     reason: str = ""
     """Why the unit waits, in one line. Empty if it does not wait."""
     minimum: int = 0
@@ -53,14 +65,19 @@ class UnitStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds for which places stay reserved."""
     members: int = 0
     pending: int = 0
-    """Members with neither a node nor a place."""
+    """Members with neither a node nor a place, without terminating ones."""
     reserved: int = 0
     """Members with a place and no request since."""
     assumed: int = 0
     """Members that are decided for and that the watch has not shown bound yet."""
     bound: int = 0
+    """Without terminating members."""
+    terminating: int = 0
     ended: int = 0
-    """Members that had a node and were deleted or have ended, since the group first had a member."""
+    """Members that had a node and were deleted or have ended, since the group first had a member.
+
+    Kindred counts them, the attempts and the times only for units that it places itself.
+    """
     priority: int = 0
     attempts: int = 0
     """How many times placement was tried."""
@@ -69,7 +86,10 @@ class UnitStatus(msgspec.Struct, frozen=True, kw_only=True):
     reserved_since: float | None = None
     scheduled_since: float | None = None
     timed_out_since: float | None = None
-    packing: PackingStatus = PackingStatus()
+    packing: PackingStatus | None = PackingStatus()
+    """None if kube-scheduler places the unit."""
+    conditions: Sequence[GroupCondition] = ()
+    """The conditions of a PodGroup of scheduling.k8s.io. No decision reads them."""
 
 
 def status_of(unit: Unit, counts: Tally, rule: Rule, packing: PackingStatus, now: float) -> UnitStatus:
@@ -85,10 +105,11 @@ def status_of(unit: Unit, counts: Tally, rule: Rule, packing: PackingStatus, now
         minimum=rule.minimum,
         timeout=rule.timeout,
         members=members,
-        pending=members - counts.scheduled - len(unit.reserved),
+        pending=members - counts.scheduled - len(unit.reserved) - counts.terminating,
         reserved=len(unit.reserved),
         assumed=counts.assumed,
         bound=counts.bound,
+        terminating=counts.terminating,
         ended=unit.group.ended,
         priority=max((pod.priority for pod in unit.group.members.values()), default=0),
         attempts=unit.attempts,

@@ -19,6 +19,12 @@ class GroupCondition(msgspec.Struct, frozen=True, gc=False):
     since: str = ""
     """lastTransitionTime, as it is written."""
 
+    def __str__(self) -> str:
+        """Return `TYPE=STATUS (REASON): MESSAGE`."""
+        reason = f" ({self.reason})" if self.reason else ""
+        message = f": {self.message}" if self.message else ""
+        return f"{self.type}={self.status}{reason}{message}"
+
 
 class SchedulingGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A scheduling.k8s.io PodGroup, whose members name it in spec.schedulingGroup.

@@ -293,6 +293,14 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         gate="GenericWorkload",
     ),
     _difference(
+        "groups_queued",
+        "GangScheduling",
+        "a PodGroup is queued as one: a gated member holds the others, all members need one priority, and the backoff "
+        "grows with the members",
+        "k8s.io/kubernetes pkg/scheduler/backend/queue/scheduling_queue.go (runPreEnqueuePlugins)",
+        _since(v1_34=_NO, v1_37=_YES),
+    ),
+    _difference(
         "",
         "NodeName",
         "its PreFilter narrows the nodes to that of spec.nodeName; Filter refuses the others all the same",

@@ -100,6 +100,7 @@ class Rules(msgspec.Struct, frozen=True):
     wakes_by_device_class: bool
     wakes_by_own_labels: bool
     group_cycles: bool
+    groups_queued: bool
 
     @property
     def request_counting(self) -> RequestCounting:

@@ -22,7 +22,7 @@ from tests.browser.test_opening import choose_layer, heads
 from tests.builders import NodeBuilder, make_node, make_pod
 from tests.demo_cluster import HOSTNAME, ZONE
 from tests.fake_apiserver import Behaviour, FakeApiServer
-from tests.fake_apiserver.resources import NODES, PODS
+from tests.fake_apiserver.resources import NODES, PODS, SCHEDULING_GROUPS
 from tests.fake_apiserver.usage import METRICS_PATH, FakeUsage
 from tests.fake_apiserver.wire import Request
 
@@ -38,6 +38,14 @@ SETTINGS: Final = {
 }
 
 
+CONDITION: Final = {"type": "PodGroupInitiallyScheduled", "status": "False", "reason": "Unschedulable"}
+TEAM: Final = {
+    "metadata": {"name": "team", "namespace": "default"},
+    "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}},
+    "status": {"conditions": [{**CONDITION, "message": "0/4 nodes", "lastTransitionTime": "2026-01-02T03:04:05Z"}]},
+}
+
+
 def node(name: str, zone: str) -> NodeBuilder:
     return make_node(name).label(HOSTNAME, name).label(ZONE, zone).allocatable(**AMOUNTS).capacity(**AMOUNTS)
 
@@ -50,8 +58,10 @@ def fill(server: FakeApiServer) -> None:
     waiting = make_pod("wide-0").of_group("wide", 3).packed("dense")
     victim = make_pod("batch-3").in_namespace("shop").on("n1").terminating()
     preemptor = make_pod("web-0").in_namespace("shop").priority(100).requests(cpu=9).nominated("n1")
-    for pod in (*placed, waiting, victim, preemptor):
+    member = make_pod("team-0").in_scheduling_group("team")
+    for pod in (*placed, waiting, victim, preemptor, member):
         server.create(PODS.path, pod.obj())
+    server.create(SCHEDULING_GROUPS.path, TEAM)
 
 
 def measured(request: Request) -> tuple[int, bytes]:
@@ -182,14 +192,25 @@ def test_an_explanation_can_be_coloured_by_the_load(followed: Page) -> None:
     assert "Measured usage" in followed.text("#detail-body")
 
 
-def test_units_are_listed_with_their_packing(followed: Page) -> None:
+TEAM_CONDITION: Final = (
+    "Condition: PodGroupInitiallyScheduled=False (Unschedulable), since 2026-01-02T03:04:05Z: 0/4 nodes"
+)
+
+
+def test_units_are_listed_with_their_packing_or_conditions(followed: Page) -> None:
     followed.browser.until("document.querySelector('#units-waiting').children.length")
-    assert followed.text("#units-count") == "2"
+    assert followed.text("#units-count") == "3"
     waiting = lines(followed, "#units-waiting")
-    assert waiting[0] == "default/wide pending"
-    assert waiting[1] == "waits for 2 more members of 3"
-    assert waiting[2].startswith("0 of 3 scheduled, 1 pending")
-    assert waiting[3].startswith("Packing: spread, on 0 nodes; placed as spread: metadata.annotations[")
+    assert waiting[:4] == [
+        "default/team pending, by kube-scheduler",
+        "waits for 1 more member of 2",
+        "0 of 2 scheduled, 1 pending",
+        TEAM_CONDITION,
+    ]
+    assert waiting[4] == "default/wide pending"
+    assert waiting[5] == "waits for 2 more members of 3"
+    assert waiting[6].startswith("0 of 3 scheduled, 1 pending")
+    assert waiting[7].startswith("Packing: spread, on 0 nodes; placed as spread: metadata.annotations[")
     assert followed.text("#units-sum") == "1 unit scheduled"
     followed.browser.click("#units-sum")
     followed.browser.until("document.querySelector('#units-placed').checkVisibility()")
@@ -205,6 +226,18 @@ def test_an_explanation_of_a_member_tells_of_its_group(followed: Page) -> None:
     notes = followed.text("#notes")
     assert "Placed together with its group: default/wide is pending: waits for 2 more members of 3." in notes
     assert "Packing: spread, on 0 nodes; placed as spread: " in notes
+
+
+def test_a_member_of_a_group_of_kube_scheduler_tells_of_it_when_it_is_pending_and_explained(followed: Page) -> None:
+    waits = "default/team is pending: waits for 1 more member of 2"
+    assert f"Group {waits}" in followed.text("#pending-causes")
+    followed.ask("default/team-0")
+    notes = followed.text("#notes")
+    assert (
+        f"Placed together with its group, by kube-scheduler: {waits}. Of 1 member, 0 of 2 scheduled, 1 pending."
+        in notes
+    )
+    assert f"{TEAM_CONDITION}." in notes
 
 
 WAITS: Final = "waits for shop/batch-3 on n1 to end, since "

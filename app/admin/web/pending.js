@@ -9,12 +9,13 @@ import { schedulerText, victimText } from "./sentences.js";
  * @typedef {import("admin-port").Pending} Pending
  * @typedef {Pending["pods"][number]} PendingPod
  * @typedef {Pending["classes"][number]} PendingClass
+ * @typedef {import("admin-port").UnitStatus} UnitStatus
  * @typedef {(pod: string) => void} Ask
  */
 
 /**
  * Classes that wait for the same reason, each with its pods.
- * @typedef {{ of: PendingClass, pods: PendingPod[] }} Waiting
+ * @typedef {{ of: PendingClass, pods: PendingPod[], units: UnitStatus[] }} Waiting
  * @typedef {{ title: string, pods: number, classes: Waiting[] }} Cause
  */
 
@@ -23,6 +24,7 @@ const CLASSES_SHOWN = 3; // of each cause, before somebody wants all
 const MOST_CLASSES = 50;
 const PODS_SHOWN = 30;
 const VICTIMS_SHOWN = 3; // of each class
+const UNITS_SHOWN = 3; // of each class
 /** @type {Record<string, string>} */
 const STATES = {
   fits: "fit now, and wait for their scheduler",
@@ -75,7 +77,7 @@ function leftOut({ left_out: number = 0, names_hidden: why = "" }) {
  * @param {Pending} pending
  * @param {Ask} ask
  */
-function causesOf({ pods: all, classes, left_out: hidden = 0 }, ask) {
+function causesOf({ pods: all, classes, units = [], left_out: hidden = 0 }, ask) {
   if (!all.length) return hidden ? [] : [element("p", { class: "hint", text: "No pod waits for a node." })];
   /** @type {PendingPod[][]} */
   const members = classes.map(() => []);
@@ -86,7 +88,8 @@ function causesOf({ pods: all, classes, left_out: hidden = 0 }, ask) {
     const title = titleOf(of, members[place]);
     const cause = causes.get(title) ?? { title, pods: 0, classes: [] };
     cause.pods += of.pods;
-    cause.classes.push({ of, pods: members[place] });
+    const groups = new Set(members[place].map(({ unit }) => unit));
+    cause.classes.push({ of, pods: members[place], units: units.filter((_, index) => groups.has(index)) });
     causes.set(title, cause);
   }
   const unasked = all.filter((pod) => pod.class === null).length;
@@ -152,7 +155,7 @@ function moreClasses(title, classes, items) {
  * @param {Waiting} waiting
  * @param {Ask} ask
  */
-function classItem({ of: found, pods: members }, ask) {
+function classItem({ of: found, pods: members, units }, ask) {
   const oldest = Math.max(...members.map((each) => each.seconds ?? 0), 0);
   const facts = [
     `${found.fit} of ${counted(found.nodes, "node")} fit`,
@@ -166,9 +169,24 @@ function classItem({ of: found, pods: members }, ask) {
     podButton(found.first_pod, ask),
     element("p", { class: "hint", text: facts.filter(Boolean).join(" · ") }),
     found.helps.length ? element("p", { class: "hint", text: `Would help: ${found.helps[0]}` }) : null,
+    ...groupsOf(units),
     ...victimsOf(members),
     members.length > 1 ? alike(members, found, ask) : null,
   );
+}
+
+/**
+ * The groups that pods of a class are placed with.
+ * @param {UnitStatus[]} units
+ */
+function groupsOf(units) {
+  const left = units.length - UNITS_SHOWN;
+  return [
+    ...units
+      .slice(0, UNITS_SHOWN)
+      .map(({ unit, status, reason }) => `Group ${unit} is ${status}${reason && `: ${reason}`}`),
+    ...(left > 0 ? [`and ${counted(left, "more group")}`] : []),
+  ].map((text) => element("p", { class: "hint", text }));
 }
 
 /**

@@ -1,4 +1,5 @@
-// The groups of pods that are placed together: how far each is, and how close to each other its members are placed.
+// The groups of pods that are placed together: how far each is, why it waits, and how close to each other the members are
+// placed. Groups of kube-scheduler have conditions in place of a packing.
 
 import { get } from "./api.js";
 import { duration } from "./amounts.js";
@@ -51,10 +52,10 @@ function unitItem(unit) {
     "li",
     {},
     element("strong", { text: unit.unit }),
-    element("span", { text: ` ${unit.status}` }),
+    element("span", { text: ` ${unit.status}${placedBy(unit)}` }),
     unit.reason ? element("p", { text: unit.reason }) : null,
     element("p", { class: "hint", text: facts.filter(Boolean).join(" · ") }),
-    element("p", { class: "hint", text: packingText(unit.packing) }),
+    ...lastFacts(unit).map((text) => element("p", { class: "hint", text })),
   );
 }
 
@@ -65,17 +66,33 @@ function unitItem(unit) {
 export function unitNotes(unit) {
   const why = unit.reason ? `: ${unit.reason}` : "";
   return [
-    `Placed together with its group: ${unit.unit} is ${unit.status}${why}. Of ${counted(unit.members, "member")}, ${countsText(unit)}.`,
-    `${packingText(unit.packing)}.`,
+    `Placed together with its group${placedBy(unit)}: ${unit.unit} is ${unit.status}${why}. Of ${counted(unit.members, "member")}, ${countsText(unit)}.`,
+    ...lastFacts(unit).map((text) => `${text}.`),
   ];
 }
 
 /** @param {UnitStatus} unit */
-const countsText = ({ bound, assumed, minimum, reserved, pending }) =>
+const placedBy = ({ placed_by: by }) => (by === "kube-scheduler" ? `, by ${by}` : "");
+
+/**
+ * The packing of a unit, or the conditions of one that kube-scheduler places.
+ * @param {UnitStatus} unit
+ */
+const lastFacts = ({ packing, conditions = [] }) => [
+  ...(packing ? [packingText(packing)] : []),
+  ...conditions.map(
+    ({ type, status, reason = "", message = "", since = "" }) =>
+      `Condition: ${type}=${status}${reason && ` (${reason})`}${since && `, since ${since}`}${message && `: ${message}`}`,
+  ),
+];
+
+/** @param {UnitStatus} unit */
+const countsText = ({ bound, assumed, minimum, reserved, pending, terminating }) =>
   [
     `${bound + assumed} of ${minimum || "?"} scheduled`,
     reserved ? `${reserved} reserved` : "",
     pending ? `${pending} pending` : "",
+    terminating ? `${terminating} terminating` : "",
   ]
     .filter(Boolean)
     .join(", ");

@@ -39,9 +39,12 @@ from app.files import MAX_TOKEN_BYTES, read_file
 from app.json_text import encode
 from app.long_work import LongWork
 from app.objects.decode import DecodeError
+from app.objects.decode_pod import decode_pod
 from app.settings import Settings, SettingsError
 from app.verbs.recent_pods import RecentPods
 from app.wiring.engine import check_explained, create_profile, judged_kinds
+from core.events import Kind
+from core.objects.scheduling_group import SchedulingGroup
 
 _FILE: Final = click.Path(path_type=Path, exists=True, dir_okay=False)
 _OF_A_SERVICE: Final = frozenset({"service", "admin_port", "token_file", "send_token", "ca_file"})
@@ -179,7 +182,7 @@ async def _answer(argument: Argument, options: Options) -> bytes:
             answer = await _of_service(way, caller, inquiry, is_wanted=options["service"] is not None)
             if answer is not None:
                 return answer
-        return await _of_list(client, credentials, settings, inquiry)
+        return await _of_list(client, credentials, settings, inquiry, _kinds(settings, pod))
     finally:
         await client.close()
 
@@ -260,10 +263,18 @@ async def _own_token(credentials: Credentials) -> str:
     return token
 
 
-async def _of_list(client: ApiClient, credentials: Credentials, settings: Settings, inquiry: Inquiry) -> bytes:
+def _kinds(settings: Settings, pod: PendingPod) -> Sequence[Kind]:
+    """Return the kinds to list: the kinds that rules read, and PodGroups for a member. Raises DecodeError."""
+    kinds = judged_kinds(settings, create_profile(settings))
+    return (*kinds, SchedulingGroup) if decode_pod(pod.manifest).in_scheduling_group else kinds
+
+
+async def _of_list(
+    client: ApiClient, credentials: Credentials, settings: Settings, inquiry: Inquiry, kinds: Sequence[Kind]
+) -> bytes:
     """List the cluster, and explain with the code of a service."""
     shown = _Progress()
-    cluster = await list_cluster(client, judged_kinds(settings, create_profile(settings)), settings, shown)
+    cluster = await list_cluster(client, kinds, settings, shown)
     shown.end([(state.plural, state.objects) for state in cluster.states if state.synced], credentials.server)
     explainer = mirror_explainer(
         settings,

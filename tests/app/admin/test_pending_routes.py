@@ -44,10 +44,12 @@ def test_a_namespace_is_asked_for_by_name() -> None:
 
 
 def test_the_response_is_written_pod_by_pod_as_its_struct_is() -> None:
-    explainer = explainer_of(cluster(*(make_pod(f"p{number}").requests(cpu=9) for number in range(20))))
+    pods = [make_pod(f"p{number}").requests(cpu=9) for number in range(20)]
+    explainer = explainer_of(cluster(*pods[1:], pods[0].in_scheduling_group("team")))
     judged = asyncio.run(explainer.judge())
     pieces = [*pieces_of(explainer.view(judged))]
     text = b"".join(pieces)
     assert max(each.count(b'"uid":') for each in pieces) == 1
     assert encode(explainer.view(judged).told()) == text
-    assert len(decode(text, PendingPods).pods) == 20
+    found = decode(text, PendingPods)
+    assert (len(found.pods), len(found.units)) == (20, 1)

@@ -1,18 +1,27 @@
 """`GET /units` of a service: the groups of pods that are placed together."""
 
+from typing import Any, Final
+
+import pytest
 from fastapi import FastAPI
 
 from app.admin.units_routes import units_router
+from app.api_server.cluster_access import ClusterAccess
+from app.api_server.credentials import Credentials
 from app.main import create_service
 from app.settings import Settings
+from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
+from core.objects.scheduling_group import GroupCondition, SchedulingGroup
 from tests.app.asgi import ask
+from tests.app.questions import mirror_of
+from tests.builders import make_node, make_pod
 from tests.core.gangs.gang_setting import GangSetting, member, node
 
 
 def app_of(setting: GangSetting) -> FastAPI:
     app = FastAPI()
-    app.include_router(units_router(setting.gangs, lambda: setting.now))
+    app.include_router(units_router(lambda: setting.gangs.unit_statuses(setting.now)))
     return app
 
 
@@ -43,11 +52,69 @@ def test_a_namespace_is_asked_for_by_name() -> None:
     assert ask(app, "GET", "/units?name=shop").status_code == 422
 
 
-def test_a_service_that_places_nothing_together_says_what_that_needs() -> None:
-    app = create_service(Settings(admin_port=0), ClusterMirror(), None).admin
-    assert app is not None
-    response = ask(app, "GET", "/units")
-    assert (response.status_code, response.json()["detail"]) == (
-        404,
-        "groups: off, because they need `answer: decide` and a cluster",
-    )
+CONDITION: Final = GroupCondition("PodGroupInitiallyScheduled", "False", "Unschedulable", "0/1 nodes", "2026-01-01")
+
+
+def with_scheduling_group() -> ClusterMirror:
+    """Return a mirror with a group of kube-scheduler between two groups of Kindred."""
+    upstream = [make_pod(f"m{number}").in_scheduling_group("team") for number in range(2)]
+    mirror = mirror_of(make_node("n0"), *(make_pod(name).of_group(name, 2) for name in ("a", "z")), *upstream)
+    group = SchedulingGroup(namespace="default", name="team", minimum=3, is_gang=True, conditions=(CONDITION,))
+    mirror.apply(ClusterEvent("Add", group))
+    return mirror
+
+
+def listed(settings: Settings, credentials: Credentials | None = None) -> list[dict[str, Any]]:
+    admin = create_service(settings, with_scheduling_group(), credentials).admin
+    assert admin is not None
+    assert ask(admin, "GET", "/explain/state").json()["units"] is True
+    found: list[dict[str, Any]] = ask(admin, "GET", "/units").json()["units"]
+    return found
+
+
+def test_groups_of_kube_scheduler_are_in_the_same_list_by_name() -> None:
+    credentials = Credentials(ClusterAccess("test", "http://127.0.0.1:1", None), None)
+    found = listed(Settings(answer="decide", admin_port=0), credentials)
+    assert [(each["unit"], each["placed_by"]) for each in found] == [
+        ("default/a", "kindred"),
+        ("default/team", "kube-scheduler"),
+        ("default/z", "kindred"),
+    ]
+    team = found[1]
+    assert (team["status"], team["reason"]) == ("pending", "waits for 1 more member of 3")
+    assert [team[name] for name in ("minimum", "members", "pending", "packing")] == [3, 2, 2, None]
+    assert team["conditions"] == [
+        {
+            "type": "PodGroupInitiallyScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": "0/1 nodes",
+            "since": "2026-01-01",
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param(Settings(admin_port=0), id="all"),
+        pytest.param(Settings(admin_port=0, answer="decide", groups=False), id="decide-without-groups"),
+    ],
+)
+def test_a_service_that_places_nothing_together_lists_the_groups_of_kube_scheduler(settings: Settings) -> None:
+    assert [each["unit"] for each in listed(settings)] == ["default/team"]
+
+
+def test_a_podgroup_that_could_not_be_read_yet_is_not_said_to_be_missing() -> None:
+    mirror = mirror_of(make_pod("m").in_scheduling_group("team"))
+    credentials = Credentials(ClusterAccess("test", "http://127.0.0.1:1", None), None)
+    admin = create_service(Settings(admin_port=0), mirror, credentials).admin
+    assert admin is not None
+    (unit,) = ask(admin, "GET", "/units").json()["units"]
+    assert unit["reason"] == "its minimum is unknown: podgroups.scheduling.k8s.io: not synced"
+
+
+def test_without_groups_the_list_is_empty() -> None:
+    admin = create_service(Settings(admin_port=0), ClusterMirror(), None).admin
+    assert admin is not None
+    assert ask(admin, "GET", "/units").json() == {"units": []}

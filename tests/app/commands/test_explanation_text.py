@@ -29,6 +29,7 @@ from core.gangs.unit_status import PackingStatus, SchedulingStatus, UnitStatus
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod_group import PackingWay
+from core.objects.scheduling_group import GroupCondition, SchedulingGroup
 from core.profile import Profile, affinity_profile, full_profile
 from tests.app.verbs.receptions import effects_over
 from tests.builders import PodBuilder, make_namespace, make_node, make_pod, term
@@ -57,7 +58,7 @@ class Setting:
             self.effects.recent_pods,
             freshness,
             release=AnsweredRelease(Settings(), mirror),
-            unit_of=lambda _: self.unit,
+            gang_of=lambda _: self.unit,
             victims_of=lambda _: self.victims,
         )
 
@@ -223,6 +224,30 @@ def test_a_member_of_a_gang_is_told_with_the_state_of_its_gang(small: ClusterMir
     wrong = PackingStatus(problem="metadata.annotations[a]: is wrong")
     setting.unit = UnitStatus(unit="shop/train", status=SchedulingStatus.SCHEDULED, members=1, packing=wrong)
     assert "  placed as spread: metadata.annotations[a]: is wrong" in setting.lines({"pod": NEXT.obj()})
+
+
+def test_a_member_of_a_group_of_kube_scheduler_is_told_with_its_conditions(small: ClusterMirror) -> None:
+    condition = GroupCondition("PodGroupInitiallyScheduled", "False", "Unschedulable", "0/3 nodes", "2026-01-01")
+    group = SchedulingGroup(namespace="default", name="team", minimum=2, is_gang=True, conditions=(condition,))
+    small.apply(ClusterEvent("Add", group))
+    pod = NEXT.in_scheduling_group("team")
+    small.apply(ClusterEvent("Add", decode_pod(pod.on("a1").terminating().json())))
+    lines = Setting(small, affinity_profile()).lines({"pod": pod.obj()})
+    at = lines.index("Placed together with its group, by kube-scheduler")
+    assert lines[at + 1 : at + 7] == [
+        "  default/team is pending: waits for 1 more member of 2",
+        "  1 member, 2 are needed: 0 bound, 0 decided, 0 with a reserved place, 0",
+        "    pending, 1 terminating",
+        "  condition PodGroupInitiallyScheduled=False (Unschedulable): 0/3 nodes, since",
+        "    2026-01-01",
+        "",
+    ]
+
+
+def test_a_group_that_does_not_exist_is_told_of_its_member(small: ClusterMirror) -> None:
+    text = "\n".join(Setting(small, affinity_profile()).lines({"pod": NEXT.in_scheduling_group("team").obj()}))
+    assert "  default/team is pending: no PodGroup default/team is known" in text
+    assert "  0 members, an unknown number is needed: " in text
 
 
 def test_the_victims_that_a_pod_waits_for_are_told(small: ClusterMirror) -> None:

@@ -18,8 +18,10 @@ from click.testing import CliRunner
 
 from app.commands.cli import main
 from app.main import create_service
+from app.objects.decode_scheduling_group import decode_scheduling_group
 from app.settings import Settings
 from app.shown_text import shown
+from core.events import ClusterEvent
 from tests.app.api_server.kubeconfigs import write_kubeconfig
 from tests.app.asgi import ask
 from tests.app.commands.test_debug_command import running
@@ -187,7 +189,7 @@ def objects() -> list[dict[str, Any]]:
     waiting["metadata"] |= {"labels": {"app": SHORT, SHORT: "x"}, "annotations": {WITH_NUL: WITH_NUL}}
     condition = {"type": "PodScheduled", "status": "False", "reason": WITH_NUL, "message": WITH_NUL}
     waiting["status"] = {"phase": "Pending", "nominatedNodeName": WITH_NUL, "conditions": [condition]}
-    waiting["spec"]["schedulerName"] = WITH_NUL
+    waiting["spec"] |= {"schedulerName": WITH_NUL, "schedulingGroup": {"podGroupName": "team"}}
     gated = make_pod("gated").in_namespace("shop").obj()
     gated["spec"]["schedulingGates"] = [{"name": WITH_NUL}]
     node = make_node("n1").label("zone", SHORT).allocatable(cpu="1").taint(HOSTILE, HOSTILE, "NoSchedule").obj()
@@ -198,8 +200,19 @@ def objects() -> list[dict[str, Any]]:
         {"kind": "Node", **node},
         {"kind": "Node", **make_node(WITH_NUL).allocatable(cpu="1").obj()},
         *({"kind": "Pod", **each} for each in (waiting, gated, named)),
+        pod_group(),
         invalid,
     ]
+
+
+def pod_group() -> dict[str, Any]:
+    condition = {"type": WITH_NUL, "status": "False", "reason": WITH_NUL, "message": WITH_NUL}
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PodGroup",
+        "metadata": {"name": "team", "namespace": "shop"},
+        "status": {"conditions": [{**condition, "lastTransitionTime": WITH_NUL}]},
+    }
 
 
 @contextmanager
@@ -241,7 +254,10 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
 
     items = objects()
     pods = [make_pod("waiting").in_namespace("shop").requests(cpu="100"), make_pod(HOSTILE).in_namespace("shop")]
-    service = create_service(Settings(admin_port=0), mirror_of(make_node(HOSTILE).allocatable(cpu="1"), *pods), None)
+    pods[0] = pods[0].in_scheduling_group("team").scheduler(HOSTILE)
+    mirror = mirror_of(make_node(HOSTILE).allocatable(cpu="1"), *pods)
+    mirror.apply(ClusterEvent("Add", decode_scheduling_group(json.dumps(pod_group()).encode())))
+    service = create_service(Settings(admin_port=0), mirror, None)
     ask(service.app, "POST", "/filter", by_name(make_pod(HOSTILE), HOSTILE))
     decision = ask(service.admin, "GET", "/debug/decisions/1").text if service.admin is not None else ""
     assert service.admin is not None

@@ -9,6 +9,7 @@ from app.commands.text_columns import WIDTH
 from app.explain.pending import PendingClass, PendingPod, PendingPods, PendingState
 from core.diagnosis.not_judged import NotJudged
 from core.diagnosis.victim_waits import AwaitedVictim
+from core.gangs.unit_status import SchedulingStatus, UnitStatus
 
 TAINT = "node(s) had untolerated taint {dedicated: batch}"
 OLD = PendingPod(
@@ -104,6 +105,16 @@ def test_a_pod_that_waits_for_victims_of_preemption_says_so_behind_its_reason() 
     silent = replace(SOMEWHERE, pods=1)
     (alone,) = lines(replace(PENDING, pods=(pods[2],), classes=(silent,)), wide=True)[3:]
     assert f"17/5,000  {waits.format(0)}  " in alone
+
+
+def test_a_member_of_a_group_has_the_state_of_its_group_and_each_group_its_reason_once() -> None:
+    waits = UnitStatus(unit="shop/train", status=SchedulingStatus.PENDING, reason="waits for 1 more member of 2")
+    runs = UnitStatus(unit="shop/web", status=SchedulingStatus.SCHEDULED)
+    pods = (replace(OLD, unit=0), replace(WAITING, unit=1))
+    found = lines(replace(PENDING, pods=pods, units=(waits, runs)), wide=True)[3:]
+    assert f"  {TAINT}; group shop/train is pending  " in found[0]
+    assert "17/5,000  group shop/web is scheduled  " in found[1]
+    assert found[2:] == ["", "Group shop/train is pending: waits for 1 more member of 2"]
 
 
 def test_pods_that_the_caller_may_not_see_are_counted_with_why() -> None:

@@ -64,8 +64,10 @@ def allowed(settings: Settings) -> dict[str, str]:
         pytest.param(
             Settings(preempt="evict", bind=True), {**AFFINITY, **BUDGETS, **BOUND, **EVICTED, **UNITS}, id="evict"
         ),
-        pytest.param(Settings(admin_port=1), {**AFFINITY, **FULL, **BUDGETS}, id="explanations"),
-        pytest.param(Settings(admin_port=1, explain="profile"), AFFINITY, id="explanations-of-the-profile"),
+        pytest.param(Settings(admin_port=1), {**AFFINITY, **FULL, **BUDGETS, **UNITS}, id="explanations"),
+        pytest.param(
+            Settings(admin_port=1, explain="profile"), {**AFFINITY, **UNITS}, id="explanations-of-the-profile"
+        ),
         pytest.param(Settings(leader_election=True), AFFINITY, id="a-lease-is-not-of-the-cluster"),
         pytest.param(Settings(explain_access="review"), AFFINITY, id="callers-review-themselves"),
         pytest.param(PROXIED, {**AFFINITY, "subjectaccessreviews": "create"}, id="callers-of-a-proxy"),

@@ -1,17 +1,23 @@
 """`kindred units`: of a running service, by namespace, in every format, and of bad answers."""
 
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
+from click import unstyle
 from click.testing import CliRunner, Result
 from fastapi import FastAPI
 
-from app.admin.units_routes import units_router
+from app.admin.units_routes import Units, units_router
 from app.commands.cli import main
+from app.commands.printer import laid_out
+from app.commands.units_text import units_text
 from app.main import create_service
 from app.settings import Settings
+from core.gangs.unit_status import PlacedBy, SchedulingStatus, UnitStatus
 from core.mirror.cluster import ClusterMirror
+from core.objects.scheduling_group import GroupCondition
 from tests.app.asgi import ask
 from tests.app.commands.test_debug_command import running
 from tests.core.gangs.gang_setting import GangSetting, member, node
@@ -26,7 +32,7 @@ def app() -> FastAPI:
     setting.ask(pods[3])
     setting.now = 61.0
     app = FastAPI()
-    app.include_router(units_router(setting.gangs, lambda: setting.now))
+    app.include_router(units_router(lambda: setting.gangs.unit_statuses(setting.now)))
     return app
 
 
@@ -74,8 +80,9 @@ def test_a_namespace_has_no_column(url: str) -> None:
 
 def test_wide_shows_attempts_and_times(url: str) -> None:
     head, train = units("--server", url, "-n", "default", "-o", "wide").stdout.splitlines()[2:4]
-    assert head.split()[-4:] == ["SINCE", "TIMEOUT", "PACKING", "NODES"]
-    assert train.split()[-8:] == ["0", "0", "0", "1", "-", "60s", "spread", "0"]
+    assert head.split()[-5:] == ["SINCE", "TIMEOUT", "PACKING", "NODES", "CONDITIONS"]
+    assert train.split()[-10:] == ["0", "0", "0", "0", "1", "-", "60s", "spread", "0", "-"]
+    assert " kindred " in train
     assert "1 of 2 members fit; the next one, default/b, does not: 1 Insufficient cpu" in train
 
 
@@ -83,13 +90,41 @@ def test_json_is_the_answer_of_the_service(app: FastAPI, url: str) -> None:
     assert json.loads(units("--server", url, "-o", "json").stdout) == ask(app, "GET", "/units").json()
 
 
-def test_a_service_without_groups_and_other_answers_are_errors() -> None:
+def test_a_group_of_kube_scheduler_has_a_line_with_its_reason_and_wide_its_conditions() -> None:
+    condition = GroupCondition("PodGroupInitiallyScheduled", "False", "Unschedulable", "0/3 nodes are available")
+    unit = UnitStatus(
+        unit="shop/train",
+        status=SchedulingStatus.SCHEDULING,
+        placed_by=PlacedBy.KUBE_SCHEDULER,
+        reason="has no members",
+        minimum=8,
+        members=9,
+        pending=6,
+        assumed=1,
+        bound=1,
+        terminating=1,
+        priority=7,
+        packing=None,
+        conditions=(condition,),
+    )
+    lines = unstyle(laid_out(units_text(Units([unit]), namespace="shop", wide=False))).splitlines()
+    assert lines[-2:] == [
+        "NAME   STATUS      SCHEDULED  RESERVED  PENDING  AGE  REASON",
+        "train  scheduling  2/8        0         6        -    has no members",
+    ]
+    head, row = unstyle(laid_out(units_text(Units([unit]), namespace="shop", wide=True))).splitlines()[-2:]
+    cells = dict(zip(re.split("  +", head), re.split("  +", row), strict=True))
+    assert cells["PLACED BY"] == "kube-scheduler"
+    assert [cells[name] for name in ("BOUND", "ASSUMED", "TERMINATING", "PRIORITY")] == ["1", "1", "1", "7"]
+    assert {cells[name] for name in ("ENDED", "ATTEMPTS", "RESERVED SINCE", "TIMEOUT", "PACKING", "NODES")} == {"-"}
+    assert cells["CONDITIONS"] == "PodGroupInitiallyScheduled=False (Unschedulable): 0/3 nodes are available"
+
+
+def test_a_service_without_groups_has_none_and_other_answers_are_errors() -> None:
     admin = create_service(Settings(admin_port=0), ClusterMirror(), None).admin
     assert admin is not None
     with running(admin) as server:
-        result = units("--server", server.url)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "404 Not Found: groups: off" in result.stderr
+        assert units("--server", server.url).stdout == "No units.\n"
     other = FastAPI()
     other.get("/units")(lambda: {"units": 7})
     with running(other) as server:

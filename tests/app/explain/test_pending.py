@@ -17,6 +17,7 @@ from core.diagnosis.explained_profile import every_rule
 from core.diagnosis.victim_waits import AwaitedVictim, victims_by_pod
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
+from core.objects.scheduling_group import SchedulingGroup
 from core.profile import affinity_profile
 from tests.builders import PodBuilder, make_node, make_pod
 from tests.conformance.engine import load
@@ -99,6 +100,26 @@ def test_a_pod_that_waits_for_victims_of_preemption_says_for_which_and_since_whe
     waits = {each.pod: each.waits_for for each in explainer.view(judged).told().pods}
     assert waits == {"default/high": [AwaitedVictim("shop/low", "v", "n1", 40.0)], "default/other": ()}
     assert {*judged.namespaces("default")} == {"default", "shop"}
+
+
+def test_each_group_is_told_once_with_its_state() -> None:
+    mirror = cluster(
+        make_pod("alone").created("2026-01-01T11:00:00Z"),
+        *(make_pod(f"m{number}").in_scheduling_group("team").created("2026-01-01T11:30:00Z") for number in range(2)),
+        make_pod("x").in_namespace("shop").in_scheduling_group("team").created("2026-01-01T11:40:00Z"),
+    )
+    mirror.apply(ClusterEvent("Add", SchedulingGroup(namespace="default", name="team", minimum=3)))
+    told = pending(mirror)
+    assert [(each.pod, each.unit) for each in told.pods] == [
+        ("default/alone", None),
+        ("default/m0", 0),
+        ("default/m1", 0),
+        ("shop/x", 1),
+    ]
+    assert [(each.unit, each.members, each.reason) for each in told.units] == [
+        ("default/team", 2, "waits for 1 more member of 3"),
+        ("shop/team", 1, "no PodGroup shop/team is known, and kube-scheduler waits for it"),
+    ]
 
 
 def test_gates_come_before_what_nodes_say() -> None:

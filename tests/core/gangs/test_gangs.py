@@ -238,6 +238,8 @@ def test_members_that_terminate_do_not_count() -> None:
     assert (
         setting.ask(B) == "group default/train: waits for 1 more member of 3; 1 cannot be placed by this scheduler now"
     )
+    status = setting.status()
+    assert (status.members, status.pending, status.terminating) == (3, 2, 1)
 
 
 @pytest.mark.parametrize(

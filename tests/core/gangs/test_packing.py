@@ -5,6 +5,7 @@ import pytest
 from core.framework.evaluation import Evaluation, FreshEvaluation
 from core.gangs.attempts import Shortfall
 from core.gangs.placing import Placer
+from core.gangs.unit_status import PackingStatus
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from core.objects.pod_group import Packing, PackingWay
@@ -168,13 +169,19 @@ def test_without_the_filter_of_resources_room_is_no_bound() -> None:
 # As a group asks for it.
 
 
+def packing_of(setting: GangSetting) -> PackingStatus:
+    packing = setting.status().packing
+    assert packing is not None
+    return packing
+
+
 def test_members_are_packed_as_their_group_says_and_the_rest_beside_those_that_run() -> None:
     setting = GangSetting(*(node(f"n{number}", 4) for number in range(3)))
     gang = [member(name, 4).packed("pack") for name in "abcd"]
     setting.see(make_pod("busy").requests(cpu=3).on("n0"), *gang)
     first = setting.ask(gang[0])
     assert {setting.ask(pod) for pod in gang} == {first}
-    packing = setting.status().packing
+    packing = packing_of(setting)
     assert (packing.way, packing.nodes, packing.domains) == (PackingWay.PACK, 1, None)
     for pod in gang[:2]:
         setting.bind(pod)
@@ -188,7 +195,7 @@ def test_the_domains_of_a_unit_are_those_of_its_members() -> None:
     gang = [member(name).packed("near", ZONE) for name in "ab"]
     setting.see(*gang)
     assert {setting.ask(pod) for pod in gang} == {"on n1", "on n2"}
-    packing = setting.status().packing
+    packing = packing_of(setting)
     assert (packing.way, packing.topology_key, packing.nodes, packing.domains) == (PackingWay.NEAR, ZONE, 2, 1)
 
 
@@ -198,7 +205,7 @@ def test_a_wrong_packing_is_taken_for_spread_and_said_once() -> None:
     setting.see(*wrong)
     assert {setting.ask(pod) for pod in wrong} == {"on n0", "on n1"}
     problem = "metadata.annotations[kindred.dev/group-packing]: expected spread, pack or near, got 'dense'"
-    assert setting.status().packing.problem == problem
+    assert packing_of(setting).problem == problem
     assert setting.gangs.take_packing_problems() == {"default/train": problem}
     setting.mirror.forget("default/a")
     setting.ask(wrong[0])

@@ -1,6 +1,7 @@
 """`kindred why` as a command: through the service proxy, with a listed cluster alone, and its errors."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,33 @@ def test_a_kind_that_may_not_be_listed_leaves_its_rules_unjudged(cluster: SmallC
     assert "VolumeBinding" in not_judged
     assert 'resources: ["persistentvolumeclaims"]' in not_judged["VolumeBinding"]
     assert json.loads(why("small", "--local", "-o", "json").stdout)["summary"]["not_judged"] == []
+
+
+def test_of_a_member_of_a_group_the_state_of_its_group_is_told(cluster: SmallCluster, why: Why) -> None:
+    cluster.git_version = "v1.37.1"
+    member = make_pod("m0").in_namespace("shop").in_scheduling_group("team").phase("Pending")
+    cluster.add("pods", member.scheduler("a").obj(), replace(member.scheduler("b"), name="m1").obj())
+    cluster.add("podgroups", {"metadata": {"name": "team", "namespace": "shop"}})
+    result = why("m0", "--local")
+    text = " ".join(result.stdout.split())
+    assert "Placed together with its group, by kube-scheduler" in text
+    assert (
+        "shop/team is scheduling: its members name the schedulers a and b: kube-scheduler places no such group" in text
+    )
+    assert "Not judged: GangScheduling: " in text
+
+
+def test_podgroups_are_listed_for_a_member_only_and_need_no_right(cluster: SmallCluster, why: Why) -> None:
+    cluster.forbidden.add("list podgroups")
+    assert why("small", "--local").exit_code == 0
+    assert "podgroups" not in cluster.lists()
+    cluster.add("pods", make_pod("m0").in_namespace("shop").in_scheduling_group("team").phase("Pending").obj())
+    result = why("m0", "--local", "-o", "json")
+    assert "podgroups" in cluster.lists()
+    reason = json.loads(result.stdout)["unit"]["reason"]
+    assert reason.startswith(
+        "its minimum is unknown: podgroups.scheduling.k8s.io: not synced (forbidden); the RBAC rule that is missing: "
+    )
 
 
 def test_a_kind_that_the_server_does_not_have_is_passed_over(cluster: SmallCluster, why: Why) -> None:
