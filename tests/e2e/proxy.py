@@ -1,12 +1,13 @@
-"""A proxy before kube-apiserver that keeps watch events or bindings back, holds and cuts connections.
+"""A proxy before kube-apiserver: watch events and bindings come late, bindings fail, connections are held and cut.
 
 TLS ends here and begins anew, so that the requests can be read: what a watch sends can then be late while the answer to
 a binding is not, which is the gap between decision and event at its widest.
 """
 
 import asyncio
+import re
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar
 
@@ -16,6 +17,8 @@ T = TypeVar("T")
 
 _CHUNK: Final = 256 * 1024
 _PATIENCE: Final = 10.0  # seconds
+_BINDING: Final = re.compile(rb"POST \S*/pods/([^/]+)/binding[ ?]")
+_FAILED: Final = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n"
 
 
 class ApiProxy:
@@ -27,6 +30,12 @@ class ApiProxy:
         """Seconds by which all that a watch sends is late."""
         self.binding_delay = 0.0
         """Seconds by which a binding comes late to the server."""
+        self.bindings: list[str] = []
+        """The pods of the bindings that were asked for so far."""
+        self.failing_bindings: set[str] = set()
+        """Pods whose next binding fails, and does not come to the server."""
+        self.held_bindings: dict[str, asyncio.Event] = {}
+        """Pod -> when its binding goes on to the server."""
         self.watches = 0
         """Watches that were asked for so far."""
         self.url = ""
@@ -57,6 +66,16 @@ class ApiProxy:
     def release(self) -> None:
         """Let go on what was held."""
         self._loop.call_soon_threadsafe(self._flowing.set)
+
+    def hold_bindings(self, pods: Iterable[str]) -> None:
+        """Let no binding of some pods come to the server."""
+        self.held_bindings.update((pod, asyncio.Event()) for pod in pods)
+
+    def release_bindings(self) -> None:
+        """Let go on what was held of them, and hold none any more."""
+        held, self.held_bindings = self.held_bindings, {}
+        for each in held.values():
+            self._loop.call_soon_threadsafe(each.set)
 
     def cut(self) -> None:
         """Reset all connections, also in the middle of an event."""
@@ -139,10 +158,22 @@ class _Connection:
             for line in head.lower().split(b"\r\n"):
                 if line.startswith(b"content-length:"):
                     body = await self._from_client.readexactly(int(line.partition(b":")[2]))
-            if b"/binding" in request:
-                await asyncio.sleep(self._proxy.binding_delay)
-            self._to_server.write(head + body)
-            await self._to_server.drain()
+            binding = _BINDING.match(request)
+            if binding is None or await self._is_passed(binding[1].decode()):
+                self._to_server.write(head + body)
+                await self._to_server.drain()
+
+    async def _is_passed(self, pod: str) -> bool:
+        """Keep the binding of a pod back as it was said; answer it here if it is to fail."""
+        self._proxy.bindings.append(pod)
+        await asyncio.sleep(self._proxy.binding_delay)
+        if held := self._proxy.held_bindings.get(pod):
+            await held.wait()
+        if pod not in self._proxy.failing_bindings:
+            return True
+        self._proxy.failing_bindings.discard(pod)
+        self._late.put_nowait((0.0, _FAILED))
+        return False
 
     async def _answers(self) -> None:
         clock = asyncio.get_running_loop().time

@@ -1,0 +1,112 @@
+"""PodGroups of scheduling.k8s.io, which kube-scheduler places as a unit, and the scheduler name of their members.
+
+What differs between releases is here: the version of the API and the feature gates.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from typing import Any, Final, NamedTuple
+
+from tests.e2e.api import Api, Manifest
+from tests.e2e.binaries import chosen_module, kubernetes_version
+from tests.e2e.cluster import NAMESPACE, PODS
+from tests.e2e.shapes import pod
+from tests.throughput.modes import Mode
+
+GROUPS: Final = "kindred-groups"
+"""The scheduler name of members."""
+SETTINGS: Final = {"KINDRED_DECIDE_GROUPS_SCHEDULER": GROUPS, "KINDRED_FEATURE_GATES": "GenericWorkload=true"}
+_NO_CONTROLLER: Final = "PodGroupProtection"
+"""What gives PodGroups a finalizer that only a controller takes off."""
+
+
+class _Release(NamedTuple):
+    version: str
+    """The version of the API that has PodGroups."""
+    gates: str
+
+
+_RELEASES: Final[Mapping[int, _Release]] = {
+    36: _Release("v1alpha2", "GenericWorkload=true,GangScheduling=true"),
+    37: _Release("v1beta1", "GenericWorkload=true"),
+}
+"""The minor number of the first release -> what it needs."""
+
+
+def has_groups() -> bool:
+    """Whether the chosen release has PodGroups."""
+    return _minor() >= min(_RELEASES)
+
+
+def server_flags() -> Sequence[str]:
+    """Return the flags with which kube-apiserver serves PodGroups."""
+    release = _release()
+    return (
+        f"--feature-gates={release.gates}",
+        f"--runtime-config=scheduling.k8s.io/{release.version}=true",
+        f"--disable-admission-plugins={_NO_CONTROLLER}",
+    )
+
+
+def scheduler_flags() -> Sequence[str]:
+    """Return the flags with which kube-scheduler places groups."""
+    return (f"--feature-gates={_release().gates}",)
+
+
+def with_groups(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration of a kube-scheduler with a profile of all in-tree plugins for members."""
+    complete = deepcopy(dict(config))
+    if GROUPS not in {profile["schedulerName"] for profile in complete["profiles"]}:
+        complete["profiles"].append({"schedulerName": GROUPS, "percentageOfNodesToScore": 100})
+    return complete
+
+
+def settings(mode: Mode) -> dict[str, str]:
+    """Return what Kindred is set to. Pods of `kindred` have the scope of the mode."""
+    scope = f"{mode.scheduler_name}={mode.settings['KINDRED_DECIDE_SCOPE']},kindred-volumes=question,{GROUPS}=question"
+    return {**mode.settings, **SETTINGS, "KINDRED_DECIDE_SCOPE": scope}
+
+
+def create_group(api: Api, name: str, minimum: int | None) -> None:
+    """Make a PodGroup: a gang with a minimum, or a basic one."""
+    policy: dict[str, Any] = {"basic": {}} if minimum is None else {"gang": {"minCount": minimum}}
+    api.create(_collection(), {"metadata": {"name": name}, "spec": {"schedulingPolicy": policy}})
+
+
+def delete_groups(api: Api) -> None:
+    """Delete all PodGroups."""
+    api.delete_all(_collection())
+
+
+def member(group: str, number: int, labels: Mapping[str, str] | None = None, **more: Any) -> Manifest:  # noqa: ANN401  # arguments of `pod`
+    """Return a member of a group; `more` is what `pod` takes."""
+    spec = {"schedulerName": GROUPS, "schedulingGroup": {"podGroupName": group}}
+    return pod(f"{group}-{number}", labels, **{**spec, **more})
+
+
+def bound_members(api: Api) -> Counter[str]:
+    """Count the members with a node by group."""
+    groups = (each["spec"].get("schedulingGroup") for each in api.items(PODS) if each["spec"].get("nodeName"))
+    return Counter(group["podGroupName"] for group in groups if group)
+
+
+def gangs_in_part(api: Api) -> Iterator[str]:
+    """Yield a line for each gang of which fewer members have a node than its minimum, but some."""
+    bound = bound_members(api)
+    for each in api.items(_collection()):
+        name, gang = each["metadata"]["name"], each["spec"]["schedulingPolicy"].get("gang")
+        if gang and 0 < bound[name] < gang["minCount"]:
+            yield f"{bound[name]} members of {name} have a node, which needs {gang['minCount']}"
+
+
+def _collection() -> str:
+    return f"/apis/scheduling.k8s.io/{_release().version}/namespaces/{NAMESPACE}/podgroups"
+
+
+def _release() -> _Release:
+    return _RELEASES[max(first for first in _RELEASES if first <= _minor())]
+
+
+def _minor() -> int:
+    return int(kubernetes_version(chosen_module()).split(".")[1])

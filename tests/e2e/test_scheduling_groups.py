@@ -1,0 +1,119 @@
+"""Groups of `spec.schedulingGroup` beside ordinary pods, all at once: no rule is broken, no gang is there in part."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import count
+from random import Random
+from typing import Final
+
+import pytest
+
+from tests.e2e import group_load
+from tests.e2e.api import NODES, Manifest
+from tests.e2e.cluster import PODS, Cluster
+from tests.e2e.conftest import Note
+from tests.e2e.deciding import PATIENCE, assert_followed, decisions
+from tests.e2e.grouping import Grouping, broken_rules, served_groups
+from tests.e2e.groups import bound_members, create_group, has_groups, scheduler_flags
+from tests.e2e.programs import wait_until
+from tests.e2e.scheduler import IN_TREE
+from tests.throughput.modes import DECIDE, MODES
+from tests.throughput.table import ANY_NODE
+
+pytestmark = pytest.mark.skipif(not has_groups(), reason="there are PodGroups since 1.36")
+SCHEDULERS: Final = ("kindred", "kindred-volumes")
+
+
+@pytest.fixture(autouse=True)
+def _groups(cluster: Cluster) -> Iterator[None]:
+    with served_groups(cluster):
+        yield
+
+
+class GroupLoad:
+    """The nodes, groups and pods of tests.e2e.group_load."""
+
+    def __init__(self, cluster: Cluster, scheduler_name: str | None = None) -> None:
+        """Make the nodes and the groups. All pods are for one scheduler, if it is said."""
+        self._cluster = cluster
+        self._numbers = count()
+        self._impossible = group_load.impossible_gangs()
+        self.crowded = group_load.crowded_groups()
+        possible = group_load.groups()
+        self._pods: list[Manifest] = group_load.ordinary_pods(SCHEDULERS)
+        self.number = len(self._pods) + sum(len(each.members) for each in possible) + self._at_most_crowded()
+        """Pods that have room."""
+        cluster.api.create_all(NODES, group_load.nodes())
+        for group in (*possible, *self._impossible, *self.crowded):
+            create_group(cluster.api, group.name, group.minimum)
+            self._pods += group.members
+        for each in self._pods if scheduler_name else ():
+            each["spec"]["schedulerName"] = scheduler_name
+        Random(36).shuffle(self._pods)  # noqa: S311  # the same order each time
+
+    def _at_most_crowded(self) -> int:
+        return len(self.crowded) * group_load.FEW
+
+    @contextmanager
+    def created(self) -> Iterator[None]:
+        """Make the pods at once, while something else is done."""
+        with ThreadPoolExecutor(1) as creating:
+            created = creating.submit(self._cluster.create_pods, self._pods)
+            yield
+            created.result()
+
+    def wait_until_all_with_room_are_bound(self) -> float:
+        """Wait until no pod is without a node that has room for it; return the seconds that it took.
+
+        A node changes now and then, as in any cluster: kube-scheduler tries again what an extender has refused.
+        """
+        return wait_until(self._are_bound, PATIENCE, f"{self.number} pods bound", every=0.5)
+
+    def _are_bound(self) -> bool:
+        change = {"metadata": {"labels": {"example.com/seen": str(next(self._numbers))}}}
+        self._cluster.api.patch(f"{NODES}/node-0000", change)
+        return self._cluster.bound() >= self.number
+
+    def assert_that_others_wait(self) -> None:
+        """No member of a gang without room has a node, and of a crowded group all but one have one."""
+        bound = bound_members(self._cluster.api)
+        assert not [group.name for group in self._impossible if bound[group.name]]
+        assert {bound[group.name] for group in self.crowded} == {group_load.FEW}
+
+    def delete_others(self) -> None:
+        """Delete the gangs that have no room."""
+        for group in self._impossible:
+            for each in group.members:
+                self._cluster.api.delete(f"{PODS}/{each['metadata']['name']}")
+
+
+def test_in_tree_alone_breaks_no_rule_so_the_judge_is_right(cluster: Cluster, note: Note) -> None:
+    load = GroupLoad(cluster, "default-scheduler")
+    cluster.start_scheduler(MODES[IN_TREE].config(""), flags=scheduler_flags())
+    with load.created():
+        pass
+    note(f"{load.number} pods bound {load.wait_until_all_with_room_are_bound():.1f} s after the last was made")
+    assert broken_rules(cluster) == []
+    load.assert_that_others_wait()
+
+
+@pytest.mark.parametrize("mode", [DECIDE, pytest.param(ANY_NODE, marks=pytest.mark.long)])
+def test_groups_beside_ordinary_pods_and_kindred_is_killed_twice(cluster: Cluster, mode: str, note: Note) -> None:
+    load = GroupLoad(cluster)
+    grouping = Grouping(cluster, MODES[mode])
+    killed_at = []
+    with load.created():
+        for share in (load.number // 4, load.number // 2):
+            wait_until(lambda share=share: cluster.bound() >= share, PATIENCE, f"{share} pods bound")  # type: ignore[misc]
+            grouping.restart_kindred()
+            killed_at.append(cluster.bound())
+    seconds = load.wait_until_all_with_room_are_bound()
+    note(
+        f"killed with {killed_at} of {load.number} pods bound, all {seconds:.1f} s later: {decisions(grouping.kindred)}"
+    )
+    assert killed_at[-1] < load.number
+    assert broken_rules(cluster) == []
+    load.assert_that_others_wait()
+    load.delete_others()
+    assert_followed(grouping.kindred)
