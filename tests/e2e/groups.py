@@ -25,11 +25,13 @@ class _Release(NamedTuple):
     version: str
     """The version of the API that has PodGroups."""
     gates: str
+    pauses: bool
+    """Whether kube-scheduler pauses before it tries a gang again: in 1.36 the gang's own Permit activates members."""
 
 
 _RELEASES: Final[Mapping[int, _Release]] = {
-    36: _Release("v1alpha2", "GenericWorkload=true,GangScheduling=true"),
-    37: _Release("v1beta1", "GenericWorkload=true"),
+    36: _Release("v1alpha2", "GenericWorkload=true,GangScheduling=true", pauses=False),
+    37: _Release("v1beta1", "GenericWorkload=true", pauses=True),
 }
 """The minor number of the first release -> what it needs."""
 
@@ -37,6 +39,11 @@ _RELEASES: Final[Mapping[int, _Release]] = {
 def has_groups() -> bool:
     """Whether the chosen release has PodGroups."""
     return _minor() >= min(_RELEASES)
+
+
+def has_pauses() -> bool:
+    """Whether kube-scheduler pauses before it tries a gang again that has no room."""
+    return _release().pauses
 
 
 def server_flags() -> Sequence[str]:

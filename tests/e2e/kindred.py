@@ -128,9 +128,15 @@ class Kindred:
         return found
 
     def knows(self, uid: str) -> bool:
-        """Whether the mirror has a pod on some node."""
+        """Whether the mirror has a pod, with a node or without."""
         url = f"http://127.0.0.1:{self.admin_port}/debug/mirror"
         return httpx.get(url, params={"pod": uid}, timeout=30.0).status_code == httpx.codes.OK
+
+    def has_on_a_node(self, uid: str) -> bool:
+        """Whether a pod counts on some node, bound or assumed."""
+        url = f"http://127.0.0.1:{self.admin_port}/debug/mirror"
+        answer = httpx.get(url, params={"pod": uid}, timeout=30.0)
+        return answer.status_code == httpx.codes.OK and bool(answer.json()["nodes"])
 
     def samples(self) -> dict[str, float]:
         """Return the samples of /metrics: name with labels -> value."""
