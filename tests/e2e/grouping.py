@@ -13,6 +13,7 @@ from tests.e2e.groups import (
     create_group,
     delete_groups,
     gangs_in_part,
+    member,
     scheduler_flags,
     server_flags,
     settings,
@@ -71,6 +72,11 @@ def places(number: int, cpu: str = "4") -> list[Manifest]:
     return [node(at, allocatable={"cpu": cpu, "memory": "64Gi", "pods": "110"}) for at in range(number)]
 
 
+def members(number: int, group: str = "gang", **more: Any) -> list[Manifest]:  # noqa: ANN401  # arguments of `pod`
+    """Return members that take a place each."""
+    return [member(group, at, host_port=PORT, **more) for at in range(number)]
+
+
 def rivals(number: int, first: int = 0, **more: Any) -> list[Manifest]:  # noqa: ANN401  # arguments of `pod`
     """Return ordinary pods that take a place each; `more` is what `pod` takes."""
     shape = {"host_port": PORT, **more}
@@ -103,6 +109,17 @@ def _outcome(cluster: Cluster, name: str) -> str:
     assert "nodeName" not in found["spec"], f"{name} has {found['spec'].get('nodeName')}"
     conditions = found.get("status", {}).get("conditions", ())
     return next((each["reason"] for each in conditions if each["type"] == "PodScheduled"), "")
+
+
+def wait_until_nominated(cluster: Cluster, number: int) -> dict[str, str]:
+    """Wait until so many pods have a nominated node, and return it of each."""
+
+    def found() -> dict[str, str]:
+        pods = {each["metadata"]["name"]: each["status"].get("nominatedNodeName") for each in cluster.pods()}
+        return {name: node for name, node in pods.items() if node}
+
+    wait_until(lambda: len(found()) == number, PATIENCE, f"{number} pods nominated")
+    return found()
 
 
 def broken_rules(cluster: Cluster) -> list[str]:

@@ -1,6 +1,6 @@
-"""PodGroups of scheduling.k8s.io, which kube-scheduler places as a unit, and the scheduler name of their members.
+"""Groups of scheduling.k8s.io, which kube-scheduler places together, and the scheduler name of their members.
 
-What differs between releases is here: the version of the API and the feature gates.
+What differs between releases is here: the version and the kinds of the API, the feature gates, and what they do.
 """
 
 from collections import Counter
@@ -14,6 +14,8 @@ from tests.e2e.cluster import NAMESPACE, PODS
 from tests.e2e.shapes import pod
 from tests.throughput.modes import Mode
 
+_PART: Final = "part"
+"""The name of the only group of a Workload, in 1.35."""
 GROUPS: Final = "kindred-groups"
 """The scheduler name of members."""
 SETTINGS: Final = {"KINDRED_DECIDE_GROUPS_SCHEDULER": GROUPS, "KINDRED_FEATURE_GATES": "GenericWorkload=true"}
@@ -23,22 +25,31 @@ _NO_CONTROLLER: Final = "PodGroupProtection"
 
 class _Release(NamedTuple):
     version: str
-    """The version of the API that has PodGroups."""
+    """The version of the API that has the groups."""
     gates: str
-    pauses: bool
-    """Whether kube-scheduler pauses before it tries a gang again: in 1.36 the gang's own Permit activates members."""
+    cycles: bool = True
+    """Whether kube-scheduler places a group as a unit. In 1.35 members wait for each other in Permit."""
+    pauses: bool = True
+    """Whether it pauses before it tries a gang again. In 1.36 the gang's own Permit activates its members."""
 
 
+_ALPHA_GATES: Final = "GenericWorkload=true,GangScheduling=true"
 _RELEASES: Final[Mapping[int, _Release]] = {
-    36: _Release("v1alpha2", "GenericWorkload=true,GangScheduling=true", pauses=False),
-    37: _Release("v1beta1", "GenericWorkload=true", pauses=True),
+    35: _Release("v1alpha1", _ALPHA_GATES, cycles=False),
+    36: _Release("v1alpha2", _ALPHA_GATES, pauses=False),
+    37: _Release("v1beta1", "GenericWorkload=true"),
 }
-"""The minor number of the first release -> what it needs."""
+"""The minor number of the first release -> what it has."""
 
 
-def has_groups() -> bool:
-    """Whether the chosen release has PodGroups."""
-    return _minor() >= min(_RELEASES)
+def has_cycles() -> bool:
+    """Whether the chosen release has PodGroups, each of which kube-scheduler places as a unit."""
+    return _minor() >= min(_RELEASES) and _release().cycles
+
+
+def has_permit() -> bool:
+    """Whether the chosen release has gangs that wait in Permit, of a Workload."""
+    return _minor() >= min(_RELEASES) and not _release().cycles
 
 
 def has_pauses() -> bool:
@@ -49,11 +60,8 @@ def has_pauses() -> bool:
 def server_flags() -> Sequence[str]:
     """Return the flags with which kube-apiserver serves PodGroups."""
     release = _release()
-    return (
-        f"--feature-gates={release.gates}",
-        f"--runtime-config=scheduling.k8s.io/{release.version}=true",
-        f"--disable-admission-plugins={_NO_CONTROLLER}",
-    )
+    served = (f"--feature-gates={release.gates}", f"--runtime-config=scheduling.k8s.io/{release.version}=true")
+    return (*served, f"--disable-admission-plugins={_NO_CONTROLLER}") if release.cycles else served
 
 
 def scheduler_flags() -> Sequence[str]:
@@ -76,39 +84,51 @@ def settings(mode: Mode) -> dict[str, str]:
 
 
 def create_group(api: Api, name: str, minimum: int | None) -> None:
-    """Make a PodGroup: a gang with a minimum, or a basic one."""
+    """Make a group: a gang with a minimum, or a basic one."""
     policy: dict[str, Any] = {"basic": {}} if minimum is None else {"gang": {"minCount": minimum}}
-    api.create(_collection(), {"metadata": {"name": name}, "spec": {"schedulingPolicy": policy}})
+    spec = {"schedulingPolicy": policy} if _release().cycles else {"podGroups": [{"name": _PART, "policy": policy}]}
+    api.create(_collection(), {"metadata": {"name": name}, "spec": spec})
 
 
 def delete_groups(api: Api) -> None:
-    """Delete all PodGroups."""
+    """Delete all groups."""
     api.delete_all(_collection())
 
 
 def member(group: str, number: int, labels: Mapping[str, str] | None = None, **more: Any) -> Manifest:  # noqa: ANN401  # arguments of `pod`
     """Return a member of a group; `more` is what `pod` takes."""
-    spec = {"schedulerName": GROUPS, "schedulingGroup": {"podGroupName": group}}
-    return pod(f"{group}-{number}", labels, **{**spec, **more})
+    reference: dict[str, Any] = {"schedulingGroup": {"podGroupName": group}}
+    if not _release().cycles:
+        reference = {"workloadRef": {"name": group, "podGroup": _PART}}
+    return pod(f"{group}-{number}", labels, **{"schedulerName": GROUPS, **reference, **more})
 
 
 def bound_members(api: Api) -> Counter[str]:
     """Count the members with a node by group."""
-    groups = (each["spec"].get("schedulingGroup") for each in api.items(PODS) if each["spec"].get("nodeName"))
-    return Counter(group["podGroupName"] for group in groups if group)
+    groups = (_group_of(each["spec"]) for each in api.items(PODS) if each["spec"].get("nodeName"))
+    return Counter(group for group in groups if group)
 
 
 def gangs_in_part(api: Api) -> Iterator[str]:
     """Yield a line for each gang of which fewer members have a node than its minimum, but some."""
     bound = bound_members(api)
     for each in api.items(_collection()):
-        name, gang = each["metadata"]["name"], each["spec"]["schedulingPolicy"].get("gang")
+        name, spec = each["metadata"]["name"], each["spec"]
+        gang = (spec["schedulingPolicy"] if _release().cycles else spec["podGroups"][0]["policy"]).get("gang")
         if gang and 0 < bound[name] < gang["minCount"]:
             yield f"{bound[name]} members of {name} have a node, which needs {gang['minCount']}"
 
 
+def _group_of(spec: Mapping[str, Any]) -> str | None:
+    name: str | None = (spec.get("schedulingGroup") or {}).get("podGroupName") or spec.get("workloadRef", {}).get(
+        "name"
+    )
+    return name
+
+
 def _collection() -> str:
-    return f"/apis/scheduling.k8s.io/{_release().version}/namespaces/{NAMESPACE}/podgroups"
+    plural = "podgroups" if _release().cycles else "workloads"
+    return f"/apis/scheduling.k8s.io/{_release().version}/namespaces/{NAMESPACE}/{plural}"
 
 
 def _release() -> _Release:

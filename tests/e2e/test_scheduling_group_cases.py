@@ -8,11 +8,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
-from tests.e2e.api import NODES, Manifest
+from tests.e2e.api import NODES
 from tests.e2e.claims import (
     DEVICE_CLAIMS,
     create_devices,
@@ -29,19 +29,21 @@ from tests.e2e.grouping import (
     PORT,
     Grouping,
     broken_rules,
+    members,
     names,
     places,
     rivals,
     served_groups,
     wait_until_members_are_bound,
+    wait_until_nominated,
     wait_until_refused,
     wait_until_tried,
 )
-from tests.e2e.groups import bound_members, has_groups, has_pauses, member
+from tests.e2e.groups import bound_members, has_cycles, has_pauses, member
 from tests.e2e.programs import wait_until
 from tests.e2e.shapes import on, pod
 
-pytestmark = pytest.mark.skipif(not has_groups(), reason="there are PodGroups since 1.36")
+pytestmark = pytest.mark.skipif(not has_cycles(), reason="there are PodGroups since 1.36")
 SILENT: Final = 12.0
 """Seconds without a sign: more than Kindred waits for the next request of a group, 10 s."""
 STREAM: Final = 20.0  # seconds
@@ -60,11 +62,6 @@ def _groups(cluster: Cluster) -> Iterator[None]:
 def _claims(cluster: Cluster) -> Iterator[None]:
     yield
     delete_claims(cluster.api)
-
-
-def members(number: int, group: str = "gang", **more: Any) -> list[Manifest]:  # noqa: ANN401  # arguments of `pod`
-    """Return members that take a place each."""
-    return [member(group, at, host_port=PORT, **more) for at in range(number)]
 
 
 def bound(cluster: Cluster) -> set[str]:
@@ -187,7 +184,7 @@ def test_volumes_come_late_and_kindred_is_killed_meanwhile(cluster: Cluster) -> 
     grouping = Grouping(cluster)
     gang = [member("gang", at, host_port=PORT, **volume_claim(claim)) for at, claim in enumerate(claims)]
     grouping.create_members("gang", 4, gang)
-    nominated = _wait_until_nominated(cluster, names(gang))
+    nominated = wait_until_nominated(cluster, 4)
     grouping.restart_kindred()
     cluster.create_pods(rivals(3))
     wait_until_refused(cluster, rivals(3))
@@ -200,17 +197,6 @@ def test_volumes_come_late_and_kindred_is_killed_meanwhile(cluster: Cluster) -> 
     }
     assert broken_rules(cluster) == []
     assert_followed(grouping.kindred)
-
-
-def _wait_until_nominated(cluster: Cluster, wanted: list[str]) -> dict[str, str]:
-    """Wait until pods have a nominated node, and return it of each."""
-
-    def found() -> dict[str, str]:
-        pods = {each["metadata"]["name"]: each.get("status", {}).get("nominatedNodeName") for each in cluster.pods()}
-        return {name: node for name, node in pods.items() if node}
-
-    wait_until(lambda: found().keys() >= {*wanted}, PATIENCE, f"{wanted} nominated")
-    return found()
 
 
 def test_a_gang_without_room_leaves_its_places_to_a_stream_of_ordinary_pods(cluster: Cluster, note: Note) -> None:

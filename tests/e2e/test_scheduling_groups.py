@@ -15,13 +15,13 @@ from tests.e2e.cluster import PODS, Cluster
 from tests.e2e.conftest import Note
 from tests.e2e.deciding import PATIENCE, assert_followed, decisions
 from tests.e2e.grouping import Grouping, broken_rules, served_groups
-from tests.e2e.groups import bound_members, create_group, has_groups, scheduler_flags
+from tests.e2e.groups import bound_members, create_group, has_cycles, scheduler_flags
 from tests.e2e.programs import wait_until
 from tests.e2e.scheduler import IN_TREE
 from tests.throughput.modes import DECIDE, MODES
 from tests.throughput.table import ANY_NODE
 
-pytestmark = pytest.mark.skipif(not has_groups(), reason="there are PodGroups since 1.36")
+pytestmark = pytest.mark.skipif(not has_cycles(), reason="there are PodGroups since 1.36")
 SCHEDULERS: Final = ("kindred", "kindred-volumes")
 
 
