@@ -9,6 +9,7 @@ from tests.e2e.cluster import PODS, Cluster
 from tests.e2e.control_plane import SCHEDULER_USER
 from tests.e2e.deciding import PATIENCE
 from tests.e2e.groups import (
+    all_groups,
     bound_members,
     create_group,
     delete_groups,
@@ -124,9 +125,9 @@ def wait_until_nominated(cluster: Cluster, number: int) -> dict[str, str]:
 
 def broken_rules(cluster: Cluster) -> list[str]:
     """Return what the API server's objects break: rules, what kubelets reject, and gangs that are there in part."""
-    return [*cluster.violations(), *cluster.rejections(), *gangs_in_part(cluster.api)]
+    return [*cluster.violations(), *cluster.rejections(), *gangs_in_part(all_groups(cluster.api), cluster.pods())]
 
 
 def wait_until_members_are_bound(cluster: Cluster, group: str, number: int) -> None:
     """Wait until so many members of a group have a node, and no fewer."""
-    wait_until(lambda: bound_members(cluster.api)[group] >= number, PATIENCE, f"{number} members of {group} bound")
+    wait_until(lambda: bound_members(cluster.pods())[group] >= number, PATIENCE, f"{number} members of {group} bound")

@@ -4,13 +4,13 @@ What differs between releases is here: the version and the kinds of the API, the
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Final, NamedTuple
 
 from tests.e2e.api import Api, Manifest
 from tests.e2e.binaries import chosen_module, kubernetes_version
-from tests.e2e.cluster import NAMESPACE, PODS
+from tests.e2e.cluster import NAMESPACE
 from tests.e2e.shapes import pod
 from tests.throughput.modes import Mode
 
@@ -90,6 +90,11 @@ def create_group(api: Api, name: str, minimum: int | None) -> None:
     api.create(_collection(), {"metadata": {"name": name}, "spec": spec})
 
 
+def all_groups(api: Api) -> list[dict[str, Any]]:
+    """Return the groups as the API server has them."""
+    return api.items(_collection())
+
+
 def delete_groups(api: Api) -> None:
     """Delete all groups."""
     api.delete_all(_collection())
@@ -103,20 +108,21 @@ def member(group: str, number: int, labels: Mapping[str, str] | None = None, **m
     return pod(f"{group}-{number}", labels, **{"schedulerName": GROUPS, **reference, **more})
 
 
-def bound_members(api: Api) -> Counter[str]:
+def bound_members(pods: Iterable[Manifest]) -> Counter[str]:
     """Count the members with a node by group."""
-    groups = (_group_of(each["spec"]) for each in api.items(PODS) if each["spec"].get("nodeName"))
+    groups = (_group_of(each["spec"]) for each in pods if each["spec"].get("nodeName"))
     return Counter(group for group in groups if group)
 
 
-def gangs_in_part(api: Api) -> Iterator[str]:
-    """Yield a line for each gang of which fewer members have a node than its minimum, but some."""
-    bound = bound_members(api)
-    for each in api.items(_collection()):
+def gangs_in_part(groups: Iterable[Manifest], pods: Iterable[Manifest]) -> Iterator[str]:
+    """Yield a line for each gang of which fewer members have a node than its minimum, but some. This is the judge."""
+    bound = bound_members(pods)
+    for each in groups:
         name, spec = each["metadata"]["name"], each["spec"]
-        gang = (spec["schedulingPolicy"] if _release().cycles else spec["podGroups"][0]["policy"]).get("gang")
-        if gang and 0 < bound[name] < gang["minCount"]:
-            yield f"{bound[name]} members of {name} have a node, which needs {gang['minCount']}"
+        policy = spec["schedulingPolicy"] if "schedulingPolicy" in spec else spec["podGroups"][0]["policy"]
+        minimum = policy["gang"]["minCount"] if "gang" in policy else 0
+        if 0 < bound[name] < minimum:
+            yield f"{bound[name]} members of {name} have a node, which needs {minimum}"
 
 
 def _group_of(spec: Mapping[str, Any]) -> str | None:

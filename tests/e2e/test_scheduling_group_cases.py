@@ -224,7 +224,7 @@ def test_a_gang_without_room_leaves_its_places_to_a_stream_of_ordinary_pods(clus
     assert max(seconds) < STREAM / 4
     # Without a pause the gang is answered again as soon as an ordinary pod has been decided.
     assert share < MOST_HELD or not has_pauses()
-    assert not bound_members(cluster.api)
+    assert not bound_members(cluster.pods())
     assert broken_rules(cluster) == []
     assert_followed(grouping.kindred)
 
@@ -256,8 +256,8 @@ def test_of_two_gangs_one_has_room_and_the_other_comes_behind_it(cluster: Cluste
     cluster.wait_bound(5)
     cluster.create_pods(rivals(3))
     wait_until(lambda: bound(cluster) >= {*names(rivals(3))}, PATIENCE, "all ordinary pods bound")
-    (here,) = bound_members(cluster.api)
-    assert bound_members(cluster.api) == {here: 5}
+    (here,) = bound_members(cluster.pods())
+    assert bound_members(cluster.pods()) == {here: 5}
     assert broken_rules(cluster) == []
     for each in members(5, here):
         cluster.api.delete(f"{PODS}/{each['metadata']['name']}")

@@ -77,7 +77,7 @@ class GroupLoad:
 
     def assert_that_others_wait(self) -> None:
         """No member of a gang without room has a node, and of a crowded group all but one have one."""
-        bound = bound_members(self._cluster.api)
+        bound = bound_members(self._cluster.pods())
         assert not [group.name for group in self._impossible if bound[group.name]]
         assert {bound[group.name] for group in self.crowded} == {group_load.FEW}
 
