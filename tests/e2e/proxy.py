@@ -91,6 +91,7 @@ class ApiProxy:
 
     async def _close(self) -> None:
         self._server.close()
+        await asyncio.sleep(0)  # a task that is cancelled before it has begun does not close what it was to serve
         await self._cut()
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
