@@ -118,13 +118,14 @@ class Effects:
         if self._refused_nodes is not None:
             self._refused_nodes.forget(pod.uid)
 
-    def assume_nominated(self) -> None:
-        """Count pods on their nominated nodes, if a decision of another process may still be bound there.
+    def take_over(self) -> None:
+        """Take over from another process. Call it before the first decision.
 
-        Call it before the first decision. kube-scheduler nominates a pod whose binding waits for in-tree plugins, and
-        such a wait can outlive a replica of Kindred. Pods that wait for the end of victims are nominated, too. A
-        scheduler requests their decision again.
+        Pods count on their nominated nodes, if a decision of that process may still be bound there. kube-scheduler
+        nominates a pod whose binding waits for in-tree plugins, and such a wait can outlive a replica of Kindred. Pods
+        that wait for the end of victims are nominated, too. A scheduler requests their decision again.
         """
+        self._cycles.begin(self.clock())
         for pod in [*self._mirror.pending]:
             waits = pod.scheduler_name in self._waiting_schedulers and not pod.terminating
             if waits and pod.nominated_node_name and not self._mirror.is_mirrored(pod.uid):

@@ -226,7 +226,7 @@ def create_engine(  # noqa: PLR0913  # the parts of an engine
         waiting_schedulers=waiting_schedulers(settings),
     )
     if cluster.settling is not None:
-        cluster.settling.before_first_decision(effects.assume_nominated)
+        cluster.settling.before_first_decision(effects.take_over)
     if decider is not None:
         metrics.register(DecisionCollector(effects.decisions, cluster.settling))
         if effects.gangs is not None:

@@ -13,7 +13,8 @@ its behaviour in any case:
 
     A cycle in which fewer members than the minimum had a node or a place has bound nothing. Members count that run,
     terminate or have just ended, because kube-scheduler may count them, and the smallest minimum that the group had.
-    Shortly after a start, members may have ended that the mirror has never had. Then nothing is proved.
+    Shortly after a start, members may have ended that the mirror has never had. Then nothing is proved, save for a
+    group that is newer than the start.
 
 In such a case the places that the cycle answered are released. No other case proves anything: kube-scheduler can call
 `filter` for a member while it binds the others, and conditions are not written again if they are unchanged.
@@ -57,7 +58,13 @@ class GroupCycles:
         self._mirror = mirror
         self._cycle: _Cycle | None = None
         self._ended: deque[tuple[float, str]] = deque()  # time, group of a member that left
-        self._began: float | None = None  # time of the first request
+        self._began: float | None = None  # time of `begin`, or else of the first request
+        self._earlier: frozenset[str] | None = None  # the groups at that time; None: any may have been there
+
+    def begin(self, now: float) -> None:
+        """Note that decisions begin. The groups of the mirror are those whose members can have ended before."""
+        self._began = now
+        self._earlier = self._mirror.scheduling_groups.present()
 
     def asked(self, pod: Pod, now: float) -> Released | None:
         """Record a request for a pod, before its earlier place is dropped. It may end a cycle."""
@@ -96,7 +103,7 @@ class GroupCycles:
 
     def _end(self, cycle: _Cycle, now: float) -> Released | None:
         self._cycle = None
-        if self._began is None or now - self._began <= _JUST_ENDED:
+        if self._may_lack_members(cycle.group, now):
             return None
         groups = self._mirror.scheduling_groups
         minimum = groups.smallest_minimum(cycle.group)
@@ -112,3 +119,9 @@ class GroupCycles:
                 self._mirror.forget(uid)
                 released.append(assumed.pod)
         return Released(cycle.group, released, minimum) if released else None
+
+    def _may_lack_members(self, group: str, now: float) -> bool:
+        """Whether members of a group may have just ended that the mirror has never had."""
+        if self._earlier is not None and group not in self._earlier:
+            return False
+        return self._began is None or now - self._began <= _JUST_ENDED

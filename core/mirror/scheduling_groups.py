@@ -30,6 +30,10 @@ class SchedulingGroups:
         """Iterate over the groups that have a member."""
         return iter(self._members)
 
+    def present(self) -> frozenset[str]:
+        """Return the groups that have a PodGroup."""
+        return frozenset(self._present)
+
     def members(self, key: str) -> Mapping[str, Pod]:
         """Return uid -> member of a group, in the order of arrival."""
         return self._members.get(key, _NONE)

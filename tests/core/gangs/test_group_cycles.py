@@ -201,3 +201,15 @@ def test_a_place_that_was_confirmed_is_not_released() -> None:
     scheduler.shows(replace(member(0), node_name="n1"))
     assert released(scheduler.asks(OTHER)) == ["m-1"]
     assert scheduler.mirror.is_mirrored(member(0).uid)
+
+
+def test_a_group_that_is_newer_than_the_start_has_no_members_that_ended_before() -> None:
+    scheduler = Scheduler(minimum=3)
+    scheduler.now = 100.0
+    scheduler.cycles.begin(100.0)
+    scheduler.mirror.apply(ClusterEvent("Add", SchedulingGroup(namespace="ns", name="new", minimum=3, is_gang=True)))
+    scheduler.asks(member(0), member(1))
+    assert scheduler.asks(OTHER) is None
+    scheduler.asks(member(0, "ns/new"))
+    assert released(scheduler.asks(OTHER)) == ["m-0"]
+    assert scheduler.assumed() == {"m-0", "m-1", "other"}

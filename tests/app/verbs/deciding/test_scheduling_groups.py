@@ -206,8 +206,8 @@ def test_pods_whose_binding_may_wait_count_on_their_nominated_node_before_the_fi
     other = member("m2", cpu="0", scheduler="kindred", nominated="n1")
     for pod in (waiting, other, member("m3")):
         made.tell_object(pod)
-    made.effects.assume_nominated()
-    made.effects.assume_nominated()
+    made.effects.take_over()
+    made.effects.take_over()
     assert made.assumed() == {"default/m": "n0"}
     assert made.decide(single("p"), NAMES) == "n1"
 
@@ -216,7 +216,7 @@ def test_a_request_for_a_nominated_member_ends_no_cycle() -> None:
     """Its place is no answer of the cycle, so the request is the first one for it."""
     made = setting(minimum=3)
     made.tell_object(member("m", nominated="n0"))
-    made.effects.assume_nominated()
+    made.effects.take_over()
     made.decide(make_pod("first"), ["n1"])
     made.now = 31.0
     answer(made, member("m2"), "n1")
