@@ -32,8 +32,8 @@ FAULTS: Final = (
     Fault(
         id="released-shortly-after-a-start",
         breaks="Members that ended before the start do not count.",
-        old="if self._began is None or now - self._began <= _JUST_ENDED:",
-        new="if self._began is None:",
+        old="return self._began is None or now - self._began <= _JUST_ENDED",
+        new="return self._began is None",
         tests=_CYCLES,
     ),
     Fault(
