@@ -37,6 +37,20 @@ FAULTS: Final = (
         tests=_CYCLES,
     ),
     Fault(
+        id="a-newer-group-is-judged-late",
+        breaks="A group without room keeps its places after a start until kube-scheduler tries it again.",
+        old="if self._earlier is not None and group not in self._earlier:",
+        new="if False:",
+        tests=_CYCLES,
+    ),
+    Fault(
+        id="every-group-is-newer-than-the-start",
+        breaks="A group of before the start is judged as if the mirror had had all its members.",
+        old="self._earlier = self._mirror.scheduling_groups.present()",
+        new="self._earlier = frozenset()",
+        tests=_CYCLES,
+    ),
+    Fault(
         id="places-of-later-assumptions-released",
         breaks="A member that was placed anew, out of its cycle, is released with the cycle.",
         old="if assumed is not None and assumed.assumed_at == at:",
