@@ -9,12 +9,14 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from app import __version__
 from app.answered_release import ReleaseStatus
-from app.commands.doctor.findings import HANDBOOK, SETTINGS, VERSIONS, Problem, error, info, setting, warning
+from app.commands.doctor.findings import DECIDE, HANDBOOK, SETTINGS, VERSIONS, Problem, error, info, setting, warning
 from app.commands.doctor.registration import KnownSettings, Registration
 from app.commands.doctor.release_checks import told_problems
 from app.commands.doctor.service import PROBE_NODE, Visit
 from app.json_text import decode
+from app.objects.resources import RESOURCES
 from app.scheduler_configuration.finding import Finding
+from core.objects.scheduling_group import SchedulingGroup
 
 T = TypeVar("T")
 _SLOW: Final = 0.5  # seconds, if no httpTimeout is known
@@ -25,6 +27,7 @@ _RENEWED_AFTER: Final = 90.0  # seconds: a quiet watch is renewed after 75
 
 class _Resource(msgspec.Struct):
     synced: bool = False
+    absent: bool = False
     seconds_since_last_byte: float | None = None
     problem: str | None = None
     missing_rbac_rule: str | None = None
@@ -161,6 +164,17 @@ def _rbac(running: Running) -> Iterator[Problem]:
             )
 
 
+def _groups(running: Running) -> Iterator[Problem]:
+    name = RESOURCES[SchedulingGroup].name
+    resource = (running.readiness or _Readiness(ready=True)).resources.get(name)
+    if running.known.settings.decide_groups_scheduler and resource is not None and resource.absent:
+        yield info(
+            f"{running.visit.url}/readyz resources.{name}",
+            "the API server does not have PodGroups of scheduling.k8s.io: members of a scheduling group get an Error",
+            "the feature gate GenericWorkload and --runtime-config in kube-apiserver, if there are such groups",
+        )
+
+
 def _stale(running: Running) -> Iterator[Problem]:
     limit = running.known.settings.stale_after
     for name, resource in sorted((running.readiness or _Readiness(ready=True)).resources.items()):
@@ -285,6 +299,7 @@ CHECKS_OF_KINDRED: Final = (
     ServiceCheck("service-ready", "docs/run.md", _ready),
     ServiceCheck("service-release", VERSIONS, _release),
     ServiceCheck("service-rbac", HANDBOOK, _rbac),
+    ServiceCheck("service-groups", DECIDE, _groups),
     ServiceCheck("service-stale", SETTINGS, _stale),
     ServiceCheck("service-answers", "docs/run.md", _answers),
     ServiceCheck("service-latency", "docs/run.md", _latency),

@@ -44,7 +44,7 @@ def settings(tmp_path: Path) -> Path:
 def test_it_ends_with_0_where_nothing_is_wrong(tmp_path: Path, settings: Path) -> None:
     result = doctor("--scheduler-config", written(tmp_path, SCORE_OFFLOAD), "--config", settings, "--strict")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.endswith("\n0 errors, 0 warnings, 0 to know, 12 checks not made\n")
+    assert result.stdout.endswith("\n0 errors, 0 warnings, 0 to know, 13 checks not made\n")
 
 
 def test_it_ends_with_1_where_there_is_an_error(tmp_path: Path, settings: Path) -> None:
@@ -59,7 +59,7 @@ def test_it_ends_with_1_for_warnings_where_they_count(tmp_path: Path) -> None:
     assert doctor("--scheduler-config", document).exit_code == 0
     result = doctor("--scheduler-config", document, "--strict")
     assert result.exit_code == 1
-    assert result.stdout.endswith("\n0 errors, 1 warning, 0 to know, 13 checks not made\n")
+    assert result.stdout.endswith("\n0 errors, 1 warning, 0 to know, 14 checks not made\n")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_json_has_every_field(tmp_path: Path, settings: Path) -> None:
     assert {"inputs", "findings", "skipped", "summary"} == set(told)
     for finding in told["findings"]:
         assert {"id", "severity", "where", "message", "fix", "reference"} == set(finding)
-    assert told["summary"] == {"errors": 2, "warnings": 0, "infos": 1, "skipped": 12}
+    assert told["summary"] == {"errors": 2, "warnings": 0, "infos": 1, "skipped": 13}
     assert [finding["severity"] for finding in told["findings"]] == ["error", "error", "info"]
     assert {"settings", "scheduler configuration", "extender"} == set(told["inputs"])
 
@@ -118,7 +118,7 @@ def test_checks_that_were_not_made_are_counted_and_listed_on_request(tmp_path: P
     document = written(tmp_path, BESIDE)
     counted = doctor("--scheduler-config", document).stdout.partition("Not checked\n")[2]
     assert counted.startswith(
-        "  without Kindred's settings: --config FILE or --admin-url URL: 1 check\n  without --url URL: 9 checks\n"
+        "  without Kindred's settings: --config FILE or --admin-url URL: 1 check\n  without --url URL: 10 checks\n"
     )
     assert "service-" not in counted
     listed = doctor("--scheduler-config", document, "--verbose").stdout.partition("Not checked\n")[2]

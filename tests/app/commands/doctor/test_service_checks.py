@@ -23,6 +23,8 @@ FOLLOWED = {"synced": True, "seconds_since_last_byte": 4.0, "problem": None, "mi
 RULE = 'apiGroups: [""], resources: ["pods"], verbs: ["list", "watch"]'
 UNKNOWN_RELEASE = {"release": "1.37", "source": "server", "exact": False, "told": "v1.38.0", "ignored_gates": []}
 UNREADY = {"status": 503}
+GROUPS = "podgroups.scheduling.k8s.io"
+GROUPING = KNOWN._replace(settings=Settings(admin_port=0, decide_groups_scheduler="kindred-groups"))
 
 
 def answer(document: object, status: int = 200) -> Answer:
@@ -123,6 +125,13 @@ def test_of_a_kindred_that_is_well_there_is_only_to_know_how_fast_it_is() -> Non
             id="a rule is missing",
         ),
         pytest.param(
+            "service-groups",
+            Severity.INFO,
+            f"/readyz resources.{GROUPS}",
+            running(known=GROUPING, readyz=readiness(resources={GROUPS: {**FOLLOWED, "absent": True}})),
+            id="no groups",
+        ),
+        pytest.param(
             "service-stale",
             Severity.WARNING,
             "/readyz resources.pods",
@@ -178,6 +187,12 @@ def test_of_a_kindred_that_is_well_there_is_only_to_know_how_fast_it_is() -> Non
 def test_what_is_wrong_is_found_once(check: str, severity: Severity, where: str, looked_at: Running) -> None:
     (finding,) = found(looked_at, check)
     assert (severity, URL + where) == (finding.severity, finding.where)
+
+
+def test_groups_that_the_server_lacks_matter_for_a_scheduler_of_groups_alone() -> None:
+    absent, there = ({GROUPS: {**FOLLOWED, "absent": absent}} for absent in (True, False))
+    assert found(running(readyz=readiness(resources=absent)), "service-groups") == []
+    assert found(running(known=GROUPING, readyz=readiness(resources=there)), "service-groups") == []
 
 
 def test_a_slow_service_is_held_against_the_timeout_of_the_extender() -> None:
