@@ -14,6 +14,7 @@ import yaml
 
 from tests.e2e.api import pods_path
 from tests.e2e.cluster import Cluster
+from tests.e2e.groups import has_cycles, server_flags
 from tests.e2e.kindred import Kindred, write_token
 from tests.e2e.programs import wait_until
 from tests.e2e.shapes import pod
@@ -34,6 +35,7 @@ ACCOUNT: Final = "system:serviceaccount:kindred:kindred"
 REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 PODS: Final = pods_path("kindred")
+GROUP: Final = {"podGroupName": "train"}
 CUSTOM: Final = (
     ("cert-manager.io", "Certificate"),
     ("cert-manager.io", "Issuer"),
@@ -198,11 +200,11 @@ def test_the_second_scheduler_of_decide_binds_under_its_own_account(
         scheduler = cluster.start_scheduler(config, account="kindred-scheduler")
         names = ("default-scheduler", *(profile["schedulerName"] for profile in config["profiles"]))
         cluster.create_pods(pod(f"of-{name}", schedulerName=name) for name in names)
-        cluster.wait_bound(2)
+        cluster.wait_bound(3)
     finally:
         kindred.end()
     bound = {each["metadata"]["name"] for each in cluster.pods() if "nodeName" in each["spec"]}
-    assert bound == {"of-kindred", "of-kindred-volumes"}
+    assert bound == {"of-kindred", "of-kindred-volumes", "of-kindred-groups"}
     assert "is forbidden" not in scheduler.log()
     lease = cluster.api.get("/apis/coordination.k8s.io/v1/namespaces/kindred/leases/kindred-scheduler")
     assert lease["spec"]["holderIdentity"]
@@ -211,10 +213,11 @@ def test_the_second_scheduler_of_decide_binds_under_its_own_account(
 def assert_device_users_are_sent(cluster: Cluster, scheduler_of: Callable[..., str]) -> None:
     """Hold the policy for devices against DeviceClasses that come and go."""
 
-    def asking(resource: str, member: str = "containers") -> str:
+    def asking(resource: str, member: str = "containers", **spec: Any) -> str:  # noqa: ANN401  # a value of YAML
         asks = {"name": "asks", "image": "image", "resources": {"limits": {resource: "1"}}}
         other = {"name": "other", "image": "image", "resources": {"requests": {"cpu": "1"}}}
-        return scheduler_of(**{"containers": [other], "initContainers": [other | {"name": "first"}], member: [asks]})
+        first = [other | {"name": "first"}]
+        return scheduler_of(**{"containers": [other], "initContainers": first, member: [asks], **spec})
 
     gpu, by_its_name = "example.com/gpu", "deviceclass.resource.kubernetes.io/accelerator"
     assert asking(gpu) == asking(by_its_name) == "kindred"
@@ -224,6 +227,7 @@ def assert_device_users_are_sent(cluster: Cluster, scheduler_of: Callable[..., s
     wait_until(lambda: asking(gpu) == "kindred-volumes", 60.0, "the policy has the DeviceClass")
     for member in ("containers", "initContainers"):
         assert asking(gpu, member) == asking(by_its_name, member) == "kindred-volumes"
+    assert not has_cycles() or asking(gpu, schedulingGroup=GROUP) == "kindred-groups"
     assert asking("example.com/disk") == asking(f"{by_its_name}s") == scheduler_of() == "kindred"
     cluster.api.delete("/apis/resource.k8s.io/v1/deviceclasses/accelerator")
     wait_until(lambda: asking(gpu) == "kindred", 60.0, "the policy has lost the DeviceClass")
@@ -232,6 +236,8 @@ def assert_device_users_are_sent(cluster: Cluster, scheduler_of: Callable[..., s
 def test_new_pods_of_chosen_namespaces_are_sent_to_the_second_scheduler(cluster: Cluster, tmp_path: Path) -> None:
     if not has_mutating_policies(cluster):
         pytest.skip("MutatingAdmissionPolicy v1 is in Kubernetes since 1.36")
+    if has_cycles():
+        cluster.plane.serve_with(*server_flags())
     applied(cluster, render(with_components(tmp_path, "decide", [DECIDE_NAMESPACES])))
     for name in ("chosen", "other"):
         labels = {"kindred.dev/schedule": "decide"} if name == "chosen" else {}
@@ -249,6 +255,8 @@ def test_new_pods_of_chosen_namespaces_are_sent_to_the_second_scheduler(cluster:
     assert scheduler_of(volumes=[empty, {**claim, "name": "more"}]) == "kindred-volumes"
     assert scheduler_of(schedulerName="kindred", volumes=[claim]) == "kindred-volumes"
     assert scheduler_of(resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}]) == "kindred-volumes"
+    for volumes in ([], [claim]) if has_cycles() else ():
+        assert scheduler_of(schedulingGroup=GROUP, volumes=volumes) == "kindred-groups"
     assert_device_users_are_sent(cluster, scheduler_of)
     assert scheduler_of(schedulerName="another") == "another"
     assert scheduler_of(nodeName="node-0000") == "default-scheduler"
