@@ -25,6 +25,11 @@ def test_only_the_pods_of_a_prefix_count() -> None:
     assert binding_times(LOG, 2026, "b") == binding_times(LOG, 2026)[1:]
 
 
+def test_a_member_of_a_group_counts_by_its_own_name() -> None:
+    log = LOG.replace(b' pod="sched-1/b" node', b' podGroup="sched-1/g" pod="sched-1/b" node')
+    assert binding_times(log, 2026, "b") == binding_times(LOG, 2026, "b")
+
+
 def test_a_log_without_bindings_has_no_times() -> None:
     assert binding_times(LOG.replace(b"Successfully", b"Hardly"), 2026) == []
 

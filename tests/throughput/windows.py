@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from typing import Final
 
 _BOUND: Final = re.compile(
-    rb'^I(\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6}).*"Successfully bound pod to node" pod="[^/"]+/([^"]+)"',
+    rb'^I(\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6}).*"Successfully bound pod to node"'
+    rb'(?: \w+="[^"]*")*? pod="[^/"]+/([^"]+)"',  # a member has the name of its group first
     re.MULTILINE,
 )
 _EVERY: Final = 0.02  # seconds; the kernel counts in steps of 10 ms
