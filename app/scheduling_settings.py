@@ -76,8 +76,8 @@ class SchedulingSettings(BaseModel):
     decide_groups_scheduler: str = ""
     """The `spec.schedulerName` whose profile keeps all in-tree filters, with the scope `question`. The members of a
     scheduling group (`spec.schedulingGroup`, in 1.35 `spec.workloadRef`) must name this scheduler. Otherwise they get
-    an `Error` that says so. Empty: there is no such profile. All schedulers of `decide_scope` must then be profiles of
-    one kube-scheduler. If its feature gate GenericWorkload is on, `feature_gates` must say so."""
+    an `Error` that says so. Empty: there is no such profile. If it is set, all schedulers of `decide_scope` must be
+    profiles of one kube-scheduler. `feature_gates` must say whether its feature gate GenericWorkload is on."""
     decide_settle: Annotated[float, Field(ge=0, le=60)] = 3.0
     """Seconds that Kindred waits before the first decision after a start or a failover, if pods are pending then.
     Bindings of earlier decisions complete in this time."""
