@@ -14,8 +14,14 @@ from typing import Final
 
 from tests.e2e.binaries import MODULE, RELEASES, control_plane_is_built, kubernetes_version
 
-PART: Final = ("test_release_scores.py", "test_score_offload.py", "test_chart.py")
-"""What differs most by release: scores, the configuration of kube-scheduler, and what the API server admits."""
+PART: Final = (
+    "test_release_scores.py",
+    "test_score_offload.py",
+    "test_chart.py",
+    "test_scheduling_group_cases.py",
+    "test_scheduling_group_permit.py",
+)
+"""What differs most by release: scores, the configuration of kube-scheduler, what the API server admits, and groups."""
 
 
 def others() -> Sequence[str]:
