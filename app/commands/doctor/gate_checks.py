@@ -15,7 +15,15 @@ from core.releases import GATES, RELEASES, Release, nearest
 
 CHECK: Final = "feature-gates"
 FLAG: Final = "--feature-gates"
-_DEVICES: Final = "DRAExtendedResource"
+_EFFECTS: Final[Mapping[tuple[str, bool], str]] = {
+    ("DRAExtendedResource", False): "Kindred passes nodes for devices that no program allocates",
+    ("GenericWorkload", False): "Kindred releases the places of members that kube-scheduler binds one by one",
+}
+"""(gate, whether it is on in kube-scheduler) -> why the difference is an error."""
+_CONSEQUENCES: Final[Mapping[str, str]] = {
+    "GenericWorkload": "the places of a group that could not be placed count for minutes",
+}
+"""Gate -> the consequence of a difference that is a warning, if it is no verdict and no score."""
 _OF_STAGES: Final = ("AllAlpha", "AllBeta")
 
 
@@ -51,9 +59,9 @@ def _differs(name: str, releases: list[Release], *, is_on: bool) -> Problem:
         name, *states, ", ".join(map(str, releases))
     )
     fix = setting("feature_gates", f"{name}={str(is_on).lower()}")
-    if name == _DEVICES and not is_on:
-        return error(FLAG, f"{message}: Kindred passes nodes for devices that no program allocates", fix)
-    return warning(FLAG, f"{message}: verdicts or scores differ", fix)
+    if effect := _EFFECTS.get((name, is_on)):
+        return error(FLAG, f"{message}: {effect}", fix)
+    return warning(FLAG, f"{message}: {_CONSEQUENCES.get(name, 'verdicts or scores differ')}", fix)
 
 
 def _stage(name: str) -> Problem:

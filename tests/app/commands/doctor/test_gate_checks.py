@@ -23,6 +23,18 @@ def test_devices_that_are_off_in_kube_scheduler_alone_are_an_error(kubernetes: s
     )
 
 
+def test_groups_that_are_cycles_for_kindred_alone_are_an_error() -> None:
+    (told,) = found("", kubernetes="1.37", feature_gates="GenericWorkload=true")
+    assert told == (
+        "error: GenericWorkload is off in kube-scheduler and on in Kindred, with Kubernetes 1.37: Kindred releases the "
+        "places of members that kube-scheduler binds one by one; featureGates: GenericWorkload=false "
+        "(KINDRED_FEATURE_GATES)"
+    )
+    (other,) = found("GenericWorkload=true", kubernetes="1.37")
+    assert other.startswith("warning: GenericWorkload is on in kube-scheduler and off in Kindred")
+    assert "the places of a group that could not be placed count for minutes" in other
+
+
 @pytest.mark.parametrize(
     ("flag", "settings"),
     [
