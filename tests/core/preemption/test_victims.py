@@ -5,6 +5,7 @@ from typing import Final
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent, Kind
@@ -17,6 +18,7 @@ from core.mirror.node_info import NodeBatch
 from core.objects.disruption import PodDisruptionBudget
 from core.objects.labels import parse_selector
 from core.objects.pod import Pod
+from core.objects.scheduling_group import SchedulingGroup
 from core.preemption.victims import NO_VICTIMS_FOUND, Victims, dry_run
 from core.profile import Profile, full_profile
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term
@@ -65,6 +67,16 @@ def test_an_assumed_pod_may_be_a_victim() -> None:
     mirror = mirror_of(N1)
     mirror.assume(pod_of(make_pod("assumed").image("i").requests(cpu=4)), "n1", now=0)
     assert names(on_node(mirror, INCOMING)) == ["assumed"]
+
+
+@pytest.mark.parametrize(("whole", "expected"), [(True, ["b"]), (False, ["a"])], ids=["whole", "each"])
+def test_no_member_goes_of_a_group_whose_members_go_together(whole: bool, expected: list[str]) -> None:  # noqa: FBT001 - a column of the table
+    mirror = mirror_of(N1)
+    group = SchedulingGroup(namespace="default", name="g", disrupted_whole=whole)
+    member = replace(pod_of(on_n1("a", 2, 1)), scheduling_group="default/g")
+    for each in (group, member, pod_of(on_n1("b", 2, 2))):
+        mirror.apply(ClusterEvent("Add", each))
+    assert names(on_node(mirror, INCOMING)) == expected
 
 
 def test_victims_whose_eviction_violates_a_budget_are_spared_before_others_and_counted() -> None:

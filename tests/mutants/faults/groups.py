@@ -106,4 +106,11 @@ FAULTS: Final = (
         new="        if False:\n",
         tests=("watch/test_absent_resource.py",),
     ),
+    Fault(
+        id="a-member-of-a-whole-group-is-evicted",
+        breaks="One member of a group with disruptionMode all is evicted, and the others run in part.",
+        old="return group is not None and group.disrupted_whole",
+        new="return False",
+        tests=("core/preemption/test_victims.py",),
+    ),
 )

@@ -73,6 +73,16 @@ def test_a_node_that_fits_here_is_preferred_and_none_is_refused() -> None:
     assert made.mirror.audit() == []
 
 
+def test_no_node_is_rejected_for_a_member_so_kindred_preempts_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = setting()
+    rejected: list[str] = []
+    monkeypatch.setattr(made.effects, "reject", lambda pod, *_: rejected.append(pod.name))
+    assert made.decide(single("p"), ["n0"]) == "n0"
+    assert answer(made, member("m"), "n0") == "n0"
+    assert made.decide(single("q"), ["n0"]) == ""
+    assert rejected == ["q"]
+
+
 def test_a_member_that_is_asked_about_again_moves_and_its_siblings_stay() -> None:
     made = setting()
     assert answer(made, member("m"), "n0") == "n0"
