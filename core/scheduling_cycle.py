@@ -95,10 +95,10 @@ def best_by_score(profile: Profile, evaluation: Evaluation, batch: NodeBatch) ->
 
     Nodes that are unknown or out of the partition are returned only if there are no others.
     """
-    scored = _scored(batch)
-    positions = np.arange(len(batch)) if scored is None or not len(scored) else scored
+    scored, everywhere = _scored(batch), np.arange(len(batch))
     if scored is not None and not len(scored):
-        return positions
+        return everywhere
+    positions = everywhere if scored is None else scored
     return best_nodes(profile.under(evaluation.mirror.rules).scores, evaluation, batch, positions)
 
 

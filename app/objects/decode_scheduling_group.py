@@ -66,7 +66,6 @@ def decode_scheduling_group(raw: bytes | msgspec.Raw) -> SchedulingGroup:
         namespace=metadata.namespace or "default",
         name=checked_name("PodGroup", wire.kind, metadata),
         minimum=max(1, gang.min_count or 1) if gang is not None else 1,
-        is_gang=gang is not None,
         disrupted_whole=_is_whole(spec.disruption_mode),
         unsupported=_unsupported(spec),
         conditions=tuple(map(_condition, (wire.status or _Status()).conditions or ())),

@@ -25,6 +25,7 @@ from typing import Final, NamedTuple
 
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
+from core.objects.scheduling_group import SchedulingGroup
 
 _SILENCE: Final = 10.0  # seconds
 _SILENCE_OF_MEMBER: Final = 0.2  # seconds: the in-tree filters take up to 140 ms for a pod, and end without a request
@@ -64,7 +65,7 @@ class GroupCycles:
     def begin(self, now: float) -> None:
         """Note that decisions begin. The groups of the mirror are those whose members can have ended before."""
         self._began = now
-        self._earlier = self._mirror.scheduling_groups.present()
+        self._earlier = frozenset(self._mirror.objects(SchedulingGroup))
 
     def asked(self, pod: Pod, now: float) -> Released | None:
         """Record a request for a pod, before its earlier place is dropped. It may end a cycle."""

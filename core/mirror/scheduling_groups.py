@@ -22,17 +22,13 @@ class SchedulingGroups:
         self.key_of: Final[dict[str, str]] = {}
         """uid -> group, for all members."""
         self._members: dict[str, dict[str, Pod]] = {}
-        self._present: dict[str, SchedulingGroup] = {}
+        self._present: set[str] = set()
         self._smallest: dict[str, int] = {}
         self._left: deque[str] = deque(maxlen=_MAX_LEFT)
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the groups that have a member."""
         return iter(self._members)
-
-    def present(self) -> frozenset[str]:
-        """Return the groups that have a PodGroup."""
-        return frozenset(self._present)
 
     def members(self, key: str) -> Mapping[str, Pod]:
         """Return uid -> member of a group, in the order of arrival."""
@@ -65,10 +61,10 @@ class SchedulingGroups:
         """Apply the state of a PodGroup."""
         key = group.full_name
         if deleted:
-            self._present.pop(key, None)
+            self._present.discard(key)
             self._forget_unused(key)
             return
-        self._present[key] = group
+        self._present.add(key)
         self._smallest[key] = min(group.minimum, self._smallest.get(key, group.minimum))
 
     def _leave(self, key: str, uid: str, *, counted: bool) -> None:

@@ -39,7 +39,6 @@ class SchedulingGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     namespace: str
     name: str
     minimum: int = 1
-    is_gang: bool = False
     disrupted_whole: bool = False
     unsupported: str = ""
     conditions: tuple[GroupCondition, ...] = ()

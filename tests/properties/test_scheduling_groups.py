@@ -53,7 +53,7 @@ class Cluster:
         mirror = mirror_of(*(make_node(name).allocatable(cpu=ROOM, pods=10) for name in NODES))
         mirror.change_rules(rules_of(Release(1, 37), {"GenericWorkload": True}))
         for name, (_, minimum) in GANGS.items():
-            group = SchedulingGroup(namespace="default", name=name, minimum=minimum, is_gang=True)
+            group = SchedulingGroup(namespace="default", name=name, minimum=minimum)
             mirror.apply(ClusterEvent("Add", group))
         self.kindred = DecidingSetting(mirror, groups_scheduler="groups", cached=False)
         self.ruined(self.kindred)

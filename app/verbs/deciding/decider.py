@@ -209,14 +209,14 @@ class Decider:
         try:
             evaluation = self._evaluations.begin(pod, cached=cached)
             best, verdicts = choose_nodes(self._profile, evaluation, batch)
+            if not len(best) and pod.in_scheduling_group:
+                best = best_by_score(self._profile, evaluation, batch)
         except WorkLimitError as error:
             self._evaluations.refused(pod, error, cached=cached)
             return _error(str(error), pod, effects, VerbOutcome.TOO_MUCH_WORK, len(batch))
         source = self._evaluations.finish(evaluation, cached=cached)
         if verdicts is not None and not len(best):
-            if not pod.in_scheduling_group or not len(batch):
-                return self._no_node(request, batch, verdicts, source)
-            best = best_by_score(self._profile, evaluation, batch)
+            return self._no_node(request, batch, verdicts, source)
         chosen = int(best[0]) if len(best) == 1 else self._choose(batch, best)
         if effects is not None:
             if request.decision is not Decision.NOT_ASSUMED:

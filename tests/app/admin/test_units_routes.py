@@ -59,7 +59,7 @@ def with_scheduling_group() -> ClusterMirror:
     """Return a mirror with a group of kube-scheduler between two groups of Kindred."""
     upstream = [make_pod(f"m{number}").in_scheduling_group("team") for number in range(2)]
     mirror = mirror_of(make_node("n0"), *(make_pod(name).of_group(name, 2) for name in ("a", "z")), *upstream)
-    group = SchedulingGroup(namespace="default", name="team", minimum=3, is_gang=True, conditions=(CONDITION,))
+    group = SchedulingGroup(namespace="default", name="team", minimum=3, conditions=(CONDITION,))
     mirror.apply(ClusterEvent("Add", group))
     return mirror
 

@@ -228,7 +228,7 @@ def test_a_member_of_a_gang_is_told_with_the_state_of_its_gang(small: ClusterMir
 
 def test_a_member_of_a_group_of_kube_scheduler_is_told_with_its_conditions(small: ClusterMirror) -> None:
     condition = GroupCondition("PodGroupInitiallyScheduled", "False", "Unschedulable", "0/3 nodes", "2026-01-01")
-    group = SchedulingGroup(namespace="default", name="team", minimum=2, is_gang=True, conditions=(condition,))
+    group = SchedulingGroup(namespace="default", name="team", minimum=2, conditions=(condition,))
     small.apply(ClusterEvent("Add", group))
     pod = NEXT.in_scheduling_group("team")
     small.apply(ClusterEvent("Add", decode_pod(pod.on("a1").terminating().json())))

@@ -14,17 +14,17 @@ def decoded(spec: dict[str, Any]) -> SchedulingGroup:
 
 
 @pytest.mark.parametrize(
-    ("policy", "minimum", "is_gang"),
+    ("policy", "minimum"),
     [
-        pytest.param({"gang": {"minCount": 3}}, 3, True, id="gang"),
-        pytest.param({"basic": {}}, 1, False, id="basic"),
-        pytest.param({"gang": None, "basic": {}}, 1, False, id="null"),
-        pytest.param({"gang": {"minCount": 0}}, 1, True, id="which-no-api-server-has"),
+        pytest.param({"gang": {"minCount": 3}}, 3, id="gang"),
+        pytest.param({"basic": {}}, 1, id="basic"),
+        pytest.param({"gang": None, "basic": {}}, 1, id="null"),
+        pytest.param({"gang": {"minCount": 0}}, 1, id="which-no-api-server-has"),
     ],
 )
-def test_the_minimum_is_that_of_a_gang_and_else_one(policy: dict[str, Any], minimum: int, is_gang: bool) -> None:  # noqa: FBT001 - a column of the table
+def test_the_minimum_is_that_of_a_gang_and_else_one(policy: dict[str, Any], minimum: int) -> None:
     group = decoded({"schedulingPolicy": policy})
-    assert (group.minimum, group.is_gang, group.full_name) == (minimum, is_gang, "ns/g")
+    assert (group.minimum, group.full_name) == (minimum, "ns/g")
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,6 @@ EXPECTED: Final[tuple[Object, ...]] = (
         namespace="shop",
         name="train",
         minimum=4,
-        is_gang=True,
         disrupted_whole=True,
         unsupported="spec.schedulingConstraints",
         conditions=(

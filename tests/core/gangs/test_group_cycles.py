@@ -33,7 +33,7 @@ class Scheduler:
         self.now = LONG_AGO
 
     def set_minimum(self, minimum: int) -> None:
-        group = SchedulingGroup(namespace="ns", name="g", minimum=minimum, is_gang=True)
+        group = SchedulingGroup(namespace="ns", name="g", minimum=minimum)
         self.mirror.apply(ClusterEvent("Update", group))
 
     def shows(self, *pods: Pod) -> None:
@@ -207,7 +207,7 @@ def test_a_group_that_is_newer_than_the_start_has_no_members_that_ended_before()
     scheduler = Scheduler(minimum=3)
     scheduler.now = 100.0
     scheduler.cycles.begin(100.0)
-    scheduler.mirror.apply(ClusterEvent("Add", SchedulingGroup(namespace="ns", name="new", minimum=3, is_gang=True)))
+    scheduler.mirror.apply(ClusterEvent("Add", SchedulingGroup(namespace="ns", name="new", minimum=3)))
     scheduler.asks(member(0), member(1))
     assert scheduler.asks(OTHER) is None
     scheduler.asks(member(0, "ns/new"))

@@ -37,9 +37,7 @@ def mirror_of(group: SchedulingGroup | None, *pods: Pod, release: Release = V1_3
 
 
 def gang(minimum: int = 2, *conditions: GroupCondition, unsupported: str = "") -> SchedulingGroup:
-    return SchedulingGroup(
-        namespace="ns", name="g", minimum=minimum, is_gang=True, conditions=conditions, unsupported=unsupported
-    )
+    return SchedulingGroup(namespace="ns", name="g", minimum=minimum, conditions=conditions, unsupported=unsupported)
 
 
 def member(  # noqa: PLR0913  # what differs between members

@@ -46,7 +46,7 @@ FAULTS: Final = (
     Fault(
         id="every-group-is-newer-than-the-start",
         breaks="A group of before the start is judged as if the mirror had had all its members.",
-        old="self._earlier = self._mirror.scheduling_groups.present()",
+        old="self._earlier = frozenset(self._mirror.objects(SchedulingGroup))",
         new="self._earlier = frozenset()",
         tests=_CYCLES,
     ),
@@ -74,8 +74,8 @@ FAULTS: Final = (
     Fault(
         id="a-member-is-refused-by-kindred",
         breaks="A gang is refused for ever, because a failed place of a sibling counts here and not in kube-scheduler.",
-        old="if not pod.in_scheduling_group or not len(batch):",
-        new="if True:",
+        old="if not len(best) and pod.in_scheduling_group:",
+        new="if False:",
         tests=_DECISIONS,
     ),
     Fault(

@@ -9,11 +9,14 @@ import pytest
 from app.main import create_service
 from app.objects.decode_pod import decode_pod
 from app.settings import Settings, SettingsError
+from app.verbs.deciding import decider
 from app.verbs.effects import LONGEST_WAIT
 from app.verbs.observation import VerbResponse
 from app.watch.feed import MirrorFeed
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
+from core.mirror.topology import IntpArray
+from core.mirror.work import WorkLimitError
 from core.objects.scheduling_group import SchedulingGroup
 from core.releases import Release, rules_of
 from tests.app.questions import mirror_of
@@ -81,6 +84,18 @@ def test_no_node_is_rejected_for_a_member_so_kindred_preempts_for_none(monkeypat
     assert answer(made, member("m"), "n0") == "n0"
     assert made.decide(single("q"), ["n0"]) == ""
     assert rejected == ["q"]
+
+
+def test_too_much_work_for_the_scores_of_a_member_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def heavy(*_: object) -> IntpArray:
+        raise WorkLimitError("spec.affinity", 9, 2, 1)
+
+    made = setting()
+    monkeypatch.setattr(decider, "best_by_score", heavy)
+    assert made.decide(single("p"), ["n0"]) == "n0"
+    made.tell_object(member("m"))
+    assert "Pod.spec.affinity: too much work" in json.loads(asked(made, member("m"), ["n0"]).body)["Error"]
+    assert made.assumed() == {"default/p": "n0"}
 
 
 def test_a_member_that_is_asked_about_again_moves_and_its_siblings_stay() -> None:
