@@ -28,7 +28,6 @@ from tests.e2e.groups import (
     scheduler_flags,
     server_flags,
     settings,
-    with_groups,
 )
 from tests.e2e.programs import wait_until
 from tests.e2e.scheduler import IN_TREE
@@ -86,7 +85,7 @@ def measure(cluster: Cluster, way: Way, gangs: int) -> str:
         config = mode.config("")
         if mode.has_extender:
             kindred = cluster.start_kindred(settings(mode))
-            processes[KINDRED], config = kindred.program.pid, with_groups(mode.config(kindred.url))
+            processes[KINDRED], config = kindred.program.pid, mode.config(kindred.url)
         scheduler = cluster.start_scheduler(config, waits=False, flags=scheduler_flags())
         processes[SCHEDULER] = scheduler.program.pid
         with sampling({name: Process(pid).cpu_seconds for name, pid in processes.items()}) as samples:

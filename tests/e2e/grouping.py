@@ -18,7 +18,6 @@ from tests.e2e.groups import (
     scheduler_flags,
     server_flags,
     settings,
-    with_groups,
 )
 from tests.e2e.programs import wait_until
 from tests.e2e.shapes import node, pod
@@ -47,7 +46,7 @@ class Grouping:
         self.events = cluster.start_proxy()
         self.kindred = cluster.start_kindred(settings(mode), server=self.events.url, module=module)
         self.bindings = cluster.start_proxy(SCHEDULER_USER)
-        config = with_groups(mode.config(self.kindred.url))
+        config = mode.config(self.kindred.url)
         self.scheduler = cluster.start_scheduler(config, server=self.bindings.url, flags=scheduler_flags())
         self.events.delay = LATE
 

@@ -5,7 +5,6 @@ What differs between releases is here: the version and the kinds of the API, the
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import deepcopy
 from typing import Any, Final, NamedTuple
 
 from tests.e2e.api import Api, Manifest
@@ -67,14 +66,6 @@ def server_flags() -> Sequence[str]:
 def scheduler_flags() -> Sequence[str]:
     """Return the flags with which kube-scheduler places groups."""
     return (f"--feature-gates={_release().gates}",)
-
-
-def with_groups(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configuration of a kube-scheduler with a profile of all in-tree plugins for members."""
-    complete = deepcopy(dict(config))
-    if GROUPS not in {profile["schedulerName"] for profile in complete["profiles"]}:
-        complete["profiles"].append({"schedulerName": GROUPS, "percentageOfNodesToScore": 100})
-    return complete
 
 
 def settings(mode: Mode) -> dict[str, str]:
