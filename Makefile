@@ -50,12 +50,11 @@ test-all: $(STAMP) ## `make test` with coverage and its floor, `make test-deep` 
 	$(MAKE) test-deep
 	$(MAKE) test-tools
 
-check: $(STAMP) check-web ## ruff, mypy --strict, import-linter, prose; yamllint, shellcheck; eslint, prettier and tsc for the page
+check: $(STAMP) check-web ## ruff, mypy --strict, import-linter; yamllint, shellcheck; eslint, prettier and tsc for the page
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python -m tests.prose
 	$(BIN)/yamllint --strict .
 	$(BIN)/shellcheck $$(git grep -lE '^#!.*[/ ](ba)?sh$$')
 
