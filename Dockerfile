@@ -4,13 +4,11 @@ ARG BASE=docker.io/library/python:3.11-slim
 ARG BASE_DIGEST=""
 
 FROM ${BASE}${BASE_DIGEST:+@${BASE_DIGEST}} AS build
-# requirements-otel.lock has the further packages for traces.
-ARG LOCK=requirements.lock
 # pip has its own environment, so that it is not in the final one.
 RUN python3 -m venv /opt/pip && python3 -m venv --without-pip /opt/kindred
-COPY ${LOCK} /src/lock
+COPY requirements.lock /src/
 RUN /opt/pip/bin/pip --python /opt/kindred/bin/python install --no-cache-dir --disable-pip-version-check \
-        --no-compile --require-hashes -r /src/lock \
+        --no-compile --require-hashes -r /src/requirements.lock \
     && find /opt/kindred/bin -type f -delete \
     && cd /opt/kindred/lib/python3*/site-packages \
     # Half of `kubernetes` is its asyncio variant, which Kindred does not import. The others are for builds or tests.

@@ -156,9 +156,6 @@ lock: $(STAMP) ## Make the lock files again from pyproject.toml; UPGRADE=--upgra
 	$(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-header --no-annotate pyproject.toml --group dev -o requirements-dev.lock
 	$(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--no-emit-find-links --no-header --no-annotate pyproject.toml --extra otel -c requirements-dev.lock \
-		-o requirements-otel.lock
-	$(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-header --no-annotate pyproject.toml --group load -c requirements-dev.lock \
 		-o requirements-load.lock
 	$(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-emit-index-url \

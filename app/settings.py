@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.scheduling_settings import SchedulingSettings
-from app.setting_types import AUTO, File, Host, Names, Port, Unquoted, Url
+from app.setting_types import AUTO, File, Host, Names, Port, Unquoted
 from app.usage_settings import UsageSettings
 from core.releases import RELEASES, FeatureGateError, nearest, rules_of
 
@@ -152,7 +152,7 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
     """Namespace of this replica. Empty: the namespace of the service account. Kindred does not judge pods there with
     the label `app.kubernetes.io/name: kindred`, so that a Kindred that is down does not block its own pods."""
 
-    # Health, explanations, logs and traces.
+    # Health, explanations and logs.
     health_port: Port | None = None
     """Port, on `listen_host`, that serves `/livez`, `/readyz`, `/version` and `/metrics` in plain HTTP. It is for
     clients without a certificate, such as the kubelet and Prometheus. Empty: only the scheduler's port serves them."""
@@ -197,12 +197,6 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
     log_questions: Literal["problems", "all"] = "problems"
     """Requests that are logged: with `problems`, failed requests; with `all`, every request. `all` costs more than most
     decisions."""
-    traces_endpoint: Url = ""
-    """URL of the OTLP endpoint for OpenTelemetry traces, over HTTP, without a user, a password and a query. The
-    variable OTEL_EXPORTER_OTLP_HEADERS can have a token. Needs the extra `kindred-scheduler[otel]`. Empty: no
-    traces."""
-    traces_share: Annotated[float, Field(ge=0, le=1)] = 0.01
-    """Share of the requests that are traced, unless the caller has decided."""
 
     @model_validator(mode="after")
     def _together(self) -> Self:

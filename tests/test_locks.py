@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-LOCKS = ["requirements.lock", "requirements-otel.lock", "requirements-load.lock", "requirements-dev.lock"]
+LOCKS = ["requirements.lock", "requirements-load.lock", "requirements-dev.lock"]
 OF_BUILD = "requirements-build.lock"
 """The build backend, without the packages that the project needs to run."""
 OF_DOCS = "requirements-docs.lock"
@@ -55,13 +55,6 @@ def test_locks_of_other_tools_keep_the_versions_of_the_development_lock(lock: st
     shared = of_all.keys() & of_tools.keys()
     assert shared
     assert {name: of_all[name] for name in shared} == {name: of_tools[name] for name in shared}
-
-
-def test_the_lock_of_the_extra_holds_what_it_declares() -> None:
-    project = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
-    declared = {re.split(r"[^\w-]", requirement)[0] for requirement in project["optional-dependencies"]["otel"]}
-    locked = set(re.findall(r"^([\w.-]+)==", Path("requirements-otel.lock").read_text("utf-8"), re.MULTILINE))
-    assert declared <= locked
 
 
 def packages_of_npm() -> dict[str, dict[str, object]]:

@@ -99,7 +99,6 @@ class Decisions:
             source,
             error,
             stale,
-            _,
             sent,
             answer,
             _,

@@ -172,7 +172,6 @@ class VerbRequestCycle(RequestResponseCycle):
         self._manner = manner_of(protocol.headers)
         self._body = RequestBody(verb.max_body_bytes, verb.admission)
         self._arrived = 0.0
-        self._traceparent = verb.traceparent(protocol.headers)
         verb.admission.in_flight += 1
 
     @property
@@ -208,7 +207,7 @@ class VerbRequestCycle(RequestResponseCycle):
     def take(self, waited: float) -> None:
         """Call the verb."""
         body = self._body
-        arrival = Arrival(self._arrived, waited, body.size, body.content, self._traceparent, self._manner)
+        arrival = Arrival(self._arrived, waited, body.size, body.content, self._manner)
         reply = self._verb.reply(arrival)
         if isinstance(reply, Reply):
             self._protocol.respond(self, reply)

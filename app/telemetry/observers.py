@@ -2,14 +2,12 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from app.server.process import Background
 from app.settings import Settings
 from app.telemetry.debugged_pods import DebuggedPods
 from app.telemetry.request_log import RequestLog
-from app.telemetry.tracing import create_tracing
 from app.verbs.observation import Observation
 
 log = logging.getLogger(__name__)
@@ -37,14 +35,10 @@ class Observing(NamedTuple):
 
     observe: Observers
     debugged_pods: DebuggedPods
-    background: Sequence[Background]
 
 
 def create_observers(settings: Settings, *others: Observer) -> Observing:
-    """Return `others` and the observers that the settings enable. Raises SettingsError."""
+    """Return `others` and the observers that the settings enable."""
     debugged_pods = DebuggedPods(time.monotonic)
     questions = RequestLog(settings.log_questions)
-    spans = create_tracing(settings)
-    if spans is None:
-        return Observing(Observers(*others, questions, debugged_pods), debugged_pods, ())
-    return Observing(Observers(*others, questions, debugged_pods, spans), debugged_pods, (spans.run,))
+    return Observing(Observers(*others, questions, debugged_pods), debugged_pods)

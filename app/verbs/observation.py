@@ -1,4 +1,4 @@
-"""The result of one request to a verb: its response, and the data for metrics, logs and traces."""
+"""The result of one request to a verb: its response, and the data for metrics and logs."""
 
 from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
@@ -97,8 +97,6 @@ class Observation(NamedTuple):
     """The `Error` of the response. Empty without one."""
     stale: str
     """Why the mirror was stale, if there was a result nevertheless. Else empty."""
-    traceparent: str = ""
-    """The header `traceparent` with the span of a traced client (W3C Trace Context). Empty without it."""
     request: Body = b""
     """The body of the request. Do not keep it: it may be 64 MB."""
     response: bytes = b""

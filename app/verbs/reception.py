@@ -20,8 +20,6 @@ class Reception(NamedTuple):
     observe: Callable[[Observation], object]
     """Called for each request, after its response was made."""
     max_body_bytes: int
-    traces: bool = False
-    """Whether an observer needs traces."""
 
 
 def create_admission(settings: Settings) -> Admission:

@@ -6,7 +6,7 @@ of a request. A server's protocol may call an endpoint directly (app/server/verb
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection
 from http import HTTPStatus
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
@@ -87,8 +87,6 @@ class Arrival(NamedTuple):
     size: int
     """Bytes of the request's body. The body itself may have been released."""
     body: Body = b""
-    traceparent: str = ""
-    """The header `traceparent`, if an observer makes traces."""
     manner: Manner = ORDINARY
 
 
@@ -129,10 +127,7 @@ class VerbEndpoint:
                 return
             arrived = self.admission.clock()
             reason, waited = await turn.come()
-            headers = scope["headers"]
-            arrival = Arrival(
-                arrived, waited, turn.body.size, turn.body.content, self.traceparent(headers), manner_of(headers)
-            )
+            arrival = Arrival(arrived, waited, turn.body.size, turn.body.content, manner_of(scope["headers"]))
             if reason is not None:
                 await _respond(send, self.reject(reason, arrival))
                 return
@@ -142,12 +137,6 @@ class VerbEndpoint:
             return
         finally:
             turn.end()
-
-    def traceparent(self, headers: Iterable[Header]) -> str:
-        """Return the trace that a request belongs to. Empty if no observer needs it."""
-        if not self._reception.traces:
-            return ""
-        return next((value.decode("latin-1") for name, value in headers if name == b"traceparent"), "")
 
     def reply(self, arrival: Arrival) -> Reply | Awaitable[Reply]:
         """Respond to a request whose turn has come, at once or later."""
@@ -220,7 +209,6 @@ class VerbEndpoint:
                 answer.source,
                 answer.error,
                 warning,
-                arrival.traceparent,
                 arrival.body,
                 answer.body,
                 answer.result,

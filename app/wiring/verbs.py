@@ -61,7 +61,6 @@ def create_verbs(
         admission,
         observing.observe,
         settings.max_body_bytes,
-        traces=bool(settings.traces_endpoint),
     )
     binder = _binder(settings, engine, cluster) if settings.bind else None
     routes = (
@@ -71,7 +70,7 @@ def create_verbs(
     )
     # After the deadline, every request has had its turn or was shed.
     work = LongWork(admission.lull, settings.deadline)
-    background = (*observing.background, *_of_gangs(engine, cluster))
+    background = _of_gangs(engine, cluster)
     finish = _nothing if binder is None else binder.finish
     return Verbs(routes, finish, work, decisions, observing.debugged_pods, background)
 

@@ -31,11 +31,7 @@ import app, core
 from kubernetes.config import incluster_config, kube_config  # imported where a cluster is followed
 for package in (app, core):
     for module in walk_packages(package.__path__, package.__name__ + "."):
-        try:
-            import_module(module.name)
-        except ModuleNotFoundError as error:
-            if not error.name.startswith("opentelemetry."):  # in requirements-otel.lock only
-                raise
+        import_module(module.name)
 print(module.name)
 """
 _UNCHECKED_HASH: Final = 0b01  # PEP 552: neither its time nor the source is looked at

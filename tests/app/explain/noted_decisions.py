@@ -36,7 +36,6 @@ class Asking:
                 answer.source,
                 answer.error,
                 "",
-                "",
                 body,
                 answer.body,
             )

@@ -1,10 +1,8 @@
 """Who is told of questions, alone and in the whole service."""
 
-import asyncio
 import json
 import logging
 
-import httpx
 import pytest
 
 from app.logs import JsonLines
@@ -14,7 +12,6 @@ from app.telemetry.observers import Observers
 from app.verbs.observation import Asked, Observation, VerbOutcome
 from tests.app.asgi import ask
 from tests.app.questions import by_name, shop
-from tests.app.telemetry.collector import collector, wait_for_exporters
 from tests.builders import make_pod
 
 ONE = Observation("filter", VerbOutcome.FIT, 0.25, 0.0, 7000, 300, Asked(), "", "", "")
@@ -72,24 +69,3 @@ def test_questions_about_a_debugged_pod_are_told_in_full_by_the_admin_port(caplo
     assert ask(service.admin, "DELETE", "/debug/pods/default/p").status_code == 204
     ask(service.app, "POST", "/filter", QUESTION)
     assert len(caplog.records) == 1
-
-
-def test_a_caller_that_is_traced_finds_the_question_in_its_trace() -> None:
-    trace, span = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
-
-    async def scenario(url: str) -> None:
-        service = create_service(Settings(traces_endpoint=url, traces_share=0.0), shop(), None)
-        background = [asyncio.create_task(start()) for start in service.background]
-        transport = httpx.ASGITransport(service.app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://kindred") as client:
-            for headers in ({"traceparent": f"00-{trace}-{span}-01"}, {}):
-                await client.post("/filter", content=QUESTION, headers=headers)
-        for task in background:
-            task.cancel()
-        await asyncio.gather(*background, return_exceptions=True)
-
-    with collector() as server:
-        asyncio.run(scenario(server.url))
-        wait_for_exporters()
-        (found,) = server.spans()
-    assert (found.name, found.trace_id.hex(), found.parent_span_id.hex()) == ("filter", trace, span)
