@@ -13,7 +13,7 @@ import msgspec
 
 from core.events import Kind
 from core.framework.composite import Composite
-from core.framework.interface import AnyFilter, AnyScore, Plugin
+from core.framework.interface import AnyFilter, AnyScore, FilterPlugin, Plugin, ScorePlugin
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugin_names import FORMER_NAMES, Side
@@ -308,8 +308,8 @@ def _check_sides(item: _Item, plugin: Plugin) -> None:
 
 
 def _filters(plugin: Plugin) -> TypeGuard[AnyFilter]:
-    return hasattr(plugin, "filter")
+    return isinstance(plugin, FilterPlugin)
 
 
 def _scores(plugin: Plugin) -> TypeGuard[AnyScore]:
-    return hasattr(plugin, "score")
+    return isinstance(plugin, ScorePlugin)

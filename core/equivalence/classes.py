@@ -45,6 +45,7 @@ class Classifier:
         declared = {field for plugin in self._plugins for field in plugin.class_fields}
         self.fields: Final = tuple(field for field in _ALL_FIELDS if field in declared)
         """The fields that any enabled plugin reads, in the order of the Pod."""
+        self._referring = [each for each in self._plugins if type(each).references is not Plugin.references]
         self._reads_volumes = "volumes" in declared
         self._read = tuple((field, isinstance(getattr(_BLANK, field), Mapping)) for field in self.fields)
 
@@ -60,7 +61,7 @@ class Classifier:
             for field, is_mapping in self._read
         ]
         identity = _identity(pod) if self._reads_volumes else None
-        return (owner, identity, *parts, *[plugin.references(mirror, pod) for plugin in self._plugins])
+        return (owner, identity, *parts, *[plugin.references(mirror, pod) for plugin in self._referring])
 
     def representative(self, pod: Pod) -> Pod:
         """Return the pod with only the declared fields. Plugins get this pod for the class.

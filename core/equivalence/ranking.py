@@ -73,10 +73,9 @@ class Ranking:
     @property
     def nbytes(self) -> int:
         """Approximate size in bytes, without the slots, which belong to the mirror."""
-        passed = sum(said.by_position.nbytes for said in self.passed.values())
         raw = sum(said.by_position.nbytes for said in self.raw.values() if said.by_position is not None)
-        own = sum(scores.nbytes for scores in self.own.values())
-        return self.places.nbytes + self.fits.nbytes + self.sums.nbytes + own + passed + raw
+        of_a_byte = 1 + len(self.own) + len(self.passed)  # arrays with a byte a node; `fits` is the first
+        return self.places.nbytes + self.sums.nbytes + of_a_byte * len(self.slots) + raw
 
     def positions_of(self, slots: Collection[int]) -> IntpArray:
         """Return the positions of the ranked ones among these slots."""
@@ -175,7 +174,9 @@ class Ranker:
         if as_of == now:
             return 0
         slots = self._validities.slots_since(as_of)
-        if slots is None or any(validity.all_at > as_of for validity in self._own_validities):
+        if slots is None:
+            return None
+        if self._validities.all_at > as_of and any(each.all_at > as_of for each in self._own_validities):
             return None
         filters = [each.plugin for each in self._own_filters if each.validity.last_at > as_of]
         scores = [each for each in self._own_scores if each.validity.last_at > as_of]

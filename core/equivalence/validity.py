@@ -48,6 +48,8 @@ class Validities:
     def __init__(self, plugins: Iterable[Plugin], capacity: int) -> None:
         self.now = 1
         """Number of the last change. A result computed now is valid until the next change."""
+        self.all_at = _NEVER
+        """The latest time at which all results of any plugin became invalid."""
         self._capacity = capacity
         self._slots: deque[int] = deque(
             maxlen=_REMEMBERED_CHANGES
@@ -95,7 +97,7 @@ class Validities:
     def _invalidate(self, validity: Validity, scope: Scope, slot: int) -> None:
         validity.last_at = self.now
         if scope is Scope.ALL:
-            validity.all_at = self.now
+            validity.all_at = self.all_at = self.now
         elif slot != NO_SLOT:
             validity.changed_at[slot] = self.now
 

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from core.framework.evaluation import everywhere
-from core.framework.interface import AnyFilter, Verdicts, Versions
+from core.framework.interface import AnyFilter, FilterPlugin, Verdicts, Versions
 from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -33,7 +33,7 @@ class Prepared(msgspec.Struct, frozen=True):
 CompositeState: TypeAlias = tuple[Prepared, ...]
 
 
-class Composite:
+class Composite(FilterPlugin[CompositeState]):
     """Filters by all parts. A node that fails any part has the reasons of all failing parts, in the order of the parts.
 
     The status is unresolvable if any failing part is unresolvable. An error of a part is an error of the whole.

@@ -4,8 +4,9 @@ Source: k8s.io/kube-scheduler framework interfaces PreFilter, Filter, PreScore, 
 Score take the whole batch, because a call per node would cost more than the computation.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,66 +49,63 @@ class Verdicts:
         return self.statuses[int(self.codes[position])]
 
 
-class Plugin(Protocol):
+class Plugin:
     """The declarations of every plugin. The equivalence cache uses them to key and invalidate results."""
 
-    @property
-    def name(self) -> str:
-        """The plugin's name, as upstream."""
+    name: str
+    """The plugin's name, as upstream."""
+    kinds: tuple[Kind, ...]
+    """The kinds of objects that the results depend on. The mirror lacks objects of kinds that are not watched."""
+    class_fields: tuple[str, ...]
+    """The fields of the Pod that the plugin reads. With the equivalence cache, it gets a pod with only these fields."""
+    invalidated_by: tuple[InvalidationRule, ...]
+    """The events that change a result for a node, except creation and deletion of the node itself (NODE_LIFE)."""
 
-    @property
-    def kinds(self) -> tuple[Kind, ...]:
-        """The kinds of objects that the results depend on. The mirror lacks objects of kinds that are not watched."""
+    def references(self, _mirror: ClusterMirror, _pod: Pod, /) -> Hashable:
+        """Return the objects behind the names in the pod's fields, such as the UIDs of its claims, or None.
 
-    @property
-    def class_fields(self) -> tuple[str, ...]:
-        """The fields of the Pod that the plugin reads.
-
-        With the equivalence cache, it gets a pod with only these fields.
+        The cache does not call a plugin that leaves this as it is.
         """
 
-    @property
-    def invalidated_by(self) -> tuple[InvalidationRule, ...]:
-        """The events that change a result for a node, except creation and deletion of the node itself (NODE_LIFE)."""
 
-    def references(self, mirror: ClusterMirror, pod: Pod) -> Hashable:
-        """Return the objects behind the names in the pod's fields, such as the UIDs of its claims, or None."""
-
-
-class FilterPlugin(Plugin, Protocol[FilterState]):
+class FilterPlugin(Plugin, ABC, Generic[FilterState]):
     """A predicate. The state from `pre_filter` is stale after the next event."""
 
-    def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, FilterState | None]:
+    @abstractmethod
+    def pre_filter(self, mirror: ClusterMirror, pod: Pod, /) -> tuple[Status, FilterState | None]:
         """Collect the pod's requirements. Without a state, all nodes pass (SKIP) or all fail with the status."""
 
-    def filter(self, state: FilterState, batch: NodeBatch) -> Verdicts:
+    @abstractmethod
+    def filter(self, state: FilterState, batch: NodeBatch, /) -> Verdicts:
         """Judge every node of the batch. The verdict on an unknown node is ignored."""
 
-    def filter_versions(self, state: FilterState) -> Versions:
-        """Return the versions of all counters that the verdicts depend on, for Scope.COUNTERS."""
+    def filter_versions(self, _state: FilterState, /) -> Versions:
+        """Return the versions of all counters that the verdicts depend on, for Scope.COUNTERS. Here: of none."""
+        return ()
 
 
-class ScorePlugin(Plugin, Protocol[ScoreState]):
+class ScorePlugin(Plugin, ABC, Generic[ScoreState]):
     """A priority. The state from `pre_score` is stale after the next event."""
 
-    @property
-    def scores_alone(self) -> bool:
-        """Whether a node's raw score is independent of the other nodes of the request, so that it can be cached."""
+    scores_alone: bool
+    """Whether a node's raw score is independent of the other nodes of the request, so that it can be cached."""
+    normalizes_alone: bool
+    """Whether a node's normalised score is independent of the other nodes of the request."""
 
-    @property
-    def normalizes_alone(self) -> bool:
-        """Whether a node's normalised score is independent of the other nodes of the request."""
-
-    def pre_score(self, mirror: ClusterMirror, pod: Pod, batch: NodeBatch) -> tuple[Status, ScoreState | None]:
+    @abstractmethod
+    def pre_score(self, mirror: ClusterMirror, pod: Pod, batch: NodeBatch, /) -> tuple[Status, ScoreState | None]:
         """Collect the pod's preferences. Without a state, every node gets 0 (SKIP)."""
 
-    def score(self, state: ScoreState, batch: NodeBatch) -> Int64Array:
+    @abstractmethod
+    def score(self, state: ScoreState, batch: NodeBatch, /) -> Int64Array:
         """Return the raw score of every node of the batch."""
 
-    def score_versions(self, state: ScoreState) -> Versions:
-        """Return the versions of all counters that the raw scores depend on, for Scope.COUNTERS."""
+    def score_versions(self, _state: ScoreState, /) -> Versions:
+        """Return the versions of all counters that the raw scores depend on, for Scope.COUNTERS. Here: of none."""
+        return ()
 
-    def normalize(self, raw: Int64Array) -> Int64Array:
+    @abstractmethod
+    def normalize(self, raw: Int64Array, /) -> Int64Array:
         """Normalise the raw scores of the requested nodes to 0..MAX_NODE_SCORE. NOT_SCORED becomes 0."""
 
 

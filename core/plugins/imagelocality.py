@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from core.events import Kind
-from core.framework.interface import MAX_NODE_SCORE, Versions
+from core.framework.interface import MAX_NODE_SCORE, ScorePlugin
 from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.framework.status import SKIP, SUCCESS, Status
 from core.mirror.changes import Change, NodeChange
@@ -166,7 +166,7 @@ class Preference:
         )
 
 
-class ImageLocality:
+class ImageLocality(ScorePlugin[Preference]):
     """Scores by the images that nodes already have, exactly as the in-tree plugin."""
 
     name = "ImageLocality"
@@ -175,9 +175,6 @@ class ImageLocality:
     invalidated_by = _INVALIDATED_BY
     scores_alone = True
     normalizes_alone = True
-
-    def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
-        """Return None: the pod's fields name no other object."""
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, Preference | None]:
         """Collect the pod's images. SKIP for a pod without images that count."""
@@ -191,10 +188,6 @@ class ImageLocality:
     def score(self, state: Preference, batch: NodeBatch) -> Int64Array:
         """Return the score of every node, 0..100."""
         return state.scores(batch)
-
-    def score_versions(self, _state: Preference) -> Versions:
-        """Return nothing: no rule has Scope.COUNTERS."""
-        return ()
 
     def normalize(self, raw: Int64Array) -> Int64Array:
         """Return the scores unchanged: upstream has no NormalizeScore here."""

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from core.events import Kind
-from core.framework.interface import Verdicts, Versions
+from core.framework.interface import FilterPlugin, ScorePlugin, Verdicts
 from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.framework.label_errors import said
 from core.framework.node_matcher import NodeMatcher, keys_of_terms, label_keys
@@ -70,7 +70,7 @@ class PreferredState(msgspec.Struct, frozen=True):
     terms: tuple[PreferredTerm, ...]
 
 
-class NodeAffinity:
+class NodeAffinity(FilterPlugin[RequiredState], ScorePlugin[PreferredState]):
     """Filters by the pod's nodeSelector and required node affinity, and scores by its preferred node affinity.
 
     `added_affinity` applies to every pod, in addition to the pod's own affinity. Raises ValueError if one of its terms
@@ -88,9 +88,6 @@ class NodeAffinity:
         if errors := _errors(added_affinity):
             raise ValueError(errors_text(errors))
         self._added = added_affinity
-
-    def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
-        """Return None: the pod's fields name no objects but nodes, and a node's name never changes."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, RequiredState | None]:
         """Collect the requirements. Fails for a pod if each of its terms requires two names of a node.
@@ -112,10 +109,6 @@ class NodeAffinity:
         codes[~matcher.required(state.asked)] = _STATUSES.index(POD_AFFINITY)
         codes[~matcher.required(state.added)] = _STATUSES.index(ENFORCED_AFFINITY)
         return Verdicts(codes, _STATUSES)
-
-    def filter_versions(self, _state: RequiredState) -> Versions:
-        """Return no versions: the verdicts depend on no counters."""
-        return ()
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, PreferredState | None]:
         """Collect the preferences. Returns an error for a pod with an invalid term.
@@ -139,10 +132,6 @@ class NodeAffinity:
             if met.any():
                 total += met * np.int64(each.weight)
         return total
-
-    def score_versions(self, _state: PreferredState) -> Versions:
-        """Return no versions: the scores depend on no counters."""
-        return ()
 
     def normalize(self, raw: Int64Array) -> Int64Array:
         """Normalise the raw scores of the requested nodes to 0..100."""

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import msgspec
 
 from core.events import Kind
-from core.framework.interface import Verdicts, Versions
+from core.framework.interface import FilterPlugin, Verdicts
 from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
@@ -36,7 +36,7 @@ class Report(msgspec.Struct, frozen=True, gc=False):
         return cls(tuple(node.conditions.items()), node.unschedulable)
 
 
-class _ConditionPredicate:
+class _ConditionPredicate(FilterPlugin[NodeValues[Report]]):
     """The common part of the predicates: the reasons follow from the declared fields of a node's report."""
 
     kinds: tuple[Kind, ...] = (Node,)
@@ -55,9 +55,6 @@ class _ConditionPredicate:
             ),
         )
 
-    def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
-        """Return None: the pod's fields name no other object."""
-
     def pre_filter(self, mirror: ClusterMirror, _pod: Pod) -> tuple[Status, NodeValues[Report] | None]:
         """Collect the reports of all nodes."""
         return SUCCESS, mirror.derived(_reports)
@@ -72,10 +69,6 @@ class _ConditionPredicate:
         judged = state.judged(batch, judge)
         failures = [Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons) for reasons in codes if reasons]
         return Verdicts(judged, (SUCCESS, *failures))
-
-    def filter_versions(self, _state: NodeValues[Report]) -> Versions:
-        """Return no versions: the predicate reads no counters."""
-        return ()
 
 
 class CheckNodeCondition(_ConditionPredicate):

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from core.events import Kind
-from core.framework.interface import Verdicts, Versions
+from core.framework.interface import FilterPlugin, Verdicts
 from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
@@ -44,16 +44,13 @@ class NeededFeatures(msgspec.Struct, frozen=True):
     """Whether the reason names the missing features."""
 
 
-class NodeDeclaredFeatures:
+class NodeDeclaredFeatures(FilterPlugin[NeededFeatures]):
     """Filters by `status.declaredFeatures`. A pod that needs no feature of the release passes everywhere."""
 
     name = "NodeDeclaredFeatures"
     kinds: tuple[Kind, ...] = (Node,)
     class_fields = ("needed_features",)
     invalidated_by = _INVALIDATED_BY
-
-    def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
-        """Return None: the pod's fields name no other object."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, NeededFeatures | None]:
         """Collect the needed features that the release has. SKIP if there are none."""
@@ -75,10 +72,6 @@ class NodeDeclaredFeatures:
 
         codes = state.declared.judged(batch, judge)
         return Verdicts(codes, tuple(statuses))
-
-    def filter_versions(self, _state: NeededFeatures) -> Versions:
-        """Return no versions: the plugin reads no counters."""
-        return ()
 
 
 def _declared(mirror: ClusterMirror) -> NodeValues[Features]:

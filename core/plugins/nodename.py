@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from core.events import Kind
-from core.framework.interface import Verdicts, Versions
+from core.framework.interface import FilterPlugin, Verdicts
 from core.framework.invalidation import InvalidationRule
 from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
@@ -30,16 +30,13 @@ class RequestedNode(msgspec.Struct, frozen=True, gc=False):
     slot: int
 
 
-class NodeName:
+class NodeName(FilterPlugin[RequestedNode]):
     """Filters by `spec.nodeName`. A pod without one passes everywhere."""
 
     name = "NodeName"
     kinds: tuple[Kind, ...] = (Node,)
     class_fields = ("node_name",)
     invalidated_by: tuple[InvalidationRule, ...] = ()  # no update of a node changes its name
-
-    def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
-        """Return None: of the node, the plugin reads only the name."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, RequestedNode | None]:
         """Look up the node. SKIP for a pod that names none."""
@@ -53,7 +50,3 @@ class NodeName:
         for position in batch.strangers:
             codes[position] = batch.names[position] != state.name
         return Verdicts(codes, _STATUSES)
-
-    def filter_versions(self, _state: RequestedNode) -> Versions:
-        """Return no versions: the plugin reads no counters."""
-        return ()

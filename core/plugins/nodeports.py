@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from core.events import Kind
-from core.framework.interface import Verdicts, Versions
+from core.framework.interface import FilterPlugin, Verdicts
 from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.mirror.changes import Change, PodChange
@@ -115,16 +115,13 @@ class HostPortsInUse:
             del self.in_use[port.port, port.protocol]
 
 
-class NodePorts:
+class NodePorts(FilterPlugin[BoolArray]):
     """Filters by the host ports of the pod, and those that pods of the node have taken."""
 
     name = "NodePorts"
     kinds: tuple[Kind, ...] = (Node, Pod)
     class_fields = ("host_ports",)
     invalidated_by = _INVALIDATED_BY
-
-    def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
-        """Return None: the pod's fields name no other object."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, BoolArray | None]:
         """Look up by slot where the pod's ports are taken. SKIP for a pod without host ports."""
@@ -137,7 +134,3 @@ class NodePorts:
         codes = state[batch.slots].astype(np.uint8)  # NO_SLOT reads the last slot, corrected below
         codes[list(batch.strangers)] = 0
         return Verdicts(codes, _STATUSES)
-
-    def filter_versions(self, _state: BoolArray) -> Versions:
-        """Return no versions: the verdicts depend on no counters."""
-        return ()

@@ -6,7 +6,7 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodeunschedulable/node
 from typing import Final
 
 from core.events import Kind
-from core.framework.interface import Verdicts, Versions
+from core.framework.interface import FilterPlugin, Verdicts
 from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
@@ -31,16 +31,13 @@ _INVALIDATED_BY = (
 )
 
 
-class NodeUnschedulable:
+class NodeUnschedulable(FilterPlugin[NodeValues[bool]]):
     """Filters by `spec.unschedulable`. A pod tolerates a cordoned node if it tolerates the matching taint."""
 
     name = "NodeUnschedulable"
     kinds: tuple[Kind, ...] = (Node,)
     class_fields = ("tolerations",)
     invalidated_by = _INVALIDATED_BY
-
-    def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
-        """Return None: the pod's fields name no other object."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, NodeValues[bool] | None]:
         """Collect the cordoned nodes. SKIP for a pod that tolerates them."""
@@ -52,10 +49,6 @@ class NodeUnschedulable:
     def filter(self, state: NodeValues[bool], batch: NodeBatch) -> Verdicts:
         """Reject the cordoned nodes."""
         return Verdicts(state.judged(batch, lambda cordoned: 1 if cordoned else 0), _STATUSES)
-
-    def filter_versions(self, _state: NodeValues[bool]) -> Versions:
-        """Return no versions: the plugin reads no counters."""
-        return ()
 
 
 def _cordoned_nodes(mirror: ClusterMirror) -> NodeValues[bool]:

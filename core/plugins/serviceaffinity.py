@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from core.events import Kind
-from core.framework.interface import Verdicts, Versions
+from core.framework.interface import FilterPlugin, Verdicts, Versions
 from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.mirror.changes import Change, ObjectChange
@@ -82,7 +82,7 @@ class RequiredLabels:
         return _STATUSES.index(SERVICE_AFFINITY)
 
 
-class ServiceAffinity:
+class ServiceAffinity(FilterPlugin[RequiredLabels]):
     """Filters by labels, such as a region, that must have the same value on the nodes of all pods of a service.
 
     `affinity_labels` are the keys of these labels. If the pod's nodeSelector has a key, its value applies. For other
@@ -98,9 +98,6 @@ class ServiceAffinity:
     def __init__(self, *, affinity_labels: Sequence[str] = ()) -> None:
         self._keys = tuple(dict.fromkeys(affinity_labels))
         self.invalidated_by = _invalidated_by(self._keys)
-
-    def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
-        """Return None: the pod's fields name no other object."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, RequiredLabels | None]:
         """Collect the labels that nodes must have. SKIP if there are none."""

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from core.events import Kind
-from core.framework.interface import Verdicts, Versions
+from core.framework.interface import FilterPlugin, ScorePlugin, Verdicts
 from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.framework.normalize import default_normalize
 from core.framework.status import SUCCESS, Code, Status
@@ -53,7 +53,7 @@ class TaintsAndTolerations(msgspec.Struct, frozen=True):
         return [taint for taint in taints or () if taint.effect in effects and taint not in self.tolerated]
 
 
-class TaintToleration:
+class TaintToleration(FilterPlugin[TaintsAndTolerations], ScorePlugin[TaintsAndTolerations]):
     """Filters by NoSchedule and NoExecute taints, and scores by the number of untolerated PreferNoSchedule taints."""
 
     name = "TaintToleration"
@@ -62,9 +62,6 @@ class TaintToleration:
     invalidated_by = _INVALIDATED_BY
     scores_alone = True
     normalizes_alone = False
-
-    def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
-        """Return None: the pod's fields name no other object."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, TaintsAndTolerations]:
         """Collect taints and tolerations."""
@@ -94,10 +91,6 @@ class TaintToleration:
 
         return Verdicts(state.taints.judged(batch, judge), tuple(statuses))
 
-    def filter_versions(self, _state: TaintsAndTolerations) -> Versions:
-        """Return no versions: the plugin reads no counters."""
-        return ()
-
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, TaintsAndTolerations]:
         """Collect taints and tolerations. Never SKIP: if no node has a taint, each gets MAX_NODE_SCORE instead of 0."""
         return self.pre_filter(mirror, pod)
@@ -105,10 +98,6 @@ class TaintToleration:
     def score(self, state: TaintsAndTolerations, batch: NodeBatch) -> Int64Array:
         """Count the untolerated PreferNoSchedule taints of every node."""
         return state.taints.judged(batch, lambda taints: len(state.untolerated(taints, _PREFER_NO_SCHEDULE)))
-
-    def score_versions(self, _state: TaintsAndTolerations) -> Versions:
-        """Return no versions: the plugin reads no counters."""
-        return ()
 
     def normalize(self, raw: Int64Array) -> Int64Array:
         """Give MAX_NODE_SCORE to nodes without such taints, and 0 to the nodes with the most."""

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Mapping
 from typing import Final, TypeAlias
 
 from core.events import Kind
-from core.framework.interface import Verdicts, Versions
+from core.framework.interface import FilterPlugin, Verdicts
 from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.framework.pod_claims import claim_uids
 from core.framework.status import SKIP, SUCCESS, Code, Status
@@ -132,7 +132,7 @@ class ZoneConstraints:
         return all(labels.get(key, labels.get(_GA_LABELS.get(key, key))) in values for key, values in self._topologies)
 
 
-class VolumeZone:
+class VolumeZone(FilterPlugin[ZoneConstraints]):
     """Filters by the zones and regions of bound volumes, exactly as the in-tree plugin."""
 
     name = "VolumeZone"
@@ -168,10 +168,6 @@ class VolumeZone:
     def filter(self, state: ZoneConstraints, batch: NodeBatch) -> Verdicts:
         """Judge every node of the batch."""
         return state.judge(batch)
-
-    def filter_versions(self, _state: ZoneConstraints) -> Versions:
-        """Return no versions: no rule has Scope.COUNTERS."""
-        return ()
 
 
 def _failure_of_unbound(mirror: ClusterMirror, claim: PersistentVolumeClaim) -> Status | None:

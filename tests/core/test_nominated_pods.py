@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 import pytest
 
 from core.events import ClusterEvent, Kind
 from core.framework.evaluation import FreshEvaluation
-from core.framework.interface import AnyFilter, Verdicts
+from core.framework.interface import AnyFilter, FilterPlugin, Verdicts
 from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
@@ -130,14 +130,14 @@ def test_without_nominations_nothing_is_asked() -> None:
 
 
 @dataclass(frozen=True)
-class Counting(PlainPlugin):
+class Counting(PlainPlugin, FilterPlugin[int]):
     """Tells how many pods it has seen on any node; where it `skips`, its PreFilter has nothing to say."""
 
     asked: list[int] = field(default_factory=list)
     skips: bool = False
     name: str = "Counting"
     kinds: tuple[Kind, ...] = (Pod,)
-    invalidated_by: ClassVar[tuple[InvalidationRule, ...]] = (
+    invalidated_by: tuple[InvalidationRule, ...] = (
         InvalidationRule(kind=Pod, operations=tuple(Operation), scope=Scope.ALL, because="it counts pods"),
     )
 

@@ -7,7 +7,7 @@ import pytest
 
 from core.events import Kind
 from core.framework.evaluation import FreshEvaluation
-from core.framework.interface import Verdicts
+from core.framework.interface import FilterPlugin, ScorePlugin, Verdicts
 from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -66,7 +66,7 @@ def test_an_argument_out_of_range_is_refused() -> None:
         affinity_profile(hard_pod_affinity_weight=101)
 
 
-class Reads(PlainPlugin):
+class Reads(PlainPlugin, FilterPlugin[None], ScorePlugin[None]):
     """A plugin of which only what it reads matters here."""
 
     name = "Reads"

@@ -9,7 +9,7 @@ import pytest
 
 from core.events import Kind
 from core.framework.evaluation import FreshEvaluation
-from core.framework.interface import Verdicts
+from core.framework.interface import FilterPlugin, ScorePlugin, Verdicts
 from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -29,7 +29,7 @@ TWO: Final = Status(Code.UNSCHEDULABLE, ("one", "two"))
 
 
 @dataclass(frozen=True)
-class FakeFilter(PlainPlugin):
+class FakeFilter(PlainPlugin, FilterPlugin[Pod]):
     """Fails nodes by name, or where `ends` is given ends before it judges any."""
 
     fails: Mapping[str, Status] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class FakeFilter(PlainPlugin):
 
 
 @dataclass(frozen=True)
-class FakeScore(PlainPlugin):
+class FakeScore(PlainPlugin, ScorePlugin[Pod]):
     """Scores nodes by name; normalises by taking the lowest from all, so that it shows which were normalised."""
 
     raw: Mapping[str, int] | None = None

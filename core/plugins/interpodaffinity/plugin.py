@@ -4,7 +4,7 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/interpodaffinity/plugi
 """
 
 from core.events import Kind
-from core.framework.interface import Verdicts, Versions
+from core.framework.interface import FilterPlugin, ScorePlugin, Verdicts, Versions
 from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.framework.label_errors import said
 from core.framework.status import SKIP, SUCCESS, Code, Status
@@ -49,7 +49,7 @@ _INVALIDATED_BY = (
 )
 
 
-class InterPodAffinity:
+class InterPodAffinity(FilterPlugin[PreFilterState], ScorePlugin[DomainSums]):
     """Filters and scores by inter-pod (anti-)affinity, exactly as the in-tree plugin.
 
     Each required affinity term of an existing pod that selects the incoming pod adds `hard_pod_affinity_weight`,
@@ -83,9 +83,6 @@ class InterPodAffinity:
         """Return whether a pod is scored. With `ignore_preferred_terms_of_existing_pods` it must have preferences."""
         has_preferences = pod.affinity.preferred_affinity or pod.affinity.preferred_anti_affinity
         return bool(has_preferences) or not self._ignore_preferred_terms_of_existing_pods
-
-    def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
-        """Return None: the pod's fields name no other object."""
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, PreFilterState | None]:
         """Resolve the pod's hard rules to counters. Fails for a pod whose terms could not be parsed."""

@@ -1,9 +1,10 @@
 """The base of the plugins that follow node load: the states that they read, and their invalidation rules."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from core.events import Kind
+from core.framework.interface import ScorePlugin
 from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.mirror.changes import Listener
 from core.mirror.cluster import ClusterMirror
@@ -51,7 +52,7 @@ INVALIDATED_BY: Final = (
 )
 
 
-class LoadPlugin:
+class LoadPlugin(ScorePlugin[Any]):
     """Base of these plugins. A node's score depends only on the node, its measurement and its pods."""
 
     kinds: tuple[Kind, ...] = (Node, Pod, NodeMetrics)
@@ -70,13 +71,6 @@ class LoadPlugin:
     def unmeasured(self, mirror: ClusterMirror) -> UnmeasuredUsage:
         """Return the predicted usage of the pods that are not measured yet."""
         return mirror.derived(self._unmeasured)
-
-    def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
-        """Return None: the pod's fields name no other object."""
-
-    def score_versions(self, _state: object) -> tuple[()]:
-        """Return no versions: there are no counters."""
-        return ()
 
     def normalize(self, raw: Int64Array) -> Int64Array:
         """Return the scores, which are already 0..100. The original plugins do not normalise."""

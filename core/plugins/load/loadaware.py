@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from core.framework.interface import MAX_NODE_SCORE, Verdicts
+from core.framework.interface import MAX_NODE_SCORE, FilterPlugin, Verdicts
 from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -74,7 +74,7 @@ class EstimateState(msgspec.Struct, frozen=True):
         return found.measured, used, found.allocatable
 
 
-class LoadAware(LoadPlugin):
+class LoadAware(LoadPlugin, FilterPlugin[EstimateState]):
     """Filters and scores by the usage of nodes.
 
     A resource without a measurement rejects no node and scores 0. By default, a measurement that is too old counts as
@@ -127,10 +127,6 @@ class LoadAware(LoadPlugin):
         if self._refuses_expired:
             codes[state.usage.outdated(batch)] = len(_STATUSES) - 1
         return Verdicts(codes, _STATUSES)
-
-    def filter_versions(self, _state: EstimateState) -> tuple[()]:
-        """Return no versions: there are no counters."""
-        return ()
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, EstimateState | None]:
         """Estimate the usage of the pod. SKIP if no resource has a weight."""

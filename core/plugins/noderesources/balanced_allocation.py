@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.events import Kind
-from core.framework.interface import MAX_NODE_SCORE
+from core.framework.interface import MAX_NODE_SCORE, ScorePlugin
 from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.framework.status import SKIP, SUCCESS, Status
 from core.mirror.cluster import ClusterMirror
@@ -68,7 +68,7 @@ class BalanceState(msgspec.Struct, frozen=True):
     scorer: Scorer
 
 
-class NodeResourcesBalancedAllocation:
+class NodeResourcesBalancedAllocation(ScorePlugin[BalanceState]):
     """Scores by how evenly the node's resources are requested, exactly as the in-tree plugin.
 
     Raises ValueError for resources that upstream's ValidateNodeResourcesBalancedAllocationArgs rejects.
@@ -87,9 +87,6 @@ class NodeResourcesBalancedAllocation:
         if errors:
             raise ValueError("; ".join(errors))
 
-    def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
-        """Return None: the pod's fields name no other object."""
-
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, BalanceState | None]:
         """Collect the pod's requests. SKIP for a pod without any of the resources (kubernetes issue 129138)."""
         if not any(pod.requests.get(resource.name) for resource in self._resources):
@@ -100,10 +97,6 @@ class NodeResourcesBalancedAllocation:
     def score(self, state: BalanceState, batch: NodeBatch) -> Int64Array:
         """Return the score of every node: higher for more even requests, or for a gain in evenness."""
         return state.resources.score(self._resources, state.scorer, batch)
-
-    def score_versions(self, _state: BalanceState) -> tuple[()]:
-        """Return no versions: there are no counters."""
-        return ()
 
     def normalize(self, raw: Int64Array) -> Int64Array:
         """Return the scores, which are already 0..100 (upstream has no NormalizeScore)."""

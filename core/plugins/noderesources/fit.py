@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from core.events import Kind
-from core.framework.interface import Verdicts
+from core.framework.interface import FilterPlugin, ScorePlugin, Verdicts
 from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.framework.status import SUCCESS, Status
 from core.mirror.cluster import ClusterMirror
@@ -65,7 +65,7 @@ _INVALIDATED_BY: Final = (
 )
 
 
-class NodeResourcesFit:
+class NodeResourcesFit(FilterPlugin[PreFilterState], ScorePlugin[ScoreState]):
     """Filters by all requests of a pod, and scores by the requested amounts, exactly as the in-tree plugin.
 
     `ignored_resources` and `ignored_resource_groups` name extended resources that the filter ignores, because another
@@ -103,9 +103,6 @@ class NodeResourcesFit:
         if device_schedulers != EVERY_SCHEDULER:
             self.class_fields += ("scheduler_name",)
 
-    def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
-        """Return None: the pod's fields name no other object."""
-
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, PreFilterState]:
         """Collect the pod's requests. Never skipped, because every pod counts against the node's pods."""
         left = left_to_devices(mirror, pod, self.device_schedulers)
@@ -120,10 +117,6 @@ class NodeResourcesFit:
         left = left_to_devices(mirror, mirror.counted(pod), self.device_schedulers)
         return left.anywhere(mirror.derived(ResourceColumns), offered_by_strangers(batch), batch)
 
-    def filter_versions(self, _state: PreFilterState) -> tuple[()]:
-        """Return no versions: there are no counters."""
-        return ()
-
     def room_for(self, mirror: ClusterMirror, pods: Sequence[Pod], batch: NodeBatch) -> Room:
         """Return how many of some pods each node can hold, by the resources that the filter checks. See room_for."""
         return room_for(mirror, pods, self._ignored, batch, self.device_schedulers)
@@ -137,10 +130,6 @@ class NodeResourcesFit:
     def score(self, state: ScoreState, batch: NodeBatch) -> Int64Array:
         """Return the score of every node by the strategy."""
         return state.score(self._resources, self._scorer, batch)
-
-    def score_versions(self, _state: ScoreState) -> tuple[()]:
-        """Return no versions: there are no counters."""
-        return ()
 
     def normalize(self, raw: Int64Array) -> Int64Array:
         """Return the scores, which are already 0..100 (upstream has no NormalizeScore)."""

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from core.events import Kind
-from core.framework.interface import Verdicts, Versions
+from core.framework.interface import FilterPlugin, Verdicts
 from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.framework.pod_claims import claim_uids
 from core.framework.status import SKIP, SUCCESS, Code, Status
@@ -177,7 +177,7 @@ class NewVolumes:
         return found
 
 
-class NodeVolumeLimits:
+class NodeVolumeLimits(FilterPlugin[NewVolumes]):
     """Filters by how many volumes of each CSI driver a node can attach, exactly as the in-tree plugin.
 
     The limits come from the CSINodes. They include in-tree volumes, which CSI drivers have taken over. A missing driver
@@ -221,10 +221,6 @@ class NodeVolumeLimits:
                 verdict = _verdict(state, state.in_use.of_unknown(node.name))
                 codes[position] = statuses.setdefault(verdict, len(statuses))
         return Verdicts(codes, tuple(statuses))
-
-    def filter_versions(self, _state: NewVolumes) -> Versions:
-        """Return none: no counters are read."""
-        return ()
 
 
 def _codes_by_slot(state: NewVolumes, migration: Migration, statuses: dict[Status, int]) -> Int64Array:

@@ -6,7 +6,7 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/plug
 from typing import Final
 
 from core.events import Kind
-from core.framework.interface import Verdicts, Versions
+from core.framework.interface import FilterPlugin, ScorePlugin, Verdicts, Versions
 from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.framework.label_errors import said
 from core.framework.status import SKIP, SUCCESS, Code, Status
@@ -53,7 +53,7 @@ _INVALIDATED_BY: Final = (
 )
 
 
-class PodTopologySpread:
+class PodTopologySpread(FilterPlugin[PreFilterState], ScorePlugin[PreScoreState]):
     """Filters and scores by how evenly pods are spread over topology domains, exactly as the in-tree plugin.
 
     Pods without constraints get the default ones: upstream's two for `defaulting_type` System, else

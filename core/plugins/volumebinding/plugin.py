@@ -12,7 +12,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from core.events import Kind
-from core.framework.interface import Verdicts, Versions
+from core.framework.interface import FilterPlugin, ScorePlugin, Verdicts
 from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.framework.pod_claims import claim_uids
 from core.framework.status import SKIP, SUCCESS, Status
@@ -160,7 +160,7 @@ class BindingState(msgspec.Struct, frozen=True):
     volumes: PodVolumes
 
 
-class VolumeBinding:
+class VolumeBinding(FilterPlugin[BindingState], ScorePlugin[BindingState]):
     """Filters by the volumes of the pod's claims: bound volumes, volumes to take, and volumes to create.
 
     It gives the results of the in-tree plugin's Filter and, if the release has one, its Score. It does not bind.
@@ -205,10 +205,6 @@ class VolumeBinding:
         codes = [statuses.setdefault(state.volumes.judge(view), len(statuses)) for view in views]
         return Verdicts(np.array(codes, np.int64)[places], tuple(statuses))
 
-    def filter_versions(self, _state: BindingState) -> Versions:
-        """Return no versions: the plugin reads no counters."""
-        return ()
-
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, BindingState | None]:
         """Collect the pod's claims. SKIP without claims, or if the release does not score (StorageCapacityScoring)."""
         if not mirror.rules.storage_capacity_scored:
@@ -219,10 +215,6 @@ class VolumeBinding:
         """Return how little of its storage every node would give, 0..100. Equal nodes are scored once."""
         places, views = node_views(state.mirror, state.volumes, batch)
         return np.array([state.volumes.score(view) for view in views], np.int64)[places]
-
-    def score_versions(self, _state: BindingState) -> Versions:
-        """Return no versions: the plugin reads no counters."""
-        return ()
 
     def normalize(self, raw: Int64Array) -> Int64Array:
         """Return the scores, which are already 0..100 (upstream has no NormalizeScore)."""

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from core.events import Kind
-from core.framework.interface import Verdicts, Versions
+from core.framework.interface import FilterPlugin, Verdicts, Versions
 from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.framework.pod_claims import claim_uids
 from core.framework.status import SKIP, SUCCESS, Code, Status
@@ -92,7 +92,7 @@ class Restrictions:
         return Verdicts(codes, _STATUSES)
 
 
-class VolumeRestrictions:
+class VolumeRestrictions(FilterPlugin[Restrictions]):
     """Filter by the disks and claims that pods have in use, exactly as the in-tree plugin."""
 
     name = "VolumeRestrictions"

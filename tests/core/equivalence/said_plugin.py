@@ -6,7 +6,7 @@ import numpy as np
 
 from core.events import Kind
 from core.framework.evaluation import Evaluation
-from core.framework.interface import AnyFilter, AnyScore, Verdicts, Versions
+from core.framework.interface import AnyFilter, AnyScore, FilterPlugin, ScorePlugin, Verdicts, Versions
 from core.framework.invalidation import InvalidationRule, Operation, Scope, Touches, always
 from core.framework.status import SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
@@ -18,7 +18,7 @@ from core.objects.pod import Pod
 ANY = (Operation.ADD, Operation.UPDATE, Operation.DELETE)
 
 
-class SaidPlugin:
+class SaidPlugin(FilterPlugin[Pod], ScorePlugin[Pod]):
     """Filters and scores by what was last said of a node's name; nothing said is SUCCESS, and 0.
 
     `asked` has the names of every batch that came to Filter or Score, `prepared` the pods that came to PreFilter or

@@ -6,8 +6,8 @@ import pytest
 
 from core.equivalence.invalidation_table import DESIGN_KEYS, TableRow, invalidation_table
 from core.events import Kind
+from core.framework.interface import Plugin
 from core.framework.invalidation import InvalidationRule, Operation, Scope
-from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.objects.service import Service
@@ -24,7 +24,7 @@ NODE_LIFE: Final = TableRow(
 )
 
 
-class _Ruled:
+class _Ruled(Plugin):
     """A plugin that is nothing but its rules."""
 
     kinds: tuple[Kind, ...] = ()
@@ -33,9 +33,6 @@ class _Ruled:
     def __init__(self, name: str, *rules: InvalidationRule) -> None:
         self.name = name
         self.invalidated_by = rules
-
-    def references(self, _mirror: ClusterMirror, _pod: Pod) -> None:
-        """Refer to nothing."""
 
 
 def _rule(kind: Kind, because: str = "") -> InvalidationRule:

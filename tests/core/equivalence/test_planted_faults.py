@@ -7,7 +7,7 @@ from hypothesis.stateful import run_state_machine_as_test as run_machine
 from core.equivalence.cache import CacheOptions, EquivalenceCache, Mismatch
 from core.events import ClusterEvent
 from core.framework.evaluation import Evaluation, FreshEvaluation
-from core.framework.interface import AnyFilter, AnyScore
+from core.framework.interface import AnyFilter, AnyScore, FilterPlugin, ScorePlugin
 from core.mirror.cluster import ClusterMirror
 from core.plugins.nodename import NodeName
 from core.profile import PLUGINS, Profile
@@ -23,9 +23,9 @@ ROWS = [pytest.param(row, id=f"{row[0]}-{row[1].replace(' ', '-')}") for row in 
 
 def profile_of(plugin: AnyFilter | AnyScore) -> Profile:
     """Enable every side that a plugin has, and another filter, so that there is a chain of them."""
-    filters = (NodeName(), plugin) if hasattr(plugin, "filter") else (NodeName(),)
-    scores = ((plugin, 1),) if hasattr(plugin, "score") else ()
-    return Profile(filters=filters, scores=scores)  # type: ignore[arg-type]  # of either side
+    filters = (NodeName(), plugin) if isinstance(plugin, FilterPlugin) else (NodeName(),)
+    scores = ((plugin, 1),) if isinstance(plugin, ScorePlugin) else ()
+    return Profile(filters=filters, scores=scores)
 
 
 class Life:

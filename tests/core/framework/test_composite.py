@@ -9,7 +9,7 @@ import pytest
 from core.events import ClusterEvent, Kind, Object
 from core.framework.composite import Composite
 from core.framework.evaluation import FreshEvaluation
-from core.framework.interface import AnyFilter, Verdicts, Versions
+from core.framework.interface import AnyFilter, FilterPlugin, Verdicts, Versions
 from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
@@ -36,7 +36,7 @@ POD: Final = pod_of(make_pod("p"))
 Failures = Mapping[str, Status]
 
 
-class Part(PlainPlugin):
+class Part(PlainPlugin, FilterPlugin[Failures]):
     """Fails some nodes, by name; or says one thing of all nodes in its PreFilter."""
 
     name = "Part"
@@ -155,8 +155,8 @@ class Reads(Part):
     def __init__(self, kinds: Sequence[Kind], fields: Sequence[str], rules: Sequence[InvalidationRule]) -> None:
         super().__init__()
         self.kinds = tuple(kinds)
-        self.class_fields = tuple(fields)  # type: ignore[misc]  # a class variable for all other parts
-        self.invalidated_by = tuple(rules)  # type: ignore[misc]  # a class variable for all other parts
+        self.class_fields = tuple(fields)
+        self.invalidated_by = tuple(rules)
 
 
 def test_what_a_composite_tells_of_itself_is_what_any_part_does() -> None:
@@ -181,7 +181,7 @@ class Refers(Part):
         super().__init__()
         self._reference = reference
 
-    def references(self, _mirror: ClusterMirror, _pod: Pod) -> Hashable:  # type: ignore[override]  # others refer to nothing
+    def references(self, _mirror: ClusterMirror, _pod: Pod) -> Hashable:
         return self._reference
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from core.events import Kind
 from core.framework.fit_checks import Failure, FitChecks
-from core.framework.interface import Verdicts
+from core.framework.interface import FilterPlugin, Verdicts
 from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
@@ -24,7 +24,7 @@ DISK: Final = Status(Code.UNSCHEDULABLE, ("disk",))
 TAINT: Final = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("taint",))
 
 
-class Fake(PlainPlugin):
+class Fake(PlainPlugin, FilterPlugin[Pod]):
     """Fails nodes by name, is invalidated by the kinds, and notes which nodes it was asked about."""
 
     def __init__(self, name: str, fails: Mapping[str, Status], *kinds: Kind, skips: bool = False) -> None:
@@ -33,7 +33,7 @@ class Fake(PlainPlugin):
         self.fails = fails
         self.skips = skips
         self.asked: list[list[str]] = []
-        self.invalidated_by = tuple(  # type: ignore[misc]  # of the instance, where the plain plugin has none at all
+        self.invalidated_by = tuple(
             InvalidationRule(kind=kind, operations=(Operation.UPDATE,), scope=Scope.NODE, because="a test")
             for kind in kinds
         )

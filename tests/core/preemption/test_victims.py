@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent, Kind
 from core.framework.fit_checks import Failure, FitChecks
-from core.framework.interface import Verdicts
+from core.framework.interface import FilterPlugin, Verdicts
 from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.framework.status import SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
@@ -136,7 +136,7 @@ def test_spreading_takes_a_terminating_pod_away_though_it_was_not_counted() -> N
     assert names(on_node(mirror, spread)) == ["goes"]
 
 
-class RaisesAtLast(PlainPlugin):
+class RaisesAtLast(PlainPlugin, FilterPlugin[Pod]):
     """Lets all pass, and raises at the question of some number."""
 
     name = "Raises"
