@@ -18,7 +18,7 @@ _HOSTS: Final[Mapping[PortName, str]] = {"extender": "listen_host", "health": "l
 _PROOFS: Final[Mapping[PortName, tuple[str, ...]]] = {
     "extender": ("tls_client_ca_file",),
     "health": (),
-    "admin": ("admin_token_file", "admin_read_token_file", "admin_client_ca_file"),
+    "admin": ("admin_token_file", "admin_read_token_file"),
 }
 """Port -> settings. With any one of them, all clients of the port must authenticate."""
 _RENEWALS: Final = 1.2
@@ -157,8 +157,7 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
     """Port, on `listen_host`, that serves `/livez`, `/readyz`, `/version` and `/metrics` in plain HTTP. It is for
     clients without a certificate, such as the kubelet and Prometheus. Empty: only the scheduler's port serves them."""
     admin_host: Host = "127.0.0.1"
-    """Address of the admin port. Any address but the loopback needs `admin_token_file`, `admin_read_token_file` or
-    `admin_client_ca_file`."""
+    """Address of the admin port. Any address but the loopback needs `admin_token_file` or `admin_read_token_file`."""
     admin_port: Port | None = None
     """Port of `/debug`, which shows the contents of the mirror and changes the partition; 0 for any free port. Empty:
     no admin port."""
@@ -175,17 +174,10 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
     admin_read_token_file: File = None
     """File with a bearer token that may read the admin port and explain, but change neither the partition nor the
     logging. Kindred reads it again when it changes."""
-    admin_client_ca_file: File = None
-    """Certificate authorities, PEM, whose client certificates open the admin port. Needs `tls_cert_file`."""
     explain_access: Literal["all", "review"] = "all"
     """Callers of the admin port that see the names of pods: with `all`, every caller; with `review`, callers that may
     list the pods of the namespace. With `review`, the API server reviews the token in `Kindred-Caller-Token`. The
-    bearer of `admin_token_file` and certificates of `admin_client_ca_file` see all names. docs/security.md has the
-    rules."""
-    admin_proxy_names: Names = ()
-    """Common names, or DNS names, of certificates of `admin_client_ca_file` that are of proxies and not of admins. A
-    proxy may name its user in `X-Remote-User`, `X-Remote-Group` and `X-Remote-Extra-*`. Needs `explain_access`
-    `review`."""
+    bearer of `admin_token_file` sees all names. docs/security.md has the rules."""
     node_metrics: bool = False
     """Whether `/metrics` has the resource figures of each node, besides the sums of the cluster. A node with three
     resources has 12 series. With 5,000 nodes these are 60,000 series and 9 MB a scrape."""
@@ -208,8 +200,6 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
             ("tls_key_file", "tls_cert_file"),
             ("tls_client_ca_file", "tls_cert_file"),
             ("tls_client_names", "tls_client_ca_file"),
-            ("admin_client_ca_file", "tls_cert_file"),
-            ("admin_proxy_names", "admin_client_ca_file"),
             ("usage_prometheus_token_file", "usage_prometheus_url"),
             ("usage_prometheus_ca_file", "usage_prometheus_url"),
         ):
@@ -307,8 +297,6 @@ def _wrong_port(settings: Settings) -> WrongTogetherError | None:
             keys.append(f"{variable_of('allow_unauthenticated_effects')}=true")
             served = f", and every client could use {' and '.join(rule.guarded)}"
         return _wrong(host, settings, f"is not the loopback{served}: needs {', '.join(keys[:-1])} or {keys[-1]}")
-    if settings.admin_proxy_names and settings.explain_access != "review":
-        return _wrong("admin_proxy_names", settings, f"needs {variable_of('explain_access')}=review")
     return None
 
 

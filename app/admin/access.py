@@ -21,12 +21,12 @@ from app.admin.reading import is_reading
 from app.api_server.access_reviews import (
     ALL_NAMESPACES,
     AccessReviews,
-    Caller,
     ReviewError,
+    TokenCaller,
     UnknownCallerError,
 )
 from app.explain.explainer import Explanation
-from app.server.admin_auth import ADMIN, PROXIED
+from app.server.admin_auth import ADMIN
 from core.diagnosis.pod_names import NamesPods
 
 MAX_REVIEWED: Final = 64
@@ -84,7 +84,7 @@ _ALL: Final = Visible(None)
 class Sight:
     """The rights of one caller, for one request."""
 
-    def __init__(self, reviews: AccessReviews | None, caller: Caller | None) -> None:
+    def __init__(self, reviews: AccessReviews | None, caller: TokenCaller | None) -> None:
         """Without reviews the caller sees everything. With reviews and without a caller, no pod is visible."""
         self._reviews = reviews
         self._caller = caller
@@ -131,7 +131,7 @@ class Sight:
             raise NotVisibleError(visible.status, visible.why)
 
     async def _reviewed(
-        self, reviews: AccessReviews, caller: Caller, namespaces: Collection[str], seen: set[str]
+        self, reviews: AccessReviews, caller: TokenCaller, namespaces: Collection[str], seen: set[str]
     ) -> Visible:
         """Add the visible namespaces to `seen`: those with a known review first, then as many as may be reviewed."""
         if await reviews.may_list_pods(caller, ALL_NAMESPACES):
@@ -155,10 +155,10 @@ class Access:
         self._reviews = reviews
 
     def sight(self, request: Request) -> Sight:
-        """Return the rights of the sender of a request. Raises HTTPException for headers that contradict each other."""
+        """Return the rights of the sender of a request. Raises HTTPException for a malformed token."""
         if self._reviews is None or getattr(request.state, ADMIN, False):
             return Sight(None, None)
-        return Sight(self._reviews, caller_of(request.headers, is_proxied=getattr(request.state, PROXIED, False)))
+        return Sight(self._reviews, caller_of(request.headers))
 
     async def admit(self, request: Request) -> None:
         """Let a request through to its route (a dependency of all routes). Raises HTTPException."""

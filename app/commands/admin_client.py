@@ -11,7 +11,7 @@ import httpx
 import msgspec
 
 from app.admin.caller import CALLER_HEADER
-from app.api_server.pem import load_authorities, load_identity
+from app.api_server.pem import load_authorities
 from app.files import MAX_TOKEN_BYTES, read_file
 from app.json_text import decode
 
@@ -29,8 +29,6 @@ class Access(TypedDict):
     token_file: Path | None
     caller_token_file: Path | None
     ca_file: Path | None
-    cert_file: Path | None
-    key_file: Path | None
 
 
 class CannotAskError(Exception):
@@ -46,8 +44,6 @@ ACCESS_OPTIONS: Final = (
         help="File with your own token of the Kubernetes API, which decides the names that you see.",
     ),
     click.option("--ca-file", type=_FILE, help="Certificate authorities, PEM, of the service's certificate."),
-    click.option("--cert-file", type=_FILE, help="Client certificate, PEM."),
-    click.option("--key-file", type=_FILE, help="Key of the client certificate, PEM."),
 )
 
 
@@ -70,7 +66,7 @@ def asked(  # noqa: PLR0913  # a request, and who sends it for how long
         raise CannotAskError(f"{error.filename or url}: {error.strerror or error}") from None
     except (httpx.ConnectError, httpx.ConnectTimeout) as error:
         if _is_of_tls(error):
-            raise CannotAskError(f"{access['url']}: {error}; see --ca-file, --cert-file and --key-file") from None
+            raise CannotAskError(f"{access['url']}: {error}; see --ca-file") from None
         raise CannotAskError(_no_service(access["url"], error)) from None
     except httpx.TimeoutException:
         raise CannotAskError(f"{access['url']}: no response within {patience:g} s; {NOT_UNDERSTOOD}") from None
@@ -103,7 +99,7 @@ def refusal(response: httpx.Response) -> str:
     if response.status_code == HTTPStatus.UNAUTHORIZED or (
         response.status_code == HTTPStatus.FORBIDDEN and detail is None
     ):
-        return f"{status}: give --token-file{', or --cert-file with --key-file' if 'cert_file' in _options() else ''}"
+        return f"{status}: give --token-file"
     if detail is None:
         return f"{status}; {NOT_UNDERSTOOD}"
     if isinstance(detail, list):  # the errors of FastAPI's validation
@@ -128,10 +124,7 @@ def members(response: httpx.Response) -> dict[str, Any]:
 def _trust(access: Access) -> ssl.SSLContext | bool:
     if not access["url"].startswith("https:"):
         return False
-    context = trusting(access["ca_file"])
-    if access["cert_file"] is not None:
-        load_identity(context, access["cert_file"], access["key_file"])
-    return context
+    return trusting(access["ca_file"])
 
 
 def trusting(ca_file: Path | None) -> ssl.SSLContext:

@@ -12,7 +12,6 @@ from typing import Any, Final
 import click
 import yaml
 
-from app.api_server import access_reviews
 from app.commands.exit_status import exit_with_error
 from app.commands.output_format import FORMATS, OutputFormat, print_output, represent_text
 from app.commands.printer import Line, print_document
@@ -65,8 +64,6 @@ def cluster_rules(settings: Settings) -> list[dict[str, Any]]:
         rules += preemption_api.RBAC_RULES
     if settings.usage_source == "metrics-api":
         rules.append(metrics_api.RBAC_RULE)
-    if settings.admin_proxy_names:
-        rules.append(access_reviews.RBAC_RULE)
     return _merged(rules)
 
 

@@ -1,16 +1,15 @@
-"""Authentication of the admin port: by a bearer token, or by a client certificate of the admins' authorities.
+"""Authentication of the admin port by a bearer token.
 
-There may be two tokens. One allows every request, the other only requests that read. A certificate of a trusted proxy
-also allows only requests that read. The proxy names the user of each request.
+There may be two tokens. One allows every request, the other only requests that read.
 """
 
 import asyncio
 import hmac
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -19,7 +18,6 @@ from app.api_server.credential_errors import ConfigurationError
 from app.files import MAX_TOKEN_BYTES, read_file
 from app.server.connections import Connections, Refusal
 from app.server.open_paths import is_open
-from app.server.tls.peer import CLIENT_NAMES
 from app.server.tls.reloaded import LOOKS_EVERY
 from app.settings import variable_of
 
@@ -30,8 +28,6 @@ TOKEN_HEADER: Final = "Kindred-Token"  # noqa: S105  # the name of a header
 removes `Authorization`."""
 ADMIN: Final = "is_admin"
 """Key of the state of a request: whether the client authenticated as an admin."""
-PROXIED: Final = "is_proxied"
-"""Key of the state of a request: whether a trusted proxy sent it."""
 _AUTHORIZATION: Final = b"authorization"
 _TOKEN: Final = TOKEN_HEADER.lower().encode()
 IsReading: TypeAlias = Callable[[str, str], bool]
@@ -80,81 +76,65 @@ class AdminToken:
 
 
 class AdminAuthentication:
-    """Passes authenticated requests to an app. Any one of the proofs is enough."""
+    """Passes authenticated requests to an app."""
 
-    def __init__(  # noqa: PLR0913  # one parameter per proof
+    def __init__(  # noqa: PLR0913  # two tokens, and what they open
         self,
         app: ASGIApp,
         connections: Connections,
         token: AdminToken | None,
         *,
-        with_certificate: bool,
         read_token: AdminToken | None = None,
         is_reading: IsReading = lambda _method, _path: False,
         open_paths: frozenset[str] = frozenset(),
-        proxy_names: frozenset[str] = frozenset(),
     ) -> None:
-        """`token` allows every request. `with_certificate`: so does a client certificate.
+        """`token` allows every request, `read_token` only requests that read.
 
-        `read_token`, and a certificate with one of `proxy_names`, allow only requests that read. `open_paths` need no
-        proof: a browser must load the page before a user can enter a token.
+        `open_paths` need no token: a browser must load the page before a user can enter one.
         """
         self._app = app
         self._connections = connections
         self._token = token
         self._read_token = read_token
         self._is_reading = is_reading
-        self._with_certificate = with_certificate
         self._open_paths = open_paths
-        self._proxy_names = proxy_names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request (ASGI)."""
         if scope["type"] == "lifespan" or is_open(scope, self._open_paths):
             await self._app(scope, receive, send)
             return
-        is_proxied = not self._proxy_names.isdisjoint(self._client_names(scope))
-        if self._is_admin(scope, is_proxied=is_proxied):
-            await self._app(_with_state(scope, {ADMIN: True}), receive, send)
-        elif not is_proxied and (self._read_token is None or not self._is_borne(self._read_token, scope)):
+        if self._is_borne(self._token, scope):
+            # A state of this request alone: the requests of a connection share theirs.
+            await self._app({**scope, "state": {**scope.get("state", {}), ADMIN: True}}, receive, send)
+        elif not self._is_borne(self._read_token, scope):
             await self._refuse_unknown(scope, receive, send)
         elif scope["type"] == "http" and self._is_reading(scope["method"], scope["path"]):
-            await self._app(_with_state(scope, {PROXIED: is_proxied}), receive, send)
+            await self._app(scope, receive, send)
         else:
-            await self._refuse_reader("callers of a proxy" if is_proxied else "this token", scope, receive, send)
+            await self._refuse_reader(scope, receive, send)
 
     async def _refuse_unknown(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._connections.refuse(Refusal.UNAUTHORIZED, scope.get("client"))
-        has_token = self._token is not None or self._read_token is not None
-        proofs = [*(["a bearer token"] if has_token else []), *(["a certificate"] if self._with_certificate else [])]
         refusal = JSONResponse(
-            {"detail": f"the admin port needs {' or '.join(proofs)}"},
+            {"detail": "the admin port needs a bearer token"},
             HTTPStatus.UNAUTHORIZED,
             {"www-authenticate": 'Bearer realm="kindred"', "connection": "close"},
         )
         await refusal(scope, receive, send)
 
-    async def _refuse_reader(self, who: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _refuse_reader(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._connections.refuse(Refusal.READ_ONLY, scope.get("client"))
         asked = f"{scope.get('method', scope['type'])} {scope['path']}"
         rule = f"{asked} needs the token of {variable_of('admin_token_file')}"
-        if self._with_certificate:
-            rule += f", or a certificate of {variable_of('admin_client_ca_file')}"
         refusal = JSONResponse(
-            {"detail": f"{who} may only read: {rule}"}, HTTPStatus.FORBIDDEN, {"connection": "close"}
+            {"detail": f"this token may only read: {rule}"}, HTTPStatus.FORBIDDEN, {"connection": "close"}
         )
         await refusal(scope, receive, send)
 
-    def _is_admin(self, scope: Scope, *, is_proxied: bool) -> bool:
-        if self._with_certificate and CLIENT_NAMES in scope.get("state", {}) and not is_proxied:
-            return True
-        return self._token is not None and self._is_borne(self._token, scope)
-
-    def _client_names(self, scope: Scope) -> tuple[str, ...]:
-        names: tuple[str, ...] = scope.get("state", {}).get(CLIENT_NAMES, ()) if self._with_certificate else ()
-        return names
-
-    def _is_borne(self, token: AdminToken, scope: Scope) -> bool:
+    def _is_borne(self, token: AdminToken | None, scope: Scope) -> bool:
+        if token is None:
+            return False
         own = [value for name, value in scope["headers"] if name == _TOKEN]
         if own:
             return len(own) == 1 and token.is_borne(own[0].strip())
@@ -163,8 +143,3 @@ class AdminAuthentication:
             return False
         scheme, _, credentials = given[0].partition(b" ")
         return scheme.lower() == b"bearer" and token.is_borne(credentials.strip())
-
-
-def _with_state(scope: Scope, state: Mapping[str, Any]) -> Scope:
-    """Return the scope with additions to its state. The new state belongs to this request alone."""
-    return {**scope, "state": {**scope.get("state", {}), **state}}

@@ -18,7 +18,7 @@ from app.server.connections import Connections, Refusal
 from app.server.flow import GONE, Flow
 from app.server.request_framing import FramingError, body_length, head_without_upgrade
 from app.server.request_progress import RequestProgress
-from app.server.tls.peer import CLIENT_NAMES, peer_names
+from app.server.tls.peer import peer_names
 from app.server.unread import Piece, Unread
 from app.server.uvicorn_parts import Config, HttpToolsProtocol, RequestResponseCycle
 
@@ -82,8 +82,6 @@ class BoundedProtocol(HttpToolsProtocol):
         self.deadline = self.loop.time() + self._limits.idle_timeout
         certificate = transport.get_extra_info("peercert")
         names = peer_names(certificate) if certificate else ()
-        if certificate:
-            self.app_state = {**self.app_state, CLIENT_NAMES: names}
         allowed = self._state.client_names
         if allowed and allowed.isdisjoint(names):
             # The response to the first request has the reason. A client would get none if the connection closed now.

@@ -20,21 +20,10 @@ _OURS: Final = frozenset({"same-origin", "none"})
 class ForeignPages:
     """Rejects requests that a browser sends for another site's page. Requests of other clients pass."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        connections: Connections,
-        *,
-        any_host: bool,
-        open_paths: frozenset[str] = frozenset(),
-    ) -> None:
-        """`app` is the guarded app. `any_host`: the Host may be any name, because clients need a certificate.
-
-        Any page may link to `open_paths`.
-        """
+    def __init__(self, app: ASGIApp, connections: Connections, *, open_paths: frozenset[str] = frozenset()) -> None:
+        """`app` is the guarded app. Any page may link to `open_paths`."""
         self._app = app
         self._connections = connections
-        self._any_host = any_host
         self._open_paths = open_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -44,7 +33,7 @@ class ForeignPages:
             return
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
-        foreign = [] if self._any_host else [host for host in hosts if not _needs_no_dns(host)]
+        foreign = [host for host in hosts if not _needs_no_dns(host)]
         if foreign:
             # DNS rebinding: if an attacker's name resolves to this machine, a browser treats the attacker's page as
             # Kindred's.

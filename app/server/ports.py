@@ -75,26 +75,22 @@ def admin_port(
     background = _runs(tls)
     token = _token(settings.admin_token_file, "admin_token_file")
     read_token = _token(settings.admin_read_token_file, "admin_read_token_file")
-    with_certificate = settings.admin_client_ca_file is not None
     tokens = [each for each in (token, read_token) if each is not None]
     if tokens:
         background = (*background, *(each.run for each in tokens))
         if tls is None:
             log.warning("admin port: without KINDRED_TLS_CERT_FILE the token goes over the network as plain text")
-    if tokens or with_certificate:
         app.add_middleware(
             AdminAuthentication,
             connections=connections,
             token=token,
-            with_certificate=with_certificate,
             read_token=read_token,
             is_reading=is_reading,
             open_paths=open_paths,
-            proxy_names=frozenset(settings.admin_proxy_names),
         )
-    if not tokens or with_certificate:
-        # A browser sends its certificate with requests of any page, but a token only with requests of Kindred's page.
-        app.add_middleware(ForeignPages, connections=connections, any_host=with_certificate, open_paths=open_paths)
+    else:
+        # A browser sends a token with requests of Kindred's page alone. Without one, any page can send requests.
+        app.add_middleware(ForeignPages, connections=connections, open_paths=open_paths)
     return Port(app, settings.admin_host, number, connections, tls, background, _ADMIN_HEADERS)
 
 

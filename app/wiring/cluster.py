@@ -98,7 +98,7 @@ def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds
         await watcher.resync(Pod)
 
     names = not port_rule(settings, "extender").is_open
-    settling, reviews = _settling(settings, mirror, relist), _reviews(settings, client, credentials)
+    settling, reviews = _settling(settings, mirror, relist), _reviews(settings, credentials)
     if not settings.leader_election:
         first = () if settling is None else (partial(settling.after_sync, synced),)
         state, following = ServingState(None, memory, settling, names=names), (*following, *first)
@@ -111,10 +111,10 @@ def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds
     return Cluster(freshness, state, client, (*following, elector.run), settling, reviews)
 
 
-def _reviews(settings: Settings, client: ApiClient, credentials: Credentials) -> AccessReviews | None:
+def _reviews(settings: Settings, credentials: Credentials) -> AccessReviews | None:
     if settings.explain_access == "all" or settings.admin_port is None:
         return None
-    return AccessReviews(client, ApiClient(credentials.without_login()), time.monotonic)
+    return AccessReviews(ApiClient(credentials.without_login()), time.monotonic)
 
 
 def _is_known(state: ResourceState) -> bool:

@@ -93,7 +93,7 @@ def test_lists_and_json_may_be_yaml_in_the_file(file: Path) -> None:
         pytest.param("tlsClientNames: [a]", ": tlsClientNames=('a',): needs KINDRED_TLS_CLIENT_CA_FILE", id="names"),
         pytest.param(
             "adminPort: 1\nadminHost: 0.0.0.0",
-            "KINDRED_ADMIN_TOKEN_FILE, KINDRED_ADMIN_READ_TOKEN_FILE or KINDRED_ADMIN_CLIENT_CA_FILE",
+            "KINDRED_ADMIN_TOKEN_FILE or KINDRED_ADMIN_READ_TOKEN_FILE",
             id="open",
         ),
         pytest.param(
@@ -148,7 +148,6 @@ def test_every_setting_is_a_key_a_variable_and_a_flag(file: Path, monkeypatch: p
         "tls_cert_file": "a",
         "tls_key_file": "b",
         "tls_client_ca_file": "c",
-        "admin_client_ca_file": "d",
         "admin_token_file": "f",
         "admin_read_token_file": "g",
         "scheduler_config": "h",

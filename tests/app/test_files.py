@@ -94,7 +94,6 @@ BOUNDED: Final = {
     "token": ("status", "--token-file", ENDLESS),
     "token-of-the-caller": ("status", "--caller-token-file", ENDLESS),
     "authorities": ("status", "--server", "https://127.0.0.1:1", "--ca-file", ENDLESS),
-    "certificate": ("status", "--server", "https://127.0.0.1:1", "--cert-file", ENDLESS, "--key-file", ENDLESS),
     "doctor-configuration": ("doctor", "--scheduler-config", ENDLESS),
     "doctor-authorities": ("doctor", "--url", "https://127.0.0.1:1", "--ca-file", ENDLESS),
     "doctor-certificate": ("doctor", "--url", "https://127.0.0.1:1", "--cert-file", ENDLESS, "--key-file", ENDLESS),

@@ -151,23 +151,6 @@ def test_every_wrong_value_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> 
         load_settings(listen_port="99999")
 
 
-@pytest.mark.parametrize(
-    ("more", "rule"),
-    [
-        ({}, "needs KINDRED_ADMIN_CLIENT_CA_FILE"),
-        (
-            {"tls_cert_file": "c", "tls_key_file": "k", "admin_client_ca_file": "a"},
-            "needs KINDRED_EXPLAIN_ACCESS=review",
-        ),
-    ],
-)
-def test_proxies_need_certificates_and_callers_that_are_reviewed(more: dict[str, str], rule: str) -> None:
-    with pytest.raises(SettingsError) as caught:
-        load_settings(admin_proxy_names="front-proxy", **more)
-    assert "admin-proxy-names" in str(caught.value)
-    assert str(caught.value).endswith(rule)
-
-
 def test_a_setting_that_does_not_exist_is_refused() -> None:
     with pytest.raises(SettingsError, match=r"^--prot: "):
         load_settings(prot=1)
@@ -278,11 +261,10 @@ def test_the_admin_port_is_served_to_other_machines_only_with_a_proof(host: str)
     with pytest.raises(SettingsError) as refused:
         load_settings(admin_host=host, admin_port=0)
     assert str(refused.value) == (
-        f"--admin-host={host!r}: is not the loopback: needs KINDRED_ADMIN_TOKEN_FILE, KINDRED_ADMIN_READ_TOKEN_FILE or "
-        "KINDRED_ADMIN_CLIENT_CA_FILE"
+        f"--admin-host={host!r}: is not the loopback: needs KINDRED_ADMIN_TOKEN_FILE or KINDRED_ADMIN_READ_TOKEN_FILE"
     )
     with pytest.raises(SettingsError, match="is not the loopback"):
         load_settings(admin_host=host, admin_port=0, allow_unauthenticated_effects=True)
-    for proof in ({"admin_token_file": "a"}, {"admin_read_token_file": "a"}, {**TLS, "admin_client_ca_file": "a"}):
+    for proof in ({"admin_token_file": "a"}, {"admin_read_token_file": "a"}):
         assert not port_rule(load_settings(admin_host=host, admin_port=0, **proof), "admin").is_open
     assert load_settings(admin_host=host).admin_port is None

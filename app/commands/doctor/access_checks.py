@@ -14,13 +14,12 @@ def access_findings(settings: Settings) -> Iterator[Finding]:
     """Yield a finding for a setting without effect, and for callers that see more names than they may list."""
     if settings.explain_access == "review" and settings.admin_port is None:
         yield _warning("explainAccess", "review, but there is no admin port on which to hide names", "adminPort")
-    no_admin = settings.admin_token_file is None and settings.admin_client_ca_file is None
-    if settings.explain_access == "review" and no_admin:
+    if settings.explain_access == "review" and settings.admin_token_file is None:
         yield _warning(
             "explainAccess",
             "review, but there is no admin: no caller can set the partition, or see decisions without the right to "
             "list all pods",
-            "adminTokenFile, or adminClientCaFile",
+            "adminTokenFile",
         )
     if settings.explain_access == "all" and settings.admin_read_token_file is not None:
         yield Finding(

@@ -1,10 +1,7 @@
 """The names of a client, by its verified certificate."""
 
 from collections.abc import Mapping
-from typing import Any, Final
-
-CLIENT_NAMES: Final = "client_names"
-"""Key of the state of a request: the names in the client's certificate, if the client sent one."""
+from typing import Any
 
 
 def peer_names(certificate: Mapping[str, Any]) -> tuple[str, ...]:

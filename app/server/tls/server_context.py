@@ -18,9 +18,7 @@ class ServerTls(msgspec.Struct, frozen=True):
     certificate: PemSource
     key: PemSource
     client_ca: PemSource | None
-    """Authorities of the clients' certificates. None: the port requests no client certificate."""
-    client_verification: ssl.VerifyMode
-    """Whether a client must have a certificate. A certificate must be valid in any case."""
+    """Authorities of the clients' certificates, which every client must have then. None: the port requests none."""
     minimum_version: ssl.TLSVersion
 
     def read(self) -> TlsMaterial:
@@ -45,7 +43,7 @@ class ServerTls(msgspec.Struct, frozen=True):
         context.set_alpn_protocols(["http/1.1"])  # Go's clients offer h2, too
         identify(context, self.certificate, self.key, material)
         if self.client_ca is not None:
-            context.verify_mode = self.client_verification
+            context.verify_mode = ssl.CERT_REQUIRED
             # As in Go, a configured certificate is trusted even if it is an intermediate authority.
             context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
             trust(context, self.client_ca, material.authority)
@@ -81,23 +79,20 @@ def scheduler_tls(settings: Settings) -> ServerTls | None:
     """Return the TLS of the scheduler's port. None for plain HTTP."""
     file = settings.tls_client_ca_file
     client_ca = None if file is None else PemSource("KINDRED_TLS_CLIENT_CA_FILE", "authorities", file=str(file))
-    return _server_tls(settings, client_ca, ssl.CERT_REQUIRED)
+    return _server_tls(settings, client_ca)
 
 
 def admin_tls(settings: Settings) -> ServerTls | None:
-    """Return the TLS of the admin port. A client needs no certificate if it has a token. None for plain HTTP."""
-    file = settings.admin_client_ca_file
-    client_ca = None if file is None else PemSource("KINDRED_ADMIN_CLIENT_CA_FILE", "authorities", file=str(file))
-    return _server_tls(settings, client_ca, ssl.CERT_OPTIONAL)
+    """Return the TLS of the admin port, whose clients have a token and no certificate. None for plain HTTP."""
+    return _server_tls(settings, None)
 
 
-def _server_tls(settings: Settings, client_ca: PemSource | None, verification: ssl.VerifyMode) -> ServerTls | None:
+def _server_tls(settings: Settings, client_ca: PemSource | None) -> ServerTls | None:
     if settings.tls_cert_file is None or settings.tls_key_file is None:
         return None
     return ServerTls(
         PemSource("KINDRED_TLS_CERT_FILE", "certificate", file=str(settings.tls_cert_file)),
         PemSource("KINDRED_TLS_KEY_FILE", "key", file=str(settings.tls_key_file)),
         client_ca,
-        verification,
         _VERSIONS[settings.tls_min_version],
     )

@@ -28,11 +28,11 @@ ALL: Final = ("",)
 
 
 class ReviewingServer(ApiClient):
-    """Answers reviews: token or user -> namespaces whose pods may be listed, `""` for all."""
+    """Answers reviews: token -> namespaces whose pods may be listed, `""` for all."""
 
     def __init__(self, allowed: Mapping[str, Collection[str]]) -> None:
         self.allowed = allowed
-        self.asked: list[tuple[str, str, dict[str, Any]]] = []  # token or user, path, spec
+        self.asked: list[tuple[str, str, dict[str, Any]]] = []  # token, path, spec
         self.problem: StatusError | ConnectionFailedError | None = None
         self.now = 0.0
 
@@ -41,12 +41,8 @@ class ReviewingServer(ApiClient):
             raise StatusError(HTTPStatus.UNAUTHORIZED, "Unauthorized", "Unauthorized")
         return self._answer(token, path, json.loads(body)["spec"])
 
-    async def post(self, path: str, body: bytes, _: object = None) -> bytes:
-        spec = json.loads(body)["spec"]
-        return self._answer(spec["user"], path, spec)
-
     def reviews(self) -> AccessReviews:
-        return AccessReviews(self, self, lambda: self.now)
+        return AccessReviews(self, lambda: self.now)
 
     def _answer(self, who: str, path: str, spec: dict[str, Any]) -> bytes:
         self.asked.append((who, path, spec))

@@ -267,7 +267,6 @@ def explained_in(text: str) -> Any:  # noqa: ANN401  # decoded JSON
         pytest.param(bearing("wrong"), False, id="unknown-token"),
         pytest.param({CALLER_HEADER: "of ours"}, False, id="no-token-at-all"),
         pytest.param(bearing("of-all"), True, id="api-server-is-down"),
-        pytest.param({"X-Remote-User": "of-all"}, False, id="nobody-as-a-proxy-would-say-it"),
     ],
 )
 def test_other_callers_learn_no_name_at_all(headers: Mapping[str, str], *, broken: bool) -> None:

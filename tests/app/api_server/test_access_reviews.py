@@ -9,12 +9,9 @@ import pytest
 
 from app.api_server import access_reviews
 from app.api_server.access_reviews import (
-    ALL_NAMESPACES,
     KEPT_SECONDS,
     MAX_KEPT,
     AccessReviews,
-    Caller,
-    ProxiedCaller,
     ReviewError,
     TokenCaller,
     UnknownCallerError,
@@ -29,12 +26,10 @@ from tests.app.api_server.kubeconfigs import write_kubeconfig
 T = TypeVar("T")
 ANN = TokenCaller("ann")
 SELF = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-OTHERS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 ALLOWED = response(b'{"status":{"allowed":true}}', status="201 Created")
-DENIED = response(b'{"status":{"allowed":false,"denied":true}}', status="201 Created")
 
 
-def asked(reviews: AccessReviews, *questions: tuple[Caller, str]) -> list[bool]:
+def asked(reviews: AccessReviews, *questions: tuple[TokenCaller, str]) -> list[bool]:
     async def main() -> list[bool]:
         return [await reviews.may_list_pods(caller, namespace) for caller, namespace in questions]
 
@@ -53,11 +48,10 @@ def over_tls(
         async with serving(answered, setting.certificates.asking_tls()) as server:
             config = write_kubeconfig(setting.folder / "config", server.url, cluster=setting.cluster, user=setting.user)
             credentials = load_credentials(config, None)
-            client, nobody = ApiClient(credentials), ApiClient(credentials.without_login())
+            nobody = ApiClient(credentials.without_login())
             try:
-                return await exchange(AccessReviews(client, nobody, lambda: 0.0)), server.requests
+                return await exchange(AccessReviews(nobody, lambda: 0.0)), server.requests
             finally:
-                await client.close()
                 await nobody.close()
 
     return asyncio.run(main())
@@ -80,35 +74,6 @@ def test_a_token_is_reviewed_with_that_token_and_without_kindreds_certificate(se
     }
 
 
-def test_a_caller_of_a_proxy_is_reviewed_by_kindreds_account(setting: Setting) -> None:
-    setting.user = {"token": "of-kindred"}
-    bob = ProxiedCaller("bob", "7", ("dev",), (("scopes", ("a", "b")),))
-    allowed, (request,) = over_tls(setting, DENIED, lambda reviews: reviews.may_list_pods(bob, ALL_NAMESPACES))
-    assert not allowed
-    assert (request.path, request.headers["authorization"]) == (OTHERS, "Bearer of-kindred")
-    spec = json.loads(request.body)["spec"]
-    assert spec.pop("resourceAttributes")["namespace"] == ""
-    assert spec == {
-        "user": "bob",
-        "uid": "7",
-        "groups": ["dev", "system:authenticated"],
-        "extra": {"scopes": ["a", "b"]},
-    }
-
-
-@pytest.mark.parametrize(
-    ("caller", "groups"),
-    [
-        (ProxiedCaller("system:anonymous"), []),
-        (ProxiedCaller("bob", groups=("system:authenticated",)), ["system:authenticated"]),
-    ],
-)
-def test_groups_are_those_that_the_api_server_would_give(caller: ProxiedCaller, groups: list[str]) -> None:
-    server = ReviewingServer({})
-    asked(server.reviews(), (caller, "shop"))
-    assert server.asked[0][2]["groups"] == groups
-
-
 def test_an_answer_is_kept_for_a_caller_and_a_namespace_and_no_longer() -> None:
     server = ReviewingServer({"ann": ("shop",), "bob": ()})
     reviews = server.reviews()
@@ -121,13 +86,6 @@ def test_an_answer_is_kept_for_a_caller_and_a_namespace_and_no_longer() -> None:
     server.allowed = {"ann": (), "bob": ()}
     assert reviews.known(ANN, "shop") is None
     assert asked(reviews, (ANN, "shop")) == [False]
-
-
-def test_a_token_is_no_user_of_that_name() -> None:
-    server = ReviewingServer({"ann": ("shop",)})
-    reviews = server.reviews()
-    assert asked(reviews, (ANN, "shop")) == [True]
-    assert reviews.known(ProxiedCaller("ann"), "shop") is None
 
 
 def test_no_more_answers_are_kept_than_may_be(monkeypatch: pytest.MonkeyPatch) -> None:

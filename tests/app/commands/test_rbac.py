@@ -22,14 +22,6 @@ UNITS = {"podgroups.scheduling.k8s.io": "list watch"}
 BUDGETS = {"poddisruptionbudgets": "list watch"}
 EVICTED = {"pods": "list watch get delete", "pods/status": "patch", "events": "create"}
 
-PROXIED = Settings(
-    tls_cert_file=Path("tls.crt"),
-    tls_key_file=Path("tls.key"),
-    admin_client_ca_file=Path("ca.crt"),
-    explain_access="review",
-    admin_proxy_names=("front-proxy",),
-)
-
 
 def allowed(settings: Settings) -> dict[str, str]:
     """Return resource -> verbs. Two groups have podgroups."""
@@ -70,7 +62,6 @@ def allowed(settings: Settings) -> dict[str, str]:
         ),
         pytest.param(Settings(leader_election=True), AFFINITY, id="a-lease-is-not-of-the-cluster"),
         pytest.param(Settings(explain_access="review"), AFFINITY, id="callers-review-themselves"),
-        pytest.param(PROXIED, {**AFFINITY, "subjectaccessreviews": "create"}, id="callers-of-a-proxy"),
     ],
 )
 def test_the_cluster_role_allows_what_is_done_with_the_settings_and_nothing_else(

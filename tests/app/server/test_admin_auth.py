@@ -2,9 +2,8 @@
 
 import asyncio
 import ssl
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import pytest
 from fastapi import FastAPI
@@ -15,10 +14,9 @@ from app.admin.page_routes import OPEN_PATHS
 from app.admin.reading import is_reading
 from app.api_server.credential_errors import ConfigurationError
 from app.main import create_service
-from app.server.admin_auth import ADMIN, PROXIED, TOKEN_HEADER, AdminAuthentication, AdminToken
+from app.server.admin_auth import ADMIN, TOKEN_HEADER, AdminAuthentication, AdminToken
 from app.server.connections import Connections, Refusal, limits_of
 from app.server.ports import Port
-from app.server.tls.peer import CLIENT_NAMES
 from app.settings import Settings
 from tests.app.asgi import ask
 from tests.app.questions import shop
@@ -141,7 +139,7 @@ def test_the_start_and_the_end_of_the_app_need_no_proof(token_file: Path) -> Non
         begun.append(scope)
 
     connections = Connections("admin", limits_of(Settings(), large_bodies=True))
-    authentication = AdminAuthentication(app, connections, AdminToken(token_file), with_certificate=False)
+    authentication = AdminAuthentication(app, connections, AdminToken(token_file))
     asyncio.run(authentication({"type": "lifespan"}, None, None))  # type: ignore[arg-type]  # not used
     assert begun == [{"type": "lifespan"}]
 
@@ -196,76 +194,28 @@ def test_a_missing_file_of_the_token_for_reading_is_named(tmp_path: Path) -> Non
     assert str(caught.value) == f"KINDRED_ADMIN_READ_TOKEN_FILE: token {tmp_path}/none: No such file or directory"
 
 
-def test_whoever_has_a_certificate_is_told_that_it_is_enough(certificates: Certificates, read_token_file: Path) -> None:
-    app = secured(certificates, admin_read_token_file=read_token_file).app
-    refusal = ask(app, "PUT", PATH, b"{}", {"Kindred-Token": READ_TOKEN})
-    assert refusal.json()["detail"].endswith(", or a certificate of KINDRED_ADMIN_CLIENT_CA_FILE")
+def test_a_token_makes_an_admin_of_its_own_request_alone(token_file: Path, read_token_file: Path) -> None:
+    """The requests of a connection share a state, and the next one may have another token."""
+    found = []
 
-
-# The callers of a proxy.
-
-
-class Told(NamedTuple):
-    """What an app is told of a request."""
-
-    admin: bool
-    proxied: bool
-
-
-def told(path: str, method: str, headers: Mapping[str, str], state: dict[str, object], **proofs: Any) -> Told | int:  # noqa: ANN401  # of AdminAuthentication
-    """Return what the guarded app is told, or the status of the refusal."""
-    found: list[Told] = []
-
-    async def app(scope: Scope, _: Receive, __: Send) -> None:
-        found.append(Told(scope["state"].get(ADMIN, False), scope["state"].get(PROXIED, False)))
-
-    sent: list[Message] = []
-
-    async def send(message: Message) -> None:
-        sent.append(message)
+    async def app(scope: Scope, _receive: Receive, _send: Send) -> None:
+        found.append(scope["state"].get(ADMIN, False))
 
     async def receive() -> Message:
         raise AssertionError
 
-    guarded = AdminAuthentication(
-        app, Connections("admin", limits_of(Settings(), large_bodies=True)), is_reading=is_reading, **proofs
-    )
-    pairs = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-    scope = {"type": "http", "method": method, "path": path, "headers": pairs, "state": state}
-    asyncio.run(guarded(scope, receive, send))
-    assert scope["state"] is state, "which other requests of the connection may share"
-    assert not {ADMIN, PROXIED} & state.keys()
-    return found[0] if found else int(sent[0]["status"])
+    async def send(_: Message) -> None:
+        raise AssertionError
 
-
-@pytest.mark.parametrize(
-    ("names", "method", "expected"),
-    [
-        pytest.param(("someone",), "PUT", Told(admin=True, proxied=False), id="admin"),
-        pytest.param(("proxy",), "GET", Told(admin=False, proxied=True), id="proxy"),
-        pytest.param(("someone", "proxy"), "GET", Told(admin=False, proxied=True), id="proxy-by-another-name"),
-        pytest.param(("proxy",), "PUT", 403, id="proxy-that-changes-something"),
-        pytest.param(None, "GET", 401, id="no-certificate"),
-    ],
-)
-def test_a_certificate_of_a_proxy_is_no_admins(
-    names: tuple[str, ...] | None, method: str, expected: Told | int
-) -> None:
-    state: dict[str, object] = {} if names is None else {CLIENT_NAMES: names}
-    proofs = {"token": None, "with_certificate": True, "proxy_names": frozenset({"proxy"})}
-    assert told(PATH, method, {}, state, **proofs) == expected
-
-
-def test_the_token_of_the_admins_counts_through_a_proxy_too(token_file: Path, read_token_file: Path) -> None:
-    proofs = {
-        "token": AdminToken(token_file),
-        "read_token": AdminToken(read_token_file),
-        "with_certificate": True,
-        "proxy_names": frozenset({"proxy"}),
-    }
-    state: dict[str, object] = {CLIENT_NAMES: ("proxy",)}
-    assert told(PATH, "PUT", {TOKEN_HEADER: TOKEN}, state, **proofs) == Told(admin=True, proxied=False)
-    assert told(PATH, "GET", {TOKEN_HEADER: READ_TOKEN}, {}, **proofs) == Told(admin=False, proxied=False)
+    connections = Connections("admin", limits_of(Settings(), large_bodies=True))
+    tokens = AdminToken(token_file), AdminToken(read_token_file)
+    guarded = AdminAuthentication(app, connections, tokens[0], read_token=tokens[1], is_reading=is_reading)
+    shared: dict[str, object] = {}
+    for token in (TOKEN, READ_TOKEN):
+        headers = [(TOKEN_HEADER.lower().encode(), token.encode())]
+        scope = {"type": "http", "method": "GET", "path": PATH, "headers": headers, "state": shared}
+        asyncio.run(guarded(scope, receive, send))
+    assert (found, shared) == ([True, False], {})
 
 
 # Over TLS.
@@ -275,7 +225,6 @@ def secured(certificates: Certificates, **settings: object) -> Port:
     return admin(
         tls_cert_file=certificates.crt("server"),
         tls_key_file=certificates.key("server"),
-        admin_client_ca_file=certificates.crt(),
         **settings,
     )
 
@@ -293,40 +242,14 @@ def asked(port: Port, tls: ssl.SSLContext, *headers: str) -> int:
     return statuses[0]
 
 
-@pytest.mark.parametrize("with_token", [True, False], ids=["or-a-token", "alone"])
-def test_a_certificate_of_the_admins_authorities_is_enough(
-    certificates: Certificates, token_file: Path, *, with_token: bool
-) -> None:
-    settings = {"admin_token_file": token_file} if with_token else {}
-    assert asked(secured(certificates, **settings), certificates.client_tls("stranger")) == 200
-    assert asked(secured(certificates, **settings), certificates.client_tls()) == 401
-
-
-def test_a_token_is_enough_without_a_certificate(certificates: Certificates, token_file: Path) -> None:
+def test_the_token_opens_the_port_over_tls(certificates: Certificates, token_file: Path) -> None:
     for token, status in ((TOKEN, 200), ("another", 401)):
         port = secured(certificates, admin_token_file=token_file)
         assert asked(port, certificates.client_tls(), f"Authorization: Bearer {token}") == status
 
 
-def test_a_certificate_of_others_is_refused_even_with_the_token(
-    certificates: Certificates, token_file: Path, tmp_path: Path
-) -> None:
-    others = Certificates(tmp_path / "others").client_tls("scheduler", trusted=certificates)
-    port = secured(certificates, admin_token_file=token_file)
-    with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
-        asked(port, others, f"Authorization: Bearer {TOKEN}")
-    assert port.connections.refused[Refusal.HANDSHAKE] == 1
-
-
-def test_the_schedulers_certificate_opens_the_admin_port_only_where_its_authority_is_the_admins(
-    certificates: Certificates, token_file: Path
-) -> None:
-    port = admin(
-        tls_cert_file=certificates.crt("server"),
-        tls_key_file=certificates.key("server"),
-        tls_client_ca_file=certificates.crt(),
-        admin_token_file=token_file,
-    )
+def test_the_schedulers_certificate_does_not_open_the_admin_port(certificates: Certificates, token_file: Path) -> None:
+    port = secured(certificates, tls_client_ca_file=certificates.crt(), admin_token_file=token_file)
     assert asked(port, certificates.client_tls("scheduler")) == 401
 
 

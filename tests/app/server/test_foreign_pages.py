@@ -146,15 +146,3 @@ def test_with_a_token_every_name_will_do_as_no_page_of_others_has_it(tmp_path: P
     (tmp_path / "token").write_text("right")
     headers = ["Host: kindred.kindred.svc", "Origin: https://kindred.example", "Authorization: Bearer right"]
     assert asked(admin(admin_token_file=tmp_path / "token"), [FIRST, *headers])[0][0] == 200
-
-
-def test_a_certificate_is_no_excuse_as_browsers_show_it_for_any_page(certificates: Certificates) -> None:
-    port = admin(
-        tls_cert_file=certificates.crt("server"),
-        tls_key_file=certificates.key("server"),
-        admin_client_ca_file=certificates.crt(),
-    )
-    head = [FIRST, "Host: kindred.kindred.svc"]
-    tls = certificates.client_tls("stranger")
-    told = asked(port, head, [*head, "Sec-Fetch-Site: cross-site"], tls=tls)
-    assert [status for status, _ in told] == [200, 403]

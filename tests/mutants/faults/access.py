@@ -73,23 +73,9 @@ FAULTS: Final = (
     Fault(
         id="answers-of-one-caller-for-all",
         breaks="What one caller may see is kept for every caller of the namespace.",
-        old="encode((type(caller).__name__, caller, namespace))",
-        new="encode((type(caller).__name__, namespace))",
+        old="encode((caller.token, namespace))",
+        new="encode(namespace)",
         tests=("test_access_reviews.py",),
-    ),
-    Fault(
-        id="anybody-is-a-proxy",
-        breaks="X-Remote-User counts in requests that no trusted proxy has sent.",
-        old='user = _one(headers, _USER) if is_proxied else ""',
-        new="user = _one(headers, _USER)",
-        tests=("test_caller.py",),
-    ),
-    Fault(
-        id="a-proxy-is-an-admin",
-        breaks="A certificate of a trusted proxy opens everything.",
-        old='CLIENT_NAMES in scope.get("state", {}) and not is_proxied:',
-        new='CLIENT_NAMES in scope.get("state", {}):',
-        tests=("test_admin_auth.py",),
     ),
     Fault(
         id="rights-never-expire",

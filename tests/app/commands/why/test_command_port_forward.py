@@ -28,7 +28,7 @@ def test_a_pod_whose_admin_port_speaks_tls_is_asked_so(cluster: SmallCluster, wh
     authority.make("server", "subjectAltName=DNS:kindred.kindred.svc")
     cluster.add("services", service("kindred", {"name": "extender", "port": 8888}))
     cluster.add("pods", replica("kindred-a"))
-    with running(admin_app(), authority, wants_certificate=False) as server:
+    with running(admin_app(), authority) as server:
         cluster.admin_port = int(server.url.rpartition(":")[2])
         assert why("large", "--service", "kindred").exit_code == 1
         assert why("large", "--service", "kindred", "--ca-file", authority.crt()).exit_code == 1
