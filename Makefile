@@ -24,7 +24,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 ALONE := $(BIN)/python -m pytest -m alone tests/cost
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-deep test-tools test-all check check-web docs format format-web hooks pythons e2e e2e-turn browser screenshots soak bench bench-compare bench-baseline bench-intree parity parity-tables scheduler-perf load soak-load fuzz cost cost-fuzz mutants conformance lock audit image krew release clean
+.PHONY: help run test test-deep test-tools test-all check check-web docs format format-web hooks pythons e2e e2e-turn browser screenshots soak bench bench-compare bench-baseline bench-intree parity parity-tables scheduler-perf load soak-load fuzz cost mutants conformance lock audit image krew release clean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -128,9 +128,6 @@ fuzz: $(STAMP) ## The robustness tests with 20 times as many requests as in `mak
 
 cost: $(STAMP) ## The cost of hostile pods, requests, objects and connections, against its bounds; ARGS="--forms anti-* --quick"
 	$(BIN)/python -m tests.cost --live on $(ARGS)
-
-cost-fuzz: $(STAMP) ## Search for input that exceeds the cost bounds (SECONDS, 600); finds are kept in tests/cost/found
-	$(BIN)/python -m tests.cost.fuzz --seconds $(or $(SECONDS),600) $(ARGS)
 
 mutants: $(STAMP) ## Plant faults and check that the tests find them (tests/mutants, half an hour); ARGS="--only 'watch,wire' --list"
 	$(BIN)/python -m tests.mutants $(ARGS)

@@ -11,13 +11,11 @@ from typing import Final
 import pytest
 
 _TESTS: Final = Path(__file__).parent
-_OF_COST: Final = ("exchange", "forked", "mutation", "report", "search", "shrink")
 _OF_MUTANTS: Final = ("main", "trial")  # `make test` itself checks that each fault has its place
 _TOOLS: Final = tuple(
     _TESTS / each
     for each in (
         *("bench", "fake_apiserver", "load", "throughput"),
-        *(f"cost/test_{name}.py" for name in _OF_COST),
         *(f"mutants/test_{name}.py" for name in _OF_MUTANTS),
     )
 )

@@ -1,4 +1,4 @@
-"""An attack as a value: a document, and the way in which it is sent. It can be stored, changed, and sent again."""
+"""An attack as a value: a document, and the way in which it is sent. It can be stored, and sent again."""
 
 import json
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -20,7 +20,6 @@ class Attack(NamedTuple):
     def size(self) -> int:
         """The bytes that an attacker must send."""
         if self.way == "wire":
-            # A form with a path sends no pieces, even if a search added some.
             asks = "path" in self.document
             pieces = [{"text": self.document["path"]}] if asks else self.document["pieces"]
             once = sum(len(piece["text"]) * int(piece.get("times", 1)) for piece in pieces)

@@ -14,35 +14,6 @@ from tests.cost.attack import Object
 PATIENCE: Final = 15.0
 """Timeout of one connection in seconds."""
 _READ: Final = 1 << 20
-_MAX_CONNECTIONS: Final = 64
-_MAX_TIMES: Final = 100_000
-_MAX_BYTES: Final = 1 << 28
-
-
-def can_be_sent(document: object) -> bool:
-    """Return whether `exchange` can send a document, and in a short time."""
-    if not isinstance(document, dict) or not _is_count(document.get("connections"), _MAX_CONNECTIONS):
-        return False
-    if "path" in document:
-        path = document["path"]
-        plain = isinstance(path, str) and path.isascii() and path.isprintable() and path.startswith("/")
-        return plain and " " not in path and _is_count(document.get("times"), _MAX_TIMES)
-    pieces = document.get("pieces")
-    if not isinstance(pieces, list) or not all(isinstance(piece, dict) for piece in pieces):
-        return False
-    for piece in pieces:
-        if not _is_latin(piece.get("text")) or not _is_count(piece.get("times", 1), _MAX_TIMES):
-            return False
-    sent: int = sum(len(piece["text"]) * piece.get("times", 1) for piece in pieces)
-    return sent * int(document["connections"]) <= _MAX_BYTES
-
-
-def _is_latin(value: object) -> bool:
-    return isinstance(value, str) and max(value, default=" ") <= "\xff"
-
-
-def _is_count(value: object, most: int) -> bool:
-    return type(value) is int and 0 < value <= most
 
 
 def exchange(document: Object, url: str, admin_url: str) -> None:

@@ -35,11 +35,6 @@ _WARM_UPS: Final = 8
 _TOLD: Final = 160  # characters of a response
 
 
-def fork_of(step: str) -> str:
-    """Return the name of the fork that has a step."""
-    return "watch" if step == "ordinary beside" else step.removeprefix("ordinary after ").split()[0].rstrip(":")
-
-
 class Laboratory:
     """A service with a mirror of `nodes` nodes and `pods` pods."""
 
@@ -60,32 +55,23 @@ class Laboratory:
         self.ask("/explain", compact(cluster.incoming("plain", 0, self._apps)), admin=True)  # imports much
         self._ordinarily = self._checksum()
 
-    def measure(
-        self, attack: Attack, cpu: int = MAX_CPU, most: int = MAX_MEMORY, only: str | None = None
-    ) -> list[Step]:
-        """Run an attack in each of its ways, each in its own fork. Return all steps.
+    def measure(self, attack: Attack, cpu: int = MAX_CPU, most: int = MAX_MEMORY) -> list[Step]:
+        """Run an attack in each of its ways, each in its own fork. Return all steps."""
+        return [step for work in self._works(attack) for step in forked(work, cpu, most)]
 
-        With `only`, the name of a step, only the fork of that step runs.
-        """
-        works = self._works(attack)
-        if only is not None:
-            works = {name: work for name, work in works.items() if name == fork_of(only)} or works
-        return [step for work in works.values() for step in forked(work, cpu, most)]
-
-    def _works(self, attack: Attack) -> dict[str, Work]:
+    def _works(self, attack: Attack) -> list[Work]:
         match attack.way:
             case "pod":
-                verbs = {verb: self._asking(verb, f"/{verb}", self.args(attack.document)) for verb in _VERBS}
-                explaining = self._explaining(compact(attack.document))
-                return {**verbs, "explain": explaining, "watch": self._watching([attack.document])}
+                verbs = [self._asking(verb, f"/{verb}", self.args(attack.document)) for verb in _VERBS]
+                return [*verbs, self._explaining(compact(attack.document)), self._watching([attack.document])]
             case "question":
-                return {verb: self._asking(verb, f"/{verb}", attack.body()) for verb in _VERBS}
+                return [self._asking(verb, f"/{verb}", attack.body()) for verb in _VERBS]
             case "explain":
-                return {"explain": self._explaining(attack.body())}
+                return [self._explaining(attack.body())]
             case "manifest":
-                return {"manifest": self._asking("manifest", "/explain/manifest", attack.body(), admin=True)}
+                return [self._asking("manifest", "/explain/manifest", attack.body(), admin=True)]
             case "objects":
-                return {"watch": self._watching(attack.document if isinstance(attack.document, list) else [])}
+                return [self._watching(attack.document if isinstance(attack.document, list) else [])]
         raise ValueError(f"{attack.way}: needs a running service")
 
     def args(self, pod: object) -> bytes:

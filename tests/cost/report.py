@@ -18,8 +18,6 @@ SAME: Final = "same answers"
 OTHER: Final = "other answers"
 _INTERNAL: Final = "internal error"
 _MB: Final = 1e6
-_ENDED: Final = 100.0
-"""The share for an attack that did not end, or did harm."""
 
 
 class Bound(msgspec.Struct, frozen=True):
@@ -78,24 +76,6 @@ class Row(msgspec.Struct, frozen=True):
         if self.kept > max(MAX_KEPT, bound.peak // 2):
             found.append(f"keeps {self.kept / _MB:.0f} MB")
         return [*found, *self._live_excesses()]
-
-    def shares(self) -> dict[str, tuple[float, str]]:
-        """Return figure -> its largest share of the bound, and the step: cpu, peak, kept, livez, ended, answer."""
-        bound = bound_of(self.size)
-        found = [(self.kept / max(MAX_KEPT, bound.peak // 2), "kept", "")]
-        for step in self.steps:
-            found += [(step.cpu / bound.cpu, "cpu", step.name), (step.peak / bound.peak, "peak", step.name)]
-            if step.ended:
-                found.append((_ENDED, "ended", step.name))
-            elif step.told == OTHER or _INTERNAL in step.told:
-                found.append((_ENDED, "answer", step.name))
-        if self.live is not None:
-            found.append((self.live.longest / MAX_DELAY, "livez", ""))
-            found += [(_ENDED, "fault", fault) for fault in self.live.faults]
-        shares: dict[str, tuple[float, str]] = {}
-        for share, figure, step_name in found:
-            shares[figure] = max(shares.get(figure, (0.0, "")), (share, step_name))
-        return shares
 
     @property
     def kept(self) -> int:

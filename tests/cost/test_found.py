@@ -1,11 +1,8 @@
-"""Every find of a search is replayed, and must stay within its bounds."""
-
-from pathlib import Path
+"""Every attack that once exceeded its bounds is replayed, and must stay within its bounds."""
 
 import pytest
 
-from tests.cost.attack import Attack
-from tests.cost.finds import Find, keep, kept
+from tests.cost.finds import Find, kept
 from tests.cost.laboratory import Laboratory
 from tests.cost.report import Row
 
@@ -28,10 +25,3 @@ def test_a_find_is_within_its_bounds(find: Find, laboratory: Laboratory) -> None
         if not excesses:
             return
     assert excesses == [], find.why
-
-
-def test_a_find_comes_back_from_its_file_as_it_was(tmp_path: Path) -> None:
-    attack = Attack("pod", {"spec": {"nodeSelector": {"a": "b"}}})
-    file = keep(attack, "spec.nodeSelector filter", ["filter: 2.00 s of CPU"], tmp_path)
-    (found,) = kept(tmp_path)
-    assert (found.attack, found.why, file.stem) == (attack, ["filter: 2.00 s of CPU"], found.name)

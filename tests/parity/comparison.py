@@ -7,9 +7,9 @@ from typing import Any, Final
 from tests.conformance.golden_files import GoldenFileError, line_of
 from tests.conformance.kinds import RUN
 from tests.conformance.results import Results
-from tests.cost.shrink import shrunk
 from tests.parity.intree import InTree, Reply
 from tests.parity.random_nodes import V1
+from tests.parity.shrink import shrunk
 
 _NEGATIVE: Final = frozenset({"NotIn", "DoesNotExist"})
 _SCALAR: Final = re.compile(r"Insufficient (?!cpu$|memory$|ephemeral-storage$)\S+$")
