@@ -1,4 +1,4 @@
-"""Setup of all tests: depth and order of random tests, the garbage collector, the marker of the tools' self-tests."""
+"""Setup of all tests: depth and order of random tests, and the garbage collector."""
 
 import gc
 import os
@@ -9,7 +9,6 @@ import pytest
 
 from tests.collector import freeze_what_stays, ignore_freezes
 from tests.depth import has_depth, use_depth
-from tests.tools_marker import ToolsMarker
 
 use_depth()
 
@@ -20,10 +19,6 @@ _LONG: Final = ("tests/properties/", "tests/robustness/", "tests/conformance/")
 def pytest_xdist_auto_num_workers() -> int:
     """Return three workers for two CPUs. Tests wait for pauses and time limits, so three keep two CPUs 76 % busy."""
     return max(1, len(os.sched_getaffinity(0)) * 3 // 2)
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(ToolsMarker())
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects

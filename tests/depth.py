@@ -1,6 +1,6 @@
 """The depth of random tests: the number of examples, event streams and requests of each.
 
-`make test` uses the default depth. `make test-deep` and `make test-all` use the full depth.
+`make test` uses the default depth. `make test-all` uses the full depth, too.
 `KINDRED_TEST_DEPTH` is a multiple of the full depth: 1 is the full depth, 20 is 20 times as much.
 """
 

@@ -1,10 +1,6 @@
-"""The metrics of a real service with all features on, after events of every kind; also as a table.
-
-`python -m tests.exported_metrics --write` puts the table into docs/operate.md.
-"""
+"""The metrics of a real service with all features on, after events of every kind; the table of docs/operate.md."""
 
 import asyncio
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
@@ -19,11 +15,8 @@ from tests.fake_apiserver import Behaviour, FakeApiServer
 from tests.fake_apiserver.faults import overloaded
 from tests.fake_apiserver.resources import NODES, PODS
 from tests.fake_apiserver.usage import FakeUsage
-from tests.marked_blocks import block_of, with_blocks
 from tests.openssl import Authority
 
-PAGE: Final = Path("docs/operate.md")
-_BLOCK: Final = "metrics"
 _OF_THE_FORMAT: Final = {"le", "quantile"}
 
 
@@ -43,18 +36,13 @@ def exported_metrics() -> list[Exported]:
     return sorted(_read(asyncio.run(_scraped())))
 
 
-def table() -> str:
+def blocks() -> dict[str, str]:
     """Return the table, a line for each metric."""
     lines = ["| metric | type | labels | meaning |", "|---|---|---|---|"]
     for metric in exported_metrics():
         labels = ", ".join(f"`{label}`" for label in metric.labels)
         lines.append(f"| `{metric.name}` | {metric.type} | {labels} | {metric.documentation} |")
-    return "\n".join(lines)
-
-
-def shown_table() -> str:
-    """Return the table in the page."""
-    return block_of(PAGE.read_text("utf-8"), _BLOCK)
+    return {"metrics": "\n".join(lines)}
 
 
 def _read(text: str) -> list[Exported]:
@@ -114,16 +102,3 @@ async def _use(scheduler: Scheduler) -> None:
     scheduler.create(make_pod("late"))
     server.compact(PODS.path)
     await until(lambda: len(server.requests.of(PODS.path, "list", "watch-list")) > lists)
-
-
-def main() -> None:
-    """Print the table, or write it."""
-    made = table()
-    if "--write" not in sys.argv:
-        sys.stdout.write(f"{made}\n")
-        return
-    PAGE.write_text(with_blocks(PAGE.read_text("utf-8"), {_BLOCK: made}), "utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,9 +1,5 @@
-"""The tables in docs/judged.md, from the table of judges, the shipped registrations and the recorded releases.
+"""The tables in docs/judged.md, from the table of judges, the shipped registrations and the recorded releases."""
 
-`python -m tests.judged_page --write` writes them.
-"""
-
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -15,11 +11,9 @@ from app.scheduler_configuration.scheduler_config import load_scheduler_config
 from app.scheduler_configuration.schema import POINTS
 from core.profile import parse_profile
 from core.releases import RELEASES
-from tests.marked_blocks import with_blocks
 from tests.upstream.judges import FIELDS, PLUGINS, Judge, Row
 from tests.upstream.recording import recorded
 
-PAGE: Final = Path("docs/judged.md")
 _UPSTREAM: Final = {str(release): recorded(str(release)) for release in RELEASES}
 
 
@@ -145,15 +139,7 @@ def _judged_by(row: Row) -> str:
     return str(row.judge.value)
 
 
-def written(text: str) -> str:
-    """Return the page with the present tables."""
-    blocks = {"plugins": plugins_table(), "open": open_table(), "fields": fields_table()}
-    return with_blocks(text, {name: "\n".join(lines) for name, lines in blocks.items()})
-
-
-if __name__ == "__main__":
-    page = written(PAGE.read_text("utf-8"))
-    if "--write" in sys.argv:
-        PAGE.write_text(page, "utf-8")
-    else:
-        sys.stdout.write(page)
+def blocks() -> dict[str, str]:
+    """Return name -> the table of that name."""
+    made = {"plugins": plugins_table(), "open": open_table(), "fields": fields_table()}
+    return {name: "\n".join(lines) for name, lines in made.items()}

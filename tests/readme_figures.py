@@ -1,20 +1,16 @@
-"""The README's figures, from the committed measurements: `python -m tests.readme_figures --write` writes them."""
+"""The README's figures, from the committed measurements."""
 
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from tests.bench import memory, report
 from tests.bench.command import Size
-from tests.bench.live import say
-from tests.bench.report import INTREE, LATEST, ROOT, Report, Row
+from tests.bench.report import INTREE, LATEST, Report, Row
 from tests.bench.text import short
 from tests.e2e.binaries import SCHEDULER
-from tests.marked_blocks import with_blocks
 from tests.throughput.results import IN_TREE, KINDRED, Throughput, read_all
 from tests.throughput.table import ANY_NODE, cpu_of
 
-README: Final = ROOT / "README.md"
 WITHOUT_AFFINITY: Final = ("plain", "topology-spread")
 """Measured shapes without inter-pod affinity."""
 
@@ -66,12 +62,9 @@ def speed() -> str:
     return "\n".join([*lines, f"| until Kindred is ready, and its memory then | {ready}, {memory} |"])
 
 
-BLOCKS: Final[dict[str, Callable[[], str]]] = {"gains": gains, "speed": speed}
-
-
-def in_text(text: str) -> str:
-    """Return a page with each block between its markers. Raises MarkerError."""
-    return with_blocks(text, {name: make() for name, make in BLOCKS.items()})
+def blocks() -> dict[str, str]:
+    """Return name -> the table of that name."""
+    return {"gains": gains(), "speed": speed()}
 
 
 def _multiples(run: Throughput, shapes: Iterable[str], mode: str) -> str:
@@ -106,9 +99,3 @@ def _of(rows: Iterable[Row], ratio: str) -> str:
 def _range(values: Sequence[float], digits: int) -> str:
     low, high = short(min(values), digits), short(max(values), digits)
     return low if low == high else f"{low} to {high}"
-
-
-if __name__ == "__main__":
-    say(in_text(README.read_text()))
-    if sys.argv[1:] == ["--write"]:
-        README.write_text(in_text(README.read_text()))

@@ -1,18 +1,13 @@
-"""The table in docs/configuration.md, from the settings themselves: `python -m tests.settings_table --write`."""
+"""The table in docs/configuration.md, from the settings themselves."""
 
-import sys
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from app.configuration_file import key_of
 from app.configuration_schema import described
 from app.settings import Settings, variable_of
-from tests.marked_blocks import with_blocks
-
-PAGE: Final = Path("docs/configuration.md")
 
 
-def table() -> str:
+def blocks() -> dict[str, str]:
     """Return the table, a line for each setting."""
     schema = Settings.model_json_schema()["properties"]
     lines = ["| key, variable | default | allowed | meaning |", "|---|---|---|---|"]
@@ -22,7 +17,7 @@ def table() -> str:
         lines.append(
             f"| `{key_of(name)}`<br>`{variable_of(name)}` | {default} | {_allowed(schema[name])} | {meaning} |"
         )
-    return "\n".join(lines) + "\n"
+    return {"settings": "\n".join(lines)}
 
 
 def _default(value: object) -> str:
@@ -52,15 +47,3 @@ def _allowed(schema: dict[str, Any]) -> str:
 def _range(schema: dict[str, Any]) -> str:
     lowest, highest = schema.get("minimum"), schema.get("maximum")
     return f"{lowest} to {highest}" if highest is not None else f"at least {lowest}"
-
-
-def written() -> str:
-    """Return the page with the present table."""
-    return with_blocks(PAGE.read_text("utf-8"), {"settings": table()})
-
-
-if __name__ == "__main__":
-    if "--write" in sys.argv:
-        PAGE.write_text(written(), "utf-8")
-    else:
-        sys.stdout.write(table())

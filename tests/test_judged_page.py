@@ -9,11 +9,6 @@ OFF = WrittenPluginSet(disabled=(WrittenPlugin("A"),))
 ONE = WrittenPluginSet(enabled=(WrittenPlugin("A"),), disabled=(WrittenPlugin("*"),))
 
 
-def test_the_tables_are_those_of_the_code() -> None:
-    page = judged_page.PAGE.read_text("utf-8")
-    assert judged_page.written(page) == page, "python -m tests.judged_page --write"
-
-
 def test_the_page_names_every_field_and_every_plugin_at_its_points() -> None:
     fields = "\n".join(judged_page.fields_table())
     assert all(f"| {row.of} | " in fields and f"`{name.partition('.')[2]}`" in fields for name, row in each(FIELDS))

@@ -13,7 +13,7 @@ OF_BUILD = "requirements-build.lock"
 OF_DOCS = "requirements-docs.lock"
 """The documentation site's packages, which `make docs` adds to those of the development lock."""
 OF_RELEASE = "requirements-release.lock"
-"""Tools of `make release` and `make audit`, which have their own environment."""
+"""Tools of `make release` and `make lock AUDIT=yes`, which have their own environment."""
 
 
 @pytest.mark.parametrize("lock", [*LOCKS, OF_BUILD, OF_DOCS, OF_RELEASE])

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from app.settings import Settings
-from tests.exported_metrics import Exported, exported_metrics, shown_table, table
+from tests.exported_metrics import Exported, exported_metrics
 from tests.query_labels import QueryError, QueryLabels
 
 FOLDER: Final = Path("manifests/observability")
@@ -270,10 +270,6 @@ def test_the_alert_on_memory_comes_before_the_watermark() -> None:
 
 
 # The page.
-
-
-def test_the_page_has_the_table_of_what_is_exported() -> None:
-    assert table() == shown_table()
 
 
 def test_metrics_of_a_time_say_so_in_name_and_meaning(exported: list[Exported]) -> None:

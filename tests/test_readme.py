@@ -155,12 +155,8 @@ def test_the_readme_is_read_in_a_minute() -> None:
     assert len(README.splitlines()) <= 200
 
 
-def test_the_figures_of_the_readme_are_those_of_the_saved_measurements() -> None:
-    assert readme_figures.in_text(README) == README, "run: python -m tests.readme_figures --write"
-
-
 def test_the_readme_has_no_figure_of_a_measurement_elsewhere() -> None:
-    text = re.sub(r"^```.*?^```", "", without_blocks(README, readme_figures.BLOCKS), flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^```.*?^```", "", without_blocks(README, readme_figures.blocks()), flags=re.MULTILINE | re.DOTALL)
     assert re.findall(r"\d[\d.,]* (?:times|ms|MB|GB|seconds|%|pods a second)\b", text) == []
 
 

@@ -1,18 +1,8 @@
-"""The tables in docs/versions.md, from the code's tables and the recorded runs of the end-to-end tests.
+"""The tables in docs/versions.md, from the code's tables."""
 
-`python -m tests.versions_table --write` writes them.
-"""
-
-import sys
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Final
 
 from core.releases import DIFFERENCES, GATES, RELEASES, Difference, Stage
-from tests.e2e import runs
-from tests.marked_blocks import with_blocks
-
-PAGE: Final = Path("docs/versions.md")
 
 
 def differences_table() -> Iterator[str]:
@@ -32,10 +22,11 @@ def gates_table() -> Iterator[str]:
         yield f"| `{name}` | " + " | ".join(_stage(stages.get(release)) for release in RELEASES) + " |"
 
 
-def written(text: str) -> str:
-    """Return a page with the present tables."""
-    blocks = {"differences": differences_table(), "gates": gates_table(), "runs": runs.table()}
-    return with_blocks(text, {name: "\n".join(lines) for name, lines in blocks.items()})
+def blocks() -> dict[str, str]:
+    """Return name -> the table of that name."""
+    return {
+        name: "\n".join(lines) for name, lines in {"differences": differences_table(), "gates": gates_table()}.items()
+    }
 
 
 def _answers(row: Difference) -> str:
@@ -57,11 +48,3 @@ def _stage(stage: Stage | None) -> str:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
-
-
-if __name__ == "__main__":
-    page = written(PAGE.read_text("utf-8"))
-    if "--write" in sys.argv:
-        PAGE.write_text(page, "utf-8")
-    else:
-        sys.stdout.write(page)

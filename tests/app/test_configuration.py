@@ -13,7 +13,6 @@ from app.commands.output_format import yaml_text
 from app.configuration import Configuration, flag_of, load_configuration
 from app.configuration_file import key_of
 from app.settings import Settings, SettingsError, variable_of
-from tests import settings_table
 
 REMARK = "Input should be less than or equal to 100"
 HEAD = "apiVersion: kindred.dev/v1alpha1\nkind: KindredConfiguration\n"
@@ -257,12 +256,8 @@ def test_config_print_ends_with_2_where_anything_is_wrong(file: Path) -> None:
     assert result.stderr == f"Error: {file}: maxScore=101: {REMARK}\n"
 
 
-def test_the_table_of_settings_is_what_the_settings_are() -> None:
-    assert settings_table.written() == settings_table.PAGE.read_text("utf-8"), "python -m tests.settings_table --write"
-
-
 def test_the_example_of_the_page_is_a_file_of_settings(file: Path) -> None:
-    page = settings_table.PAGE.read_text("utf-8")
+    page = Path("docs/configuration.md").read_text("utf-8")
     example = page.partition("```yaml\n")[2].partition("```")[0]
     file.write_text(example)
     configuration = load_configuration(file)

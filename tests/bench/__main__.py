@@ -1,4 +1,4 @@
-"""The benchmark: everything as ratios in one run, as text and JSON, with a plot and tables (docs/benchmarks.md).
+"""The benchmark: everything as ratios in one run, as text and JSON, with tables (docs/benchmarks.md).
 
 Absolute times mean little on a shared machine. So both sides of a comparison are measured in turns, and their responses
 are compared, too.
@@ -9,7 +9,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.bench import command, plot, report, runner, table
+from tests import tables
+from tests.bench import command, report, runner
 from tests.bench.command import QUICK, Size
 from tests.bench.live import say
 from tests.bench.report import LATEST
@@ -28,10 +29,9 @@ def main(arguments: Sequence[str]) -> int:
     output = options.output or (LATEST if full else None)
     if output is not None:
         report.write(made, output)
-        plot.write(made, output.with_suffix(".svg"))
-        say(f"\nWritten: {output.name}, and its plot, {output.stem}.svg")
+        say(f"\nWritten: {output.name}")
     if output == LATEST:
-        table.main(["--write"])
+        tables.main(["--write"])
     for line in made.missed:
         say(f"MISSED {line}")
     return 1 if made.missed else 0

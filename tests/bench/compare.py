@@ -1,4 +1,4 @@
-"""Compares a report with a saved one, and shows changes beyond the noise: `make bench-compare`.
+"""Compares a report with a saved one, and shows changes beyond the noise: `python -m tests.bench.compare`.
 
 A ratio has changed if its ranges over the rounds of the two runs do not overlap, and the change is larger than a
 minimum. Times are compared only if both runs are from the same machine. They are shown but not judged, because other

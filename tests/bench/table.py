@@ -1,18 +1,14 @@
-"""The tables of docs/benchmarks.md, made from reports: `python -m tests.bench.table --write` puts them there."""
+"""The tables of docs/benchmarks.md, made from reports."""
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
 from tests.bench import report
-from tests.bench.live import say
-from tests.bench.report import INTREE, LATEST, ROOT, Ratio, Report, Row, Section, Times
+from tests.bench.report import INTREE, LATEST, Ratio, Report, Row, Section, Times
 from tests.bench.text import short
-from tests.marked_blocks import with_blocks
 
-PAGE: Final = ROOT / "docs" / "benchmarks.md"
-BLOCK: Final = "bench table"
+_BLOCK: Final = "bench table"
 _SHOWN: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
     {
         "engine": ("naive", "new class", "known class", "both verbs", "naive to new class", "naive to known class"),
@@ -34,22 +30,9 @@ def tables(reports: Iterable[Report]) -> str:
     return "\n\n".join(part for given in reports for part in (*map(_table, given.sections), _measured(given)))
 
 
-def in_text(text: str, reports: Iterable[Report]) -> str:
-    """Return a page with the tables between its markers. Raises MarkerError."""
-    return with_blocks(text, {BLOCK: tables(reports)})
-
-
-def reports() -> list[Report]:
-    """Read the reports of the page: the latest one, and the comparison with in-tree if there is one."""
-    return [report.read(path) for path in (LATEST, INTREE) if path.exists()]
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Print the tables, or write them into the page."""
-    if list(arguments) == ["--write"]:
-        PAGE.write_text(in_text(PAGE.read_text(), reports()))
-    else:
-        say(tables(reports()))
+def blocks() -> dict[str, str]:
+    """Return the block of the page: the latest report, and the comparison with in-tree if there is one."""
+    return {_BLOCK: tables(report.read(path) for path in (LATEST, INTREE) if path.exists())}
 
 
 def _table(section: Section) -> str:
@@ -101,7 +84,3 @@ def _ratio(ratio: Ratio) -> str:
 def _measured(given: Report) -> str:
     machine = ", ".join(f"{key} {value}" for key, value in given.machine.items())
     return f"Measured on {given.date} by `{given.command}` at {given.commit or 'no commit'}: {machine}."
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -7,10 +7,9 @@ from typing import Final, TypeAlias
 import pytest
 
 from tests.e2e.binaries import binaries as find_binaries
-from tests.e2e.binaries import chosen_module, kubernetes_version
+from tests.e2e.binaries import chosen_module
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import control_plane
-from tests.e2e.runs import is_recorded, record
 
 Note: TypeAlias = Callable[[str], None]
 _SEEN: Final = pytest.StashKey[list[str]]()
@@ -27,17 +26,9 @@ def note(request: pytest.FixtureRequest) -> Note:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Show what the tests have noted, and keep the run where that is wanted."""
+    """Show what the tests have noted."""
     for line in config.stash.get(_SEEN, []):
         terminalreporter.write_line(line)
-    if is_recorded():
-        stats = terminalreporter.stats
-        # Errors of fixtures have no other result.
-        passed, failed, skipped = stats.get("passed", []), stats.get("failed", []), stats.get("skipped", [])
-        failed = [*failed, *stats.get("error", [])]
-        files = [Path(report.nodeid.partition("::")[0]).name for report in (*passed, *failed, *skipped)]
-        version = kubernetes_version(chosen_module())
-        record(version, files, len(passed), len(failed), len(skipped))
 
 
 @pytest.fixture(scope="session")

@@ -27,9 +27,9 @@ from tests.e2e.kindred import Kindred
 from tests.e2e.programs import Program, ProgramError, free_port, wait_until
 from tests.throughput.modes import MODES, Mode, chosen
 from tests.throughput.perf_cases import scheduler_config, single, workloads
-from tests.throughput.perf_results import PerfCell, PerfError, SchedulerPerf, default_path, table, throughput
+from tests.throughput.perf_results import PerfCell, PerfError, SchedulerPerf, default_path, throughput
 from tests.throughput.results import CEILING, IN_TREE
-from tests.throughput.table import ANY_NODE
+from tests.throughput.table import ANY_NODE, perf_table
 
 PROGRAM: Final = "scheduler-perf"
 _DEPTH: Final = 4  # of k8s.io/kubernetes@VERSION/test/integration/scheduler_perf in the folder of all modules
@@ -206,7 +206,7 @@ def main(arguments: Sequence[str]) -> int:
             run.cells.append(cell)
             if output is not None:
                 output.write_bytes(run.encode())
-    print(table(run))
+    print(perf_table(run))
     for line in failed:
         print(f"FAILED {line}")
     return 1 if failed or not run.cells else 0

@@ -24,9 +24,6 @@ _NO_TLS: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # or httpx would read 
 PATIENCE: Final = 10.0  # seconds
 FILLS_SOCKETS: Final = 16_000_000  # more bytes than the sockets of both sides buffer, so that the server must wait
 WATCH_LIST: Final = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
-NOT_TERMINAL: Final = "status.phase!=Succeeded,status.phase!=Failed"
-PARTIAL: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
-PARTIAL_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 
 
 def served(history: int = DEFAULT_HISTORY, **behaviour: Any) -> Callable[[Test[P]], Callable[P, None]]:  # noqa: ANN401 - fields of Behaviour

@@ -1,4 +1,4 @@
-"""Simulated schedulers against a new service, which follows a fake API server: `make load`, `make soak-load`.
+"""Simulated schedulers against a new service, which follows a fake API server: `make load`.
 
 It fails if too many responses are wrong (--max-failures), if the mirror differs from the cluster at the end, or if the
 memory has grown. With --host it uses any running service. Other options belong to locust or to the locustfile:
@@ -19,9 +19,9 @@ from typing import Any, Final
 from tests.bench.live import fake_api, machine, say
 from tests.load.trial import Trial
 
-ROOT: Final = Path(__file__).parents[2]
 LOCUSTFILE: Final = Path(__file__).with_name("locustfile.py")
-KEPT_REPORT: Final = ROOT / "docs" / "bench" / "load.html"
+_SOAK: Final = "--seconds=600 --faults --tls --churn-rate=200 --sheds-allowed --report=docs/bench/soak.json"
+"""What `--soak` stands for. Options beside it win."""
 _SPAWN_RATE: Final = 100  # users a second
 _PATIENCE: Final = 10  # seconds for the last responses, and again until locust is killed
 
@@ -42,12 +42,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             with trial.troubled(service):
                 status = _run([*command, *trial.locust_options(service)])
             problems = trial.problems(service)
-            _tell(options, trial.report(service, problems), trial.memory_csv())
+            _tell(options, trial.report(service, problems))
     say("\n".join(problems) or "The mirror and a fresh list of the cluster are the same.")
     return 1 if status or problems else 0
 
 
-def _tell(options: argparse.Namespace, report: Mapping[str, Any], memory: str) -> None:
+def _tell(options: argparse.Namespace, report: Mapping[str, Any]) -> None:
     say(f"{report['pod_events']:,} pod events meanwhile; resident memory, MB: {report['rss_mb']}")
     if options.faults:
         say(f"Faults of the API server: {report['faults']}")
@@ -55,17 +55,13 @@ def _tell(options: argparse.Namespace, report: Mapping[str, Any], memory: str) -
         say(f"Certificates: {report['rotations']} new ones; read again: {report['certificate_reloads']}")
     if options.report:
         options.report.write_text(json.dumps(report, indent=2) + "\n", "utf-8")
-    if options.memory:
-        options.memory.write_text(memory, "utf-8")
 
 
 def _command(options: argparse.Namespace, others: Sequence[str]) -> list[str]:
     command = [sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), "--headless", "--only-summary"]
     command += ["--nodes", str(options.nodes), "--pods", str(options.pods)]
     command += ["--users", str(options.users), "--spawn-rate", str(_SPAWN_RATE)]
-    command += ["--run-time", f"{options.seconds}s", "--stop-timeout", str(_PATIENCE)]
-    report = options.html or (None if options.host or options.faults else KEPT_REPORT)
-    return [*command, *(["--html", str(report)] if report else []), *others]
+    return [*command, "--run-time", f"{options.seconds}s", "--stop-timeout", str(_PATIENCE), *others]
 
 
 def _run(command: Sequence[str]) -> int:
@@ -105,11 +101,10 @@ def _options(arguments: Sequence[str] | None) -> tuple[argparse.Namespace, list[
     parser.add_argument("--fault-gap", type=float, default=5.0, metavar="SECONDS", help="between two, on average")
     parser.add_argument("--seed", type=int, default=1, help="of the faults")
     parser.add_argument("--tls", action="store_true", help="TLS, with client certificates; the server's is replaced")
+    parser.add_argument("--soak", action="store_true", help=f"the same as {_SOAK}")
     parser.add_argument("--report", type=Path, metavar="FILE", help="write the numbers there, as JSON")
-    parser.add_argument("--memory", type=Path, metavar="FILE", help="write the memory second by second there, as CSV")
-    help_text = f"report  [default: {KEPT_REPORT.relative_to(ROOT)}, none with --host or --faults]"
-    parser.add_argument("--html", type=Path, metavar="FILE", help=help_text)
-    return parser.parse_known_args(arguments)
+    given = sys.argv[1:] if arguments is None else [*arguments]
+    return parser.parse_known_args([*_SOAK.split(), *given] if "--soak" in given else given)
 
 
 if __name__ == "__main__":

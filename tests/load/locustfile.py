@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
 
-import locust.stats
 from geventhttpclient.client import HTTPClientPool
 from locust import FastHttpUser, constant, events, task
 from locust.argument_parser import LocustArgumentParser
@@ -174,11 +173,6 @@ class ChurnUser(PreparedUser):
         self.client.post(f"{self.fake_api}/_control/churn", json=rate, name=type(self).__name__)
 
 
-def three_digits(milliseconds: float) -> float:
-    """Round a time for locust's statistics, whose whole milliseconds are too coarse for responses of one or two."""
-    return float(f"{milliseconds:.3g}")
-
-
 def add_options(parser: LocustArgumentParser) -> None:
     """Add the options of this file to locust's."""
 
@@ -253,7 +247,6 @@ def _share_of_failures(stats: RequestStats) -> float | None:
 
 
 def _report(stats: RequestStats, summary: str) -> None:
-    say(_table(stats))
     sheds = dict(sorted(SchedulerUser.sheds.items()))
     if sheds:
         say(f"Shed, which is no failure: {sheds}")
@@ -263,18 +256,6 @@ def _report(stats: RequestStats, summary: str) -> None:
         Path(summary).write_text(json.dumps(found), "utf-8")
 
 
-def _table(stats: RequestStats) -> str:
-    """Return a table of each user class and verb, with finer times than in locust's own tables."""
-    lines = [f"{'':<26} {'p50, ms':>9} {'p99, ms':>9} {'longest':>9} {'answers':>9} {'a second':>9} {'failures':>9}"]
-    for (name, _), entry in sorted(stats.entries.items()):
-        times = (entry.get_response_time_percentile(0.5), entry.get_response_time_percentile(0.99))
-        milliseconds = " ".join(f"{each:>9.2f}" for each in (*times, entry.max_response_time))
-        counts = f"{entry.num_requests:>9,} {entry.total_rps:>9.1f} {entry.num_failures:>9,}"
-        lines.append(f"{name:<26} {milliseconds} {counts}")
-    return "\n".join(lines)
-
-
-locust.stats.bucket_response_time = three_digits  # type: ignore[assignment]  # told to be int, used as a number
 _listen(events.init_command_line_parser, add_options)
 _listen(events.init, prepare)
 _listen(events.quitting, judge)

@@ -20,10 +20,6 @@ class Memory:
         """Add a sample."""
         self.samples.append(megabytes)
 
-    def csv(self) -> str:
-        """Return all samples, a line each."""
-        return "\n".join(("second,rss_mb", *(f"{second},{rss:.1f}" for second, rss in enumerate(self.samples)))) + "\n"
-
     def growth(self) -> str:
         """Return the problem. Empty if the memory is flat, or if there are too few samples."""
         windows = second_and_last(self.samples)

@@ -114,10 +114,6 @@ class Trial:
             found["certificate_reloads"] = self._reloads(service)
         return found
 
-    def memory_csv(self) -> str:
-        """Return the memory, second by second."""
-        return self._memory.csv()
-
     def _differences(self, service: Kindred) -> list[str]:
         """Compare the mirror with the cluster until they are equal, or until a timeout."""
         self._api.quiet()

@@ -16,7 +16,7 @@ import msgspec
 
 from tests.mutants.fault import Fault, first_tests, plant
 
-WHOLE_SUITE: Final = "-n auto --dist worksteal -m 'not tools'"
+WHOLE_SUITE: Final = "-n auto --dist worksteal"
 """The arguments of pytest in `make test`."""
 _OUR_OWN: Final = "--ignore=tests/mutants"
 """Holds that each fault can still be planted, which is not so where one is."""

@@ -13,7 +13,7 @@ from tests.properties.equivalence_machine import EquivalenceMachine
 from tests.properties.scheduling_pool import DEVICE_SCHEDULER, ZONE
 
 STREAMS: Final = tries(default=30, full=100)
-"""Random lives of a cluster, of 200 events each; `make soak` sets many more."""
+"""Random lives of a cluster, of 200 events each; KINDRED_TEST_DEPTH sets many more."""
 
 SETTINGS: Final = settings(
     max_examples=STREAMS, stateful_step_count=200, deadline=None, suppress_health_check=list(HealthCheck)

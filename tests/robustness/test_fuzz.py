@@ -1,6 +1,7 @@
 """Bodies and requests that are wrong in all ways that chance finds: each is answered, and nothing is left behind.
 
-The same requests are made each time, so that what is found can be found again. `make fuzz` makes 20 times as many.
+The same requests are made each time, so that what is found can be found again.
+KINDRED_TEST_DEPTH=20 makes 20 times as many.
 """
 
 import json

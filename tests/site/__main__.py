@@ -10,7 +10,7 @@ from tests.site.reference import PAGES
 
 ROOT: Final = Path(__file__).parents[2]
 _PICTURES: Final = ("docs/images", "docs/bench")
-_PICTURE_TYPES: Final = (".svg", ".png", ".html")
+_PICTURE_TYPES: Final = (".svg", ".png")
 
 
 def write(folder: Path) -> None:

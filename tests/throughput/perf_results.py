@@ -1,4 +1,4 @@
-"""What `python -m tests.e2e.scheduler_perf` measured: docs/bench/scheduler-perf.json, and its table."""
+"""What `python -m tests.e2e.scheduler_perf` measured: docs/bench/scheduler-perf.json."""
 
 import datetime as dt
 import statistics
@@ -9,8 +9,6 @@ from typing import Any, Final
 import msgspec
 
 from tests.bench import report
-from tests.bench.text import short
-from tests.throughput.results import CEILING, IN_TREE
 
 _THROUGHPUT: Final = "SchedulingThroughput"
 
@@ -77,25 +75,3 @@ def throughput(content: bytes) -> Mapping[str, float]:
             data: dict[str, float] = item["data"]
             return data
     raise PerfError(f"no {_THROUGHPUT} among {len(items)} data items")
-
-
-def table(run: SchedulerPerf) -> str:
-    """Return a table in Markdown; behind each figure how many times it is in-tree's, and what share of the ceiling."""
-    cases = list(dict.fromkeys(cell.case for cell in run.cells))
-    modes = list(dict.fromkeys(cell.mode for cell in run.cells))
-    lines = [f"| average pods per second | {' | '.join(modes)} |", f"| --- |{' --- |' * len(modes)}"]
-    for case in cases:
-        bases = {"of in-tree": run.average(case, IN_TREE), "of the ceiling": run.average(case, CEILING)}
-        lines.append(f"| {case} | {' | '.join(_cell(run.average(case, mode), mode, bases) for mode in modes)} |")
-    machine = ", ".join(f"{key} {value}" for key, value in run.machine.items())
-    measured = f"scheduler_perf of Kubernetes {run.kubernetes}, measured on {run.date} by `{run.command}`"
-    return "\n".join([*lines, "", f"{measured} at {run.commit or 'no commit'}: {machine}."])
-
-
-def _cell(value: float | None, mode: str, bases: Mapping[str, float | None]) -> str:
-    if value is None:
-        return "-"
-    if mode in {IN_TREE, CEILING}:
-        return short(value)
-    quotients = [f"{value / base:.2f} {name}" for name, base in bases.items() if base]
-    return f"{short(value)} ({', '.join(quotients)})" if quotients else short(value)

@@ -1,13 +1,25 @@
-"""A run as tables in Markdown."""
+"""The runs in docs/bench as tables in Markdown, for docs/throughput.md."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from tests.bench.report import FOLDER
 from tests.bench.text import short
+from tests.throughput import perf_results, results
+from tests.throughput.perf_results import SchedulerPerf
 from tests.throughput.results import CEILING, IN_TREE, Cell, Throughput
 
 ANY_NODE: Final = "decide-any-node"
 _NONE: Final = "-"
+_SCHEDULER_PERF: Final = "scheduler-perf"
+_RUNS: Final = ("throughput-500", "throughput-2000", "throughput-5000", "more-pods-2000", "more-pods-5000")
+"""Files of docs/bench, without `.json`. Also the names of the blocks in the page."""
+
+
+def blocks() -> dict[str, str]:
+    """Return name -> the tables of the run of that name. Raises OSError, msgspec.DecodeError."""
+    of_upstream = perf_table(perf_results.read(perf_results.default_path()))
+    return {_SCHEDULER_PERF: of_upstream, **{name: tables(results.read(FOLDER / f"{name}.json")) for name in _RUNS}}
 
 
 def tables(run: Throughput) -> str:
@@ -82,3 +94,25 @@ def _measured(run: Throughput) -> str:
 def _table(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     rows = [headings, ["---"] * len(headings), *lines]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def perf_table(run: SchedulerPerf) -> str:
+    """Return a table in Markdown; behind each figure how many times it is in-tree's, and what share of the ceiling."""
+    cases = list(dict.fromkeys(cell.case for cell in run.cells))
+    modes = list(dict.fromkeys(cell.mode for cell in run.cells))
+    lines = [f"| average pods per second | {' | '.join(modes)} |", f"| --- |{' --- |' * len(modes)}"]
+    for case in cases:
+        bases = {"of in-tree": run.average(case, IN_TREE), "of the ceiling": run.average(case, CEILING)}
+        lines.append(f"| {case} | {' | '.join(_perf_cell(run.average(case, mode), mode, bases) for mode in modes)} |")
+    machine = ", ".join(f"{key} {value}" for key, value in run.machine.items())
+    measured = f"scheduler_perf of Kubernetes {run.kubernetes}, measured on {run.date} by `{run.command}`"
+    return "\n".join([*lines, "", f"{measured} at {run.commit or 'no commit'}: {machine}."])
+
+
+def _perf_cell(value: float | None, mode: str, bases: Mapping[str, float | None]) -> str:
+    if value is None:
+        return _NONE
+    if mode in {IN_TREE, CEILING}:
+        return short(value)
+    quotients = [f"{value / base:.2f} {name}" for name, base in bases.items() if base]
+    return f"{short(value)} ({', '.join(quotients)})" if quotients else short(value)

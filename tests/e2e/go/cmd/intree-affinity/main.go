@@ -1,5 +1,5 @@
 // Command intree-affinity answers for pods as a scheduler would whose only plugin is the in-tree InterPodAffinity, and
-// says how long that took: the other side of `make bench-intree`.
+// says how long that took: the other side of `python -m tests.bench.intree`.
 //
 // On stdin come JSON values. First the cluster, an object at a time: {"namespace": ...}, {"node": ...} or {"pod": ...};
 // then {}, upon which stdout gets a line that tells what is there. Then incoming pods, each answered at once by a line
