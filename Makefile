@@ -23,46 +23,36 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 # Tests that measure CPU time run alone (5 seconds): beside two other workers they measure half as much again.
 ALONE := $(BIN)/python -m pytest -m alone tests/cost
 
+COMPILE := $(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --no-header --no-annotate
+NPM := $(shell command -v npm)
+
 .DEFAULT_GOAL := help
-.PHONY: help run test test-deep test-tools test-all check check-web docs format format-web hooks pythons e2e e2e-turn browser screenshots soak bench bench-compare bench-baseline bench-intree parity parity-tables scheduler-perf load soak-load fuzz cost mutants conformance lock audit image krew release clean
+.PHONY: help run test check format docs test-all conformance parity e2e browser cost mutants image release lock bench load
 
 help: ## Show this list
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@awk -F':.*## ' '/^##@ / {printf "\n%s:\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
+	@printf '\nWhat ARGS and variables each target takes, and what has no target: CONTRIBUTING.md, The targets\n'
+
+##@ Every day
 
 run: $(SERVING) ## Serve the bundled demo cluster on 127.0.0.1:8888, no Kubernetes needed
 	$(BIN)/kindred serve --demo
 
-# `make test COVERAGE=--cov` also measures which lines no test runs, against their floor.
-COVERAGE :=
+test: $(STAMP) ## Run the tests, with the golden cases of the real scheduler plugins (5 to 10 minutes on 2 CPUs); ARGS="tests/core"
+	$(PYTEST) -m "not alone" $(ARGS)
+	$(if $(ARGS),,$(ALONE))
 
-test: $(STAMP) ## Run the tests, with the golden cases of the real scheduler plugins (5 to 10 minutes on 2 CPUs)
-	$(PYTEST) -m "not tools and not alone" $(COVERAGE)
-	$(ALONE)
-
-test-deep: $(STAMP) ## The random tests at the full depth (7 minutes)
-	KINDRED_TEST_DEPTH=1 $(PYTEST) -m "deep and not tools and not alone"
-
-test-tools: $(STAMP) ## The self-tests of the tools: bench, load, mutants, the fake API server
-	$(PYTEST) -m "tools and not alone"
-
-test-all: $(STAMP) ## `make test` with coverage and its floor, `make test-deep` and `make test-tools`
-	$(MAKE) test COVERAGE="--cov --cov-report=term"
-	$(MAKE) test-deep
-	$(MAKE) test-tools
-
-check: $(STAMP) check-web ## ruff, mypy --strict, import-linter; yamllint, shellcheck; eslint, prettier and tsc for the page
+check: $(STAMP) $(if $(NPM),$(WEB)/node_modules/.installed) ## ruff, mypy --strict, import-linter; yamllint, shellcheck; eslint, prettier and tsc for the page
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/yamllint --strict .
 	$(BIN)/shellcheck $$(git grep -lE '^#!.*[/ ](ba)?sh$$')
-
-ifeq ($(shell command -v npm),)
-check-web:
-	@echo "check-web: skipped, because Node.js with npm is not installed"
+ifeq ($(NPM),)
+	@echo "check: the page's scripts are skipped, because Node.js with npm is not installed"
 else
-check-web: $(STAMP) $(WEB)/node_modules/.installed
 	@mkdir -p $(WEB)/generated
 	$(BIN)/kindred openapi --port admin > $(WEB)/generated/admin-port.json
 	$(WEB_BIN)/openapi-typescript $(WEB)/generated/admin-port.json --output $(WEB)/generated/paths.d.ts
@@ -71,60 +61,38 @@ check-web: $(STAMP) $(WEB)/node_modules/.installed
 	$(WEB_BIN)/tsc --project $(WEB)
 endif
 
-format: $(STAMP) ## Format and fix with ruff and, if Node.js is installed, eslint and prettier
+format: $(STAMP) $(if $(NPM),$(WEB)/node_modules/.installed) ## Format and fix with ruff and, if Node.js is installed, eslint and prettier
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
-	$(if $(shell command -v npm),$(MAKE) --no-print-directory format-web)
-
-format-web: $(WEB)/node_modules/.installed
+ifneq ($(NPM),)
 	$(WEB_BIN)/eslint --config $(WEB)/eslint.config.js --fix $(SCRIPTS)
 	$(WEB_BIN)/prettier --write --log-level warn $(SCRIPTS) '$(WEB)/*.d.ts'
+endif
 
-pythons: $(STAMP) ## mypy and the tests under each installed supported Python (3.11 to 3.13); ARGS="tests/core" for a part
-	$(BIN)/python -m tests.pythons $(ARGS)
+docs: $(VENV)/.docs ## Build the documentation site in dist/site; a broken link is an error
+	$(BIN)/python -m tests.site dist/site-source
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
-hooks: $(STAMP) ## Run `make check` before each commit (pre-commit)
-	$(BIN)/pre-commit install
+##@ Before a release
+
+test-all: $(STAMP) ## `make test` with coverage and its floor, then the random tests at the full depth (15 minutes)
+	$(PYTEST) -m "not alone" --cov --cov-report=term
+	$(ALONE)
+	KINDRED_TEST_DEPTH=1 $(PYTEST) -m "deep and not alone"
 
 conformance: $(STAMP) ## Compare the plugins with the golden cases, with a summary per plugin
 	$(BIN)/python -m tests.conformance $(GOLDEN)
 
-e2e: $(STAMP) ## Tests with a real etcd, kube-apiserver and kube-scheduler, which are built if they are missing (needs Go)
+parity: $(STAMP) ## Random cases: the engine against the real plugins of each release (needs Go; builds once); ARGS="--kubernetes 1.37 --seed 7"
+	$(BIN)/python -m tests.parity $(or $(ARGS),--minutes 5)
+
+e2e: $(STAMP) ## Tests with a real etcd, kube-apiserver and kube-scheduler, which are built if they are missing (needs Go); ARGS="-k gangs"
 	$(BIN)/python -m tests.e2e.binaries
 	$(BIN)/python -m tests.manifests.helm
 	$(BIN)/python -m pytest tests/e2e $(ARGS)
 
-e2e-turn: $(STAMP) ## A part of `make e2e` with another release, which changes daily among releases that are built already
-	$(BIN)/python -m tests.e2e.turn
-
 browser: $(STAMP) ## Drive the page of the admin port in a headless Chromium
 	$(BIN)/python -m pytest tests/browser
-
-screenshots: $(STAMP) ## Draw the page of the admin port again: docs/images
-	$(BIN)/python -m tests.browser.screenshots
-
-soak: $(STAMP) ## The invariant of the equivalence cache over 25 times as many random event sequences as in `make test-all` (more than an hour)
-	KINDRED_TEST_DEPTH=25 $(PYTEST) tests/properties/test_equivalence.py
-
-bench: $(STAMP) ## 5,000 nodes / 150,000 pods: checksums, all ratios with their bounds, docs/bench/latest.* (10 minutes)
-	$(BIN)/python -m tests.conformance tests/conformance/data/bench_checks_5000.jsonl.gz
-	$(BIN)/python -m tests.bench
-
-bench-compare: $(STAMP) ## Changes since docs/bench/baseline.json beyond the noise; NEW=FILE: without a new run
-	$(BIN)/python -m tests.bench.compare $(if $(NEW),--new $(NEW))
-
-bench-baseline: ## Keep docs/bench/latest.json as the baseline of bench-compare
-	cp docs/bench/latest.json docs/bench/baseline.json
-
-load: $(STAMP) ## Simulated schedulers (locust) for a minute: on 5,000 nodes / 150,000 pods, or HOST=http://...; ARGS are passed on
-	$(BIN)/python -m tests.load $(addprefix --host ,$(filter http%,$(HOST))) $(ARGS)
-
-soak-load: $(STAMP) ## `make load` for ten minutes with TLS, new certificates and faults of the API server: docs/bench/soak.json
-	$(BIN)/python -m tests.load --seconds 600 --faults --tls --churn-rate 200 --sheds-allowed \
-		--report docs/bench/soak.json $(ARGS)
-
-fuzz: $(STAMP) ## The robustness tests with 20 times as many requests as in `make test-all` (some minutes)
-	KINDRED_TEST_DEPTH=20 $(PYTEST) tests/robustness
 
 cost: $(STAMP) ## The cost of hostile pods, requests, objects and connections, against its bounds; ARGS="--forms anti-* --quick"
 	$(BIN)/python -m tests.cost --live on $(ARGS)
@@ -132,59 +100,37 @@ cost: $(STAMP) ## The cost of hostile pods, requests, objects and connections, a
 mutants: $(STAMP) ## Plant faults and check that the tests find them (tests/mutants, half an hour); ARGS="--only 'watch,wire' --list"
 	$(BIN)/python -m tests.mutants $(ARGS)
 
-bench-intree: $(STAMP) ## The engine against the real in-tree InterPodAffinity, with results compared (needs Go; builds once)
-	$(BIN)/python -m tests.bench.intree
-
-parity: $(STAMP) ## Random cases: the engine against the real plugins of each release (needs Go; builds once); ARGS="--kubernetes 1.37 --seed 7"
-	$(BIN)/python -m tests.parity $(or $(ARGS),--minutes 5)
-
-parity-tables: $(STAMP) ## The rows of upstream's own unit tests, 1.34 and 1.37, against the real plugins (needs Go; builds once)
-	$(BIN)/python -m tests.parity.tables $(or $(ARGS),--kubernetes 1.34 --kubernetes 1.37)
-
-scheduler-perf: $(STAMP) ## Upstream's scheduler_perf at 5,000 nodes: in-tree, decide-any-node and ceiling (needs Go; two hours); ARGS="--list"
-	$(BIN)/python -m tests.e2e.scheduler_perf $(ARGS)
-
-krew: $(STAMP) ## The archive of the krew plugin and its manifest, in dist; ADDRESS=https://... is its download address
-	manifests/krew/build.sh $(BIN)/python dist $(ADDRESS)
-
-lock: $(STAMP) ## Make the lock files again from pyproject.toml; UPGRADE=--upgrade takes newer packages
-	$(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--no-emit-find-links --no-header --no-annotate pyproject.toml -o requirements.lock
-	$(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--no-emit-find-links --no-header --no-annotate pyproject.toml --group dev -o requirements-dev.lock
-	$(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--no-emit-find-links --no-header --no-annotate pyproject.toml --group load -c requirements-dev.lock \
-		-o requirements-load.lock
-	$(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--no-emit-find-links --no-header --no-annotate --group pyproject.toml:build -c requirements-dev.lock \
-		-o requirements-build.lock
-	$(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--no-emit-find-links --no-header --no-annotate --group pyproject.toml:release -c requirements-dev.lock \
-		-o requirements-release.lock
-	$(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--no-emit-find-links --no-header --no-annotate --group pyproject.toml:docs -c requirements-dev.lock \
-		-o requirements-docs.lock
-	$(if $(shell command -v npm),npm --prefix $(WEB) install --package-lock-only)
-
-docs: $(VENV)/.docs ## Build the documentation site in dist/site; a broken link is an error
-	$(BIN)/python -m tests.site dist/site-source
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
-
-audit: $(RELEASE_VENV)/.installed ## Known vulnerabilities of the locked packages (pip-audit); exit status 3: no database reached
-	$(RELEASE_VENV)/bin/python -m release.audit --tools $(RELEASE_VENV)/bin
-
 # The first engine that works: a docker without its daemon does not.
 ENGINE = $(or $(DOCKER),$(shell for each in docker podman buildah; do $$each info >/dev/null 2>&1 && echo $$each && break; done),docker)
 
-image: ## Build the container image that the overlays name, by docker, podman or buildah (DOCKER=...); ARGS="--build-arg BASE_DIGEST=sha256:..."
+image: ## Build the container image, by docker, podman or buildah (DOCKER=...); ARGS="--build-arg BASE_DIGEST=sha256:..."
 	$(ENGINE) build --build-arg VERSION=$(VERSION) $(ARGS) -t kindred:$(VERSION) .
 
-release: $(STAMP) $(RELEASE_VENV)/.installed ## All files of a release in dist, from the commit; ADDRESS=https://... is their download address; BASE_DIGEST=sha256:... pins the base of the image; IMAGE=no: without it
+release: $(STAMP) $(RELEASE_VENV)/.installed ## All files of a release in dist, from the commit; ADDRESS=https://..., BASE_DIGEST=sha256:..., IMAGE=no
 	renderer="$$($(BIN)/python -m tests.manifests.kustomize)" && $(BIN)/python -m release --renderer "$$renderer" --tools $(RELEASE_VENV)/bin --folder dist --image $(or $(IMAGE),yes) $(addprefix --address ,$(ADDRESS)) \
 		$(addprefix --tag ,$(TAG)) $(addprefix --base-digest ,$(BASE_DIGEST))
 
-clean: ## Remove the virtual environments and the files of the tools
-	rm -rf $(VENV) $(VENV)-* $(WEB)/node_modules $(WEB)/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage dist
+lock: $(STAMP) $(if $(AUDIT),$(RELEASE_VENV)/.installed) ## Make the lock files again from pyproject.toml; UPGRADE=--upgrade: newer packages; AUDIT=yes: known vulnerabilities instead
+ifdef AUDIT
+	$(RELEASE_VENV)/bin/python -m release.audit --tools $(RELEASE_VENV)/bin
+else
+	$(COMPILE) pyproject.toml -o requirements.lock
+	$(COMPILE) pyproject.toml --group dev -o requirements-dev.lock
+	$(COMPILE) pyproject.toml --group load -c requirements-dev.lock -o requirements-load.lock
+	$(COMPILE) --group pyproject.toml:build -c requirements-dev.lock -o requirements-build.lock
+	$(COMPILE) --group pyproject.toml:release -c requirements-dev.lock -o requirements-release.lock
+	$(COMPILE) --group pyproject.toml:docs -c requirements-dev.lock -o requirements-docs.lock
+	$(if $(NPM),npm --prefix $(WEB) install --package-lock-only)
+endif
+
+##@ Measuring
+
+bench: $(STAMP) ## 5,000 nodes / 150,000 pods: checksums, all ratios with their bounds, docs/bench/latest.json (10 minutes)
+	$(BIN)/python -m tests.conformance tests/conformance/data/bench_checks_5000.jsonl.gz
+	$(BIN)/python -m tests.bench $(ARGS)
+
+load: $(STAMP) ## Simulated schedulers (locust) for a minute, 5,000 nodes / 150,000 pods; ARGS="--soak": ten, with TLS and faults of the API server
+	$(BIN)/python -m tests.load $(ARGS)
 
 $(WEB)/node_modules/.installed: $(WEB)/package-lock.json $(WEB)/package.json
 	npm --prefix $(WEB) ci --ignore-scripts

@@ -177,7 +177,7 @@ RESTORED: Final = "          fail-on-cache-miss: true\n"
                 ("git -c core.hooksPath=tests commit", "core."),
             )
         ),
-        ("release", SIGNED, f"          make audit\n{SIGNED}", "sign: runs make"),
+        ("release", SIGNED, f"          make lock\n{SIGNED}", "sign: runs make"),
         ("release", PUBLISHED, f"          cat notes | sh\n{PUBLISHED}", "publish: runs sh"),
         (
             "update",
