@@ -106,8 +106,8 @@ ENGINE = $(or $(DOCKER),$(shell for each in docker podman buildah; do $$each inf
 image: ## Build the container image, by docker, podman or buildah (DOCKER=...); ARGS="--build-arg BASE_DIGEST=sha256:..."
 	$(ENGINE) build --build-arg VERSION=$(VERSION) $(ARGS) -t kindred:$(VERSION) .
 
-release: $(STAMP) $(RELEASE_VENV)/.installed ## All files of a release in dist, from the commit; ADDRESS=https://..., BASE_DIGEST=sha256:..., IMAGE=no
-	renderer="$$($(BIN)/python -m tests.manifests.kustomize)" && $(BIN)/python -m release --renderer "$$renderer" --tools $(RELEASE_VENV)/bin --folder dist --image $(or $(IMAGE),yes) $(addprefix --address ,$(ADDRESS)) \
+release: $(STAMP) $(RELEASE_VENV)/.installed ## All files of a release in dist, from the commit; BASE_DIGEST=sha256:..., IMAGE=no
+	renderer="$$($(BIN)/python -m tests.manifests.kustomize)" && $(BIN)/python -m release --renderer "$$renderer" --tools $(RELEASE_VENV)/bin --folder dist --image $(or $(IMAGE),yes) \
 		$(addprefix --tag ,$(TAG)) $(addprefix --base-digest ,$(BASE_DIGEST))
 
 lock: $(STAMP) $(if $(AUDIT),$(RELEASE_VENV)/.installed) ## Make the lock files again from pyproject.toml; UPGRADE=--upgrade: newer packages; AUDIT=yes: known vulnerabilities instead

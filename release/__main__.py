@@ -42,7 +42,6 @@ def release(options: argparse.Namespace) -> Checkout:
         _write_manifests(source, files, of, options.renderer)
         _say("chart")
         write_chart(source / "manifests" / "chart", files / f"kindred-{of.version}.tgz", of.epoch)
-        _write_krew(source, files, options.address)
         _write_sbom(source, files, options.tools, of)
         if with_image:
             _say(f"image, by {builder}")
@@ -75,13 +74,6 @@ def _write_manifests(source: Path, files: Path, of: Checkout, renderer: Sequence
     for overlay in sorted(path.parent for path in (source / "manifests" / "overlays").glob("*/kustomization.yaml")):
         rendered = run([*renderer, str(overlay)], source)
         (files / f"kindred-{of.version}-{overlay.name}.yaml").write_text(rendered, "utf-8")
-
-
-def _write_krew(source: Path, files: Path, address: str) -> None:
-    _say("krew plugin")
-    where = [f"{address.rstrip('/')}/kubectl-kindred.tar.gz"] if address else []
-    run(["manifests/krew/build.sh", sys.executable, str(files), *where], source)
-    (files / "kindred.yaml").rename(files / "krew-kindred.yaml")
 
 
 def _write_sbom(source: Path, files: Path, tools: Path, of: Checkout) -> None:
@@ -130,7 +122,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--folder", type=Path, default=ROOT / "dist", help="default: dist")
     parser.add_argument("--tools", type=Path, required=True, help="the folder with cyclonedx-py")
     parser.add_argument("--renderer", type=_words, required=True, help="such as: kubectl kustomize")
-    parser.add_argument("--address", default="", help="https://... where the files will be downloaded from, for krew")
     parser.add_argument("--tag", default="", help="the tag that is released, which has to be v and the version")
     parser.add_argument("--image", choices=("yes", "no"), default="yes", help="no: leave the container image out")
     parser.add_argument("--base-digest", type=_digest, default="", help="sha256:... that pins the image's base")

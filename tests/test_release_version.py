@@ -56,10 +56,6 @@ def test_images_and_labels_of_a_kustomization_are_of_the_version(path: Path) -> 
     assert bool(labels) == (path.parent.name != "tls-secret"), "which adds no object"
 
 
-def test_the_krew_plugin_is_of_the_version() -> None:
-    assert loaded(MANIFESTS / "krew" / "kindred.yaml")["spec"]["version"] == f"v{__version__}"
-
-
 def test_make_image_makes_the_image_that_manifests_name() -> None:
     makefile = Path("Makefile").read_text("utf-8")
     (name,) = re.findall(r"^image:.*\n\t.* -t (\S+) \.$", makefile, re.MULTILINE)

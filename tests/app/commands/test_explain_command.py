@@ -372,14 +372,25 @@ def test_there_are_colours_on_a_terminal_alone_and_not_against_its_users_will(fo
 # kubectl.
 
 
-PLUGIN = Path(sys.executable).with_name("kubectl-kindred")
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the wheel as docs/why.md does, without its dependencies, which are those of this Python."""
+    folder = tmp_path_factory.mktemp("installed")
+    scripts = Path(sys.executable).parent
+    commands = (
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder / "dist")],
+        [str(scripts / "uv"), "pip", "install", "--quiet", "--offline", "--no-deps", "--python", sys.executable],
+    )
+    subprocess.run(commands[0], check=True, capture_output=True)  # noqa: S603  # our own arguments
+    (wheel,) = (folder / "dist").iterdir()
+    subprocess.run([*commands[1], "--target", str(folder), str(wheel)], check=True)  # noqa: S603  # the same
+    return folder
 
 
-@pytest.mark.skipif(not PLUGIN.exists(), reason="the package is not installed with its scripts")
 @pytest.mark.parametrize(
     "command",
     [
-        pytest.param([str(PLUGIN)], id="as-it-is-installed"),
+        pytest.param(["kubectl-kindred"], id="as-it-is-installed"),
         pytest.param(
             ["kubectl", "kindred"],
             id="by-kubectl",
@@ -387,11 +398,15 @@ PLUGIN = Path(sys.executable).with_name("kubectl-kindred")
         ),
     ],
 )
-def test_kubectl_finds_the_plugin(folder: Path, command: list[str]) -> None:
+def test_kubectl_finds_the_plugin_of_the_wheel(folder: Path, installed: Path, command: list[str]) -> None:
+    path = f"{installed / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    program = shutil.which(command[0], path=path)
+    assert program is not None
+
     def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
-        environment = {**os.environ, "PATH": f"{PLUGIN.parent}{os.pathsep}{os.environ['PATH']}"}
+        environment = {**os.environ, "PATH": path, "PYTHONPATH": str(installed)}
         return subprocess.run(  # noqa: S603  # our own program
-            [*command, "explain", *arguments], check=False, capture_output=True, text=True, env=environment
+            [program, *command[1:], "explain", *arguments], check=False, capture_output=True, text=True, env=environment
         )
 
     nowhere = run("--snapshot", str(folder / "dump.json"), "-f", str(folder / "pod.json"))
