@@ -22,10 +22,7 @@ from app.objects.resources import RESOURCES
 from app.settings import Settings, variable_of
 from core.profile import full_profile
 from core.releases import RELEASES
-from tests import readme_figures
 from tests.demo_server import DemoServer, announced, demo_server
-from tests.marked_blocks import without_blocks
-from tests.throughput import results
 
 README = Path("README.md").read_text(encoding="utf-8")
 EXPLAINS = re.findall(r"^\$ \.venv/bin/kindred (explain [^\n]+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
@@ -120,11 +117,8 @@ def test_a_command_or_an_option_that_a_sentence_of_the_readme_names_exists() -> 
     assert options <= {name for parameter in main.commands["explain"].params for name in parameter.opts}
 
 
-def test_the_readme_shows_explain() -> None:
+def test_the_readme_shows_explain_and_both_verbs() -> None:
     assert EXPLAINS
-
-
-def test_the_readme_shows_both_verbs() -> None:
     assert {"filter", "prioritize"} == {name.partition("-")[0] for name in ids(CURLS)}
 
 
@@ -151,24 +145,6 @@ def test_a_make_target_that_the_docs_name_exists(target: str) -> None:
     assert re.search(rf"^{target}:", Path("Makefile").read_text("utf-8"), re.MULTILINE)
 
 
-def test_the_readme_is_read_in_a_minute() -> None:
-    assert len(README.splitlines()) <= 200
-
-
-def test_the_readme_has_no_figure_of_a_measurement_elsewhere() -> None:
-    text = re.sub(r"^```.*?^```", "", without_blocks(README, readme_figures.blocks()), flags=re.MULTILINE | re.DOTALL)
-    assert re.findall(r"\d[\d.,]* (?:times|ms|MB|GB|seconds|%|pods a second)\b", text) == []
-
-
-def test_the_readme_says_how_the_gains_were_measured() -> None:
-    runs = results.read_all()
-    shapes = {shape for run in runs for shape in run.shapes if shape not in readme_figures.WITHOUT_AFFINITY}
-    assert "all programs on two cores" in README
-    assert {"2"} == {run.machine["CPUs"] for run in runs}
-    assert "five kinds of affinity" in README
-    assert len(shapes) == 5
-
-
 def test_the_readme_names_the_versions_that_are_supported() -> None:
     project = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
     assert f"Kubernetes {RELEASES[0]} to {RELEASES[-1]}." in README
@@ -182,27 +158,6 @@ def test_the_readme_says_of_each_registration_what_its_file_does_without_kindred
     effect = told["decide" if told[name] == "the same" else name]
     (extender,) = yaml.safe_load(Path(f"manifests/scheduler/{registration}.yaml").read_text("utf-8"))["extenders"]
     assert ("filterVerb" not in extender or extender["ignorable"]) == effect.startswith("pods are placed without")
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "Do I need it?",
-        "How much does it cost?",
-        "Which registration?",
-        "What if it is down?",
-        "How do I go back?",
-        "Which versions?",
-        "How much memory?",
-        "How do I upgrade?",
-        "Is it maintained and signed?",
-        "How do I contribute?",
-    ],
-)
-def test_a_question_of_a_newcomer_has_a_link_to_its_answer(question: str) -> None:
-    rows = re.findall(r"^\| ([^|]+\?) \| ([^|]+) \|$", README, re.MULTILINE)
-    (answer,) = [answer for questions, answer in rows if question in questions]
-    assert re.search(r"\]\([\w/.-]+\.md(#[\w-]+)?\)", answer)
 
 
 def test_the_doctor_finds_what_is_broken_in_the_example_of_the_readme() -> None:

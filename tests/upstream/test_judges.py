@@ -15,9 +15,10 @@ from app.scheduler_configuration.scheduler_config import load_scheduler_config
 from app.scheduler_configuration.schema import POINTS
 from core.profile import PLUGINS as OF_KINDRED
 from core.releases import RELEASES
+from tests.e2e.binaries import RELEASES as BUILT
 from tests.judged_page import in_tree
 from tests.upstream.judges import FIELDS, PLUGINS, Judge, Row, each
-from tests.upstream.recording import DefaultPlugin, Upstream, recorded
+from tests.upstream.recording import DefaultPlugin, Upstream, encoded, file_of, recorded
 
 UPSTREAM: Final = [recorded(str(release)) for release in RELEASES]
 ROWS: Final = {**dict(each(FIELDS)), **dict(each(PLUGINS))}
@@ -214,3 +215,10 @@ def test_plugin_sets_know_the_plugins_and_no_point_that_no_release_has() -> None
     there = {name for upstream in UPSTREAM for name in points(upstream)}
     assert {f"{name}.{point}" for name, found in IMPLEMENTED.items() for point in found} <= there
     assert {*POINTS} - {"multiPoint"} == {point for upstream in UPSTREAM for point in upstream.points}
+
+
+@pytest.mark.parametrize("release", [str(each) for each in RELEASES])
+def test_each_known_release_is_recorded_from_the_patch_release_that_is_built(release: str) -> None:
+    found = recorded(release)
+    assert found.kubernetes == BUILT[release]
+    assert file_of(release).read_bytes() == encoded(found)
