@@ -11,13 +11,11 @@ from app.settings import Settings
 from core.mirror.cluster import ClusterMirror
 from core.releases import DEFAULT_RELEASE, FeatureGateError, Nearest, Release, Rules, nearest, rules_of
 
-ReleaseSource: TypeAlias = Literal["setting", "server", "nodes", "case", "decision", "default"]
+ReleaseSource: TypeAlias = Literal["setting", "server", "nodes", "default"]
 _SAID_BY: Final[Mapping[ReleaseSource, str]] = {
     "setting": "setting",
     "server": "API server",
     "nodes": "newest kubelet",
-    "case": "golden case",
-    "decision": "recorded decision",
 }
 
 
@@ -27,8 +25,8 @@ class ReleaseStatus(msgspec.Struct, frozen=True):
     release: str
     """`1.37`"""
     source: ReleaseSource
-    """`setting`; `server`: GET /version; `nodes`: the newest kubelet of a dump; `case`: the loaded golden case;
-    `decision`: recorded with the replayed decision; `default`: no source named a release."""
+    """`setting`; `server`: GET /version; `nodes`: the newest kubelet of a dump; `default`: no source named a
+    release."""
     exact: bool
     """False: the source named an unknown release, or none, and this is the nearest known one."""
     told: str

@@ -1,6 +1,6 @@
 """Long work for people and Prometheus: one job at a time, in short pieces. Requests of schedulers go first.
 
-A job is a scrape, a dump, an explanation, a replay or a saved case. All jobs share the event loop with the verbs. Only
+A job is a scrape, a dump or an explanation. All jobs share the event loop with the verbs. Only
 one job of any kind runs at a time, so the number of clients does not matter. Before each piece the job waits until no
 verb request waits or arrives. So a verb request waits for one piece at most.
 

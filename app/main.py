@@ -6,7 +6,7 @@ The order, in which a part uses only earlier ones:
     profile      the plugins, and the mirror's state for them
     cluster      reflectors, memory watch and leader election; or a dump
     preemption   the record that `filter` keeps for it, and the evictor
-    engine       the cache, `filter` and `prioritize`, the replay
+    engine       the cache, `filter` and `prioritize`
     verbs        all four as routes, with the queue before them and the observers behind them
     ports        the apps of the scheduler's port, the health port and the admin port
 """

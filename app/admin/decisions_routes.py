@@ -1,41 +1,21 @@
-"""Routes that show the last decisions, evaluate them again, and export them as conformance cases.
+"""Routes that show the last decisions. Only on the admin port: a decision shows the pod that was sent."""
 
-Only on the admin port: a decision shows the pod that was sent, and a case shows the whole cluster.
-"""
-
-import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
 from http import HTTPStatus
 from itertools import islice
 from typing import Annotated, Final
-from weakref import ref
 
 import msgspec
 from fastapi import APIRouter, HTTPException, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.responses import StreamingResponse
 
-from app.admin.chunks import in_chunks
 from app.admin.json_response import JsonResponse
-from app.explain.conformance_case.case import CaseArgs, conformance_case, encoded_pod
-from app.explain.conformance_case.encode import NotExpressibleError
 from app.explain.decisions import Decisions, RecordedDecision
-from app.explain.replay import NotReplayableError, Replayer
 from app.long_work import LongWork
 from app.objects.decode import NULL
 from app.verbs.observation import VerbOutcome
-from core.mirror.cluster import ClusterMirror
 
 MAX_SHOWN: Final = 1000
 _Number = Annotated[int, Path(ge=1)]
-_Limit = Annotated[int, Query(ge=0, le=MAX_SHOWN)]
-
-
-class JsonLines(Response):
-    """JSON, one value a line."""
-
-    media_type = "application/x-ndjson"
 
 
 class DecisionsQuery(BaseModel):
@@ -77,7 +57,7 @@ class DecisionSummary(msgspec.Struct, frozen=True):
     """Hash of the pod's JSON in the request."""
     arguments_hash: str
     """Hash of the whole request. Empty if the request was too large to keep."""
-    kubernetes: str = ""
+    kubernetes: str
     """Release of Kubernetes whose rules applied, `1.37`."""
 
 
@@ -102,69 +82,9 @@ class DecisionDetail(msgspec.Struct, frozen=True):
     """The response. Null if it was too large to keep."""
 
 
-class _Text:
-    """The text of a case in chunks. Each chunk is released when it is sent."""
-
-    def __init__(self, chunks: Iterable[bytes]) -> None:
-        self._chunks = deque(chunks)
-        self.size = sum(map(len, self._chunks))
-
-    @property
-    def sent(self) -> bool:
-        """Whether every chunk was sent."""
-        return not self._chunks
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        while self._chunks:
-            yield self._chunks.popleft()
-
-
-class _Cases:
-    """Writes cases, one at a time: the case of a large cluster has 100 MB of text.
-
-    The text is complete before its first byte is sent. An object that a case cannot express is found only while the
-    text is written, and must become an error response.
-    """
-
-    def __init__(self, mirror: ClusterMirror, args: CaseArgs, work: LongWork) -> None:
-        self._mirror = mirror
-        self._args = args
-        self._work = work
-        self._writing = asyncio.Lock()
-        self._sending: Callable[[], _Text | None] = lambda: None
-
-    async def write(self, decision: RecordedDecision) -> _Text:
-        """Return the case of a decision. Raises HTTPException, also while another case is written or sent."""
-        sending = self._sending()
-        if self._writing.locked() or (sending is not None and not sending.sent):
-            raise HTTPException(HTTPStatus.CONFLICT, "another case is being written")
-        async with self._writing:
-            try:
-                text = _Text(await self._chunks(decision))
-            except NotExpressibleError as error:
-                told = f"decision {decision.number}: no case can be made: {error}"
-                raise HTTPException(HTTPStatus.CONFLICT, told) from None
-        self._sending = ref(text)  # a weak reference: a client that disconnects frees the text
-        return text
-
-    async def _chunks(self, decision: RecordedDecision) -> list[bytes]:
-        number, mirror = decision.number, self._mirror
-        async with self._work.uncut_turn():
-            held = mirror.get_pod(decision.asked.uid)
-            if not decision.pod and held is None:
-                raise HTTPException(HTTPStatus.CONFLICT, f"decision {number}: the service no longer has its pod")
-            pod = encoded_pod(held) if held is not None and not decision.pod else decision.pod
-            name = f"decision/{number}/{decision.asked.pod}"
-            case = conformance_case(name, mirror, pod, self._args, _note(decision, mirror))
-        return [chunk async for chunk in in_chunks(case.pieces(), self._work)]
-
-
-def decisions_router(
-    mirror: ClusterMirror, decisions: Decisions, replayer: Replayer, args: CaseArgs, work: LongWork
-) -> APIRouter:
-    """Return the routes. `args` are for InterPodAffinity in the cases."""
+def decisions_router(decisions: Decisions, work: LongWork) -> APIRouter:
+    """Return the routes."""
     router = APIRouter()
-    cases = _Cases(mirror, args, work)
 
     @router.get("/debug/decisions")
     async def show(query: Annotated[DecisionsQuery, Query()]) -> Response:
@@ -183,23 +103,6 @@ def decisions_router(
         decision = _found(decisions, number)
         sent = (decision.pod, decision.request, decision.response)
         return JsonResponse(DecisionDetail(_summary(decision), *map(_as_sent, sent)))
-
-    @router.post("/debug/decisions/{number}/replay")
-    async def replay(number: _Number, limit: _Limit = 100) -> Response:
-        try:
-            async with work.uncut_turn():
-                return JsonResponse(replayer.replay(_found(decisions, number), limit))
-        except NotReplayableError as error:
-            raise HTTPException(HTTPStatus.CONFLICT, f"decision {number}: {error}") from None
-
-    @router.get("/debug/decisions/{number}/case", response_class=JsonLines)
-    async def write_case(number: _Number) -> Response:
-        text = await cases.write(_found(decisions, number))
-        headers = {
-            "content-disposition": f'attachment; filename="decision-{number}.jsonl"',
-            "content-length": str(text.size),
-        }
-        return StreamingResponse(aiter(text), headers=headers, media_type=JsonLines.media_type)
 
     return router
 
@@ -235,14 +138,6 @@ def _summary(decision: RecordedDecision) -> DecisionSummary:
         pod_hash=decision.pod_hash,
         arguments_hash=decision.arguments_hash,
         kubernetes=decision.release,
-    )
-
-
-def _note(decision: RecordedDecision, mirror: ClusterMirror) -> str:
-    return (
-        f"{decision.verb} at {decision.answered_at}: {decision.outcome.value}, {decision.asked.passed} of "
-        f"{decision.asked.nodes} nodes passed; asked at generation {decision.generation}, "
-        f"the cluster as of generation {mirror.generation}"
     )
 
 

@@ -29,7 +29,6 @@ from app.explain.explainer import Explanation
 from app.explain.name_search import FoundNames
 from app.explain.node_map import NodeMap
 from app.explain.pending import PendingPods
-from app.explain.replay import Replay
 from app.json_text import decode, encode
 from app.telemetry.metrics import Metrics
 from app.verbs.routes import ExtenderApp
@@ -138,16 +137,6 @@ _ANSWERS: Final[Mapping[tuple[str, str], _Answer]] = {
     ),
     ("get", "/debug/decisions"): _Answer((LastDecisions,)),
     ("get", "/debug/decisions/{number}"): _Answer((DecisionDetail,), {HTTPStatus.NOT_FOUND: _NO_DECISION}),
-    ("post", "/debug/decisions/{number}/replay"): _Answer(
-        (Replay,), {HTTPStatus.NOT_FOUND: _NO_DECISION, HTTPStatus.CONFLICT: "It cannot be asked again; says why."}
-    ),
-    ("get", "/debug/decisions/{number}/case"): _Answer(
-        errors={
-            HTTPStatus.NOT_FOUND: _NO_DECISION,
-            HTTPStatus.CONFLICT: "Its pod is no longer kept, an object cannot be written, or another case is being  "
-            "written.",
-        }
-    ),
     ("post", "/explain"): _Answer((Explanation,), _QUESTION_ERRORS, ExplainRequestBody),
     ("post", "/explain/nodes"): _Answer((NodeMap,), _QUESTION_ERRORS, ExplainRequestBody),
     ("get", "/explain/state"): _Answer((PageState,)),

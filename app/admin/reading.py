@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 _METHODS: Final = frozenset({"GET", "HEAD"})
-_ASKED_BY_POST: Final = re.compile(r"/explain(/nodes|/manifest)?|/debug/decisions/[^/]+/replay")
+_ASKED_BY_POST: Final = re.compile(r"/explain(/nodes|/manifest)?")
 """Paths whose POST requests are queries, which change nothing."""
 
 

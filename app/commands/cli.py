@@ -30,7 +30,6 @@ from app.commands.output_format import FORMATS, NO_NAMES, OutputFormat, print_ou
 from app.commands.pending_command import pending_command
 from app.commands.printer import print_line
 from app.commands.rbac import rbac_command
-from app.commands.replay_command import replay_command
 from app.commands.settings_commands import (
     OF_ANSWERS,
     AnswerFlags,
@@ -109,7 +108,6 @@ for _command in (
     explain_command,
     pending_command,
     rbac_command,
-    replay_command,
     status_command,
     units_command,
     version_command,

@@ -32,8 +32,7 @@ SOURCE_OPTIONS: Final = (
     click.option(
         "--snapshot",
         type=click.File("rb"),
-        help="Cluster dump: the output of `kubectl get nodes,pods,namespaces -A -o json` (or yaml), or the golden case "
-        "of a decision; - reads stdin.",
+        help="Cluster dump: the output of `kubectl get nodes,pods,namespaces -A -o json` (or yaml); - reads stdin.",
     ),
     click.option("--demo", is_flag=True, help="Use the bundled demo cluster instead of a dump."),
     click.option("--skip-invalid", is_flag=True, help="Skip broken objects of the dump, and count them."),
@@ -81,7 +80,7 @@ class Dump(NamedTuple):
 def load_dump(settings: Settings, snapshot: BinaryIO | None, *, demo: bool, skip_invalid: bool) -> Dump:
     """Load the cluster that the options name, and print a summary on standard error. Raises SnapshotError.
 
-    The release of Kubernetes comes from the settings, else from a golden case, else from the newest kubelet.
+    The release of Kubernetes comes from the settings, else from the newest kubelet.
     """
     if demo == (snapshot is not None):
         raise click.UsageError("Give either --snapshot FILE or --demo.")
@@ -93,9 +92,7 @@ def load_dump(settings: Settings, snapshot: BinaryIO | None, *, demo: bool, skip
         with click.progressbar(items, label="Loading", file=sys.stderr, hidden=hidden, update_min_steps=500) as shown:
             summary = load_items(shown, mirror, skip_invalid=skip_invalid)
     release = AnsweredRelease(settings, mirror)
-    if summary.release:
-        release.take(summary.release, "case")
-    elif summary.kubelet_versions:
+    if summary.kubelet_versions:
         release.take(newest(summary.kubelet_versions), "nodes")
     _report(summary)
     return Dump(mirror, items, release)

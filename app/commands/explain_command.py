@@ -125,7 +125,7 @@ def _of_dump(inquiry: Inquiry, options: Options) -> bytes:
 
 
 def _waiting_pods(dump: Dump, names: Collection[str]) -> RecentPods:
-    """Return the named pods of the dump. The mirror lacks pods that have ended, and the pod of a golden case."""
+    """Return the named pods of the dump. The mirror lacks pods that have ended."""
     found = RecentPods()
     for raw in dump.pods(names):
         found.add(decode_incoming_pod(msgspec.Raw(raw)), raw)

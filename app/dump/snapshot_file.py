@@ -1,4 +1,4 @@
-"""Reads a cluster dump: output of `kubectl get nodes,pods,namespaces -A -o json` (or yaml), or a golden case."""
+"""Reads a cluster dump: output of `kubectl get nodes,pods,namespaces -A -o json` (or yaml)."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -7,48 +7,16 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from app.objects.decode import NULL, DecodeError, MalformedError, decoding, decoding_field
+from app.objects.decode import DecodeError, decoding
 from app.objects.resources import RESOURCES, Resource
 from app.objects.yaml_documents import DocumentsError, documents
-from core.events import ClusterEvent, Kind, Object
+from core.events import ClusterEvent, Object
 from core.mirror.cluster import ClusterMirror
-from core.objects.device_class import DeviceClass
-from core.objects.disruption import PodDisruptionBudget
 from core.objects.namespace import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.objects.volumes import (
-    CSIDriver,
-    CSINode,
-    CSIStorageCapacity,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    VolumeAttachment,
-)
 
 _ALWAYS_COUNTED: Final = (Node, Pod, Namespace)
-CASE_MEMBERS: Final[Mapping[str, Kind]] = {  # member of a golden case -> kind of its objects
-    "namespaces": Namespace,
-    "nodes": Node,
-    "pods": Pod,
-    "nominated": Pod,
-    "pvs": PersistentVolume,
-    "pvcs": PersistentVolumeClaim,
-    "storageclasses": StorageClass,
-    "csinodes": CSINode,
-    "csidrivers": CSIDriver,
-    "csistoragecapacities": CSIStorageCapacity,
-    "volumeattachments": VolumeAttachment,
-    "deviceclasses": DeviceClass,
-    "pdbs": PodDisruptionBudget,
-}
-_RELEASE: Final = "kubernetes"
-"""Member of a golden case: the release of its results. Like the objects, it becomes an item."""
-_REQUIRED_OF_A_CASE: Final = frozenset({"nodes", "pods"})
-"""Members that every golden case has."""
-_KINDS_OF_CASES: Final = frozenset({"", "nominated"})
-_MAX_LINES_LENGTH: Final = 64 * 1024 * 1024  # bytes of an invalid text that are searched for cases; each line is a copy
 
 
 class SnapshotError(ValueError):
@@ -61,8 +29,6 @@ class DumpItem(NamedTuple):
     place: str
     raw: bytes | msgspec.Raw
     kind: str
-    asked_about: bool = False
-    """Whether it is the incoming pod of a golden case. It is not in the cluster, but a pod there may have its name."""
 
 
 class _Type(msgspec.Struct, rename="camel"):
@@ -91,19 +57,9 @@ _RESOURCES: Final[Mapping[str, Resource]] = {
 
 class _Document(_Type, rename="camel"):
     items: list[msgspec.Raw] | None = None
-    nodes: msgspec.Raw = NULL
-    pods: msgspec.Raw = NULL
-
-    @property
-    def is_case(self) -> bool:
-        """Whether the document is a golden case."""
-        return (self.kind or "") in _KINDS_OF_CASES and self.items is None and (self.nodes, self.pods) != (NULL, NULL)
 
 
 _document_decoder: Final = msgspec.json.Decoder(_Document)
-_members_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_text_decoder: Final = msgspec.json.Decoder(str)
-_objects_decoder: Final = msgspec.json.Decoder(list[msgspec.Raw] | None)
 
 
 class _Metadata(msgspec.Struct):
@@ -131,7 +87,7 @@ class _Kubelet(msgspec.Struct):
 class SnapshotSummary:
     """The result of a load: loaded objects by kind, pods without a node, objects of other kinds, and invalid objects.
 
-    `kubelet_versions` are the versions in node objects. `release` is from a golden case, and empty without one.
+    `kubelet_versions` are the versions in node objects.
     Nominated pods among the pods without a node count on their nominated node for other pods.
     """
 
@@ -142,7 +98,6 @@ class SnapshotSummary:
         self.other_kinds: Counter[str] = Counter()
         self.invalid: list[str] = []
         self.kubelet_versions: set[str] = set()
-        self.release = ""
 
     def __str__(self) -> str:
         """Return the summary as one line for people."""
@@ -162,7 +117,7 @@ class SnapshotSummary:
 
 
 def read_items(text: bytes) -> list[DumpItem]:
-    """Return the objects of a dump: a List, lists of one kind (a PodList), single objects, or a golden case.
+    """Return the objects of a dump: a List, lists of one kind (a PodList), and single objects.
 
     Raises SnapshotError.
     """
@@ -177,10 +132,8 @@ def read_items(text: bytes) -> list[DumpItem]:
         place = f"document {number + 1} " if len(texts) > 1 else ""
         try:
             document = decoding(_document_decoder.decode, raw)
-            if document.is_case:
-                return _items_of_case(raw, alone=len(texts) == 1)
         except DecodeError as error:
-            raise SnapshotError(f"{place}{_told_of_lines(raw, error)}") from None
+            raise SnapshotError(f"{place}{error}") from None
         kind = document.kind or ""
         if document.items is not None:
             # The API server leaves out the kind of the items of a PodList.
@@ -193,35 +146,6 @@ def read_items(text: bytes) -> list[DumpItem]:
                 f"{place}items: required; a dump is what `kubectl get nodes,pods,namespaces -A -o json` prints"
             )
     return found
-
-
-def _items_of_case(raw: bytes, *, alone: bool) -> list[DumpItem]:
-    if not alone:
-        raise DecodeError("", "is a golden case, which must be alone")
-    members = decoding(_members_decoder.decode, raw)
-    found: list[DumpItem] = []
-    for member, kind in CASE_MEMBERS.items():
-        objects = decoding_field(_objects_decoder.decode, members.get(member, NULL), member)
-        if objects is None and member in _REQUIRED_OF_A_CASE:
-            raise DecodeError(member, "required in a golden case")
-        found += [DumpItem(f"{member}[{place}]", each, kind.__name__) for place, each in enumerate(objects or ())]
-    if (release := members.get(_RELEASE, NULL)) != NULL:
-        found.append(DumpItem(_RELEASE, release, _RELEASE))
-    pod = members.get("pod", NULL)
-    return found if pod == NULL else [*found, DumpItem("pod", pod, Pod.__name__, asked_about=True)]
-
-
-def _told_of_lines(text: bytes, error: DecodeError) -> str:
-    """Return the error of a text. A file with several golden cases, one a line, gets a hint."""
-    looked_at = isinstance(error, MalformedError) and len(text) <= _MAX_LINES_LENGTH
-    lines = [line for line in text.splitlines() if line.strip()] if looked_at else []
-    if len(lines) > 1:
-        try:
-            if decoding(_document_decoder.decode, lines[0]).is_case:
-                return f"{len(lines)} golden cases, one in each line; a dump is one of them"
-        except DecodeError:
-            pass
-    return str(error)
 
 
 def load_items(items: Iterable[DumpItem], mirror: ClusterMirror, *, skip_invalid: bool) -> SnapshotSummary:
@@ -244,9 +168,6 @@ def load_items(items: Iterable[DumpItem], mirror: ClusterMirror, *, skip_invalid
 
 
 def _load(item: DumpItem, mirror: ClusterMirror, seen: dict[tuple[str, str], str], summary: SnapshotSummary) -> None:
-    if item.kind == _RELEASE:
-        summary.release = decoding_field(_text_decoder.decode, item.raw, _RELEASE)
-        return
     kind = item.kind or decoding(lambda raw: msgspec.json.decode(raw, type=_Type), item.raw).known_as()
     if not kind:
         raise DecodeError("kind", "required")
@@ -254,10 +175,6 @@ def _load(item: DumpItem, mirror: ClusterMirror, seen: dict[tuple[str, str], str
         summary.other_kinds[kind] += 1
         return
     decoded = _RESOURCES[kind].decode(item.raw)
-    if item.asked_about:
-        summary.taken[kind] += 1
-        summary.unassigned_pods += 1
-        return
     _refuse_repetition(decoded, item.place, seen)
     mirror.apply(ClusterEvent("Add", decoded))
     _refuse_broken_terms(decoded)

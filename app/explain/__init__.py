@@ -1,4 +1,4 @@
-"""Why a pod fits or does not fit: explanations, the last decisions, their replay, and cases in the golden format.
+"""Why a pod fits or does not fit: explanations, and the last decisions.
 
 Explanations run the same plugins as the verbs. This package has no HTTP and no text for a terminal.
 """

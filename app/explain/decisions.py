@@ -1,4 +1,4 @@
-"""The last decisions, so that people can inspect and replay them.
+"""The last decisions, so that people can inspect them.
 
 Recording a request must be nearly free, so it stores only references to existing objects. Bodies may have 64 MB, so
 only small ones are kept.
@@ -48,7 +48,7 @@ class RecordedDecision(NamedTuple):
     response_bytes: int
     response: bytes
     release: str
-    """Release of Kubernetes whose rules applied, `1.37`. Empty in a saved decision from before this field existed."""
+    """Release of Kubernetes whose rules applied, `1.37`."""
 
     @property
     def answered_at(self) -> str:

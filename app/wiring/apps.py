@@ -29,11 +29,9 @@ from app.admin.reading import is_reading
 from app.admin.samples_routes import Sample, samples_router
 from app.admin.units_routes import units_router
 from app.answered_release import AnsweredRelease
-from app.explain.conformance_case.case import CaseArgs
 from app.explain.explainer import Explainer
 from app.explain.name_search import NameSearch
 from app.explain.pending import PendingPodsExplainer
-from app.objects.plugin_args import plugin_arguments
 from app.objects.resources import Resource
 from app.server.ports import Port, admin_port, extender_port, health_port
 from app.settings import PortName, Settings, port_rule
@@ -161,7 +159,6 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
     def has_units() -> bool:
         return gangs is not None or next(units(), None) is not None
 
-    case_args = CaseArgs(**plugin_arguments(settings).get("InterPodAffinity", {}))
     access = Access(cluster.reviews)
     app = _app(
         FastAPI,
@@ -170,7 +167,7 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
         debug_pods_router(verbs.debugged_pods, time.time),
         equivalence_router(engine.cache, engine.profile, time.monotonic, work),
         config_router(settings, sources),
-        decisions_router(mirror, verbs.decisions, engine.replayer, case_args, work),
+        decisions_router(verbs.decisions, work),
         explain_router(explainer, settings.max_body_bytes, access),
         explained_nodes_router(explainer, recent_pods, settings.max_body_bytes, access, has_units=has_units),
         cluster_router(mirror, work, None if settings.usage_source == "off" else time.time),

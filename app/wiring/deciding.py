@@ -1,7 +1,7 @@
 """The decider, for settings in which `filter` returns one node."""
 
 import random
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import partial
 
 from app.settings import Settings, SettingsError, variable_of
@@ -10,7 +10,6 @@ from app.verbs.deciding.decider import Decider
 from app.verbs.deciding.gang_keeping import is_decided_for
 from app.verbs.deciding.scopes import DecideScope, DecideScopes, decide_scopes
 from app.verbs.evaluations import Evaluations
-from core.gangs.attempts import Choose
 from core.gangs.gangs import Gangs
 from core.gangs.placing import Placer
 from core.mirror.cluster import ClusterMirror
@@ -25,24 +24,13 @@ def at_random(_: NodeBatch, best: IntpArray) -> int:
     return int(random.choice(best))  # noqa: S311 - to spread, not to hide
 
 
-def one_of(names: Collection[str]) -> Choose:
-    """Choose one of these nodes if it is among the best. Else choose the first of the best."""
-
-    def choose(batch: NodeBatch, best: IntpArray) -> int:
-        positions: list[int] = best.tolist()
-        return next((each for each in positions if batch.names[each] in names), positions[0])
-
-    return choose
-
-
-def create_decider(  # noqa: PLR0913  # the parts of a decider
+def create_decider(  # the parts of a decider
     settings: Settings,
     mirror: ClusterMirror,
     profile: Profile,
     evaluations: Evaluations,
     *,
-    choose: Choose = at_random,
-    refusal: Callable[[], str] = lambda: "",
+    refusal: Callable[[], str],
 ) -> Decider | None:
     """Return the decider that the settings define. None if they define none. Raises SettingsError."""
     scopes = decide_scopes(settings)
@@ -57,7 +45,7 @@ def create_decider(  # noqa: PLR0913  # the parts of a decider
         evaluations,
         scopes,
         needs=_needs(settings, mirror, profile),
-        choose=choose,
+        choose=at_random,
         refusal=refusal,
         asked_to_preempt=settings.preempt == "verb",
     )

@@ -1,11 +1,10 @@
 """The engine over a mirror: the plugins, the cache and the verbs `filter` and `prioritize`. For commands, too."""
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.admin.node_partition import NodePartition, decode_rule
-from app.explain.replay import Replayer
 from app.explain.scheduler_profiles import SchedulerProfiles
 from app.objects.decode import DecodeError
 from app.objects.plugin_args import plugin_arguments
@@ -25,7 +24,7 @@ from app.verbs.extender import Extender
 from app.verbs.pod_lookup import PodLookup
 from app.watch.freshness import SyncStatus
 from app.wiring.cluster import Cluster
-from app.wiring.deciding import create_decider, create_gangs, one_of, waiting_schedulers
+from app.wiring.deciding import create_decider, create_gangs, waiting_schedulers
 from app.wiring.preemption import Preemption
 from core.derived_states import derive_states
 from core.diagnosis.explained_profile import ExplainedProfile, every_rule, served_alone
@@ -52,7 +51,6 @@ class Engine(NamedTuple):
     """Everything that a request may change."""
     pods: PodApi | None
     """Reads and binds pods. None without a cluster."""
-    replayer: Replayer
 
 
 def create_profile(settings: Settings, config: SchedulerConfig | None = None) -> Profile:
@@ -181,13 +179,6 @@ def create_extender(settings: Settings, mirror: ClusterMirror) -> Extender:
     return Extender(served_profile(settings), mirror, None, settings.max_score)
 
 
-def create_replayer(settings: Settings, mirror: ClusterMirror) -> Replayer:
-    """Return the replay of decisions over a mirror, as in a service with these settings. Raises SettingsError."""
-    create_partition(settings, mirror)
-    profile = prepare_mirror(settings, mirror)
-    return _replayer(settings, mirror, profile, create_bypass(settings))
-
-
 def prepare_mirror(settings: Settings, mirror: ClusterMirror) -> Profile:
     """Prepare the mirror for the plugins of the settings, and set its work limit. Raises SettingsError."""
     profile = served_profile(settings)
@@ -240,32 +231,11 @@ def create_engine(  # noqa: PLR0913  # the parts of an engine
         bypass=bypass,
         decider=decider,
     )
-    replayer = _replayer(settings, mirror, profile, bypass)
     partition = create_partition(settings, mirror)
-    return Engine(mirror, profile, cache, partition, bypass, extender, effects, pods, replayer)
+    return Engine(mirror, profile, cache, partition, bypass, extender, effects, pods)
 
 
 def _refusal(cluster: Cluster) -> str:
     """Return why no decision is allowed now, in one line. Empty if decisions are allowed."""
     stale = "" if cluster.freshness.status() is SyncStatus.FRESH else "the mirror is stale"
     return cluster.state.refusal() or stale
-
-
-def _replayer(settings: Settings, mirror: ClusterMirror, profile: Profile, bypass: Bypass) -> Replayer:
-    def fresh_extender(preferred: Collection[str]) -> Extender:
-        """Return the verbs of schedulers, without the cache and without observers.
-
-        Among equally good nodes, a decision prefers the nodes in `preferred`.
-        """
-        evaluations = Evaluations(profile, mirror, None)
-        return Extender(
-            profile,
-            mirror,
-            None,
-            settings.max_score,
-            percentage_of_nodes_to_score=settings.percentage_of_nodes_to_score,
-            bypass=bypass,
-            decider=create_decider(settings, mirror, profile, evaluations, choose=one_of(preferred)),
-        )
-
-    return Replayer(mirror, fresh_extender)

@@ -46,7 +46,6 @@ def test_the_setting_decides_whatever_others_say(release: str) -> None:
             "v2.0.0", "nodes", "Kubernetes 1.37, the nearest known release (newest kubelet: v2.0.0)", id="2.0"
         ),
         pytest.param("", "server", "Kubernetes 1.34, the nearest known release (API server: unknown)", id="nothing"),
-        pytest.param("1.35", "decision", "Kubernetes 1.35 (recorded decision: 1.35)", id="decision"),
     ],
 )
 def test_what_is_told_becomes_the_nearest_known_release(told: str, source: ReleaseSource, shown: str) -> None:

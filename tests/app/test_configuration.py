@@ -213,17 +213,15 @@ def test_a_plain_file_is_read_with_one_warning(file: Path) -> None:
     assert of_file(file, "listenPort: 8889").warnings == ()
 
 
-@pytest.mark.parametrize("command", ["filter", "prioritize", "explain", "replay", "pending", "rbac"])
+@pytest.mark.parametrize("command", ["filter", "prioritize", "explain", "pending", "rbac"])
 def test_each_command_that_reads_a_plain_file_warns_once(command: str, file: Path, tmp_path: Path) -> None:
     file.write_text("maxScore: 20\n", "utf-8")
     manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": []}}
     (pod := tmp_path / "pod.yaml").write_text(yaml.safe_dump(manifest), "utf-8")
-    (decision := tmp_path / "decision.json").write_text("{}", "utf-8")
     arguments = {
         "rbac": [],
         "pending": ["--demo"],
         "explain": ["--demo", "-f", str(pod)],
-        "replay": ["--demo", str(decision)],
     }.get(command, ["--demo", "--pod", str(pod)])
     stderr = CliRunner().invoke(main, [command, "--config", str(file), *arguments]).stderr
     assert stderr.count("without apiVersion and kind is deprecated") == 1

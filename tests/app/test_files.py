@@ -110,7 +110,6 @@ BOUNDED: Final = {
     "scheduler-configuration": ("explain", "data/queue-3", "--demo", "--scheduler-config", ENDLESS),
     "manifest": ("filter", "--demo", "--pod", ENDLESS),
     "manifest-to-explain": ("explain", "--demo", "-f", ENDLESS),
-    "saved-decision": ("replay", ENDLESS, "--demo"),
     "dump": ("pending", "--snapshot", ENDLESS),
 }
 

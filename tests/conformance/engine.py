@@ -7,12 +7,22 @@ from typing import Any, Final, TypeAlias
 from app.objects.decode_namespace import decode_namespace
 from app.objects.decode_node import decode_node
 from app.objects.decode_pod import decode_pod
-from core.events import ClusterEvent, Object
+from app.objects.resources import RESOURCES
+from core.events import ClusterEvent, Kind, Object
 from core.framework.status import Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.node import Node
 from core.objects.pod import Pod
+from core.objects.volumes import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.releases import Rules
 from tests.reference.answer import NO_NODES, NOT_RUN, Answer, Scores, Verdict
@@ -22,6 +32,16 @@ Asked: TypeAlias = dict[str, Node | None]  # node name -> the whole node, where 
 Scored: TypeAlias = tuple[str, Scores, Scores]  # PreScore's code, raw scores, normalised scores
 
 _SUCCESS: Final[Verdict] = ("Success", ())
+_VOLUMES: Final[Mapping[str, Kind]] = {
+    "pvs": PersistentVolume,
+    "pvcs": PersistentVolumeClaim,
+    "storageclasses": StorageClass,
+    "csinodes": CSINode,
+    "csidrivers": CSIDriver,
+    "csistoragecapacities": CSIStorageCapacity,
+    "volumeattachments": VolumeAttachment,
+}
+"""Member of a case -> kind of its objects."""
 
 
 def load(
@@ -42,6 +62,13 @@ def load(
         for v1_object in objects:
             mirror.apply(ClusterEvent("Add", decode(json.dumps(v1_object).encode())))
     return mirror
+
+
+def add_volumes(mirror: ClusterMirror, case: Mapping[str, Any]) -> None:
+    """Add the objects about volumes of a golden case."""
+    for member, kind in _VOLUMES.items():
+        for v1_object in case.get(member, ()):
+            mirror.apply(ClusterEvent("Add", RESOURCES[kind].decode(json.dumps(v1_object).encode())))
 
 
 def ask(

@@ -4,11 +4,9 @@
 the cache, and for an explanation. The other members of `expected` explain them, and are for people.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from app.dump.snapshot_file import load_items, read_items
 from core.diagnosis.diagnosis import Diagnosis
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.framework.evaluation import FreshEvaluation
@@ -19,7 +17,7 @@ from core.objects.pod import Pod
 from core.profile import Profile, full_profile
 from core.releases import Rules
 from core.scheduling_cycle import filter_nodes
-from tests.conformance.engine import decoded_pod
+from tests.conformance.engine import add_volumes, decoded_pod, load
 from tests.conformance.golden_files import Line, Members, other_rules
 from tests.conformance.results import Difference, Results, differences
 
@@ -88,9 +86,9 @@ def _after_a_change(
 
 
 def _mirror(case: Members, rules: Rules) -> ClusterMirror:
-    """Load a case as the service loads a dump; the incoming pod is not in the cluster."""
-    mirror = ClusterMirror(rules=rules)
-    load_items(read_items(json.dumps(case).encode()), mirror, skip_invalid=False)
+    """Load a case; the incoming pod is not in the cluster."""
+    mirror = load(case["namespaces"], case["nodes"], [*case["pods"], *case["nominated"]], rules=rules)
+    add_volumes(mirror, case)
     return mirror
 
 

@@ -1,20 +1,14 @@
 """Volume cases: each plugin that reads volumes is held against its part of a case, and all of them together."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from typing import Final, TypeAlias
 
-from app.dump.snapshot_file import CASE_MEMBERS
-from app.objects.resources import RESOURCES
 from core.equivalence.cache import CacheOptions, EquivalenceCache
-from core.events import ClusterEvent
 from core.framework.evaluation import Evaluation, FreshEvaluation, everywhere
 from core.framework.interface import AnyFilter
 from core.framework.status import Code
 from core.mirror.cluster import ClusterMirror
-from core.objects.namespace import Namespace
-from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.nodevolumelimits.plugin import NodeVolumeLimits
 from core.plugins.volumebinding.plugin import VolumeBinding
@@ -23,7 +17,7 @@ from core.plugins.volumezone import VolumeZone
 from core.profile import Profile
 from core.scheduling_cycle import filter_nodes
 from tests.conformance.combined_cases import WAYS
-from tests.conformance.engine import decoded_pod, load
+from tests.conformance.engine import add_volumes, decoded_pod, load
 from tests.conformance.golden_files import Line, Members, other_rules
 from tests.conformance.results import Difference, Results, differences
 
@@ -110,10 +104,7 @@ def _mirror(line: Line) -> ClusterMirror:
     """Load a case while other rules hold, and change them then: the answers do not depend on what held before."""
     case = line.content
     mirror = load(case["namespaces"], case["nodes"], case["pods"], rules=other_rules(line.rules))
-    loaded = (Namespace, Node, Pod)
-    for member, kind in ((member, kind) for member, kind in CASE_MEMBERS.items() if kind not in loaded):
-        for v1_object in case.get(member, ()):
-            mirror.apply(ClusterEvent("Add", RESOURCES[kind].decode(json.dumps(v1_object).encode())))
+    add_volumes(mirror, case)
     mirror.change_rules(line.rules)
     return mirror
 

@@ -141,8 +141,6 @@ REQUESTS: Final[Mapping[tuple[str, str], Sequence[Asked]]] = {
     ("GET", "/debug/config"): [Asked("/debug/config")],
     ("GET", "/debug/decisions"): [Asked("/debug/decisions")],
     ("GET", "/debug/decisions/{number}"): [Asked("/debug/decisions/1"), Asked("/debug/decisions/2")],
-    ("POST", "/debug/decisions/{number}/replay"): [Asked("/debug/decisions/1/replay")],
-    ("GET", "/debug/decisions/{number}/case"): [Asked("/debug/decisions/1/case")],
 }
 """(method, route) -> requests. A route that is not here fails a test: its names have to be looked for, too."""
 SHOWING: Final = {
@@ -156,8 +154,6 @@ SHOWING: Final = {
     ("GET", "/debug/equivalence"),
     ("GET", "/debug/decisions"),
     ("GET", "/debug/decisions/{number}"),
-    ("POST", "/debug/decisions/{number}/replay"),
-    ("GET", "/debug/decisions/{number}/case"),
 }
 """Those by which a caller who may list all pods learns hidden names, so that the requests above are not in vain."""
 

@@ -1,4 +1,4 @@
-"""Which release of Kubernetes a command answers for over a dump: by kubelets, a golden case, or the settings."""
+"""Which release of Kubernetes a command answers for over a dump: by kubelets or the settings."""
 
 import json
 from pathlib import Path
@@ -58,22 +58,3 @@ def test_a_dump_is_answered_as_the_release_of_its_newest_kubelet_or_of_the_setti
         return
     kubernetes = told(result)["kubernetes"]
     assert tuple(kubernetes[member] for member in ("release", "source", "told", "ignored_gates")) == expected
-
-
-@pytest.mark.parametrize(("release", "expected"), [("1.37", ("1.37", "case")), ("", ("1.34", "default"))])
-def test_a_golden_case_is_answered_as_its_release(folder: Path, release: str, expected: tuple[str, str]) -> None:
-    case = {
-        "nodes": [make_node("a1").label(ZONE, "a").obj()],
-        "pods": [],
-        **({"kubernetes": release} if release else {}),
-    }
-    (folder / "dump.json").write_text(json.dumps(case))
-    kubernetes = told(of_dump(folder, "-f", "@pod.json", "-o", "json"))["kubernetes"]
-    assert (kubernetes["release"], kubernetes["source"]) == expected
-
-
-def test_a_release_of_a_golden_case_that_is_no_text_is_named(folder: Path) -> None:
-    (folder / "dump.json").write_text(json.dumps({"nodes": [], "pods": [], "kubernetes": 1.37}))
-    result = of_dump(folder, "-f", "@pod.json")
-    assert result.exit_code == 2
-    assert "kubernetes: " in result.stderr

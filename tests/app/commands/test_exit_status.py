@@ -14,7 +14,7 @@ from app.settings import Settings
 
 PAGES = Path("docs")
 NOBODY = "http://127.0.0.1:1"
-JUDGING = ("explain", "why", "replay", "status", "diff", "doctor")
+JUDGING = ("explain", "why", "status", "diff", "doctor")
 """Commands whose answer may be no; all others are done, or in error."""
 
 
@@ -72,7 +72,6 @@ def test_wrong_usage_ends_with_2(words: tuple[str, ...]) -> None:
     "arguments",
     [
         pytest.param(["explain", "shop/web", "--server", NOBODY], id="explain"),
-        pytest.param(["replay", "1", "--server", NOBODY], id="replay"),
         pytest.param(["pending", "--server", NOBODY], id="pending"),
         pytest.param(["status", "--server", NOBODY], id="status"),
         pytest.param(["units", "--server", NOBODY], id="units"),

@@ -137,17 +137,6 @@ def test_a_pod_of_the_dump_that_waits_for_a_node_is_known_by_name_and_uid(folder
     )
 
 
-@pytest.mark.parametrize("node", ["", "a1"])
-def test_the_pod_of_a_golden_case_is_known_by_name_and_on_no_node_yet(folder: Path, node: str) -> None:
-    nodes = [make_node(name).label(ZONE, name[0]).allocatable(pods=110).obj() for name in ("a1", "a2", "b1")]
-    asked = make_pod("next").label("app", "web").required_anti_affinity(term(ZONE, WEB)).on(node)
-    case = {"nodes": nodes, "pods": [make_pod("web").label("app", "web").on("a1").obj()], "pod": asked.obj()}
-    (folder / "case.jsonl").write_text(json.dumps(case), "utf-8")
-    summary = told(explain("--snapshot", f"{folder}/case.jsonl", "default/next", "-o", "json"))["summary"]
-    assert (summary["pod"], summary["answered_fit"]) == ("default/next", 1)
-    assert summary["fit"] == (0 if node else 1)  # NodeName keeps to the node that the case names
-
-
 def test_what_is_supposed_changes_the_answer(folder: Path) -> None:
     def fit(*arguments: str) -> int:
         number: int = told(of_dump(folder, "-f", "@pod.json", "-o", "json", *arguments))["summary"]["fit"]

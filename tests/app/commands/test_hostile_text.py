@@ -59,7 +59,6 @@ class Places(NamedTuple):
     nonsense: str
     """A server that returns hostile JSON."""
     manifest: str
-    decision: str
 
 
 Runs = Callable[[Places], Sequence[Sequence[str]]]
@@ -142,14 +141,6 @@ COMMANDS: Final[Mapping[str, Runs]] = {
     "rbac": lambda at: (
         [["rbac", "--service-account", HOSTILE, "-o", output] for output in ("table", "yaml", "json", "name")]
         + [["rbac", "--lease-name", HOSTILE], ["rbac", "--config", at.settings], ["rbac", "--profile", HOSTILE]]
-    ),
-    "replay": both(
-        of_service("replay", "1"),
-        lambda at: [
-            ["replay", at.decision, "--snapshot", at.dump, "--skip-invalid"],
-            ["replay", at.broken, "--demo"],
-            ["replay", HOSTILE],
-        ],
     ),
     "serve": lambda at: [
         ["serve", "--config", at.settings],
@@ -259,7 +250,6 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
     mirror.apply(ClusterEvent("Add", decode_scheduling_group(json.dumps(pod_group()).encode())))
     service = create_service(Settings(admin_port=0), mirror, None)
     ask(service.app, "POST", "/filter", by_name(make_pod(HOSTILE), HOSTILE))
-    decision = ask(service.admin, "GET", "/debug/decisions/1").text if service.admin is not None else ""
     assert service.admin is not None
     extender = {"urlPrefix": f"http://{WITH_NUL}", "filterVerb": WITH_NUL, "managedResources": [{"name": WITH_NUL}]}
     profile = {"schedulerName": WITH_NUL, "plugins": {"filter": {"enabled": [{"name": WITH_NUL}]}}}
@@ -292,7 +282,6 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
             foreign=foreign,
             nonsense=nonsense,
             manifest=written("pod.json", json.dumps(items[3])),
-            decision=written("decision.json", decision),
         )
 
 

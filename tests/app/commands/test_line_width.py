@@ -49,7 +49,6 @@ COMMANDS = {
     "pending": ["--demo"],
     "prioritize": ["--demo", "--pod", "@pod"],
     "rbac": ["--profile", "full", "--preempt", "evict", "--leader-election", "true"],
-    "replay": ["1", "--server", "@admin"],
     "status": ["--server", "@admin"],
     "units": ["--server", "@diff"],
     "version": ["--server", "@admin"],

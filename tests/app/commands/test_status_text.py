@@ -63,6 +63,7 @@ LAST = DecisionSummary(
     response_bytes=100,
     pod_hash="",
     arguments_hash="",
+    kubernetes="1.36",
 )
 STATUS = Status("http://127.0.0.1:8890", READY, VERSION, TOTALS, LastDecisions(41, 41, [LAST]))
 

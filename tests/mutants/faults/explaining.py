@@ -1,4 +1,4 @@
-"""Faults of requests of people: recorded decisions, replays, explanations, and pods that are logged in full."""
+"""Faults of requests of people: recorded decisions, explanations, and pods that are logged in full."""
 
 from typing import Final
 
@@ -18,20 +18,6 @@ FAULTS: Final = (
         old="        self._bytes -= _weight(decision)\n        numbers = self._of_pod[decision.asked.uid]",
         new="        numbers = self._of_pod[decision.asked.uid]",
         tests=("test_decisions.py",),
-    ),
-    Fault(
-        id="replay-with-the-pod-in-its-own-way",
-        breaks="A decision is asked again while its pod is counted on its node.",
-        old="stack.enter_context(self._mirror.suppose()).remove(held)",
-        new="stack.enter_context(self._mirror.suppose())",
-        tests=("test_replay.py",),
-    ),
-    Fault(
-        id="replay-misses-nodes-of-then",
-        breaks="A node that the answer of then had and that of now lacks is no difference.",
-        old="for node in dict.fromkeys([*now, *then])",
-        new="for node in now",
-        tests=("test_replay.py",),
     ),
     Fault(
         id="cells-told-of-a-supposed-state",

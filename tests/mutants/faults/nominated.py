@@ -63,11 +63,4 @@ FAULTS: Final = (
         new="return self._checks.failure(position)",
         tests=("core/preemption/test_victims.py",),
     ),
-    Fault(
-        id="case-without-nominated-pods",
-        breaks="A golden case that is exported explains another answer than the mirror it was taken from.",
-        old="if uid != incoming.uid and not mirror.is_mirrored(uid)",
-        new="if uid == incoming.uid",
-        tests=("app/explain/conformance_case/test_case.py",),
-    ),
 )
