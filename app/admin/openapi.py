@@ -14,7 +14,6 @@ import msgspec
 from fastapi import APIRouter, FastAPI, Response
 from fastapi.openapi.utils import get_openapi
 
-from app.admin.debug_pods_routes import AllDebuggedPods, DebuggedPod
 from app.admin.decisions_routes import DecisionDetail, LastDecisions
 from app.admin.equivalence_routes import CacheState, CellsOfNode, ClassState
 from app.admin.explained_nodes_routes import PageState
@@ -127,13 +126,6 @@ _ANSWERS: Final[Mapping[tuple[str, str], _Answer]] = {
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "A body of more than 4 MiB.",
         },
         Rule,
-    ),
-    ("get", "/debug/pods"): _Answer((AllDebuggedPods,)),
-    ("put", "/debug/pods/{namespace}/{name}"): _Answer(
-        (DebuggedPod,), {HTTPStatus.CONFLICT: "The largest number of pods is logged already."}
-    ),
-    ("delete", "/debug/pods/{namespace}/{name}"): _Answer(
-        errors={HTTPStatus.NOT_FOUND: "The pod's requests are not logged in full."}
     ),
     ("get", "/debug/decisions"): _Answer((LastDecisions,)),
     ("get", "/debug/decisions/{number}"): _Answer((DecisionDetail,), {HTTPStatus.NOT_FOUND: _NO_DECISION}),

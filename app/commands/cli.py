@@ -17,7 +17,6 @@ from app.commands.announcement import Announcement
 from app.commands.command_group import CommandGroup
 from app.commands.completion_command import completion_command, kubectl_completions
 from app.commands.config_commands import config_group
-from app.commands.debug_command import debug_group
 from app.commands.demo_page import samples, with_page
 from app.commands.diff_command import diff_command
 from app.commands.doctor.command import doctor_command
@@ -102,7 +101,6 @@ def main() -> None:
 for _command in (
     completion_command,
     config_group,
-    debug_group,
     diff_command,
     doctor_command,
     explain_command,

@@ -12,7 +12,6 @@ from app import __version__
 from app.admin.access import Access
 from app.admin.cluster_routes import cluster_router
 from app.admin.config_routes import config_router
-from app.admin.debug_pods_routes import debug_pods_router
 from app.admin.debug_routes import debug_router
 from app.admin.decisions_routes import decisions_router
 from app.admin.equivalence_routes import equivalence_router
@@ -164,7 +163,6 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
         FastAPI,
         health,
         debug_router(mirror, engine.partition, cluster.client, resources, work),
-        debug_pods_router(verbs.debugged_pods, time.time),
         equivalence_router(engine.cache, engine.profile, time.monotonic, work),
         config_router(settings, sources),
         decisions_router(verbs.decisions, work),

@@ -12,10 +12,10 @@ from app.explain.decisions import Decisions
 from app.long_work import LongWork
 from app.server.process import Background
 from app.settings import Settings, port_rule
-from app.telemetry.debugged_pods import DebuggedPods
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.queue_collector import QueueCollector
-from app.telemetry.observers import create_observers
+from app.telemetry.observers import Observers
+from app.telemetry.request_log import RequestLog
 from app.verbs.binding.binder import Binder
 from app.verbs.binding.binding_check import BindingCheck
 from app.verbs.deciding.gang_keeping import keep_cycles, keep_gangs
@@ -37,7 +37,6 @@ class Verbs(NamedTuple):
     work: LongWork
     """The turn of long work, which lets the verbs go first."""
     decisions: Decisions
-    debugged_pods: DebuggedPods
     background: tuple[Background, ...]
 
 
@@ -47,7 +46,7 @@ def create_verbs(
     """Return the verbs that the settings define. Raises SettingsError."""
     decisions = Decisions(engine.mirror, engine.effects.recent_pods, time.time)
     noting = () if settings.admin_port is None else (decisions,)
-    observing = create_observers(settings, metrics.observe, *noting)
+    observers = Observers(metrics.observe, *noting, RequestLog(settings.log_questions))
     admission = create_admission(settings)
     metrics.register(QueueCollector(admission))
     reception = Reception(
@@ -59,7 +58,7 @@ def create_verbs(
             names=not port_rule(settings, "extender").is_open,
         ),
         admission,
-        observing.observe,
+        observers,
         settings.max_body_bytes,
     )
     binder = _binder(settings, engine, cluster) if settings.bind else None
@@ -72,7 +71,7 @@ def create_verbs(
     work = LongWork(admission.lull, settings.deadline)
     background = _of_gangs(engine, cluster)
     finish = _nothing if binder is None else binder.finish
-    return Verbs(routes, finish, work, decisions, observing.debugged_pods, background)
+    return Verbs(routes, finish, work, decisions, background)
 
 
 async def _nothing() -> None:

@@ -134,9 +134,6 @@ REQUESTS: Final[Mapping[tuple[str, str], Sequence[Asked]]] = {
     ("GET", "/debug/mirror/diff"): [Asked("/debug/mirror/diff")],
     ("GET", "/debug/partition"): [Asked("/debug/partition")],
     ("PUT", "/debug/partition"): [Asked("/debug/partition", {})],
-    ("GET", "/debug/pods"): [Asked("/debug/pods")],
-    ("PUT", "/debug/pods/{namespace}/{name}"): [Asked(f"/debug/pods/{OURS}/x?for=60")],
-    ("DELETE", "/debug/pods/{namespace}/{name}"): [Asked(f"/debug/pods/{OURS}/x")],
     ("GET", "/debug/equivalence"): [Asked("/debug/equivalence")],
     ("GET", "/debug/config"): [Asked("/debug/config")],
     ("GET", "/debug/decisions"): [Asked("/debug/decisions")],
@@ -150,7 +147,6 @@ SHOWING: Final = {
     ("POST", "/explain/nodes"),
     ("GET", "/explain/state"),
     ("GET", "/debug/mirror"),
-    ("GET", "/debug/pods"),
     ("GET", "/debug/equivalence"),
     ("GET", "/debug/decisions"),
     ("GET", "/debug/decisions/{number}"),
@@ -164,7 +160,6 @@ def service(server: ReviewingServer | None, **ports: object) -> LimitedService:
     for pod in (theirs("asked"), ours("asked")):
         body = json.dumps({"Pod": pod.obj(), "NodeNames": NODES}).encode()
         assert ask(made.extender, "POST", "/filter", body).status_code == 200
-    made.verbs.debugged_pods.begin(f"{THEIRS}/{HIDDEN}-logged", 60)
     return made
 
 

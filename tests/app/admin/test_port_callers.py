@@ -1,7 +1,6 @@
 """What reader, tenant and admin can do and learn, as docs/security.md has it: a test for each cell of its table."""
 
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -52,20 +51,13 @@ def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-CHANGES: Final = (
-    ("PUT", "/debug/partition", {"out": [NODE]}),
-    ("PUT", "/debug/pods/ours/ours?for=60", None),
-    ("DELETE", "/debug/pods/ours/ours", None),
-)
+CHANGES: Final = (("PUT", "/debug/partition", {"out": [NODE]}),)
 """All requests that change something."""
 
 
 def changed(app: FastAPI, headers: Mapping[str, str]) -> list[int]:
     """Send the requests that change something, and return the statuses."""
-    return [
-        ask(app, method, path, None if body is None else json.dumps(body).encode(), headers).status_code
-        for method, path, body in CHANGES
-    ]
+    return [ask(app, method, path, json.dumps(body).encode(), headers).status_code for method, path, body in CHANGES]
 
 
 def test_the_changes_of_the_admin_port_are_those_that_are_tried(admin_port: FastAPI) -> None:
@@ -77,7 +69,7 @@ def test_the_changes_of_the_admin_port_are_those_that_are_tried(admin_port: Fast
         for method in operations
         if method not in {"get", "head"} and path not in reading
     }
-    tried = {(method, re.sub(r"/ours/ours.*$", "/{namespace}/{name}", path)) for method, path, _ in CHANGES}
+    tried = {(method, path) for method, path, _ in CHANGES}
     assert changes == tried
 
 
@@ -88,8 +80,8 @@ def test_any_pod_gets_only_the_page_of_the_admin_port(admin_port: FastAPI) -> No
     assert changed(admin_port, {}) == [401] * len(CHANGES)
 
 
-def test_the_admin_can_set_the_partition_and_have_requests_logged(admin_port: FastAPI) -> None:
-    assert changed(admin_port, bearer(ADMIN)) == [200, 200, 204]
+def test_the_admin_can_set_the_partition(admin_port: FastAPI) -> None:
+    assert changed(admin_port, bearer(ADMIN)) == [200]
     assert ask(admin_port, "GET", "/debug/partition", headers=bearer(ADMIN)).json()["rule"]["out"] == [NODE]
 
 

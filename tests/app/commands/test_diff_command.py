@@ -16,8 +16,8 @@ from app.commands.cli import main
 from app.main import create_service
 from app.settings import Settings
 from core.mirror.comparer import Difference, Differences
+from tests.app.commands.running import running
 from tests.app.commands.test_cli_serve_cluster import fill, kubeconfig, until_ready
-from tests.app.commands.test_debug_command import running
 from tests.app.questions import shop
 from tests.app.serving import kindred
 from tests.builders import make_pod

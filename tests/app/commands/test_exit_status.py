@@ -77,7 +77,6 @@ def test_wrong_usage_ends_with_2(words: tuple[str, ...]) -> None:
         pytest.param(["units", "--server", NOBODY], id="units"),
         pytest.param(["diff", "--server", NOBODY], id="diff"),
         pytest.param(["version", "--server", NOBODY], id="version"),
-        pytest.param(["debug", "pod", "shop/web", "--server", NOBODY], id="debug-pod"),
         pytest.param(["why", "web", "--kubeconfig", "absent"], id="why"),
         pytest.param(["doctor", "--scheduler-config", "absent"], id="doctor"),
         pytest.param(["serve", "--config", "absent"], id="serve"),

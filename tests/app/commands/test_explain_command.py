@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from fastapi import FastAPI
 
 from app.commands.cli import main
-from tests.app.commands.test_debug_command import running
+from tests.app.commands.running import running
 from tests.app.dump.dumps import as_json, kinded, listed
 from tests.app.serving import kindred as running_kindred
 from tests.app.serving import until

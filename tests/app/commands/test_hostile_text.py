@@ -24,7 +24,7 @@ from app.shown_text import shown
 from core.events import ClusterEvent
 from tests.app.api_server.kubeconfigs import write_kubeconfig
 from tests.app.asgi import ask
-from tests.app.commands.test_debug_command import running
+from tests.app.commands.running import running
 from tests.app.commands.why.cluster import small_cluster
 from tests.app.questions import by_name, mirror_of
 from tests.builders import make_node, make_pod
@@ -111,7 +111,6 @@ COMMANDS: Final[Mapping[str, Runs]] = {
         ["config", "migrate", str(at.folder / HOSTILE)],
         ["config", "migrate", str(at.folder)],
     ],
-    "debug pod": both(of_service("debug", "pod", "shop/web"), lambda _: [["debug", "pod", HOSTILE]]),
     "diff": of_service("diff"),
     "doctor": lambda at: [
         ["doctor", "--scheduler-config", at.scheduler],

@@ -21,7 +21,7 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.comparer import Difference, Differences
 from tests.app.api_server.kubeconfigs import write_kubeconfig
 from tests.app.asgi import ask
-from tests.app.commands.test_debug_command import running
+from tests.app.commands.running import running
 from tests.app.commands.why.cluster import small_cluster
 
 REQUEST = json.loads((DEMO / "requests" / "required-anti-affinity.json").read_bytes())

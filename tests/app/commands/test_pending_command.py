@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from app.commands.cli import main
 from app.main import create_service
 from app.settings import Settings
-from tests.app.commands.test_debug_command import running
+from tests.app.commands.running import running
 from tests.app.dump.dumps import as_json, kinded, listed
 from tests.builders import make_namespace, make_node, make_pod
 from tests.conformance.engine import load

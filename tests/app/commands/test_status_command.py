@@ -12,7 +12,7 @@ from app.commands.cli import main
 from app.main import Service, create_service
 from app.settings import Settings
 from tests.app.asgi import ask
-from tests.app.commands.test_debug_command import running
+from tests.app.commands.running import running
 from tests.app.questions import by_name, shop
 from tests.builders import make_pod
 

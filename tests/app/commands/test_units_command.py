@@ -19,7 +19,7 @@ from core.gangs.unit_status import PlacedBy, SchedulingStatus, UnitStatus
 from core.mirror.cluster import ClusterMirror
 from core.objects.scheduling_group import GroupCondition
 from tests.app.asgi import ask
-from tests.app.commands.test_debug_command import running
+from tests.app.commands.running import running
 from tests.core.gangs.gang_setting import GangSetting, member, node
 
 

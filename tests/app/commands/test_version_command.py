@@ -13,7 +13,7 @@ from app.commands.cli import main
 from app.main import create_service
 from app.settings import Settings
 from core.mirror.cluster import ClusterMirror
-from tests.app.commands.test_debug_command import Running, running
+from tests.app.commands.running import Running, running
 
 CLIENT = {"version": __version__, "python": platform.python_version()}
 RELEASE = {"release": "1.36", "source": "setting", "exact": True, "told": "1.36", "ignored_gates": []}

@@ -55,17 +55,3 @@ def test_all_questions_have_a_line_where_the_settings_want_it(caplog: pytest.Log
         ("filter", "fit", "default/p", 2, 1),
         ("prioritize", "fit", "default/p", 2, 2),
     ]
-
-
-def test_questions_about_a_debugged_pod_are_told_in_full_by_the_admin_port(caplog: pytest.LogCaptureFixture) -> None:
-    service = create_service(Settings(admin_port=0), shop(), None)
-    assert service.admin is not None
-    assert ask(service.admin, "PUT", "/debug/pods/default/p?for=60").status_code == 200
-    answer = ask(service.app, "POST", "/filter", QUESTION)
-    (record,) = caplog.records
-    told = json.loads(JsonLines().format(record))
-    assert (record.levelno, told["request"], told["response"]) == (logging.DEBUG, QUESTION.decode(), answer.text)
-    assert told["failed"] == {"node(s) didn't satisfy existing pods anti-affinity rules": 1}
-    assert ask(service.admin, "DELETE", "/debug/pods/default/p").status_code == 204
-    ask(service.app, "POST", "/filter", QUESTION)
-    assert len(caplog.records) == 1

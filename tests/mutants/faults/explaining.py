@@ -1,4 +1,4 @@
-"""Faults of requests of people: recorded decisions, explanations, and pods that are logged in full."""
+"""Faults of requests of people: recorded decisions, and explanations."""
 
 from typing import Final
 
@@ -46,13 +46,6 @@ FAULTS: Final = (
         old="    if len(pods) > 1:\n        raise UnknownError(",
         new="    if len(pods) > 2:\n        raise UnknownError(",
         tests=("test_known_pods.py",),
-    ),
-    Fault(
-        id="debugged-pod-logged-for-ever",
-        breaks="A pod is logged in full after its time is over.",
-        old="        if until <= self._clock():\n            del self._until[pod]\n        else:",
-        new="        if pod:",
-        tests=("test_debugged_pods.py",),
     ),
     Fault(
         id="shared-copy-never-released",

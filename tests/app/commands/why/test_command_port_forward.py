@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.app.commands.test_debug_command import running
+from tests.app.commands.running import running
 from tests.app.commands.why.cluster import SmallCluster
 from tests.app.commands.why.command_runs import Why, admin_app, replica, service
 from tests.openssl import Authority
