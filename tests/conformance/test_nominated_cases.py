@@ -73,7 +73,7 @@ def break_a_pod(case: Case) -> None:
         pytest.param(set_reasons, "['falsified']", id="reasons"),
         pytest.param(set_plugin, "expected 'Falsified'", id="plugin"),
         pytest.param(set_feasible, "cached feasible\n    expected ['falsified']", id="feasible"),
-        pytest.param(break_a_pod, "SnapshotError", id="what-the-engine-raises"),
+        pytest.param(break_a_pod, "DecodeError", id="what-the-engine-raises"),
     ],
 )
 def test_a_falsified_case_fails_and_is_reported_with_its_place(falsify: Callable[[Case], None], named: str) -> None:
