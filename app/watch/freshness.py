@@ -36,7 +36,6 @@ class ResourceState:
         self.relists: Counter[str] = Counter()  # reason -> number
         self.events: Counter[str] = Counter()  # ADDED, MODIFIED, DELETED, BOOKMARK, ERROR -> number
         self.failures: Counter[str] = Counter()  # kind of error -> number
-        self.retries: Counter[str] = Counter()  # backoff, probe, woken -> number
         self.decode_errors = 0
         self.objects = 0
         """Number of objects in the mirror."""

@@ -23,8 +23,6 @@ from typing import Final
 from app.api_server.client import ApiClient, ReadTimeoutError, StatusError
 from app.logs import one_line
 from app.objects.resources import Resource
-from app.watch.backoff import Backoff
-from app.watch.failures import OUTSIDE_ERRORS, Failures, is_server_error, is_too_large_version, status_of
 from app.watch.feed import Feed
 from app.watch.freshness import ResourceState
 from app.watch.known_objects import KnownObjects
@@ -33,14 +31,16 @@ from app.watch.loop_share import LoopShare
 from app.watch.memory_watch import UNLIMITED, MemoryPressureError, MemoryWatch
 from app.watch.object_reader import ObjectReader, Unreadable
 from app.watch.pages import MAX_PAGE_BYTES, Pages
-from app.watch.retries import Retries
-from app.watch.retry_plan import Wait
+from app.watch.retry import OUTSIDE_ERRORS, Retries, Retry
 from app.watch.watch_stream import (
     BrokenWatchError,
     GarbledWatchError,
     InStreamError,
     NoInitialEventsEndError,
     bookmark_of,
+    is_server_error,
+    is_too_large_version,
+    status_of,
     watch_events,
 )
 from app.watch.wire import ListPage, WatchEvent, decode_page, is_older
@@ -64,13 +64,12 @@ class Reflector:
         self.known = KnownObjects(feed.apply)
         self._client = client
         self._loading = feed.loading
-        self._timing = timing = retries.timing
+        self._timing = retries.timing
         self._memory = memory
         self._allowed = 0  # bytes that the process may have during the present sync
-        self._clock = timing.clock
-        backoff = Backoff(timing.backoff_first, timing.backoff_longest, timing.random)
-        self._retries = retries.join(state, self._interrupt)
-        self._failures = Failures(state, backoff, self._retries, timing.clock)
+        self._clock = retries.timing.clock
+        self._retry = Retry(state, retries, self._interrupt)
+        self._wait = retries.wait
         self._reader = ObjectReader(state)
         self._turns = LoopShare()
         self._version = ""  # the version to watch from; empty: a sync is due
@@ -99,15 +98,13 @@ class Reflector:
 
     async def run(self) -> None:
         """Sync and watch until cancelled."""
-        await self._retries.pass_on()
         while True:
             if self._asked:
                 self._relist("asked")
                 self._answering += self._asked
                 self._asked.clear()
             try:
-                if await self._breakable_step():
-                    await self._retries.pass_on()
+                await self._breakable_step()
                 continue
             except (*OUTSIDE_ERRORS, MemoryPressureError) as error:
                 wait = self._recover(error)
@@ -115,41 +112,37 @@ class Reflector:
                 # A bug of Kindred must not end the watch; a sync repairs a half-applied change.
                 log.exception("%s: internal error", self.state.plural, extra=self.state.in_log)
                 self._relist("internal")
-                wait = self._failures.record(error)
+                wait = self._retry.failed(error)
             if wait is not None:
-                await self._retries.wait(wait)
+                await self._wait(wait)
 
     def _interrupt(self) -> None:
         if self._step_limit is not None:
             self._step_limit.reschedule(asyncio.get_running_loop().time())
 
-    async def _breakable_step(self) -> bool:
-        """Make a request. Return whether it was a watch, or was interrupted."""
+    async def _breakable_step(self) -> None:
+        """Make a request, which `_interrupt` ends."""
         limit = asyncio.timeout(None)
-        self._retries.begin()
+        self._retry.begin()
         try:
             async with limit:
                 self._step_limit = limit
-                return await self._step()
+                await self._step()
         except TimeoutError:
             if not limit.expired():
                 raise
-            return True
         finally:
             self._step_limit = None
 
-    async def _step(self) -> bool:
+    async def _step(self) -> None:
         if self._version and self._was_quiet:
             await self._check_version()
-            return False
-        if self._version:
+        elif self._version:
             await self._watch()
         elif self._uses_watch_list:
             await self._watch_list()
         else:
             await self._list()
-            return False
-        return True
 
     @property
     def _uses_watch_list(self) -> bool:
@@ -165,7 +158,7 @@ class Reflector:
             self._client.stream(self._resource.path, params) as chunks,
             aclosing(watch_events(chunks, self.state, self._turns)) as events,
         ):
-            self._retries.answered()
+            self._retry.succeeded()
             # Unless this WatchList completes. If it breaks for any reason, a list may succeed (upstream ListAndWatch).
             self._list_next = True
             with self._loading(), closing(Listing()) as listing:
@@ -219,7 +212,7 @@ class Reflector:
                 self._relist("expired-continue")
             raise
         page = decode_page(body)
-        self._retries.answered()
+        self._retry.succeeded()
         return page
 
     async def _gather(self, page: ListPage, listing: Listing) -> None:
@@ -267,7 +260,7 @@ class Reflector:
             self._client.stream(self._resource.path, params) as chunks,
             aclosing(watch_events(chunks, self.state, self._turns)) as events,
         ):
-            self._retries.answered()
+            self._retry.succeeded()
             accepted = self._clock()
             # An accepted watch is no evidence yet, because it may end at once: see ResourceState.followed_at.
             standing = asyncio.get_running_loop().call_later(self._timing.shortest_watch, self._follows_now)
@@ -304,7 +297,7 @@ class Reflector:
         """
         self.state.requests["list"] += 1
         page = decode_page(await self._client.get(self._resource.path, {"limit": "1"}, MAX_PAGE_BYTES))
-        self._retries.answered()
+        self._retry.succeeded()
         self._was_quiet = False
         if is_older(page.resource_version, self._version):
             log.warning(
@@ -345,7 +338,7 @@ class Reflector:
 
     def _follows(self, as_of: float) -> None:
         self.state.followed_at = as_of
-        self._failures.over()
+        self._retry.followed()
 
     # Requests and their errors.
 
@@ -356,12 +349,12 @@ class Reflector:
         timeout = round(self._timing.watch_timeout * (1.0 + self._timing.random()))
         return {**self._params(), "watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(timeout)}
 
-    def _recover(self, error: Exception) -> Wait | None:
-        """Choose the next request after an error. Return the wait before it. None: no wait."""
-        if self._failures.is_absence(error):
+    def _recover(self, error: Exception) -> float | None:
+        """Choose the next request after an error. Return the seconds before it. None: no wait."""
+        if self._retry.is_absence(error):
             self._version = ""
             self.known.clear()
-            return self._failures.absent(self._timing.absent)
+            return self._retry.absent()
         if self._version:
             self._resume_or_relist(error)
         elif self._falls_back(error):
@@ -369,7 +362,7 @@ class Reflector:
                 "%s: listing without WatchList: %s", self.state.plural, one_line(str(error)), extra=self.state.in_log
             )
             return None
-        return self._failures.record(error, self._timing.memory if isinstance(error, MemoryPressureError) else 0.0)
+        return self._retry.failed(error, self._timing.memory if isinstance(error, MemoryPressureError) else 0.0)
 
     def _resume_or_relist(self, error: Exception) -> None:
         status = status_of(error)

@@ -1,6 +1,7 @@
 """Decodes the bytes of a watch to events, with the errors of broken watches."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
+from http import HTTPStatus
 
 from app.api_server.client import StatusError
 from app.objects.decode import DecodeError
@@ -34,6 +35,25 @@ class InStreamError(BrokenWatchError):
     def __init__(self, status: StatusError) -> None:
         super().__init__(str(status))
         self.status = status
+
+
+def status_of(error: Exception) -> StatusError | None:
+    """Return the server's status in an error, from a response or from an ERROR event."""
+    if isinstance(error, InStreamError):
+        return error.status
+    return error if isinstance(error, StatusError) else None
+
+
+def is_server_error(status: StatusError) -> bool:
+    """Return whether the status reports an error of the server."""
+    return status.code >= HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+def is_too_large_version(status: StatusError) -> bool:
+    """Upstream isTooLargeResourceVersionError: by the cause since 1.17, in older versions by the message."""
+    return "ResourceVersionTooLarge" in status.causes or (
+        status.code == HTTPStatus.GATEWAY_TIMEOUT and "Too large resource version" in status.message
+    )
 
 
 async def watch_events(

@@ -8,8 +8,7 @@ from app.watch.feed import Feed
 from app.watch.freshness import ResourceState
 from app.watch.memory_watch import UNLIMITED, MemoryWatch
 from app.watch.reflector import Reflector
-from app.watch.retries import Retries
-from app.watch.timing import Timing
+from app.watch.retry import Retries, Timing
 from core.events import Kind
 
 
@@ -26,7 +25,7 @@ class Watcher:
     ) -> None:
         """Make one reflector for each state. Their changes go to `feed`, between two requests."""
         self._client = client
-        retries = Retries(timing)
+        self._retries = retries = Retries(client, timing)
         self.reflectors = [Reflector(state, client, feed, retries, memory) for state in states]
 
     async def resync(self, kind: Kind) -> None:
@@ -40,6 +39,7 @@ class Watcher:
         """Follow the server until cancelled."""
         try:
             async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._retries.probe(), name="probe of the API server")
                 for reflector in self.reflectors:
                     tasks.create_task(reflector.run(), name=f"reflector {reflector.state.plural}")
         finally:

@@ -23,8 +23,8 @@ from app.watch.feed import MirrorFeed
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState, SyncStatus
 from app.watch.memory_watch import MemoryWatch
 from app.watch.process_memory import MemoryLimit, memory_limit
+from app.watch.retry import Timing
 from app.watch.server_release import ServerRelease
-from app.watch.timing import Timing
 from app.watch.watcher import Watcher
 from app.wiring.usage import create_usage_feed
 from core.events import Kind

@@ -45,12 +45,6 @@ class WatchCollector:
         yield self._counts_by(
             "kind", "failures", "Failed requests to the API server, by status or error.", lambda state: state.failures
         )
-        yield self._counts_by(
-            "cause",
-            "retries",
-            "Retried requests to the API server, by the cause of the retry.",
-            lambda state: state.retries,
-        )
 
     def _gauges(self) -> Iterator[Metric]:
         synced = _gauge("synced", "Whether the resource was listed completely once (1) or not (0).")

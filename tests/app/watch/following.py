@@ -24,7 +24,7 @@ from app.objects.resources import RESOURCES
 from app.watch.freshness import Freshness, ResourceState, SyncStatus
 from app.watch.memory_watch import UNLIMITED, MemoryWatch
 from app.watch.process_memory import MemoryLimit
-from app.watch.timing import Timing
+from app.watch.retry import Timing
 from app.watch.watcher import Watcher
 from core.events import ClusterEvent, Kind, Object
 from core.mirror.cluster import ClusterMirror
@@ -42,8 +42,7 @@ PATIENCE: Final = 30.0  # seconds
 QUICK: Final = Timing(
     backoff_first=0.02,
     backoff_longest=0.1,
-    probe_every=0.1,
-    wake_gap=0.002,
+    gap=0.002,
     shortest_watch=0.25,
     initial_events=1.5,
     memory=0.1,

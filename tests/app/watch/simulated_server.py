@@ -24,7 +24,7 @@ Ending = bytes | ApiError | None
 
 
 class Asked(NamedTuple):
-    """A request, and whether the server was well when it came."""
+    """A request, and whether the server was well when it came. One that is repeated with a new login counts once."""
 
     at: float
     path: str
@@ -127,22 +127,18 @@ class SimulatedServer(ApiClient):
                 raise error
 
     async def _ask(self, path: str) -> None:
-        self._note(path)
+        self.asked.append(Asked(asyncio.get_running_loop().time(), path, self._well))
         await self._reach()
         await self._travel()
         error = self._refusal_of(path)
         if isinstance(error, StatusError) and error.code == HTTPStatus.UNAUTHORIZED:
-            self._note(path)  # once more, with a new login
-            await self._travel()
+            await self._travel()  # once more, with a new login
             error = self._refusal_of(path)
         if error is not None:
             raise error
 
     def _refusal_of(self, path: str) -> ApiError | None:
         return self.refusal(path) or self.never.get(path)
-
-    def _note(self, path: str) -> None:
-        self.asked.append(Asked(asyncio.get_running_loop().time(), path, self._well))
 
     async def _travel(self) -> None:
         await asyncio.sleep(self.chance.uniform(*LATENCY))

@@ -17,8 +17,7 @@ from app.telemetry.metrics.watch_collector import WatchCollector
 from app.watch.feed import MirrorFeed
 from app.watch.freshness import Freshness, ResourceState
 from app.watch.reflector import Reflector
-from app.watch.retries import Retries
-from app.watch.timing import Timing
+from app.watch.retry import Retries, Timing
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
@@ -124,7 +123,7 @@ def test_what_a_reflector_knows_is_counted() -> None:
     metrics = Metrics(mirror, clock)
     client = ApiClient(Credentials(ClusterAccess("test", "http://127.0.0.1:1", None), None))
     feed = MirrorFeed(mirror, clock, metrics.observe_confirmation)
-    reflector = Reflector(state, client, feed, Retries(Timing()))
+    reflector = Reflector(state, client, feed, Retries(client, Timing()))
     metrics.register(WatchCollector(Freshness([state], 180.0, clock), clock, clock, {"pods": reflector.known}))
     assert samples(metrics, "kindred_watch_known_objects") == {("pods",): 0}
     reflector.known.put(Pod("u", "shop", "web"))

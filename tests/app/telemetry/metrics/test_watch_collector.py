@@ -24,7 +24,6 @@ def followed() -> ResourceState:
     state.relists.update({"expired": 1})
     state.events.update({"ADDED": 5, "BOOKMARK": 6})
     state.failures.update({"in-stream 500": 1, "ConnectionFailed": 4})
-    state.retries.update({"backoff": 3, "woken": 2})
     state.decode_errors = 8
     state.decode_seconds = 0.125
     state.objects, state.read_objects, state.read_bytes = 3, 10, 5000
@@ -47,7 +46,6 @@ def collector_of(*states: ResourceState) -> WatchCollector:
         pytest.param("requests_total", {("pods", "watch"): 3, ("pods", "list"): 2}, id="requests"),
         pytest.param("relists_total", {("expired", "pods"): 1}, id="relists"),
         pytest.param("events_total", {("pods", "ADDED"): 5, ("pods", "BOOKMARK"): 6}, id="events"),
-        pytest.param("retries_total", {("backoff", "pods"): 3, ("woken", "pods"): 2}, id="retries"),
         pytest.param("failures_total", {("ConnectionFailed", "pods"): 4, ("in-stream 500", "pods"): 1}, id="failures"),
         pytest.param("wire_bytes", {("pods",): 1500}, id="size-on-the-wire"),
         pytest.param("decode_errors_total", {("pods",): 8}, id="decode-errors"),

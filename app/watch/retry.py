@@ -1,0 +1,240 @@
+"""The effects of a failed request of a reflector: the wait before the next one, a log line, and the resource's problem.
+
+Each resource waits for itself: 0.8 s, doubled with each failure up to 1.7 s, less up to a quarter of jitter. Then it
+takes its turn: retries of all resources are 0.1 s apart. So 20 resources notice a recovery within 2 s, and a replica
+sends at most 10 retries a second in an outage. client-go's 30 s are for thousands of clients.
+
+A resource that alone fails for a minute, such as one without a rule of RBAC, waits up to 20 s. So it does not fill the
+audit log of the API server for ever.
+"""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Final
+
+import msgspec
+
+from app.api_server.client import ApiClient, ApiError, StatusError
+from app.api_server.credentials import CredentialsError
+from app.logs import one_line
+from app.objects.decode import DecodeError
+from app.watch.freshness import ResourceState
+from app.watch.memory_watch import MemoryPressureError
+from app.watch.watch_stream import BrokenWatchError, InStreamError, status_of
+
+log = logging.getLogger(__name__)
+
+OUTSIDE_ERRORS: Final = (ApiError, CredentialsError, DecodeError, BrokenWatchError)
+"""Errors that the server, or the network in between, may have caused. Any other error is a bug of Kindred."""
+
+_JITTER: Final = 0.25  # share of a wait
+_ALONE_AFTER: Final = 60.0  # seconds of failures
+_SERVER_FAILS: Final = 2  # failing resources; one alone shows nothing about the server
+_STUCK: Final = 1.0  # seconds: most responses of a healthy server take less
+_PROBE: Final = 0.5  # seconds between two probes, and for the response to one
+_MAX_VERSION_BYTES: Final = 64 * 1024
+_SAME_PROBLEM_EVERY: Final = 60.0  # seconds between two log lines with the same text
+_MAX_RETRY_AFTER: Final = 300.0  # seconds: longer values are cut
+
+
+class Timing(msgspec.Struct, frozen=True):
+    """The waits of the reflectors, in seconds."""
+
+    backoff_first: float = 0.8
+    backoff_longest: float = 1.7
+    backoff_alone: float = 20.0
+    """Longest wait of a resource that alone fails for a minute, or that fails by a bug of Kindred."""
+    gap: float = 0.1
+    """Between two retries of the resources of a server. A request that follows no failure is made at once."""
+    watch_timeout: int = 300
+    """Requested duration of a watch: from this time to twice as long, so that not all watches end at once."""
+    shortest_watch: float = 1.0
+    """A watch without events that ends sooner is an error. A watch with events is not resumed sooner."""
+    initial_events: float = 120.0
+    """Longest wait for the end of the initial events. A server without WatchList never sends it."""
+    memory: float = 30.0
+    """Shortest wait after a sync that failed for lack of memory, because it wasted seconds of CPU."""
+    absent: float = 300.0
+    """Time between two checks for a resource that the server lacks. Only an upgrade can add it."""
+    clock: Callable[[], float] = time.monotonic
+    random: Callable[[], float] = random.random
+    """Numbers in [0, 1), for jitter."""
+
+
+class Retries:
+    """The resources of one API server: they retry in turn, and a network that is back frees stuck requests."""
+
+    def __init__(self, client: ApiClient, timing: Timing) -> None:
+        self.timing = timing
+        self.all: list[Retry] = []
+        self._client = client
+        self._free_at = float("-inf")  # no retry before
+
+    async def wait(self, seconds: float) -> None:
+        """Return when a request may be retried, after at least so many seconds."""
+        await asyncio.sleep(seconds)
+        now = self.timing.clock()
+        at = max(now, self._free_at)
+        self._free_at = at + self.timing.gap
+        if at > now:
+            await asyncio.sleep(at - now)
+
+    async def probe(self) -> None:
+        """Make stuck requests again when the network is back, until cancelled. TCP repeats lost packets too late.
+
+        A server that is slow is no reason. It responds to GET /version.
+        """
+        is_reached = True
+        while True:
+            await asyncio.sleep(_PROBE)
+            stuck = [each for each in self.all if each.is_stuck()]
+            if not stuck or sum(each.is_failing for each in self.all) < _SERVER_FAILS:
+                is_reached = True
+                continue
+            was_reached, is_reached = is_reached, await self._is_reached()
+            if is_reached and not was_reached:
+                for each in stuck:
+                    each.interrupt()
+
+    def is_server_unwell(self) -> bool:
+        """Return whether several resources fail for other reasons than a missing rule, or trouble of their own."""
+        return sum(each.may_be_the_servers() for each in self.all) >= _SERVER_FAILS
+
+    async def _is_reached(self) -> bool:
+        try:
+            async with asyncio.timeout(_PROBE):
+                await self._client.get("/version", {}, _MAX_VERSION_BYTES)
+        except StatusError:
+            return True
+        except (ApiError, CredentialsError, TimeoutError):
+            return False
+        return True
+
+
+class Retry:
+    """The requests of one resource: when the next one is made after a failure, and what is reported of it."""
+
+    def __init__(self, state: ResourceState, others: Retries, interrupt: Callable[[], None]) -> None:
+        """Join the resources of a server. `interrupt` ends the present request, so that it is made again."""
+        self._state = state
+        self._others = others
+        self._timing = others.timing
+        self.interrupt = interrupt
+        self._began: float | None = None  # time of the present request; None once it has succeeded or failed
+        self._wait = 0.0  # the last wait without jitter; 0: the next one is the first
+        self._failing_since: float | None = None
+        self._followed_since: float | None = None
+        self._logged: tuple[str, float] = ("", 0.0)
+        others.all.append(self)
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether a request failed, and the resource was not followed since."""
+        return self._failing_since is not None
+
+    def begin(self) -> None:
+        """Record that a request begins."""
+        self._began = self._timing.clock()
+
+    def succeeded(self) -> None:
+        """Record that the present request succeeded."""
+        self._began = None
+
+    def is_stuck(self) -> bool:
+        """Return whether the present request has had no response for a second."""
+        return self._began is not None and self._timing.clock() - self._began >= _STUCK
+
+    def followed(self) -> None:
+        """Record that the resource is followed again."""
+        if self._followed_since is None:
+            self._followed_since, self._failing_since = self._timing.clock(), None
+        if self._state.problem:
+            log.info("%s: following again", self._state.plural, extra=self._state.in_log)
+            self._state.problem, self._state.forbidden = "", False
+            self._logged = ("", 0.0)
+
+    def failed(self, error: Exception, shortest: float = 0.0) -> float:
+        """Record a failure. Return the seconds before the next request, at least `shortest`."""
+        now = self._timing.clock()
+        is_ours = not isinstance(error, OUTSIDE_ERRORS)
+        self._began = None
+        if not is_ours and self._failing_since is None:
+            self._failing_since = now
+        status = status_of(error)
+        retry_after = min((status.retry_after if status else None) or 0.0, _MAX_RETRY_AFTER)
+        if not isinstance(error, MemoryPressureError):
+            self._state.listed = 0
+        self._state.failures[_kind(error)] += 1
+        self._state.problem = one_line(str(error)) or type(error).__name__
+        self._state.forbidden = status is not None and status.code == HTTPStatus.FORBIDDEN
+        delay = max(self._delay(now, is_ours=is_ours), shortest, retry_after)
+        self._report(now, delay)
+        return delay
+
+    def is_absence(self, error: Exception) -> bool:
+        """Return whether the server lacks the resource, and the resource is optional.
+
+        While other resources fail, a 404 may come from a proxy or from a failing server, and does not count.
+        """
+        is_missing = isinstance(error, StatusError) and error.code == HTTPStatus.NOT_FOUND
+        return is_missing and self._state.resource.optional and not self._others.is_server_unwell()
+
+    def absent(self) -> float:
+        """Record that the server lacks the resource. Return the seconds before the next check.
+
+        If it may have another version of the resource, there is no wait.
+        """
+        self._state.objects = self._state.listed = 0
+        if self._state.try_next_version():
+            return 0.0
+        if not self._state.absent:
+            log.warning(
+                "%s: the API server does not have %s, skipped",
+                self._state.plural,
+                self._state.resource.api_versions,
+                extra=self._state.in_log,
+            )
+        self.followed()
+        self._state.synced = self._state.absent = True
+        return self._timing.absent
+
+    def may_be_the_servers(self) -> bool:
+        """Return whether the resource fails, and perhaps because of the server."""
+        return self.is_failing and not self._state.forbidden and not self._is_alone(self._timing.clock())
+
+    def _is_alone(self, now: float) -> bool:
+        """Return whether the resource fails for a minute, while most others do not."""
+        if self._failing_since is None or now - self._failing_since < _ALONE_AFTER:
+            return False
+        return 2 * sum(each.is_failing for each in self._others.all) < len(self._others.all)
+
+    def _delay(self, now: float, *, is_ours: bool) -> float:
+        timing = self._timing
+        longest = timing.backoff_alone if is_ours or self._is_alone(now) else timing.backoff_longest
+        if self._followed_since is not None and now - self._followed_since >= timing.backoff_longest:
+            self._wait = 0.0
+        self._followed_since = None
+        wait = min(2 * self._wait or timing.backoff_first, longest)
+        self._wait = max(self._wait, wait)  # an outage shortens a wait, and does not make it grow again
+        return wait * (1.0 - _JITTER * timing.random())
+
+    def _report(self, now: float, delay: float) -> None:
+        text, at = self._logged
+        if self._state.problem == text and now - at < _SAME_PROBLEM_EVERY:
+            return
+        self._logged = (self._state.problem, now)
+        remedy = f"; the RBAC rule that is missing: {self._state.resource.rbac_rule}" if self._state.forbidden else ""
+        message = (self._state.plural, self._state.problem, remedy, delay)
+        log.warning("%s: %s%s; next attempt within %.1f s", *message, extra=self._state.in_log)
+
+
+def _kind(error: Exception) -> str:
+    """Return a short name of few values, for a metric: `410`, `in-stream 500`, `ConnectionFailed`."""
+    status = status_of(error)
+    if status is not None:
+        return f"in-stream {status.code}" if isinstance(error, InStreamError) else str(status.code)
+    return type(error).__name__.removesuffix("Error")
