@@ -76,7 +76,10 @@ LABEL org.opencontainers.image.title="Kindred" \
     org.opencontainers.image.revision=${REVISION}
 COPY --from=build /opt/kindred /opt/kindred
 EXPOSE 8888 8889
-# The check reads port and TLS from the same settings as the service. It is for docker. Kubernetes has its own probes.
-HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["python", "-m", "app.commands.probe"]
+# For docker: Kubernetes has its own probes. The health port wins, because it has no TLS. No proxy of the environment is asked.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["python", "-c", "\
+from os import environ; from urllib.request import ProxyHandler, build_opener; \
+port = environ.get('KINDRED_HEALTH_PORT') or environ.get('KINDRED_LISTEN_PORT') or '8888'; \
+build_opener(ProxyHandler({})).open(f'http://127.0.0.1:{port}/livez', timeout=4)"]
 ENTRYPOINT ["kindred"]
 CMD ["serve", "--demo"]

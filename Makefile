@@ -54,7 +54,7 @@ ifeq ($(NPM),)
 	@echo "check: the page's scripts are skipped, because Node.js with npm is not installed"
 else
 	@mkdir -p $(WEB)/generated
-	$(BIN)/kindred openapi --port admin > $(WEB)/generated/admin-port.json
+	$(BIN)/python -m tests.web > $(WEB)/generated/admin-port.json
 	$(WEB_BIN)/openapi-typescript $(WEB)/generated/admin-port.json --output $(WEB)/generated/paths.d.ts
 	$(WEB_BIN)/prettier --check --log-level warn $(SCRIPTS) '$(WEB)/*.d.ts'
 	$(WEB_BIN)/eslint --config $(WEB)/eslint.config.js --max-warnings 0 $(SCRIPTS)

@@ -1,8 +1,10 @@
 """docker-compose.yml: mounted files and named targets exist, and ports are open only on the loopback."""
 
+import json
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +15,7 @@ import yaml
 
 from app.configuration import load_configuration
 from app.settings import PortRule, Settings, port_rule
+from tests.demo_server import demo_server
 
 DOCUMENT: Final[dict[str, Any]] = yaml.safe_load(Path("docker-compose.yml").read_text("utf-8"))
 SERVICES: Final[dict[str, dict[str, Any]]] = DOCUMENT["services"]
@@ -68,6 +71,26 @@ def test_nothing_has_rights_or_a_root_to_write_to(name: str) -> None:
 @each_service
 def test_each_has_a_healthcheck_that_needs_no_shell(name: str) -> None:
     assert SERVICES[name]["healthcheck"]["test"][0] == "CMD"
+
+
+def test_the_checks_of_health_find_a_service_and_miss_none() -> None:
+    text = Path("Dockerfile").read_text("utf-8").replace("\\\n", "")
+    of_image = json.loads(re.findall(r"^HEALTHCHECK .* CMD (\[.*\])$", text, re.MULTILINE)[0])
+    _, *of_compose = SERVICES["kindred"]["healthcheck"]["test"]
+
+    def finds(command: Sequence[str], **environment: str) -> bool:
+        asked = [sys.executable, *command[1:]]
+        run = subprocess.run(asked, env=environment, capture_output=True, check=False)  # noqa: S603  # our own arguments
+        return run.returncode == 0
+
+    closed = "1"
+    with demo_server() as server:
+        port = server.url.rpartition(":")[2]
+        assert finds(of_image, KINDRED_LISTEN_PORT=port, http_proxy=f"http://127.0.0.1:{closed}")
+        assert finds(of_image, KINDRED_LISTEN_PORT=closed, KINDRED_HEALTH_PORT=port)
+        assert not finds(of_image, KINDRED_LISTEN_PORT=port, KINDRED_HEALTH_PORT=closed)
+        assert finds([word.replace("8888", port) for word in of_compose])
+    assert not finds([word.replace("8888", closed) for word in of_compose])
 
 
 @each_service

@@ -1,31 +1,27 @@
 """The command line of `kindred`."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypedDict, Unpack
+from typing import Any, BinaryIO, TypedDict, Unpack
 
 import click
 import msgspec
 
 from app import __version__, logs
-from app.admin.openapi import describe
 from app.api_server.credentials import ConfigurationError, load_credentials
 from app.commands.announcement import Announcement
 from app.commands.command_group import CommandGroup
-from app.commands.completion_command import completion_command, kubectl_completions
 from app.commands.config_commands import config_group
 from app.commands.demo_page import samples, with_page
-from app.commands.diff_command import diff_command
 from app.commands.doctor.command import doctor_command
 from app.commands.dump_source import SOURCE_OPTIONS, load_dump
 from app.commands.exit_status import exit_with_error
 from app.commands.explain_command import explain_command
-from app.commands.invalidation_text import invalidation_text
 from app.commands.manifests import one_manifest, read_opened
-from app.commands.output_format import FORMATS, NO_NAMES, OutputFormat, print_output, print_value
+from app.commands.output_format import FORMATS, OutputFormat, print_output
 from app.commands.pending_command import pending_command
 from app.commands.printer import print_line
 from app.commands.rbac import rbac_command
@@ -40,8 +36,7 @@ from app.commands.settings_commands import (
 from app.commands.shared_options import output_option, with_options
 from app.commands.status_command import status_command
 from app.commands.units_command import units_command
-from app.commands.verb_answer_text import filter_names, filter_text, prioritize_names, prioritize_text
-from app.commands.version_command import version_command
+from app.commands.verb_answer_text import filter_names, filter_text
 from app.commands.why.command import why_command
 from app.configuration import Configuration, load_configuration
 from app.dump.snapshot_file import SnapshotError
@@ -51,14 +46,11 @@ from app.objects.decode import DecodeError
 from app.server import process
 from app.server.memory import keep_freed_memory
 from app.server.port_server import port_server
-from app.settings import Settings, SettingsError
-from app.verbs.extender import Extender
+from app.settings import SettingsError
 from app.verbs.incoming_pod import decode_incoming_pod
-from app.verbs.observation import VerbOutcome, VerbResponse
+from app.verbs.observation import VerbOutcome
 from app.wiring.engine import create_extender, create_partition
-from core.equivalence.invalidation_table import invalidation_table
 from core.mirror.cluster import ClusterMirror
-from core.profile import PLUGINS
 
 
 class Source(TypedDict):
@@ -99,16 +91,13 @@ def main() -> None:
 
 
 for _command in (
-    completion_command,
     config_group,
-    diff_command,
     doctor_command,
     explain_command,
     pending_command,
     rbac_command,
     status_command,
     units_command,
-    version_command,
     why_command,
 ):
     main.add_command(_command)
@@ -156,40 +145,11 @@ def _service(configuration: Configuration, *, demo: bool, **source: Unpack[Sourc
 @with_options(_POD_OPTIONS)
 def filter_command(**question: Unpack[PodOptions]) -> None:
     """Print the ExtenderFilterResult for a pod, without a server."""
-    result = _answer(Extender.filter, question)
+    result = _filtered(question)
     print_output(question["output"], result, partial(filter_text, result), filter_names(result))
 
 
-@main.command(params=settings_options(OF_ANSWERS))
-@with_options(_POD_OPTIONS)
-def prioritize(**question: Unpack[PodOptions]) -> None:
-    """Print the HostPriorityList for a pod, without a server."""
-    result = _answer(Extender.prioritize, question)
-    print_output(question["output"], result, partial(prioritize_text, result), prioritize_names(result))
-
-
-@main.command("invalidation-table")
-@output_option(NO_NAMES)
-def invalidation_table_command(output: OutputFormat) -> None:
-    """Print the cached results that each event invalidates, for all plugins; with -o wide also the reasons."""
-    rows = invalidation_table([make() for make in PLUGINS.values()])
-    print_output(output, rows, partial(invalidation_text, rows))
-
-
-@main.command("openapi")
-@click.option(
-    "--port", type=click.Choice(["extender", "admin"]), default="extender", show_default=True, help="Port to describe."
-)
-@output_option((OutputFormat.JSON, OutputFormat.YAML), OutputFormat.JSON)
-def openapi_command(port: Literal["extender", "admin"], output: OutputFormat) -> None:
-    """Print the OpenAPI description of a port. The port also serves it as /openapi.json."""
-    service = create_service(Settings(admin_port=0), ClusterMirror(), None)
-    app = service.admin if port == "admin" and service.admin is not None else service.app
-    description = describe(app)
-    print_value(output, description)
-
-
-def _answer(verb: Callable[[Extender, bytes], VerbResponse], question: PodOptions) -> Any:  # noqa: ANN401  # JSON
+def _filtered(question: PodOptions) -> Any:  # noqa: ANN401  # JSON
     """Evaluate a request as the service does, and return the response. Ends with status 2 if it is an error."""
     with _clear_errors():
         settings = loaded_settings(question["config"], flags_of_answers(question))
@@ -199,7 +159,7 @@ def _answer(verb: Callable[[Extender, bytes], VerbResponse], question: PodOption
         create_partition(settings, mirror)
         named = [name for group in question["nodes"] for name in group.split(",") if name]
         body = b'{"Pod":' + manifest + b',"NodeNames":' + _names_json(named or list(mirror.nodes.slots)) + b"}"
-        response = verb(create_extender(settings, mirror), body)
+        response = create_extender(settings, mirror).filter(body)
     if response.outcome is VerbOutcome.BAD_REQUEST:  # over HTTP, kube-scheduler decodes its body
         exit_with_error(response.error)
     return decode(response.body)
@@ -230,12 +190,6 @@ def _clear_errors() -> Iterator[None]:
 def kubectl_plugin() -> None:
     """Run as `kubectl kindred`, under the name that kubectl looks for in PATH."""
     main(prog_name="kubectl kindred")
-
-
-def kubectl_completion() -> None:
-    """Run as `kubectl_complete-kindred`, which kubectl runs to complete `kubectl kindred`."""
-    for line in kubectl_completions(main, sys.argv[1:]):
-        print_line(line)
 
 
 if __name__ == "__main__":

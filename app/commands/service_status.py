@@ -11,7 +11,6 @@ from app.admin.decisions_routes import LastDecisions
 from app.admin.equivalence_routes import CacheState, Totals
 from app.admin.health_routes import Readiness, Version
 from app.commands.admin_client import NOT_UNDERSTOOD, Access, CannotAskError, asked, refusal
-from app.commands.version_command import service_version
 from app.json_text import decode
 
 T = TypeVar("T")
@@ -49,7 +48,7 @@ def service_status(access: Access) -> Status:
     return Status(
         access["url"],
         _readiness(access),
-        service_version(access),
+        _version(access),
         _cache(access),
         _decoded(access, asked(access, "GET", "/debug/decisions", {"limit": 1}), LastDecisions),
     )
@@ -61,6 +60,16 @@ def _readiness(access: Access) -> Readiness:
         raise CannotAskError(f"{access['url']}: {refusal(response)}")
     try:
         return Readiness.model_validate_json(response.content)
+    except ValidationError:
+        raise CannotAskError(f"{access['url']}: {NOT_UNDERSTOOD}") from None
+
+
+def _version(access: Access) -> Version:
+    response = asked(access, "GET", "/version")
+    if not response.is_success:
+        raise CannotAskError(f"{access['url']}: {refusal(response)}")
+    try:
+        return Version.model_validate_json(response.content)
     except ValidationError:
         raise CannotAskError(f"{access['url']}: {NOT_UNDERSTOOD}") from None
 

@@ -5,10 +5,10 @@ from typing import Final
 
 from app.admin.equivalence_routes import Totals
 from app.admin.health_routes import Readiness, ResourceReadiness
+from app.answered_release import ReleaseStatus
 from app.commands.printer import Line, Styled
 from app.commands.service_status import Status
 from app.commands.text_columns import counted, wrapped, wrapped_table
-from app.commands.version_command import kubernetes_text
 
 _LABELS: Final = 12
 """Columns of the names at the left."""
@@ -25,7 +25,7 @@ def _lines(status: Status, *, wide: bool) -> Iterator[Line]:
     readiness = status.readiness
     yield from _service(status)
     yield from _line("Version", f"{status.version.version}, Python {status.version.python}")
-    yield from _line("Release", kubernetes_text(status.version))
+    yield from _line("Release", str(ReleaseStatus(**status.version.kubernetes.model_dump())))
     yield from _line("Mirror", _mirror(readiness))
     yield from _resources(readiness)
     yield from _line("Leader", _leader(readiness.leader))

@@ -213,7 +213,7 @@ def test_a_plain_file_is_read_with_one_warning(file: Path) -> None:
     assert of_file(file, "listenPort: 8889").warnings == ()
 
 
-@pytest.mark.parametrize("command", ["filter", "prioritize", "explain", "pending", "rbac"])
+@pytest.mark.parametrize("command", ["filter", "explain", "pending", "rbac"])
 def test_each_command_that_reads_a_plain_file_warns_once(command: str, file: Path, tmp_path: Path) -> None:
     file.write_text("maxScore: 20\n", "utf-8")
     manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": []}}

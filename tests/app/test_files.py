@@ -18,7 +18,6 @@ from app.api_server.credential_errors import ConfigurationError, CredentialsErro
 from app.api_server.login import TokenFile
 from app.api_server.pem import PemSource
 from app.commands.cli import main
-from app.commands.probe import ProbeError, address
 from app.configuration_file import API_VERSION, KIND
 from app.files import read_file, write_file
 from app.server.admin_auth import AdminToken
@@ -36,7 +35,6 @@ IN_ANOTHER_WAY: Final = {
     "commands/manifests.py": "opens for read_input, which has a bound",
     "api_server/pem.py": "writes a key for OpenSSL into memory",
     "commands/cli.py": "--pod goes through read_input",
-    "commands/probe.py": "the command line of process 1",
 }
 OPENING: Final = {
     "read_text",
@@ -135,8 +133,6 @@ def test_a_service_reads_no_token_and_no_key_without_end() -> None:
         TokenFile("/dev/zero", "in-cluster").get()
     with pytest.raises(ConfigurationError, match="KINDRED_TLS_KEY_FILE: key /dev/zero: more than 1048576 bytes"):
         PemSource("KINDRED_TLS_KEY_FILE", "key", file="/dev/zero").read()
-    with pytest.raises(ProbeError, match="more than 1048576 bytes"):
-        address([], {"KINDRED_CONFIG": "/dev/zero"})
 
 
 def opened_in(module: Path) -> Iterator[str]:

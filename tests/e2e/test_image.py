@@ -141,7 +141,7 @@ def test_it_is_started_without_a_shell_and_without_root(image: Image) -> None:
     assert (config["Entrypoint"], config["Cmd"]) == (["kindred"], ["serve", "--demo"])
     assert config["StopSignal"] == "SIGTERM"
     assert set(config["ExposedPorts"]) == {"8888/tcp", "8889/tcp"}
-    assert config["Healthcheck"]["Test"] == ["CMD", "python", "-m", "app.commands.probe"]
+    assert config["Healthcheck"]["Test"][:3] == ["CMD", "python", "-c"]
 
 
 def test_its_labels_say_what_it_is_and_what_it_stands_on(image: Image) -> None:
@@ -196,20 +196,21 @@ def container(
             process.kill()
 
 
-def healthy(image: Image, process: int, *options: str, environment: Sequence[str] = ()) -> bool:
+def healthy(image: Image, process: int, environment: Sequence[str]) -> bool:
     """Ask as an engine does: by the command of the HEALTHCHECK."""
-    command = image.beside(process, *image.config["Healthcheck"]["Test"][1:], *options, environment=environment)
+    command = image.beside(process, *image.config["Healthcheck"]["Test"][1:], environment=environment)
     return not subprocess.run(command, capture_output=True, check=False, timeout=PATIENCE).returncode  # noqa: S603  # our own arguments
 
 
-@pytest.mark.parametrize("by", ["flag", "variable"])
-def test_it_serves_is_found_healthy_and_ends_at_sigterm(image: Image, by: str) -> None:
+@pytest.mark.parametrize("with_health_port", [False, True])
+def test_it_serves_is_found_healthy_and_ends_at_sigterm(image: Image, with_health_port: bool) -> None:  # noqa: FBT001  # one of two cases
     port = free_port()
-    arguments = ("serve", "--demo", "--port", str(port)) if by == "flag" else tuple(image.config["Cmd"])
-    environment = () if by == "flag" else (f"KINDRED_LISTEN_PORT={port}",)
-    with container(image, *arguments, environment=environment) as (process, first):
-        wait_until(lambda: healthy(image, first, "--ready", environment=environment), PATIENCE, "readiness")
-        assert healthy(image, first, environment=environment)
+    environment = [f"KINDRED_LISTEN_PORT={port}"]
+    if with_health_port:
+        environment.append(f"KINDRED_HEALTH_PORT={free_port()}")
+    with container(image, *image.config["Cmd"], environment=environment) as (process, first):
+        wait_until(lambda: healthy(image, first, environment), PATIENCE, "health")
+        assert httpx.get(f"http://127.0.0.1:{port}/readyz").status_code == 200
         assert re.search(rf"^Uid:\t{USER}\t{USER}\t", Path(f"/proc/{first}/status").read_text(), re.MULTILINE)
         asked = (ROOT / "app/demo/requests/required-affinity.json").read_bytes()
         answer = httpx.post(f"http://127.0.0.1:{port}/filter", content=asked).json()
@@ -224,7 +225,7 @@ def test_it_is_found_unhealthy_where_nothing_answers(image: Image) -> None:
     with subprocess.Popen(command, env=image.sandbox) as process:  # noqa: S603  # our own arguments
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         wait_until(lambda: bool(children.read_text().split()), PATIENCE, "process 1")
-        assert not healthy(image, int(children.read_text()), environment=environment)
+        assert not healthy(image, int(children.read_text()), environment)
         process.kill()
 
 

@@ -1,18 +1,18 @@
 """Pages of the site that are made from the code: commands, the invalidation table, HTTP routes."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
 import click
-from click.testing import CliRunner
 
 from app.admin.openapi import describe
 from app.commands.cli import main
 from app.main import create_service
 from app.settings import Settings
 from core.mirror.cluster import ClusterMirror
+from core.profile import PLUGINS
+from tests.core.equivalence.invalidation_table import invalidation_table as rules_of_plugins
 
 _PORTS: Final = ("The scheduler's port", "The admin port")
 
@@ -31,26 +31,17 @@ def commands() -> str:
 
 
 def invalidation_table() -> str:
-    """Return the events that invalidate cached results, from `kindred invalidation-table`."""
-    printed = CliRunner().invoke(main, ["invalidation-table", "-o", "json"], catch_exceptions=False).output
+    """Return the events that invalidate cached results, as the plugins declare them."""
     lines = [
         "# Invalidation table",
         "",
         "For readers of the [equivalence cache](equivalence-cache.md): which event invalidates which cells, and why.",
-        "`kindred invalidation-table -o wide` prints this table.",
         "",
         "| kind | operations | plugin | scope | when | because |",
         "|---|---|---|---|---|---|",
     ]
-    for rule in json.loads(printed):
-        cells = (
-            rule["kind"],
-            ", ".join(rule["operations"]),
-            rule["plugin"],
-            rule["scope"],
-            rule["when"],
-            rule["because"],
-        )
+    for rule in rules_of_plugins(make() for make in PLUGINS.values()):
+        cells = (rule.kind, ", ".join(rule.operations), rule.plugin, rule.scope, rule.when, rule.because)
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 

@@ -7,13 +7,10 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 import pytest
-import yaml
-from click.testing import CliRunner
 from fastapi import FastAPI
 
 from app import __version__
 from app.admin.openapi import describe
-from app.commands.cli import main
 from app.main import create_service
 from app.settings import Settings
 from core.mirror.cluster import ClusterMirror
@@ -60,6 +57,7 @@ def test_each_port_serves_its_own_description(index: int) -> None:
     assert described(app) == served.json()
     jsonschema_rs.meta.validate(served.json()["components"])
     assert served.json()["openapi"].startswith("3.1.")
+    assert served.json()["info"]["version"] == __version__
 
 
 def test_every_operation_of_both_ports_is_described() -> None:
@@ -82,19 +80,6 @@ def test_every_answer_of_an_operation_is_described() -> None:
             for status, response in operation["responses"].items():
                 for content in response.get("content", {}).values():
                     assert content["schema"], f"{method} {path}: {status}; enter it in app/admin/openapi.py"
-
-
-def test_the_command_prints_what_is_served() -> None:
-    for port, app in zip(("extender", "admin"), apps(), strict=True):
-        printed = CliRunner().invoke(main, ["openapi", "--port", port])
-        assert printed.exit_code == 0
-        assert described(app) == json.loads(printed.output)
-        assert json.loads(printed.output)["info"]["version"] == __version__
-
-
-def test_the_command_prints_the_same_as_yaml() -> None:
-    printed = CliRunner().invoke(main, ["openapi", "--port", "admin", "-o", "yaml"])
-    assert described(apps()[1]) == yaml.safe_load(printed.output)
 
 
 def test_the_examples_are_such_as_the_verbs_take_and_answer() -> None:

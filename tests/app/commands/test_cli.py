@@ -1,6 +1,9 @@
-"""`kindred filter` and `kindred prioritize`: the results of the server without a server."""
+"""`kindred filter`: the results of the server without a server."""
 
 import json
+import os
+import subprocess
+import sys
 from importlib import resources
 from pathlib import Path
 
@@ -14,7 +17,7 @@ from app.main import create_service
 from app.settings import Settings
 from tests.app.asgi import ask
 from tests.app.dump.dumps import as_json, kinded, listed, load
-from tests.app.questions import AFFINITY_RULES, ANTI_AFFINITY_RULES, NEAR_WEB, UNKNOWN, ZONE, scores
+from tests.app.questions import AFFINITY_RULES, ANTI_AFFINITY_RULES, NEAR_WEB, UNKNOWN, ZONE
 from tests.builders import PodBuilder, make_namespace, make_node, make_pod
 
 DEMO = Path(str(resources.files("app") / "demo"))
@@ -49,9 +52,9 @@ def kindred(*arguments: str, stdin: bytes = b"") -> Result:
     return CliRunner().invoke(main, arguments, input=stdin)
 
 
-def asked_over_http(verb: str, dump: bytes, incoming: PodBuilder, names: list[str]) -> object:
+def asked_over_http(dump: bytes, incoming: PodBuilder, names: list[str]) -> object:
     body = json.dumps({"Pod": incoming.obj(), "NodeNames": names}).encode()
-    return ask(create_service(Settings(), load(dump)[0], None).app, "POST", f"/{verb}", body).json()
+    return ask(create_service(Settings(), load(dump)[0], None).app, "POST", "/filter", body).json()
 
 
 # The answers.
@@ -76,12 +79,6 @@ def test_filter_prints_the_result_over_all_nodes(dump: str, pod: str) -> None:
     assert (result.exit_code, result.stderr) == (0, LOADED)
 
 
-def test_prioritize_prints_a_score_for_every_node(dump: str, tmp_path: Path) -> None:
-    result = kindred("prioritize", "--snapshot", dump, "--pod", saved(tmp_path, "p", LIKES_WEB.json()))
-    assert scores(result.stdout.encode()) == {"a1": 100, "b1": 50, "c1": 0}
-    assert (result.exit_code, result.stderr) == (0, LOADED)
-
-
 def test_the_profile_says_which_plugins_answer(dump: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KINDRED_PROFILE", "NodePorts")
     pod = saved(tmp_path, "p", WANTS_WEB.node_selector({ZONE: "a"}).json())
@@ -97,33 +94,23 @@ def test_the_profile_says_which_plugins_answer(dump: str, tmp_path: Path, monkey
     }
 
 
-@pytest.mark.parametrize("verb", ["filter", "prioritize"])
 @pytest.mark.parametrize("incoming", [WANTS_WEB, LIKES_WEB], ids=["wants-web", "likes-web"])
 @pytest.mark.parametrize("names", [["a1", "b1", "c1"], ["c1", "ghost", "a1"]], ids=["all", "some"])
-def test_the_answer_is_that_of_the_server(
-    verb: str, incoming: PodBuilder, names: list[str], dump: str, tmp_path: Path
-) -> None:
+def test_the_answer_is_that_of_the_server(incoming: PodBuilder, names: list[str], dump: str, tmp_path: Path) -> None:
     pod = saved(tmp_path, "p", incoming.json())
-    result = kindred(verb, "--snapshot", dump, "--pod", pod, "--nodes", ",".join(names))
-    assert asked_over_http(verb, as_json(DUMP), incoming, names) == json.loads(result.stdout)
+    result = kindred("filter", "--snapshot", dump, "--pod", pod, "--nodes", ",".join(names))
+    assert asked_over_http(as_json(DUMP), incoming, names) == json.loads(result.stdout)
 
 
-@pytest.mark.parametrize("verb", ["filter", "prioritize"])
 @pytest.mark.parametrize("request_file", sorted((DEMO / "requests").iterdir()), ids=lambda path: path.stem)
-def test_the_demo_answers_its_requests_as_the_server_does(verb: str, request_file: Path, tmp_path: Path) -> None:
+def test_the_demo_answers_its_requests_as_the_server_does(request_file: Path, tmp_path: Path) -> None:
     body = request_file.read_bytes()
     question = json.loads(body)
     pod = saved(tmp_path, "p", json.dumps(question["Pod"]).encode())
-    result = kindred(verb, "--demo", "--pod", pod, "--nodes", ",".join(question["NodeNames"]))
+    result = kindred("filter", "--demo", "--pod", pod, "--nodes", ",".join(question["NodeNames"]))
     app = create_service(Settings(), load((DEMO / "cluster.json").read_bytes())[0], None).app
-    assert ask(app, "POST", f"/{verb}", body).json() == json.loads(result.stdout)
+    assert ask(app, "POST", "/filter", body).json() == json.loads(result.stdout)
     assert result.exit_code == 0
-
-
-def test_max_score_is_read_from_the_environment(dump: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KINDRED_MAX_SCORE", "10")
-    result = kindred("prioritize", "--snapshot", dump, "--pod", saved(tmp_path, "p", LIKES_WEB.json()))
-    assert scores(result.stdout.encode()) == {"a1": 10, "b1": 5, "c1": 0}
 
 
 def test_nodes_out_of_the_partition_fail(dump: str, pod: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,9 +154,12 @@ def test_a_manifest_is_read_in_every_form(text: bytes, from_stdin: bool, dump: s
         pytest.param(["--nodes", "ghost"], ["ghost"], id="unknown"),
     ],
 )
-def test_nodes_are_asked_about_in_the_order_given(options: list[str], expected: list[str], dump: str, pod: str) -> None:
-    result = kindred("prioritize", "--snapshot", dump, "--pod", pod, *options)
-    assert expected == list(scores(result.stdout.encode()))
+def test_nodes_are_asked_about_in_the_order_given(
+    options: list[str], expected: list[str], dump: str, tmp_path: Path
+) -> None:
+    pod = saved(tmp_path, "p", LIKES_WEB.json())
+    result = json.loads(kindred("filter", "--snapshot", dump, "--pod", pod, *options).stdout)
+    assert expected == [*result["NodeNames"], *result["FailedAndUnresolvableNodes"]]
 
 
 def test_an_unknown_node_fails_and_the_others_are_judged(dump: str, tmp_path: Path) -> None:
@@ -194,9 +184,23 @@ def test_the_help_of_a_flag_is_a_whole_sentence() -> None:
     assert "Schedulers whose pods Kindred does not judge, by spec.schedulerName (KINDRED_BYPASS_SCHEDULERS)" in printed
 
 
+@pytest.mark.parametrize(("word", "completed"), [("conf", "plain,config\n"), ("--vers", "plain,--version\n")])
+def test_the_shell_completes_by_the_variable_that_the_page_names(word: str, completed: str) -> None:
+    assert "_KINDRED_COMPLETE=bash_source" in Path("docs/commands.md").read_text("utf-8")
+    environment = {**os.environ, "COMP_WORDS": f"kindred {word}", "COMP_CWORD": "1"}
+    ran = subprocess.run(  # noqa: S603  # our own program
+        [Path(sys.executable).parent / "kindred"],
+        env={**environment, "_KINDRED_COMPLETE": "bash_complete"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.stdout, ran.stderr) == (completed, "")
+
+
 @pytest.mark.parametrize(
     "arguments",
-    [["-h"], ["--help"], ["serve", "-h"], ["filter", "-h"], ["prioritize", "-h"], ["invalidation-table", "-h"]],
+    [["-h"], ["--help"], ["serve", "-h"], ["filter", "-h"]],
     ids=" ".join,
 )
 def test_help_is_printed(arguments: list[str]) -> None:

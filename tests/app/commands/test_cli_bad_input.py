@@ -1,4 +1,4 @@
-"""Bad input of `kindred filter`, `kindred prioritize` and `kindred serve`: one line of error, and exit status 2."""
+"""Bad input of `kindred filter` and `kindred serve`: one line of error, and exit status 2."""
 
 import json
 from pathlib import Path
@@ -47,18 +47,17 @@ def assert_refused(result: Result, message: str) -> None:
     assert isinstance(result.exception, SystemExit)
 
 
-@pytest.mark.parametrize("command", [["serve"], ["filter", "--pod", "-"], ["prioritize", "--pod", "-"]], ids=" ".join)
+@pytest.mark.parametrize("command", [["serve"], ["filter", "--pod", "-"]], ids=" ".join)
 def test_a_profile_that_is_none_is_refused(command: list[str], dump: str) -> None:
     result = kindred(*command, "--snapshot", dump, "--profile", "NodeName=3", stdin=LIKES_WEB.json())
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.endswith("Error: KINDRED_PROFILE='NodeName=3': NodeName=3: only scores have a weight\n")
 
 
-@pytest.mark.parametrize("command", ["filter", "prioritize"])
 @pytest.mark.parametrize("both", [False, True], ids=["neither", "both"])
-def test_either_a_snapshot_or_the_demo_is_required(command: str, both: bool, dump: str, pod: str) -> None:  # noqa: FBT001 - one of two cases
+def test_either_a_snapshot_or_the_demo_is_required(both: bool, dump: str, pod: str) -> None:  # noqa: FBT001 - one of two cases
     source = ["--demo", "--snapshot", dump] if both else []
-    assert_refused(kindred(command, *source, "--pod", pod), "Give either --snapshot FILE or --demo.")
+    assert_refused(kindred("filter", *source, "--pod", pod), "Give either --snapshot FILE or --demo.")
 
 
 @pytest.mark.parametrize(
@@ -138,7 +137,7 @@ def test_broken_objects_are_named_and_counted_when_they_are_skipped(pod: str, tm
         ),
     ],
 )
-@pytest.mark.parametrize("command", ["serve", "filter", "prioritize"])
+@pytest.mark.parametrize("command", ["serve", "filter"])
 def test_what_is_no_dump_is_refused(command: str, text: bytes, message: str, pod: str, tmp_path: Path) -> None:
     question = [] if command == "serve" else ["--pod", pod]
     assert_refused(kindred(command, "--snapshot", saved(tmp_path, "dump", text), *question), message)
@@ -167,15 +166,13 @@ def test_standard_input_can_be_only_one_of_the_two_files() -> None:
     assert_refused(result, "Pod.kind: expected Pod, got List")
 
 
-@pytest.mark.parametrize("command", ["filter", "prioritize"])
-def test_a_pod_with_a_broken_term_is_an_error_of_the_command(command: str, dump: str, tmp_path: Path) -> None:
-    result = kindred(command, "--snapshot", dump, "--pod", saved(tmp_path, "p", NEAR_NOBODY.json()))
+def test_a_pod_with_a_broken_term_is_an_error_of_the_command(dump: str, tmp_path: Path) -> None:
+    result = kindred("filter", "--snapshot", dump, "--pod", saved(tmp_path, "p", NEAR_NOBODY.json()))
     assert_refused(result, OPERATOR_ERROR)
 
 
-@pytest.mark.parametrize("command", ["filter", "prioritize"])
-def test_a_node_asked_about_twice_is_an_error_of_the_command(command: str, dump: str, pod: str) -> None:
-    result = kindred(command, "--snapshot", dump, "--pod", pod, "--nodes", "a1,b1,a1")
+def test_a_node_asked_about_twice_is_an_error_of_the_command(dump: str, pod: str) -> None:
+    result = kindred("filter", "--snapshot", dump, "--pod", pod, "--nodes", "a1,b1,a1")
     assert_refused(result, "NodeNames[2]: a1 is at position 0 already")
 
 
@@ -203,7 +200,7 @@ def test_a_node_name_that_is_not_utf_8_is_refused_without_a_traceback(dump: str,
 def test_a_wrong_setting_is_refused_by_its_name(dump: str, pod: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KINDRED_MAX_SCORE", "101")
     message = "KINDRED_MAX_SCORE='101': Input should be less than or equal to 100"
-    assert_refused(kindred("prioritize", "--snapshot", dump, "--pod", pod), message)
+    assert_refused(kindred("filter", "--snapshot", dump, "--pod", pod), message)
 
 
 def test_a_wrong_port_is_refused() -> None:

@@ -14,7 +14,7 @@ from app.settings import Settings
 
 PAGES = Path("docs")
 NOBODY = "http://127.0.0.1:1"
-JUDGING = ("explain", "why", "status", "diff", "doctor")
+JUDGING = ("explain", "why", "status", "doctor")
 """Commands whose answer may be no; all others are done, or in error."""
 
 
@@ -75,8 +75,6 @@ def test_wrong_usage_ends_with_2(words: tuple[str, ...]) -> None:
         pytest.param(["pending", "--server", NOBODY], id="pending"),
         pytest.param(["status", "--server", NOBODY], id="status"),
         pytest.param(["units", "--server", NOBODY], id="units"),
-        pytest.param(["diff", "--server", NOBODY], id="diff"),
-        pytest.param(["version", "--server", NOBODY], id="version"),
         pytest.param(["why", "web", "--kubeconfig", "absent"], id="why"),
         pytest.param(["doctor", "--scheduler-config", "absent"], id="doctor"),
         pytest.param(["serve", "--config", "absent"], id="serve"),
@@ -84,7 +82,6 @@ def test_wrong_usage_ends_with_2(words: tuple[str, ...]) -> None:
         pytest.param(["config", "migrate", "absent"], id="config-migrate"),
         pytest.param(["rbac", "--config", "absent"], id="rbac"),
         pytest.param(["filter", "--demo", "--config", "absent", "--pod", "-"], id="filter"),
-        pytest.param(["prioritize", "--demo", "--config", "absent", "--pod", "-"], id="prioritize"),
     ],
 )
 def test_a_service_or_a_file_that_is_not_there_ends_with_2_and_one_line(arguments: list[str]) -> None:

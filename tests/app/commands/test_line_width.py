@@ -18,7 +18,6 @@ from app.main import create_service
 from app.settings import Settings
 from core.gangs.unit_status import SchedulingStatus, UnitStatus
 from core.mirror.cluster import ClusterMirror
-from core.mirror.comparer import Difference, Differences
 from tests.app.api_server.kubeconfigs import write_kubeconfig
 from tests.app.asgi import ask
 from tests.app.commands.running import running
@@ -26,10 +25,6 @@ from tests.app.commands.why.cluster import small_cluster
 
 REQUEST = json.loads((DEMO / "requests" / "required-anti-affinity.json").read_bytes())
 OF_PEOPLE = {"--output", "-o"}
-DIFFERENCES = {
-    "persistentvolumeclaims": Differences(listed=2, missed=(Difference(f"shop/data-{'x' * 100}", "u"),)),
-    "nodes": Differences(listed=60, differing=(Difference("node1", "v", ("labels", "taints", "allocatable")),)),
-}
 UNIT = UnitStatus(
     unit="shop/train-with-a-long-name",
     status=SchedulingStatus.SCHEDULING,
@@ -41,20 +36,16 @@ UNIT = UnitStatus(
 )
 COMMANDS = {
     "config print": [],
-    "diff": ["--server", "@diff"],
     "doctor": ["--scheduler-config", "docs/examples/broken-scheduler.yaml"],
     "explain": ["data/queue-3", "--demo", "--why-not", "node1", "--profile", "full"],
     "filter": ["--demo", "--pod", "@pod", "--profile", "full"],
-    "invalidation-table": [],
     "pending": ["--demo"],
-    "prioritize": ["--demo", "--pod", "@pod"],
     "rbac": ["--profile", "full", "--preempt", "evict", "--leader-election", "true"],
     "status": ["--server", "@admin"],
-    "units": ["--server", "@diff"],
-    "version": ["--server", "@admin"],
+    "units": ["--server", "@units"],
     "why": ["queue-3", "-n", "data", "--why-not", "node1", "--local", "--kubeconfig", "@kubeconfig"],
 }
-"""Command -> its arguments; @admin and @diff are services, @pod is a manifest, @kubeconfig is of the demo cluster."""
+"""Command -> its arguments; @admin and @units are services, @pod is a manifest, @kubeconfig is of the demo cluster."""
 PLURALS = {"Node": "nodes", "Pod": "pods", "Namespace": "namespaces"}
 
 
@@ -80,23 +71,22 @@ PRINTING = sorted(name for name, command in commands(main) if "table" in formats
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Serve the demo cluster, with one decision, and a comparison; give their URLs and a manifest."""
+    """Serve the demo cluster, with one decision, and units; give their URLs and a manifest."""
     mirror = ClusterMirror()
     load_items(read_items((DEMO / "cluster.json").read_bytes()), mirror, skip_invalid=False)
     service = create_service(Settings(admin_port=0), mirror, None)
     assert service.admin is not None
     ask(service.app, "POST", "/filter", json.dumps(REQUEST).encode())
-    comparing = FastAPI()
-    comparing.get("/debug/mirror/diff")(lambda: Response(msgspec.json.encode(DIFFERENCES)))
-    comparing.get("/units")(lambda: Response(msgspec.json.encode(Units([UNIT]))))
+    with_units = FastAPI()
+    with_units.get("/units")(lambda: Response(msgspec.json.encode(Units([UNIT]))))
     folder = tmp_path_factory.mktemp("manifest")
     (folder / "pod.json").write_text(json.dumps(REQUEST["Pod"]))
-    with running(service.admin) as admin, running(comparing) as diff, small_cluster() as cluster:
+    with running(service.admin) as admin, running(with_units) as units, small_cluster() as cluster:
         for each in json.loads((DEMO / "cluster.json").read_bytes())["items"]:
             cluster.add(PLURALS[each["kind"]], each)
         kubeconfig = write_kubeconfig(folder / "kubeconfig", cluster.url)
         pod = str(folder / "pod.json")
-        yield {"@admin": admin.url, "@diff": diff.url, "@pod": pod, "@kubeconfig": kubeconfig}
+        yield {"@admin": admin.url, "@units": units.url, "@pod": pod, "@kubeconfig": kubeconfig}
 
 
 def test_every_command_that_prints_a_table_is_tried() -> None:

@@ -1,4 +1,4 @@
-"""`kindred filter` and `kindred prioritize` in every format."""
+"""`kindred filter` in every format."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from app.commands.cli import main
 from app.commands.printer import laid_out
 from app.commands.text_columns import WIDTH
-from app.commands.verb_answer_text import filter_names, filter_text, prioritize_names, prioritize_text
+from app.commands.verb_answer_text import filter_names, filter_text
 from tests.app.dump.dumps import as_json, kinded, listed
 from tests.builders import make_namespace, make_node, make_pod, term
 
@@ -26,7 +26,6 @@ FILTERED: dict[str, Any] = {
     "FailedAndUnresolvableNodes": {"c1": "node(s) didn't match pod affinity rules"},
     "Error": "",
 }
-SCORED = [{"Host": "a1", "Score": 0}, {"Host": "b1", "Score": 100}, {"Host": "c1", "Score": 0}]
 
 
 @pytest.fixture
@@ -60,13 +59,6 @@ def test_filter_prints_the_message_of_the_protocol_unless_another_format_is_want
     ]
 
 
-def test_prioritize_prints_scores_in_the_order_asked_and_names_the_best_first(asked: list[str]) -> None:
-    scores = json.loads(kindred("prioritize", *asked).stdout)
-    assert [each["Host"] for each in scores] == ["a1", "b1"]
-    assert kindred("prioritize", *asked, "-o", "table").stdout.split()[::2] == ["NODE", "a1", "b1"]
-    assert list(prioritize_names(SCORED)) == ["node/b1", "node/a1", "node/c1"]
-
-
 def test_unresolvable_nodes_are_apart_from_those_that_preemption_could_help() -> None:
     lines = unstyle(laid_out(filter_text(FILTERED, wide=False))).splitlines()
     assert lines[0] == "Fits on 1 of 3 nodes."
@@ -85,6 +77,3 @@ def test_long_names_are_whole_in_wide_text_alone() -> None:
     filtered = {**FILTERED, "NodeNames": [], "FailedNodes": {long: RULES}}
     assert max(map(len, unstyle(laid_out(filter_text(filtered, wide=False))).splitlines())) <= WIDTH
     assert f"{long}  fails" in laid_out(filter_text(filtered, wide=True))
-    scored = [{"Host": long, "Score": 7}]
-    assert max(map(len, unstyle(laid_out(prioritize_text(scored, wide=False))).splitlines())) <= WIDTH
-    assert long in laid_out(prioritize_text(scored, wide=True))

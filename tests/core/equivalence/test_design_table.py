@@ -6,7 +6,6 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
-from core.equivalence.invalidation_table import DESIGN_KEYS
 from core.events import Kind
 from core.framework.invalidation import NODE_LIFE, InvalidationRule, Operation, Scope
 from core.objects.host_port import HostPort
@@ -18,6 +17,7 @@ from core.objects.service import Service
 from core.objects.toleration import Taint
 from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, VolumeSource
 from core.profile import PLUGINS
+from tests.core.equivalence.invalidation_table import DESIGN_KEYS
 from tests.core.equivalence.planted_faults import plugin_of
 
 

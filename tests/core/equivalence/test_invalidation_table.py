@@ -4,7 +4,6 @@ from typing import Final
 
 import pytest
 
-from core.equivalence.invalidation_table import DESIGN_KEYS, TableRow, invalidation_table
 from core.events import Kind
 from core.framework.interface import Plugin
 from core.framework.invalidation import InvalidationRule, Operation, Scope
@@ -12,6 +11,7 @@ from core.objects.node import Node
 from core.objects.pod import Pod
 from core.objects.service import Service
 from core.profile import PLUGINS
+from tests.core.equivalence.invalidation_table import DESIGN_KEYS, TableRow, invalidation_table
 
 NODE_LIFE: Final = TableRow(
     operations=("ADD", "DELETE"),
