@@ -69,6 +69,13 @@ class AccessReviews:
         self._turns = asyncio.Semaphore(_AT_ONCE)
         self._kept: OrderedDict[bytes, tuple[float, bool | UnknownCallerError]] = OrderedDict()  # by digest
 
+    async def run(self) -> None:
+        """Keep the connections of callers until cancelled, then close them."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await self._nobody.close()
+
     def known(self, caller: TokenCaller, namespace: str) -> bool | None:
         """Return the kept result of `may_list_pods`. None if there is none."""
         key = self._digest(caller, namespace)

@@ -1,20 +1,21 @@
 """Requests to the API server over kept connections: whole responses, or streams of bytes as they arrive.
 
-No other code sends requests to the API server. Each bound pod costs a POST, so POSTs use the cheapest way (posting.py),
-except through a proxy. All other requests use httpx's transport without its client. So there are no redirects, no
-cookies, no unconfigured proxies, and no log line for each request.
+No other code sends requests to the API server. aiohttp sends them, because its parser is in C, and Kindred receives
+each change of each pod. It sends a request once: no redirects, no cookies, no unconfigured proxies, no second attempt
+on another connection.
 """
 
 import asyncio
-import ssl
-import zlib
+import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from http import HTTPStatus
+from types import SimpleNamespace
 from typing import Final, Literal, NamedTuple, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlencode, urlsplit
 
-import httpx
+import aiohttp
+from aiohttp.http_exceptions import ContentLengthError, TransferEncodingError
 
 from app import __version__
 from app.api_server.api_errors import (
@@ -25,11 +26,9 @@ from app.api_server.api_errors import (
     StatusError,
     system_reason,
 )
-from app.api_server.connection_options import IDLE_SECONDS, MAX_CONNECTIONS, keepalive_options
 from app.api_server.credentials import Credentials
 from app.api_server.impersonation import NOBODY_ELSE, Impersonation
 from app.api_server.login import bearer
-from app.api_server.posting import PostConnections, PostLimits, PostResponse, decompressed
 
 __all__ = [
     "ApiClient",
@@ -42,11 +41,17 @@ __all__ = [
 
 T = TypeVar("T")
 
+MAX_CONNECTIONS: Final = 128
+"""10 watches and their lists, and 64 POSTs at once, with headroom. At the limit, requests wait, so a connection leak
+shows as slow requests."""
+IDLE_SECONDS: Final = 30.0
+"""Time for which an unused connection is kept. Servers and load balancers keep it longer."""
 _JSON: Final = "application/json"
 _STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
 _MAX_REFUSAL_LENGTH: Final = 64 * 1024  # bytes read of a response other than 200
 _MAX_OBJECT_BYTES: Final = 16 * 1024 * 1024  # of a response with one object, as MAX_LINE_BYTES
 _USER_AGENT: Final = f"kindred/{__version__}"
+_PATH_CHARACTERS: Final = "/:@!$&'()*+,;=~%"  # of RFC 3986 (pchar), and what is quoted already; all others are quoted
 _DECODED: Final = {"", "identity", "gzip", "deflate"}
 _SUCCESS: Final = {
     "GET": {HTTPStatus.OK},
@@ -55,9 +60,8 @@ _SUCCESS: Final = {
     "PATCH": {HTTPStatus.OK},
     "DELETE": {HTTPStatus.OK, HTTPStatus.ACCEPTED},
 }
-# anyio and httpcore pass on an SSLError during a read unchanged.
-_FAULTS: Final = (httpx.TransportError, httpx.DecodingError, ssl.SSLError)
-_UNSENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+_FAULTS: Final = (aiohttp.ClientError, OSError)
+_UNSENT: Final = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
 
 
 class _Request(NamedTuple):
@@ -70,25 +74,59 @@ class _Request(NamedTuple):
     more_headers: tuple[tuple[str, str], ...] = ()
 
 
+class _FailedError(Exception):
+    """A failed attempt, as an error that aiohttp does not answer with a second attempt of its own."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+
+class _HeldBackError(Exception):
+    """`may_send` returned False."""
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Connections with one TLS context."""
+
+    async def connect(
+        self,
+        req: aiohttp.ClientRequest,
+        traces: list[aiohttp.tracing.Trace],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  # of the class above
+    ) -> aiohttp.connector.Connection:
+        """Return a connection on which nothing was received unasked: that would be taken for the next response."""
+        while True:
+            connection = await super().connect(req, traces, timeout)
+            if connection.protocol is None or not connection.protocol.should_close:
+                return connection
+            connection.close()
+
+
 class _Pool:
     """Connections with one TLS context. A retired pool closes when its last user leaves."""
 
-    __slots__ = ("_users", "generation", "retired", "transport")
+    __slots__ = ("_users", "generation", "retired", "session")
 
-    def __init__(self, credentials: Credentials) -> None:
+    def __init__(self, credentials: Credentials, timeout: aiohttp.ClientTimeout) -> None:
         self.generation = credentials.generation
         self.retired = False
-        self.transport = httpx.AsyncHTTPTransport(
-            verify=credentials.tls() or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),  # unused for plain HTTP
-            trust_env=False,
-            # httpcore counts watches as kept connections. So a lower number would close the connections of lists.
-            limits=httpx.Limits(
-                max_connections=MAX_CONNECTIONS,
-                max_keepalive_connections=MAX_CONNECTIONS,
-                keepalive_expiry=IDLE_SECONDS,
+        tracing = aiohttp.TraceConfig()
+        tracing.on_request_chunk_sent.append(_hold_back)
+        self.session = aiohttp.ClientSession(
+            connector=_Connector(
+                ssl=credentials.tls() or True,  # unused for plain HTTP
+                limit=MAX_CONNECTIONS,
+                keepalive_timeout=IDLE_SECONDS,
+                resolver=aiohttp.ThreadedResolver(),
+                use_dns_cache=False,
+                socket_factory=_watched_socket,
             ),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=timeout,
             proxy=credentials.proxy,
-            socket_options=keepalive_options(),
+            trace_configs=[tracing],
+            middlewares=(_send_once,),
         )
         self._users = 0
 
@@ -102,7 +140,7 @@ class _Pool:
     async def close_if_unused(self) -> None:
         """Close the idle connections of a retired pool."""
         if self.retired and not self._users:
-            await self.transport.aclose()
+            await self.session.close()
 
 
 class ApiClient:
@@ -116,18 +154,16 @@ class ApiClient:
         connect_timeout: float = 10.0,
         read_timeout: float = 75.0,
     ) -> None:
-        """Limits in seconds: `connect_timeout` with the TLS handshake, `read_timeout` without a received chunk.
+        """Limits in seconds: `connect_timeout` with the TLS handshake, `read_timeout` without a received byte.
 
         Raises ConfigurationError for an impersonation that is not valid in a header.
         """
         self._credentials = credentials
         self._impersonation = impersonation.headers()
-        self._connect_timeout = connect_timeout
-        self._read_timeout = read_timeout
-        self._pool = _Pool(credentials)
-        limits = PostLimits(connect_timeout, read_timeout, _MAX_OBJECT_BYTES, _MAX_REFUSAL_LENGTH)
-        self._posts = None if credentials.proxy else PostConnections(credentials, limits, _SUCCESS["POST"])
-        proxy = f" through proxy {httpx.URL(credentials.proxy).host}" if credentials.proxy else ""
+        self._timeout = aiohttp.ClientTimeout(total=None, connect=connect_timeout, sock_read=read_timeout)
+        self._pool: _Pool | None = None  # made by the first request, because it belongs to the event loop
+        self._closed = False
+        proxy = f" through proxy {urlsplit(credentials.proxy).hostname}" if credentials.proxy else ""
         self._place = f"at {credentials.server}{proxy}"
 
     async def get(self, path: str, params: Mapping[str, str], most: int = _MAX_OBJECT_BYTES) -> bytes:
@@ -144,11 +180,7 @@ class ApiClient:
         request. After any other error, and after a cancellation, it is unknown. If the server rejects the login, the
         login is renewed and the request sent again, as by `get`. No other request is sent again.
         """
-        request = _Request(path, {}, "POST", body, may_send=may_send)
-        if self._posts is None:
-            return await self._whole(request)
-        posts = self._posts
-        return await self._logged_in(lambda login: self._posted(posts, request, login))
+        return await self._whole(_Request(path, {}, "POST", body, may_send=may_send))
 
     async def post_as(self, token: str, path: str, body: bytes) -> bytes:
         """Send JSON with the bearer token of another user. Otherwise like `post`.
@@ -157,11 +189,7 @@ class ApiClient:
         certificate to a token. Raises ValueError for a token that is not valid in a header.
         """
         headers = (("Authorization", bearer(token).authorization),)
-        request = _Request(path, {}, "POST", body, more_headers=headers)
-        posts = self._posts
-        if posts is None:
-            return await self._whole(request)
-        return await self._logged_in(lambda login: self._posted(posts, request, login))
+        return await self._whole(_Request(path, {}, "POST", body, more_headers=headers))
 
     async def post_to_proxy(
         self, path: str, params: Mapping[str, Sequence[str]], body: bytes, headers: Mapping[str, str]
@@ -198,24 +226,10 @@ class ApiClient:
 
     async def close(self) -> None:
         """Close the connections: unused ones at once, the others when their users leave."""
-        self._pool.retired = True
-        await self._pool.close_if_unused()
-        if self._posts is not None:
-            self._posts.close()
-
-    async def _posted(self, posts: PostConnections, request: _Request, login: Mapping[str, str]) -> bytes:
-        where, body = self._where(request), request.body or b""
-        lines = (
-            f"POST {posts.base_path}{quote(request.path)} HTTP/1.1",
-            f"Host: {posts.host_header}",
-            *(f"{name}: {value}" for name, value in (*self._headers(request), *login.items())),
-            f"Content-Length: {len(body)}",
-        )
-        response = await posts.post("\r\n".join((*lines, "", "")).encode("ascii") + body, where, request.may_send)
-        if response.status not in _SUCCESS["POST"]:
-            raise StatusError.of_response(response.status, response.headers, _decoded(response, where), where)
-        self._check_content(request, response.headers)
-        return _decoded(response, where)
+        self._closed = True
+        if self._pool is not None:
+            self._pool.retired = True
+            await self._pool.close_if_unused()
 
     async def _whole(self, request: _Request, most: int = _MAX_OBJECT_BYTES) -> bytes:
         body = bytearray()  # one growing buffer, not a list of pieces: pieces may have one byte each
@@ -246,41 +260,45 @@ class ApiClient:
             current = await self._credentials.headers(refresh=True)
         return await attempt(current)
 
-    async def _attempt(self, stack: AsyncExitStack, request: _Request, login: Mapping[str, str]) -> httpx.Response:
+    async def _attempt(
+        self, stack: AsyncExitStack, request: _Request, login: Mapping[str, str]
+    ) -> aiohttp.ClientResponse:
         pool = await self._current_pool()
         await stack.enter_async_context(pool)
         try:
-            response = await pool.transport.handle_async_request(self._request(request, login))
-        except _FAULTS as error:
-            # Behind a proxy, httpcore never drops a connection whose TLS failed. So the whole pool is replaced.
-            pool.retired = True
-            raise self._failure(request, error) from None
-        stack.push_async_callback(response.aclose)
-        if response.status_code not in _SUCCESS[request.method]:
+            response = await pool.session.request(
+                request.method,
+                self._url(request),
+                data=request.body,
+                headers=[*self._headers(request), *login.items()],
+                allow_redirects=False,
+                trace_request_ctx=request.may_send,
+            )
+        except _FailedError as failed:
+            pool.retired = True  # other idle connections may be dead, too, and each would cost a failed request
+            raise self._failure(request, failed.error) from None
+        stack.callback(response.close)  # also closes the connection, unless the whole response was received
+        if response.status < HTTPStatus.OK:
+            raise ConnectionFailedError(f"{self._where(request)}: the response is another protocol")
+        if response.status not in _SUCCESS[request.method]:
             raise await self._refusal(request, response)
         self._check_content(request, response.headers)
         return response
 
     async def _current_pool(self) -> _Pool:
         before = self._pool
-        if before.retired or before.generation != self._credentials.generation:
+        if before is not None and not before.retired and before.generation == self._credentials.generation:
+            return before
+        self._pool = made = _Pool(self._credentials, self._timeout)
+        made.retired = self._closed  # closes right after a request that is made by then
+        if before is not None:
             before.retired = True
-            self._pool = _Pool(self._credentials)
             await before.close_if_unused()
-        return self._pool
+        return made
 
-    def _request(self, request: _Request, login: Mapping[str, str]) -> httpx.Request:
-        return httpx.Request(
-            request.method,
-            self._credentials.server + request.path,
-            params=request.params,
-            content=request.body,
-            headers=[*self._headers(request), *login.items()],
-            extensions={
-                "timeout": httpx.Timeout(self._connect_timeout, read=self._read_timeout).as_dict(),
-                **({"trace": self._held_back(request, request.may_send)} if request.may_send is not None else {}),
-            },
-        )
+    def _url(self, request: _Request) -> str:
+        query = f"?{urlencode(request.params)}" if request.params else ""
+        return f"{self._credentials.server}{quote(request.path, _PATH_CHARACTERS)}{query}"
 
     def _headers(self, request: _Request) -> list[tuple[str, str]]:
         return [
@@ -293,33 +311,24 @@ class ApiClient:
             *self._impersonation,
         ]
 
-    def _held_back(self, request: _Request, may_send: Callable[[], bool]) -> Callable[[str, object], Awaitable[None]]:
-        """Return a hook that httpcore calls at each step, and that can stop a request right before it is sent."""
-
-        async def trace(step: str, _: object) -> None:
-            if step.endswith("send_request_headers.started") and not may_send():
-                raise ConnectionFailedError(f"{self._where(request)}: held back", unsent=True)
-
-        return trace
-
-    async def _chunks(self, request: _Request, response: httpx.Response) -> AsyncGenerator[bytes, None]:
+    async def _chunks(self, request: _Request, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
         try:
-            async for chunk in response.aiter_bytes():
+            while chunk := await response.content.readany():
                 yield chunk
         except _FAULTS as error:
             raise self._failure(request, error) from None
 
-    async def _refusal(self, request: _Request, response: httpx.Response) -> StatusError:
+    async def _refusal(self, request: _Request, response: aiohttp.ClientResponse) -> StatusError:
         """Return the error of a failed response, with as much of its body as can be read."""
         body = b""
         # A cut body is not reported, because the status is enough.
         with suppress(ApiError, TimeoutError):
-            async with asyncio.timeout(self._connect_timeout), aclosing(self._chunks(request, response)) as chunks:
+            async with asyncio.timeout(self._timeout.connect), aclosing(self._chunks(request, response)) as chunks:
                 async for chunk in chunks:
                     body += chunk
                     if len(body) > _MAX_REFUSAL_LENGTH:
                         break
-        return StatusError.of_response(response.status_code, response.headers, body, self._where(request))
+        return StatusError.of_response(response.status, response.headers, body, self._where(request))
 
     def _check_content(self, request: _Request, headers: Mapping[str, str]) -> None:
         """Reject responses that no API server sends: a page of HTML for JSON, or an encoding that was not requested."""
@@ -337,27 +346,42 @@ class ApiClient:
 
     def _failure(self, request: _Request, error: Exception) -> ApiError:
         where = self._where(request)
-        unsent = isinstance(error, _UNSENT)
-        if isinstance(error, httpx.ReadTimeout):
-            return ReadTimeoutError(f"{where}: nothing received for {self._read_timeout:g} s")
-        if isinstance(error, httpx.TimeoutException):
-            return ConnectionFailedError(f"{where}: no connection within {self._connect_timeout:g} s", unsent=unsent)
-        return ConnectionFailedError(f"{where}: {_reason(error)}", unsent=unsent)
+        if isinstance(error.__cause__, _HeldBackError):
+            return ConnectionFailedError(f"{where}: held back", unsent=True)
+        if isinstance(error, aiohttp.SocketTimeoutError):
+            return ReadTimeoutError(f"{where}: nothing received for {self._timeout.sock_read:g} s")
+        if isinstance(error, aiohttp.ConnectionTimeoutError):
+            return ConnectionFailedError(f"{where}: no connection within {self._timeout.connect:g} s", unsent=True)
+        return ConnectionFailedError(f"{where}: {_reason(error)}", unsent=isinstance(error, _UNSENT))
 
 
-def _decoded(response: PostResponse, where: str) -> bytes:
-    """Return the decompressed body. An error response that cannot be decompressed is returned unchanged."""
-    encoding = response.headers.get("content-encoding", "").strip().lower()
-    if encoding in {"", "identity"}:
-        return response.body
+async def _send_once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Send a request, and turn its failure into an error after which aiohttp does not send it again.
+
+    Else a broken connection would repeat GET, PUT and DELETE, though the server may have carried out the first attempt.
+    """
     try:
-        return decompressed(response.body, _MAX_OBJECT_BYTES, where)
-    except (zlib.error, ResponseTooLargeError) as error:
-        if response.status not in _SUCCESS["POST"]:
-            return response.body
-        if isinstance(error, ResponseTooLargeError):
-            raise
-        raise ConnectionFailedError(f"{where}: {error}") from None
+        return await send(request)
+    except _FAULTS as error:
+        raise _FailedError(error) from None
+
+
+async def _hold_back(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:
+    """Call `may_send`, between the last wait and the first written byte. aiohttp writes head and body together."""
+    may_send = context.trace_request_ctx
+    if may_send is not None and not may_send():
+        raise _HeldBackError
+
+
+def _watched_socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    """Return a socket with the options that detect a dead peer within a minute, as far as the system supports them."""
+    family, kind, protocol, *_ = address
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, name):
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return made
 
 
 def _media_type(text: str) -> str:
@@ -365,7 +389,16 @@ def _media_type(text: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return the message of the system or of OpenSSL, if there is one. Layers in between have less detail."""
-    if isinstance(error, (httpx.NetworkError, ssl.SSLError)):
-        return system_reason(error)
-    return str(error) or type(error).__name__
+    """Return the cause in one line, without the URL, which aiohttp would repeat with what a proxy's has in it."""
+    match error:
+        case aiohttp.ClientHttpProxyError():
+            return f"{error.status} {error.message}"
+        case aiohttp.ClientResponseError():
+            return f"the response is not HTTP: {error.message}"
+        case aiohttp.ServerDisconnectedError():
+            return "Server disconnected without sending a response."
+        case aiohttp.ClientPayloadError(__cause__=ContentLengthError() | TransferEncodingError()):
+            return "peer closed connection within its response"
+        case aiohttp.ClientPayloadError():
+            return str(error)
+    return system_reason(error.__cause__ or error)

@@ -1,15 +1,16 @@
 """The address of one API server and the login for it, from any kind of configuration."""
 
+import re
 from typing import Final
+from urllib.parse import SplitResult, urlsplit
 
-import httpx
 import msgspec
 
 from app.api_server.credential_errors import ConfigurationError
 from app.api_server.login import FixedLogin, LoginSource
 from app.api_server.tls_context import TlsSettings
 
-_LAST_PORT: Final = 65535
+_HOST: Final = re.compile(r"[\w.~:-]+")
 
 
 class ClusterAccess(msgspec.Struct, frozen=True):
@@ -32,28 +33,28 @@ def checked_url(where: str, url: str) -> str:
     """Return the base URL of an API server, without a slash at the end. Raises ConfigurationError."""
     if not url:
         raise ConfigurationError(f"{where}: required")
-    try:
-        parsed = httpx.URL(url)
-    except httpx.InvalidURL as error:
-        raise ConfigurationError(f"{where}: {url!r} is not a URL: {error}") from None
-    if parsed.scheme not in {"http", "https"} or not _is_host(parsed):
+    parsed = _parsed(url)
+    if parsed is None:
         raise ConfigurationError(f"{where}: {url!r} is not a URL that begins with http:// or https://")
-    if parsed.userinfo or parsed.query or parsed.fragment:
+    if parsed.username is not None or parsed.query or parsed.fragment:
         raise ConfigurationError(f"{where}: more than scheme, host, port and path")  # not shown: may have a password
-    return str(parsed).rstrip("/")
+    return parsed.geturl().rstrip("/")
 
 
 def checked_proxy(where: str, url: str) -> str:
     """Return the URL of a proxy. Raises ConfigurationError."""
-    try:
-        parsed = httpx.URL(url)
-    except httpx.InvalidURL as error:
-        raise ConfigurationError(f"{where}: not a URL: {error}") from None
-    if parsed.scheme not in {"http", "https"} or not _is_host(parsed):
-        shown = f"{parsed.scheme}://{parsed.host}"  # without the password that may be in it
-        raise ConfigurationError(f"{where}: {shown} is not a proxy that begins with http:// or https://")
+    if _parsed(url) is None:
+        text = "is not a proxy that begins with http:// or https://"
+        raise ConfigurationError(f"{where}: the URL {text}")  # not shown: may have a password
     return url
 
 
-def _is_host(url: httpx.URL) -> bool:
-    return bool(url.host) and "%" not in url.host and (url.port is None or url.port <= _LAST_PORT)
+def _parsed(url: str) -> SplitResult | None:
+    """Return the parts of a URL with http or https and a host. None: it is not one."""
+    try:
+        parsed = urlsplit(url)
+        parsed.port  # noqa: B018  # raises ValueError for a port that is not one
+    except ValueError:
+        return None
+    is_one = parsed.scheme in {"http", "https"} and _HOST.fullmatch(parsed.hostname or "")
+    return parsed if is_one else None

@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
-import httpx
 import msgspec
 
 from app.api_server.cluster_access import ClusterAccess, checked_proxy, checked_url
@@ -243,7 +243,7 @@ def _proxy(access: ClusterAccess) -> str | None:
 
 
 def _is_loopback(server: str) -> bool:
-    host = httpx.URL(server).host
+    host = urlsplit(server).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

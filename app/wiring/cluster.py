@@ -99,6 +99,8 @@ def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds
 
     names = not port_rule(settings, "extender").is_open
     settling, reviews = _settling(settings, mirror, relist), _reviews(settings, credentials)
+    if reviews is not None:
+        following = (*following, reviews.run)
     if not settings.leader_election:
         first = () if settling is None else (partial(settling.after_sync, synced),)
         state, following = ServingState(None, memory, settling, names=names), (*following, *first)

@@ -6,10 +6,12 @@ import re
 import resource
 import socket
 import ssl
+import threading
 import time
 from collections.abc import AsyncIterator
-from contextlib import closing
+from contextlib import closing, suppress
 
+import aiohttp
 import pytest
 
 from app.api_server.client import ApiClient, ApiError, ConnectionFailedError, ReadTimeoutError, ResponseTooLargeError
@@ -28,6 +30,8 @@ from tests.app.api_server.api_server import (
 )
 from tests.app.api_server.client_setting import PODS, Setting
 from tests.app.api_server.connect_proxy import proxying
+
+pytestmark = pytest.mark.usefixtures("both_loops")
 
 HEAD = f"GET {PODS} at SERVER"
 
@@ -73,12 +77,49 @@ def test_a_port_where_nobody_listens(setting: Setting) -> None:
 
 
 def test_a_name_of_several_addresses_where_nobody_listens(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def getaddrinfo(*_: object, **__: object) -> list[object]:
-        inet = (socket.AF_INET, socket.SOCK_STREAM, 6, "")
-        return [(*inet, ("127.0.0.1", 1)), (*inet, ("127.0.0.2", 1))]
-
-    monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", lambda _, *args, **kwargs: getaddrinfo(*args, **kwargs))
+    resolve_to(monkeypatch, "127.0.0.1", "127.0.0.2", port=1)
     assert fails_at(setting, "https://kube.example:1") == f"{HEAD}: Connection refused"
+
+
+def test_an_address_that_does_not_answer_leaves_time_for_the_next(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> bytes:
+        with socket.create_server(("127.0.0.2", 0), backlog=0) as full:
+            port = full.getsockname()[1]
+            taken = [socket.socket() for _ in range(4)]  # what the backlog holds; further connections get no answer
+            for each in taken:
+                each.settimeout(0.0)
+                each.connect_ex(("127.0.0.2", port))
+            server = await asyncio.start_server(_answer_ok, "127.0.0.1", port, ssl=setting.certificates.server_tls())
+            resolve_to(monkeypatch, "127.0.0.2", "127.0.0.1", port=port)
+            client = setting.client(f"https://localhost:{port}", connect_timeout=5.0)
+            try:
+                return await client.get(PODS, {})
+            finally:
+                await client.close()
+                server.close()
+                for each in taken:
+                    each.close()
+
+    assert asyncio.run(main()) == b'{"kind":"PodList"}'
+
+
+async def _answer_ok(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(response())
+    await writer.drain()
+    writer.close()
+
+
+def resolve_to(monkeypatch: pytest.MonkeyPatch, *hosts: str, port: int) -> None:
+    """Give every name these addresses."""
+
+    async def resolve(*_: object, **__: object) -> list[dict[str, object]]:
+        inet = {"hostname": "x", "port": port, "family": socket.AF_INET, "proto": 6, "flags": 0}
+        return [{**inet, "host": host} for host in hosts]
+
+    monkeypatch.setattr(aiohttp.ThreadedResolver, "resolve", resolve)
 
 
 def test_a_name_that_nobody_has(setting: Setting) -> None:
@@ -120,23 +161,27 @@ def test_a_server_that_is_not_trusted(setting: Setting, trusted: str, expected: 
 
 
 def test_a_client_that_is_not_trusted(setting: Setting) -> None:
-    # With TLS 1.3 the server says so only after the handshake.
+    # With TLS 1.3 the server says so only after the handshake. A server of asyncio does not say it at all.
     tls = setting.certificates.server_tls()
     tls.load_verify_locations(setting.certificates.crt("stranger"))
     tls.verify_mode = ssl.CERT_REQUIRED
     crt, key = setting.certificates.crt("alice"), setting.certificates.key("alice")
     setting.user = {"client-certificate": str(crt), "client-key": str(key)}
 
-    async def main() -> str:
-        async with serving(in_turn(response()), tls) as server:
-            client = setting.client(server.url)
-            with pytest.raises(ConnectionFailedError) as caught:
-                await client.get(PODS, {})
-            await client.close()
-            return told(caught.value, server.url)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def refuse() -> None:
+            connection, _ = listening.accept()
+            with closing(connection), suppress(ssl.SSLError):
+                tls.wrap_socket(connection, server_side=True)
+
+        serving_one = threading.Thread(target=refuse)
+        serving_one.start()
+        text = fails_at(setting, f"https://127.0.0.1:{listening.getsockname()[1]}")
+        serving_one.join()
 
     # The word may be overtaken by the end of the connection.
-    assert re.fullmatch(rf"{HEAD}: (TLS: tlsv1 alert unknown ca|Connection reset by peer)", asyncio.run(main()))
+    assert re.fullmatch(rf"{HEAD}: (TLS: tlsv1 alert unknown ca|Connection reset by peer)", text)
 
 
 def test_a_server_without_tls(setting: Setting) -> None:
@@ -165,26 +210,38 @@ def test_a_server_without_tls(setting: Setting) -> None:
     [
         pytest.param([END], "Server disconnected without sending a response.", id="closed"),
         pytest.param([RESET], "Connection reset by peer", id="reset"),
-        pytest.param([b"220 mail ready\r\n\r\n"], "illegal status line: bytearray(b'220 mail ready')", id="not-http"),
+        pytest.param([b"220 mail ready\r\n\r\n"], "the response is not HTTP: ", id="not-http"),
+        pytest.param([b"HTTP/1.1 100 Continue\r\n\r\n", END], "Server disconnected without", id="only-continue"),
+        pytest.param(
+            [b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"],
+            "the response is another protocol",
+            id="101",
+        ),
+        pytest.param([b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 20_000], "the response is not HTTP: ", id="headers"),
+        pytest.param([head(Transfer_Encoding="chunked") + b"zz\r\n"], "the response is not", id="no-chunk"),
         pytest.param(
             [b"HTTP/1.1 200 OK\r\nContent", END], "Server disconnected without sending a response.", id="head"
         ),
         pytest.param(
             [head(Content_Length="99") + b"{}", END],
-            "peer closed connection without sending complete message body (received 2 bytes, expected 99)",
+            "peer closed connection within its response",
             id="cut-length",
         ),
         pytest.param(
             [head(Transfer_Encoding="chunked") + chunk(b"{}"), END],
-            "peer closed connection without sending complete message body (incomplete chunked read)",
+            "peer closed connection within its response",
             id="cut-chunks",
         ),
         pytest.param([NO_TLS], "TLS: wrong version number", id="no-tls"),
         pytest.param([head(Transfer_Encoding="chunked") + chunk(b"{}"), NO_TLS], "TLS: wrong version", id="no-tls-on"),
-        pytest.param([head(Transfer_Encoding="chunked") + chunk(b"{}"), RESET], "Connection reset by peer", id="torn"),
+        pytest.param(
+            [head(Transfer_Encoding="chunked") + chunk(b"{}"), RESET],
+            "peer closed connection within its response",
+            id="torn",
+        ),
         pytest.param(
             [response(b"\x1f\x8b\x08nonsense", Content_Encoding="gzip")],
-            "Error -3 while decompressing data: ",
+            "400, message: Can not decode content-encoding: gzip",
             id="broken-gzip",
         ),
         pytest.param(
@@ -226,7 +283,7 @@ def test_an_answer_that_is_refused_here_leaves_no_connection(setting: Setting) -
             await client.get(PODS, {})
         await asyncio.wait_for(server.hung_up.wait(), 5)
 
-    setting.run(in_turn(response(b"<html>", kind="text/html")), exchange)
+    setting.run(in_turn([head(kind="text/html", Content_Length="99") + b"<html>"]), exchange)
 
 
 def test_a_body_that_ends_with_its_connection_is_whole(setting: Setting) -> None:
@@ -271,7 +328,7 @@ def test_what_came_before_a_break_is_given(setting: Setting) -> None:
 
     got, text = setting.run(in_turn([head(Transfer_Encoding="chunked") + chunk(b"1\n"), END]), exchange)
     assert got == b"1\n"
-    assert text.startswith(f"{HEAD}: peer closed connection")
+    assert text.startswith(f"{HEAD}: peer closed connection within its response")
 
 
 @pytest.mark.parametrize(

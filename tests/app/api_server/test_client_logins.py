@@ -228,13 +228,19 @@ def test_a_refusal_that_is_cut_stalls_or_is_endless_is_still_told(setting: Setti
         while True:
             yield chunk(b"busy " * 1000)
 
+    async def drips(_: Request) -> AsyncIterator[bytes]:
+        yield head("503 Service Unavailable", "text/plain", Transfer_Encoding="chunked") + chunk(b"busy busy busy")
+        while True:
+            await asyncio.sleep(0.1)
+            yield chunk(b".")
+
     async def exchange(client: ApiClient, _: ApiServer) -> str:
         with pytest.raises(StatusError) as caught:
             await client.get(PODS, {})
         return caught.value.message[:10]
 
     cut = [head("503 Service Unavailable", "text/plain", Content_Length="99") + b"busy busy busy", END]
-    for answer, limit in ((in_turn(cut), 10.0), (stalls, 1.0), (endless, 10.0)):
+    for answer, limit in ((in_turn(cut), 10.0), (stalls, 1.0), (endless, 10.0), (drips, 1.0)):
         began = time.monotonic()
         assert setting.run(answer, exchange, connect_timeout=limit) == "busy busy "
         assert time.monotonic() - began < 8

@@ -2,14 +2,19 @@
 
 import asyncio
 import socket
+from collections.abc import AsyncIterator
 from contextlib import closing
 
 import pytest
 
+from app.api_server import client as client_module
 from app.api_server.client import ApiClient, ApiError, ConnectionFailedError, ReadTimeoutError, StatusError
-from tests.app.api_server.api_server import END, RESET, ApiServer, Request, head, in_turn, response, serving
+from tests.app.api_server.api_server import END, RESET, Answer, ApiServer, Request, head, in_turn, response, serving
 from tests.app.api_server.client_setting import PODS, Setting
+from tests.app.api_server.connect_proxy import proxying
 from tests.fake_apiserver.statuses import conflict
+
+pytestmark = pytest.mark.usefixtures("both_loops")
 
 BINDING = f"{PODS}/web/binding"
 BODY = b'{"kind":"Binding"}'
@@ -33,7 +38,7 @@ def test_json_is_posted_and_the_answer_given(setting: Setting) -> None:
 
 @pytest.mark.parametrize(("status", "done"), [("200 OK", True), ("201 Created", True), ("204 No Content", False)])
 def test_created_is_success_of_a_post(setting: Setting, status: str, *, done: bool) -> None:
-    answer = in_turn(response(b"{}", status=status))
+    answer = in_turn(response(b"{}", status=status) if done else b"HTTP/1.1 204 No Content\r\n\r\n")
     if done:
         assert setting.run(answer, post) == b"{}"
     else:
@@ -46,14 +51,16 @@ def test_created_is_no_success_of_a_get(setting: Setting) -> None:
         setting.ask(in_turn(DONE))
 
 
-def test_a_connection_is_kept_for_the_next_request(setting: Setting) -> None:
-    async def exchange(client: ApiClient, server: ApiServer) -> list[int]:
-        await post(client, server)
-        await client.get(PODS, {})
-        await post(client, server)
-        return [request.connection for request in server.requests]
+def test_a_path_is_quoted_but_not_twice(setting: Setting) -> None:
+    async def exchange(client: ApiClient, server: ApiServer) -> list[str]:
+        await client.post("/api/v1/pods/a b?c%2Fd", b"{}")
+        await client.post("/api/v1/namespaces/x/services/https:y:1/proxy/", b"{}")
+        return [request.line for request in server.requests]
 
-    assert setting.run(in_turn(DONE, response(), DONE), exchange) == [0, 1, 0], "and POSTs have their own"
+    assert setting.run(in_turn(DONE), exchange) == [
+        "POST /api/v1/pods/a%20b%3Fc%2Fd HTTP/1.1",
+        "POST /api/v1/namespaces/x/services/https:y:1/proxy/ HTTP/1.1",
+    ]
 
 
 def test_a_login_that_is_refused_is_renewed_and_the_body_sent_again(setting: Setting) -> None:
@@ -132,3 +139,180 @@ def test_without_trust_it_was_not_done(setting: Setting) -> None:
             return caught.value.unsent
 
     assert asyncio.run(main())
+
+
+# Held back.
+
+
+def test_what_may_not_be_sent_any_more_is_not_sent_though_the_connection_stands(setting: Setting) -> None:
+    async def scenario(client: ApiClient, server: ApiServer) -> tuple[bool, list[bytes]]:
+        await client.post(BINDING, b"1", lambda: True)
+        with pytest.raises(ConnectionFailedError, match=f"POST {BINDING} at .*: held back") as raised:
+            await client.post(BINDING, b"2", lambda: False)
+        await client.post(BINDING, b"3")
+        return raised.value.unsent, [request.body for request in server.requests]
+
+    assert setting.run(in_turn(DONE), scenario) == (True, [b"1", b"3"])
+
+
+def test_what_may_not_be_sent_any_more_is_not_sent_through_a_proxy(setting: Setting) -> None:
+    async def main() -> int:
+        async with proxying() as proxy, serving(in_turn(DONE), setting.certificates.server_tls()) as server:
+            setting.cluster |= {"proxy-url": f"http://127.0.0.1:{proxy.port}"}
+            client = setting.client(server.url)
+            assert await client.post(BINDING, BODY, lambda: True) == b'{"status":"Success"}'
+            with pytest.raises(ConnectionFailedError, match="held back") as caught:
+                await client.post(BINDING, BODY, lambda: False)
+            assert caught.value.unsent
+            await client.close()
+            return len(server.requests)
+
+    assert asyncio.run(main()) == 1
+
+
+def test_it_may_be_sent_or_not_as_of_when_a_connection_stands(setting: Setting) -> None:
+    async def main() -> list[int]:
+        async with proxying() as proxy, serving(in_turn(DONE), setting.certificates.server_tls()) as server:
+            setting.cluster |= {"proxy-url": f"http://127.0.0.1:{proxy.port}"}
+            client = setting.client(server.url)
+            connected: list[int] = []
+
+            def may_send() -> bool:
+                connected.append(len(proxy.heads))
+                return True
+
+            await client.post(BINDING, BODY, may_send)
+            await client.close()
+            return connected
+
+    assert asyncio.run(main()) == [1]
+
+
+# It is sent once.
+
+
+@pytest.mark.parametrize("method", ["get", "post", "put", "patch", "delete"])
+@pytest.mark.parametrize("end", [END, RESET], ids=["closed", "reset"])
+def test_nothing_is_sent_again_because_a_kept_connection_broke(setting: Setting, method: str, end: bytes) -> None:
+    async def send(client: ApiClient) -> None:
+        if method == "get":
+            await client.get(PODS, {})
+        else:
+            await getattr(client, method)(PODS, BODY)
+
+    async def exchange(client: ApiClient, server: ApiServer) -> int:
+        await send(client)
+        with pytest.raises(ConnectionFailedError) as caught:
+            await send(client)
+        assert not caught.value.unsent
+        return len(server.requests)
+
+    assert setting.run(in_turn(response(), [end]), exchange) == 2
+
+
+# Which connections are kept.
+
+
+def connections(setting: Setting, answer: Answer, times: int = 2) -> list[int]:
+    """Return the connections on which successful POSTs came, one after the other."""
+
+    async def exchange(client: ApiClient, server: ApiServer) -> list[int]:
+        for _ in range(times):
+            await post(client, server)
+            await asyncio.sleep(0.05)  # what the server does after its answer has arrived by then
+        return [request.connection for request in server.requests]
+
+    return setting.run(answer, exchange)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "kept"),
+    [
+        pytest.param([DONE], True, id="as-usual"),
+        pytest.param([response(b"{}", Connection="close")], False, id="server-wants-to-close"),
+        pytest.param([DONE, END], False, id="closed-behind"),
+        pytest.param([DONE, RESET], False, id="reset-behind"),
+        pytest.param([DONE + response(b"", status="408 Request Timeout")], False, id="more-than-was-asked"),
+        pytest.param([DONE.replace(b"HTTP/1.1", b"HTTP/1.0")], False, id="http-1.0"),
+    ],
+)
+def test_a_connection_is_kept_while_it_is_of_use(setting: Setting, pieces: list[bytes], *, kept: bool) -> None:
+    assert connections(setting, in_turn(pieces)) == [0, 0 if kept else 1]
+
+
+def test_a_connection_that_was_long_unused_is_left(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "IDLE_SECONDS", 0.01)
+    assert connections(setting, in_turn(DONE), 3) == [0, 1, 2]
+
+
+def test_what_a_server_says_unasked_ends_the_connection(setting: Setting) -> None:
+    async def late(_: Request) -> AsyncIterator[bytes]:
+        yield DONE
+        await asyncio.sleep(0.01)
+        yield response(b"", status="408 Request Timeout")
+
+    assert connections(setting, late) == [0, 1]
+
+
+def test_requests_at_once_have_a_connection_each_and_those_are_used_again(setting: Setting) -> None:
+    async def exchange(client: ApiClient, server: ApiServer) -> set[int]:
+        for _ in range(3):
+            await asyncio.gather(*(post(client, server) for _ in range(5)))
+        return {request.connection for request in server.requests}
+
+    assert setting.run(in_turn(DONE), exchange) == set(range(5))
+
+
+def test_past_the_limit_requests_wait_and_are_not_sent_in_the_end(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_module, "MAX_CONNECTIONS", 2)
+
+    async def slow(_: Request) -> AsyncIterator[bytes]:
+        await asyncio.sleep(0.6)
+        yield DONE
+
+    async def exchange(client: ApiClient, server: ApiServer) -> tuple[int, int, set[str]]:
+        results = await asyncio.gather(*(post(client, server) for _ in range(5)), return_exceptions=True)
+        failed = [each for each in results if isinstance(each, ConnectionFailedError)]
+        assert all(each.unsent for each in failed)
+        texts = {str(each).replace(server.url, "SERVER") for each in failed}
+        return results.count(b'{"status":"Success"}'), len(server.requests), texts
+
+    answered, sent, texts = setting.run(slow, exchange, connect_timeout=1.0)
+    assert answered == sent == 4
+    assert texts == {f"POST {BINDING} at SERVER: no connection within 1 s"}
+
+
+def test_a_request_that_is_cancelled_takes_its_connection_with_it(setting: Setting) -> None:
+    async def late(request: Request) -> AsyncIterator[bytes]:
+        await asyncio.sleep(0.3)
+        yield response(b"%d" % request.connection)
+
+    async def exchange(client: ApiClient, server: ApiServer) -> bytes:
+        asked = asyncio.create_task(post(client, server))
+        await server.asked(1)
+        asked.cancel()
+        await asyncio.gather(asked, return_exceptions=True)
+        await asyncio.wait_for(server.hung_up.wait(), 5)
+        return await post(client, server)
+
+    assert setting.run(late, exchange) == b"1"
+
+
+def test_after_one_connection_broke_the_others_are_not_trusted(setting: Setting) -> None:
+    async def answer(request: Request) -> AsyncIterator[bytes]:
+        await asyncio.sleep(0.02)
+        seen.append(request.connection)
+        yield END if len(seen) == 3 else DONE
+
+    seen: list[int] = []
+
+    async def exchange(client: ApiClient, server: ApiServer) -> list[int]:
+        await asyncio.gather(post(client, server), post(client, server))
+        with pytest.raises(ConnectionFailedError):
+            await post(client, server)
+        await post(client, server)
+        return [request.connection for request in server.requests]
+
+    assert setting.run(answer, exchange)[-1] == 2

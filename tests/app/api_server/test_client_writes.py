@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.api_server.client import ApiClient, ConnectionFailedError, StatusError
+from app.api_server.client import ApiClient, StatusError
 from tests.app.api_server.api_server import ApiServer, Request, in_turn, response
 from tests.app.api_server.client_setting import PODS, Setting
 
@@ -26,18 +26,6 @@ def test_a_replacement_is_the_whole_object(setting: Setting) -> None:
     assert answer == b'{"kind":"Pod","spec":{}}'
     assert request.line.startswith(f"PUT {POD} ")
     assert (request.body, request.headers["content-type"]) == (b'{"kind":"Pod"}', "application/json")
-
-
-def test_what_may_not_be_sent_any_more_is_not_sent_though_the_connection_stands(setting: Setting) -> None:
-    async def scenario(client: ApiClient, server: ApiServer) -> tuple[bool, list[str]]:
-        await client.post(POD, b"{}", lambda: True)
-        with pytest.raises(ConnectionFailedError, match=f"POST {POD} at .*: held back") as raised:
-            await client.post(POD, b"{}", lambda: False)
-        await client.post(POD, b"{}")
-        return raised.value.unsent, [request.line.split()[0] for request in server.requests]
-
-    answers = in_turn(response(b"{}"), response(b"{}"))
-    assert setting.run(answers, scenario) == (True, ["POST", "POST"])
 
 
 def test_a_patch_is_a_strategic_merge_patch(setting: Setting) -> None:

@@ -29,7 +29,8 @@ def test_the_url_of_a_server_has_no_slash_at_its_end(url: str, expected: str) ->
         ("https://", "server: 'https://' is not a URL that begins with http:// or https://"),
         ("https://a b", "server: 'https://a b' is not a URL that begins with http:// or https://"),
         ("https://h:65536", "server: 'https://h:65536' is not a URL that begins with http:// or https://"),
-        ("https://h:x", "server: 'https://h:x' is not a URL: Invalid port: 'x'"),
+        ("https://h:x", "server: 'https://h:x' is not a URL that begins with http:// or https://"),
+        ("https://[::1", "server: 'https://[::1' is not a URL that begins with http:// or https://"),
         ("https://joe:secret@h", "server: more than scheme, host, port and path"),
         ("https://h?a=b", "server: more than scheme, host, port and path"),
         ("https://h#a", "server: more than scheme, host, port and path"),
@@ -45,15 +46,8 @@ def test_a_proxy_may_want_a_password() -> None:
     assert checked_proxy("proxy", "http://joe:secret@h:3128") == "http://joe:secret@h:3128"
 
 
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("socks5://joe:secret@h", "proxy: socks5://h is not a proxy that begins with http:// or https://"),
-        ("http://", "proxy: http:// is not a proxy that begins with http:// or https://"),
-        ("http://h:x", "proxy: not a URL: Invalid port: 'x'"),
-    ],
-)
-def test_what_is_no_proxy_is_refused(url: str, expected: str) -> None:
+@pytest.mark.parametrize("url", ["socks5://joe:secret@h", "http://", "http://h:x", "http://joe:secret", "h"])
+def test_what_is_no_proxy_is_refused_without_its_password(url: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         checked_proxy("proxy", url)
-    assert str(caught.value) == expected
+    assert str(caught.value) == "proxy: the URL is not a proxy that begins with http:// or https://"

@@ -212,6 +212,6 @@ def test_a_proxy_of_the_environment_that_cannot_be_used_is_fatal(
 ) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "socks5://h")
     config = write_kubeconfig(tmp_path / "config", "https://h")
-    expected = rf"^kubeconfig {config}, context here: proxy of the environment: socks5://h is not a proxy "
+    expected = rf"^kubeconfig {config}, context here: proxy of the environment: the URL is not a proxy "
     with pytest.raises(ConfigurationError, match=expected):
         load_credentials(config, None)

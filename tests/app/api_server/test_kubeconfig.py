@@ -238,7 +238,7 @@ def refusal(folder: Path, **parts: object) -> str:
         pytest.param({"user": {"client-certificate": "c"}}, "a client-certificate without client-key", id="no-key"),
         pytest.param(
             {"cluster": {"proxy-url": "socks5://joe:secret@h"}},
-            "proxy-url: socks5://h is not a proxy that begins with http:// or https://",
+            "proxy-url: the URL is not a proxy that begins with http:// or https://",
             id="proxy",
         ),
         pytest.param(
