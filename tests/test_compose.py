@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -156,6 +157,18 @@ def test_what_the_image_is_made_of_is_in_the_context_of_the_build() -> None:
         parts = Path(path).parts
         known = {"requirements*.lock" if parts[0].startswith("requirements") else parts[0], "/".join(parts[:2])}
         assert known & kept, path
+
+
+def test_the_image_of_the_load_has_every_module_that_locust_imports(tmp_path: Path) -> None:
+    copied = re.findall(r"^COPY (tests/\S+) ", Path("Dockerfile").read_text("utf-8"), re.MULTILINE)
+    (tmp_path / "tests").mkdir()
+    for each in map(Path, copied):
+        (shutil.copytree if each.is_dir() else shutil.copy)(each, tmp_path / each)
+    # Without the site module, so that the editable install does not add the tests of this checkout.
+    path = [str(tmp_path), str(Path.cwd()), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    program = f"import sys; sys.path += {path!r}; import tests.load.locustfile"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=False)  # noqa: S603 - our own program
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_locks_that_the_docs_name_are_there() -> None:

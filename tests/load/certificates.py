@@ -5,7 +5,8 @@ import ssl
 from pathlib import Path
 from typing import Final
 
-from tests.openssl import Authority, trusting
+from tests.load.client_tls import client_tls
+from tests.openssl import Authority
 
 CLIENT_NAME: Final = "kube-scheduler"
 _SERVER: Final = "subjectAltName=IP:127.0.0.1"
@@ -58,11 +59,3 @@ class Certificates:
         link = self._current.with_suffix(".new")
         link.symlink_to(folder)
         link.replace(self._current)
-
-
-def client_tls(authority: Path | str, certificate: Path | str, key: Path | str) -> ssl.SSLContext:
-    """Return the TLS of a client that trusts only one authority, and sends a certificate, unless it is empty."""
-    context = trusting(Path(authority))
-    if certificate:
-        context.load_cert_chain(certificate, key or None)
-    return context

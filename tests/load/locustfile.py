@@ -31,7 +31,7 @@ from locust.stats import RequestStats
 
 from tests.bench.live import say
 from tests.load.answers import WrongAnswerError, check_scores, check_shed, check_status, passed_nodes
-from tests.load.certificates import client_tls
+from tests.load.client_tls import client_tls
 from tests.load.questions import Form, Question, RequestFileError, cluster_questions, file_questions
 
 log = logging.getLogger(__name__)
