@@ -3,7 +3,7 @@
 A block stands between the markers `<!-- NAME: begin -->` and `<!-- NAME: end -->`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 
 class MarkerError(ValueError):
@@ -15,19 +15,6 @@ def with_blocks(text: str, blocks: Mapping[str, str]) -> str:
     for name, content in blocks.items():
         before, _, after = _parts(text, name)
         text = f"{before}{_begin(name)}\n\n{content.strip()}\n\n{_end(name)}{after}"
-    return text
-
-
-def block_of(text: str, name: str) -> str:
-    """Return the content of a block. Raises MarkerError."""
-    return _parts(text, name)[1].strip()
-
-
-def without_blocks(text: str, names: Iterable[str]) -> str:
-    """Return a page without these blocks and their markers. Raises MarkerError."""
-    for name in names:
-        before, _, after = _parts(text, name)
-        text = before + after
     return text
 
 

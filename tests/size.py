@@ -69,7 +69,7 @@ def sizes() -> list[Size]:
         Size("commands", len(main.commands), 18),
         Size("pages in docs", len(pages), 32),
         Size("lines of these pages", _lines(pages), 5_313),
-        Size("targets of make", len(targets), 36),
+        Size("targets of make", len(targets), 18),
     ]
 
 
