@@ -261,11 +261,10 @@ class ClusterMirror:
         return self._generations.last
 
     def suppose(self, *, after_pre_filter: bool = False, cache_follows: bool = False) -> Supposition:
-        """Begin to suppose, in a `with` block, that there are other pods, nodes and objects; see Supposition."""
+        """Begin to suppose, in a `with` block, that there are other pods and nodes; see Supposition."""
         followers = self._placement.listeners.each if cache_follows else self._derived.values
         return Supposition(
             self._placement,
-            self._objects,
             followers,
             after_pre_filter=after_pre_filter,
             cache_follows=cache_follows,

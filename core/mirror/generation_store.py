@@ -57,18 +57,6 @@ class GenerationStore(Generic[Value]):
         self._values[key] = value
         return self.touch(key)
 
-    def suppose(self, key: str, value: Value | None) -> Value | None:
-        """Replace a value without a new generation, or remove it with None. Return the value before.
-
-        The caller must restore the value with this method before any other change. See Supposition.
-        """
-        before = self._values.get(key)
-        if value is None:
-            self._values.pop(key, None)
-        else:
-            self._values[key] = value
-        return before
-
     def touch(self, key: str) -> int:
         """Give a key whose value was changed in place a new generation, and return it."""
         counter = self._counter

@@ -6,13 +6,12 @@ Explanations ("what if"), the dry run of preemption and the placing of gangs use
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from msgspec.structs import replace
 
-from core.mirror.changes import Change, Listener, NodeChange, ObjectChange, PodChange
+from core.mirror.changes import Change, Listener, NodeChange, PodChange
 from core.mirror.node_info import NO_SLOT
-from core.mirror.object_stores import OF_A_NODE, HeldObject, ObjectStores
 from core.mirror.placement import Placement
 from core.objects.node import Node
 from core.objects.pod import Pod, counted
@@ -31,7 +30,7 @@ class _Step(NamedTuple):
 
 
 class Supposition:
-    """Supposes pods gone or on other nodes, new nodes and objects, and other states of them.
+    """Supposes pods gone or on other nodes, new nodes, and other states of nodes.
 
     The supposition holds until the `with` block ends, or until `undo_to` undoes it to a `mark`. Plugins that are
     evaluated afresh in the block give the results for the supposed state: term counters, columns and all states derived
@@ -67,7 +66,6 @@ class Supposition:
     def __init__(
         self,
         placement: Placement,
-        objects: ObjectStores,
         followers: Callable[[], Iterable[Listener]],
         *,
         after_pre_filter: bool = False,
@@ -75,7 +73,6 @@ class Supposition:
     ) -> None:
         """Send each step to `followers`: all listeners if `cache_follows`, else the derived states."""
         self._placement = placement
-        self._objects = objects
         self._followers = followers
         self._after_pre_filter = after_pre_filter
         self._cache_follows = cache_follows
@@ -192,12 +189,6 @@ class Supposition:
         self._steps.append(_Step(partial(self._change_node, info.node)))
         self._change_node(node)
 
-    def put_object(self, thing: HeldObject) -> None:
-        """Suppose an object of a kind without a rule of its own, new or in another state. Its name identifies it."""
-        before = self._objects.of(type(thing)).suppose(thing.full_name, thing)
-        self._steps.append(_Step(partial(self._take_object, thing, before)))
-        self._tell(self._object_change(thing, before, thing))
-
     # Undoing.
 
     def _bring_back(self, pod: Pod, slot: int, told: Sequence[Listener]) -> None:
@@ -222,10 +213,6 @@ class Supposition:
         info = self._placement.nodes.infos[node.name]
         before = self._placement.suppose_state(info, node)
         self._tell(NodeChange(info.slot, before, node))
-
-    def _take_object(self, thing: HeldObject, before: HeldObject | None) -> None:
-        self._objects.of(type(thing)).suppose(thing.full_name, before)
-        self._tell(self._object_change(thing, thing, before))
 
     # Reads.
 
@@ -270,11 +257,6 @@ class Supposition:
 
     def _pod_change(self, slot: int, before: Pod | None, after: Pod | None) -> PodChange:
         return PodChange(slot, before, after, self._after_pre_filter)
-
-    def _object_change(self, thing: HeldObject, before: HeldObject | None, after: HeldObject | None) -> ObjectChange:
-        slot = self._placement.nodes.slots.get(thing.full_name, NO_SLOT) if type(thing) in OF_A_NODE else NO_SLOT
-        kind: Any = type(thing)  # a Kind: HeldObject is its protocol
-        return ObjectChange(kind, slot, before, after)
 
     def _tell(self, *changes: Change) -> None:
         for change in changes:

@@ -26,7 +26,6 @@ from core.diagnosis.remedies.remedy import (
     TolerateTaint,
     Uncordon,
 )
-from core.diagnosis.remedies.volume_steps import AllowTopology, CreateClaim, ProvideVolume, ResizeClaim
 from core.diagnosis.remedies.what_would_help import what_would_help
 from core.events import ClusterEvent, Object
 from core.framework.evaluation import FreshEvaluation
@@ -36,12 +35,11 @@ from core.objects.host_port import HostPort
 from core.objects.labels import NOTHING, Selector, parse_selector
 from core.objects.node import Node
 from core.objects.node_affinity import NO_NODE_AFFINITY, NodeAffinity, selector_from_set
-from core.objects.node_selector import NodeSelector, NodeSelectorTerm, parse_node_selector
+from core.objects.node_selector import NodeSelector, NodeSelectorTerm
 from core.objects.pod import Pod
 from core.objects.pod_volumes import PodClaim
 from core.objects.toleration import Taint, Toleration
 from core.objects.topology_spread import SCHEDULE_ANYWAY, SpreadConstraint
-from core.objects.volumes import CSIDriver, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 from core.profile import full_profile
 from core.scheduling_cycle import filter_nodes
 from tests.depth import tries
@@ -51,8 +49,8 @@ FULL: Final = full_profile()
 ALL: Final = 50
 PARTS: Final = 5
 CASES: Final = tries(default=200, full=1000)
-KINDS_OF_STEPS: Final = min(14, CASES // PARTS // 4)
-"""Of the 16 that there are, so many are seen in each part."""
+KINDS_OF_STEPS: Final = min(9, CASES // PARTS // 4)
+"""Of the 12 that there are, so many are seen in each part."""
 HELD_TO_THE_LEAST: Final = 10
 """Of so many cases one is asked whether less would do."""
 
@@ -100,29 +98,8 @@ class World:
                 self.pods["beside"] = Pod("beside", namespace, "beside", labels, node)
             case AddNode(name, like):
                 self.nodes[name] = copied(self.nodes[like], name, step.labels)
-            case CreateClaim() | ProvideVolume() | AllowTopology() | ResizeClaim():
-                self.take_volumes(step)
             case _:
                 self.pod = changed(self.pod, step)
-
-    def take_volumes(self, step: CreateClaim | ProvideVolume | AllowTopology | ResizeClaim) -> None:
-        """Do one step about claims and volumes."""
-        mirror = self.mirror()
-        claims, classes = mirror.objects(PersistentVolumeClaim), mirror.objects(StorageClass)
-        match step:
-            case CreateClaim(claim, storage_class):
-                assert claim not in claims
-                namespace, name = claim.split("/")
-                made = PersistentVolumeClaim(namespace=namespace, name=name, storage_class=storage_class)
-                self.others = [*self.others, *([made] if storage_class else bound(made, f"new-{name}"))]
-            case ProvideVolume(claim, volume, storage_class, capacity):
-                assert (storage_class, capacity) == (claims[claim].storage_class, claims[claim].requested or 0)
-                self.others = [*self.others, *bound(claims[claim], volume or f"new-{claims[claim].name}")]
-            case AllowTopology(storage_class):
-                self.others = [*self.others, replace(classes[storage_class], allowed_topologies=None)]
-            case ResizeClaim(claim, requested, to):
-                assert requested == claims[claim].requested
-                self.others = [*self.others, replace(claims[claim], requested=to)]
 
     def fitting(self) -> list[str]:
         """Return the nodes that the pod fits on."""
@@ -196,33 +173,6 @@ def copied(node: Node, name: str, labels: Mapping[str, str]) -> Node:
     return replace(node, name=name, labels=labels, taints=taints, unschedulable=False)
 
 
-def bound(claim: PersistentVolumeClaim, volume: str) -> Sequence[Object]:
-    """Return a claim that is bound to a volume, and the volume."""
-    return PersistentVolume(name=volume), replace(claim, volume=volume, bind_completed=True)
-
-
-WAITS: Final = StorageClass(name="slow", volume_binding_mode="WaitForFirstConsumer", provisioner=pool.DRIVER)
-WAITING: Final = PersistentVolumeClaim(namespace="a", name="c0", storage_class="slow", requested=2**30)
-IN_Z: Final = parse_node_selector([([(pool.ZONE, "In", ["z"])], [])])
-ELSEWHERE: Final[Sequence[Object]] = (replace(WAITS, allowed_topologies=IN_Z),)
-"""A class that no node has the topology of."""
-TOO_SMALL: Final[Sequence[Object]] = (
-    WAITS,
-    CSIDriver(name=pool.DRIVER, storage_capacity=True),
-    *(
-        CSIStorageCapacity(
-            namespace="a",
-            name=f"capacity{place}",
-            storage_class="slow",
-            topology=parse_selector({pool.ZONE: zone}, []),
-            limit=size,
-        )
-        for place, (zone, size) in enumerate((("a", 2**28), ("b", 2**29)))
-    ),
-)
-"""A class with room for less than is claimed."""
-
-
 def worlds(seed: int) -> World:
     """Return a random small cluster and a pod that probably fits nowhere, for one or more of many reasons."""
     random = Random(seed)  # noqa: S311  # the same cases in every run
@@ -234,8 +184,6 @@ def worlds(seed: int) -> World:
         for at in range(random.randint(0, 10))
     ]
     others = random.sample(list(pool.OTHERS), random.randint(0, 20))
-    if random.random() < 0.5:
-        others += [*random.choice((ELSEWHERE, TOO_SMALL)), WAITING, replace(WAITING, namespace="b")]
     pod = pool.incoming(random.choice(pool.PODS), "next", random.choice(("", "rs-1")))
     if random.random() < 0.8:
         pod = replace(pod, volumes=())
@@ -328,8 +276,6 @@ DEMANDS: Final[Sequence[Callable[[Random, Pod], Pod]]] = (
     spreading,
     both,
     claiming,
-    claiming,
-    claiming,
     naming,
     beside,
     with_port,
@@ -357,8 +303,6 @@ def less(world: World, remedy: Remedy) -> Iterator[tuple[Sequence[Step], bool]]:
                 yield [*steps[:at], LowerRequest(resource, by - 1, to + 1), *steps[at + 1 :]], alone
             case RaiseMaxSkew(place, key, domain, max_skew, to):
                 yield [*steps[:at], RaiseMaxSkew(place, key, domain, max_skew, to - 1), *steps[at + 1 :]], alone
-            case ResizeClaim(claim, requested, to):
-                yield [*steps[:at], ResizeClaim(claim, requested, to + 1), *steps[at + 1 :]], alone
             case RemovePod(_, uid, node) if world.refused_for_resources_alone(node):
                 allocatable = world.nodes[node].allocatable
                 largest = share(world.pods[uid], allocatable)

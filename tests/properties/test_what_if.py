@@ -89,7 +89,7 @@ class Twin:
 
     def step(self) -> None:
         """Suppose one thing, and let it happen here."""
-        steps = (self.remove, self.remove, self.put_back, self.place, self.move, self.add, self.change, self.put_object)
+        steps = (self.remove, self.remove, self.put_back, self.place, self.move, self.add, self.change)
         self._data.draw(st.sampled_from(steps))()
 
     def remove(self) -> None:
@@ -137,12 +137,6 @@ class Twin:
         node = self._data.draw(nodes_named(name))
         self._supposed.change_node(node)
         self.mirror.apply(ClusterEvent("Add", node))
-
-    def put_object(self) -> None:
-        """Let there be one more object, or let one have another state."""
-        thing = self._data.draw(st.sampled_from(pool.OTHERS))
-        self._supposed.put_object(thing)
-        self.mirror.apply(ClusterEvent("Add", thing))
 
     def _put(self, pod: Pod) -> None:
         name = self._data.draw(st.sampled_from(sorted(self.mirror.nodes.slots)))

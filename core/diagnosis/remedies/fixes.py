@@ -28,7 +28,6 @@ from core.diagnosis.remedies.remedy import (
     Uncordon,
 )
 from core.diagnosis.remedies.supposing import HOSTNAME, UNSCHEDULABLE
-from core.diagnosis.remedies.volume_proposals import VOLUME_PLUGINS, provide
 from core.mirror.topology import ABSENT
 from core.objects.node import Node
 from core.objects.node_selector import FieldRequirement
@@ -152,7 +151,6 @@ FIXES: Final[Mapping[str, Fix]] = {
     NodeName.name: drop_node_name,
     NodePorts.name: change_host_ports,
     InterPodAffinity.name: run_pod,
-    **dict.fromkeys(VOLUME_PLUGINS, provide),
 }
 """Plugin -> the function that changes the pod, or the node's state, so that the plugin passes the node."""
 

@@ -1,6 +1,7 @@
 """Proposals for one more node, like an existing one: each kind of node once, smallest first, in each of its zones."""
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -9,13 +10,20 @@ from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.remedies.proposal import Proposal
 from core.diagnosis.remedies.remedy import ZONE, AddNode, Kind
 from core.diagnosis.remedies.supposing import HOSTNAME, NO_LABELS, copy_of
-from core.diagnosis.remedies.volume_proposals import labels_of_volumes, name_in
+from core.framework.volume_lookup import find_claim, named_claims
+from core.objects.labels import Operator
 from core.objects.node import Node
+from core.objects.volumes import PersistentVolume
+from core.plugins.volumezone import volume_topologies
 
 MAX_LOOKED_AT: Final = 128
 """How many nodes are checked for their kind, at equal distances in the order of the decision."""
 MAX_KINDS: Final = 4
 MAX_ZONES: Final = 3
+_MAX_CLAIMS: Final = 9
+"""How many claims of the pod are read."""
+_MAX_NAME: Final = 253
+"""Maximum length of the name of a node."""
 
 
 def more_nodes(decision: Diagnosis) -> Iterator[list[Proposal]]:
@@ -25,8 +33,8 @@ def more_nodes(decision: Diagnosis) -> Iterator[list[Proposal]]:
     first, then by cpu and memory, smallest first. If the pod's volumes or its nodeName require certain labels or a
     name, each kind has one copy with them.
     """
-    wanted = labels_of_volumes(decision)
-    name = name_in(wanted, decision)
+    wanted = _labels_of_volumes(decision)
+    name = _name_in(wanted, decision)
     kinds: dict[object, dict[str, Node]] = {}  # kind -> zone -> the first node
     places = np.linspace(0, len(decision.known) - 1, min(len(decision.known), MAX_LOOKED_AT)).astype(np.intp)
     for position in decision.known[places].tolist():
@@ -40,6 +48,34 @@ def more_nodes(decision: Diagnosis) -> Iterator[list[Proposal]]:
             yield [_proposal(decision, like, wanted, name)]
         else:
             yield [_proposal(decision, zones[zone]) for zone in sorted(zones)[:MAX_ZONES]]
+
+
+def _labels_of_volumes(decision: Diagnosis) -> Mapping[str, str]:
+    """Return the labels that a node needs to reach the volumes of the pod's bound claims, if they name values.
+
+    For a volume with several terms, these are the labels of the first term.
+    """
+    found: dict[str, str] = {}
+    volumes = decision.mirror.objects(PersistentVolume)
+    for named in islice(named_claims(decision.pod), _MAX_CLAIMS):
+        claim = find_claim(decision.mirror, decision.pod, named)
+        volume = None if claim is None else volumes.get(claim.volume)
+        if volume is None:
+            continue
+        terms = () if volume.node_affinity is None else volume.node_affinity.terms[:1]
+        for asked in (each for term in terms for each in term.requirements):
+            if asked.operator is Operator.IN and asked.values:
+                found.setdefault(asked.key, asked.values[0])
+        for key, values in volume_topologies(volume):
+            found.setdefault(key, min(values))
+    return found
+
+
+def _name_in(labels: Mapping[str, str], decision: Diagnosis) -> str:
+    """Return the name that the pod or the volumes' labels require of a new node, or the empty text for any name."""
+    names = decision.pod.node_affinity.node_names
+    name = decision.pod.node_name or labels.get(HOSTNAME, "") or (min(names) if names else "")
+    return name if len(name) <= _MAX_NAME else ""
 
 
 def _proposal(decision: Diagnosis, like: Node, wanted: Mapping[str, str] = NO_LABELS, named: str = "") -> Proposal:

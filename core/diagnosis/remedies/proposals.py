@@ -21,7 +21,7 @@ from core.diagnosis.remedies.fixes import (
 )
 from core.diagnosis.remedies.obstacles import Obstacles, Room
 from core.diagnosis.remedies.proposal import MAX_STEPS, Proposal
-from core.diagnosis.remedies.remedy import Kind, Step
+from core.diagnosis.remedies.remedy import Kind
 from core.diagnosis.remedies.supposing import NODE_CONDITIONS, UNSCHEDULABLE
 from core.mirror.topology import ABSENT, Int64Array, IntpArray
 from core.objects.toleration import Taint
@@ -133,10 +133,7 @@ def combine(obstacles: Obstacles) -> Iterator[Proposal]:
     proposals = []
     for position in nearest.tolist():
         parts = [FIXES[plugin](obstacles, position) for plugin in obstacles.of(position)]
-        steps: list[Step] = []
-        for step in (step for part in parts for step in part or ()):
-            if step not in steps:  # several plugins may report the same missing claim
-                steps.append(step)
+        steps = [step for part in parts for step in part or ()]
         if all(part is not None for part in parts) and 0 < len(steps) <= MAX_STEPS:
             proposals.append(Proposal(Kind.COMBINED, obstacles.decision.batch.names[position], steps))
     yield from sorted(proposals, key=lambda each: cost(obstacles.decision, each.kind, each.steps))

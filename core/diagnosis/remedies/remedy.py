@@ -9,7 +9,6 @@ import msgspec
 from core.diagnosis.amounts.quantities import quantity_text
 from core.diagnosis.amounts.requirements import AskedOfNode, Source
 from core.diagnosis.pod_names import PodText
-from core.diagnosis.remedies.volume_steps import AllowTopology, CreateClaim, ProvideVolume, ResizeClaim
 
 ZONE: Final = "topology.kubernetes.io/zone"
 
@@ -24,10 +23,6 @@ class Kind(Enum):
     RELAX_SPREAD = "relaxSpread"
     CHANGE_HOST_PORTS = "changeHostPorts"
     DROP_NODE_NAME = "dropNodeName"
-    CREATE_CLAIMS = "createClaims"
-    PROVIDE_VOLUMES = "provideVolumes"
-    ALLOW_TOPOLOGY = "allowTopology"
-    RESIZE_CLAIM = "resizeClaim"
     RUN_POD = "runPod"
     LABEL_NODE = "labelNode"
     DROP_REQUIREMENTS = "dropRequirements"
@@ -240,10 +235,6 @@ Step: TypeAlias = (
     | RelaxSpread
     | ChangeHostPort
     | DropNodeName
-    | CreateClaim
-    | ProvideVolume
-    | AllowTopology
-    | ResizeClaim
     | RunPod
     | RemovePod
     | AddNode

@@ -22,7 +22,6 @@ from core.diagnosis.remedies.remedy import (
     TolerateTaint,
     Uncordon,
 )
-from core.diagnosis.remedies.supposing_volumes import suppose_volumes
 from core.mirror.cluster import ClusterMirror
 from core.mirror.what_if import Supposition, WhatIfError
 from core.objects.host_port import HostPort
@@ -96,7 +95,7 @@ def suppose(mirror: ClusterMirror, supposed: Supposition, steps: Sequence[Step])
             case RunPod():
                 supposed.place(Pod(f"{SUPPOSED}/{at}", step.namespace, SUPPOSED, step.labels), step.node)
             case _:
-                suppose_volumes(mirror, supposed, step)
+                pass
 
 
 def copy_of(node: Node, name: str, labels: Mapping[str, str] = NO_LABELS) -> Node:

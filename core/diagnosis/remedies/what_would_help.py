@@ -40,8 +40,6 @@ from core.diagnosis.remedies.remedy import (
     Uncordon,
 )
 from core.diagnosis.remedies.trials import Trials
-from core.diagnosis.remedies.volume_proposals import allow_topology, provide_claims, resize_claim
-from core.diagnosis.remedies.volume_steps import AllowTopology, CreateClaim, ProvideVolume, ResizeClaim
 
 _PER_KIND: Final = 2
 """How many remedies of one kind are reported."""
@@ -58,8 +56,6 @@ _SINGLE: Final[Sequence[Callable[[Obstacles], Iterator[Proposal]]]] = (
     change_ports,
     relax,
     drop_name,
-    allow_topology,
-    resize_claim,
     run_beside,
 )
 
@@ -71,10 +67,6 @@ _KINDS: Final[Mapping[type[Step], Kind]] = {
     RelaxSpread: Kind.RELAX_SPREAD,
     ChangeHostPort: Kind.CHANGE_HOST_PORTS,
     DropNodeName: Kind.DROP_NODE_NAME,
-    CreateClaim: Kind.CREATE_CLAIMS,
-    ProvideVolume: Kind.PROVIDE_VOLUMES,
-    AllowTopology: Kind.ALLOW_TOPOLOGY,
-    ResizeClaim: Kind.RESIZE_CLAIM,
     RunPod: Kind.RUN_POD,
     SetLabel: Kind.LABEL_NODE,
     DropRequirement: Kind.DROP_REQUIREMENTS,
@@ -104,7 +96,6 @@ def what_would_help(decision: Diagnosis, limit: int) -> Sequence[Remedy]:
         return ()
     trials, obstacles = Trials(decision), Obstacles(decision)
     found = [remedy for kind in _SINGLE for remedy in _tried(kind(obstacles), trials)]
-    found += _tried(provide_claims(obstacles), trials, most=1)  # further proposals do the same in other ways
     if not found:
         found += _tried(combine(obstacles), trials, most=1)
     found += _nodes_added(decision, trials)

@@ -39,17 +39,6 @@ def test_values_are_seen_by_key_and_follow_every_change() -> None:
     assert dict(values) == {"b": "b2"}
 
 
-def test_what_is_supposed_has_no_generation_and_leaves_the_order() -> None:
-    store = store_of("a", "b")
-    before = [*store.values.items()], [*store.generations()], store.latest
-    assert store.suppose("a", "supposed") == "a1"
-    assert store.suppose("c", "new") is None
-    assert dict(store.values) == {"a": "supposed", "b": "b1", "c": "new"}
-    store.suppose("c", None)
-    store.suppose("a", "a1")
-    assert before == ([*store.values.items()], [*store.generations()], store.latest)
-
-
 def test_a_reader_is_given_what_changed_since_the_last_change_first() -> None:
     store = store_of("a", "b", "c")
     assert list(store.changed_since(0)) == ["c1", "b1", "a1"]

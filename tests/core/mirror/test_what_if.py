@@ -3,12 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
-from core.events import ClusterEvent
-from core.mirror.changes import Change, ObjectChange, PodChange
+from core.mirror.changes import Change, PodChange
 from core.mirror.cluster import ClusterMirror
-from core.mirror.node_info import NO_SLOT
 from core.mirror.what_if import Supposition, WhatIfError
-from core.objects.volumes import CSINode, PersistentVolume
 from tests.core.decoded import counter_of
 from tests.core.mirror.supposed_cluster import (
     FIRST,
@@ -80,27 +77,6 @@ def test_afterwards_the_mirror_is_exactly_as_before_whatever_was_put_back_and_in
         supposed.remove(OTHER)
     assert seen(mirror) == before
     assert not mirror.audit()
-
-
-def test_objects_are_supposed_as_changes_that_are_taken_back() -> None:
-    mirror = cluster()
-    held, limits = PersistentVolume(name="pv", capacity=1), CSINode(name="n2", volume_limits={"d": 1})
-    mirror.apply(ClusterEvent("Add", held))
-    told, before = mirror.derived(Told), (dict(mirror.objects(PersistentVolume)), mirror.generation)
-    slot, other = mirror.nodes.slots["n2"], replace(held, capacity=2)
-    with mirror.suppose() as supposed:
-        supposed.put_object(other)
-        supposed.put_object(limits)
-        assert dict(mirror.objects(PersistentVolume)) == {"pv": other}
-        assert dict(mirror.objects(CSINode)) == {"n2": limits}
-    assert told.changes == [
-        ObjectChange(PersistentVolume, NO_SLOT, held, other),
-        ObjectChange(CSINode, slot, None, limits),
-        ObjectChange(CSINode, slot, limits, None),
-        ObjectChange(PersistentVolume, NO_SLOT, other, held),
-    ]
-    assert before == (dict(mirror.objects(PersistentVolume)), mirror.generation)
-    assert not mirror.objects(CSINode)
 
 
 def suppose_and_raise(mirror: ClusterMirror) -> None:

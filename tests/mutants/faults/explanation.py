@@ -83,13 +83,6 @@ FAULTS: Final = (
         tests=("remedies/test_what_would_help.py",),
     ),
     Fault(
-        id="supposed-objects-not-told",
-        breaks="What plugins keep of claims and volumes does not follow a supposed object.",
-        old="        self._tell(self._object_change(thing, before, thing))\n",
-        new="",
-        tests=("core/mirror/test_what_if.py", "properties/test_what_if.py"),
-    ),
-    Fault(
         id="ports-changed-into-each-other",
         breaks="A host port is changed to one that another port of the pod has become.",
         old="        own.add((free, protocol))\n",

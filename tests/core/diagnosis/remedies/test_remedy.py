@@ -21,7 +21,6 @@ from core.diagnosis.remedies.remedy import (
     TolerateTaint,
     Uncordon,
 )
-from core.diagnosis.remedies.volume_steps import AllowTopology, CreateClaim, ProvideVolume, ResizeClaim
 
 
 def drop(operator: str, *values: str, source: Source = Source.NODE_AFFINITY) -> DropRequirement:
@@ -52,21 +51,6 @@ STEPS: list[tuple[Step, str]] = [
     (RelaxSpread(0, "zone"), "set whenUnsatisfiable for zone to ScheduleAnyway"),
     (ChangeHostPort(80, "TCP", 81), "use the host port 81/TCP instead of 80"),
     (DropNodeName("n9"), "drop nodeName n9 from the pod"),
-    (CreateClaim("shop/data", "fast"), "create the PersistentVolumeClaim shop/data of StorageClass fast"),
-    (
-        CreateClaim("shop/data", ""),
-        "create the PersistentVolumeClaim shop/data bound to a volume that the node reaches",
-    ),
-    (
-        ProvideVolume("shop/data", "pv", "fast", 2**30),
-        "bind the claim shop/data to a PersistentVolume pv of 1Gi in StorageClass fast that the node reaches",
-    ),
-    (
-        ProvideVolume("shop/data", "", "", 0),
-        "bind the claim shop/data to a PersistentVolume that the node reaches",
-    ),
-    (AllowTopology("fast"), "add the node's topology to allowedTopologies of StorageClass fast"),
-    (ResizeClaim("shop/data", 2**31, 2**30), "create the claim shop/data anew with 1Gi instead of 2Gi"),
     (RunPod("shop", {"a": "1", "b": ""}, "n1", {"zone": "a"}), "run a pod with a=1,b= in namespace shop where zone=a"),
     (RunPod("shop", {}, "n1", {"zone": "a"}), "run a pod in namespace shop where zone=a"),
     (AddNode("n7", "n1", "a", labels={"disk": "ssd"}), "add a node like n1 named n7 with disk=ssd in zone a"),
