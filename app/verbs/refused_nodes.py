@@ -41,6 +41,8 @@ class _Refusal(NamedTuple):
 class RefusedNodes:
     """uid -> the nodes that its last `filter` rejected and where preemption might help. The oldest are dropped."""
 
+    hears: Final = (NodeChange,)
+
     def __init__(
         self,
         mirror: ClusterMirror,

@@ -20,7 +20,7 @@ from core.equivalence.shadow_check import Difference, Sampler, ShadowedEvaluatio
 from core.equivalence.validity import Validities
 from core.framework.evaluation import Evaluation, FreshEvaluation
 from core.framework.interface import AnyFilter, AnyScore, Plugin
-from core.mirror.changes import Change, RulesChange
+from core.mirror.changes import EVERY_CHANGE, Change, RulesChange
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from core.releases import Rules
@@ -83,6 +83,8 @@ class EquivalenceCache:
 
     The size is bounded in bytes. The least recently requested class is evicted first.
     """
+
+    hears: Final = EVERY_CHANGE
 
     def __init__(
         self,

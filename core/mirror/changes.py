@@ -1,7 +1,8 @@
 """Changes of the mirror, for listeners with derived state. A change is sent after the mirror has made it."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import msgspec
 
@@ -61,36 +62,42 @@ class RulesChange(msgspec.Struct, frozen=True, gc=False):
 
 
 Change: TypeAlias = NodeChange | PodChange | NamespaceChange | ObjectChange | RulesChange
+EVERY_CHANGE: Final = (NodeChange, PodChange, NamespaceChange, ObjectChange, RulesChange)
 
 
 class Listener(Protocol):
-    """A listener receives every change, in order. It must not change the mirror."""
+    """A listener receives every change of some types, in order. It must not change the mirror."""
+
+    @property
+    def hears(self) -> Sequence[type[Change]]:
+        """The types of the changes that it receives."""
 
     def changed(self, change: Change) -> None:
         """Handle a change that the mirror has made."""
 
 
 class Listeners:
-    """All listeners."""
+    """Listeners by the types of changes that they hear: most events are of pods, and most listeners hear of nodes."""
 
-    __slots__ = ("_listeners",)
+    __slots__ = ("_of",)
 
     def __init__(self) -> None:
-        self._listeners: list[Listener] = []
+        self._of: defaultdict[type[Change], list[Listener]] = defaultdict(list)
 
     def __bool__(self) -> bool:
         """Whether there is any listener. Without one, the mirror does not describe changes."""
-        return bool(self._listeners)
+        return bool(self._of)
 
     def add(self, listener: Listener) -> None:
         """Send changes to one more listener, from the next change on."""
-        self._listeners.append(listener)
+        for kind in listener.hears:
+            self._of[kind].append(listener)
 
-    def each(self) -> Sequence[Listener]:
-        """Return all, in the order in which they were added; a view, which follows `add`."""
-        return self._listeners
+    def of(self, kind: type[Change]) -> Sequence[Listener]:
+        """Return the listeners of a type of changes, in the order in which they were added."""
+        return self._of.get(kind, ())
 
     def tell(self, change: Change) -> None:
-        """Send a change to all listeners, in the order in which they were added."""
-        for listener in self._listeners:
+        """Send a change to its listeners, in the order in which they were added."""
+        for listener in self._of.get(type(change), ()):
             listener.changed(change)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from core.events import ClusterEvent, Kind
 from core.mirror.assumed_pods import AssumedPod, AssumedPods
 from core.mirror.audit import Auditor
-from core.mirror.changes import Listener, ObjectChange
+from core.mirror.changes import Listener, Listeners, ObjectChange
 from core.mirror.cluster_figures import ClusterFigures
 from core.mirror.dump import Dumper, MirrorCopy, MirrorDump
 from core.mirror.generation_store import GenerationCounter
@@ -89,6 +89,7 @@ class ClusterMirror:
         self._objects = ObjectStores(self._generations)
         self._figures = ClusterFigures()
         self._derived: dict[object, Listener] = {}
+        self._derived_states = Listeners()
 
     # Changes of the cluster.
 
@@ -262,7 +263,7 @@ class ClusterMirror:
 
     def suppose(self, *, after_pre_filter: bool = False, cache_follows: bool = False) -> Supposition:
         """Begin to suppose, in a `with` block, that there are other pods and nodes; see Supposition."""
-        followers = self._placement.listeners.each if cache_follows else self._derived.values
+        followers = self._placement.listeners if cache_follows else self._derived_states
         return Supposition(
             self._placement,
             followers,
@@ -327,7 +328,7 @@ class ClusterMirror:
     # State that is derived from the mirror.
 
     def listen(self, listener: Listener) -> None:
-        """Send every later change to a listener, after the mirror has made it. Decisions made here are changes, too."""
+        """Send later changes to a listener, after the mirror has made them. Decisions made here are changes, too."""
         self._placement.listeners.add(listener)
 
     def derived(self, make: Callable[["ClusterMirror"], DerivedState]) -> DerivedState:
@@ -335,6 +336,7 @@ class ClusterMirror:
         found = self._derived.get(make)
         if found is None:
             found = self._derived[make] = make(self)
+            self._derived_states.add(found)
             self.listen(found)
         return cast("DerivedState", found)
 

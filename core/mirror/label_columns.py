@@ -59,6 +59,8 @@ class LabelColumn(TopologyColumn):
 class LabelColumns:
     """Label key -> its column, for the most recently requested keys that nodes have. A derived state."""
 
+    hears: Final = (NodeChange,)
+
     def __init__(self, mirror: ClusterMirror) -> None:
         self._nodes = mirror.nodes
         self._columns: OrderedDict[str, LabelColumn] = OrderedDict()

@@ -49,6 +49,8 @@ class NodeUsage:
     A stranger has no measurement, because measurements are stored by slot.
     """
 
+    hears: Final = (NodeChange, ObjectChange)
+
     def __init__(self, mirror: ClusterMirror) -> None:
         """Read the measurements and the nodes. From then on `changed` must receive every change."""
         self._measurements: Mapping[str, NodeMetrics] = mirror.objects(NodeMetrics)

@@ -26,6 +26,8 @@ LabelValues = tuple[str | None, ...]
 class NodeValues(Generic[Value]):
     """Node slot -> the result of `read` for its node. None means no value."""
 
+    hears: Final = (NodeChange,)
+
     def __init__(self, mirror: ClusterMirror, read: Callable[[Node], Value | None]) -> None:
         """Read all nodes. From then on `changed` must receive their changes."""
         self._read = read
@@ -82,6 +84,8 @@ class LabelProjections:
 
     For results that depend on several labels together. If each label is judged by itself, LabelColumns costs less.
     """
+
+    hears: Final = (NodeChange,)
 
     def __init__(self, mirror: ClusterMirror) -> None:
         self._mirror = mirror

@@ -3,14 +3,14 @@
 Explanations ("what if"), the dry run of preemption and the placing of gangs use them.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import TracebackType
 from typing import NamedTuple, Self
 
 from msgspec.structs import replace
 
-from core.mirror.changes import Change, Listener, NodeChange, PodChange
+from core.mirror.changes import Change, Listener, Listeners, NodeChange, PodChange
 from core.mirror.node_info import NO_SLOT
 from core.mirror.placement import Placement
 from core.objects.node import Node
@@ -66,7 +66,7 @@ class Supposition:
     def __init__(
         self,
         placement: Placement,
-        followers: Callable[[], Iterable[Listener]],
+        followers: Listeners,
         *,
         after_pre_filter: bool = False,
         cache_follows: bool = False,
@@ -133,7 +133,7 @@ class Supposition:
         if as_running and gone.terminating:
             gone = replace(gone, terminating=False)
         self._placement.suppose_deleted(pod.uid)
-        told = tuple(self._followers())
+        told = tuple(self._followers.of(PodChange))
         self._steps.append(_Step(partial(self._bring_back, gone, slot, told), gone))
         self._tell(self._pod_change(slot, gone, None))
 
@@ -194,7 +194,7 @@ class Supposition:
     def _bring_back(self, pod: Pod, slot: int, told: Sequence[Listener]) -> None:
         self._placement.suppose_back(pod.uid, slot)
         held = self._held(pod.uid)
-        for listener in self._followers():
+        for listener in self._followers.of(PodChange):
             # One that was made since then has never seen the pod, and will hear of it next as it is held.
             knew = any(listener is each for each in told)
             listener.changed(self._pod_change(slot, None, pod if knew else held))
@@ -260,5 +260,4 @@ class Supposition:
 
     def _tell(self, *changes: Change) -> None:
         for change in changes:
-            for listener in self._followers():
-                listener.changed(change)
+            self._followers.tell(change)

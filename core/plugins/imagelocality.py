@@ -59,6 +59,8 @@ class ImageStates:
     k8s.io/kubernetes pkg/scheduler/backend/cache (addNodeImageStates, getNodeImageStates).
     """
 
+    hears: Final = (NodeChange,)
+
     def __init__(self, mirror: ClusterMirror) -> None:
         self._nodes = mirror.nodes
         self._capacity = mirror.nodes.capacity

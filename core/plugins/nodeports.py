@@ -50,6 +50,7 @@ class HostPortsInUse:
     restart.
     """
 
+    hears: Final = (PodChange,)
     __slots__ = ("_nodes", "in_use")
 
     def __init__(self, mirror: ClusterMirror) -> None:

@@ -35,6 +35,8 @@ _ANY: Final = (Operation.ADD, Operation.UPDATE, Operation.DELETE)
 class ServiceIndex:
     """The services by their selectors, updated by every event."""
 
+    hears: Final = (ObjectChange,)
+
     def __init__(self, mirror: ClusterMirror) -> None:
         self._matchers: dict[str, PodMatcher] = {}  # full name of a service -> matcher of its pods
         self._index: TermIndex[str] = TermIndex()

@@ -7,7 +7,7 @@ is the start of the pod, so that a restart, another replica and a dump give the 
 started, nor has a pod that its kubelet has not seen.
 """
 
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -42,6 +42,8 @@ class UnmeasuredUsage:
     A node without a measurement has no counted pods, because the plugins ignore its sums. A pod is removed once a
     measurement covers it, so the state has the pods of the last minutes, not all pods.
     """
+
+    hears: Final = (NodeChange, ObjectChange, PodChange)
 
     def __init__(self, mirror: ClusterMirror, prediction: Prediction) -> None:
         """Count the pods of all measured nodes. From then on `changed` must receive every change."""

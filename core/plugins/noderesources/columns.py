@@ -158,6 +158,8 @@ class ResourceColumns:
     Every pod requests 1 of `pods`. Strangers have their own allocatable resources, and no pods.
     """
 
+    hears: Final = (NodeChange, PodChange)
+
     def __init__(self, mirror: ClusterMirror) -> None:
         """Sum all amounts. From then on `changed` must receive every change."""
         nodes, placed = mirror.nodes, [*mirror.placed_pods()]

@@ -67,6 +67,8 @@ class VolumesInUse:
     An event only marks nodes to recount: those whose value depends on the changed object.
     """
 
+    hears: Final = (NodeChange, ObjectChange, PodChange, RulesChange)
+
     def __init__(self, mirror: ClusterMirror) -> None:
         self.migration = np.zeros(0, np.int8)  # slot -> Migration
         self.limited: BoolArray = np.zeros(0, np.bool_)  # slot -> whether its node has any limit

@@ -31,6 +31,8 @@ CONTROLLERS: Final[Mapping[tuple[str, str], type[Controller]]] = MappingProxyTyp
 class ServiceSelectors:
     """The selectors of all Services, indexed so that a pod's Services are found without a loop over the others."""
 
+    hears: Final = (ObjectChange,)
+
     def __init__(self, mirror: ClusterMirror) -> None:
         self._services = mirror.objects(Service)
         self._index: TermIndex[str] = TermIndex()  # by the full names of the Services

@@ -100,6 +100,8 @@ class Counted:
 class NodeDomains:
     """The recently requested domains, and the fields of every node that domains are made from."""
 
+    hears: Final = (NodeChange, RulesChange)
+
     def __init__(self, mirror: ClusterMirror) -> None:
         self._mirror = mirror
         self._taints = NodeValues(mirror, _taints_that_keep_pods_off)

@@ -86,6 +86,8 @@ class PodCounts:
     records them separately, and subtracts them from a new counter.
     """
 
+    hears: Final = (PodChange,)
+
     def __init__(self, mirror: ClusterMirror) -> None:
         self._mirror = mirror
         self._counters: OrderedDict[PodMatcher, PodCounter] = OrderedDict()  # least recently used first

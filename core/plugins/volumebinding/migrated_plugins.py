@@ -1,6 +1,6 @@
 """The in-tree plugins that each node attaches by CSI, according to its CSINode, updated by events."""
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from core.mirror.changes import Change, NodeChange, ObjectChange
 from core.mirror.cluster import ClusterMirror
@@ -15,6 +15,8 @@ _NONE: Plugins = frozenset()
 
 class MigratedPlugins:
     """Node slot -> the plugins. A node without any has no value."""
+
+    hears: Final = (NodeChange, ObjectChange)
 
     def __init__(self, mirror: ClusterMirror) -> None:
         self._mirror = mirror

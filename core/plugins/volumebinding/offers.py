@@ -38,6 +38,8 @@ class FreeVolumes:
 class Offers:
     """Volumes and capacities by class or claim, so that a claim visits no others."""
 
+    hears: Final = (ObjectChange,)
+
     def __init__(self, mirror: ClusterMirror) -> None:
         self._free: defaultdict[str, dict[str, PersistentVolume]] = defaultdict(dict)  # class -> name -> volume
         self._reserved: defaultdict[str, dict[str, PersistentVolume]] = defaultdict(dict)  # claim -> name -> volume

@@ -33,6 +33,8 @@ def _is_exclusive(volume: PodVolume) -> TypeGuard[Disk]:
 class VolumesInUse:
     """The volumes of the pods on known nodes, updated by every event."""
 
+    hears: Final = (PodChange,)
+
     def __init__(self, mirror: ClusterMirror) -> None:
         # (disk, mounted read-only) -> slot -> number of volumes
         self.disks: defaultdict[tuple[DiskKey, bool], Counter[int]] = defaultdict(Counter)

@@ -1,6 +1,8 @@
 """The cluster of the tests of suppositions, and all that can be seen of it."""
 
-from core.mirror.changes import Change
+from typing import Final
+
+from core.mirror.changes import EVERY_CHANGE, Change
 from core.mirror.cluster import ClusterMirror
 from core.mirror.pod_states import PodStateCounts
 from core.objects.affinity import PodMatcher
@@ -19,6 +21,8 @@ STRANGER = pod("stranger", affinity=REPELLING)
 
 class Told:
     """Notes every change."""
+
+    hears: Final = EVERY_CHANGE
 
     def __init__(self, _mirror: ClusterMirror) -> None:
         self.changes: list[Change] = []

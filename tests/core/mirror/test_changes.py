@@ -1,12 +1,13 @@
 """What listeners of the mirror are told: every change once, in an order from which nothing has to be guessed."""
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import pytest
 from msgspec.structs import replace
 
 from core.events import ClusterEvent, Object
-from core.mirror.changes import Change, Listeners, NamespaceChange, NodeChange, ObjectChange, PodChange
+from core.mirror.changes import EVERY_CHANGE, Change, Listeners, NamespaceChange, NodeChange, ObjectChange, PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT
 from core.objects.namespace import Namespace
@@ -17,6 +18,8 @@ from tests.core.mirror.values import mirror_of, node, pod, replica_set, tell
 
 class Heard:
     """Notes every change, and what the mirror said of itself meanwhile."""
+
+    hears: Final = EVERY_CHANGE
 
     def __init__(self, mirror: ClusterMirror, look: Callable[[ClusterMirror], object] = lambda _: None) -> None:
         self.changes: list[Change] = []
@@ -289,24 +292,30 @@ def test_the_mirror_has_a_change_before_anybody_is_told(
     assert heard.seen == expected
 
 
-def test_listeners_are_told_in_the_order_in_which_they_came() -> None:
-    order: list[str] = []
+def test_listeners_are_told_what_they_hear_in_the_order_in_which_they_came() -> None:
+    order: list[tuple[str, type[Change]]] = []
 
     class Named:
-        def __init__(self, name: str) -> None:
+        def __init__(self, name: str, *hears: type[Change]) -> None:
             self.name = name
+            self.hears = hears
 
-        def changed(self, _change: Change) -> None:
-            order.append(self.name)
+        def changed(self, change: Change) -> None:
+            order.append((self.name, type(change)))
 
     listeners = Listeners()
     assert not listeners
-    for name in ("mirror's", "cache", "plugin's"):
-        listeners.add(Named(name))
+    listeners.add(Named("mirror's", NamespaceChange))
+    listeners.add(cache := Named("cache", PodChange, NamespaceChange))
+    listeners.add(Named("plugin's", NodeChange))
     assert listeners
+    assert listeners.of(PodChange) == [cache]
+    assert not listeners.of(ObjectChange)
     listeners.tell(NamespaceChange("n", None, {}))
+    listeners.tell(ObjectChange(CSINode, NO_SLOT, None, None))
+    listeners.tell(PodChange(0, None, pod("p", "n")))
 
-    assert order == ["mirror's", "cache", "plugin's"]
+    assert order == [("mirror's", NamespaceChange), ("cache", NamespaceChange), ("cache", PodChange)]
 
 
 def test_a_listener_hears_nothing_from_before_it_came() -> None:
@@ -321,6 +330,7 @@ def test_a_listener_hears_nothing_from_before_it_came() -> None:
 class Counting:
     """A derived state: how many nodes there are, and how often one was made."""
 
+    hears: Final = (NodeChange,)
     made = 0
 
     def __init__(self, mirror: ClusterMirror) -> None:

@@ -28,6 +28,8 @@ GIB: Final = 2**30
 class Told:
     """Keeps the changes of objects."""
 
+    hears: Final = (ObjectChange,)
+
     def __init__(self) -> None:
         self.changes: list[ObjectChange] = []
 

@@ -1,13 +1,14 @@
 """The rules of a release, which the mirror holds and which may change while it runs."""
 
 import json
+from typing import Final
 
 from app.objects.decode_node import decode_node
 from app.objects.decode_pod import decode_pod
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
 from core.framework.evaluation import FreshEvaluation
-from core.mirror.changes import Change, PodChange, RulesChange
+from core.mirror.changes import EVERY_CHANGE, Change, PodChange, RulesChange
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from core.plugins.noderesources.columns import ResourceColumns
@@ -50,6 +51,8 @@ def requested(mirror: ClusterMirror) -> tuple[int, int]:
 
 class Recorder:
     """Keeps what it is told."""
+
+    hears: Final = EVERY_CHANGE
 
     def __init__(self) -> None:
         self.told: list[Change] = []

@@ -1,5 +1,7 @@
 """Pods and nodes that are supposed: plugins answer so, and afterwards the mirror is as before."""
 
+from typing import Final
+
 import pytest
 from msgspec.structs import replace
 
@@ -25,6 +27,8 @@ from tests.core.mirror.values import ATTRACTED, node, pod, tell
 
 class SlotsAtFirst:
     """Notes where the pods are when it is made, and what it is told after that."""
+
+    hears: Final = (PodChange,)
 
     def __init__(self, mirror: ClusterMirror) -> None:
         self.pods = {each.uid for _, each in mirror.placed_pods()}
