@@ -1,5 +1,6 @@
 """Freshness of the mirror: the state of each watched resource, and whether it is recent enough."""
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +28,8 @@ class ResourceState:
         """Whether the mirror has had all objects of the resource at least once."""
         self.absent = False
         """Whether the server lacks the resource, so that there is nothing to follow."""
+        self.on_sync: Callable[[], None] = lambda: None
+        """Called after a sync, which may have begun long ago, or of a resource that was absent."""
         self.followed_at = 0.0
         """Time of the last evidence that the mirror follows the server. Evidence is a line of a watch that resumes from
         the mirror's version, such a watch open for a second, or the begin of a completed list. Bytes of an unfinished
@@ -70,6 +73,13 @@ class ResourceState:
     def found_version(self) -> None:
         """Record that the server has the present version. Once it is lacking, all others are tried."""
         self._untried = [each for each in self._newest.versions() if each.version != self.resource.version]
+
+    def complete(self, as_of: float) -> None:
+        """Record that the mirror has all objects, and follows the server since the begin of a list, or since now."""
+        self.synced, self.absent = True, False
+        self.followed_at = as_of
+        self.found_version()
+        self.on_sync()
 
     def held(self) -> int:
         """Return the number of objects in memory. A sync shares the known objects with the mirror."""
@@ -123,9 +133,22 @@ class Freshness:
         self._unknown_release = unknown_release
         self.stale_after = stale_after
         self._clock = clock
+        self._followed_at = math.nan
+        """The least `followed_at` when the mirror was last looked at and fresh, else NaN. The release stays known, and
+        `followed_at` only grows but for a sync, so the mirror is fresh at least as long as this time is recent."""
+        for state in states:
+            state.on_sync = self._look_again
 
     def status(self) -> SyncStatus:
-        """Return the present status of the mirror. It is cheap enough for every request."""
+        """Return the present status of the mirror. For most requests it costs one comparison."""
+        if self._clock() - self._followed_at <= self.stale_after:  # false for NaN
+            return SyncStatus.FRESH
+        return self._status_now()
+
+    def _look_again(self) -> None:
+        self._followed_at = math.nan
+
+    def _status_now(self) -> SyncStatus:
         if self._unknown_release():
             return SyncStatus.NOT_SYNCED
         now = self._clock()
@@ -138,6 +161,9 @@ class Freshness:
                 return standing
             if standing is SyncStatus.STALE:
                 worst = standing
+        if worst is SyncStatus.FRESH:
+            followed = (state.followed_at for state in self.states if state.serves and not state.absent)
+            self._followed_at = min(followed, default=math.inf)
         return worst
 
     def problems(self) -> list[str]:

@@ -240,8 +240,7 @@ class Reflector:
         self._version = version
         self._list_next = False
         self._expired_lists = 0
-        self.state.synced, self.state.absent = True, False
-        self.state.found_version()
+        self.state.complete(as_of)
         self.state.objects, self.state.listed = len(self.known), 0
         self._follows(as_of)
         for done in self._answering:

@@ -87,7 +87,7 @@ async def _list(client: ApiClient, state: ResourceState, mirror: ClusterMirror, 
         token = page.continue_token
         if not token:
             break
-    state.synced, state.followed_at = True, time.monotonic()
+    state.complete(time.monotonic())
 
 
 def _may_go_on(state: ResourceState, error: StatusError) -> bool:

@@ -1,13 +1,17 @@
 """How far the mirror is trusted."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Literal, NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 
 from app.objects.resources import RESOURCES
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState, SyncStatus
 from core.events import Kind
+from core.objects.device_class import DeviceClass
 from core.objects.node import Node
 from core.objects.pod import Pod
 
@@ -95,6 +99,62 @@ def test_time_alone_makes_a_mirror_stale() -> None:
     for now[0] in (100.0, 130.0, 131.0):
         found.append(freshness.status())
     assert found == [SyncStatus.FRESH, SyncStatus.FRESH, SyncStatus.STALE]
+
+
+class Told(NamedTuple):
+    """A resource of the mirror, in its state after a step."""
+
+    number: int
+    step: Literal["followed", "synced", "absent"]
+    age: float
+
+
+numbers = st.integers(0, 2)
+steps: SearchStrategy[Told | float | None] = st.one_of(
+    st.builds(
+        Told, st.integers(0, 2), st.sampled_from(("followed", "synced", "absent")), st.sampled_from((0.0, 9.0, 50.0))
+    ),
+    st.sampled_from((0.0, 0.1, 3.0, 10.0, 10.1)),  # seconds that pass
+    st.none(),  # the release becomes known
+)
+
+
+def status_of_each(states: Sequence[ResourceState], now: float, *, release_known: bool) -> SyncStatus:
+    """Return the worst status of all resources that requests need, by the rule for each of them."""
+    found = [state.status(now, 10.0) for state in states if state.serves]
+    if not release_known or SyncStatus.NOT_SYNCED in found:
+        return SyncStatus.NOT_SYNCED
+    return SyncStatus.STALE if SyncStatus.STALE in found else SyncStatus.FRESH
+
+
+@given(st.lists(steps, max_size=40))
+def test_the_status_is_at_every_time_that_of_the_worst_resource(sequence: Sequence[Told | float | None]) -> None:
+    now, release_known = 100.0, False
+    states = [ResourceState(RESOURCES[Node]), ResourceState(RESOURCES[Pod]), ResourceState(RESOURCES[DeviceClass])]
+    states[1].serves = bool(len(sequence) % 2)
+    freshness = Freshness(states, 10.0, lambda: now, lambda: "" if release_known else "no response")
+    for step in sequence:
+        match step:
+            case None:
+                release_known = True
+            case Told(number, "followed", _) if not states[number].absent:
+                states[number].followed_at = now
+            case Told(number, "synced", age):
+                states[number].complete(now - age)
+            case Told(number, "absent", _):
+                states[number].synced = states[number].absent = True
+            case float():
+                now += step
+        assert freshness.status() is status_of_each(states, now, release_known=release_known)
+
+
+def test_a_resource_that_was_absent_counts_from_the_begin_of_its_list() -> None:
+    absent = ResourceState(RESOURCES[DeviceClass])
+    absent.synced = absent.absent = True
+    freshness = Freshness([state_of(Node, 100.0), absent], 30.0, lambda: 100.0)
+    assert freshness.status() is SyncStatus.FRESH
+    absent.complete(60.0)
+    assert freshness.status() is SyncStatus.STALE
 
 
 def test_the_age_is_that_of_the_last_sign_once_synced() -> None:

@@ -104,6 +104,13 @@ FAULTS: Final = (
         tests=("test_freshness.py",),
     ),
     Fault(
+        id="freshness-kept-over-a-sync",
+        breaks="A resource that was absent, and whose list took too long, counts as fresh.",
+        old="        self.on_sync()\n",
+        new="        pass\n",
+        tests=("test_freshness.py",),
+    ),
+    Fault(
         id="backoff-never-starts-anew",
         breaks="After hours without a failure, the first one waits as long as the last one before.",
         old="            self._wait = 0.0\n        self._followed_since",
