@@ -10,9 +10,8 @@ from app.long_work import LongWork
 from app.objects.decode import DecodeError
 from app.objects.resources import Resource
 from app.watch.freshness import ResourceState
-from app.watch.object_reader import ObjectReader, Unreadable
-from app.watch.pages import Pages
-from app.watch.wire import decode_page
+from app.watch.objects import ObjectReader, Unreadable
+from app.watch.stream import Pages, decode_page
 from core.mirror.cluster import ClusterMirror
 from core.mirror.comparer import Comparer, Differences
 

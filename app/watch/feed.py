@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Final, Protocol
+from typing import Final
 
 from app.logs import one_line
 from app.watch.bulk_load import BulkLoads
@@ -18,16 +18,6 @@ log = logging.getLogger(__name__)
 
 _EXPIRY_EVERY: Final = 1.0  # seconds
 _FAILURE_LATE: Final = 30.0  # seconds: by then the watch has shown the condition of an earlier attempt
-
-
-class Feed(Protocol):
-    """The receiver of a cluster's changes."""
-
-    def apply(self, event: ClusterEvent) -> None:
-        """Apply one change."""
-
-    def loading(self) -> AbstractContextManager[None]:
-        """Surround the time in which very many objects are loaded."""
 
 
 class MirrorFeed:

@@ -23,27 +23,29 @@ from typing import Final
 from app.api_server.client import ApiClient, ReadTimeoutError, StatusError
 from app.logs import one_line
 from app.objects.resources import Resource
-from app.watch.feed import Feed
+from app.watch.feed import MirrorFeed
 from app.watch.freshness import ResourceState
-from app.watch.known_objects import KnownObjects
-from app.watch.listing import Listing
-from app.watch.loop_share import LoopShare
 from app.watch.memory_watch import UNLIMITED, MemoryPressureError, MemoryWatch
-from app.watch.object_reader import ObjectReader, Unreadable
-from app.watch.pages import MAX_PAGE_BYTES, Pages
+from app.watch.objects import KnownObjects, Listing, ObjectReader, Unreadable
 from app.watch.retry import OUTSIDE_ERRORS, Retries, Retry
-from app.watch.watch_stream import (
+from app.watch.stream import (
+    MAX_PAGE_BYTES,
     BrokenWatchError,
     GarbledWatchError,
     InStreamError,
+    ListPage,
+    LoopShare,
     NoInitialEventsEndError,
+    Pages,
+    WatchEvent,
     bookmark_of,
+    decode_page,
+    is_older,
     is_server_error,
     is_too_large_version,
     status_of,
     watch_events,
 )
-from app.watch.wire import ListPage, WatchEvent, decode_page, is_older
 from core.events import Object
 
 log = logging.getLogger(__name__)
@@ -57,7 +59,12 @@ class Reflector:
     """List+watch of one resource, for as long as `run` runs."""
 
     def __init__(
-        self, state: ResourceState, client: ApiClient, feed: Feed, retries: Retries, memory: MemoryWatch = UNLIMITED
+        self,
+        state: ResourceState,
+        client: ApiClient,
+        feed: MirrorFeed,
+        retries: Retries,
+        memory: MemoryWatch = UNLIMITED,
     ) -> None:
         """Pass every change to `feed`, in order, while there is memory. All reflectors share `retries`."""
         self.state = state
@@ -176,9 +183,10 @@ class Reflector:
                         if bookmark.initial_events_end:
                             return bookmark.resource_version
                     elif event.type == "DELETED":
-                        listing.remove(self._told(event))
+                        listing.remove(self._told(event, self._reader.read(event.object)))
                     else:
-                        listing.add(self._named(self._reader.read_unless_known(event.object, self.known), event))
+                        known = self._reader.read_unless_known(event.object, self.known)
+                        listing.add(self._told(event, known))
                         self._admit(listing)
         except TimeoutError:
             waited = f"{self._timing.initial_events:g} s"
@@ -262,7 +270,9 @@ class Reflector:
             self._retry.succeeded()
             accepted = self._clock()
             # An accepted watch is no evidence yet, because it may end at once: see ResourceState.followed_at.
-            standing = asyncio.get_running_loop().call_later(self._timing.shortest_watch, self._follows_now)
+            standing = asyncio.get_running_loop().call_later(
+                self._timing.shortest_watch, lambda: self._follows(self._clock())
+            )
             try:
                 await self._follow(events)
             finally:
@@ -281,7 +291,7 @@ class Reflector:
                 if event.type == "ADDED" and self._memory.is_full():
                     self._memory.refuse(0)  # deletions and changes before an addition are still applied
                 self._take(event)
-                self._follows_now()
+                self._follows(self._clock())
         except ReadTimeoutError:
             # Bookmarks are not guaranteed. So nothing happened, or the connection is dead, or the version is a future
             # one. Only new requests can show which. The next watch resumes from the same version.
@@ -312,7 +322,7 @@ class Reflector:
             self._version = bookmark_of(event).resource_version
             return
         self.state.last_event_at = self._clock()
-        told = self._told(event)
+        told = self._told(event, self._reader.read(event.object))
         if event.type == "DELETED":
             self.known.drop(told.full_name, told.uid)
         elif isinstance(told, Unreadable):
@@ -323,17 +333,11 @@ class Reflector:
         # Only after `apply`: an event that could not be applied must be sent again.
         self._version = told.resource_version or self._version
 
-    def _told(self, event: WatchEvent) -> Object | Unreadable:
-        return self._named(self._reader.read(event.object), event)
-
-    def _named(self, told: Object | Unreadable, event: WatchEvent) -> Object | Unreadable:
+    def _told(self, event: WatchEvent, told: Object | Unreadable) -> Object | Unreadable:
         if isinstance(told, Unreadable) and not told.full_name:
             # The change and its object are unknown. The change may be a deletion.
             raise GarbledWatchError(f"{self._resource.path}: {event.type} of an object without a readable name")
         return told
-
-    def _follows_now(self) -> None:
-        self._follows(self._clock())
 
     def _follows(self, as_of: float) -> None:
         self.state.followed_at = as_of

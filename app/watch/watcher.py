@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from app.api_server.client import ApiClient
-from app.watch.feed import Feed
+from app.watch.feed import MirrorFeed
 from app.watch.freshness import ResourceState
 from app.watch.memory_watch import UNLIMITED, MemoryWatch
 from app.watch.reflector import Reflector
@@ -13,13 +13,13 @@ from core.events import Kind
 
 
 class Watcher:
-    """Feeds the objects of several resources of a cluster to one Feed."""
+    """Feeds the objects of several resources of a cluster to one feed."""
 
     def __init__(
         self,
         client: ApiClient,
         states: Sequence[ResourceState],
-        feed: Feed,
+        feed: MirrorFeed,
         timing: Timing,
         memory: MemoryWatch = UNLIMITED,
     ) -> None:

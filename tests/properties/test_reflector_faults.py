@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from app.watch.feed import MirrorFeed
-from core.events import ClusterEvent
 from core.objects.namespace import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
@@ -80,17 +79,9 @@ MAX_PAUSE_LENGTH: Final = 60  # milliseconds
 class InService(MirrorOnly):
     """The feed that the service has."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._feed = MirrorFeed(self.mirror, time.monotonic, lambda _: None)
-
-    def apply(self, event: ClusterEvent) -> None:
-        """Take over one change."""
-        self._feed.apply(event)
-
     def loading(self) -> AbstractContextManager[None]:
         """Do as the service does."""
-        return self._feed.loading()
+        return MirrorFeed.loading(self)
 
 
 class Step(Protocol):

@@ -13,10 +13,9 @@ from app.objects.resources import RESOURCES
 from app.settings import Settings
 from app.watch.bulk_load import BulkLoads
 from app.watch.freshness import Freshness, ResourceState
-from app.watch.object_reader import ObjectReader, Unreadable
-from app.watch.pages import Pages
+from app.watch.objects import ObjectReader, Unreadable
 from app.watch.server_release import fetch_version
-from app.watch.wire import decode_page
+from app.watch.stream import Pages, decode_page
 from core.events import ClusterEvent, Kind
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node

@@ -21,6 +21,7 @@ from app.api_server.cluster_access import ClusterAccess
 from app.api_server.credentials import Credentials
 from app.objects.decode import DecodeError
 from app.objects.resources import RESOURCES
+from app.watch.feed import MirrorFeed
 from app.watch.freshness import Freshness, ResourceState, SyncStatus
 from app.watch.memory_watch import UNLIMITED, MemoryWatch
 from app.watch.process_memory import MemoryLimit
@@ -56,15 +57,12 @@ BOOKMARKS: Final = 0.05  # seconds between two, so that a quiet watch is followe
 _SLACK: Final = 0.3  # seconds that a busy machine may make the follower and the witness differ
 
 
-class MirrorOnly:
-    """A feed that is nothing but a mirror. It lets the garbage collector be, which finds what was not closed."""
+class MirrorOnly(MirrorFeed):
+    """A feed with its mirror. It lets the garbage collector be, which finds what was not closed."""
 
     def __init__(self) -> None:
         self.mirror = ClusterMirror()
-
-    def apply(self, event: ClusterEvent) -> None:
-        """Take over one change."""
-        self.mirror.apply(event)
+        super().__init__(self.mirror, time.monotonic, lambda _: None)
 
     def loading(self) -> AbstractContextManager[None]:
         """Do nothing."""

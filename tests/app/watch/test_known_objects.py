@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from app.watch.known_objects import KnownObjects
+from app.watch.objects import KnownObjects
 from core.events import ClusterEvent
 from core.objects.namespace import Namespace
 from core.objects.pod import Pod

@@ -4,7 +4,7 @@ import tracemalloc
 
 import pytest
 
-from app.watch.lines import LineSplitter, LineTooLongError
+from app.watch.stream import LineSplitter, LineTooLongError
 
 LINES = [b'{"a": 1}', '{"b": "\u0085\u2028\u2029"}'.encode(), b"c\r\x0b\x0c\x1c", b"", b"d"]
 
@@ -30,7 +30,7 @@ def test_a_line_is_given_once_it_is_complete() -> None:
 
 
 def test_a_line_without_end_is_refused_and_lines_before_it_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.watch.lines.MAX_LINE_BYTES", 10)
+    monkeypatch.setattr("app.watch.stream.MAX_LINE_BYTES", 10)
     splitter = LineSplitter()
     for _ in range(3):
         assert splitter.feed(b"12345678\n12") == [b"12" * bool(_) + b"12345678"]
@@ -40,7 +40,7 @@ def test_a_line_without_end_is_refused_and_lines_before_it_do_not_count(monkeypa
 
 
 def test_a_line_that_is_too_long_is_refused_though_its_end_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.watch.lines.MAX_LINE_BYTES", 10)
+    monkeypatch.setattr("app.watch.stream.MAX_LINE_BYTES", 10)
     splitter = LineSplitter()
     splitter.feed(b"123456")
     with pytest.raises(LineTooLongError):

@@ -1,7 +1,6 @@
 """What a sync has told so far."""
 
-from app.watch.listing import Listing
-from app.watch.object_reader import Unreadable
+from app.watch.objects import Listing, Unreadable
 from core.objects.namespace import Namespace
 
 

@@ -4,15 +4,15 @@ import asyncio
 
 import pytest
 
-from app.watch import loop_share as loop_share_module
-from app.watch.loop_share import LoopShare
+from app.watch import stream as stream_module
+from app.watch.stream import LoopShare
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Return a clock as a list of one."""
     now = [100.0]
-    monkeypatch.setattr(loop_share_module, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(stream_module, "perf_counter", lambda: now[0])
     return now
 
 

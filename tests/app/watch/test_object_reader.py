@@ -9,8 +9,7 @@ import pytest
 
 from app.objects.resources import RESOURCES
 from app.watch.freshness import ResourceState
-from app.watch.known_objects import KnownObjects
-from app.watch.object_reader import ObjectReader, Unreadable
+from app.watch.objects import KnownObjects, ObjectReader, Unreadable
 from core.objects.namespace import Namespace
 from core.objects.pod import Pod
 from tests.builders import make_namespace, make_pod

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from app.api_server.client import ResponseTooLargeError
-from app.watch.pages import MAX_PAGE_BYTES, PAGE_SIZE, Pages
+from app.watch.stream import MAX_PAGE_BYTES, PAGE_SIZE, Pages
 
 
 class Client:

@@ -54,8 +54,8 @@ async def test_a_sync_that_memory_gets_short_for_ends_and_says_how_much_there_wa
     monkeypatch: pytest.MonkeyPatch,
     watch_list: bool,  # noqa: FBT001  # one of two cases
 ) -> None:
-    monkeypatch.setattr("app.watch.pages.PAGE_SIZE", 3)
-    monkeypatch.setattr("app.watch.loop_share._MAX_LENGTH", -1.0)
+    monkeypatch.setattr("app.watch.stream.PAGE_SIZE", 3)
+    monkeypatch.setattr("app.watch.stream._MAX_LENGTH", -1.0)
     for number in range(20):
         create(server, make_pod(f"p{number}"))
     if not watch_list:
@@ -108,7 +108,7 @@ async def test_near_the_limit_a_watch_takes_what_goes_and_nothing_that_comes(ser
 async def test_pages_that_are_too_large_are_listed_in_smaller_ones(
     server: FakeApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.watch.pages.MAX_PAGE_BYTES", 2_000)
+    monkeypatch.setattr("app.watch.stream.MAX_PAGE_BYTES", 2_000)
     server.faults.add(refuse(bad_request("what is sendInitialEvents?")), PODS, "watch-list", times=None)
     for number in range(10):
         create(server, make_pod(f"p{number}").label("app", "x" * 60))
@@ -127,7 +127,7 @@ async def test_a_line_that_is_too_long_ends_the_watch_and_names_the_resource(
     async with Following(server, Pod) as following:
         await following.until_equal()
         following.mark()
-        monkeypatch.setattr("app.watch.lines.MAX_LINE_BYTES", 5_000)
+        monkeypatch.setattr("app.watch.stream.MAX_LINE_BYTES", 5_000)
         assert server.disturb(SendLine(b'{"type":"ADDED","object":"' + b"x" * 10_000 + b'"}'), PODS) == 1
         await following.until(lambda: following.states[Pod].failures["GarbledWatch"] == 1, "refused")
         create(server, make_pod("after").on("n1"))

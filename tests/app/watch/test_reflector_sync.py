@@ -39,7 +39,7 @@ FALLS_BACK: Final = {"watch-list": 1, "list": 1, "watch": 1}
 
 @pytest.fixture
 def _pages_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.watch.pages.PAGE_SIZE", 2)
+    monkeypatch.setattr("app.watch.stream.PAGE_SIZE", 2)
 
 
 # By WatchList.

@@ -12,7 +12,7 @@ from app.objects.resources import RESOURCES
 from app.watch.freshness import ResourceState
 from app.watch.memory_watch import MemoryPressureError
 from app.watch.retry import Retries, Retry, Timing
-from app.watch.watch_stream import BrokenWatchError, GarbledWatchError, InStreamError, status_of
+from app.watch.stream import BrokenWatchError, GarbledWatchError, InStreamError, status_of
 from core.events import Kind
 from core.objects.device_class import DeviceClass
 from core.objects.namespace import Namespace

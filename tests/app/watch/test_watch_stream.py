@@ -8,9 +8,16 @@ import pytest
 
 from app.objects.resources import RESOURCES
 from app.watch.freshness import ResourceState
-from app.watch.loop_share import LoopShare
-from app.watch.watch_stream import BrokenWatchError, GarbledWatchError, InStreamError, bookmark_of, watch_events
-from app.watch.wire import Bookmark, WatchEvent
+from app.watch.stream import (
+    Bookmark,
+    BrokenWatchError,
+    GarbledWatchError,
+    InStreamError,
+    LoopShare,
+    WatchEvent,
+    bookmark_of,
+    watch_events,
+)
 from core.objects.pod import Pod
 
 ADDED = b'{"type":"ADDED","object":{"a":1}}\n'
@@ -78,14 +85,14 @@ def test_an_error_event_carries_the_status_of_the_server_and_is_counted() -> Non
 
 
 def test_a_line_without_end_breaks_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.watch.lines.MAX_LINE_BYTES", 100)
+    monkeypatch.setattr("app.watch.stream.MAX_LINE_BYTES", 100)
     reading = Reading(ADDED, b"x" * 101, ADDED)
     assert type(reading.error) is GarbledWatchError
     assert "a line of more than 100 bytes" in str(reading.error)
 
 
 def test_many_events_in_one_chunk_let_others_run_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.watch.loop_share._MAX_LENGTH", 0.0)
+    monkeypatch.setattr("app.watch.stream._MAX_LENGTH", 0.0)
     ran = []
 
     async def other() -> None:

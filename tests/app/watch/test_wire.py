@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from app.objects.decode import DecodeError
-from app.watch.wire import Bookmark, decode_bookmark, decode_event, decode_page, is_older
+from app.watch.stream import Bookmark, decode_bookmark, decode_event, decode_page, is_older
 
 
 def test_a_page_gives_its_items_as_bytes() -> None:

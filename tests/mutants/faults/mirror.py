@@ -158,8 +158,8 @@ FAULTS: Final = (
     Fault(
         id="cache-misses-what-is-undone",
         breaks="The equivalence cache keeps what it was told of a supposition that it follows.",
-        old="followers = self._placement.listeners.each if cache_follows else self._derived.values",
-        new="followers = self._derived.values",
+        old="followers = self._placement.listeners if cache_follows else self._derived_states",
+        new="followers = self._derived_states",
         tests=("core/mirror/test_what_if.py",),
     ),
     Fault(
