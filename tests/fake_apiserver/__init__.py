@@ -1,7 +1,7 @@
 """A fake kube-apiserver on a real TCP port, for tests and benchmarks of everything that lists and watches.
 
 It behaves like v1.34: paged lists of one consistent snapshot, watches with history, bookmarks and WatchList, field
-selectors, PartialObjectMetadata, `v1.Status` errors. A client can read, bind, delete a pod by its name, and patch its
+selectors, `v1.Status` errors. A client can read, bind, delete a pod by its name, and patch its
 status. It can create, read and replace a Lease. `GET /version` returns `Behaviour.git_version`. Faults on the way can
 be switched on. In a test:
 

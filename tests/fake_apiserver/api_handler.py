@@ -132,9 +132,7 @@ class ApiHandler:
     ) -> None:
         self._authenticate(request, "GET")
         self._authorize(request, collection)
-        options = parse_options(
-            request.query, request.headers.get("accept", ""), collection.resource, self.behaviour.watch_list
-        )
+        options = parse_options(request.query, collection.resource, self.behaviour.watch_list)
         if options.watch:
             await self._serve_watch(connection, collection, options, logged, action)
             return

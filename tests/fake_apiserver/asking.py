@@ -3,17 +3,15 @@
 import asyncio
 import inspect
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Concatenate, Final, ParamSpec
+from typing import Concatenate, Final, ParamSpec
 
 import httpx
 import msgspec
 
-from tests.fake_apiserver.api_handler import Behaviour
 from tests.fake_apiserver.resources import PODS
 from tests.fake_apiserver.server import FakeApiServer
-from tests.fake_apiserver.store import DEFAULT_HISTORY, Store
 from tests.fake_apiserver.stored import Object
 
 P = ParamSpec("P")
@@ -26,31 +24,25 @@ FILLS_SOCKETS: Final = 16_000_000  # more bytes than the sockets of both sides b
 WATCH_LIST: Final = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
 
 
-def served(history: int = DEFAULT_HISTORY, **behaviour: Any) -> Callable[[Test[P]], Callable[P, None]]:  # noqa: ANN401 - fields of Behaviour
-    """Make a test of a coroutine that takes a server and a client. Its other arguments are pytest's.
+def served(test: Test[P]) -> Callable[P, None]:
+    """Make a test of a coroutine that takes a server and a client. Its other arguments are pytest's."""
 
-    The server's store keeps `history` events. The other arguments are fields of `Behaviour`.
-    """
+    async def scenario(*args: P.args, **kwargs: P.kwargs) -> None:
+        async with (
+            asyncio.timeout(2 * PATIENCE),
+            FakeApiServer() as server,
+            httpx.AsyncClient(base_url=server.url, headers=_HEADERS, verify=_NO_TLS) as client,
+        ):
+            await test(server, client, *args, **kwargs)
 
-    def decorate(test: Test[P]) -> Callable[P, None]:
-        async def scenario(*args: P.args, **kwargs: P.kwargs) -> None:
-            async with (
-                asyncio.timeout(2 * PATIENCE),
-                FakeApiServer(Behaviour(**behaviour), store=Store(history)) as server,
-                httpx.AsyncClient(base_url=server.url, headers=_HEADERS, verify=_NO_TLS) as client,
-            ):
-                await test(server, client, *args, **kwargs)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        asyncio.run(scenario(*args, **kwargs))
 
-        def run(*args: P.args, **kwargs: P.kwargs) -> None:
-            asyncio.run(scenario(*args, **kwargs))
-
-        run.__doc__ = test.__doc__
-        signature = inspect.signature(test)
-        parameters = list(signature.parameters.values())[2:]
-        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # what pytest reads
-        return run
-
-    return decorate
+    run.__doc__ = test.__doc__
+    signature = inspect.signature(test)
+    parameters = list(signature.parameters.values())[2:]
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # what pytest reads
+    return run
 
 
 class Watching:
@@ -123,12 +115,10 @@ def told(event: Object) -> str:
 
 
 @asynccontextmanager
-async def watching(
-    client: httpx.AsyncClient, path: str = PODS.path, accept: str = "application/json", **params: str
-) -> AsyncIterator[Watching]:
+async def watching(client: httpx.AsyncClient, path: str = PODS.path, **params: str) -> AsyncIterator[Watching]:
     """Watch a resource. `params` is the query."""
     query = {"watch": "true", **params}
-    async with client.stream("GET", path, params=query, headers={"Accept": accept}, timeout=PATIENCE) as response:
+    async with client.stream("GET", path, params=query, timeout=PATIENCE) as response:
         assert response.status_code == 200
         watch = Watching(response)
         try:
@@ -148,7 +138,6 @@ def names(page: Object) -> list[str]:
     return [item["metadata"]["name"] for item in page["items"]]
 
 
-def pod(name: str, phase: str = "Running", node: str = "", labels: Mapping[str, str] | None = None) -> Object:
+def pod(name: str, phase: str = "Running") -> Object:
     """Make a v1.Pod in the default namespace."""
-    metadata = {"name": name, **({"labels": dict(labels)} if labels else {})}
-    return {"metadata": metadata, "spec": {"nodeName": node} if node else {}, "status": {"phase": phase}}
+    return {"metadata": {"name": name}, "spec": {}, "status": {"phase": phase}}

@@ -21,10 +21,9 @@ from tests.fake_apiserver.statuses import (
     too_large_version,
 )
 from tests.fake_apiserver.store import Collection, Snapshot
-from tests.fake_apiserver.stored import Stored, reduced
+from tests.fake_apiserver.stored import Stored
 
 _PART_ITEMS: Final = 500
-_PARTIAL_ITEM: Final = b'"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1",'
 _LATEST: Final = -1  # the version in a token that continues without a snapshot
 _CONTINUE_FORM: Final = "meta.k8s.io/v1"
 
@@ -89,17 +88,12 @@ def _body(resource: Resource, snapshot: Snapshot, start: str, options: ListOptio
         metadata["continue"] = _token(snapshot.version, items[-1].key + "\0")
         if not options.selector.requirements:
             metadata["remainingItemCount"] = remaining
-    return _encoded(resource, metadata, items, partial=options.partial)
+    return _encoded(resource, metadata, items)
 
 
-def _encoded(resource: Resource, metadata: dict[str, Any], items: list[Stored], *, partial: bool) -> Body:
-    kind, group_version = f"{resource.kind}List", resource.group_version
-    rests = [stored.rest for stored in items]
-    if partial:
-        kind, group_version = "PartialObjectMetadataList", "meta.k8s.io/v1"
-        rests = [_PARTIAL_ITEM + reduced(rest) for rest in rests]
-    envelope = msgspec.json.encode({"kind": kind, "apiVersion": group_version, "metadata": metadata})
-    return Body(envelope[:-1] + b',"items":[', rests, b"]}\n")
+def _encoded(resource: Resource, metadata: dict[str, Any], items: list[Stored]) -> Body:
+    head = {"kind": f"{resource.kind}List", "apiVersion": resource.group_version, "metadata": metadata}
+    return Body(msgspec.json.encode(head)[:-1] + b',"items":[', [stored.rest for stored in items], b"]}\n")
 
 
 def _token(version: int, start: str) -> str:

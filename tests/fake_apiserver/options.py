@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 from tests.fake_apiserver.faults import Kind
 from tests.fake_apiserver.field_selectors import FieldSelector, parse_field_selector
 from tests.fake_apiserver.resources import Resource
-from tests.fake_apiserver.statuses import RefusedError, bad_request, invalid_options, not_acceptable
+from tests.fake_apiserver.statuses import RefusedError, bad_request, invalid_options
 
 WatchListMode: TypeAlias = Literal["on", "off", "ignored"]
 """on: v1.34; off: the feature gate is off; ignored: a server without support for the parameters."""
@@ -28,7 +28,6 @@ class ListOptions:
     version: int | None
     match: str
     selector: FieldSelector
-    partial: bool
     limit: int
     continue_token: str
     allow_bookmarks: bool
@@ -49,7 +48,7 @@ def kind_of(query: Mapping[str, str]) -> Kind:
     return "page" if query.get("continue") else "list"
 
 
-def parse_options(query: Mapping[str, str], accept: str, resource: Resource, mode: WatchListMode) -> ListOptions:
+def parse_options(query: Mapping[str, str], resource: Resource, mode: WatchListMode) -> ListOptions:
     """Read the options of a request. Raises RefusedError."""
     if mode == "ignored":
         query = {key: value for key, value in query.items() if key not in {"sendInitialEvents", "resourceVersionMatch"}}
@@ -67,7 +66,6 @@ def parse_options(query: Mapping[str, str], accept: str, resource: Resource, mod
         version=int(version) if version else None,
         match=query.get("resourceVersionMatch", ""),
         selector=parse_field_selector(query.get("fieldSelector", ""), resource),
-        partial=_partial(accept, watch=watch),
         limit=int(query.get("limit") or 0),
         continue_token=query.get("continue", ""),
         allow_bookmarks=_flag(query, "allowWatchBookmarks"),
@@ -79,17 +77,6 @@ def parse_options(query: Mapping[str, str], accept: str, resource: Resource, mod
 
 def _flag(query: Mapping[str, str], name: str) -> bool:
     return query.get(name, "false") in {"true", "1"}
-
-
-def _partial(accept: str, *, watch: bool) -> bool:
-    """Return whether the first accepted media type requests only metadata."""
-    parameters = [part.strip() for part in accept.partition(",")[0].split(";")]
-    asked = next((part.removeprefix("as=") for part in parameters if part.startswith("as=")), "")
-    if not asked:
-        return False
-    if asked != ("PartialObjectMetadata" if watch else "PartialObjectMetadataList"):
-        raise RefusedError(not_acceptable(f"you requested {asked}, but the requested object is not of that form"))
-    return True
 
 
 def _validate(query: Mapping[str, str], *, watch: bool, mode: WatchListMode) -> None:

@@ -68,10 +68,6 @@ def conflict(resource: str, name: str, error: str) -> Status:
     return failure(409, "Conflict", message, {"name": name, "kind": resource})
 
 
-def not_acceptable(message: str) -> Status:
-    return failure(406, "NotAcceptable", message)
-
-
 def expired_watch(version: int, oldest: int) -> Status:
     """Return the error that the watch cache no longer has the events after a version."""
     return failure(410, "Expired", f"too old resource version: {version} ({oldest})")

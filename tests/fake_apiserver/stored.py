@@ -11,13 +11,6 @@ Object: TypeAlias = dict[str, Any]
 _METADATA_FIRST: Final = ("name", "generateName", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
-class _Envelope(msgspec.Struct):
-    metadata: msgspec.Raw
-
-
-_envelope_decoder: Final = msgspec.json.Decoder(_Envelope)
-
-
 class Stored:
     """One version of one object.
 
@@ -57,11 +50,6 @@ def encode(body: Object, metadata: Object) -> bytes:
     return msgspec.json.encode(ordered)[1:]
 
 
-def reduced(rest: bytes) -> bytes:
-    """Return an object as PartialObjectMetadata, again without opening brace, kind and apiVersion."""
-    return b'"metadata":%s}' % bytes(_envelope_decoder.decode(b"{" + rest).metadata)
-
-
 class Event:
     """One change of one object. `before` is None for a creation, `after` for a deletion."""
 
@@ -73,12 +61,11 @@ class Event:
         self.after = after
         self._lines: dict[bytes, bytes] = {}  # begin of a line -> line; encoded once for all watches
 
-    def line(self, begin: bytes, *, deleted: bool, partial: bool) -> bytes:
-        """Return the line of a watch. `begin` is a result of `event_begin`, and identifies type and form."""
+    def line(self, begin: bytes, *, deleted: bool) -> bytes:
+        """Return the line of a watch. `begin` is a result of `event_begin`, and identifies the type."""
         line = self._lines.get(begin)
         if line is None:
-            rest = self._rest(deleted=deleted)
-            line = self._lines[begin] = b"%s%s}\n" % (begin, reduced(rest) if partial else rest)
+            line = self._lines[begin] = b"%s%s}\n" % (begin, self._rest(deleted=deleted))
         return line
 
     def _rest(self, *, deleted: bool) -> bytes:
@@ -88,13 +75,12 @@ class Event:
         return self.before.at_version(self.version)
 
 
-def event_begin(event_type: str, resource: Resource, *, partial: bool) -> bytes:
+def event_begin(event_type: str, resource: Resource) -> bytes:
     """Return the text before `Stored.rest` in an event line. `}` and a line feed follow `rest`."""
-    kind, version = ("PartialObjectMetadata", "meta.k8s.io/v1") if partial else (resource.kind, resource.group_version)
     return b'{"type":"%s","object":{"kind":"%s","apiVersion":"%s",' % (
         event_type.encode(),
-        kind.encode(),
-        version.encode(),
+        resource.kind.encode(),
+        resource.group_version.encode(),
     )
 
 

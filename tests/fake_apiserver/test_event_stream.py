@@ -20,7 +20,7 @@ def put(server: FakeApiServer, *pod_names: str) -> None:
 
 @pytest.mark.parametrize("status", [expired_watch(1, 9), internal_error()], ids=["expired", "internal-error"])
 @pytest.mark.parametrize("after", [0, 1, 2, 3])
-@served()
+@served
 async def test_an_error_event_ends_a_watch_where_it_is_told_to(
     server: FakeApiServer, client: httpx.AsyncClient, after: int, status: Status
 ) -> None:
@@ -36,7 +36,7 @@ async def test_an_error_event_ends_a_watch_where_it_is_told_to(
     assert error == {"type": "ERROR", "object": status}
 
 
-@served()
+@served
 async def test_an_error_in_the_midst_of_initial_events(server: FakeApiServer, client: httpx.AsyncClient) -> None:
     server.faults.add(StreamError(internal_error(), after=1), PODS.path, "watch-list")
     put(server, "a", "b")
@@ -45,7 +45,7 @@ async def test_an_error_in_the_midst_of_initial_events(server: FakeApiServer, cl
         assert await watch.rest() == b""
 
 
-@served()
+@served
 async def test_a_fault_befalls_as_many_requests_as_it_says(server: FakeApiServer, client: httpx.AsyncClient) -> None:
     server.faults.add(End(), times=2)
     put(server, "a")
@@ -56,7 +56,7 @@ async def test_a_fault_befalls_as_many_requests_as_it_says(server: FakeApiServer
         assert await watch.told(1) == ["ADDED a"]
 
 
-@served()
+@served
 async def test_a_normal_end_after_some_events(server: FakeApiServer, client: httpx.AsyncClient) -> None:
     server.faults.add(End(after=2))
     put(server, "a", "b", "c")
@@ -67,7 +67,7 @@ async def test_a_normal_end_after_some_events(server: FakeApiServer, client: htt
 
 
 @pytest.mark.parametrize("reset", [False, True], ids=["closed", "reset"])
-@served()
+@served
 async def test_a_cut_leaves_a_piece_of_a_line(server: FakeApiServer, client: httpx.AsyncClient, reset: bool) -> None:  # noqa: FBT001 - one of two cases
     server.faults.add(Cut(after=1, extra=25, reset=reset))
     put(server, "a", "b")
@@ -79,7 +79,7 @@ async def test_a_cut_leaves_a_piece_of_a_line(server: FakeApiServer, client: htt
             assert watch.received == b'{"type":"ADDED","object":{"kind"'[:25]
 
 
-@served()
+@served
 async def test_a_cut_waits_for_its_line(server: FakeApiServer, client: httpx.AsyncClient) -> None:
     server.faults.add(Cut())
     async with watching(client, resourceVersion="1") as watch:
@@ -88,7 +88,7 @@ async def test_a_cut_waits_for_its_line(server: FakeApiServer, client: httpx.Asy
 
 
 @pytest.mark.parametrize("after", [0, 1])
-@served()
+@served
 async def test_a_stall_sends_nothing_until_it_is_released(
     server: FakeApiServer, client: httpx.AsyncClient, after: int
 ) -> None:
@@ -104,7 +104,7 @@ async def test_a_stall_sends_nothing_until_it_is_released(
         assert await watch.told(2) == ["ADDED a", "ADDED b"]
 
 
-@served()
+@served
 async def test_a_stall_goes_on_where_it_was(server: FakeApiServer, client: httpx.AsyncClient) -> None:
     server.faults.add(Stall(seconds=0.1, after=1))
     put(server, "a", "b")
@@ -116,7 +116,7 @@ async def test_a_stall_goes_on_where_it_was(server: FakeApiServer, client: httpx
     assert clock() - began >= 0.1
 
 
-@served()
+@served
 async def test_a_stall_does_not_heed_the_deadline(server: FakeApiServer, client: httpx.AsyncClient) -> None:
     server.faults.add(Stall())
     with pytest.raises(TimeoutError):
@@ -125,7 +125,7 @@ async def test_a_stall_does_not_heed_the_deadline(server: FakeApiServer, client:
     assert server.requests[0].status == 200
 
 
-@served()
+@served
 async def test_a_stall_before_the_head_answers_nothing(server: FakeApiServer, client: httpx.AsyncClient) -> None:
     stall = Stall(before_head=True)
     server.faults.add(stall)
@@ -138,7 +138,7 @@ async def test_a_stall_before_the_head_answers_nothing(server: FakeApiServer, cl
     assert (await asked).status_code == 200
 
 
-@served()
+@served
 async def test_clearing_releases_what_is_stalled(server: FakeApiServer, client: httpx.AsyncClient) -> None:
     server.faults.add(Stall())
     server.faults.add(End(), times=None)
@@ -152,7 +152,7 @@ async def test_clearing_releases_what_is_stalled(server: FakeApiServer, client: 
 
 
 @pytest.mark.parametrize("line", [b"<html>", b'{"type":"STRANGE","object":{}}', b""], ids=["no-json", "type", "empty"])
-@served()
+@served
 async def test_a_line_that_does_not_belong_there(server: FakeApiServer, client: httpx.AsyncClient, line: bytes) -> None:
     server.faults.add(SendLine(line, after=1))
     put(server, "a", "b")
@@ -162,7 +162,7 @@ async def test_a_line_that_does_not_belong_there(server: FakeApiServer, client: 
     assert [b'"name":"a"' in first, b'"name":"b"' in last] == [True, True]
 
 
-@served()
+@served
 async def test_events_are_sent_again(server: FakeApiServer, client: httpx.AsyncClient) -> None:
     server.faults.add(Replay(after=3))
     put(server, "a", "b")
@@ -173,7 +173,7 @@ async def test_events_are_sent_again(server: FakeApiServer, client: httpx.AsyncC
     assert server.requests[0].events == 7
 
 
-@served()
+@served
 async def test_one_event_is_undecodable(server: FakeApiServer, client: httpx.AsyncClient) -> None:
     server.faults.add(Undecodable(after=1))
     put(server, "a", "b", "c")
@@ -184,7 +184,7 @@ async def test_one_event_is_undecodable(server: FakeApiServer, client: httpx.Asy
     assert [event["object"]["metadata"].get("name") for event in events] == ["a", "b", "c", None]
 
 
-@served()
+@served
 async def test_a_stream_is_compressed_though_nobody_asked(server: FakeApiServer, client: httpx.AsyncClient) -> None:
     server.faults.add(Gzip())
     put(server, "a")
@@ -197,7 +197,7 @@ async def test_a_stream_is_compressed_though_nobody_asked(server: FakeApiServer,
         assert [chunk async for chunk in decoded if chunk] == []
 
 
-@served()
+@served
 async def test_a_watch_is_closed_behind_its_head(server: FakeApiServer, client: httpx.AsyncClient) -> None:
     server.faults.add(Close(after_head=True), None, "watch")
     with pytest.raises(httpx.RemoteProtocolError):
@@ -206,7 +206,7 @@ async def test_a_watch_is_closed_behind_its_head(server: FakeApiServer, client: 
     assert server.requests[0].status == 200
 
 
-@served()
+@served
 async def test_a_running_watch_is_disturbed_from_where_it_is(server: FakeApiServer, client: httpx.AsyncClient) -> None:
     put(server, "a")
     async with (
@@ -224,7 +224,7 @@ async def test_a_running_watch_is_disturbed_from_where_it_is(server: FakeApiServ
         assert await other.rest() == b""
 
 
-@served()
+@served
 async def test_a_watch_is_disturbed_amid_its_initial_events(server: FakeApiServer, client: httpx.AsyncClient) -> None:
     server.create(PODS.path, {"metadata": {"name": "a", "annotations": {"long": "x" * FILLS_SOCKETS}}})
     for number in range(200):

@@ -16,7 +16,7 @@ from tests.fake_apiserver.event_stream import EventStream
 from tests.fake_apiserver.options import ListOptions
 from tests.fake_apiserver.statuses import RefusedError, expired_watch, too_large_version
 from tests.fake_apiserver.store import Collection
-from tests.fake_apiserver.stored import Event, event_begin, reduced
+from tests.fake_apiserver.stored import Event, event_begin
 
 _PART_ITEMS: Final = 100
 _SHORTEST_DEFAULT_TIMEOUT: Final = 1800.0  # seconds; up to twice as long
@@ -46,7 +46,7 @@ class Watch:
         self._wake = asyncio.Event()
         self._idle = False
         self._begins = {
-            event_type: event_begin(event_type, collection.resource, partial=options.partial)
+            event_type: event_begin(event_type, collection.resource)
             for event_type in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK")
         }
         timeout = options.timeout or _SHORTEST_DEFAULT_TIMEOUT * (1 + random.random())  # noqa: S311 - no secret
@@ -109,8 +109,6 @@ class Watch:
         self._snapshot = None
         for first in range(0, len(selected), _PART_ITEMS):
             rests = [stored.rest for stored in selected[first : first + _PART_ITEMS]]
-            if self._options.partial:
-                rests = [reduced(rest) for rest in rests]
             await stream.send_objects(self._begins["ADDED"], rests)
         if self._options.initial_events and self._options.allow_bookmarks:
             await self._send_bookmark(stream, _INITIAL_EVENTS_END)
@@ -137,7 +135,7 @@ class Watch:
         if not before and not after:
             return None
         event_type = ("MODIFIED" if before else "ADDED") if after else "DELETED"
-        return event.line(self._begins[event_type], deleted=not after, partial=self._options.partial)
+        return event.line(self._begins[event_type], deleted=not after)
 
     def _next_bookmark(self, now: float) -> float:
         """Return the time of the next bookmark. A time at or after the deadline means never."""
