@@ -2,7 +2,7 @@
 
 The order, in which a part uses only earlier ones:
 
-    metrics      made first, because the other parts count in them and register collectors
+    metrics      made first, because the other parts count in them and register theirs
     profile      the plugins, and the mirror's state for them
     cluster      reflectors, memory watch and leader election; or a dump
     preemption   the record that `filter` keeps for it, and the evictor
@@ -13,6 +13,7 @@ The order, in which a part uses only earlier ones:
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ from app.server.ports import Port
 from app.server.process import Background
 from app.settings import Settings
 from app.telemetry.metrics import Metrics
-from app.telemetry.metrics.release_collector import ReleaseCollector
+from app.telemetry.metrics.mirror import release_metrics
 from app.verbs.serving_state import ServingState
 from app.wiring.apps import Ports, create_ports
 from app.wiring.cluster import Cluster, dumped_cluster, followed_cluster
@@ -67,8 +68,8 @@ def create_service(  # noqa: PLR0913  # the inputs of a service
     """
     if release is None:
         release = AnsweredRelease(settings, mirror)
-    metrics = Metrics(mirror, time.monotonic, node_figures=settings.node_metrics)
-    metrics.register(ReleaseCollector(release))
+    metrics = Metrics(mirror, time.monotonic)
+    metrics.register(partial(release_metrics, release))
     profile = prepare_mirror(settings, mirror)
     if credentials is None:
         cluster = dumped_cluster(settings, metrics)

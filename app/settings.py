@@ -178,9 +178,6 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
     """Callers of the admin port that see the names of pods: with `all`, every caller; with `review`, callers that may
     list the pods of the namespace. With `review`, the API server reviews the token in `Kindred-Caller-Token`. The
     bearer of `admin_token_file` sees all names. docs/security.md has the rules."""
-    node_metrics: bool = False
-    """Whether `/metrics` has the resource figures of each node, besides the sums of the cluster. A node with three
-    resources has 12 series. With 5,000 nodes these are 60,000 series and 9 MB a scrape."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Lowest level that is logged."""
     log_format: Literal["auto", "json", "text"] = "auto"

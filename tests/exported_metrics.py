@@ -1,4 +1,4 @@
-"""The metrics of a real service with all features on, after events of every kind; the table of docs/operate.md."""
+"""The metrics of a real service with all features on, after events of every kind; the table of docs/metrics.md."""
 
 import asyncio
 from pathlib import Path
@@ -48,8 +48,6 @@ def blocks() -> dict[str, str]:
 def _read(text: str) -> list[Exported]:
     metrics = []
     for family in text_string_to_metric_families(text):
-        if family.name.endswith("_created"):  # the client library adds it to counters and histograms
-            continue
         assert family.samples, f"{family.name}: nothing has happened that would show its labels"
         labels = {label for sample in family.samples for label in sample.labels} - _OF_THE_FORMAT
         name = f"{family.name}_total" if family.type == "counter" else family.name
@@ -68,7 +66,6 @@ async def _scraped() -> str:
             "answer": "decide",
             "decide_scope": "kindred=question",
             "leader_election": True,
-            "node_metrics": True,
             "pod_name": "kindred-1",
             "pod_namespace": "kindred",
             "admin_port": 0,

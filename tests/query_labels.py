@@ -68,7 +68,7 @@ class QueryLabels:
                 return SCALAR
             case "absent":
                 return frozenset()
-            case "rate" | "increase":
+            case "rate" | "increase" | "changes":
                 return arguments[0]
             case "histogram_quantile":
                 of_buckets = arguments[1] or frozenset()

@@ -17,7 +17,7 @@ PAGES: Final[Mapping[str, Callable[[], Mapping[str, str]]]] = MappingProxyType(
         "docs/benchmarks.md": bench_table.blocks,
         "docs/configuration.md": settings_table.blocks,
         "docs/judged.md": judged_page.blocks,
-        "docs/operate.md": exported_metrics.blocks,
+        "docs/metrics.md": exported_metrics.blocks,
         "docs/throughput.md": throughput_table.blocks,
         "docs/versions.md": versions_table.blocks,
     }

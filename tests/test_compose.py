@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -133,11 +134,25 @@ def test_prometheus_scrapes_the_demo_and_loads_the_alerts() -> None:
     config = mounted("prometheus", "/etc/prometheus/prometheus.yml")
     (job,) = config["scrape_configs"]
     assert job["static_configs"] == [{"targets": [address("kindred")]}]
-    (alerts,) = config["rule_files"]
-    rules = mounted("prometheus", alerts)
+    rules = mounted("prometheus", "/etc/prometheus/prometheusrule.yaml")
     jobs = re.findall(r'job=~?"([^"]+)"', str(rules))
     assert jobs
     assert [pattern for pattern in jobs if not re.fullmatch(pattern, job["job_name"])] == []
+
+
+def test_prometheus_extracts_the_rules_as_the_file_says() -> None:
+    rule = mounts("prometheus")["/etc/prometheus/prometheusrule.yaml"].read_text("utf-8")
+    told = re.search(r"^#   (sed '[^']+') (\S+) > (\S+)$", rule, re.MULTILINE)
+    assert told is not None
+    (command,) = SERVICES["prometheus"]["command"]
+    (loaded,) = mounted("prometheus", "/etc/prometheus/prometheus.yml")["rule_files"]
+    assert command.startswith(f"{told[1]} /etc/prometheus/{told[2]} > {loaded} && exec prometheus ")
+    assert loaded.endswith(f"/{told[3]}")
+    command_line = shlex.split(told[1])
+    extracted = subprocess.run(  # noqa: S603  # sed, of the file
+        command_line, input=rule, capture_output=True, text=True, check=True
+    ).stdout
+    assert yaml.safe_load(extracted) == yaml.safe_load(rule)["spec"]
 
 
 def test_grafana_finds_prometheus_and_the_dashboard() -> None:

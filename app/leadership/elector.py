@@ -58,8 +58,6 @@ class Elector:
 
         `clock` is the election's clock. `jitter` returns numbers in [0, 1).
         """
-        self.changes = 0
-        """Number of observed changes of the leader."""
         self._election = election
         self._api = api
         self._retry_period = retry_period
@@ -128,7 +126,6 @@ class Elector:
             await self._exchange(self._election.attempt())
         leader = self._election.leader
         if leader not in {"", self._known_leader}:
-            self.changes += 1
             self._known_leader = leader
             if leader != self._election.identity:
                 log.info("leader election: %s leads", one_line(leader))

@@ -39,10 +39,6 @@ class UsageFeed:
         max_age: float,
     ) -> None:
         """`clock` returns seconds since 1970. `interval` and `max_age` are seconds."""
-        self.polls: Counter[str] = Counter()
-        """Requests to the source by result: `success`, or the kind of failure."""
-        self.unusable = 0
-        """Values that were left out since the start."""
         self._source = source
         self._mirror = mirror
         self._apply = apply
@@ -74,11 +70,10 @@ class UsageFeed:
             async with asyncio.timeout(self._interval):
                 found = await self._source.measurements()
         except SOURCE_ERRORS as error:
-            self._failed(type(error).__name__.removesuffix("Error"), str(error), self._source.remedy(error))
+            self._failed(str(error), self._source.remedy(error))
         except TimeoutError:
-            self._failed("Timeout", f"no response within {self._interval:g} s", "")
+            self._failed(f"no response within {self._interval:g} s", "")
         else:
-            self.polls["success"] += 1
             if self._problem:
                 log.info("node usage: %s: responds again", self._source.name)
                 self._problem = ""
@@ -110,11 +105,6 @@ class UsageFeed:
             "not_measured": len(self._mirror.nodes.slots) - found.total(),
         }
 
-    def oldest(self) -> float | None:
-        """Return the age in seconds of the oldest usable measurement. None without one."""
-        times = [each.measured_at for each in self._mirror.objects(NodeMetrics).values() if not each.too_old]
-        return max(0.0, self._clock() - min(times)) if times else None
-
     async def _take(self, metrics: Sequence[NodeMetrics]) -> None:
         """Apply the measurements of known nodes. Delete the measurements of other nodes, to limit the memory."""
         now, slots = self._clock(), self._mirror.nodes.slots
@@ -132,8 +122,7 @@ class UsageFeed:
                 await asyncio.sleep(0)
                 self._began = perf_counter()
 
-    def _failed(self, kind: str, text: str, remedy: str) -> None:
-        self.polls[kind] += 1
+    def _failed(self, text: str, remedy: str) -> None:
         if text == self._problem:
             return
         self._problem = text
@@ -142,7 +131,6 @@ class UsageFeed:
 
     def _report(self, problems: Sequence[str]) -> None:
         """Log the problems that the last poll did not have."""
-        self.unusable += len(problems)
         new = [each for each in problems if each not in self._said]
         self._said = frozenset(problems)
         if new:

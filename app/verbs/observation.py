@@ -1,13 +1,12 @@
 """The result of one request to a verb: its response, and the data for metrics and logs."""
 
 from enum import Enum
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import msgspec
 
 from app.objects.limits import Body
 from app.verbs.binding.binding_outcome import BindingResult
-from app.verbs.preempt_outcome import PreemptResult
 from core.objects.pod import Pod
 
 
@@ -56,17 +55,13 @@ class Asked(NamedTuple):
 
 NOT_KNOWN: Final = Asked()
 
-VerbResult: TypeAlias = BindingResult | PreemptResult
-"""The result of a request to `bind` or `preempt`, in more detail than its outcome."""
-
 
 class VerbResponse(msgspec.Struct, frozen=True, gc=False):
     """The body of a response, with data about it.
 
     `source` is the source of the results, see Evaluation.source, and empty for an error. A `doubtful` response may
-    change within a moment, see Nominations. `error` is the text of its `Error`. `result` is the result of `bind` or
-    `preempt`, if the verb ran. `unknown_pod` must be seen at the API server before the request can have its effect, see
-    PodLookup.
+    change within a moment, see Nominations. `error` is the text of its `Error`. `result` is the result of `bind`,
+    if the verb ran. `unknown_pod` must be seen at the API server before the request can have its effect, see PodLookup.
     """
 
     body: bytes
@@ -75,7 +70,7 @@ class VerbResponse(msgspec.Struct, frozen=True, gc=False):
     outcome: VerbOutcome = VerbOutcome.FIT
     asked: Asked = NOT_KNOWN
     error: str = ""
-    result: VerbResult | None = None
+    result: BindingResult | None = None
     unknown_pod: Pod | None = None
 
 
@@ -101,7 +96,7 @@ class Observation(NamedTuple):
     """The body of the request. Do not keep it: it may be 64 MB."""
     response: bytes = b""
     """The body of the response. Do not keep it either."""
-    result: VerbResult | None = None
-    """The result of `bind` or `preempt`, if the verb ran."""
+    result: BindingResult | None = None
+    """The result of `bind`, if the verb ran."""
     dry_run: bool = False
     """Whether the request could have no effect."""

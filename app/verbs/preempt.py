@@ -18,7 +18,6 @@ from app.verbs.effects import Effects
 from app.verbs.incoming_pod import decode_incoming_pod
 from app.verbs.observation import NOT_KNOWN, Asked, VerbOutcome, VerbResponse
 from app.verbs.pod_lookup import Standing
-from app.verbs.preempt_outcome import PreemptOutcome, PreemptResult
 from app.verbs.refused_nodes import RefusedNodes
 from core.mirror.cluster import ClusterMirror
 from core.mirror.work import WorkLimitError
@@ -127,10 +126,8 @@ class PreemptVerb:
             return _invalid(str(error), VerbOutcome.TOO_MUCH_WORK, _asked(args, {}))
         asked = _asked(args, found)
         if not found:
-            none = PreemptResult(PreemptOutcome.NONE)
-            return VerbResponse(preemption_result(found), outcome=VerbOutcome.NO_FIT, asked=asked, result=none)
-        candidates = PreemptResult(PreemptOutcome.CANDIDATES, len(found.keys() - args.offers.keys()))
-        return VerbResponse(preemption_result(found), outcome=VerbOutcome.FIT, asked=asked, result=candidates)
+            return VerbResponse(preemption_result(found), outcome=VerbOutcome.NO_FIT, asked=asked)
+        return VerbResponse(preemption_result(found), outcome=VerbOutcome.FIT, asked=asked)
 
     def _more_nodes(self, args: PreemptionArgs) -> list[str]:
         """Return the nodes that only Kindred rejected. The first node varies, because not all nodes may be tried."""
@@ -144,8 +141,7 @@ class PreemptVerbOff:
 
     def preempt(self, _: Body, *, cached: bool, effects: Effects | None) -> VerbResponse:  # noqa: ARG002  # off
         """Respond without a node, so that no pod is preempted."""
-        off = PreemptResult(PreemptOutcome.OFF)
-        return VerbResponse(preempt_error(_OFF), outcome=VerbOutcome.NO_FIT, error=_OFF, result=off)
+        return VerbResponse(preempt_error(_OFF), outcome=VerbOutcome.NO_FIT, error=_OFF)
 
     def unread(self, _: Pod, problem: str, __: Effects) -> VerbResponse:
         """Respond without a node. No pod is read while the verb is off."""
@@ -204,7 +200,6 @@ def _invalid(error: str, outcome: VerbOutcome, asked: Asked = NOT_KNOWN) -> Verb
         outcome=outcome,
         asked=asked,
         error=error,
-        result=PreemptResult(PreemptOutcome.INVALID),
     )
 
 

@@ -34,7 +34,6 @@ class ResourceState:
         """Time of the last evidence that the mirror follows the server. Evidence is a line of a watch that resumes from
         the mirror's version, such a watch open for a second, or the begin of a completed list. Bytes of an unfinished
         list, or of a watch that breaks at once, are no evidence."""
-        self.last_event_at: float | None = None
         self.requests: Counter[str] = Counter()  # list, watch, watch-list -> number
         self.relists: Counter[str] = Counter()  # reason -> number
         self.events: Counter[str] = Counter()  # ADDED, MODIFIED, DELETED, BOOKMARK, ERROR -> number
@@ -47,7 +46,6 @@ class ResourceState:
         self.read_objects = 0
         self.read_bytes = 0
         """Bytes, as received, of the objects that were decoded so far."""
-        self.decode_seconds = 0.0
         self.problem = ""
         """The error of the last request, in one line. Empty if the request succeeded."""
         self.forbidden = False

@@ -6,7 +6,6 @@ differences.
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from time import perf_counter
 from typing import Final
 
 import msgspec
@@ -142,7 +141,7 @@ def _refuse_too_large(raw: msgspec.Raw, size: int) -> None:
 
 
 class ObjectReader:
-    """Decodes the objects of one resource, and counts errors and time in the resource's state."""
+    """Decodes the objects of one resource, and counts errors in the resource's state."""
 
     def __init__(self, state: ResourceState) -> None:
         self._state = state
@@ -150,7 +149,6 @@ class ObjectReader:
 
     def read(self, raw: msgspec.Raw) -> Object | Unreadable:
         """Return the fields of an object that the core needs."""
-        began = perf_counter()
         size = memoryview(raw).nbytes
         self._state.read_objects += 1
         self._state.read_bytes += size
@@ -160,8 +158,6 @@ class ObjectReader:
             decoded = self._decode(raw)
         except DecodeError as error:
             return self._unreadable(raw, error)
-        finally:
-            self._state.decode_seconds += perf_counter() - began
         if isinstance(decoded, Pod) and decoded.affinity.errors:
             self._report_terms(decoded)
         return decoded
@@ -172,12 +168,10 @@ class ObjectReader:
         Without this, a list of 150,000 known pods would take the memory of 150,000 further Pods for a while.
         """
         if known:
-            began = perf_counter()
             try:
                 unchanged = known.of_version(*decode_identity(raw))
             except DecodeError:
                 unchanged = None  # `read` reports the error
-            self._state.decode_seconds += perf_counter() - began
             if unchanged is not None:
                 return unchanged
         return self.read(raw)

@@ -321,7 +321,6 @@ class Reflector:
         if event.type == "BOOKMARK":
             self._version = bookmark_of(event).resource_version
             return
-        self.state.last_event_at = self._clock()
         told = self._told(event, self._reader.read(event.object))
         if event.type == "DELETED":
             self.known.drop(told.full_name, told.uid)

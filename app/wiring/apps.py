@@ -3,6 +3,7 @@
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from heapq import merge
 from typing import NamedTuple, TypeAlias, TypeVar
 
@@ -35,7 +36,7 @@ from app.objects.resources import Resource
 from app.server.ports import Port, admin_port, extender_port, health_port
 from app.settings import PortName, Settings, port_rule
 from app.telemetry.metrics import Metrics
-from app.telemetry.metrics.connection_collector import ConnectionCollector, TlsCollector
+from app.telemetry.metrics.process import tls_metrics
 from app.verbs.routes import ExtenderApp
 from app.wiring.cluster import Cluster
 from app.wiring.engine import Engine, explained_profile, scheduler_profiles
@@ -96,10 +97,8 @@ def create_ports(  # noqa: PLR0913  # all parts with routes
             samples=samples,
         ),
     )
-    wanted = ports.wanted()
-    metrics.register(ConnectionCollector([port.connections for port in wanted]))
-    if reloaded := [port.tls for port in wanted if port.tls is not None]:
-        metrics.register(TlsCollector(reloaded))
+    if reloaded := [port.tls for port in ports.wanted() if port.tls is not None]:
+        metrics.register(partial(tls_metrics, reloaded))
     return ports
 
 

@@ -14,9 +14,8 @@ from app.objects.resources import RESOURCES
 from app.server.process import Background
 from app.settings import Settings, SettingsError, port_rule, variable_of
 from app.telemetry.metrics import Metrics
-from app.telemetry.metrics.leader_collector import LeaderCollector
-from app.telemetry.metrics.memory_collector import MemoryCollector
-from app.telemetry.metrics.watch_collector import WatchCollector
+from app.telemetry.metrics.mirror import watch_metrics
+from app.telemetry.metrics.process import leader_metrics, memory_metrics
 from app.verbs.deciding.settling import Settling
 from app.verbs.serving_state import ServingState
 from app.watch.feed import MirrorFeed
@@ -53,7 +52,7 @@ def dumped_cluster(settings: Settings, metrics: Metrics) -> Cluster:
     if settings.explain_access == "review":
         name = variable_of("explain_access")
         raise SettingsError(f"{name}: review needs an API server, but the cluster is from a dump")
-    metrics.register(WatchCollector(OF_A_DUMP, time.monotonic, time.time))
+    metrics.register(partial(watch_metrics, OF_A_DUMP, time.time))
     return Cluster(OF_A_DUMP, ServingState(memory=_memory(settings, (), metrics)), None, ())
 
 
@@ -80,10 +79,10 @@ def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds
     asking = ServerRelease(client, release, states, clock)
     freshness = Freshness(states, settings.stale_after, clock, asking.problem)
     memory = _memory(settings, states, metrics)
-    feed = MirrorFeed(mirror, clock, metrics.observe_confirmation)
+    feed = MirrorFeed(mirror, clock, metrics.confirmations.observe)
     watcher = Watcher(client, states, feed, Timing(clock=clock), memory)
     known = {reflector.state.plural: reflector.known for reflector in watcher.reflectors}
-    metrics.register(WatchCollector(freshness, clock, time.time, known))
+    metrics.register(partial(watch_metrics, freshness, time.time, known))
     following: tuple[Background, ...] = (watcher.run, feed.expire_assumed_pods)
     usage = create_usage_feed(settings, mirror, feed.apply, client, metrics)
     if usage is not None:
@@ -108,7 +107,7 @@ def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds
     elector = create_elector(
         settings, client, stands=synced, catch_up=relist if settling is None else settling.after_election
     )
-    metrics.register(LeaderCollector(elector))
+    metrics.register(partial(leader_metrics, elector))
     state = ServingState(elector, memory, names=names)
     return Cluster(freshness, state, client, (*following, elector.run), settling, reviews)
 
@@ -135,5 +134,5 @@ def _memory(settings: Settings, states: Sequence[ResourceState], metrics: Metric
     if settings.memory_limit is not None:
         limit = MemoryLimit(settings.memory_limit, variable_of("memory_limit"))
     memory = MemoryWatch(limit, settings.memory_watermark, states, time.monotonic)
-    metrics.register(MemoryCollector(memory))
+    metrics.register(partial(memory_metrics, memory))
     return memory

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from app.admin.node_partition import NodePartition, decode_rule
@@ -11,9 +12,8 @@ from app.objects.plugin_args import plugin_arguments
 from app.scheduler_configuration.scheduler_config import SchedulerConfig, UnreadableError, load_scheduler_config
 from app.settings import Settings, SettingsError, variable_of
 from app.telemetry.metrics import Metrics
-from app.telemetry.metrics.cache_collector import CacheCollector
-from app.telemetry.metrics.decision_collector import DecisionCollector
-from app.telemetry.metrics.unit_collector import UnitCollector
+from app.telemetry.metrics.mirror import cache_metrics
+from app.telemetry.metrics.requests import decision_metrics
 from app.telemetry.mismatch_log import MismatchLog
 from app.verbs.binding.pod_api import PodApi
 from app.verbs.bypass import Bypass, create_bypass
@@ -201,7 +201,7 @@ def create_engine(  # noqa: PLR0913  # the parts of an engine
     """Return the engine for schedulers over a prepared mirror. Raises SettingsError."""
     cache = create_cache(settings, mirror, profile)
     if cache is not None:
-        metrics.register(CacheCollector(cache))
+        metrics.register(partial(cache_metrics, cache))
     bypass = create_bypass(settings)
     pods = PodApi(cluster.client) if cluster.client is not None else None
     evaluations = Evaluations(profile, mirror, cache)
@@ -219,9 +219,7 @@ def create_engine(  # noqa: PLR0913  # the parts of an engine
     if cluster.settling is not None:
         cluster.settling.before_first_decision(effects.take_over)
     if decider is not None:
-        metrics.register(DecisionCollector(effects.decisions, cluster.settling))
-        if effects.gangs is not None:
-            metrics.register(UnitCollector(effects.gangs, time.monotonic))
+        metrics.register(partial(decision_metrics, effects.decisions))
     extender = Extender(
         profile,
         mirror,

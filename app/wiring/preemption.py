@@ -42,7 +42,7 @@ def create_preemption(
         return Preemption(None, Nominations(mirror, clock))
     if settings.preempt == "verb" or cluster.client is None:
         return Preemption(RefusedNodes(mirror, clock), Nominations(mirror, clock))
-    observe = metrics.preempts.observe_preemption
+    observe = metrics.requests.observe_preemption
     pods = UnschedulablePods(mirror, clock, observe)
     preemptions = Preemptions(mirror, clock)
     refused_nodes = RefusedNodes(mirror, clock, pods.add)

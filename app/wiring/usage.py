@@ -1,12 +1,13 @@
 """The feed of node usage, if the settings name a source, and the check that plugins have the source they need."""
 
 import time
+from functools import partial
 
 from app.api_server.client import ApiClient
 from app.api_server.credentials import ConfigurationError
 from app.settings import Settings, SettingsError, variable_of
 from app.telemetry.metrics import Metrics
-from app.telemetry.metrics.usage_collector import UsageCollector
+from app.telemetry.metrics.mirror import usage_metrics
 from app.usage.metrics_api import MetricsApi
 from app.usage.prometheus import Prometheus, prometheus_client, queries_of
 from app.usage.source import UsageSource
@@ -36,7 +37,7 @@ def create_usage_feed(
     if source is None:
         return None
     feed = UsageFeed(source, mirror, apply, time.time, interval=settings.usage_interval, max_age=settings.usage_max_age)
-    metrics.register(UsageCollector(feed))
+    metrics.register(partial(usage_metrics, feed))
     return feed
 
 

@@ -13,7 +13,7 @@ from app.long_work import LongWork
 from app.server.process import Background
 from app.settings import Settings, port_rule
 from app.telemetry.metrics import Metrics
-from app.telemetry.metrics.queue_collector import QueueCollector
+from app.telemetry.metrics.requests import queue_metrics
 from app.telemetry.observers import Observers
 from app.telemetry.request_log import RequestLog
 from app.verbs.binding.binder import Binder
@@ -46,15 +46,15 @@ def create_verbs(
     """Return the verbs that the settings define. Raises SettingsError."""
     decisions = Decisions(engine.mirror, engine.effects.recent_pods, time.time)
     noting = () if settings.admin_port is None else (decisions,)
-    observers = Observers(metrics.observe, *noting, RequestLog(settings.log_questions))
+    observers = Observers(metrics.requests.observe, *noting, RequestLog(settings.log_questions))
     admission = create_admission(settings)
-    metrics.register(QueueCollector(admission))
+    metrics.register(partial(queue_metrics, admission))
     reception = Reception(
         cluster.state,
         StalePolicy(
             cluster.freshness,
             settings.stale_policy,
-            metrics.count_stale_answer,
+            metrics.requests.count_stale,
             names=not port_rule(settings, "extender").is_open,
         ),
         admission,

@@ -70,10 +70,6 @@ class Gangs:
 
     def __init__(self, mirror: ClusterMirror, placer: Placer, eligible: Callable[[Pod], bool]) -> None:
         """Place members with `placer`. `eligible` returns whether this scheduler decides for a pending pod."""
-        self.timeouts = 0
-        """How many times reservations of a gang were released because they were too old."""
-        self.placed = 0
-        """How many times all members of a gang were placed."""
         self._mirror = mirror
         self._placer = placer
         self._eligible = eligible
@@ -217,7 +213,6 @@ class Gangs:
         return found
 
     def _reserve(self, unit: Unit, found: Mapping[str, str], now: float, timeout: float) -> None:
-        self.placed += 1
         unit.reserved.update(found)
         unit.reserved_at, unit.deadline, unit.version = now, now + timeout, unit.group.version
         unit.shortfall = unit.memo = None
@@ -264,7 +259,6 @@ class Gangs:
         self._release(unit)
         unit.timed_out_at, unit.is_timed_out = now, True
         unit.timeouts += 1
-        self.timeouts += 1
 
     def _review(self, unit: Unit) -> None:
         """After members or the rule changed, release the reservations that are no longer needed."""

@@ -51,7 +51,6 @@ def test_nothing_set_gives_the_defaults() -> None:
         ("PREEMPT", "verb", "verb"),
         ("PREEMPT", "evict", "evict"),
         ("GRACE_PERIOD", "1.5", 1.5),
-        ("NODE_METRICS", "true", True),
         ("ADMIN_HOST", "::1", "::1"),
         ("ADMIN_PORT", "0", 0),
         ("LOG_LEVEL", "error", "error"),

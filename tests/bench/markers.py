@@ -1,4 +1,4 @@
-"""How late the mirror is, and how many events reach it, while the bench cluster churns."""
+"""How late the mirror is while the bench cluster churns."""
 
 import time
 from collections.abc import Iterator
@@ -44,24 +44,3 @@ class Markers:
         delays = Latencies()
         with repeating(lambda: delays.spans.append(self.mark()), _MARK_EVERY):
             yield delays
-
-
-class Events:
-    """Events that the server has sent and Kindred has received since this object was made."""
-
-    def __init__(self, api: FakeApi, service: Kindred) -> None:
-        self._api = api
-        self._service = service
-        self._sent = api.quiet()["events_sent"]
-        self._received = self._count()
-
-    def both(self) -> tuple[int, int]:
-        """Return (sent, received), when they are equal, or after a second."""
-        sent = self._api.quiet()["events_sent"] - self._sent
-        deadline = time.perf_counter() + 1.0
-        while (received := self._count() - self._received) != sent and time.perf_counter() < deadline:
-            time.sleep(0.1)
-        return sent, received
-
-    def _count(self) -> int:
-        return round(sum(self._service.metrics().by("resource", "kindred_watch_events_total").values()))

@@ -32,7 +32,6 @@ class Run:
     """Waiting for a CPU."""
     cpu: float
     server_cpu: float
-    decoding: float
     peak: float
     after: float
     asked: Latencies | None
@@ -44,7 +43,6 @@ class Run:
             "listening, s": self.start,
             "ready, s": self.ready,
             "waited for CPUs, s": self.waited,
-            "decoding, s": self.decoding,
             "Kindred's CPU, s": self.cpu,
             "server's CPU, s": self.server_cpu,
             "peak RSS, MB": self.peak,
@@ -67,12 +65,11 @@ def run(api: FakeApi, size: Size, *, probed: bool = False) -> Run:
         ready, waited = time.perf_counter(), service.waited_for_cpu()
         cpu, server_cpu = service.cpu_seconds(), api.stats()["cpu_seconds"] - before
         peak, after = service.memory("VmHWM"), service.memory("VmRSS")
-        decoding = sum(service.metrics().by("resource", "kindred_watch_decode_seconds_total").values())
         faults = service.differences()
         if (readiness["nodes"], readiness["pods"]) != (size.nodes, size.pods) or faults:
             raise BenchError(f"the mirror is wrong: {readiness}, {'; '.join(faults)}")
         start = service.listening - service.started
-        return Run(start, ready - service.started, waited, cpu, server_cpu, decoding, peak, after, asked)
+        return Run(start, ready - service.started, waited, cpu, server_cpu, peak, after, asked)
 
 
 def measure(size: Size) -> Section:

@@ -13,7 +13,7 @@ _SHOWN: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
     {
         "engine": ("naive", "new class", "known class", "both verbs", "naive to new class", "naive to known class"),
         "http": ("Kindred", "floor", "p50", "CPU"),
-        "churn": ("answers", "an event's delay", "p50 to without", "p99 to without", "pause, of 50 ms"),
+        "churn": ("answers", "an event's delay", "p50 to without", "p99 to without", "GC pauses, of 5%"),
         "growth": ("new class", "known class", "both verbs"),
         "sync": ("/livez", "ready, s", "peak RSS, MB", "ready, of 15 s", "peak, of 700 MB"),
         "intree": ("in-tree", "cold class", "known class", "in-tree to cold class", "in-tree to known class"),

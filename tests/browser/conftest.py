@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.app.serving import Service
 from tests.browser.chromium import Browser, browsing, chromium
 from tests.browser.page import Page
 from tests.browser.served import admin_url, bench, demo, huge, odd
@@ -19,14 +20,14 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def demo_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """Yield where schedulers and where admins ask."""
+def demo_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, str]]:
+    """Yield the service, and where admins ask."""
     with demo(tmp_path_factory.mktemp("demo")) as service:
-        yield service.url, admin_url(service)
+        yield service, admin_url(service)
 
 
 @pytest.fixture(scope="session")
-def demo_url(demo_service: tuple[str, str]) -> str:
+def demo_url(demo_service: tuple[Service, str]) -> str:
     return demo_service[1]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.app.serving import Service
 from tests.browser.chromium import Browser
 from tests.browser.conftest import opened
 from tests.browser.page import Page
@@ -32,7 +33,7 @@ def until_generation(page: Page, beyond: int) -> None:
 
 
 @pytest.fixture
-def admin(demo_service: tuple[str, str]) -> str:
+def admin(demo_service: tuple[Service, str]) -> str:
     return demo_service[1]
 
 

@@ -1,5 +1,6 @@
 """A tight load for schedulers that leave the decision to Kindred, and what must hold of it in the end."""
 
+import re
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -52,6 +53,12 @@ class Load:
     def broken_rules(self) -> list[str]:
         """Return what the API server's objects break: the scheduler's rules, and what kubelets reject."""
         return [*self._cluster.violations(), *self._cluster.rejections()]
+
+
+def last_settled(cluster: Cluster) -> float:
+    """Return the seconds that the last Kindred to start or to take over has settled for, as its log has it."""
+    log = (cluster.plane.folder / "kindred.log").read_text("utf-8")
+    return float(re.findall(r"earlier decisions have settled in ([\d.]+) s", log)[-1])
 
 
 def renamed(config: Mapping[str, Any], scheduler_name: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from tests.app.server.balancer import balancer
 from tests.e2e.cluster import Cluster
 from tests.e2e.conftest import Note
 from tests.e2e.control_plane import SCHEDULER_USER
-from tests.e2e.deciding import LATE, PATIENCE, Load, assert_followed, decisions
+from tests.e2e.deciding import LATE, PATIENCE, Load, assert_followed, decisions, last_settled
 from tests.e2e.kindred import Kindred
 from tests.e2e.programs import wait_until
 from tests.e2e.test_leader_election import LEASE, elected, killed, terminated
@@ -45,7 +45,7 @@ def test_kindred_is_killed_at_a_quarter_and_at_a_half(cluster: Cluster, mode: st
             kindred.program.kill()
             bound.append(scheduler.bound())
             kindred.start()
-            assert kindred.samples()["kindred_settle_duration_seconds"] >= SETTLES
+            assert last_settled(cluster) >= SETTLES
     load.wait_until_all_are_bound()
     note(f"killed with {bound} of {number} pods bound, {assumed} known from no event")
     assert bound[-1] < number
@@ -77,7 +77,7 @@ def test_the_leader_goes_and_bindings_of_its_decisions_are_under_way(
             wait_until(second.is_ready, PATIENCE, "the other replica leads")
         load.wait_until_all_are_bound()
         most_ready = service.most_ready
-    settled = second.samples()["kindred_settle_duration_seconds"]
+    settled = last_settled(cluster)
     note(f"{ends.__name__} with {under_way} bindings under way, settled in {settled:.1f} s; {decisions(second)}")
     assert under_way > 0
     assert settled >= SETTLES

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             with trial.troubled(service):
                 status = _run([*command, *trial.locust_options(service)])
             problems = trial.problems(service)
-            _tell(options, trial.report(service, problems))
+            _tell(options, trial.report(problems))
     say("\n".join(problems) or "The mirror and a fresh list of the cluster are the same.")
     return 1 if status or problems else 0
 
@@ -52,7 +52,7 @@ def _tell(options: argparse.Namespace, report: Mapping[str, Any]) -> None:
     if options.faults:
         say(f"Faults of the API server: {report['faults']}")
     if options.tls:
-        say(f"Certificates: {report['rotations']} new ones; read again: {report['certificate_reloads']}")
+        say(f"Certificates: {report['rotations']} new ones")
     if options.report:
         options.report.write_text(json.dumps(report, indent=2) + "\n", "utf-8")
 

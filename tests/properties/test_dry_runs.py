@@ -56,19 +56,13 @@ EFFECTS: Final[tuple[Kind, ...]] = ("get", "bind", "create", "patch", "delete", 
 OF_REQUESTS: Final = (
     "kindred_requests_",
     "kindred_request_",
-    "kindred_response_size_",
-    "kindred_nodes_asked_",
-    "kindred_nodes_passed_",
     "kindred_stale_requests",
     "kindred_queue_",
     "kindred_event_loop_",
-    "kindred_connections_",
     "kindred_memory_",
-    "kindred_mirror_lag_",
     "kindred_watch_",
     "kindred_gc_",
     "process_",
-    "python_",
 )
 """Metrics of requests of any kind, and of the process. All others must not follow a dry run."""
 
@@ -217,7 +211,6 @@ def no_turn_of_the_evictor(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave all pods in the queue of the evictor, so that the state follows requests alone."""
     monkeypatch.setattr("app.eviction.unschedulable_pods._PAUSE", 3600.0)
     monkeypatch.setattr("app.eviction.unschedulable_pods._LONGER_PAUSE", 3600.0)
-    monkeypatch.setattr("app.admin.shared_copy._OLDEST", -1.0)  # of /metrics
 
 
 def test_everything_that_the_law_leaves_out_is_there() -> None:

@@ -269,13 +269,8 @@ _OUTCOMES: Final[Mapping[str, tuple[Callable[[str, str, str], Problem], str, str
 }
 
 
-_READ: Final = ("kindred_requests_total", "kindred_equivalence_mismatches_total", "kindred_stale_requests_total")
-
-
 def _totals(text: str) -> tuple[dict[str, float], float, float]:
     """Return requests by outcome, mismatches, and requests while stale. Raises ValueError."""
-    # With nodeMetrics, a cluster of 5,000 nodes has 60,000 lines about them.
-    text = "".join(f"{line}\n" for line in text.splitlines() if line.startswith(_READ))
     outcomes: dict[str, float] = {}
     mismatches = stale = 0.0
     for family in text_string_to_metric_families(text):

@@ -7,8 +7,11 @@ binding up to that moment.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
+
+log = logging.getLogger(__name__)
 
 _LOOKS_EVERY: Final = 0.1  # seconds
 
@@ -25,8 +28,6 @@ class Settling:
         clock: Callable[[], float],
     ) -> None:
         """Wait `seconds` if pods are `pending`. `relist` brings the mirror up to the state at the time of its call."""
-        self.seconds = 0.0
-        """Seconds that the last wait took."""
         self.settled = False
         """Whether the bindings of earlier decisions are complete."""
         self._wait = seconds
@@ -68,6 +69,6 @@ class Settling:
             await self._relist()
 
     def _end(self, began: float) -> None:
-        self.seconds = self._clock() - began
+        log.info("earlier decisions have settled in %.1f s", self._clock() - began)
         self._first()
         self.settled = True

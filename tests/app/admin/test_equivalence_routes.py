@@ -128,7 +128,7 @@ def test_metrics_tell_of_the_cache_only_where_there_is_one(on: bool) -> None:  #
     app = service(shop(), equivalence_cache=on).app
     ask(app, "POST", "/filter", by_name(OF_A_CLASS, *NODES))
     text = ask(app, "GET", "/metrics").text
-    assert ('kindred_equivalence_requests_total{result="miss"} 1.0' in text) == on
+    assert ('kindred_equivalence_cells_total{reason="new_class",result="miss"} ' in text) == on
     assert ("kindred_equivalence" in text) == on
 
 

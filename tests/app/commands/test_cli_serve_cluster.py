@@ -98,7 +98,7 @@ def test_it_follows_the_cluster(tmp_path: Path) -> None:
                 async with httpx.AsyncClient() as client:
                     assert (await client.get(f"{service.url}/debug/mirror")).status_code == 404
                     metrics = (await client.get(f"{service.url}/metrics")).text
-                assert 'kindred_watch_synced{resource="pods"} 1.0' in metrics
+                assert 'kindred_watch_known_objects{resource="pods"} 1.0' in metrics
                 service.process.send_signal(signal.SIGTERM)
                 assert await ended(service) == 0
                 assert "Traceback" not in service.stderr

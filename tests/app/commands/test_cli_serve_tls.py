@@ -100,7 +100,7 @@ def test_kubelet_and_prometheus_need_no_certificate_on_the_health_port(old: Cert
         with httpx.Client(verify=old.client_tls("scheduler")) as client:
             assert client.get(f"{service.url}/readyz").status_code == 200
             assert client.get(f"{service.url}/metrics").status_code == 200
-        assert 'kindred_connections_open{port="health"}' in httpx.get(f"{url}/metrics").text
+        assert "kindred_ready 1.0" in httpx.get(f"{url}/metrics").text
 
 
 def test_the_admin_port_wants_the_token(old: Certificates, tmp_path: Path) -> None:

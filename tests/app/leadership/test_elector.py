@@ -96,11 +96,11 @@ def test_the_winner_leads_once_it_has_caught_up_and_the_other_says_who_leads() -
             assert a.elector.problem() == "the pods are listed again, to see the bindings of the previous leader"
             a.may_catch_up.set()
             await until(a.elector.leads)
-            assert (a.elector.problem(), a.elector.leader, a.elector.changes) == ("", "a_1", 1)
+            assert (a.elector.problem(), a.elector.leader) == ("", "a_1")
             assert 0 < a.elector.seconds_left() <= DURATION
             b.start()
             await until(lambda: b.elector.problem() == "another replica leads: a")
-            assert (b.elector.leads(), b.elector.changes, b.caught_up) == (False, 1, 0)
+            assert (b.elector.leads(), b.caught_up) == (False, 0)
             await asyncio.sleep(1.5 * DURATION)
             assert (a.elector.leads(), a.caught_up, b.elector.leads()) == (True, 1, False)
 

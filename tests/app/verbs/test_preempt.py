@@ -8,7 +8,6 @@ import pytest
 
 from app.verbs.bypass import NOBODY as NO_BYPASS
 from app.verbs.preempt import PreemptVerb, PreemptVerbOff
-from app.verbs.preempt_outcome import PreemptOutcome, PreemptResult
 from app.verbs.refused_nodes import RefusedNodes
 from core.framework.evaluation import FreshEvaluation
 from core.mirror.cluster import ClusterMirror
@@ -33,11 +32,10 @@ def whole(*pods: PodBuilder, violations: int = 0) -> dict[str, Any]:
 
 
 class Setting:
-    """A preempter over a mirror, with the results of its calls; the clock stands until it is set."""
+    """A preempter over a mirror; the clock stands until it is set."""
 
     def __init__(self, mirror: ClusterMirror, first: int = 0) -> None:
         self.now = 100.0
-        self.results: list[object] = []
         self.refused_nodes = RefusedNodes(mirror, lambda: self.now)
         self._mirror = mirror
         self.preempter = PreemptVerb(
@@ -58,7 +56,6 @@ class Setting:
         """Return the nodes of the answer."""
         body = json.dumps({"Pod": pod.obj(), "NodeNameToMetaVictims": offers}).encode()
         response = self.preempter.preempt(body, cached=True, effects=None)
-        self.results.append(response.result)
         return json.loads(response.body)["NodeNameToMetaVictims"]
 
 
@@ -217,14 +214,12 @@ def test_nodes_that_kindred_alone_refused_a_moment_ago_are_candidates_too() -> N
     setting = Setting(spread(("w0", 5), ("w1", 1), ("w2", 10)))
     setting.filter(POD, "n1", "n2")
     assert setting.ask(POD, {"n0": meta("w0")}) == {"n0": meta("w0"), "n1": meta("w1")}
-    assert setting.results == [PreemptResult(PreemptOutcome.CANDIDATES, added_nodes=1)]
 
 
 def test_an_offer_is_not_replaced_by_what_kindred_refused() -> None:
     setting = Setting(spread(("w0", 5)))
     setting.filter(POD, "n0")
     assert setting.ask(POD, {"n0": meta("unknown", violations=3)}) == {"n0": meta("w0", "unknown", violations=3)}
-    assert setting.results == [PreemptResult(PreemptOutcome.CANDIDATES, added_nodes=0)]
 
 
 @pytest.mark.parametrize(("later", "added"), [(1.0, True), (1.01, False)], ids=["same-attempt", "earlier-attempt"])
@@ -249,19 +244,11 @@ def test_of_many_refused_nodes_as_many_are_looked_at_as_kube_scheduler_wants_can
         assert sorted(setting.ask(POD, {})) == sorted(f"n{number}" for number in expected)
 
 
-def test_a_response_carries_its_result() -> None:
-    setting = Setting(spread(("w0", 10)))
-    setting.ask(POD, {})
-    assert setting.results == [PreemptResult(PreemptOutcome.NONE)]
-    assert setting.preempter.preempt(b"{", cached=True, effects=None).result == PreemptResult(PreemptOutcome.INVALID)
-
-
 def test_switched_off_nobody_is_preempted_and_the_answer_says_what_to_set() -> None:
     response = PreemptVerbOff().preempt(b"whatever", cached=True, effects=None)
     answer = json.loads(response.body)
     assert answer["NodeNameToMetaVictims"] == {}
     assert "KINDRED_PREEMPT=verb" in answer["Error"]
-    assert response.result == PreemptResult(PreemptOutcome.OFF)
 
 
 def test_of_pods_that_do_not_pass_and_of_bad_requests_nothing_is_answered_untouched() -> None:

@@ -142,7 +142,6 @@ def test_reservations_end_with_the_timeout_of_the_group() -> None:
     setting.now = 10.0
     setting.gangs.begin(setting.now)
     assert setting.assumed() == {"a"}
-    assert setting.gangs.timeouts == 1
     status = setting.status()
     assert (status.status, status.reason) == (SchedulingStatus.TIMED_OUT, "2 members had no request in time")
     assert setting.ask(others[0]).startswith("on ")

@@ -59,7 +59,7 @@ FAULTS: Final = (
         breaks="Connections that never finish their TLS handshake are beyond the limit.",
         old="return len(self.connections) + len(self.beginning)",
         new="return len(self.connections)",
-        tests=("test_listener.py", "test_connection_collector.py", "test_bounded_protocol.py"),
+        tests=("test_listener.py", "test_bounded_protocol.py"),
     ),
     Fault(
         id="slow-client-keeps-its-answer",

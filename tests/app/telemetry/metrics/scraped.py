@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
-from prometheus_client.registry import Collector
 
 from app.telemetry.metrics import Metrics
 
@@ -18,22 +17,13 @@ def families(metrics: Metrics) -> dict[str, Metric]:
     return named
 
 
-def samples(metrics: Metrics, name: str) -> dict[tuple[str, ...], float]:
-    """Return the values of one metric by its label values, in the order of the label names."""
-    return _values(family for family in families(metrics).values() if family.name == name.removesuffix("_total"))[name]
-
-
-def collected(collector: Collector) -> dict[str, dict[tuple[str, ...], float]]:
-    """Return the values of a collector by name and label values, in the order of the label names."""
-    return _values(collector.collect())
-
-
-def _values(metrics: Iterable[Metric]) -> dict[str, dict[tuple[str, ...], float]]:
-    values: dict[str, dict[tuple[str, ...], float]] = {}
+def values(metrics: Iterable[Metric]) -> dict[str, dict[tuple[str, ...], float]]:
+    """Return the values of metrics by name and label values, in the order of the label names."""
+    found: dict[str, dict[tuple[str, ...], float]] = {}
     for family in metrics:
         for sample in family.samples:
+            of_name = found.setdefault(sample.name, {})
             labels = tuple(value for _, value in sorted(sample.labels.items()))
-            of_name = values.setdefault(sample.name, {})
             assert labels not in of_name, "a sample stands twice"
             of_name[labels] = sample.value
-    return values
+    return found

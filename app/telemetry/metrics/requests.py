@@ -1,0 +1,170 @@
+"""Metrics of requests: outcomes, durations, the queue, bindings, decisions and preemptions.
+
+The counters are plain numbers, because every request pays for them. Counting a request takes 1.2 µs here, and 5.3 µs
+with the histograms and counters of the client library, with their children looked up once.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Protocol
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from app.eviction.eviction_outcome import EvictionOutcome, EvictionResult
+from app.telemetry.metrics.families import Histogram, counter, histogram
+from app.verbs.binding.binding_outcome import BindingResult
+from app.verbs.effects import Decision
+from app.verbs.observation import Observation, VerbOutcome
+
+_SECONDS: Final = (
+    0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
+)  # fmt: skip
+_WHATEVER_THE_VERB: Final = (
+    VerbOutcome.FIT,
+    VerbOutcome.BAD_REQUEST,
+    VerbOutcome.STALE,
+    VerbOutcome.SHED,
+    VerbOutcome.BYPASSED,
+    VerbOutcome.NOT_LEADING,
+    VerbOutcome.INTERNAL_ERROR,
+)
+OUTCOMES: Final[Mapping[str, Sequence[VerbOutcome]]] = {
+    "filter": (
+        *_WHATEVER_THE_VERB,
+        VerbOutcome.NO_FIT,
+        VerbOutcome.DOUBTED,
+        VerbOutcome.TOO_MUCH_WORK,
+        VerbOutcome.REFUSED,
+    ),
+    "prioritize": (*_WHATEVER_THE_VERB, VerbOutcome.TOO_MUCH_WORK),
+    "bind": (*_WHATEVER_THE_VERB, VerbOutcome.NO_FIT, VerbOutcome.FAILED),
+    "preempt": (*_WHATEVER_THE_VERB, VerbOutcome.NO_FIT, VerbOutcome.FAILED, VerbOutcome.TOO_MUCH_WORK),
+}
+"""Verb -> outcomes exported as 0 from the start. To Prometheus, a new series that begins with 1 is no increase."""
+
+
+class RequestMetrics:
+    """The counters and histograms of every verb."""
+
+    def __init__(self) -> None:
+        """Start all counters at 0, so that each is exported from the start."""
+        self._verbs = {verb: _Verb(outcomes) for verb, outcomes in OUTCOMES.items()}
+        self._stale = dict.fromkeys(OUTCOMES, 0)
+        self._binds = dict.fromkeys(BindingResult, 0)
+        self._preemptions = dict.fromkeys(EvictionResult, 0)
+        self._victims = 0
+
+    def observe(self, observation: Observation) -> None:
+        """Count a request, after its response. The verb is the route's, not the client's text: there are few."""
+        verb = self._verbs.get(observation.verb)
+        if verb is None:
+            verb = self._verbs[observation.verb] = _Verb(())
+        verb.count(observation)
+        result = observation.result
+        if isinstance(result, BindingResult) and not observation.dry_run:
+            self._binds[result] += 1
+
+    def count_stale(self, verb: str) -> None:
+        """Count a request that arrived while the mirror was stale or not synced."""
+        self._stale[verb] = self._stale.get(verb, 0) + 1
+
+    def observe_preemption(self, outcome: EvictionOutcome) -> None:
+        """Count the preemption for a pod by Kindred itself, and the pods evicted for it."""
+        self._preemptions[outcome.result] += 1
+        self._victims += outcome.evicted
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics as they are now."""
+        verbs = self._verbs.items()
+        yield counter(
+            "requests",
+            "Requests, by verb and outcome.",
+            ["verb", "outcome"],
+            (((verb, outcome.value), number) for verb, each in verbs for outcome, number in each.outcomes.items()),
+        )
+        yield histogram(
+            "request_duration_seconds",
+            "Seconds from the complete request to its response, including the time in the queue.",
+            ["verb"],
+            (((verb,), each.seconds) for verb, each in verbs),
+        )
+        yield histogram(
+            "request_queue_seconds",
+            "Seconds that requests spent in the queue.",
+            ["verb"],
+            (((verb,), each.waited) for verb, each in verbs),
+        )
+        yield counter(
+            "stale_requests",
+            "Requests received while the mirror was stale or not synced, answered or refused.",
+            ["verb"],
+            (((verb,), number) for verb, number in self._stale.items()),
+        )
+        yield counter(
+            "binds",
+            "Bindings, by result.",
+            ["result"],
+            (((result.value,), number) for result, number in self._binds.items()),
+        )
+        yield counter(
+            "preemptions",
+            "Pods for which Kindred searched victims, by result.",
+            ["result"],
+            (((result.value,), number) for result, number in self._preemptions.items()),
+        )
+        yield CounterMetricFamily("kindred_preemption_victims", "Pods that Kindred evicted.", self._victims)
+
+
+class _Verb:
+    """The counters and histograms of one verb."""
+
+    __slots__ = ("outcomes", "seconds", "waited")
+
+    def __init__(self, outcomes: Sequence[VerbOutcome]) -> None:
+        self.outcomes = dict.fromkeys(outcomes, 0)
+        self.seconds = Histogram(_SECONDS)
+        self.waited = Histogram(_SECONDS)
+
+    def count(self, observation: Observation) -> None:
+        """Count a request. The lines of Histogram.observe are repeated: calls took a third of the time, measured."""
+        _, outcome, seconds, waited, *_ = observation
+        self.outcomes[outcome] = self.outcomes.get(outcome, 0) + 1
+        histogram = self.seconds
+        histogram.counts[bisect_left(_SECONDS, seconds)] += 1
+        histogram.sum += seconds
+        histogram = self.waited
+        histogram.counts[bisect_left(_SECONDS, waited)] += 1
+        histogram.sum += waited
+
+
+class Queue(Protocol):
+    """The requests that wait, and the number of rejected ones."""
+
+    @property
+    def waiting(self) -> int:
+        """Requests in the queue."""
+
+    @property
+    def shed(self) -> Mapping[str, int]:
+        """Reason -> rejected requests. Has every reason, with 0 as well."""
+
+
+def queue_metrics(queue: Queue) -> Iterator[Metric]:
+    """Yield the length of the queue, and the requests that it rejected."""
+    yield GaugeMetricFamily("kindred_queue_length", "Requests in the queue.", queue.waiting)
+    yield counter(
+        "requests_shed",
+        "Rejected requests, by reason.",
+        ["reason"],
+        (((reason,), number) for reason, number in queue.shed.items()),
+    )
+
+
+def decision_metrics(decisions: Mapping[Decision, int]) -> Iterator[Metric]:
+    """Yield the decisions, outcome -> number."""
+    yield counter(
+        "decisions",
+        "Decisions, by outcome. replaced: the pod came again after an earlier decision.",
+        ["outcome"],
+        (((outcome.value,), number) for outcome, number in decisions.items()),
+    )

@@ -1,0 +1,108 @@
+"""What is counted of requests, bindings and preemptions."""
+
+import pytest
+from prometheus_client import Metric
+
+from app.eviction.eviction_outcome import EvictionOutcome, EvictionResult
+from app.telemetry.metrics.requests import OUTCOMES, RequestMetrics
+from app.verbs.binding.binding_outcome import BindingResult
+from app.verbs.observation import Asked, Observation, VerbOutcome
+from tests.app.telemetry.metrics.scraped import values
+
+FITTING = Observation("filter", VerbOutcome.FIT, 0.0004, 0.0, 7000, 300, Asked("shop/web", "u", 500, 480), "", "", "")
+BOUND = FITTING._replace(verb="bind")
+
+
+def counted(*observations: Observation) -> RequestMetrics:
+    metrics = RequestMetrics()
+    for observation in observations:
+        metrics.observe(observation)
+    return metrics
+
+
+def counts(metrics: RequestMetrics, name: str) -> dict[tuple[str, ...], float]:
+    """Return the values of one metric that are not 0."""
+    return {labels: count for labels, count in values(metrics.collect())[name].items() if count}
+
+
+def family(metrics: RequestMetrics, name: str) -> Metric:
+    (found,) = (family for family in metrics.collect() if family.name == name)
+    return found
+
+
+def buckets(metrics: RequestMetrics, name: str, verb: str) -> dict[float, float]:
+    return {
+        float(sample.labels["le"]): sample.value
+        for sample in family(metrics, name).samples
+        if sample.name.endswith("_bucket") and sample.labels["verb"] == verb
+    }
+
+
+def test_every_outcome_and_result_that_there_can_be_is_told_before_it_has_happened() -> None:
+    found = values(RequestMetrics().collect())
+    outcomes = {(outcome.value, verb) for verb, outcomes in OUTCOMES.items() for outcome in outcomes}
+    assert ("no_fit", "filter") in outcomes
+    assert ("no_fit", "prioritize") not in outcomes
+    assert {name: each for name, each in found.items() if name.endswith("_total")} == {
+        "kindred_requests_total": dict.fromkeys(outcomes, 0),
+        "kindred_stale_requests_total": dict.fromkeys(((verb,) for verb in OUTCOMES), 0),
+        "kindred_binds_total": {(result.value,): 0 for result in BindingResult},
+        "kindred_preemptions_total": {(result.value,): 0 for result in EvictionResult},
+        "kindred_preemption_victims_total": {(): 0},
+    }
+
+
+@pytest.mark.parametrize("verb", OUTCOMES)
+@pytest.mark.parametrize("outcome", VerbOutcome, ids=lambda outcome: outcome.value)
+def test_a_question_is_counted_by_verb_and_outcome_whether_foreseen_or_not(verb: str, outcome: VerbOutcome) -> None:
+    metrics = counted(FITTING, FITTING._replace(verb=verb, outcome=outcome))
+    expected = {("fit", "filter"): 1.0}
+    expected[outcome.value, verb] = expected.get((outcome.value, verb), 0) + 1
+    assert counts(metrics, "kindred_requests_total") == expected
+
+
+def test_a_verb_that_nobody_has_foreseen_is_counted_too() -> None:
+    assert counts(counted(FITTING._replace(verb="other")), "kindred_requests_total") == {("fit", "other"): 1}
+
+
+def test_the_answer_to_a_bound_is_still_inside_of_its_bucket() -> None:
+    metrics = counted(*(FITTING._replace(seconds=seconds) for seconds in (0.0001, 0.00025, 0.0003, 10.0, 11.0)))
+    found = buckets(metrics, "kindred_request_duration_seconds", "filter")
+    assert (found[0.00025], found[0.0005], found[5.0], found[10.0], found[float("inf")]) == (2, 3, 3, 4, 5)
+    assert counts(metrics, "kindred_request_duration_seconds_count") == {("filter",): 5}
+    assert counts(metrics, "kindred_request_duration_seconds_sum")["filter",] == pytest.approx(21.00065)
+
+
+def test_the_time_in_the_queue_has_a_histogram_of_its_own() -> None:
+    metrics = counted(FITTING._replace(seconds=0.3, waited=0.2))
+    assert counts(metrics, "kindred_request_duration_seconds_sum") == {("filter",): 0.3}
+    assert counts(metrics, "kindred_request_queue_seconds_sum") == {("filter",): 0.2}
+    found = buckets(metrics, "kindred_request_queue_seconds", "filter")
+    assert (found[0.1], found[0.25]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("observation", "expected"),
+    [
+        *(pytest.param(BOUND._replace(result=each), {(each.value,): 1}, id=each.value) for each in BindingResult),
+        pytest.param(BOUND._replace(result=BindingResult.BOUND, dry_run=True), {}, id="a-dry-run-binds-nothing"),
+        pytest.param(BOUND._replace(outcome=VerbOutcome.SHED), {}, id="what-did-not-run-has-no-result"),
+    ],
+)
+def test_a_binding_is_counted_by_its_result(observation: Observation, expected: dict[tuple[str, ...], float]) -> None:
+    assert counts(counted(observation), "kindred_binds_total") == expected
+
+
+@pytest.mark.parametrize("result", EvictionResult, ids=lambda result: result.value)
+def test_what_became_of_a_pod_and_how_many_were_evicted_for_it_are_counted(result: EvictionResult) -> None:
+    metrics = RequestMetrics()
+    metrics.observe_preemption(EvictionOutcome(result, 2))
+    assert counts(metrics, "kindred_preemptions_total") == {(result.value,): 1}
+    assert counts(metrics, "kindred_preemption_victims_total") == {(): 2}
+
+
+def test_stale_answers_are_counted_by_verb() -> None:
+    metrics = RequestMetrics()
+    for verb in ("filter", "prioritize", "filter"):
+        metrics.count_stale(verb)
+    assert counts(metrics, "kindred_stale_requests_total") == {("filter",): 2, ("prioritize",): 1}
