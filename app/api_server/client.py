@@ -188,7 +188,7 @@ class ApiClient:
         Only for a client without a login (Credentials.without_login), because the API server prefers a client
         certificate to a token. Raises ValueError for a token that is not valid in a header.
         """
-        headers = (("Authorization", bearer(token).authorization),)
+        headers = (("Authorization", bearer(token)),)
         return await self._whole(_Request(path, {}, "POST", body, more_headers=headers))
 
     async def post_to_proxy(

@@ -7,7 +7,6 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 
 from app.api_server.credential_errors import ConfigurationError
-from app.api_server.login import FixedLogin, LoginSource
 from app.api_server.tls_context import TlsSettings
 
 _HOST: Final = re.compile(r"[\w.~:-]+")
@@ -20,11 +19,14 @@ class ClusterAccess(msgspec.Struct, frozen=True):
     """The configuration, for people."""
     server: str
     """Base URL, without a slash at the end."""
-    tls: TlsSettings | None
+    tls: TlsSettings | None = None
     """None: plain HTTP, and no login."""
-    login: LoginSource = FixedLogin()
-    proxy: str = ""
-    """URL of the proxy that the configuration itself names."""
+    authorization: str = ""
+    """The Authorization header. Empty: none."""
+    renew_at: float | None = None
+    """Time at which the login must be renewed, in seconds of the wall clock. None: it does not expire."""
+    proxy: str | None = None
+    """URL of the proxy to go through."""
     namespace: str = ""
     """The namespace that the configuration names. Empty if it names none."""
 

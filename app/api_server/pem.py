@@ -15,7 +15,7 @@ from app.files import MAX_PEM_BYTES, read_file
 
 # OpenSSL reads a key only from a file. A file in /dev/shm is never on a disk, and works in a container with a read-only
 # root, too.
-_IN_MEMORY: Final = "/dev/shm"  # noqa: S108  # the file gets a random name and is readable by its owner only
+IN_MEMORY: Final = "/dev/shm"  # noqa: S108  # the file gets a random name and is readable by its owner only
 _OF_ANOTHER_KEY: Final = {"KEY_VALUES_MISMATCH", "NO_CERTIFICATE_ASSIGNED"}  # the latter: not even of the same kind
 
 
@@ -100,7 +100,7 @@ def load_identity(context: ssl.SSLContext, certificate: Path, key: Path | None) 
 
 @contextmanager
 def _written(text: bytes) -> Iterator[str]:
-    folder = _IN_MEMORY if os.access(_IN_MEMORY, os.W_OK) else None
+    folder = IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else None
     with tempfile.NamedTemporaryFile(dir=folder) as file:
         file.write(text)
         file.flush()

@@ -7,8 +7,8 @@ import msgspec
 
 from app.api_server.client import ApiClient
 from app.api_server.cluster_access import ClusterAccess, checked_url
-from app.api_server.credentials import Credentials
-from app.api_server.login import FixedLogin, TokenFile
+from app.api_server.credentials import ConfigurationError, Credentials, CredentialsError
+from app.api_server.login import bearer_of_file
 from app.api_server.pem import PemSource
 from app.api_server.tls_context import TlsSettings
 from app.objects.decode import DecodeError, decoding
@@ -143,13 +143,16 @@ def prometheus_client(settings: Settings) -> ApiClient:
     server = checked_url(where, settings.usage_prometheus_url)
     authority, token = settings.usage_prometheus_ca_file, settings.usage_prometheus_token_file
     source = PemSource(variable_of("usage_prometheus_ca_file"), "authorities", str(authority)) if authority else None
-    access = ClusterAccess(
-        source=where,
-        server=server,
-        tls=TlsSettings(source) if server.startswith("https:") else None,
-        login=TokenFile(str(token), variable_of("usage_prometheus_token_file")) if token else FixedLogin(),
-    )
-    return ApiClient(Credentials(access, None))
+    tls = TlsSettings(source) if server.startswith("https:") else None
+
+    def read() -> ClusterAccess:
+        authorization = bearer_of_file(token, variable_of("usage_prometheus_token_file")) if token else ""
+        return ClusterAccess(where, server, tls, authorization)
+
+    try:
+        return ApiClient(Credentials(read(), read))
+    except CredentialsError as error:
+        raise ConfigurationError(str(error)) from None
 
 
 def queries_of(settings: Settings) -> Queries:

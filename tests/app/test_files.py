@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from app.api_server.credential_errors import ConfigurationError, CredentialsError
-from app.api_server.login import TokenFile
+from app.api_server.login import bearer_of_file
 from app.api_server.pem import PemSource
 from app.commands.cli import main
 from app.configuration_file import API_VERSION, KIND
@@ -130,7 +130,7 @@ def test_a_service_reads_no_token_and_no_key_without_end() -> None:
     with pytest.raises(ConfigurationError, match="KINDRED_ADMIN_TOKEN_FILE: token /dev/zero: more than 65536 bytes"):
         AdminToken(ENDLESS)
     with pytest.raises(CredentialsError, match="in-cluster: token file /dev/zero: more than 65536 bytes"):
-        TokenFile("/dev/zero", "in-cluster").get()
+        bearer_of_file(ENDLESS, "in-cluster")
     with pytest.raises(ConfigurationError, match="KINDRED_TLS_KEY_FILE: key /dev/zero: more than 1048576 bytes"):
         PemSource("KINDRED_TLS_KEY_FILE", "key", file="/dev/zero").read()
 

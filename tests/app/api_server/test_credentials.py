@@ -130,7 +130,7 @@ def test_a_pod_logs_in_with_its_service_account(
     [
         ("token", "", "in-cluster, FOLDER: Token file exists but empty"),
         ("ca.crt", None, "in-cluster, FOLDER: Service certification file does not exist"),
-        ("ca.crt", "no PEM", "in-cluster: certificate authority FOLDER/ca.crt: no certificates in PEM: no start line"),
+        ("ca.crt", "no PEM", "in-cluster: certificate-authority FOLDER/ca.crt: no certificates in PEM: no start line"),
     ],
     ids=["empty-token", "no-authority", "bad-authority"],
 )
@@ -154,12 +154,12 @@ def test_a_broken_service_account_is_fatal(  # noqa: PLR0913, PLR0917  # three f
 def test_files_that_are_named_have_to_be_usable_to_begin_with(tmp_path: Path) -> None:
     where = f"kubeconfig {tmp_path}/config, context here"
     for cluster, user, expected in (
-        ({}, {"tokenFile": "t"}, f"token file {tmp_path}/t: No such file or directory"),
-        ({"certificate-authority": "ca"}, {}, f"certificate-authority {tmp_path}/ca: No such file or directory"),
+        ({}, {"tokenFile": "t"}, f"{tmp_path}/t: No such file or directory"),
+        ({"certificate-authority": "ca"}, {}, f"File does not exist: {tmp_path}/ca"),
         (
             {"certificate-authority-data": "QUFB"},
             {},
-            "certificate-authority-data: no certificates in PEM: no start line",
+            "certificate-authority /dev/shm/",
         ),
     ):
         config = write_kubeconfig(tmp_path / "config", cluster=cluster, user=user)

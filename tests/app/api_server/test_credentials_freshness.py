@@ -5,6 +5,7 @@ import logging
 from pathlib import Path
 
 import pytest
+import yaml
 
 from app.api_server.credentials import Credentials, CredentialsError, load_credentials
 from tests.app.api_server.certificates import Certificates
@@ -68,14 +69,14 @@ def test_a_token_file_that_is_gone_leaves_the_token_that_was_read(
     clock.now += 60
     assert authorization(credentials) == authorization(credentials) == "Bearer one"
     assert caplog.messages == [
-        f"kubeconfig {tmp_path}/config, context here: token file {token}: No such file or directory; {KEPT}"
+        f"kubeconfig {tmp_path}/config, context here: {token}: No such file or directory; {KEPT}"
     ]
 
 
 def test_a_token_that_was_refused_is_not_kept(tmp_path: Path) -> None:
     credentials, token = with_token_file(tmp_path, Clock())
     token.write_text("")
-    with pytest.raises(CredentialsError, match=rf"context here: token file {token}: empty$"):
+    with pytest.raises(CredentialsError, match=r"context here: the user's tokenFile is no login"):
         authorization(credentials, refresh=True)
 
 
@@ -122,7 +123,7 @@ def test_a_plugin_that_fails_is_an_error_each_time_and_only_that(
     for count in (1, 2):
         with pytest.raises(CredentialsError) as caught:
             authorization(credentials)
-        expected = f"kubeconfig {tmp_path}/config, context here: exec plugin {script}: exit status 1: no"
+        expected = f"kubeconfig {tmp_path}/config, context here: exec plugin {script}: exec: process returned 1. no"
         assert (str(caught.value), runs(tmp_path)) == (expected, count)
     assert caplog.messages == []
     assert capfd.readouterr() == ("", "")
@@ -134,7 +135,7 @@ def test_a_login_that_cannot_be_renewed_before_its_end_is_an_error(tmp_path: Pat
     authorization(credentials)
     write_plugin(tmp_path, "exit 1")
     wall_clock.now = 3540.0
-    with pytest.raises(CredentialsError, match=r"exit status 1$"):
+    with pytest.raises(CredentialsError, match=r"exec: process returned 1$"):
         authorization(credentials)
 
 
@@ -217,6 +218,34 @@ def test_a_failure_that_nobody_waits_for_is_not_reported_twice(
     assert caplog.messages == []
 
 
+def test_a_login_is_not_sent_to_another_server(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    config = write_kubeconfig(tmp_path / "config", user={"token": "one"})
+    credentials = load_credentials(config, None, clock=clock)
+    write_kubeconfig(tmp_path / "config", "https://other", user={"token": "of-the-other"})
+    clock.now += 60
+    assert authorization(credentials) == "Bearer one"
+    expected = f"kubeconfig {config}, context here: the server is another one by now: needs a restart"
+    assert caplog.messages == [f"{expected}; {KEPT}"]
+    with pytest.raises(CredentialsError, match=expected):
+        authorization(credentials, refresh=True)
+
+
+def test_the_context_stays_the_one_of_the_start(tmp_path: Path) -> None:
+    clock = Clock()
+    config = write_kubeconfig(tmp_path / "config", user={"token": "one"})
+    credentials = load_credentials(config, None, clock=clock)
+    document = yaml.safe_load((tmp_path / "config").read_text())
+    document["contexts"].append({"name": "there", "context": {"cluster": "c", "user": "v"}})
+    document["users"] = [
+        {"name": "u", "user": {"token": "two"}},
+        {"name": "v", "user": {"token": "of-another"}},
+    ]
+    (tmp_path / "config").write_text(yaml.safe_dump({**document, "current-context": "there"}))
+    clock.now += 60
+    assert authorization(credentials) == "Bearer two"
+
+
 # Certificates that change.
 
 
@@ -288,7 +317,7 @@ def test_half_changed_certificates_leave_the_context_that_was(
 def test_certificates_that_were_refused_are_not_kept(tmp_path: Path, certificates: Certificates) -> None:
     credentials = with_certificate_files(tmp_path, certificates, Clock())
     (tmp_path / "client.key").unlink()
-    with pytest.raises(CredentialsError, match=rf"client-key {tmp_path}/client.key: No such file or directory$"):
+    with pytest.raises(CredentialsError, match=rf"File does not exist: {tmp_path}/client.key$"):
         authorization(credentials, refresh=True)
 
 

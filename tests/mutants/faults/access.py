@@ -66,8 +66,8 @@ FAULTS: Final = (
     Fault(
         id="callers-reviewed-as-kindred",
         breaks="A review with the caller's token goes over a connection with Kindred's certificate, which wins.",
-        old="tls = None if self._tls is None else msgspec.structs.replace(self._tls, certificate=None, key=None)",
-        new="tls = self._tls",
+        old="tls = None if access.tls is None else msgspec.structs.replace(access.tls, certificate=None, key=None)",
+        new="tls = access.tls",
         tests=("test_access_reviews.py",),
     ),
     Fault(

@@ -237,6 +237,20 @@ FAULTS: Final = (
         tests=("test_credentials_freshness.py", "test_credentials.py"),
     ),
     Fault(
+        id="login-sent-to-another-server",
+        breaks="A kubeconfig that names another server by now gives the login for that one to the first.",
+        old="        if access.server != self.server:  # a login",
+        new="        if access.server == '':  # a login",
+        tests=("test_credentials_freshness.py",),
+    ),
+    Fault(
+        id="failed-plugin-taken-for-nobody",
+        breaks="A plugin without a token and without a certificate logs in as nobody.",
+        old="        if not token and not certificate:\n",
+        new="        if token and certificate:\n",
+        tests=("test_login.py",),
+    ),
+    Fault(
         id="confirmation-measured-for-deleted-pods",
         breaks="The time to the confirmation has that of pods which were deleted instead.",
         old="        if assumed is not None and transition.to_state is PodState.ADDED:",
