@@ -44,7 +44,7 @@ RUN set -eu; library="$(python3 -c 'import sysconfig; print(sysconfig.get_path("
     echo 'kindred:x:65532:' >> /etc/group
 ENV PATH=/opt/kindred/bin:/usr/local/bin:/usr/bin:/bin \
     PYTHONDONTWRITEBYTECODE=1 PYTHONSAFEPATH=1 PYTHONUNBUFFERED=1 \
-    KINDRED_LISTEN_HOST=0.0.0.0
+    KINDRED_LISTEN=0.0.0.0:8888
 LABEL org.opencontainers.image.base.name=${BASE} org.opencontainers.image.base.digest=${BASE_DIGEST}
 USER 65532:65532
 STOPSIGNAL SIGTERM
@@ -79,7 +79,7 @@ EXPOSE 8888 8889
 # For docker: Kubernetes has its own probes. The health port wins, because it has no TLS. No proxy of the environment is asked.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["python", "-c", "\
 from os import environ; from urllib.request import ProxyHandler, build_opener; \
-port = environ.get('KINDRED_HEALTH_PORT') or environ.get('KINDRED_LISTEN_PORT') or '8888'; \
+port = environ.get('KINDRED_HEALTH_PORT') or environ.get('KINDRED_LISTEN', '8888').rpartition(':')[2]; \
 build_opener(ProxyHandler({})).open(f'http://127.0.0.1:{port}/livez', timeout=4)"]
 ENTRYPOINT ["kindred"]
 CMD ["serve", "--demo"]

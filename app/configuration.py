@@ -1,6 +1,6 @@
 """The sources of the settings: a file, the environment, flags. For each key, the last source that sets it wins.
 
-A field has three names: `listenPort` in the file, KINDRED_LISTEN_PORT in the environment, and --listen-port as a flag.
+A field has three names: `healthPort` in the file, KINDRED_HEALTH_PORT in the environment, and --health-port as a flag.
 app/configuration_file.py has the format of the file.
 """
 
@@ -32,17 +32,6 @@ class Configuration(NamedTuple):
     entry."""
     unknown_variables: tuple[str, ...]
     """Variables with Kindred's prefix that are no settings, each with the setting that may be meant. Most are typos."""
-    plain_file: Path | None = None
-    """The file, if it has the deprecated form without apiVersion and kind."""
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Deprecated forms and likely mistakes, one sentence each."""
-        unknown = (f"unknown variable {variable}" for variable in self.unknown_variables)
-        if self.plain_file is None:
-            return tuple(unknown)
-        plain = f"{self.plain_file}: a file without apiVersion and kind is deprecated"
-        return (f"{plain}; `kindred config migrate {self.plain_file}` prints it with them", *unknown)
 
 
 def load_configuration(file: Path | None = None, flags: Mapping[str, object] | None = None) -> Configuration:
@@ -53,10 +42,8 @@ def load_configuration(file: Path | None = None, flags: Mapping[str, object] | N
     path = file or _named_file()
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
-    plain_file = None
     if path is not None:
-        of_file, plain = parse(read_text(path), str(path))
-        plain_file = path if plain else None
+        of_file = parse(read_text(path), str(path))
         values.update(of_file)
         sources.update({name: f"{path}: {key_of(name)}" for name in of_file})
     of_environment = EnvSettingsSource(Settings)()
@@ -69,7 +56,7 @@ def load_configuration(file: Path | None = None, flags: Mapping[str, object] | N
         settings = Settings(**values)
     except ValidationError as error:
         raise SettingsError("; ".join(_problems(error, sources))) from None
-    return Configuration(settings, sources, tuple(_unknown_variables()), plain_file)
+    return Configuration(settings, sources, tuple(_unknown_variables()))
 
 
 def effective(settings: Settings, sources: Mapping[str, str]) -> dict[str, dict[str, Any]]:

@@ -1,7 +1,6 @@
 """A file of settings: its head, its keys and their types.
 
-The head is `apiVersion` and `kind`, as in Kubernetes. A file without both is *plain*, which is deprecated but still
-supported. A plain file may write a number or a boolean as text ("8888"). A file with a head may not.
+The head is `apiVersion` and `kind`, as in Kubernetes. A number or a boolean must not be text ("8888").
 """
 
 import io
@@ -9,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final
 
 import yaml
 from pydantic import TypeAdapter, ValidationError
@@ -24,15 +23,6 @@ HEAD: Final = {"apiVersion": API_VERSION, "kind": KIND}
 
 _BOOLEAN: Final = "tag:yaml.org,2002:bool"
 _TRUE_OR_FALSE: Final = re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$")
-
-
-class ConfigurationFile(NamedTuple):
-    """The contents of a file."""
-
-    values: Mapping[str, Any]
-    """Field -> value in the form that Settings takes. The ranges of the values are not checked yet."""
-    plain: bool
-    """Whether the file has keys but no head."""
 
 
 class Loader(yaml.SafeLoader):
@@ -65,36 +55,33 @@ def read_text(path: Path) -> str:
     return io.StringIO(text, newline=None).read()  # with \n at the end of each line
 
 
-def parse(text: str, name: str) -> ConfigurationFile:
-    """Read the text of a file. Raises SettingsError with every error and its path. `name` is the file's name in it."""
+def parse(text: str, name: str) -> Mapping[str, Any]:
+    """Read the text of a file. Return field -> value in the form that Settings takes, with ranges not checked yet.
+
+    Raises SettingsError with every error and its path. `name` is the file's name in it.
+    """
     document, duplicates = _loaded(text, name)
     if document is None:
-        return ConfigurationFile({}, plain=False)
+        return {}
     if not isinstance(document, dict):
         raise SettingsError(f"{name}: expected keys with values, found {type(document).__name__}")
-    plain = not document.keys() & HEAD.keys()
     keys = {key: value for key, value in document.items() if key not in HEAD}
     problems = [
-        *([] if plain else _head_problems(document)),
+        *_head_problems(document),
         *duplicates,
         *(f"{key}: unknown key{meant(str(key), {**FIELDS, **HEAD})}" for key in keys if key not in FIELDS),
     ]
-    if not (plain or problems):
+    if not problems:
         problems += [problem for key, value in keys.items() for problem in _type_problems(key, value)]
     if problems:
         raise SettingsError("; ".join(f"{name}: {problem}" for problem in problems))
-    return ConfigurationFile({FIELDS[key]: value for key, value in keys.items() if value is not None}, plain)
+    return {FIELDS[key]: value for key, value in keys.items() if value is not None}
 
 
 def meant(name: str, known: Mapping[str, str]) -> str:
     """Return a hint with the known name that is closest to `name`. Empty if none is close."""
     close = get_close_matches(name, known, 1)
     return f"; did you mean {close[0]}?" if close else ""
-
-
-def accepted(name: str, value: object) -> object:
-    """Return a value in the type of its setting. The value may be text. Raises ValidationError."""
-    return _adapter(name).validate_python(value)
 
 
 def _loaded(text: str, name: str) -> tuple[Any, list[str]]:

@@ -13,7 +13,7 @@ from app.settings import Settings
 ADDRESS: Final = "https://kindred.dev/schemas/kindredconfiguration-v1alpha1.json"
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _FIELD: Final = re.compile(r"`(\w+)`")
-_OF_A_TYPE: Final = frozenset({"type", "enum", "minimum", "maximum", "minLength", "maxLength"})
+_OF_A_TYPE: Final = frozenset({"type", "enum", "minimum", "maximum", "minLength", "maxLength", "pattern"})
 
 
 def configuration_schema() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Reads a file up to a bound, and writes a file whole or not at all.
+"""Reads a file up to a bound.
 
 Only files of the kernel and of the package itself are read in another way (tests/app/test_files.py has the list).
 """
@@ -6,10 +6,8 @@ Only files of the kernel and of the package itself are read in another way (test
 import os
 import select
 import stat
-import tempfile
 import time
-from contextlib import suppress
-from errno import EFBIG, EINVAL, ETIMEDOUT
+from errno import EFBIG, ETIMEDOUT
 from pathlib import Path
 from typing import Final
 
@@ -52,28 +50,3 @@ def _await(file: int, until: float, path: Path) -> None:
     poll.register(file, select.POLLIN)
     if not poll.poll(max(0.0, until - time.monotonic()) * 1000):
         raise OSError(ETIMEDOUT, "a pipe or a device that does not end", str(path))
-
-
-def write_file(path: Path, text: str) -> None:
-    """Write a file in UTF-8 whole or not at all: after an OSError, its former contents are unchanged.
-
-    A link stays a link, and a file keeps its mode.
-    """
-    target = path.resolve()
-    before = target.stat() if target.exists() else None
-    if before is not None and not stat.S_ISREG(before.st_mode):
-        raise OSError(EINVAL, "not a regular file", str(path))
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(text.encode())
-            file.flush()
-            if before is not None:
-                with suppress(PermissionError):  # only root may give a file away
-                    os.fchown(descriptor, before.st_uid, before.st_gid)
-                os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
-            os.fsync(descriptor)
-        os.replace(name, target)  # noqa: PTH105  # mkstemp returns a name
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

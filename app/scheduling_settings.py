@@ -52,37 +52,34 @@ class SchedulingSettings(BaseModel):
     bind: bool = False
     """Whether Kindred binds pods, for a registration with `bindVerb`. Otherwise responses of `bind` have an `Error`
     that says so."""
-    bind_timeout: Annotated[float, Field(ge=0.1, le=300)] = 4.0
-    """Seconds within which `bind` responds. Set it below kube-scheduler's `httpTimeout` for the extender, 5 s by
-    default."""
     preempt: Literal["off", "verb", "evict"] = "off"
     """Part of Kindred in preemption: `off`, `verb` or `evict`. With `off`, responses of `preempt` have no node. With
     `verb`, Kindred serves `preempt`, and watches PodDisruptionBudgets for it. With `evict`, Kindred also preempts by
     itself for pods that Kindred alone rejects on every node."""
-    answer: Literal["all", "decide"] = "all"
-    """Nodes that `filter` returns: with `all`, every node that fits; with `decide`, the one node that Kindred chooses.
-    A pod counts on its chosen node from the decision on. `decide` is for a kube-scheduler of its own that leaves
-    filters and scores to Kindred."""
-    decide_scope: str = "question"
-    """Nodes that Kindred chooses among: with `question`, the nodes of the request; with `any-node`, all nodes of the
-    cluster. `any-node` is only right for a scheduler profile without any filter plugin. `NAME=question,NAME=any-node`
-    sets the scope by `spec.schedulerName`. For the pods of other schedulers `filter` then returns all nodes that
-    fit."""
+    decide: Literal["off", "any-node", "listed-nodes"] = "off"
+    """Nodes that `filter` returns: with `off`, every node that fits. Otherwise the one node that Kindred chooses, with
+    `any-node` among all nodes of the cluster, with `listed-nodes` among the nodes of the request. A pod counts on its
+    chosen node from the decision on. `any-node` is only right for a scheduler profile without any filter plugin. Both
+    are for a kube-scheduler of its own that leaves filters and scores to Kindred."""
+    decide_schedulers: Names = ()
+    """The `spec.schedulerName` of the pods that Kindred decides for. For the pods of other schedulers `filter` returns
+    every node that fits. Empty: all schedulers."""
     decide_claims_scheduler: str = ""
-    """The `spec.schedulerName` whose profile keeps VolumeBinding and DynamicResources, with the scope `question`. A pod
-    with unbound claims or resource claims must name this scheduler. Otherwise it gets an `Error` that says so. Empty:
-    there is no such profile, and all these pods get the `Error`. Only pods of this scheduler, and of
-    `decide_groups_scheduler`, get a node for devices behind extended resources."""
+    """The `spec.schedulerName` whose profile keeps VolumeBinding and DynamicResources. Kindred always decides for it
+    among the listed nodes. A pod with unbound claims or resource claims must name this scheduler. Otherwise it gets an
+    `Error` that says so. Empty: there is no such profile, and all these pods get the `Error`. Only pods of this
+    scheduler, and of `decide_groups_scheduler`, get a node for devices behind extended resources."""
     decide_groups_scheduler: str = ""
-    """The `spec.schedulerName` whose profile keeps all in-tree filters, with the scope `question`. The members of a
-    scheduling group (`spec.schedulingGroup`, in 1.35 `spec.workloadRef`) must name this scheduler. Otherwise they get
-    an `Error` that says so. Empty: there is no such profile. If it is set, all schedulers of `decide_scope` must be
-    profiles of one kube-scheduler. `feature_gates` must say whether its feature gate GenericWorkload is on."""
+    """The `spec.schedulerName` whose profile keeps all in-tree filters. Kindred always decides for it among the listed
+    nodes. The members of a scheduling group (`spec.schedulingGroup`, in 1.35 `spec.workloadRef`) must name this
+    scheduler. Otherwise they get an `Error` that says so. Empty: there is no such profile. If it is set, all schedulers
+    that Kindred decides for must be profiles of one kube-scheduler. `feature_gates` must say whether its feature gate
+    GenericWorkload is on."""
     decide_settle: Annotated[float, Field(ge=0, le=60)] = 3.0
     """Seconds that Kindred waits before the first decision after a start or a failover, if pods are pending then.
     Bindings of earlier decisions complete in this time."""
     groups: bool = True
-    """With `answer` `decide`: whether the pods of a group are placed all or none. Groups by the label
+    """With `decide`: whether the pods of a group are placed all or none. Groups by the label
     `kindred.dev/group` need no permission. For PodGroups of scheduler-plugins, Kindred must be allowed to list and
     watch them."""
     max_work: Annotated[int, Field(ge=1_000_000)] = DEFAULT_MAX_WORK

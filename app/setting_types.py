@@ -12,6 +12,7 @@ from app.json_text import encode
 from core.releases import RELEASES
 
 AUTO: Final = "auto"
+_LARGEST_PORT: Final = 65535
 _RELEASES: Final = (AUTO, *map(str, RELEASES))
 
 
@@ -51,6 +52,31 @@ def _gates(value: object) -> object:
             raise ValueError(f"{part}: expected NAME=true or NAME=false")
         gates[name.strip()] = switch.strip()
     return gates
+
+
+class Address(NamedTuple):
+    """A host, and a port of it. Port 0 is any free one."""
+
+    host: str
+    port: int
+
+
+def split_address(text: str) -> Address:
+    """Return the parts of HOST:PORT. An IPv6 address is in brackets. Raises ValueError."""
+    host, _, port = text.rpartition(":")
+    bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    if not bare or (":" in bare) == (bare == host) or not port.isdecimal() or int(port) > _LARGEST_PORT:
+        raise ValueError("expected HOST:PORT, such as 127.0.0.1:8888 or [::1]:8888")
+    return Address(bare, int(port))
+
+
+def _address(text: str) -> str:
+    split_address(text)
+    return text
+
+
+def _address_or_none(text: str) -> str:
+    return _address(text) if text else ""
 
 
 def _file(value: object) -> object:
@@ -101,7 +127,9 @@ KubernetesRelease: TypeAlias = Annotated[
 ]
 Gates: TypeAlias = Annotated[dict[str, bool], NoDecode, BeforeValidator(_gates), _SWITCHES]
 File: TypeAlias = Annotated[Path | None, BeforeValidator(_file)]
-Host: TypeAlias = Annotated[str, Field(min_length=1)]
+Listening: TypeAlias = Annotated[str, AfterValidator(_address)]
+OptionalListening: TypeAlias = Annotated[str, AfterValidator(_address_or_none)]
 Url: TypeAlias = Annotated[str, AfterValidator(_url), Unquoted()]
+LeaseName: TypeAlias = Annotated[str, Field(max_length=253, pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")]
 Query: TypeAlias = Annotated[str, Field(min_length=1)]
-Port: TypeAlias = Annotated[int, Field(ge=0, le=65535)]
+Port: TypeAlias = Annotated[int, Field(ge=0, le=_LARGEST_PORT)]

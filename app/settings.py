@@ -8,19 +8,22 @@ from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.scheduling_settings import SchedulingSettings
-from app.setting_types import AUTO, File, Host, Names, Port, Unquoted
+from app.setting_types import AUTO, File, LeaseName, Listening, Names, OptionalListening, Port, Unquoted, split_address
 from app.usage_settings import UsageSettings
 from core.releases import RELEASES, FeatureGateError, nearest, rules_of
 
 PREFIX: Final = "KINDRED_"
+OFF: Final = "off"
 PortName: TypeAlias = Literal["extender", "health", "admin"]
-_HOSTS: Final[Mapping[PortName, str]] = {"extender": "listen_host", "health": "listen_host", "admin": "admin_host"}
+_ADDRESSES: Final[Mapping[PortName, str]] = {"extender": "listen", "health": "listen", "admin": "admin"}
 _PROOFS: Final[Mapping[PortName, tuple[str, ...]]] = {
-    "extender": ("tls_client_ca_file",),
+    "extender": ("tls_directory",),
     "health": (),
     "admin": ("admin_token_file", "admin_read_token_file"),
 }
-"""Port -> settings. With any one of them, all clients of the port must authenticate."""
+"""Port -> settings. With any one of them, all clients of the port must authenticate, if they could have effects."""
+CLIENT_AUTHORITIES: Final = "ca.crt"
+"""File of `tls_directory`."""
 _RENEWALS: Final = 1.2
 """lease_renew_deadline must exceed lease_retry_period by this factor: client-go leaderelection.go, JitterFactor."""
 
@@ -83,18 +86,15 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
     late."""
 
     # The scheduler's port.
-    listen_host: Host = "127.0.0.1"
-    """Address that the scheduler's port and the health port listen on. With `bind`, `answer` `decide` or `preempt`,
-    any address but the loopback needs `tls_client_ca_file`."""
-    listen_port: Port = 8888
-    """The scheduler's port; 0 for any free port."""
-    tls_cert_file: File = None
-    """Certificate of the server with its chain, PEM. Kindred reads it again when it changes. Empty: no TLS."""
-    tls_key_file: File = None
-    """Private key of that certificate, PEM, without a password."""
-    tls_client_ca_file: File = None
-    """Certificate authorities, PEM, that must have signed a client's certificate. Empty: clients need no
-    certificate."""
+    listen: Listening = "127.0.0.1:8888"
+    """HOST:PORT of the scheduler's port; port 0 for any free port. An IPv6 address is in brackets. The health port has
+    the same host. With `bind`, `decide` or `preempt`, any host but the loopback needs `tls_directory`."""
+    tls_directory: File = None
+    """Directory with the keys of a Secret, PEM: `tls.crt`, the certificate of the server with its chain; `tls.key`, its
+    private key without a password; `ca.crt`, the authorities that must have signed a client's certificate. Kindred
+    reads them again when they change. Without `ca.crt` at the start, clients need no certificate. With
+    `tls_client_names`, and with an effect on any host but the loopback, Kindred does not start without it. Empty: no
+    TLS."""
     allow_unauthenticated_effects: bool = False
     """Whether clients that need no certificate may have pods bound, chosen and evicted from other machines. Only for
     a network in which no other client reaches the port."""
@@ -118,15 +118,15 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
     the side that closes first receives no request at that moment."""
 
     # The queue, and the end of the process.
-    deadline: Annotated[float, Field(ge=0.05)] = 4.0
-    """Seconds from the start of a request within which its evaluation must begin. After that `filter` returns an
-    `Error`, and `prioritize` an empty list, which adds nothing to any node. Set it below kube-scheduler's
-    `httpTimeout`."""
+    http_timeout: Annotated[float, Field(ge=0.05, le=375)] = 5.0
+    """Seconds that kube-scheduler waits for a response: `httpTimeout` of the registration. Kindred uses 0.8 of it. In
+    that time `bind` responds, and the evaluation of another request must begin. After it `filter` returns an `Error`,
+    and `prioritize` an empty list, which adds nothing to any node."""
     queue_limit: Annotated[int, Field(ge=1)] = 100
-    """Requests that may wait in the queue. Kindred rejects further ones at once, as after the `deadline`."""
+    """Requests that may wait in the queue. Kindred rejects further ones at once, as those that waited too long."""
     queue_max_bytes: Annotated[int, Field(ge=1024 * 1024)] = 256 * 1024 * 1024
     """Bytes that the bodies of requests in progress and in the queue may take, chunk framing included. Kindred rejects
-    further requests at once, as after the `deadline`."""
+    further requests at once, as those that waited too long."""
     drain_delay: Annotated[float, Field(ge=0, le=600)] = 0.0
     """Seconds after SIGTERM in which Kindred still accepts requests, while `/readyz` fails. It covers the time until
     every client has the new endpoints. Leave it at 0 with leader election, where a delay only keeps another replica
@@ -135,11 +135,9 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
     """Seconds from SIGTERM within which the process ends. Set it below the pod's terminationGracePeriodSeconds."""
 
     # Leader election of several replicas.
-    leader_election: bool = False
-    """Whether only the holder of a Lease is ready, binds and decides. More than one replica needs it with the verb
-    `bind`, or with `answer` `decide`."""
-    lease_name: Annotated[str, Field(min_length=1, max_length=253)] = "kindred"
-    """Name of the Lease, in `pod_namespace`."""
+    leader_election: LeaseName = OFF
+    """Name of a Lease in `pod_namespace`, whose holder alone is ready, binds and decides; `off` for no election. More
+    than one replica needs it with the verb `bind`, or with `decide`."""
     lease_duration: Annotated[float, Field(ge=1)] = 15.0
     """Seconds after its last renewal for which a Lease is valid."""
     lease_renew_deadline: Annotated[float, Field(ge=0.5)] = 10.0
@@ -154,13 +152,12 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
 
     # Health, explanations and logs.
     health_port: Port | None = None
-    """Port, on `listen_host`, that serves `/livez`, `/readyz`, `/version` and `/metrics` in plain HTTP. It is for
-    clients without a certificate, such as the kubelet and Prometheus. Empty: only the scheduler's port serves them."""
-    admin_host: Host = "127.0.0.1"
-    """Address of the admin port. Any address but the loopback needs `admin_token_file` or `admin_read_token_file`."""
-    admin_port: Port | None = None
-    """Port of `/debug`, which shows the contents of the mirror and changes the partition; 0 for any free port. Empty:
-    no admin port."""
+    """Port, on the host of `listen`, that serves `/livez`, `/readyz`, `/version` and `/metrics` in plain HTTP. It is
+    for clients without a certificate, such as the kubelet and Prometheus. Empty: only the scheduler's port serves
+    them."""
+    admin: OptionalListening = ""
+    """HOST:PORT of the admin port, which shows the contents of the mirror and changes the partition; port 0 for any
+    free port. Any host but the loopback needs `admin_token_file` or `admin_read_token_file`. Empty: no admin port."""
     explain: Literal["full", "profile"] = "full"
     """Rules that explanations on the admin port judge: with `full`, every rule of the profile `full` and the served
     rules; with `profile`, the served rules alone. With `full`, Kindred also watches the objects that these rules read.
@@ -193,10 +190,7 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
         if rule := _wrong_gates(self.kubernetes, self.feature_gates):
             raise _wrong("feature_gates", self, rule)
         for name, needed in (
-            ("tls_cert_file", "tls_key_file"),
-            ("tls_key_file", "tls_cert_file"),
-            ("tls_client_ca_file", "tls_cert_file"),
-            ("tls_client_names", "tls_client_ca_file"),
+            ("tls_client_names", "tls_directory"),
             ("usage_prometheus_token_file", "usage_prometheus_url"),
             ("usage_prometheus_ca_file", "usage_prometheus_url"),
         ):
@@ -211,12 +205,22 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
         if self.queue_max_bytes < self.max_body_bytes:
             rule = f"must be at least {variable_of('max_body_bytes')}, {self.max_body_bytes}"
             raise _wrong("queue_max_bytes", self, rule)
-        if self.answer == "decide" and self.stale_policy == "answer":
-            raise _wrong("stale_policy", self, f"must be fail with {variable_of('answer')}=decide")
+        if self.decide != OFF and self.stale_policy == "answer":
+            raise _wrong("stale_policy", self, f"must be fail with {variable_of('decide')}={self.decide}")
         if self.drain_delay >= self.grace_period:
             rule = f"must be less than {variable_of('grace_period')}, {self.grace_period}"
             raise _wrong("drain_delay", self, rule)
         return self
+
+    @property
+    def deadline(self) -> float:
+        """Seconds within which `bind` responds, and the evaluation of another request begins."""
+        return 0.8 * self.http_timeout
+
+    @property
+    def elects(self) -> bool:
+        """Whether only the leader of several replicas serves."""
+        return self.leader_election != OFF
 
 
 class PortRule(NamedTuple):
@@ -235,11 +239,13 @@ def port_rule(settings: Settings, port: PortName) -> PortRule:
     All ports have their rule here and nowhere else.
     The loopback may serve everything, because only processes of this machine, or of this pod, reach it.
     """
-    host = getattr(settings, _HOSTS[port])
-    is_open = not is_loopback(host) and not any(getattr(settings, name) for name in _PROOFS[port])
     if port == "admin":
-        shown = settings.admin_port is not None
-        return PortRule(is_open, (f"{variable_of('admin_port')}={settings.admin_port}",) if shown else ())
+        proofs = any(getattr(settings, name) for name in _PROOFS[port])
+        is_open = bool(settings.admin) and not is_loopback(split_address(settings.admin).host) and not proofs
+        return PortRule(is_open, (f"{variable_of('admin')}={settings.admin}",) if is_open else ())
+    is_open = not is_loopback(split_address(settings.listen).host) and (
+        port == "health" or not wants_certificates(settings)
+    )
     if port == "health" or settings.allow_unauthenticated_effects:
         return PortRule(is_open, ())
     return PortRule(is_open, effects(settings))
@@ -253,10 +259,24 @@ def effects(settings: Settings) -> tuple[str, ...]:
     """
     on = {
         "bind": settings.bind,
-        "answer": settings.answer == "decide",
+        "decide": settings.decide != OFF,
         "preempt": settings.preempt != "off",
     }
     return tuple(f"{variable_of(name)}={_text(getattr(settings, name))}" for name, is_on in on.items() if is_on)
+
+
+def wants_certificates(settings: Settings) -> bool:
+    """Return whether a client of the scheduler's port must have a certificate that `ca.crt` of the directory signed.
+
+    The existence of that file decides only where a client without a certificate could have no effect. So a Secret that
+    has lost it never opens a port that binds, decides or evicts: such a service does not start.
+    """
+    if settings.tls_directory is None:
+        return False
+    is_alone = settings.allow_unauthenticated_effects or is_loopback(split_address(settings.listen).host)
+    if settings.tls_client_names or (effects(settings) and not is_alone):
+        return True
+    return (settings.tls_directory / CLIENT_AUTHORITIES).exists()
 
 
 def _text(value: object) -> str:
@@ -284,7 +304,7 @@ def _wrong(name: str, settings: Settings, rule: str) -> WrongTogetherError:
 
 def _wrong_port(settings: Settings) -> WrongTogetherError | None:
     """Return the error of a port that may not listen as it is set, or of its clients; None without an error."""
-    for port, host in _HOSTS.items():
+    for port, address in _ADDRESSES.items():
         rule = port_rule(settings, port)
         if not (rule.is_open and rule.guarded):
             continue
@@ -293,7 +313,7 @@ def _wrong_port(settings: Settings) -> WrongTogetherError | None:
         if port == "extender":
             keys.append(f"{variable_of('allow_unauthenticated_effects')}=true")
             served = f", and every client could use {' and '.join(rule.guarded)}"
-        return _wrong(host, settings, f"is not the loopback{served}: needs {', '.join(keys[:-1])} or {keys[-1]}")
+        return _wrong(address, settings, f"is not the loopback{served}: needs {', '.join(keys[:-1])} or {keys[-1]}")
     return None
 
 

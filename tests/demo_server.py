@@ -21,7 +21,7 @@ class DemoServer(NamedTuple):
 @contextmanager
 def demo_server() -> Iterator[DemoServer]:
     """Yield the URLs of a running service; it is stopped at the end, and must then end with status 0."""
-    command = [sys.executable, "-m", "app.commands.cli", "serve", "--demo", "--port", "0"]
+    command = [sys.executable, "-m", "app.commands.cli", "serve", "--demo", "--listen", "127.0.0.1:0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:  # noqa: S603  # our own program
         try:
             if process.stdout is None:

@@ -63,16 +63,15 @@ async def _scraped() -> str:
         settings: dict[str, Any] = {
             "preempt": "evict",
             # For a scheduler that no request names here, so that `filter` returns all nodes below.
-            "answer": "decide",
-            "decide_scope": "kindred=question",
-            "leader_election": True,
+            "decide": "listed-nodes",
+            "decide_schedulers": ["kindred"],
+            "leader_election": "kindred",
             "pod_name": "kindred-1",
             "pod_namespace": "kindred",
-            "admin_port": 0,
+            "admin": "127.0.0.1:0",
             "usage_source": "metrics-api",
             "usage_interval": 1.0,
-            "tls_cert_file": authority.crt("server"),
-            "tls_key_file": authority.key("server"),
+            "tls_directory": authority.directory(),
         }
         async with FakeApiServer(Behaviour(other_apis=FakeUsage(cpu={"n1": 100}).apis)) as server:
             server.faults.add(overloaded(), NODES.path)

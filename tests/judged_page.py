@@ -54,7 +54,7 @@ def registrations() -> Iterator[Registration]:
         runs = set[tuple[str, str]]()
         if extender.filter_verb:
             runs |= {(plugin.name, point) for plugin in plugins.filters for point in ("preFilter", "filter")}
-        if extender.prioritize_verb or settings.get("answer") == "decide":
+        if extender.prioritize_verb or "decide" in settings:
             runs |= {(plugin.name, point) for plugin, _ in plugins.scores for point in ("preScore", "score")}
         for profile in config.profiles:
             title = f"{name}, `{profile.name}`" if len(config.profiles) > 1 else name

@@ -25,6 +25,15 @@ class Authority:
         """Return the file of a key."""
         return self.folder / f"{name}.key"
 
+    def directory(self, name: str = "server", *, clients: bool = False) -> Path:
+        """Return a directory with the keys of a Secret of a server. `clients`: with the authorities of its clients."""
+        made = self.folder / f"{name}{'-of-clients' * clients}"
+        made.mkdir(exist_ok=True)
+        files = {"tls.crt": self.crt(name), "tls.key": self.key(name)} | ({"ca.crt": self.crt()} if clients else {})
+        for file, source in files.items():
+            (made / file).write_bytes(source.read_bytes())
+        return made
+
     def make(self, name: str, extension: str, *, subject: str = "", signed: bool = True, days: int = 2) -> None:
         """Make a key and its certificate, signed by the authority or by itself. Default subject: /CN=NAME."""
         signer = ("-CA", str(self.crt()), "-CAkey", str(self.key("authority"))) if signed else ()

@@ -60,7 +60,7 @@ class Calls:
 
 def port_of(name: str) -> Port:
     """Return a port of a service with the demo cluster."""
-    settings = Settings(admin_port=1, equivalence_mode="spec")
+    settings = Settings(admin="127.0.0.1:1", equivalence_mode="spec")
     service = create_service(settings, load_dump(settings, None, demo=True, skip_invalid=False).mirror, None)
     return next(port for port in service.ports if port.connections.port == name)._replace(number=0)
 
@@ -102,7 +102,7 @@ async def test_a_watch_event_takes_the_way_that_is_written(server: FakeApiServer
 @scenario()
 async def test_a_decision_takes_the_way_that_is_written(server: FakeApiServer) -> None:
     listed, calls = way("A decision"), Calls()
-    async with scheduling(server, N1, answer="decide", decide_settle=0.0) as scheduler:
+    async with scheduling(server, N1, decide="listed-nodes", decide_settle=0.0) as scheduler:
         pod = scheduler.create(WEB)
         await until(lambda: len(scheduler.mirror.pending) == 1)
         with calls.watching():

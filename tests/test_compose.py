@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from app.configuration import load_configuration
+from app.setting_types import split_address
 from app.settings import PortRule, Settings, port_rule
 from tests.demo_server import demo_server
 
@@ -88,9 +89,9 @@ def test_the_checks_of_health_find_a_service_and_miss_none() -> None:
     closed = "1"
     with demo_server() as server:
         port = server.url.rpartition(":")[2]
-        assert finds(of_image, KINDRED_LISTEN_PORT=port, http_proxy=f"http://127.0.0.1:{closed}")
-        assert finds(of_image, KINDRED_LISTEN_PORT=closed, KINDRED_HEALTH_PORT=port)
-        assert not finds(of_image, KINDRED_LISTEN_PORT=port, KINDRED_HEALTH_PORT=closed)
+        assert finds(of_image, KINDRED_LISTEN=f"0.0.0.0:{port}", http_proxy=f"http://127.0.0.1:{closed}")
+        assert finds(of_image, KINDRED_LISTEN=f"0.0.0.0:{closed}", KINDRED_HEALTH_PORT=port)
+        assert not finds(of_image, KINDRED_LISTEN=f"0.0.0.0:{port}", KINDRED_HEALTH_PORT=closed)
         assert finds([word.replace("8888", port) for word in of_compose])
     assert not finds([word.replace("8888", closed) for word in of_compose])
 
@@ -222,5 +223,5 @@ def test_the_image_and_the_service_start_with_their_settings(monkeypatch: pytest
         monkeypatch.setenv(name, value)
     assert SERVICES["kindred"].get("command", ["serve", "--demo"]) == ["serve", "--demo"]
     settings = load_configuration().settings
-    assert settings.listen_host == "0.0.0.0"  # noqa: S104  # of the container
+    assert split_address(settings.listen).host == "0.0.0.0"  # noqa: S104  # of the container
     assert port_rule(settings, "extender") == PortRule(is_open=True, guarded=())

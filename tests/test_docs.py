@@ -99,7 +99,7 @@ def test_a_variable_is_a_setting(page: Path) -> None:
 
 @each_page
 def test_a_route_is_served(page: Path) -> None:
-    settings = Settings(admin_port=0, health_port=0)
+    settings = Settings(admin="127.0.0.1:0", health_port=0)
     service = create_service(settings, ClusterMirror(), None)
     served = {path: set(methods) for port in service.ports for path, methods in describe(port.app)["paths"].items()}
     served["/openapi.json"] = {"get"}  # the description does not contain itself

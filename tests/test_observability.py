@@ -207,7 +207,7 @@ def test_an_alert_lists_the_registrations_that_it_can_fire_for(rule: dict[str, A
     if "kindred_binds_total" in rule["expr"]:
         expected = {name for name, file in files.items() if "bindVerb" in file["extenders"][0]}
     elif "kindred_decisions_total" in rule["expr"]:
-        expected = {name for name, each in settings.items() if each.get("answer") == "decide"}
+        expected = {name for name, each in settings.items() if "decide" in each}
     elif "kindred_leader" in rule["expr"]:
         expected = {name for name, each in settings.items() if each.get("leaderElection")}
     else:

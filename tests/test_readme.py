@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from app.commands.cli import main
 from app.commands.text_columns import WIDTH
 from app.objects.resources import RESOURCES
+from app.setting_types import split_address
 from app.settings import Settings, variable_of
 from core.profile import full_profile
 from core.releases import RELEASES
@@ -77,7 +78,7 @@ def test_the_service_that_the_readme_starts_explains_the_same(command: str, show
 def test_make_run_serves_the_demo() -> None:
     # The environment that runs the tests, whatever its name, stands for the one that make would install.
     command = ["make", "--assume-old=.venv/.serving", f"BIN={Path(sys.executable).parent}", "run"]
-    environment = os.environ | {"KINDRED_LISTEN_PORT": "0"}
+    environment = os.environ | {"KINDRED_LISTEN": "127.0.0.1:0"}
     with subprocess.Popen(  # noqa: S603  # the Makefile of this project
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment, start_new_session=True
     ) as process:
@@ -90,10 +91,9 @@ def test_make_run_serves_the_demo() -> None:
 
 
 def test_the_readme_names_the_addresses_of_the_demo() -> None:
-    listening = Settings()
-    assert {
-        f"http://{listening.listen_host}:{port}" for port in (listening.listen_port, listening.listen_port + 2)
-    } == (set(re.findall(r"http://[\d.]+:\d+", README)))
+    host, number = split_address(Settings().listen)
+    found = set(re.findall(r"http://[\d.]+:\d+", README))
+    assert {f"http://{host}:{port}" for port in (number, number + 2)} == found
 
 
 def test_each_command_of_the_readme_is_of_a_kind_that_a_test_here_runs_or_looks_up() -> None:

@@ -1,4 +1,4 @@
-"""`kindred config`: the effective settings, the schema of the file, and migration of a file to the current form."""
+"""`kindred config`: the effective settings, and the schema of the file."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -10,15 +10,13 @@ import click
 from app.commands.command_group import CommandGroup
 from app.commands.exit_status import exit_with_error
 from app.commands.output_format import NO_NAMES, OutputFormat, print_output, print_value
-from app.commands.printer import Line, print_document, print_line
+from app.commands.printer import Line, print_document
 from app.commands.settings_commands import settings_options, warn
 from app.commands.shared_options import output_option
 from app.commands.text_columns import wrapped_table
 from app.configuration import changed, effective, load_configuration
-from app.configuration_file import HEAD, read_text
-from app.configuration_migration import migrated
+from app.configuration_file import HEAD
 from app.configuration_schema import configuration_schema
-from app.files import write_file
 from app.json_text import encode
 from app.settings import SettingsError
 from app.shown_text import shown, shown_json
@@ -30,7 +28,7 @@ _HEAD: Final = "".join(f"{key}: {value}\n" for key, value in HEAD.items())
 
 @click.group("config", cls=CommandGroup)
 def config_group() -> None:
-    """Print the settings, their schema, or a file of settings in the current form."""
+    """Print the settings, or their schema."""
 
 
 @config_group.command("print", params=settings_options())
@@ -60,29 +58,6 @@ def schema_command(output: OutputFormat) -> None:
     """Print the JSON schema of a file of settings."""
     schema = configuration_schema()
     print_value(output, schema)
-
-
-@config_group.command("migrate")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--write", is_flag=True, help="Write the file instead of printing it.")
-def migrate_command(*, file: Path, write: bool) -> None:
-    """Print a file of settings in the current form, with its comments.
-
-    A file with apiVersion and kind is printed unchanged.
-    """
-    try:
-        text = migrated(read_text(file), str(file))
-        if write:
-            write_file(file, text)
-    except SettingsError as error:
-        exit_with_error(error)
-    except OSError as error:
-        exit_with_error(f"{file}: {error.strerror}")
-    if write:
-        return
-    if shown(text, "\n\t") != text:
-        print_line(f"Warning: {file}: escapes replace characters that cannot be printed; --write keeps them", err=True)
-    print_document(text, nl=False)
 
 
 def _settings_text(shown: Mapping[str, Mapping[str, Any]], *, wide: bool) -> Sequence[Line]:

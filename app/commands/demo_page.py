@@ -9,6 +9,7 @@ import msgspec
 from app.admin.samples_routes import Sample
 from app.commands.dump_source import DEMO
 from app.configuration import Configuration
+from app.setting_types import split_address
 from app.settings import is_loopback
 
 OFFSET: Final = 2
@@ -26,13 +27,13 @@ def with_page(configuration: Configuration) -> Configuration:
     A demo on another address gets no admin port: its page would need a token.
     """
     settings = configuration.settings
-    hosts = (settings.listen_host, settings.admin_host)
-    if "admin_port" in configuration.sources or not all(map(is_loopback, hosts)):
+    host, listening = split_address(settings.listen)
+    if "admin" in configuration.sources or not is_loopback(host):
         return configuration
-    port = settings.listen_port + OFFSET if 0 < settings.listen_port <= _LARGEST - OFFSET else 0
+    port = listening + OFFSET if 0 < listening <= _LARGEST - OFFSET else 0
     return configuration._replace(
-        settings=settings.model_copy(update={"admin_port": port}),
-        sources={**configuration.sources, "admin_port": "--demo"},
+        settings=settings.model_copy(update={"admin": f"127.0.0.1:{port}"}),
+        sources={**configuration.sources, "admin": "--demo"},
     )
 
 

@@ -39,16 +39,15 @@ _DECIDING: Final = (
     "preempt",
     "bind",
     "leader_election",
-    "answer",
+    "decide",
     "groups",
     "usage_source",
-    "admin_port",
+    "admin",
     "explain",
-    "lease_name",
     "pod_namespace",
     "usage_prometheus_url",
 )
-_IN_THE_HEAD: Final = _DECIDING[: _DECIDING.index("lease_name")]
+_IN_THE_HEAD: Final = _DECIDING[: _DECIDING.index("pod_namespace")]
 
 
 def cluster_rules(settings: Settings) -> list[dict[str, Any]]:
@@ -58,7 +57,7 @@ def cluster_rules(settings: Settings) -> list[dict[str, Any]]:
     rules = [RESOURCES[kind].rbac_rule for kind in kinds]
     if settings.bind:
         rules += pod_api.RBAC_RULES
-    if settings.answer == "decide":
+    if settings.decide != "off":
         rules.append(pod_api.GET_RULE)  # to look up a pod that the watch does not show yet
     if settings.preempt == "evict":
         rules += preemption_api.RBAC_RULES
@@ -69,7 +68,7 @@ def cluster_rules(settings: Settings) -> list[dict[str, Any]]:
 
 def lease_rules(settings: Settings) -> list[dict[str, Any]]:
     """Return the rules in Kindred's own namespace; none without leader election."""
-    return [_parsed(rule) for rule in lease_api.rbac_rules(settings.lease_name)] if settings.leader_election else []
+    return [_parsed(rule) for rule in lease_api.rbac_rules(settings.leader_election)] if settings.elects else []
 
 
 def rbac_documents(settings: Settings, *, account: str = NAME) -> list[dict[str, Any]]:

@@ -12,8 +12,6 @@ from app.configuration import FILE_VARIABLE, Configuration, flag_of, load_config
 from app.configuration_schema import described
 from app.settings import Settings, variable_of
 
-_SHORT: Final[Mapping[str, tuple[str, ...]]] = {"listen_host": ("--host",), "listen_port": ("--port",)}
-"""Short names of some flags."""
 OF_ANSWERS: Final = ("profile", "kubernetes", "feature_gates")
 """The settings of commands that evaluate a dump."""
 OF_EXPLANATIONS: Final = (*OF_ANSWERS, "scheduler_config")
@@ -60,8 +58,7 @@ def _option(name: str) -> click.Option:
     summary = sentence.replace("`", "")
     default = _text(Settings.model_fields[name].get_default())
     shown = f"  [default: {default}]" if default else ""
-    names = [flag_of(name), *_SHORT.get(name, ()), name]
-    return click.Option(names, metavar="VALUE", help=f"{summary} ({variable_of(name)}).{shown}")
+    return click.Option([flag_of(name), name], metavar="VALUE", help=f"{summary} ({variable_of(name)}).{shown}")
 
 
 def _text(value: object) -> str:
@@ -83,5 +80,5 @@ def loaded_settings(config: Path | None, flags: Mapping[str, object]) -> Setting
 
 def warn(configuration: Configuration) -> None:
     """Print the warnings of a configuration on standard error."""
-    for warning in configuration.warnings:
-        print_line(f"Warning: {warning}", err=True)
+    for variable in configuration.unknown_variables:
+        print_line(f"Warning: unknown variable {variable}", err=True)

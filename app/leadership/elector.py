@@ -192,7 +192,7 @@ def create_elector(
         date=lambda: datetime.now(UTC),
     )
     # As in kube-scheduler (cmd/kube-scheduler/app/options), half of the deadline leaves time for a second request.
-    api = LeaseApi(client, namespace, settings.lease_name, settings.lease_renew_deadline / 2)
+    api = LeaseApi(client, namespace, settings.leader_election, settings.lease_renew_deadline / 2)
     return Elector(
         election,
         api,

@@ -13,6 +13,7 @@ from app.server.foreign_pages import ForeignPages
 from app.server.process import Background
 from app.server.tls.reloaded import ReloadedTls
 from app.server.tls.server_context import ServerTls, admin_tls, scheduler_tls
+from app.setting_types import split_address
 from app.settings import Settings, effects, port_rule
 
 log = logging.getLogger(__name__)
@@ -49,17 +50,18 @@ def extender_port(settings: Settings, app: FastAPI) -> Port:
     names = frozenset(settings.tls_client_names)
     connections = Connections("extender", limits_of(settings, large_bodies=True), names)
     tls = _followed("extender", scheduler_tls(settings))
-    return Port(app, settings.listen_host, settings.listen_port, connections, tls, _runs(tls))
+    host, number = split_address(settings.listen)
+    return Port(app, host, number, connections, tls, _runs(tls))
 
 
 def health_port(settings: Settings, number: int, app: FastAPI) -> Port:
     """Return the port for clients without a certificate."""
-    return Port(app, settings.listen_host, number, Connections("health", limits_of(settings, large_bodies=False)), None)
+    host = split_address(settings.listen).host
+    return Port(app, host, number, Connections("health", limits_of(settings, large_bodies=False)), None)
 
 
 def admin_port(
     settings: Settings,
-    number: int,
     app: FastAPI,
     *,
     is_reading: IsReading,
@@ -79,7 +81,7 @@ def admin_port(
     if tokens:
         background = (*background, *(each.run for each in tokens))
         if tls is None:
-            log.warning("admin port: without KINDRED_TLS_CERT_FILE the token goes over the network as plain text")
+            log.warning("admin port: without KINDRED_TLS_DIRECTORY the token goes over the network as plain text")
         app.add_middleware(
             AdminAuthentication,
             connections=connections,
@@ -91,7 +93,8 @@ def admin_port(
     else:
         # A browser sends a token with requests of Kindred's page alone. Without one, any page can send requests.
         app.add_middleware(ForeignPages, connections=connections, open_paths=open_paths)
-    return Port(app, settings.admin_host, number, connections, tls, background, _ADMIN_HEADERS)
+    host, number = split_address(settings.admin)
+    return Port(app, host, number, connections, tls, background, _ADMIN_HEADERS)
 
 
 def _token(file: Path | None, setting: str) -> AdminToken | None:

@@ -29,7 +29,7 @@ DRY_RUN: Final = b"kindred-dry-run"
 """The header of a request without effects, with any value but `false`."""
 _JSON: Final[Header] = (b"content-type", b"application/json")
 _SHED: Final = {
-    Shed.DEADLINE: "the request waited longer than the deadline (KINDRED_DEADLINE)",
+    Shed.DEADLINE: "the request waited longer than the deadline (KINDRED_HTTP_TIMEOUT)",
     Shed.QUEUE_FULL: "too many requests are in the queue (KINDRED_QUEUE_LIMIT)",
     Shed.BYTES: "the bodies of requests take too many bytes (KINDRED_QUEUE_MAX_BYTES)",
 }

@@ -124,7 +124,7 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
     release: AnsweredRelease,
     samples: Sequence[Sample],
 ) -> Port | None:
-    if settings.admin_port is None:
+    if not settings.admin:
         return None
     mirror, work, recent_pods = engine.mirror, verbs.work, engine.effects.recent_pods
 
@@ -176,7 +176,7 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
         page_router(),
         admitted=access.admit,
     )
-    return admin_port(settings, settings.admin_port, app, is_reading=is_reading, open_paths=OPEN_PATHS)
+    return admin_port(settings, app, is_reading=is_reading, open_paths=OPEN_PATHS)
 
 
 def _app(

@@ -100,7 +100,7 @@ def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds
     settling, reviews = _settling(settings, mirror, relist), _reviews(settings, credentials)
     if reviews is not None:
         following = (*following, reviews.run)
-    if not settings.leader_election:
+    if not settings.elects:
         first = () if settling is None else (partial(settling.after_sync, synced),)
         state, following = ServingState(None, memory, settling, names=names), (*following, *first)
         return Cluster(freshness, state, client, following, settling, reviews)
@@ -113,7 +113,7 @@ def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds
 
 
 def _reviews(settings: Settings, credentials: Credentials) -> AccessReviews | None:
-    if settings.explain_access == "all" or settings.admin_port is None:
+    if settings.explain_access == "all" or not settings.admin:
         return None
     return AccessReviews(ApiClient(credentials.without_login()), time.monotonic)
 
@@ -124,7 +124,7 @@ def _is_known(state: ResourceState) -> bool:
 
 
 def _settling(settings: Settings, mirror: ClusterMirror, relist: Callable[[], Awaitable[None]]) -> Settling | None:
-    if settings.answer == "all":
+    if settings.decide == "off":
         return None
     return Settling(settings.decide_settle, pending=lambda: len(mirror.pending), relist=relist, clock=time.monotonic)
 

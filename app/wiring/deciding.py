@@ -8,7 +8,7 @@ from app.settings import Settings, SettingsError, variable_of
 from app.verbs.deciding.claims import InTreeNeeds
 from app.verbs.deciding.decider import Decider
 from app.verbs.deciding.gang_keeping import is_decided_for
-from app.verbs.deciding.scopes import DecideScope, DecideScopes, decide_scopes
+from app.verbs.deciding.scopes import DecideScope, decide_scopes
 from app.verbs.evaluations import Evaluations
 from core.gangs.gangs import Gangs
 from core.gangs.placing import Placer
@@ -38,7 +38,7 @@ def create_decider(  # the parts of a decider
         return None
     if DecideScope.ANY_NODE in scopes.all:
         _check_that_all_is_judged(settings, profile)
-    _check_groups_scheduler(settings, scopes)
+    _check_groups_scheduler(settings)
     return Decider(
         profile,
         mirror,
@@ -72,24 +72,19 @@ def waiting_schedulers(settings: Settings) -> frozenset[str]:
     return frozenset({settings.decide_claims_scheduler, settings.decide_groups_scheduler} - {""})
 
 
-def _check_groups_scheduler(settings: Settings, scopes: DecideScopes) -> None:
-    """Reject a scheduler for groups whose profile lacks filters, or that names no nodes. Raises SettingsError."""
+def _check_groups_scheduler(settings: Settings) -> None:
+    """Reject a scheduler for groups whose profile lacks filters. Raises SettingsError."""
     name, variable = settings.decide_groups_scheduler, variable_of("decide_groups_scheduler")
     if name and name == settings.decide_claims_scheduler:
         raise SettingsError(f"{variable}={name!r}: the profile for claims lacks in-tree filters; name another one")
-    if name and scopes.of_scheduler(name) is not DecideScope.QUESTION:
-        raise SettingsError(
-            f"{variable}={name!r}: its pods need the scope question, which KINDRED_DECIDE_SCOPE="
-            f"{settings.decide_scope!r} does not give them"
-        )
 
 
 def _check_that_all_is_judged(settings: Settings, profile: Profile) -> None:
-    """Reject the scope `any-node` with a profile that lacks rules of the scheduler. Raises SettingsError."""
+    """Reject `any-node` with a profile that lacks rules of the scheduler. Raises SettingsError."""
     judged = {part for plugin in profile.filters for part in COMPOSITES.get(plugin.name, (plugin.name,))}
     missing = [plugin.name for plugin in full_profile().filters if plugin.name not in judged]
     if missing:
         raise SettingsError(
-            f"KINDRED_DECIDE_SCOPE={settings.decide_scope!r}: any-node needs every filter of the profile full, and "
+            f"KINDRED_DECIDE={settings.decide}: needs every filter of the profile full, and "
             f"KINDRED_PROFILE={settings.profile!r} lacks {', '.join(missing)}"
         )

@@ -94,8 +94,8 @@ def grouping_kinds(settings: Settings) -> tuple[Kind, ...]:
 
     The admin port lists the groups of kube-scheduler, whatever is answered.
     """
-    own = (PodGroup,) if settings.answer == "decide" and settings.groups else ()
-    is_read = settings.answer == "decide" or settings.preempt != "off" or settings.admin_port is not None
+    own = (PodGroup,) if settings.decide != "off" and settings.groups else ()
+    is_read = settings.decide != "off" or settings.preempt != "off" or bool(settings.admin)
     return (*own, SchedulingGroup) if is_read else own
 
 
@@ -130,7 +130,7 @@ def explained_kinds(settings: Settings, profile: Profile) -> tuple[Kind, ...]:
 
     PodDisruptionBudgets show whether a pod may be evicted as a remedy.
     """
-    if settings.admin_port is None:
+    if not settings.admin:
         return ()
     watched = watched_kinds(settings, profile)
     read = judged_kinds(settings, profile)
@@ -184,7 +184,7 @@ def prepare_mirror(settings: Settings, mirror: ClusterMirror) -> Profile:
     profile = served_profile(settings)
     mirror.work.limit = settings.max_work
     derive_states(profile, mirror)
-    if settings.admin_port is not None:
+    if settings.admin:
         derive_states(explained_profile(settings, profile).profile, mirror)
     return profile
 

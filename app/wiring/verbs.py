@@ -45,7 +45,7 @@ def create_verbs(
 ) -> Verbs:
     """Return the verbs that the settings define. Raises SettingsError."""
     decisions = Decisions(engine.mirror, engine.effects.recent_pods, time.time)
-    noting = () if settings.admin_port is None else (decisions,)
+    noting = () if not settings.admin else (decisions,)
     observers = Observers(metrics.requests.observe, *noting, RequestLog(settings.log_questions))
     admission = create_admission(settings)
     metrics.register(partial(queue_metrics, admission))
@@ -91,7 +91,7 @@ def _binder(settings: Settings, engine: Engine, cluster: Cluster) -> Binder:
         engine.mirror,
         engine.effects,
         engine.pods,
-        timeout=settings.bind_timeout,
+        timeout=settings.deadline,
         clock=time.monotonic,
         state=cluster.state,
     )

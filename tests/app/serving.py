@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
+ANY_PORT: Final = ("--listen", "127.0.0.1:0")
 PATIENCE: Final = 20.0  # seconds for a start or an end
 
 

@@ -48,7 +48,9 @@ def overlay(name: str, folder: Path, authority: Certificates) -> dict[str, str]:
     """Return the settings of an overlay as variables: free ports, and certificates that are here."""
     variables = {
         "KINDRED_CONFIG": str(MANIFESTS / "overlays" / name / "kindred.yaml"),
-        **{f"KINDRED_{port}_PORT": "0" for port in ("LISTEN", "HEALTH", "ADMIN")},
+        "KINDRED_LISTEN": "0.0.0.0:0",
+        "KINDRED_ADMIN": "127.0.0.1:0",
+        "KINDRED_HEALTH_PORT": "0",
         "KINDRED_POD_NAME": REPLICA,
         "KINDRED_POD_NAMESPACE": "kindred",
         "KINDRED_DRAIN_DELAY": "0",
@@ -56,8 +58,7 @@ def overlay(name: str, folder: Path, authority: Certificates) -> dict[str, str]:
     }
     if name in GUARDED:
         secret = MountedSecret(folder / "secret", authority.secret())
-        files = {"TLS_CERT_FILE": "tls.crt", "TLS_KEY_FILE": "tls.key", "TLS_CLIENT_CA_FILE": "ca.crt"}
-        variables |= {f"KINDRED_{key}": str(secret.file(file)) for key, file in files.items()}
+        variables["KINDRED_TLS_DIRECTORY"] = str(secret.file(""))
         variables["KINDRED_TLS_CLIENT_NAMES"] = "system:kube-scheduler"
     return variables
 

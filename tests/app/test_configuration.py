@@ -29,17 +29,17 @@ def of_file(file: Path, text: str, **flags: object) -> Configuration:
 
 
 def test_each_source_wins_over_the_one_before_it(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KINDRED_LISTEN_HOST", "::1")
-    monkeypatch.setenv("KINDRED_LISTEN_PORT", "2")
+    monkeypatch.setenv("KINDRED_PROFILE", "full")
+    monkeypatch.setenv("KINDRED_HEALTH_PORT", "2")
     settings, sources, *_ = of_file(
-        file, "listenPort: 1\nlistenHost: localhost\nmaxScore: 10\nadminPort: 4", listen_port="3", max_score=None
+        file, "healthPort: 1\nprofile: NodeName\nmaxScore: 10\nhttpTimeout: 4", health_port="3", max_score=None
     )
-    assert (settings.listen_host, settings.listen_port, settings.max_score, settings.admin_port) == ("::1", 3, 10, 4)
+    assert (settings.profile, settings.health_port, settings.max_score, settings.http_timeout) == ("full", 3, 10, 4)
     assert {
-        "listen_host": "KINDRED_LISTEN_HOST",
-        "listen_port": "--listen-port",
+        "profile": "KINDRED_PROFILE",
+        "health_port": "--health-port",
         "max_score": f"{file}: maxScore",
-        "admin_port": f"{file}: adminPort",
+        "http_timeout": f"{file}: httpTimeout",
     } == sources
 
 
@@ -53,7 +53,7 @@ def test_a_variable_names_the_file_and_a_flag_another(
     assert load_configuration(other).settings.max_score == 20
 
 
-@pytest.mark.parametrize("text", ["", "# nothing\n", "listenPort: null\n"], ids=["empty", "comment", "null"])
+@pytest.mark.parametrize("text", ["", "# nothing\n", "healthPort: null\n"], ids=["empty", "comment", "null"])
 def test_a_file_may_leave_everything_as_it_is(text: str, file: Path) -> None:
     assert Settings() == of_file(file, text).settings
 
@@ -85,19 +85,19 @@ def test_lists_and_json_may_be_yaml_in_the_file(file: Path) -> None:
         pytest.param("xyz: 1\nabc: 2", ": xyz: unknown key; %s: abc: unknown key", id="two keys"),
         pytest.param("1: 2", ": 1: unknown key", id="a key that is no text"),
         pytest.param("profile: {a: b}", ": profile={'a': 'b'}: Input should be a valid string", id="another type"),
-        pytest.param("tlsCertFile: a", ": tlsCertFile='a': needs KINDRED_TLS_KEY_FILE", id="a half"),
+        pytest.param("listen: 0.0.0.0", ": listen='0.0.0.0': Value error, expected HOST:PORT", id="address"),
         pytest.param(
             "schedulerConfig: a\nexplain: profile", ": schedulerConfig='a': needs KINDRED_EXPLAIN=full", id="explained"
         ),
-        pytest.param("tlsClientNames: [a]", ": tlsClientNames=('a',): needs KINDRED_TLS_CLIENT_CA_FILE", id="names"),
+        pytest.param("tlsClientNames: [a]", ": tlsClientNames=('a',): needs KINDRED_TLS_DIRECTORY", id="names"),
         pytest.param(
-            "adminPort: 1\nadminHost: 0.0.0.0",
+            "admin: 0.0.0.0:1",
             "KINDRED_ADMIN_TOKEN_FILE or KINDRED_ADMIN_READ_TOKEN_FILE",
             id="open",
         ),
         pytest.param(
-            "answer: decide\nstalePolicy: answer",
-            ": stalePolicy='answer': must be fail with KINDRED_ANSWER",
+            "decide: any-node\nstalePolicy: answer",
+            ": stalePolicy='answer': must be fail with KINDRED_DECIDE=any-node",
             id="stale",
         ),
         pytest.param("drainDelay: 20", ": drainDelay=20.0: must be less than KINDRED_GRACE_PERIOD", id="drain"),
@@ -114,9 +114,9 @@ def test_what_is_wrong_with_a_file_is_named(text: str, problem: str, file: Path)
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "localhost"])
 def test_the_loopback_needs_no_password_for_the_admin_port(host: str) -> None:
-    assert load_configuration(flags={"admin_host": host, "admin_port": "0"}).settings.admin_port == 0
+    assert load_configuration(flags={"admin": f"{host}:0"}).settings.admin == f"{host}:0"
 
 
 def test_a_file_that_is_not_there_or_not_text_is_named(file: Path) -> None:
@@ -128,25 +128,23 @@ def test_a_file_that_is_not_there_or_not_text_is_named(file: Path) -> None:
 
 
 def test_all_that_is_wrong_is_named_by_where_it_is_from(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KINDRED_LISTEN_PORT", "no")
+    monkeypatch.setenv("KINDRED_HEALTH_PORT", "no")
     with pytest.raises(SettingsError) as caught:
         of_file(file, "maxScore: 101", preempt="on")
-    assert [f"{file}: maxScore=101", "--preempt='on'", "KINDRED_LISTEN_PORT='no'"] == [
+    assert [f"{file}: maxScore=101", "--preempt='on'", "KINDRED_HEALTH_PORT='no'"] == [
         problem.partition(": Input")[0] for problem in str(caught.value).split("; ")
     ]
 
 
 def test_a_variable_that_looks_like_ours_and_is_none_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("KINDRED_LISTEN_PRT", "KINDRED_PORT", "KINDRED_SERVICE_HOST", "KINDRED_METRICS_PORT_8888_TCP_ADDR"):
+    for name in ("KINDRED_HEALTH_PRT", "KINDRED_PORT", "KINDRED_SERVICE_HOST", "KINDRED_METRICS_PORT_8888_TCP_ADDR"):
         monkeypatch.setenv(name, "1")
-    assert load_configuration().unknown_variables == ("KINDRED_LISTEN_PRT; did you mean KINDRED_LISTEN_PORT?",)
+    assert load_configuration().unknown_variables == ("KINDRED_HEALTH_PRT; did you mean KINDRED_HEALTH_PORT?",)
 
 
 def test_every_setting_is_a_key_a_variable_and_a_flag(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     changed = {
-        "tls_cert_file": "a",
-        "tls_key_file": "b",
-        "tls_client_ca_file": "c",
+        "tls_directory": "a",
         "admin_token_file": "f",
         "admin_read_token_file": "g",
         "scheduler_config": "h",
@@ -160,8 +158,8 @@ def test_every_setting_is_a_key_a_variable_and_a_flag(file: Path, monkeypatch: p
     texts = {name: ",".join(v) if isinstance(v, tuple) else str(v) for name, v in values.items() if v is not None}
     texts["kubernetes"], texts["feature_gates"] = "1.36", "NodeDeclaredFeatures=false,PodLevelResources=true"
     gates = {"NodeDeclaredFeatures": False, "PodLevelResources": True}
-    texts["admin_port"] = texts["health_port"] = texts["memory_limit"] = "5"
-    ports = {"admin_port": 5, "health_port": 5, "memory_limit": 5}
+    texts["health_port"] = texts["memory_limit"] = "5"
+    ports = {"health_port": 5, "memory_limit": 5}
     expected = expected.model_copy(update={"kubernetes": "1.36", "feature_gates": gates, **ports})
     typed = {key_of(name): getattr(expected, name) for name in texts}
     file.write_text(
@@ -182,13 +180,13 @@ def test_every_setting_is_a_key_a_variable_and_a_flag(file: Path, monkeypatch: p
 def test_what_is_printed_can_be_given_back(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KINDRED_PLUGIN_ARGS", '{"NodeName": {}}')
     file.write_text(f"{HEAD}maxScore: 20\nbypassNamespaces: [a]\n")
-    printed = CliRunner().invoke(main, ["config", "print", "--config", str(file), "--port", "0"]).stdout
+    printed = CliRunner().invoke(main, ["config", "print", "--config", str(file), "--health-port", "0"]).stdout
     assert f"maxScore: 20  # {file}: maxScore\n" in printed
-    assert "listenPort: 0  # --listen-port\n" in printed
+    assert "healthPort: 0  # --health-port\n" in printed
     assert 'pluginArgs: "{\\"NodeName\\": {}}"  # KINDRED_PLUGIN_ARGS\n' in printed
-    assert 'listenHost: "127.0.0.1"  # default\n' in printed
+    assert 'listen: "127.0.0.1:8888"  # default\n' in printed
     (again := tmp_path / "again.yaml").write_text(printed)
-    assert load_configuration(file, {"listen_port": "0"}).settings == load_configuration(again).settings
+    assert load_configuration(file, {"health_port": "0"}).settings == load_configuration(again).settings
 
 
 def test_settings_are_printed_as_a_table_of_80_columns(file: Path) -> None:
@@ -197,34 +195,9 @@ def test_settings_are_printed_as_a_table_of_80_columns(file: Path) -> None:
     head, *lines = result.stdout.splitlines()
     assert head.split() == ["SETTING", "VALUE", "SOURCE"]
     assert max(map(len, lines)) <= 80
-    assert ["listenPort", "8888", "default"] in [line.split() for line in lines]
+    assert ["listen", '"127.0.0.1:8888"', "default"] in [line.split() for line in lines]
     wide = CliRunner().invoke(main, ["config", "print", "--config", str(file), "-o", "wide"]).stdout
     assert ["maxScore", "20", f"{file}:", "maxScore"] in [line.split() for line in wide.splitlines()]
-
-
-def test_a_plain_file_is_read_with_one_warning(file: Path) -> None:
-    file.write_text('listenPort: "8889"\nleaderElection: yes\n', "utf-8")
-    configuration = load_configuration(file)
-    assert (configuration.settings.listen_port, configuration.settings.leader_election) == (8889, True)
-    (warning,) = configuration.warnings
-    assert f"`kindred config migrate {file}`" in warning
-    result = CliRunner().invoke(main, ["config", "print", "--config", str(file)])
-    assert (result.exit_code, result.stderr) == (0, f"Warning: {warning}\n")
-    assert of_file(file, "listenPort: 8889").warnings == ()
-
-
-@pytest.mark.parametrize("command", ["filter", "explain", "pending", "rbac"])
-def test_each_command_that_reads_a_plain_file_warns_once(command: str, file: Path, tmp_path: Path) -> None:
-    file.write_text("maxScore: 20\n", "utf-8")
-    manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": []}}
-    (pod := tmp_path / "pod.yaml").write_text(yaml.safe_dump(manifest), "utf-8")
-    arguments = {
-        "rbac": [],
-        "pending": ["--demo"],
-        "explain": ["--demo", "-f", str(pod)],
-    }.get(command, ["--demo", "--pod", str(pod)])
-    stderr = CliRunner().invoke(main, [command, "--config", str(file), *arguments]).stderr
-    assert stderr.count("without apiVersion and kind is deprecated") == 1
 
 
 def test_wrong_types_ranges_and_other_sources_are_named_together(file: Path) -> None:
@@ -238,8 +211,8 @@ def test_wrong_types_ranges_and_other_sources_are_named_together(file: Path) -> 
 def test_only_settings_that_differ_from_their_defaults_are_printed_on_request(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("KINDRED_DEADLINE", "4.0")
-    file.write_text(f"{HEAD}maxScore: 20\nlistenPort: 8888\n")
+    monkeypatch.setenv("KINDRED_HTTP_TIMEOUT", "5.0")
+    file.write_text(f"{HEAD}maxScore: 20\nlisten: 127.0.0.1:8888\n")
     arguments = ["config", "print", "--config", str(file), "--changed", "--queue-limit", "7"]
     printed = CliRunner().invoke(main, arguments).stdout
     assert yaml.safe_load(printed) == {**yaml.safe_load(HEAD), "maxScore": 20, "queueLimit": 7}
@@ -259,7 +232,6 @@ def test_the_example_of_the_page_is_a_file_of_settings(file: Path) -> None:
     example = page.partition("```yaml\n")[2].partition("```")[0]
     file.write_text(example)
     configuration = load_configuration(file)
-    assert configuration.plain_file is None
     assert yaml.safe_load(example).keys() - {"apiVersion", "kind"} == {key_of(name) for name in configuration.sources}
 
 

@@ -1,13 +1,11 @@
-"""A file is read up to a bound, and written whole or not at all; no module does it in another way."""
+"""A file is read up to a bound; no module does it in another way."""
 
 import ast
 import os
 import re
-import stat
 import subprocess
-import sys
 from collections.abc import Iterator
-from errno import EFBIG, ENOSPC, ETIMEDOUT
+from errno import EFBIG, ETIMEDOUT
 from pathlib import Path
 from typing import Final
 
@@ -18,8 +16,7 @@ from app.api_server.credential_errors import ConfigurationError, CredentialsErro
 from app.api_server.login import bearer_of_file
 from app.api_server.pem import PemSource
 from app.commands.cli import main
-from app.configuration_file import API_VERSION, KIND
-from app.files import read_file, write_file
+from app.files import read_file
 from app.server.admin_auth import AdminToken
 
 ENDLESS: Final = Path("/dev/zero")
@@ -88,7 +85,6 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
 
 BOUNDED: Final = {
     "settings": ("config", "print", "--config", ENDLESS),
-    "settings-to-migrate": ("config", "migrate", ENDLESS),
     "token": ("status", "--token-file", ENDLESS),
     "token-of-the-caller": ("status", "--caller-token-file", ENDLESS),
     "authorities": ("status", "--server", "https://127.0.0.1:1", "--ca-file", ENDLESS),
@@ -131,8 +127,8 @@ def test_a_service_reads_no_token_and_no_key_without_end() -> None:
         AdminToken(ENDLESS)
     with pytest.raises(CredentialsError, match="in-cluster: token file /dev/zero: more than 65536 bytes"):
         bearer_of_file(ENDLESS, "in-cluster")
-    with pytest.raises(ConfigurationError, match="KINDRED_TLS_KEY_FILE: key /dev/zero: more than 1048576 bytes"):
-        PemSource("KINDRED_TLS_KEY_FILE", "key", file="/dev/zero").read()
+    with pytest.raises(ConfigurationError, match="KINDRED_TLS_DIRECTORY: key /dev/zero: more than 1048576 bytes"):
+        PemSource("KINDRED_TLS_DIRECTORY", "key", file="/dev/zero").read()
 
 
 def opened_in(module: Path) -> Iterator[str]:
@@ -147,64 +143,3 @@ def opened_in(module: Path) -> Iterator[str]:
 def test_no_module_reads_or_writes_a_file_in_another_way() -> None:
     opening = {str(module.relative_to(ROOM)) for module in ROOM.rglob("*.py") if any(opened_in(module))}
     assert opening == IN_ANOTHER_WAY.keys(), "use app.files"
-
-
-def test_a_file_is_replaced_and_keeps_its_mode_and_its_link(tmp_path: Path) -> None:
-    (tmp_path / "f").write_text("old", "utf-8")
-    (tmp_path / "f").chmod(0o640)
-    (tmp_path / "link").symlink_to("f")
-    write_file(tmp_path / "link", "new ü")
-    assert (tmp_path / "f").read_text("utf-8") == "new ü"
-    assert stat.S_IMODE((tmp_path / "f").stat().st_mode) == 0o640
-    assert (tmp_path / "link").is_symlink()
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["f", "link"]
-
-
-def test_a_device_is_not_replaced() -> None:
-    with pytest.raises(OSError, match="not a regular file"):
-        write_file(Path("/dev/null"), "text")
-    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
-
-
-def no_space(*_: object) -> None:
-    raise OSError(ENOSPC, os.strerror(ENOSPC))
-
-
-@pytest.mark.parametrize("fails", ["fsync", "fchmod", "replace"])
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(
-    fails: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "f").write_bytes(b"old\r\n")
-    monkeypatch.setattr(os, fails, no_space)
-    with pytest.raises(OSError, match="No space left"):
-        write_file(tmp_path / "f", "new")
-    assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("f", b"old\r\n")]
-
-
-def test_config_migrate_on_a_full_disk_leaves_the_file(tmp_path: Path) -> None:
-    file = tmp_path / "settings.yaml"
-    file.write_text("listenPort: 9999\n", "utf-8")
-    program = (
-        "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10));"
-        "from app.commands.cli import main; main(prog_name='kindred')"
-    )
-    ran = subprocess.run(  # noqa: S603  # our own program
-        [sys.executable, "-B", "-c", program, "config", "migrate", "--write", str(file)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        env={**os.environ, "COVERAGE_PROCESS_START": "", "COVERAGE_PROCESS_CONFIG": ""},
-    )
-    assert (ran.returncode, ran.stderr) == (2, f"Error: {file}: File too large\n")
-    assert [(each.name, each.read_text("utf-8")) for each in tmp_path.iterdir()] == [
-        ("settings.yaml", "listenPort: 9999\n")
-    ]
-
-
-def test_config_migrate_writes_the_file(tmp_path: Path) -> None:
-    file = tmp_path / "settings.yaml"
-    file.write_text("listenPort: 9999\n", "utf-8")
-    assert CliRunner().invoke(main, ["config", "migrate", "--write", str(file)]).exit_code == 0
-    assert file.read_text("utf-8").startswith(f"apiVersion: {API_VERSION}\nkind: {KIND}\n")

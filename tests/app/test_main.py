@@ -65,7 +65,7 @@ def test_two_apps_do_not_share_anything() -> None:
 
 def test_the_partition_of_the_settings_holds_from_the_start_and_can_be_replaced() -> None:
     rule = {"selector": {"matchLabels": {ZONE: "a"}}, "in": [], "out": []}
-    service = create_service(Settings(partition=json.dumps(rule), admin_port=0), shop(), None)
+    service = create_service(Settings(partition=json.dumps(rule), admin="127.0.0.1:0"), shop(), None)
     assert service.admin is not None
     assert ask(service.app, "POST", "/filter", ANYWHERE).json()["NodeNames"] == ["a1"]
     assert ask(service.admin, "GET", "/debug/partition").json()["rule"] == rule
@@ -90,7 +90,7 @@ def test_a_partition_that_is_no_rule_is_refused_by_the_name_of_its_setting(rule:
 
 
 def test_a_scheduler_configuration_that_cannot_be_read_ends_the_start(tmp_path: Path) -> None:
-    settings = Settings(admin_port=0, scheduler_config=tmp_path / "absent.yaml")
+    settings = Settings(admin="127.0.0.1:0", scheduler_config=tmp_path / "absent.yaml")
     with pytest.raises(SettingsError, match=r"^KINDRED_SCHEDULER_CONFIG: .*absent\.yaml: No such file or directory$"):
         create_service(settings, ClusterMirror(), None)
 
@@ -98,7 +98,7 @@ def test_a_scheduler_configuration_that_cannot_be_read_ends_the_start(tmp_path: 
 def test_the_kinds_that_a_scheduler_configuration_may_need_are_followed_without_reading_it(tmp_path: Path) -> None:
     args = '{"PodTopologySpread": {"defaultingType": "List"}}'
     for file, expected in ((None, False), (tmp_path / "absent.yaml", True)):
-        settings = Settings(admin_port=0, plugin_args=args, scheduler_config=file)
+        settings = Settings(admin="127.0.0.1:0", plugin_args=args, scheduler_config=file)
         assert (Service in explained_kinds(settings, create_profile(settings))) is expected
 
 

@@ -27,8 +27,7 @@ _ROUNDS: Final = 4
 _IN_A_ROW: Final = 20
 _ITERATIONS: Final = 20
 _SETTINGS: Final = {
-    "KINDRED_ANSWER": "decide",
-    "KINDRED_DECIDE_SCOPE": "any-node",
+    "KINDRED_DECIDE": "any-node",
     "KINDRED_PROFILE": "full",
     "KINDRED_DECIDE_SETTLE": "0",
 }

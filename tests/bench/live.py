@@ -221,9 +221,9 @@ def kindred(
     with TemporaryDirectory() as folder:
         kubeconfig = Path(folder) / "kubeconfig"
         kubeconfig.write_text(_KUBECONFIG.format(url=api.url))
-        command = ["app.commands.cli", "serve", "--kubeconfig", str(kubeconfig), "--host", "127.0.0.1", "--port", "0"]
+        command = ["app.commands.cli", "serve", "--kubeconfig", str(kubeconfig), "--listen", "127.0.0.1:0"]
         started = time.perf_counter()
-        environment = {"KINDRED_ADMIN_PORT": "0", "KINDRED_LOG_LEVEL": "warning", **settings}
+        environment = {"KINDRED_ADMIN": "127.0.0.1:0", "KINDRED_LOG_LEVEL": "warning", **settings}
         with _running(command, environment) as (pid, line):
             urls: dict[str, str] = {}
             while not urls.keys() >= {"Kindred", "Debugging"}:  # the two ports may begin to listen in any order

@@ -10,7 +10,7 @@ from typing import Final
 
 import httpx
 
-from tests.app.serving import ROOT, Service, kindred, until
+from tests.app.serving import ANY_PORT, ROOT, Service, kindred, until
 from tests.bench import cluster
 from tests.builders import NodeBuilder, Object, make_node, make_pod
 from tests.demo_cluster import HOSTNAME, ZONE
@@ -86,8 +86,8 @@ def bench_pod(kind: str) -> str:
 @contextmanager
 def serving(folder: Path, *arguments: str, **settings: str) -> Iterator[Service]:
     """Run a service with an admin port; it must end with status 0."""
-    environment = {"KINDRED_ADMIN_PORT": "0", "KINDRED_LOG_LEVEL": "warning", **settings}
-    with kindred(folder, "serve", *arguments, "--port", "0", environment=environment) as service:
+    environment = {"KINDRED_ADMIN": "127.0.0.1:0", "KINDRED_LOG_LEVEL": "warning", **settings}
+    with kindred(folder, "serve", *arguments, *ANY_PORT, environment=environment) as service:
         until(lambda: "Debugging at" in service.stdout or service.process.poll() is not None)
         yield service
         assert service.end(signal.SIGTERM) == 0, service.stderr[-2000:]

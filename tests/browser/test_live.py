@@ -88,7 +88,7 @@ def test_a_service_that_has_stopped_is_said_and_found_again(browser: Browser, tm
         assert "the service does not answer. What is shown is as it was then." in page.text("#lost")
         assert page.text("#mirror") == "■ not live"
     assert headline == page.text("#answer")
-    with demo(tmp_path / "second", KINDRED_ADMIN_PORT=str(port)):
+    with demo(tmp_path / "second", KINDRED_ADMIN=f"127.0.0.1:{port}"):
         browser.until("document.querySelector('#lost').textContent === ''")
         browser.until("document.querySelector('#mirror').textContent.includes('fresh')")
         browser.open("about:blank")

@@ -30,9 +30,8 @@ AMOUNTS: Final = {"cpu": "4", "memory": "8Gi", "pods": "110"}
 FRESH: Final = FakeUsage(cpu={"n0": 1000, "n1": 3800}, memory={"n0": 2 << 30, "n1": 4 << 30})
 OLD: Final = FakeUsage(cpu={"n2": 2000}, memory={"n2": 1 << 30}, age=900.0)
 SETTINGS: Final = {
-    "KINDRED_ANSWER": "decide",
     "KINDRED_PROFILE": "full",
-    "KINDRED_DECIDE_SCOPE": "any-node",
+    "KINDRED_DECIDE": "any-node",
     "KINDRED_USAGE_SOURCE": "metrics-api",
     "KINDRED_USAGE_INTERVAL": "1",
 }

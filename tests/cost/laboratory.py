@@ -42,7 +42,9 @@ class Laboratory:
         self.names: Final = [cluster.node_name(index) for index in range(nodes)]
         self.mirror: Final = ClusterMirror()
         self.service: Final[Service] = create_service(
-            Settings(profile=profile, admin_port=0, equivalence_shadow_share=0.0, deadline=600), self.mirror, None
+            Settings(profile=profile, admin="127.0.0.1:0", equivalence_shadow_share=0.0, http_timeout=300),
+            self.mirror,
+            None,
         )
         self._feed = MirrorFeed(self.mirror, time.monotonic, lambda _: None)
         self._apps = cluster.app_count(pods)

@@ -70,8 +70,7 @@ def scheduler_flags() -> Sequence[str]:
 
 def settings(mode: Mode) -> dict[str, str]:
     """Return what Kindred is set to. Pods of `kindred` have the scope of the mode."""
-    scope = f"{mode.scheduler_name}={mode.settings['KINDRED_DECIDE_SCOPE']},kindred-volumes=question,{GROUPS}=question"
-    return {**mode.settings, **SETTINGS, "KINDRED_DECIDE_SCOPE": scope}
+    return {**mode.settings, **SETTINGS, "KINDRED_DECIDE_SCHEDULERS": mode.scheduler_name}
 
 
 def create_group(api: Api, name: str, minimum: int | None) -> None:

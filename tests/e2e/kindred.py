@@ -29,7 +29,7 @@ def grant(api: Api, variables: Mapping[str, str]) -> None:
     values: dict[str, Any] = {name.removeprefix(PREFIX).lower(): value for name, value in variables.items()}
     for file in ("namespace", "serviceaccount"):
         api.apply(yaml.safe_load((MANIFESTS / "base" / f"{file}.yaml").read_text("utf-8")))
-    for document in rbac_documents(Settings(**{"admin_port": 0, **values})):
+    for document in rbac_documents(Settings(**{"admin": "127.0.0.1:0", **values})):
         api.apply(document)
 
 
@@ -63,8 +63,8 @@ class Kindred:
         self._log = folder / "kindred.log"
         self._environment = {
             "PYTHONPATH": str(ROOT),
-            "KINDRED_LISTEN_PORT": str(self.port),
-            "KINDRED_ADMIN_PORT": str(self.admin_port),
+            "KINDRED_LISTEN": f"127.0.0.1:{self.port}",
+            "KINDRED_ADMIN": f"127.0.0.1:{self.admin_port}",
             # What the registrations in manifests/scheduler ask for.
             "KINDRED_MAX_SCORE": "20",
             **(settings or {}),

@@ -36,8 +36,9 @@ def test_all_pods_at_once_find_their_nodes(cluster: Cluster, mode: str, late: fl
 def test_two_schedulers_at_once_share_one_kindred(cluster: Cluster, note: Note) -> None:
     load = Load(cluster)
     mode, other = MODES[ANY_NODE], MODES[DECIDE]
-    scopes = f"{mode.scheduler_name}=any-node,{SECOND}=question"
-    kindred = load.start_kindred(mode, KINDRED_DECIDE_SCOPE=scopes)
+    kindred = load.start_kindred(
+        mode, KINDRED_DECIDE_SCHEDULERS=mode.scheduler_name, KINDRED_DECIDE_CLAIMS_SCHEDULER=SECOND
+    )
     first = cluster.start_scheduler(mode.config(kindred.url))
     second = cluster.start_scheduler(renamed(other.config(kindred.url), SECOND))
     with load.created(mode.scheduler_name, SECOND) as number:

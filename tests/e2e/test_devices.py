@@ -50,9 +50,8 @@ def _classes(cluster: Cluster) -> Iterator[None]:
 
 
 def start_kindred(cluster: Cluster, mode: Mode, server: str = "") -> Kindred:
-    """Start Kindred with the scopes of a mode's overlay: that of the claims scheduler is always `question`."""
-    scopes = f"{mode.scheduler_name}={mode.settings['KINDRED_DECIDE_SCOPE']},{CLAIMS_SCHEDULER}=question"
-    return cluster.start_kindred({**mode.settings, "KINDRED_DECIDE_SCOPE": scopes}, server=server)
+    """Start Kindred with the schedulers of a mode's overlay."""
+    return cluster.start_kindred({**mode.settings, "KINDRED_DECIDE_SCHEDULERS": mode.scheduler_name}, server=server)
 
 
 def end_claim(cluster: Cluster, name: str) -> None:

@@ -205,7 +205,7 @@ def healthy(image: Image, process: int, environment: Sequence[str]) -> bool:
 @pytest.mark.parametrize("with_health_port", [False, True])
 def test_it_serves_is_found_healthy_and_ends_at_sigterm(image: Image, with_health_port: bool) -> None:  # noqa: FBT001  # one of two cases
     port = free_port()
-    environment = [f"KINDRED_LISTEN_PORT={port}"]
+    environment = [f"KINDRED_LISTEN=127.0.0.1:{port}"]
     if with_health_port:
         environment.append(f"KINDRED_HEALTH_PORT={free_port()}")
     with container(image, *image.config["Cmd"], environment=environment) as (process, first):
@@ -220,7 +220,7 @@ def test_it_serves_is_found_healthy_and_ends_at_sigterm(image: Image, with_healt
 
 
 def test_it_is_found_unhealthy_where_nothing_answers(image: Image) -> None:
-    environment = (f"KINDRED_LISTEN_PORT={free_port()}",)
+    environment = (f"KINDRED_LISTEN=127.0.0.1:{free_port()}",)
     command = image.command("python", "-c", "import time; time.sleep(60)", environment=environment)
     with subprocess.Popen(command, env=image.sandbox) as process:  # noqa: S603  # our own arguments
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")

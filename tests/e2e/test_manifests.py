@@ -103,11 +103,8 @@ def test_a_second_time_nothing_changes(knowing: Cluster, variant: Variant, tmp_p
 
 # Of Kindred's settings, what a test machine has no use for: certificates, and addresses of a pod.
 HERE: Final = {
-    "KINDRED_LISTEN_HOST": "127.0.0.1",
     "KINDRED_HEALTH_PORT": "0",
-    "KINDRED_TLS_CERT_FILE": "",
-    "KINDRED_TLS_KEY_FILE": "",
-    "KINDRED_TLS_CLIENT_CA_FILE": "",
+    "KINDRED_TLS_DIRECTORY": "",
     "KINDRED_TLS_CLIENT_NAMES": "",
     "KINDRED_POD_NAMESPACE": "kindred",
 }

@@ -27,13 +27,11 @@ class KindredByTls(Kindred):
 
     def __init__(self, folder: Path, kubeconfig: Path, certificates: Path) -> None:
         self.health_port = free_port()
-        files = {"TLS_CERT_FILE": "tls.crt", "TLS_KEY_FILE": "tls.key", "TLS_CLIENT_CA_FILE": "ca.crt"}
         settings = {
             "KINDRED_CONFIG": str(OVERLAY / "kindred.yaml"),
-            "KINDRED_LISTEN_HOST": "127.0.0.1",
             "KINDRED_HEALTH_PORT": str(self.health_port),
             "KINDRED_POD_NAMESPACE": "kindred",
-            **{f"KINDRED_{name}": str(certificates / file) for name, file in files.items()},
+            "KINDRED_TLS_DIRECTORY": str(certificates),
         }
         super().__init__(folder, kubeconfig, settings)
 
@@ -63,7 +61,7 @@ def test_the_scheduler_is_let_in_by_its_certificate_and_nobody_without(cluster: 
     admitted = {
         **BINDS,
         "KINDRED_PREEMPT": "verb",
-        "KINDRED_LEADER_ELECTION": "true",
+        "KINDRED_LEADER_ELECTION": "kindred",
         "KINDRED_POD_NAMESPACE": "kindred",
     }
     token = cluster.admit_kindred(admitted)

@@ -35,7 +35,7 @@ def test_the_line_of_the_docs_serves_the_demo_from_an_environment_with_only_what
     uvx, *arguments = shlex.split(line)
     environment = {
         "HOME": str(tmp_path),
-        "KINDRED_LISTEN_PORT": str(port),
+        "KINDRED_LISTEN": f"127.0.0.1:{port}",
         "UV_CACHE_DIR": str(tmp_path / "cache"),
         "UV_FIND_LINKS": str(locked_wheels(ROOT / "requirements.lock", f"3.{sys.version_info.minor}")),
         "UV_OFFLINE": "1",

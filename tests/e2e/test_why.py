@@ -17,7 +17,7 @@ from tests.e2e.api import NODES, Manifest
 from tests.e2e.cluster import NAMESPACE, PODS, Cluster
 from tests.e2e.kindred import MANIFESTS, ROOT
 from tests.e2e.port_forwarding_kubelet import forwarding_kubelet
-from tests.e2e.programs import wait_until
+from tests.e2e.programs import free_port, wait_until
 from tests.e2e.scheduler import IN_TREE, configuration
 from tests.e2e.shapes import ZONE, node, on, pod, required, term
 
@@ -163,15 +163,16 @@ def test_through_the_proxy_of_the_api_server_with_the_role_of_the_manifests(
     cluster.add_nodes(3)
     cluster.create_pods([pod("large", cpu="33")])
     (tmp_path / "token").write_text(TOKEN)
-    kindred = cluster.start_kindred(
-        {"KINDRED_ADMIN_HOST": address, "KINDRED_ADMIN_READ_TOKEN_FILE": str(tmp_path / "token")}
+    port = free_port()
+    cluster.start_kindred(
+        {"KINDRED_ADMIN": f"{address}:{port}", "KINDRED_ADMIN_READ_TOKEN_FILE": str(tmp_path / "token")}
     )
     folder = MANIFESTS / "components" / "admin-service"
     service = yaml.safe_load((folder / "service.yaml").read_text("utf-8"))
     service["metadata"]["labels"] = _LABELS
     del service["spec"]["selector"]  # there is no pod here, but an address
     cluster.api.apply(service)
-    serve_at(cluster, service, address, kindred.admin_port)
+    serve_at(cluster, service, address, port)
     role = yaml.safe_load((folder / "role.yaml").read_text("utf-8"))
     allow(cluster, [_READER], NAMESPACE)
     allow(cluster, role["rules"], KINDRED)

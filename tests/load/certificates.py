@@ -27,9 +27,7 @@ class Certificates:
     def settings(self) -> dict[str, str]:
         """The environment of a Kindred with the server's certificate, which requires the client's."""
         return {
-            "KINDRED_TLS_CERT_FILE": str(self._current / "tls.crt"),
-            "KINDRED_TLS_KEY_FILE": str(self._current / "tls.key"),
-            "KINDRED_TLS_CLIENT_CA_FILE": str(self.authority),
+            "KINDRED_TLS_DIRECTORY": str(self._current),
             "KINDRED_TLS_CLIENT_NAMES": CLIENT_NAME,
         }
 
@@ -56,6 +54,7 @@ class Certificates:
         folder.mkdir()
         shutil.copy(self._authority.crt(name), folder / "tls.crt")
         shutil.copy(self._authority.key(name), folder / "tls.key")
+        shutil.copy(self.authority, folder / "ca.crt")
         link = self._current.with_suffix(".new")
         link.symlink_to(folder)
         link.replace(self._current)

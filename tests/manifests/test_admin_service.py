@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.configuration import load_configuration
+from app.setting_types import split_address
 from app.settings import Settings
 from tests.manifests.kustomize import (
     MANIFESTS,
@@ -57,13 +58,17 @@ def test_the_service_finds_the_admin_port_of_the_pods(
     assert selects({"app.kubernetes.io/name": "kindred"}, service), "by which `kindred why` looks for it"
     (port,) = service["spec"]["ports"]
     ports = {each["name"]: each["containerPort"] for each in container["ports"]}
-    assert (port["name"], port["port"], ports[port["targetPort"]]) == ("admin", 8890, settings.admin_port)
+    assert (port["name"], port["port"], ports[port["targetPort"]]) == (
+        "admin",
+        8890,
+        split_address(settings.admin).port,
+    )
 
 
 def test_whoever_reaches_the_port_needs_a_token_of_the_secret(
     manifests: list[Manifest], container: Manifest, settings: Settings
 ) -> None:
-    assert settings.admin_host == "0.0.0.0"  # noqa: S104  # of the pod
+    assert split_address(settings.admin).host == "0.0.0.0"  # noqa: S104  # of the pod
     mounts = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
     volumes = {each["name"]: each for each in only(manifests, "Deployment")["spec"]["template"]["spec"]["volumes"]}
     for file, name in ((settings.admin_token_file, "token"), (settings.admin_read_token_file, "read-token")):

@@ -86,7 +86,7 @@ def test_every_object_has_the_recommended_labels_in_the_chart_and_in_the_overlay
 
 @pytest.mark.parametrize("registration", [each for each in REGISTRATIONS if each not in DECIDE])
 def test_the_registration_is_an_output_for_the_name_of_the_release(helm: Path, registration: str) -> None:
-    values = {**values_of(registration), "settings": {"listenPort": 9999}}
+    values = {**values_of(registration), "settings": {"listen": "0.0.0.0:9999"}}
     (config,) = (
         manifest["data"]["scheduler.yaml"]
         for name, manifest in of_kind(template(helm, values, name="mine", namespace="n"), "ConfigMap").items()
@@ -128,14 +128,14 @@ def test_every_registration_starts_and_without_certificates_of_clients_only_one_
     file, values = tmp_path / "kindred.yaml", values_of(registration)
     for settings, starts in (
         ({}, True),
-        ({"tlsClientCaFile": "", "tlsClientNames": []}, registration in {"beside", "score-offload"}),
+        ({"tlsDirectory": "", "tlsClientNames": []}, registration in {"beside", "score-offload"}),
     ):
         rendered = template(helm, {**values, "settings": settings})
         file.write_text(of_kind(rendered, "ConfigMap")["kindred-config"]["data"]["kindred.yaml"])
         if starts:
             load_configuration(file)
         else:
-            with pytest.raises(SettingsError, match=r"listenHost='0\.0\.0\.0': is not the loopback"):
+            with pytest.raises(SettingsError, match=r"listen='0\.0\.0\.0:8888': is not the loopback"):
                 load_configuration(file)
 
 
@@ -146,7 +146,7 @@ def test_rules_of_the_values_replace_those_of_the_registration(helm: Path) -> No
 
 
 def test_certificates_are_mounted_where_the_settings_name_them(helm: Path) -> None:
-    values = {**values_of("score-offload"), "settings": {"tlsCertFile": "/etc/kindred-tls/tls.crt"}}
+    values = {**values_of("score-offload"), "settings": {"tlsDirectory": "/etc/kindred-tls"}}
     spec = only(template(helm, {**values, "tls": {"secretName": "own"}}), "Deployment")["spec"]["template"]["spec"]
     assert [volume["secret"]["secretName"] for volume in spec["volumes"] if "secret" in volume] == ["own"]
     values["tls"] = {"source": "cert-manager"}
@@ -160,10 +160,10 @@ def test_certificates_are_mounted_where_the_settings_name_them(helm: Path) -> No
         pytest.param({"registration": ["decide", "beside"]}, "'/registration'", id="two registrations"),
         pytest.param({"registrations": "decide"}, "'registrations' not allowed", id="no value of the chart"),
         pytest.param({"replicas": 0}, "'/replicas'", id="no replica"),
-        pytest.param({"settings": {"listenPort": "http"}}, "'/settings/listenPort'", id="no port"),
+        pytest.param({"settings": {"listen": "0.0.0.0:http"}}, "'/settings/listen'", id="no port"),
         pytest.param({"image": {"digest": "latest"}}, "'/image/digest'", id="no digest"),
         pytest.param({"tls": {"source": "vault"}}, "'/tls/source'", id="no source of certificates"),
-        pytest.param({"tls": {"source": "cert-manager"}}, "tls.source: .*tlsCertFile", id="certificates of no use"),
+        pytest.param({"tls": {"source": "cert-manager"}}, "tls.source: .*tlsDirectory", id="certificates of no use"),
         pytest.param({"decideNamespaces": {"enabled": True}}, "decideNamespaces.enabled: ", id="no second scheduler"),
     ],
 )

@@ -48,8 +48,7 @@ def test_its_configuration_is_the_one_of_a_static_pod_without_a_kubeconfig(overl
 
 def test_any_node_differs_from_decide_in_the_scope_of_one_scheduler_alone() -> None:
     decide, any_node = (settings_of(overlay) for overlay in DECIDE)
-    assert decide.pop("decideScope") == "kindred=question,kindred-volumes=question,kindred-groups=question"
-    assert any_node.pop("decideScope") == "kindred=any-node,kindred-volumes=question,kindred-groups=question"
+    assert (decide.pop("decide"), any_node.pop("decide")) == ("listed-nodes", "any-node")
     assert decide == any_node
 
 

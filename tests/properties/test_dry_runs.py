@@ -46,8 +46,8 @@ SETTINGS: Final[Mapping[str, Mapping[str, Any]]] = {
     "score-offload": {},
     "full-offload": {"preempt": "verb", "percentage_of_nodes_to_score": 50},
     "full-offload-evict": {"preempt": "evict", "profile": "full"},
-    "decide": {"answer": "decide", "decide_scope": "question", "profile": "full", "preempt": "evict"},
-    "any-node": {"answer": "decide", "decide_scope": "any-node", "profile": "full", "preempt": "evict"},
+    "decide": {"decide": "listed-nodes", "profile": "full", "preempt": "evict"},
+    "any-node": {"decide": "any-node", "profile": "full", "preempt": "evict"},
     "bypass": {"bypass_namespaces": ["default"], "preempt": "verb"},
 }
 VERBS: Final = ("filter", "prioritize", "bind", "preempt")

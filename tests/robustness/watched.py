@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tests.app.serving import ROOT, Service, kindred, until
+from tests.app.serving import ANY_PORT, ROOT, Service, kindred, until
 
 REQUESTS: Final = ROOT / "app" / "demo" / "requests"
 _SETTINGS: Final = {
     "KINDRED_PROFILE": "full",
     "KINDRED_PREEMPT": "verb",
     "KINDRED_BIND": "true",
-    "KINDRED_ADMIN_PORT": "0",
+    "KINDRED_ADMIN": "127.0.0.1:0",
     "KINDRED_LOG_LEVEL": "warning",
     "KINDRED_LOG_FORMAT": "json",
 }
@@ -73,7 +73,7 @@ def watched(folder: Path, **settings: str) -> Iterator[Watched]:
     """Run a service on free ports; it must end with status 0."""
     tasks_file = folder / "tasks"
     environment = {**_SETTINGS, **settings, "KINDRED_TEST_TASKS": str(tasks_file)}
-    command = ("serve", "--demo", "--port", "0")
+    command = ("serve", "--demo", *ANY_PORT)
     with kindred(folder, *command, environment=environment, module="tests.robustness.counted") as service:
         found = Watched(service, tasks_file)
         until(lambda: "Debugging at" in service.stdout and "answers at" in service.stdout)

@@ -48,7 +48,7 @@ def invalidation_table() -> str:
 
 def routes() -> str:
     """Return the routes of every port, from its OpenAPI description."""
-    service = create_service(Settings(admin_port=0), ClusterMirror(), None)
+    service = create_service(Settings(admin="127.0.0.1:0"), ClusterMirror(), None)
     lines = [
         "# HTTP routes",
         "",

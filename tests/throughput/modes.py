@@ -17,7 +17,6 @@ ONE_BY_ONE: Final = "decide-any-node-one-by-one"
 """As decide-any-node, with the pods of a gang decided as pods without a group: what gangs are compared with."""
 _BINDS: Final = {"KINDRED_BIND": "true"}
 _DECIDES: Final = {
-    "KINDRED_ANSWER": "decide",
     "KINDRED_PROFILE": "full",
     "KINDRED_DECIDE_CLAIMS_SCHEDULER": "kindred-volumes",
 }
@@ -55,9 +54,9 @@ MODES: Final = {
         Mode(IN_TREE, IN_TREE, has_extender=False),
         Mode("score-offload", "score-offload"),
         Mode(FULL_OFFLOAD, FULL_OFFLOAD, _BINDS),
-        Mode(DECIDE, DECIDE, {**_DECIDES, "KINDRED_DECIDE_SCOPE": "question"}),
-        Mode(ANY_NODE, ANY_NODE, {**_DECIDES, "KINDRED_DECIDE_SCOPE": "any-node"}),
-        Mode(ONE_BY_ONE, ANY_NODE, {**_DECIDES, "KINDRED_DECIDE_SCOPE": "any-node", "KINDRED_GROUPS": "false"}),
+        Mode(DECIDE, DECIDE, {**_DECIDES, "KINDRED_DECIDE": "listed-nodes"}),
+        Mode(ANY_NODE, ANY_NODE, {**_DECIDES, "KINDRED_DECIDE": "any-node"}),
+        Mode(ONE_BY_ONE, ANY_NODE, {**_DECIDES, "KINDRED_DECIDE": "any-node", "KINDRED_GROUPS": "false"}),
         # No filter, no score, no extender: the next node in turn. What is left is queue, binding, events and watch.
         Mode(CEILING, DECIDE, has_extender=False),
         Mode("in-tree-100", IN_TREE, has_extender=False, fields={"percentageOfNodesToScore": 100}),

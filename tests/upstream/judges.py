@@ -1,4 +1,4 @@
-"""Who judges each field of a Pod, and each plugin of kube-scheduler's default configuration, with `answer: decide`.
+"""Who judges each field of a Pod, and each plugin of kube-scheduler's default configuration, with `decide`.
 
 A test holds the table against the recorded fields and plugins of all releases. It fails for a field or plugin without a
 row, and for a row that no release has. docs/judged.md shows the table. No request reads it.

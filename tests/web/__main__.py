@@ -8,6 +8,6 @@ from app.settings import Settings
 from core.mirror.cluster import ClusterMirror
 from tests.app.asgi import ask
 
-service = create_service(Settings(admin_port=0), ClusterMirror(), None)
+service = create_service(Settings(admin="127.0.0.1:0"), ClusterMirror(), None)
 assert service.admin is not None
 sys.stdout.buffer.write(ask(service.admin, "GET", PATH).content)

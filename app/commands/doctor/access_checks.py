@@ -12,8 +12,8 @@ CHECK: Final = "explain-access"
 
 def access_findings(settings: Settings) -> Iterator[Finding]:
     """Yield a finding for a setting without effect, and for callers that see more names than they may list."""
-    if settings.explain_access == "review" and settings.admin_port is None:
-        yield _warning("explainAccess", "review, but there is no admin port on which to hide names", "adminPort")
+    if settings.explain_access == "review" and not settings.admin:
+        yield _warning("explainAccess", "review, but there is no admin port on which to hide names", "admin")
     if settings.explain_access == "review" and settings.admin_token_file is None:
         yield _warning(
             "explainAccess",

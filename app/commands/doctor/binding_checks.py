@@ -73,12 +73,12 @@ def _bind_off(registration: Registration) -> Found:
 
 
 def _replicas(registration: Registration) -> Found:
-    if registration.extender.bind_verb and not registration.settings.leader_election:
+    if registration.extender.bind_verb and not registration.settings.elects:
         yield info(
             registration.extender.at("bindVerb"),
             f"Kindred binds, and leaderElection is off{registration.known.remark}: that is right for exactly one "
             "replica, because each replica has only its own latest bindings",
-            f"replicas: 1, or {setting('leader_election', 'true')}",
+            f"replicas: 1, or {setting('leader_election', 'kindred')}",
         )
 
 

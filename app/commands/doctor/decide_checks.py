@@ -1,4 +1,4 @@
-"""Additional checks of a registration in which Kindred alone decides (`answer: decide`)."""
+"""Additional checks of a registration in which Kindred alone decides (`decide`)."""
 
 from difflib import get_close_matches
 from typing import Final
@@ -25,15 +25,15 @@ _OF_VOLUMES: Final = frozenset({"VolumeRestrictions", "NodeVolumeLimits", "Volum
 
 def _answer(registration: Registration) -> Found:
     extender = registration.extender
-    if registration.settings.answer == "decide" or set(extender.verbs) != {"filterVerb"}:
+    if registration.settings.decide != "off" or set(extender.verbs) != {"filterVerb"}:
         return
     for profile in registration.config.profiles:
         if not profile.filtering() and not profile.scoring():
             yield error(
                 profile.at("plugins"),
-                f"no filter and no score in the profile {profile.name}, as for {setting('answer', 'decide')}, and "
-                f"Kindred's answer is all{registration.known.remark}: kube-scheduler takes any node that fits",
-                f"{setting('answer', 'decide')}; kindred doctor --config FILE, if these are not Kindred's settings",
+                f"no filter and no score in the profile {profile.name}, as for {setting('decide', 'any-node')}, and "
+                f"Kindred's decide is off{registration.known.remark}: kube-scheduler takes any node that fits",
+                f"{setting('decide', 'any-node')}; kindred doctor --config FILE, if these are not Kindred's settings",
             )
 
 
@@ -44,7 +44,7 @@ def _scheduler(registration: Registration) -> Found:
                 profile.at("schedulerName"),
                 f"{DEFAULT_SCHEDULER}: pods that Kindred itself, DNS or the control plane need would wait for Kindred",
                 "a second kube-scheduler with a schedulerName of its own, as in manifests/overlays/decide, and "
-                f"{setting('decide_scope')} with that name",
+                f"{setting('decide_schedulers')} with that name",
             )
     election = registration.config.leader_election
     cluster_s_own = any(profile.name == DEFAULT_SCHEDULER for profile in registration.config.profiles)
@@ -66,16 +66,16 @@ def _scope(registration: Registration) -> Found:
     for profile in registration.undecided:
         yield warning(
             profile.at("schedulerName"),
-            f"{profile.name} is not in {setting('decide_scope')}: filter returns all nodes that fit for its pods, and "
-            "they count only after their binding",
-            f"add {profile.name}=question",
+            f"{profile.name} is not in {setting('decide_schedulers')}: filter returns all nodes that fit for its pods, "
+            "and they count only after their binding",
+            f"add {profile.name}",
         )
     if registration.settings.decide_groups_scheduler:
         return  # then it is an error: groups_checks
     for scheduler in sorted(scopes.schedulers - set(names)):
         close = get_close_matches(scheduler, names, 1)
         yield info(
-            setting("decide_scope"),
+            setting("decide_schedulers"),
             f"{scheduler} is no profile of this configuration; correct if another kube-scheduler has it",
             f"{close[0]}, if that is meant" if close else "",
         )
@@ -91,7 +91,7 @@ def _filters(registration: Registration) -> Found:
                     where,
                     f"kube-scheduler filters by {', '.join(sorted(left))} in the profile {profile.name}, and Kindred "
                     "chooses among all nodes: it chooses nodes that these plugins have rejected",
-                    f"{fix}; or {setting('decide_scope')} with {profile.name}=question",
+                    f"{fix}; or {setting('decide', 'listed-nodes')}",
                 )
             elif unknown := sorted(set(profile.enabled("multiPoint")) - KNOWN):
                 yield warning(
@@ -135,7 +135,7 @@ def _sample(registration: Registration) -> Found:
     for profile in registration.decided:
         where, percentage = registration.config.percentage_of(profile)
         shown = f"{percentage}" if percentage else "not set, or 0, which is 50 % to 5 % by the size of the cluster"
-        if registration.scope_of(profile) is DecideScope.QUESTION and percentage < _ALL:
+        if registration.scope_of(profile) is DecideScope.LISTED_NODES and percentage < _ALL:
             yield error(
                 where,
                 f"{shown}: in the profile {profile.name} Kindred chooses among the nodes of the request, and these "
@@ -220,10 +220,10 @@ def _claims(registration: Registration) -> Found:
             f"a profile with schedulerName: {name}, as in manifests/scheduler/decide.yaml",
         )
     for profile in found:
-        yield from _claims_profile(registration, profile)
+        yield from _claims_profile(profile)
 
 
-def _claims_profile(registration: Registration, profile: Profile) -> Found:
+def _claims_profile(profile: Profile) -> Found:
     missing = [
         plugin for plugin in _FOR_CLAIMS for point in ("filter", "reserve", "preBind")
         if profile.switched_off(plugin, point)
@@ -235,13 +235,6 @@ def _claims_profile(registration: Registration, profile: Profile) -> Found:
             f"{names} is disabled in the profile {profile.name}, which is for pods with claims: pods are bound "
             "without their claims",
             f"take {names} out of the disabled plugins there",
-        )
-    if registration.scope_of(profile) is not DecideScope.QUESTION:
-        yield error(
-            setting("decide_scope"),
-            f"{profile.name} is for pods with claims, and its scope is not question: in-tree plugins reserve only on "
-            f"nodes that they have seen",
-            f"{profile.name}=question",
         )
 
 
@@ -291,12 +284,12 @@ def _resize(registration: Registration) -> Found:
 
 
 def _replicas(registration: Registration) -> Found:
-    if registration.decided and not registration.settings.leader_election:
+    if registration.decided and not registration.settings.elects:
         yield info(
             setting("leader_election"),
             f"off{registration.known.remark}: that is right for exactly one replica, because each replica has only "
             "its own latest decisions",
-            f"replicas: 1, or {setting('leader_election', 'true')}",
+            f"replicas: 1, or {setting('leader_election', 'kindred')}",
         )
 
 

@@ -110,10 +110,6 @@ def _known_settings(inputs: Inputs, notes: _Notes) -> KnownSettings:
     for variable in configuration.unknown_variables:
         message = "has the prefix of settings, but is no setting of Kindred"
         notes.findings.append(Finding("unknown-variable", Severity.WARNING, variable, message, "rename it", SETTINGS))
-    if configuration.plain_file is not None:
-        where, message = str(configuration.plain_file), "a file without apiVersion and kind is deprecated"
-        fix = f"kindred config migrate {where} --write"
-        notes.findings.append(Finding("plain-settings", Severity.INFO, where, message, fix, SETTINGS))
     sources = sorted({source.partition(": ")[0] for source in configuration.sources.values()})
     if inputs.config is not None and str(inputs.config) not in sources:
         sources.insert(0, str(inputs.config))

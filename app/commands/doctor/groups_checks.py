@@ -8,7 +8,7 @@ from app.commands.doctor.registration import Check, Found, Registration
 from app.scheduler_configuration.go_duration import parse_go_duration
 from app.scheduler_configuration.plugin_sets import DEFAULTS, IMPLEMENTED, Profile
 from app.scheduler_configuration.schema import POINTS
-from app.verbs.deciding.scopes import DecideScope, decide_scopes
+from app.verbs.deciding.scopes import decide_scopes
 from app.verbs.effects import LONGEST_WAIT
 
 _GANGS: Final = "GangScheduling"
@@ -43,13 +43,6 @@ def _profile(registration: Registration) -> Found:
                 "judges the members by them beside each other",
                 "take them out of the disabled plugins there",
             )
-        if registration.scope_of(profile) is not DecideScope.QUESTION:
-            yield error(
-                setting("decide_scope"),
-                f"{name} is for scheduling groups, and its scope is not question: Kindred would choose nodes that "
-                "in-tree plugins have rejected",
-                f"{name}=question",
-            )
 
 
 def _switched_off(profile: Profile) -> Iterator[str]:
@@ -67,12 +60,12 @@ def _one_process(registration: Registration) -> Found:
     others = scopes.schedulers - {profile.name for profile in registration.config.profiles}
     if others:
         yield error(
-            setting("decide_scope"),
+            setting("decide_schedulers"),
             f"{', '.join(sorted(others))}: no profile of this configuration. With "
             f"{setting('decide_groups_scheduler')}, one kube-scheduler has all schedulers for which Kindred decides. A "
             "request shows that the cycle of a group has ended, and the in-tree filters do not see the pods that "
             "another kube-scheduler has assumed",
-            "the scope of this configuration's profiles alone; another Kindred for the other kube-scheduler",
+            "this configuration's profiles alone; another Kindred for the other kube-scheduler",
         )
 
 

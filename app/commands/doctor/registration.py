@@ -57,7 +57,7 @@ class Registration(NamedTuple):
         return {plugin.name: weight for plugin, weight in self.known.plugins.under(rules).scores}
 
     def scope_of(self, profile: Profile) -> DecideScope | None:
-        """Return the scope of Kindred's decisions for the pods of a profile. Raises SettingsError.
+        """Return the scope of Kindred's decisions for the pods of a profile.
 
         None: `filter` returns all nodes that fit, and kube-scheduler takes one of them.
         """
@@ -66,12 +66,12 @@ class Registration(NamedTuple):
 
     @property
     def decided(self) -> tuple[Profile, ...]:
-        """The profiles for whose pods Kindred decides. Raises SettingsError."""
+        """The profiles for whose pods Kindred decides."""
         return tuple(profile for profile in self.config.profiles if self.scope_of(profile) is not None)
 
     @property
     def undecided(self) -> tuple[Profile, ...]:
-        """The other profiles: all of them without `answer: decide`. Raises SettingsError."""
+        """The other profiles: all of them without `decide`."""
         return tuple(profile for profile in self.config.profiles if self.scope_of(profile) is None)
 
     def filters_off(self, profiles: Sequence[Profile] | None = None) -> dict[str, str]:

@@ -16,6 +16,7 @@ from app.commands.doctor.service import PROBE_NODE, Visit
 from app.json_text import decode
 from app.objects.resources import RESOURCES
 from app.scheduler_configuration.finding import Finding
+from app.setting_types import split_address
 from core.objects.scheduling_group import SchedulingGroup
 
 T = TypeVar("T")
@@ -110,7 +111,7 @@ def _identity(running: Running) -> Iterator[Problem]:
         yield error(
             f"{visit.url}/version",
             f"the response there (status {status}) is not of Kindred",
-            f"--url with Kindred's host and port, {running.known.settings.listen_port} by the settings",
+            f"--url with Kindred's host and port, {split_address(running.known.settings.listen).port} by the settings",
         )
     elif version.version != __version__:
         yield info(

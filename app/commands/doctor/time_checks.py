@@ -6,33 +6,20 @@ from app.scheduler_configuration.go_duration import go_duration
 from app.scheduler_configuration.scheduler_config import DEFAULT_TIMEOUT
 
 _LONG = 10.0  # seconds for which one pod stops the scheduling loop
-_ROOM = 1.0  # seconds for the network and for open requests
 
 
 def _deadline(registration: Registration) -> Found:
-    extender, deadline = registration.extender, registration.settings.deadline
-    if not (extender.filter_verb or extender.prioritize_verb) or extender.timeout < 0 or extender.timeout > deadline:
+    extender, settings = registration.extender, registration.settings
+    if extender.timeout < 0 or extender.timeout > settings.deadline:
         return
-    lower = max(round(extender.timeout * 0.8, 3), 0.05)
-    yield warning(
+    found = error if extender.bind_verb else warning
+    yield found(
         extender.at("httpTimeout"),
-        f"{_timeout(registration)}: kube-scheduler closes the connection before Kindred rejects a queued request, "
-        f"which it does after {deadline:g} s, its deadline{registration.known.remark}. The attempt fails by a timeout "
-        "without a reason, and the work of Kindred is lost",
-        f"httpTimeout: {go_duration(deadline + _ROOM)}, or {setting('deadline', f'{lower:g}')}",
-    )
-
-
-def _bind_timeout(registration: Registration) -> Found:
-    extender, limit = registration.extender, registration.settings.bind_timeout
-    if not extender.bind_verb or extender.timeout < 0 or extender.timeout > limit:
-        return
-    lower = max(round(extender.timeout * 0.8, 3), 0.1)
-    yield error(
-        extender.at("httpTimeout"),
-        f"{_timeout(registration)}: kube-scheduler gives up while Kindred still binds, for up to {limit:g} s, its "
-        f"bindTimeout{registration.known.remark}, and tries a pod again that may be bound already",
-        f"httpTimeout: {go_duration(limit + _ROOM)}, or {setting('bind_timeout', f'{lower:g}')}",
+        f"{_timeout(registration)}, and Kindred's httpTimeout is {settings.http_timeout:g} s"
+        f"{registration.known.remark}: Kindred rejects a queued request, and gives up a binding, after "
+        f"{settings.deadline:g} s. kube-scheduler closes the connection before, and tries a pod again that may be "
+        "bound already",
+        f"httpTimeout: {go_duration(settings.http_timeout)}, or {setting('http_timeout', f'{extender.timeout:g}')}",
     )
 
 
@@ -62,6 +49,5 @@ def _timeout(registration: Registration) -> str:
 
 CHECKS = (
     Check("timeout-below-deadline", SETTINGS, _deadline, of_settings=True),
-    Check("timeout-below-bind-timeout", SETTINGS, _bind_timeout, of_settings=True),
     Check("timeout-length", EXTENDER_TYPE, _length),
 )

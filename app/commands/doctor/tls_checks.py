@@ -13,6 +13,7 @@ from app.commands.doctor.findings import EXTENDER_TYPE, SETTINGS, NotChecked, Pr
 from app.commands.doctor.registration import Check, Found, Registration
 from app.files import MAX_PEM_BYTES, read_file
 from app.scheduler_configuration.schema import TlsConfig
+from app.settings import wants_certificates
 
 _CLIENT: Final = "client-go transport/transport.go (TLSConfigFor)"
 _SOON: Final = timedelta(days=7)
@@ -85,23 +86,23 @@ def _against_settings(registration: Registration) -> Found:
         yield NotChecked("Kindred's settings: --config FILE or --admin-url URL")
         return
     tls = extender.tls_config or TlsConfig()
-    if settings.tls_cert_file and not _is_https(registration):
+    if settings.tls_directory and not _is_https(registration):
         yield error(
             extender.at("urlPrefix"),
-            f"{extender.url_prefix!r} is plain HTTP, but Kindred serves TLS (tlsCertFile): every call fails",
+            f"{extender.url_prefix!r} is plain HTTP, but Kindred serves TLS (tlsDirectory): every call fails",
             f"urlPrefix: {extender.url_prefix.replace('http://', 'https://', 1)}, enableHTTPS: true and {_CA_LINE}",
         )
-    elif _is_https(registration) and not settings.tls_cert_file:
+    elif _is_https(registration) and not settings.tls_directory:
         yield error(
             extender.at("urlPrefix"),
-            f"{extender.url_prefix!r} is TLS, but Kindred serves plain HTTP (no tlsCertFile): every call fails, "
+            f"{extender.url_prefix!r} is TLS, but Kindred serves plain HTTP (no tlsDirectory): every call fails, "
             "unless a proxy in between terminates TLS",
-            f"{setting('tls_cert_file')} and {setting('tls_key_file')}, or an http URL",
+            f"{setting('tls_directory')}, or an http URL",
         )
-    elif settings.tls_client_ca_file and not tls.has_certificate:
+    elif wants_certificates(settings) and not tls.has_certificate:
         yield error(
             extender.at("tlsConfig.certFile"),
-            "no client certificate, but Kindred requires one (tlsClientCaFile): every call fails",
+            "no client certificate, but Kindred requires one (tlsDirectory): every call fails",
             "tlsConfig.certFile and tlsConfig.keyFile",
         )
 
@@ -168,7 +169,7 @@ def _pair(registration: Registration, tls: TlsConfig) -> Found:
 
 def _server(registration: Registration) -> Found:
     settings, tls = registration.settings, registration.extender.tls_config or TlsConfig()
-    if not _is_https(registration) or settings.tls_cert_file is None or settings.tls_key_file is None or tls.insecure:
+    if not _is_https(registration) or settings.tls_directory is None or tls.insecure:
         return
     authority = _read(tls.ca_file, tls.ca_data)
     if authority is None:
@@ -176,18 +177,19 @@ def _server(registration: Registration) -> Found:
     if isinstance(authority, NotChecked):
         yield authority
         return
+    certificate, key = settings.tls_directory / "tls.crt", settings.tls_directory / "tls.key"
     host = tls.server_name or registration.extender.host
     try:
-        problem = verification_problem(authority, settings.tls_cert_file, settings.tls_key_file, host)
+        problem = verification_problem(authority, certificate, key, host)
     except ssl.SSLError:
-        yield NotChecked(f"{settings.tls_cert_file}, {settings.tls_key_file} and the CA as certificates and key in PEM")
+        yield NotChecked(f"{certificate}, {key} and the CA as certificates and key in PEM")
     except OSError as failure:
-        yield NotChecked(f"{settings.tls_cert_file} and its key on this machine ({(failure.strerror or '').lower()})")
+        yield NotChecked(f"{certificate} and its key on this machine ({(failure.strerror or '').lower()})")
     else:
         if problem:
             yield error(
                 registration.extender.at("tlsConfig"),
-                f"kube-scheduler refuses {settings.tls_cert_file} for {host}: {problem}",
+                f"kube-scheduler refuses {certificate} for {host}: {problem}",
                 f"a certificate for the DNS name {host}, signed by the CA of tlsConfig",
             )
 

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from app.commands.doctor.findings import BEHAVIOUR, EXTENDER_TYPE, HANDBOOK, error, info, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration
+from app.setting_types import split_address
 
 _SERVED: Final = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "bindVerb": "bind", "preemptVerb": "preempt"}
 
@@ -55,11 +56,12 @@ def _prefix(registration: Registration) -> Found:
         tell = error if verb in _SERVED.values() else warning
         yield tell(where, f"has the path {url.path}: {hint}, unless a proxy takes it off", f"urlPrefix: {base}")
     if port is None:
+        own = split_address(registration.settings.listen).port
         yield warning(
             where,
             f"{prefix!r} has no port, which means {443 if url.scheme == 'https' else 80}; Kindred's is "
-            f"{registration.settings.listen_port}{registration.known.remark}",
-            f"urlPrefix: {url.scheme}://{url.hostname}:{registration.settings.listen_port}",
+            f"{own}{registration.known.remark}",
+            f"urlPrefix: {url.scheme}://{url.hostname}:{own}",
         )
 
 

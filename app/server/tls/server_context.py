@@ -1,12 +1,13 @@
 """The TLS contexts of a port: made from the settings, and replaced while the port is open."""
 
 import ssl
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from app.api_server.pem import PemSource, TlsMaterial, identify, trust
-from app.settings import Settings
+from app.settings import CLIENT_AUTHORITIES, Settings, wants_certificates
 
 _MAX_READINGS: Final = 5  # for files that keep changing
 _VERSIONS: Final = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
@@ -77,9 +78,10 @@ class ReplaceableContext(ssl.SSLContext):
 
 def scheduler_tls(settings: Settings) -> ServerTls | None:
     """Return the TLS of the scheduler's port. None for plain HTTP."""
-    file = settings.tls_client_ca_file
-    client_ca = None if file is None else PemSource("KINDRED_TLS_CLIENT_CA_FILE", "authorities", file=str(file))
-    return _server_tls(settings, client_ca)
+    if settings.tls_directory is None:
+        return None
+    client_ca = _source(settings.tls_directory, CLIENT_AUTHORITIES, "authorities")
+    return _server_tls(settings, client_ca if wants_certificates(settings) else None)
 
 
 def admin_tls(settings: Settings) -> ServerTls | None:
@@ -88,11 +90,16 @@ def admin_tls(settings: Settings) -> ServerTls | None:
 
 
 def _server_tls(settings: Settings, client_ca: PemSource | None) -> ServerTls | None:
-    if settings.tls_cert_file is None or settings.tls_key_file is None:
+    directory = settings.tls_directory
+    if directory is None:
         return None
     return ServerTls(
-        PemSource("KINDRED_TLS_CERT_FILE", "certificate", file=str(settings.tls_cert_file)),
-        PemSource("KINDRED_TLS_KEY_FILE", "key", file=str(settings.tls_key_file)),
+        _source(directory, "tls.crt", "certificate"),
+        _source(directory, "tls.key", "key"),
         client_ca,
         _VERSIONS[settings.tls_min_version],
     )
+
+
+def _source(directory: Path, file: str, name: str) -> PemSource:
+    return PemSource("KINDRED_TLS_DIRECTORY", name, file=str(directory / file))

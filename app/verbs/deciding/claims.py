@@ -12,7 +12,6 @@ only (schedule_one_podgroup.go). Kindred does not see that snapshot. So all in-t
 from collections.abc import Mapping
 
 from app.settings import variable_of
-from app.verbs.deciding.scopes import DecideScope
 from core.framework.interface import Verdicts
 from core.framework.status import Status
 from core.mirror.cluster import ClusterMirror
@@ -43,18 +42,16 @@ class InTreeNeeds:
         self._groups_scheduler = groups_scheduler
         self._device_schedulers = device_schedulers
 
-    def problem(self, pod: Pod, scope: DecideScope) -> str:
+    def problem(self, pod: Pod) -> str:
         """Return why Kindred cannot decide for a pod, in one line with the remedy. Empty if it can."""
         if not (pod.volumes or pod.claims_resources or pod.in_scheduling_group):
             return ""
         if pod.in_scheduling_group:
-            return self._problem_of_member(pod, scope)
+            return self._problem_of_member(pod)
         need = self._need(pod)
-        if not need or (scope is DecideScope.QUESTION and self._keeps_plugins(pod.scheduler_name)):
+        if not need or self._keeps_plugins(pod.scheduler_name):
             return ""
-        if self._claims_scheduler and pod.scheduler_name == self._claims_scheduler:
-            remedy = f"give {self._claims_scheduler} the scope question, {variable_of('decide_scope')}"
-        elif self._claims_scheduler:
+        if self._claims_scheduler:
             remedy = f"give it spec.schedulerName: {self._claims_scheduler}"
         else:
             remedy = f"name a scheduler whose profile keeps that plugin, {variable_of('decide_claims_scheduler')}"
@@ -90,12 +87,12 @@ class InTreeNeeds:
     def _keeps_plugins(self, scheduler: str) -> bool:
         return bool(scheduler) and scheduler in {self._claims_scheduler, self._groups_scheduler}
 
-    def _problem_of_member(self, pod: Pod, scope: DecideScope) -> str:
+    def _problem_of_member(self, pod: Pod) -> str:
         of_group = f"pod {pod.full_name} is in the scheduling group {pod.scheduling_group}"
         if not self._groups_scheduler:
             needed = variable_of("decide_groups_scheduler")
             return f"{of_group}, which needs all in-tree filters: name a scheduler whose profile keeps them, {needed}"
-        if pod.scheduler_name != self._groups_scheduler or scope is not DecideScope.QUESTION:
+        if pod.scheduler_name != self._groups_scheduler:
             remedy = f"give all its members spec.schedulerName: {self._groups_scheduler}"
             return f"{of_group}, which needs all in-tree filters: {remedy}"
         if pod.scheduling_group.count("/") > 1:

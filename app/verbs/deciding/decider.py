@@ -117,7 +117,7 @@ class Decider:
         if pod is None or lasting is None:
             return self._tried(trial)
         effects.asked(pod)
-        problem = self._needs.problem(pod, lasting)
+        problem = self._needs.problem(pod)
         refusal = "" if problem else self._refusal()  # again: a look-up of the pod may have taken time
         if problem or refusal:
             outcome = VerbOutcome.REFUSED if problem else VerbOutcome.NOT_LEADING
@@ -159,7 +159,7 @@ class Decider:
         bound = self._bound(request.pod)
         if bound is not None:
             return self._on_its_node(request, bound)
-        if problem := self._needs.problem(request.pod, request.scope):
+        if problem := self._needs.problem(request.pod):
             return _error(problem, request.pod, request.effects)
         with set_apart(self._mirror, request.pod) as apart:
             return self._decided(request._replace(cached=request.cached and not apart))
@@ -233,7 +233,7 @@ class Decider:
         """
         asked = request.args.batch
         asks_nominated = len(asked) == 1 and asked.names[0] == request.nominated
-        return asked if request.scope is DecideScope.QUESTION or asks_nominated else self._mirror.all_nodes()
+        return asked if request.scope is DecideScope.LISTED_NODES or asks_nominated else self._mirror.all_nodes()
 
     def _answer(self, args: ExtenderArgs, batch: NodeBatch, chosen: int) -> bytes:
         name = batch.name_json()[chosen] if batch.strangers else self._mirror.nodes.name_json[batch.slots[chosen]]

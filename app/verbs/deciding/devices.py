@@ -13,7 +13,7 @@ from app.scheduler_configuration.plugin_sets import Profile
 from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER, SchedulerConfig
 from app.scheduler_configuration.schema import Point
 from app.settings import Settings
-from app.verbs.deciding.scopes import DecideScope, decide_scopes
+from app.verbs.deciding.scopes import decide_scopes
 from core.plugins.noderesources.device_classes import DeviceSchedulers
 from core.profile import Arguments
 
@@ -24,18 +24,17 @@ _NEEDED: Final[tuple[Point, ...]] = ("preFilter", "filter", "reserve", "preBind"
 
 
 def device_schedulers(settings: Settings, config: SchedulerConfig | None = None) -> DeviceSchedulers:
-    """Return the schedulers whose pods get devices. Raises SettingsError.
+    """Return the schedulers whose pods get devices.
 
-    A scheduler for which Kindred decides has the plugin only if it is the one for claims or for scheduling groups, with
-    the scope `question`: the plugin reserves only on nodes that it has filtered. A profile of `config` that disables
-    the plugin has none.
+    A scheduler for which Kindred decides has the plugin only if it is the one for claims or for scheduling groups. A
+    profile of `config` that disables the plugin has none.
     """
     off = {profile.name for profile in (config.profiles if config is not None else ()) if not _allocates(profile)}
     scopes = decide_scopes(settings)
     if scopes is None:
         return DeviceSchedulers(_names(off))
     named = filter(None, (settings.decide_claims_scheduler, settings.decide_groups_scheduler))
-    keep = [each for each in named if scopes.of_scheduler(each) is DecideScope.QUESTION and each not in off]
+    keep = [each for each in named if each not in off]
     advised = keep[0] if keep else ""
     if scopes.decides_by_default:
         return DeviceSchedulers(frozenset(keep), others=False, advised=advised)

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from enum import Enum
 
-from app.settings import Settings, SettingsError, variable_of
+from app.settings import Settings
 from core.objects.pod import Pod
 
 
 class DecideScope(Enum):
     """The nodes among which Kindred chooses. Also the values of the setting."""
 
-    QUESTION = "question"
+    LISTED_NODES = "listed-nodes"
     """The nodes of the request."""
     ANY_NODE = "any-node"
     """All nodes of the mirror, whichever the request names. Right only for a scheduler profile without filters."""
@@ -50,28 +50,15 @@ class DecideScopes:
 
 
 def decide_scopes(settings: Settings) -> DecideScopes | None:
-    """Return the scopes that the settings define. None if Kindred does not decide. Raises SettingsError."""
-    if settings.answer == "all":
+    """Return the scopes that the settings define. None if Kindred does not decide.
+
+    The schedulers for claims and for groups keep in-tree filters, which rejected the nodes that are not listed.
+    """
+    if settings.decide == "off":
         return None
-    text = settings.decide_scope.strip()
-    if "=" not in text:
-        return DecideScopes(_scope(text, text))
-    by_scheduler: dict[str, DecideScope] = {}
-    for part in text.split(","):
-        scheduler, _, scope = (piece.strip() for piece in part.partition("="))
-        if not scheduler or scheduler in by_scheduler:
-            raise _wrong(text, f"{part.strip()!r} names {'a scheduler twice' if scheduler else 'no scheduler'}")
-        by_scheduler[scheduler] = _scope(scope, text)
-    return DecideScopes(None, by_scheduler)
-
-
-def _scope(word: str, text: str) -> DecideScope:
-    try:
-        return DecideScope(word)
-    except ValueError:
-        there = " or ".join(scope.value for scope in DecideScope)
-        raise _wrong(text, f"expected {there}, or SCHEDULER={there}, ...; got {word!r}") from None
-
-
-def _wrong(text: str, problem: str) -> SettingsError:
-    return SettingsError(f"{variable_of('decide_scope')}={text!r}: {problem}")
+    scope = DecideScope(settings.decide)
+    keeping = filter(None, (settings.decide_claims_scheduler, settings.decide_groups_scheduler))
+    listed = dict.fromkeys(keeping, DecideScope.LISTED_NODES)
+    if not settings.decide_schedulers:
+        return DecideScopes(scope, listed)
+    return DecideScopes(None, {**dict.fromkeys(settings.decide_schedulers, scope), **listed})

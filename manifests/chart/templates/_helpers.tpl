@@ -28,14 +28,26 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $file := printf "files/overlays/%s/kindred.yaml" .Values.registration -}}
 {{- $settings := mergeOverwrite (.Files.Get $file | fromYaml) (deepCopy .Values.settings) -}}
 {{- range $key, $value := $settings -}}
-{{- /* Helm reads numbers as floats, and would write 1e+09. */ -}}
+{{- /* Helm reads `off` as false, and numbers as floats, and would write 1e+09. */ -}}
+{{- if eq (toString $value) "false" }}{{ if has $key (list "decide" "leaderElection" "preempt" "usageSource") }}{{ $_ := set $settings $key "off" }}{{ end }}{{ end -}}
 {{- if and (kindIs "float64" $value) (eq (floor $value) $value) }}{{ $_ := set $settings $key (int64 $value) }}{{ end -}}
 {{- end -}}
 {{ toYaml $settings }}
 {{- end }}
 
 {{- define "kindred.tls" -}}
-{{- if (include "kindred.settings" . | fromYaml).tlsCertFile }}true{{ end }}
+{{- if (include "kindred.settings" . | fromYaml).tlsDirectory }}true{{ end }}
+{{- end }}
+
+{{- /* The Lease of the leader election; empty for none. */ -}}
+{{- define "kindred.lease" -}}
+{{- $lease := (include "kindred.settings" . | fromYaml).leaderElection | default "off" -}}
+{{- if ne $lease "off" }}{{ $lease }}{{ end }}
+{{- end }}
+
+{{- /* The port of HOST:PORT. */ -}}
+{{- define "kindred.port" -}}
+{{ splitList ":" . | last }}
 {{- end }}
 
 {{- define "kindred.tlsSecret" -}}
@@ -55,7 +67,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $file := printf "files/scheduler/%s.yaml" .Values.registration -}}
 {{- if include "kindred.decides" . }}{{ $file = printf "files/overlays/%s/scheduler.yaml" .Values.registration }}{{ end -}}
 {{- $settings := include "kindred.settings" . | fromYaml -}}
-{{- $port := printf "%s:%v" (include "kindred.host" .) (int64 $settings.listenPort) -}}
+{{- $port := printf "%s:%s" (include "kindred.host" .) (include "kindred.port" $settings.listen) -}}
 {{ .Files.Get $file
     | replace "kindred.kindred.svc:8888" $port
     | replace "resourceNamespace: kindred" (printf "resourceNamespace: %s" .Release.Namespace)
@@ -69,7 +81,6 @@ The objects of a file that the overlays have, too, with the names, the namespace
 {{- define "kindred.objects" -}}
 {{- $root := .root -}}
 {{- $name := include "kindred.fullname" $root -}}
-{{- $settings := include "kindred.settings" $root | fromYaml -}}
 {{- $text := $root.Files.Get (printf "files/%s" .file)
     | replace "secretName: kindred-tls" (printf "secretName: %s" (include "kindred.tlsSecret" $root))
     | replace "secretName: kindred-scheduler-tls" (printf "secretName: %s" (include "kindred.schedulerTlsSecret" $root))
@@ -77,7 +88,7 @@ The objects of a file that the overlays have, too, with the names, the namespace
     | replace "kindred.kindred.svc" (include "kindred.host" $root)
     | replace "kindred-admin:admin" (printf "%s-admin:admin" $name)
     | replace "resourceNames: [kindred-scheduler]" (printf "resourceNames: [%s-scheduler]" $name)
-    | replace "resourceNames: [kindred]" (printf "resourceNames: [%s]" ($settings.leaseName | default "kindred"))
+    | replace "resourceNames: [kindred]" (printf "resourceNames: [%s]" (include "kindred.lease" $root))
     | replace "values: [kindred, kube-system]" (printf "values: [%s, kube-system]" $root.Release.Namespace) -}}
 {{- $text = regexReplaceAll "(?m)^( +)namespace: kindred$" $text (printf "${1}namespace: %s" $root.Release.Namespace) -}}
 {{- $text = regexReplaceAll "(?m)^( +)(name|policyName): kindred" $text (printf "${1}${2}: %s" $name) -}}

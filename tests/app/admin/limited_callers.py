@@ -63,7 +63,7 @@ class LimitedService(NamedTuple):
 
 def limited_service(mirror: ClusterMirror, server: ReviewingServer | None, **settings: Any) -> LimitedService:  # noqa: ANN401  # as Settings has them
     """Wire a service up; without a server, callers see everything."""
-    of_ports = Settings(admin_port=0, **settings)
+    of_ports = Settings(admin="127.0.0.1:0", **settings)
     metrics = Metrics(mirror, lambda: 0.0)
     profile = prepare_mirror(of_ports, mirror)
     cluster = dumped_cluster(of_ports, metrics)

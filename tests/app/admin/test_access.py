@@ -166,4 +166,4 @@ def test_all_reviews_of_a_request_have_one_limit_of_time(monkeypatch: pytest.Mon
 
 def test_a_dump_has_nobody_to_review_callers() -> None:
     with pytest.raises(SettingsError, match=r"^KINDRED_EXPLAIN_ACCESS: review needs an API server"):
-        create_service(Settings(admin_port=0, explain_access="review"), shop(), None)
+        create_service(Settings(admin="127.0.0.1:0", explain_access="review"), shop(), None)

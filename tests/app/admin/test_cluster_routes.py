@@ -28,7 +28,7 @@ def admin() -> FastAPI:
     ]
     pods = [make_pod("web-0").in_namespace("shop").uid("u").on("n1").obj()]
     service = create_service(
-        Settings(admin_port=0), load([], [each.obj() for each in nodes], pods), None, samples=SAMPLES
+        Settings(admin="127.0.0.1:0"), load([], [each.obj() for each in nodes], pods), None, samples=SAMPLES
     )
     assert service.admin is not None
     return service.admin
@@ -57,7 +57,7 @@ def test_the_usage_of_nodes_is_there_where_a_source_measures_it(admin: FastAPI) 
     mirror.apply(
         ClusterEvent("Update", NodeMetrics(name="n2", measured_at=measured_at, covers_pods_until="", cpu=Usage(1000)))
     )
-    app = create_service(Settings(admin_port=0, usage_source="metrics-api"), mirror, None).admin
+    app = create_service(Settings(admin="127.0.0.1:0", usage_source="metrics-api"), mirror, None).admin
     assert app is not None
     found = told(app, "/cluster")["load"]
     assert found["age"][0] is None
@@ -110,6 +110,6 @@ def test_samples_are_offered_as_manifests(admin: FastAPI) -> None:
 
 
 def test_a_cluster_of_ones_own_has_no_samples() -> None:
-    service = create_service(Settings(admin_port=0), load([], [], []), None)
+    service = create_service(Settings(admin="127.0.0.1:0"), load([], [], []), None)
     assert service.admin is not None
     assert told(service.admin, "/samples") == {"samples": []}

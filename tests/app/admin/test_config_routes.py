@@ -7,7 +7,7 @@ from tests.app.asgi import ask
 
 
 def test_every_setting_is_told_with_its_source() -> None:
-    settings = Settings(admin_port=0, max_score=20, bypass_namespaces=("a", "b"))
+    settings = Settings(admin="127.0.0.1:0", max_score=20, bypass_namespaces=("a", "b"))
     sources = {"max_score": "KINDRED_MAX_SCORE", "bypass_namespaces": "kindred.yaml: bypassNamespaces"}
     admin = create_service(settings, ClusterMirror(), None, sources).admin
     assert admin is not None

@@ -38,7 +38,7 @@ PROFILE = Profile(
 
 
 def service(mirror: ClusterMirror, **settings: object) -> Service:
-    return create_service(Settings.model_validate({"admin_port": 0, **settings}), mirror, None)
+    return create_service(Settings.model_validate({"admin": "127.0.0.1:0", **settings}), mirror, None)
 
 
 def source(app: ASGIApp, pod: PodBuilder, verb: str = "filter", *, cache: str = "") -> str:

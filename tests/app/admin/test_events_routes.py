@@ -44,7 +44,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 async def served(source: Source, state: ServingState, **settings: Any) -> AsyncIterator[tuple[Port, int]]:  # noqa: ANN401  # as Settings has them
     app = FastAPI()
     app.include_router(events_router(source, state))
-    port = admin_port(Settings(admin_port=0, **settings), 0, app, is_reading=is_reading)
+    port = admin_port(Settings(admin="127.0.0.1:0", **settings), app, is_reading=is_reading)
     async with serving(port) as (_, number):
         yield port, number
 

@@ -29,7 +29,7 @@ WHOLE = {"Pod": POD.obj(), "NodeNameToVictims": {"a1": {"Pods": [make_pod("v").o
 
 
 def apps() -> tuple[FastAPI, FastAPI]:
-    service = create_service(Settings(admin_port=0, preempt="verb", bind=True), shop(), None)
+    service = create_service(Settings(admin="127.0.0.1:0", preempt="verb", bind=True), shop(), None)
     assert service.admin is not None
     return service.app, service.admin
 

@@ -142,7 +142,9 @@ def test_the_scripts_look_up_elements_that_there_are() -> None:
 
 @pytest.fixture(scope="module")
 def admin() -> FastAPI:
-    service = create_service(Settings(admin_port=0), load([], [make_node("n1").allocatable(pods=9).obj()], []), None)
+    service = create_service(
+        Settings(admin="127.0.0.1:0"), load([], [make_node("n1").allocatable(pods=9).obj()], []), None
+    )
     assert service.admin is not None
     return service.admin
 
@@ -203,7 +205,7 @@ def test_what_is_no_manifest_is_refused(admin: FastAPI, text: bytes, status: int
 
 def test_a_rack_can_be_any_label() -> None:
     nodes = [make_node("n1").label("row", "7").label("example.com/rack", "r").obj()]
-    service = create_service(Settings(admin_port=0), load([], nodes, []), None)
+    service = create_service(Settings(admin="127.0.0.1:0"), load([], nodes, []), None)
     assert service.admin is not None
     body = json.dumps({"pod": make_pod("p").obj()}).encode()
     racks = [ask(service.admin, "POST", f"/explain/nodes{query}", body).json()["racks"] for query in ("", "?rack=row")]

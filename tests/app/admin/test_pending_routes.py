@@ -21,7 +21,7 @@ def admin() -> FastAPI:
         [make_node("n1").allocatable(cpu=1, pods=10).obj()],
         [make_pod("large").requests(cpu=2).obj(), make_pod("other").in_namespace("shop").requests(cpu=1).obj()],
     )
-    app = create_service(Settings(admin_port=0, listen_port=0), mirror, None).admin
+    app = create_service(Settings(admin="127.0.0.1:0", listen="127.0.0.1:0"), mirror, None).admin
     assert app is not None
     return app
 

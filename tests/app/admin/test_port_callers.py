@@ -32,7 +32,7 @@ def admin_port(tmp_path: Path) -> FastAPI:
     files = {"admin_token_file": ADMIN, "admin_read_token_file": READER}
     for name, token in files.items():
         (tmp_path / name).write_text(token)
-    settings = Settings.model_validate({"admin_port": 0, **{name: tmp_path / name for name in files}})
+    settings = Settings.model_validate({"admin": "127.0.0.1:0", **{name: tmp_path / name for name in files}})
     admin = create_service(settings, cluster(), None).admin
     assert admin is not None
     return admin

@@ -15,7 +15,7 @@ CHANGING: Final = {("PUT", "/debug/partition")}
 
 
 def test_every_route_but_these_only_reads() -> None:
-    admin = create_service(Settings(admin_port=0), shop(), None).admin
+    admin = create_service(Settings(admin="127.0.0.1:0"), shop(), None).admin
     assert admin is not None
     paths = describe(admin)["paths"]
     routes = {(method.upper(), path) for path, methods in paths.items() for method in methods}

@@ -74,7 +74,7 @@ def listed(settings: Settings, credentials: Credentials | None = None) -> list[d
 
 def test_groups_of_kube_scheduler_are_in_the_same_list_by_name() -> None:
     credentials = Credentials(ClusterAccess("test", "http://127.0.0.1:1", None), None)
-    found = listed(Settings(answer="decide", admin_port=0), credentials)
+    found = listed(Settings(decide="listed-nodes", admin="127.0.0.1:0"), credentials)
     assert [(each["unit"], each["placed_by"]) for each in found] == [
         ("default/a", "kindred"),
         ("default/team", "kube-scheduler"),
@@ -97,8 +97,8 @@ def test_groups_of_kube_scheduler_are_in_the_same_list_by_name() -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        pytest.param(Settings(admin_port=0), id="all"),
-        pytest.param(Settings(admin_port=0, answer="decide", groups=False), id="decide-without-groups"),
+        pytest.param(Settings(admin="127.0.0.1:0"), id="all"),
+        pytest.param(Settings(admin="127.0.0.1:0", decide="listed-nodes", groups=False), id="decide-without-groups"),
     ],
 )
 def test_a_service_that_places_nothing_together_lists_the_groups_of_kube_scheduler(settings: Settings) -> None:
@@ -108,13 +108,13 @@ def test_a_service_that_places_nothing_together_lists_the_groups_of_kube_schedul
 def test_a_podgroup_that_could_not_be_read_yet_is_not_said_to_be_missing() -> None:
     mirror = mirror_of(make_pod("m").in_scheduling_group("team"))
     credentials = Credentials(ClusterAccess("test", "http://127.0.0.1:1", None), None)
-    admin = create_service(Settings(admin_port=0), mirror, credentials).admin
+    admin = create_service(Settings(admin="127.0.0.1:0"), mirror, credentials).admin
     assert admin is not None
     (unit,) = ask(admin, "GET", "/units").json()["units"]
     assert unit["reason"] == "its minimum is unknown: podgroups.scheduling.k8s.io: not synced"
 
 
 def test_without_groups_the_list_is_empty() -> None:
-    admin = create_service(Settings(admin_port=0), ClusterMirror(), None).admin
+    admin = create_service(Settings(admin="127.0.0.1:0"), ClusterMirror(), None).admin
     assert admin is not None
     assert ask(admin, "GET", "/units").json() == {"units": []}

@@ -204,5 +204,5 @@ def test_a_wrong_setting_is_refused_by_its_name(dump: str, pod: str, monkeypatch
 
 
 def test_a_wrong_port_is_refused() -> None:
-    message = "--listen-port='65536': Input should be less than or equal to 65535"
-    assert_refused(kindred("serve", "--demo", "--port", "65536"), message)
+    message = "--health-port='65536': Input should be less than or equal to 65535"
+    assert_refused(kindred("serve", "--demo", "--health-port", "65536"), message)

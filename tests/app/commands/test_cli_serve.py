@@ -14,7 +14,7 @@ import pytest
 from app import __version__
 from tests.app.dump.dumps import as_json, kinded, listed
 from tests.app.questions import NEAR_WEB, ZONE, by_name
-from tests.app.serving import ROOT, connected, kindred, request_head, until
+from tests.app.serving import ANY_PORT, ROOT, connected, kindred, request_head, until
 from tests.builders import make_node, make_pod
 
 WANTS_WEB = make_pod("p").required_affinity(NEAR_WEB)
@@ -45,7 +45,7 @@ def test_the_demo_prints_its_page_first_then_its_address_and_curl_lines_that_can
     tmp_path: Path, *, inside: bool
 ) -> None:
     directory, shown = (ROOT, Path()) if inside else (tmp_path, ROOT)
-    with kindred(tmp_path, "serve", "--demo", "--port", "0", directory=directory) as service:
+    with kindred(tmp_path, "serve", "--demo", *ANY_PORT, directory=directory) as service:
         until(lambda: "prioritize" in service.stdout)
         lines = service.stdout.splitlines()
         page = lines[0].removeprefix("Cluster, pending pods and explanations in a browser: ")
@@ -74,7 +74,7 @@ def test_the_demo_prints_its_page_first_then_its_address_and_curl_lines_that_can
 def test_a_dump_is_served_and_questions_are_answered(from_stdin: bool, tmp_path: Path) -> None:  # noqa: FBT001 - one of two cases
     (tmp_path / "dump.json").write_bytes(DUMP)
     snapshot = "-" if from_stdin else str(tmp_path / "dump.json")
-    with kindred(tmp_path, "serve", "--snapshot", snapshot, "--port", "0", stdin=DUMP) as service:
+    with kindred(tmp_path, "serve", "--snapshot", snapshot, *ANY_PORT, stdin=DUMP) as service:
         assert service.stdout == f"Kindred {__version__} answers at {service.url}\n"
         readiness = httpx.get(f"{service.url}/readyz").json()
         assert (readiness["ready"], readiness["nodes"], readiness["pods"]) == (True, 2, 1)
@@ -86,13 +86,13 @@ def test_a_dump_is_served_and_questions_are_answered(from_stdin: bool, tmp_path:
 
 @pytest.mark.skipif(not speaks_ipv6(), reason="there is no IPv6 here")
 def test_an_ipv6_address_is_printed_so_that_it_can_be_pasted(tmp_path: Path) -> None:
-    with kindred(tmp_path, "serve", "--demo", "--host", "::1", "--port", "0") as service:
+    with kindred(tmp_path, "serve", "--demo", "--listen", "[::1]:0") as service:
         assert re.fullmatch(r"http://\[::1\]:\d+", service.url)
         assert httpx.get(f"{service.url}/livez").status_code == 200
 
 
 def test_host_and_port_come_from_the_environment(tmp_path: Path) -> None:
-    environment = {"KINDRED_LISTEN_PORT": "0", "KINDRED_LISTEN_HOST": "localhost"}
+    environment = {"KINDRED_LISTEN": "localhost:0"}
     with kindred(tmp_path, "serve", "--demo", environment=environment) as service:
         assert re.fullmatch(r"http://localhost:\d+", service.url)
         assert httpx.get(f"{service.url}/livez").status_code == 200
@@ -103,7 +103,7 @@ def test_host_and_port_come_from_the_environment(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["sigint", "sigterm"])
 def test_a_signal_ends_it_with_status_0_and_nothing_is_left(number: signal.Signals, tmp_path: Path) -> None:
-    with kindred(tmp_path, "serve", "--demo", "--port", "0") as service, httpx.Client() as client:
+    with kindred(tmp_path, "serve", "--demo", *ANY_PORT) as service, httpx.Client() as client:
         assert client.get(f"{service.url}/livez").status_code == 200  # and the connection is kept open
         assert service.end(number) == 0
         with pytest.raises(ProcessLookupError):
@@ -117,7 +117,7 @@ def test_a_signal_ends_it_with_status_0_and_nothing_is_left(number: signal.Signa
 def test_a_port_in_use_ends_it_with_a_message(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        with kindred(tmp_path, "serve", "--demo", "--port", port) as service:
+        with kindred(tmp_path, "serve", "--demo", "--listen", f"127.0.0.1:{port}") as service:
             assert service.process.returncode not in {None, 0}
             assert "address already in use" in service.stderr
             assert port in service.stderr
@@ -135,7 +135,7 @@ def test_a_port_in_use_ends_it_with_a_message(tmp_path: Path) -> None:
 )
 def test_a_deeply_nested_dump_is_refused_and_does_not_crash(text: bytes, tmp_path: Path) -> None:
     (tmp_path / "deep").write_bytes(text)
-    with kindred(tmp_path, "serve", "--snapshot", str(tmp_path / "deep"), "--port", "0") as service:
+    with kindred(tmp_path, "serve", "--snapshot", str(tmp_path / "deep"), *ANY_PORT) as service:
         assert service.process.returncode == 2
         assert service.stderr.startswith("Error: ")
         assert service.stderr.count("\n") == 1
@@ -145,7 +145,7 @@ def test_a_deeply_nested_dump_is_refused_and_does_not_crash(text: bytes, tmp_pat
 
 
 def test_clients_that_go_away_midway_leave_the_service_as_it_was(tmp_path: Path) -> None:
-    with kindred(tmp_path, "serve", "--demo", "--port", "0") as service:
+    with kindred(tmp_path, "serve", "--demo", *ANY_PORT) as service:
         for text in (b"", b"POST /fil", request_head(1000), request_head(1000) + b'{"Pod":'):
             connected(service, text).close()
         bad = httpx.post(f"{service.url}/filter", content=b"{}")
@@ -158,7 +158,7 @@ def test_clients_that_go_away_midway_leave_the_service_as_it_was(tmp_path: Path)
 
 
 def test_less_severe_messages_than_the_log_level_are_not_logged(tmp_path: Path) -> None:
-    with kindred(tmp_path, "serve", "--demo", "--port", "0", environment={"KINDRED_LOG_LEVEL": "error"}) as service:
+    with kindred(tmp_path, "serve", "--demo", *ANY_PORT, environment={"KINDRED_LOG_LEVEL": "error"}) as service:
         assert httpx.post(f"{service.url}/filter", content=b"{}").json()["Error"]
         assert service.end(signal.SIGTERM) == 0
         assert service.stderr.count("\n") == 1
@@ -166,7 +166,7 @@ def test_less_severe_messages_than_the_log_level_are_not_logged(tmp_path: Path) 
 
 def test_a_client_that_writes_before_it_reads_gets_its_answer(tmp_path: Path) -> None:
     environment = {"KINDRED_MAX_BODY_BYTES": str(256 * 1024)}
-    with kindred(tmp_path, "serve", "--demo", "--port", "0", environment=environment) as service:
+    with kindred(tmp_path, "serve", "--demo", *ANY_PORT, environment=environment) as service:
         answer = httpx.post(f"{service.url}/filter", content=b" " * 900 * 1024)
         assert answer.json()["Error"].startswith("body: larger than 262144 bytes")
 
@@ -174,7 +174,7 @@ def test_a_client_that_writes_before_it_reads_gets_its_answer(tmp_path: Path) ->
 def test_the_connection_of_a_client_that_does_not_stop_writing_is_closed(tmp_path: Path) -> None:
     environment = {"KINDRED_MAX_BODY_BYTES": "1024"}
     with (
-        kindred(tmp_path, "serve", "--demo", "--port", "0", environment=environment) as service,
+        kindred(tmp_path, "serve", "--demo", *ANY_PORT, environment=environment) as service,
         connected(service, request_head(1 << 30)) as connection,
         pytest.raises(ConnectionError),
     ):

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from tests.app.questions import NEAR_WEB, ZONE, by_name
-from tests.app.serving import PATIENCE, Service, connected, kindred, request_head
+from tests.app.serving import ANY_PORT, PATIENCE, Service, connected, kindred, request_head
 from tests.builders import make_node, make_pod
 from tests.fake_apiserver import Behaviour, FakeApiServer
 from tests.fake_apiserver.faults import Stall
@@ -81,7 +81,7 @@ def test_it_follows_the_cluster(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with FakeApiServer() as server:
             fill(server)
-            with kindred(tmp_path, "serve", "--kubeconfig", kubeconfig(tmp_path, server.url), "--port", "0") as service:
+            with kindred(tmp_path, "serve", "--kubeconfig", kubeconfig(tmp_path, server.url), *ANY_PORT) as service:
                 await until_ready(service)
                 assert await fitting(service) == ["a1"]
                 server.delete(PODS.path, "w", "default")
@@ -112,7 +112,7 @@ def test_a_server_that_is_not_there_yet_is_tried_until_it_is(tmp_path: Path) -> 
             fill(server)
             async with server.refusing_connections(drop=True):
                 config = kubeconfig(tmp_path, server.url)
-                with kindred(tmp_path, "serve", "--kubeconfig", config, "--port", "0") as service:
+                with kindred(tmp_path, "serve", "--kubeconfig", config, *ANY_PORT) as service:
 
                     async def has_failed() -> bool:
                         return service.stderr.count("Connection refused") >= 3  # once for each resource
@@ -141,7 +141,7 @@ def test_a_forbidden_resource_is_named_with_its_rule_in_the_log_and_in_readyz(tm
         async with FakeApiServer(Behaviour(forbidden={PODS.path})) as server:
             fill(server)
             config = kubeconfig(tmp_path, server.url)
-            with kindred(tmp_path, "serve", "--kubeconfig", config, "--port", "0") as service:
+            with kindred(tmp_path, "serve", "--kubeconfig", config, *ANY_PORT) as service:
 
                 async def all_but_pods() -> bool:
                     _, state = await readiness(service)
@@ -164,7 +164,7 @@ def test_sigterm_ends_it_while_the_server_keeps_it_waiting(tmp_path: Path) -> No
         async with FakeApiServer() as server:
             server.faults.add(Stall(), times=None)
             config = kubeconfig(tmp_path, server.url)
-            with kindred(tmp_path, "serve", "--kubeconfig", config, "--port", "0") as service:
+            with kindred(tmp_path, "serve", "--kubeconfig", config, *ANY_PORT) as service:
                 await server.until(lambda: len(server.requests) == 3)
                 began = time.monotonic()
                 service.process.send_signal(signal.SIGTERM)
@@ -179,8 +179,8 @@ def test_the_admin_port_is_there_when_it_is_enabled(tmp_path: Path) -> None:
         async with FakeApiServer() as server:
             fill(server)
             config = kubeconfig(tmp_path, server.url)
-            environment = {"KINDRED_ADMIN_PORT": "0"}
-            with kindred(tmp_path, "serve", "--kubeconfig", config, "--port", "0", environment=environment) as service:
+            environment = {"KINDRED_ADMIN": "127.0.0.1:0"}
+            with kindred(tmp_path, "serve", "--kubeconfig", config, *ANY_PORT, environment=environment) as service:
                 await until_ready(service)
 
                 async def announced() -> bool:
@@ -217,7 +217,10 @@ def finish(request: socket.socket) -> bytes:
 
 
 def test_sigterm_lets_a_request_under_way_finish(tmp_path: Path) -> None:
-    with kindred(tmp_path, "serve", "--demo", "--port", "0") as service, connected(service, BEGUN) as request:
+    with (
+        kindred(tmp_path, "serve", "--demo", *ANY_PORT) as service,
+        connected(service, BEGUN) as request,
+    ):
         service.process.send_signal(signal.SIGTERM)
         time.sleep(0.5)  # what must not happen meanwhile is the end
         assert service.process.poll() is None
@@ -228,7 +231,7 @@ def test_sigterm_lets_a_request_under_way_finish(tmp_path: Path) -> None:
 def test_a_request_that_never_ends_does_not_outlast_the_grace_period(tmp_path: Path) -> None:
     environment = {"KINDRED_GRACE_PERIOD": "3"}
     with (
-        kindred(tmp_path, "serve", "--demo", "--port", "0", environment=environment) as service,
+        kindred(tmp_path, "serve", "--demo", *ANY_PORT, environment=environment) as service,
         connected(service, BEGUN),
     ):
         began = time.monotonic()
@@ -239,7 +242,7 @@ def test_a_request_that_never_ends_does_not_outlast_the_grace_period(tmp_path: P
 
 @pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM], ids=["interrupted-twice", "told-then-interrupted"])
 def test_an_interrupt_after_the_first_signal_ends_it_at_once(first: signal.Signals, tmp_path: Path) -> None:
-    with kindred(tmp_path, "serve", "--demo", "--port", "0") as service, connected(service, BEGUN):
+    with kindred(tmp_path, "serve", "--demo", *ANY_PORT) as service, connected(service, BEGUN):
         service.process.send_signal(first)
         time.sleep(0.5)
         assert service.process.poll() is None
@@ -250,7 +253,10 @@ def test_an_interrupt_after_the_first_signal_ends_it_at_once(first: signal.Signa
 
 
 def test_a_second_sigterm_still_drains(tmp_path: Path) -> None:
-    with kindred(tmp_path, "serve", "--demo", "--port", "0") as service, connected(service, BEGUN) as request:
+    with (
+        kindred(tmp_path, "serve", "--demo", *ANY_PORT) as service,
+        connected(service, BEGUN) as request,
+    ):
         for _ in range(2):
             service.process.send_signal(signal.SIGTERM)
             time.sleep(0.2)

@@ -11,7 +11,7 @@ import pytest
 
 from core.objects.pod_group import POD_GROUP_LABEL
 from tests.app.commands.test_cli_serve_cluster import kubeconfig, readiness, until, until_ready
-from tests.app.serving import Service, kindred
+from tests.app.serving import ANY_PORT, Service, kindred
 from tests.app.verbs.deciding.deciding_setting import args
 from tests.builders import PodBuilder, make_pod
 from tests.core.gangs.gang_setting import node
@@ -20,9 +20,8 @@ from tests.fake_apiserver.resources import NODES, POD_GROUPS, PODS
 
 NAMES: Final = ["n0", "n1"]
 DECIDING: Final = {
-    "KINDRED_ANSWER": "decide",
     "KINDRED_PROFILE": "full",
-    "KINDRED_DECIDE_SCOPE": "any-node",
+    "KINDRED_DECIDE": "any-node",
     "KINDRED_DECIDE_SETTLE": "0.1",
 }
 GROUP: Final = {"metadata": {"name": "train", "namespace": "default"}, "spec": {"minMember": 3}}
@@ -59,7 +58,7 @@ def run(folder: Path, behaviour: Behaviour, scenario: Callable[[FakeApiServer, S
             fill(server)
             if POD_GROUPS.path not in behaviour.absent | behaviour.forbidden:
                 server.create(POD_GROUPS.path, GROUP)
-            command = ("serve", "--kubeconfig", kubeconfig(folder, server.url), "--port", "0")
+            command = ("serve", "--kubeconfig", kubeconfig(folder, server.url), *ANY_PORT)
             with kindred(folder, *command, environment=DECIDING) as service:
                 await until_ready(service)
                 await scenario(server, service)

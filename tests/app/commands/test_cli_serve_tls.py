@@ -13,7 +13,7 @@ import pytest
 from tests.app.dump.dumps import as_json, kinded, listed
 from tests.app.questions import NEAR_WEB, ZONE, by_name
 from tests.app.server.tls.secrets import Certificates, MountedSecret
-from tests.app.serving import PATIENCE, Service, kindred, until
+from tests.app.serving import ANY_PORT, PATIENCE, Service, kindred, until
 from tests.builders import make_node, make_pod
 
 QUESTION: Final = by_name(make_pod("p").required_affinity(NEAR_WEB), "a1", "b1")
@@ -42,9 +42,8 @@ def new(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 def flags(secret: MountedSecret) -> list[str]:
     """Serve a dump with mTLS."""
     return [
-        *("serve", "--snapshot", "-", "--port", "0", "--profile", "affinity"),
-        *("--tls-cert-file", str(secret.file("tls.crt")), "--tls-key-file", str(secret.file("tls.key"))),
-        *("--tls-client-ca-file", str(secret.file("ca.crt"))),
+        *("serve", "--snapshot", "-", *ANY_PORT, "--profile", "affinity"),
+        *("--tls-directory", str(secret.file(""))),
     ]
 
 
@@ -106,7 +105,7 @@ def test_kubelet_and_prometheus_need_no_certificate_on_the_health_port(old: Cert
 def test_the_admin_port_wants_the_token(old: Certificates, tmp_path: Path) -> None:
     secret = MountedSecret(tmp_path / "secret", old.secret())
     (tmp_path / "token").write_text(TOKEN)
-    admin = ("--admin-port", "0", "--admin-token-file", str(tmp_path / "token"))
+    admin = ("--admin", "127.0.0.1:0", "--admin-token-file", str(tmp_path / "token"))
     with kindred(tmp_path, *flags(secret), *admin, stdin=DUMP) as service:
         until(lambda: "Debugging at " in service.stdout)
         (url,) = re.findall(r"Debugging at (https://\S+)", service.stdout)
@@ -118,7 +117,7 @@ def test_the_admin_port_wants_the_token(old: Certificates, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("flag", "expected"),
     [
-        ("--tls-key-file", "KINDRED_TLS_KEY_FILE: key {}: No such file or directory"),
+        ("--tls-directory", "KINDRED_TLS_DIRECTORY: certificate {}/tls.crt: No such file or directory"),
         ("--admin-token-file", "KINDRED_ADMIN_TOKEN_FILE: token {}: No such file or directory"),
     ],
 )
@@ -127,7 +126,7 @@ def test_a_file_that_is_missing_ends_it_with_one_line(
 ) -> None:
     secret = MountedSecret(tmp_path / "secret", old.secret())
     missing = tmp_path / "missing"
-    with kindred(tmp_path, *flags(secret), "--admin-port", "0", flag, str(missing), stdin=DUMP) as service:
+    with kindred(tmp_path, *flags(secret), "--admin", "127.0.0.1:0", flag, str(missing), stdin=DUMP) as service:
         assert service.process.wait(PATIENCE) == 2
         assert f"Error: {expected.format(missing)}\n" in service.stderr
         assert "Traceback" not in service.stderr

@@ -16,24 +16,23 @@ def configured(**settings: object) -> Configuration:
     ("settings", "port"),
     [
         pytest.param({}, 8890, id="beside-the-usual-port"),
-        pytest.param({"listen_port": 9000}, 9002, id="beside-another-port"),
-        pytest.param({"listen_port": 0}, 0, id="any"),
-        pytest.param({"listen_port": 65534}, 0, id="no-port-left"),
-        pytest.param({"listen_host": "localhost"}, 8890, id="localhost"),
+        pytest.param({"listen": "127.0.0.1:9000"}, 9002, id="beside-another-port"),
+        pytest.param({"listen": "127.0.0.1:0"}, 0, id="any"),
+        pytest.param({"listen": "127.0.0.1:65534"}, 0, id="no-port-left"),
+        pytest.param({"listen": "localhost:8888"}, 8890, id="localhost"),
     ],
 )
 def test_a_demo_has_its_page_beside_the_port_of_schedulers(settings: dict[str, object], port: int) -> None:
     found = with_page(configured(**settings))
-    assert (port, "--demo") == (found.settings.admin_port, found.sources["admin_port"])
+    assert (f"127.0.0.1:{port}", "--demo") == (found.settings.admin, found.sources["admin"])
 
 
 @pytest.mark.parametrize(
     "settings",
     [
-        pytest.param({"admin_port": 7000}, id="a-port-of-ones-own"),
-        pytest.param({"admin_port": None}, id="none-wanted"),
-        pytest.param({"listen_host": "0.0.0.0"}, id="others-can-reach-it"),  # noqa: S104  # as the image has it
-        pytest.param({"admin_host": "192.0.2.1"}, id="an-address-that-needs-a-token"),
+        pytest.param({"admin": "127.0.0.1:7000"}, id="a-port-of-ones-own"),
+        pytest.param({"admin": ""}, id="none-wanted"),
+        pytest.param({"listen": "0.0.0.0:8888"}, id="others-can-reach-it"),
     ],
 )
 def test_what_was_said_of_the_admin_port_holds_and_no_page_is_opened_to_others(settings: dict[str, object]) -> None:

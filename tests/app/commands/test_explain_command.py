@@ -18,8 +18,8 @@ from fastapi import FastAPI
 from app.commands.cli import main
 from tests.app.commands.running import running
 from tests.app.dump.dumps import as_json, kinded, listed
+from tests.app.serving import ANY_PORT, until
 from tests.app.serving import kindred as running_kindred
-from tests.app.serving import until
 from tests.builders import make_namespace, make_node, make_pod, term
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
@@ -180,7 +180,7 @@ def test_a_node_that_only_an_unjudged_device_could_accept_is_not_said_to_fit(fol
     (folder / "devices.json").write_bytes(as_json(listed(*nodes, device_class)))
     decides = {
         "KINDRED_PROFILE": "full",
-        "KINDRED_ANSWER": "decide",
+        "KINDRED_DECIDE": "listed-nodes",
         "KINDRED_DECIDE_CLAIMS_SCHEDULER": "kindred-volumes",
         "KINDRED_KUBERNETES": "1.37",
     }
@@ -209,7 +209,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Serve the dump, and give the URL of the admin port."""
     at = tmp_path_factory.mktemp("service")
     (at / "dump.json").write_bytes(as_json(DUMP))
-    arguments = ("serve", "--snapshot", str(at / "dump.json"), "--port", "0", "--admin-port", "0")
+    arguments = ("serve", "--snapshot", str(at / "dump.json"), *ANY_PORT, "--admin", "127.0.0.1:0")
     with running_kindred(at, *arguments) as process:
         until(lambda: "Debugging at " in process.stdout)
         (url,) = re.findall(r"Debugging at (\S+)/debug/mirror", process.stdout)

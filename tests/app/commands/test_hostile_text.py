@@ -98,18 +98,12 @@ COMMANDS: Final[Mapping[str, Runs]] = {
     "config print": lambda at: [
         ["config", "print", "--config", at.settings],
         ["config", "print", "--config", str(at.folder / HOSTILE)],
-        ["config", "print", "--listen-host", HOSTILE],
-        ["config", "print", "--listen-host", HOSTILE, "-o", "json"],
-        ["config", "print", "--listen-host", HOSTILE, "-o", "table"],
-        ["config", "print", "--listen-port", HOSTILE],
+        ["config", "print", "--partition", HOSTILE],
+        ["config", "print", "--partition", HOSTILE, "-o", "json"],
+        ["config", "print", "--partition", HOSTILE, "-o", "table"],
+        ["config", "print", "--listen", HOSTILE],
     ],
     "config schema": lambda _: [["config", "schema", "-o", HOSTILE]],
-    "config migrate": lambda at: [
-        ["config", "migrate", at.settings],
-        ["config", "migrate", at.broken],
-        ["config", "migrate", str(at.folder / HOSTILE)],
-        ["config", "migrate", str(at.folder)],
-    ],
     "doctor": lambda at: [
         ["doctor", "--scheduler-config", at.scheduler],
         ["doctor", "--scheduler-config", at.scheduler, "-o", "wide"],
@@ -134,12 +128,12 @@ COMMANDS: Final[Mapping[str, Runs]] = {
     "pending": both(of_service("pending", "-n", HOSTILE), of_service("pending"), of_dump("pending")),
     "rbac": lambda at: (
         [["rbac", "--service-account", HOSTILE, "-o", output] for output in ("table", "yaml", "json", "name")]
-        + [["rbac", "--lease-name", HOSTILE], ["rbac", "--config", at.settings], ["rbac", "--profile", HOSTILE]]
+        + [["rbac", "--leader-election", HOSTILE], ["rbac", "--config", at.settings], ["rbac", "--profile", HOSTILE]]
     ),
     "serve": lambda at: [
         ["serve", "--config", at.settings],
         ["serve", "--snapshot", at.broken],
-        ["serve", "--demo", "--context", HOSTILE, "--listen-port", HOSTILE],
+        ["serve", "--demo", "--context", HOSTILE, "--listen", HOSTILE],
         ["serve", "--kubeconfig", at.kubeconfig, "--context", HOSTILE],
         ["serve", "--kubeconfig", str(at.folder / HOSTILE)],
     ],
@@ -241,7 +235,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
     pods[0] = pods[0].in_scheduling_group("team").scheduler(HOSTILE)
     mirror = mirror_of(make_node(HOSTILE).allocatable(cpu="1"), *pods)
     mirror.apply(ClusterEvent("Add", decode_scheduling_group(json.dumps(pod_group()).encode())))
-    service = create_service(Settings(admin_port=0), mirror, None)
+    service = create_service(Settings(admin="127.0.0.1:0"), mirror, None)
     ask(service.app, "POST", "/filter", by_name(make_pod(HOSTILE), HOSTILE))
     assert service.admin is not None
     extender = {"urlPrefix": f"http://{WITH_NUL}", "filterVerb": WITH_NUL, "managedResources": [{"name": WITH_NUL}]}
@@ -268,7 +262,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
             folder,
             dump=written("dump.json", json.dumps({"kind": "List", "items": items})),
             broken=written("broken.json", json.dumps({"kind": "List", "items": items[-1:], WITH_NUL: 1})),
-            settings=written(f"s{HOSTILE}.yaml", yaml.safe_dump({HOSTILE: HOSTILE, "leaseName": HOSTILE})),
+            settings=written(f"s{HOSTILE}.yaml", yaml.safe_dump({HOSTILE: HOSTILE, "profile": HOSTILE})),
             scheduler=written("scheduler.yaml", json.dumps(scheduler)),
             kubeconfig=written("kubeconfig", yaml.safe_dump(kubeconfig)),
             service=admin.url,

@@ -74,7 +74,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     """Serve the demo cluster, with one decision, and units; give their URLs and a manifest."""
     mirror = ClusterMirror()
     load_items(read_items((DEMO / "cluster.json").read_bytes()), mirror, skip_invalid=False)
-    service = create_service(Settings(admin_port=0), mirror, None)
+    service = create_service(Settings(admin="127.0.0.1:0"), mirror, None)
     assert service.admin is not None
     ask(service.app, "POST", "/filter", json.dumps(REQUEST).encode())
     with_units = FastAPI()

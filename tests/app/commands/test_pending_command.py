@@ -37,7 +37,7 @@ def dump(tmp_path: Path) -> str:
 def service() -> Iterator[str]:
     """Serve the same cluster, and give the URL of the admin port."""
     mirror = load([], [node.obj() for node in NODES], [pod.obj() for pod in PODS])
-    admin = create_service(Settings(admin_port=0), mirror, None).admin
+    admin = create_service(Settings(admin="127.0.0.1:0"), mirror, None).admin
     assert admin is not None
     with running(admin) as server:
         yield server.url
@@ -157,7 +157,7 @@ def test_a_pod_that_only_an_unjudged_device_could_place_is_not_said_to_fit(
     pods = [make_pod(name).scheduler(name).requests(**{gpu: 1}) for name in ("plain", "claims")]
     nodes = make_node("n1").allocatable(pods=9), make_namespace("default")
     (tmp_path / "dump.json").write_bytes(as_json(listed(*kinded(*nodes, *pods), device_class)))
-    decides = {"PROFILE": "full", "ANSWER": "decide", "DECIDE_CLAIMS_SCHEDULER": "claims", "KUBERNETES": "1.37"}
+    decides = {"PROFILE": "full", "DECIDE": "listed-nodes", "DECIDE_CLAIMS_SCHEDULER": "claims", "KUBERNETES": "1.37"}
     for name, value in decides.items():
         monkeypatch.setenv(f"KINDRED_{name}", value)
     answer = json.loads(pending("--snapshot", f"{tmp_path}/dump.json", "-o", "json").stdout)

@@ -43,12 +43,12 @@ def allowed(settings: Settings) -> dict[str, str]:
         pytest.param(Settings(profile="NodeName"), {"nodes": "list watch", "pods": "list watch"}, id="a-list"),
         pytest.param(Settings(bind=True), {**AFFINITY, **BOUND}, id="bind"),
         pytest.param(
-            Settings(answer="decide"),
+            Settings(decide="listed-nodes"),
             {**AFFINITY, "pods": "list watch get", "podgroups.scheduling.x-k8s.io": "list watch", **UNITS},
             id="decide-which-looks-pods-up",
         ),
         pytest.param(
-            Settings(answer="decide", groups=False),
+            Settings(decide="listed-nodes", groups=False),
             {**AFFINITY, "pods": "list watch get", **UNITS},
             id="decide-without-groups",
         ),
@@ -56,11 +56,11 @@ def allowed(settings: Settings) -> dict[str, str]:
         pytest.param(
             Settings(preempt="evict", bind=True), {**AFFINITY, **BUDGETS, **BOUND, **EVICTED, **UNITS}, id="evict"
         ),
-        pytest.param(Settings(admin_port=1), {**AFFINITY, **FULL, **BUDGETS, **UNITS}, id="explanations"),
+        pytest.param(Settings(admin="127.0.0.1:1"), {**AFFINITY, **FULL, **BUDGETS, **UNITS}, id="explanations"),
         pytest.param(
-            Settings(admin_port=1, explain="profile"), {**AFFINITY, **UNITS}, id="explanations-of-the-profile"
+            Settings(admin="127.0.0.1:1", explain="profile"), {**AFFINITY, **UNITS}, id="explanations-of-the-profile"
         ),
-        pytest.param(Settings(leader_election=True), AFFINITY, id="a-lease-is-not-of-the-cluster"),
+        pytest.param(Settings(leader_election="kindred"), AFFINITY, id="a-lease-is-not-of-the-cluster"),
         pytest.param(Settings(explain_access="review"), AFFINITY, id="callers-review-themselves"),
     ],
 )
@@ -94,7 +94,7 @@ def test_the_usage_of_nodes_may_be_read_only_where_it_is_read_from_the_api_serve
 
 
 def test_one_lease_may_be_made_read_and_changed_in_the_namespace_of_the_replica() -> None:
-    settings = Settings(leader_election=True, lease_name="mine", pod_namespace="there")
+    settings = Settings(leader_election="mine", pod_namespace="there")
     (role,) = (each for each in rbac_documents(settings) if each["kind"] == "Role")
     assert role["metadata"] == {"name": "kindred", "namespace": "there"}
     leases = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
@@ -109,7 +109,7 @@ def test_without_leader_election_nothing_is_asked_for_a_lease() -> None:
 
 
 def test_each_role_is_bound_to_the_service_account() -> None:
-    settings = Settings(leader_election=True, pod_namespace="there")
+    settings = Settings(leader_election="kindred", pod_namespace="there")
     documents = rbac_documents(settings, account="somebody")
     for role, binding in zip(documents[::2], documents[1::2], strict=True):
         reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": role["kind"], "name": role["metadata"]["name"]}
@@ -126,22 +126,22 @@ def printed(*arguments: str, variables: dict[str, str] | None = None) -> list[di
 
 def test_it_is_printed_as_manifests_for_the_settings_of_a_file_the_environment_and_flags(tmp_path: Path) -> None:
     file = tmp_path / "kindred.yaml"
-    file.write_text(f"{HEAD}preempt: verb\nleaderElection: true\nprofile: full\n")
+    file.write_text(f"{HEAD}preempt: verb\nleaderElection: kindred\nprofile: full\n")
     shown = printed(
         "--config", str(file), "--profile", "affinity", "--bind", "true", variables={"KINDRED_PREEMPT": "evict"}
     )
-    settings = Settings(preempt="evict", bind=True, leader_election=True)
+    settings = Settings(preempt="evict", bind=True, leader_election="kindred")
     assert rbac_documents(settings) == shown
 
 
 def test_what_is_printed_is_what_is_meant_also_for_names_that_look_like_numbers() -> None:
-    settings = Settings(leader_election=True, pod_namespace="12", lease_name="on", plugin_args='{\n"NodeName": {}}')
+    settings = Settings(leader_election="on", pod_namespace="12", plugin_args='{\n"NodeName": {}}')
     text = rbac_text(settings, account="3e4")
     assert rbac_documents(settings, account="3e4") == list(yaml.safe_load_all(text))
 
 
 def output(form: str) -> str:
-    result = CliRunner().invoke(main, ["rbac", "--leader-election", "true", "-o", form])
+    result = CliRunner().invoke(main, ["rbac", "--leader-election", "kindred", "-o", form])
     assert (result.exit_code, result.stderr) == (0, "")
     return result.stdout
 
@@ -149,7 +149,7 @@ def output(form: str) -> str:
 def test_json_is_a_list_as_kubectl_prints_several_objects() -> None:
     found = json.loads(output("json"))
     assert {"apiVersion": "v1", "kind": "List"}.items() <= found.items()
-    assert rbac_documents(Settings(leader_election=True)) == found["items"]
+    assert rbac_documents(Settings(leader_election="kindred")) == found["items"]
 
 
 def test_names_are_those_that_kubectl_prints() -> None:

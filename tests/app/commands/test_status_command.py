@@ -34,7 +34,7 @@ def serve() -> Iterator[Callable[[Service], str]]:
 
 
 def test_it_tells_of_the_mirror_the_cache_and_the_last_decision(serve: Callable[[Service], str]) -> None:
-    service = create_service(Settings(admin_port=0), shop(), None)
+    service = create_service(Settings(admin="127.0.0.1:0"), shop(), None)
     for name in ("first", "last"):
         ask(service.app, "POST", "/filter", by_name(make_pod(name), "a1"))
     url = serve(service)
@@ -50,13 +50,13 @@ def test_it_tells_of_the_mirror_the_cache_and_the_last_decision(serve: Callable[
 
 
 def test_a_service_without_a_cache_says_that_it_is_off(serve: Callable[[Service], str]) -> None:
-    url = serve(create_service(Settings(admin_port=0, equivalence_cache=False), shop(), None))
+    url = serve(create_service(Settings(admin="127.0.0.1:0", equivalence_cache=False), shop(), None))
     assert "Cache       off\n" in status("--server", url).stdout
     assert json.loads(status("--server", url, "-o", "json").stdout)["equivalence_cache"] is None
 
 
 def test_it_ends_with_1_where_the_service_is_not_ready(serve: Callable[[Service], str]) -> None:
-    service = create_service(Settings(admin_port=0), shop(), None)
+    service = create_service(Settings(admin="127.0.0.1:0"), shop(), None)
     service.state.draining = True
     url = serve(service)
     result = status("--server", url)
@@ -80,7 +80,7 @@ def test_the_scheduler_s_port_is_told_from_the_admin_port() -> None:
 
 @pytest.mark.parametrize("path", ["/readyz", "/version", "/debug/equivalence", "/debug/decisions"])
 def test_a_route_that_says_something_else_is_told(path: str) -> None:
-    service = create_service(Settings(admin_port=0), shop(), None)
+    service = create_service(Settings(admin="127.0.0.1:0"), shop(), None)
     assert service.admin is not None
     app = FastAPI()
     app.get(path)(lambda: ["hello"])

@@ -121,7 +121,7 @@ def test_a_group_of_kube_scheduler_has_a_line_with_its_reason_and_wide_its_condi
 
 
 def test_a_service_without_groups_has_none_and_other_answers_are_errors() -> None:
-    admin = create_service(Settings(admin_port=0), ClusterMirror(), None).admin
+    admin = create_service(Settings(admin="127.0.0.1:0"), ClusterMirror(), None).admin
     assert admin is not None
     with running(admin) as server:
         assert units("--server", server.url).stdout == "No units.\n"

@@ -21,8 +21,8 @@ from tests.builders import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.stored import Object
 
-SETTINGS: dict[str, Any] = {"preempt": "evict", "answer": "decide", "profile": "full"}
-SCOPES = pytest.mark.parametrize("scope", ["question", "any-node"])
+SETTINGS: dict[str, Any] = {"preempt": "evict", "profile": "full"}
+SCOPES = pytest.mark.parametrize("scope", ["listed-nodes", "any-node"])
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +68,7 @@ async def node_for(scheduler: Scheduler, pod: Object, *nodes: str) -> str:
 async def test_a_nominated_pod_is_refused_without_an_error_until_its_victim_is_gone(
     server: FakeApiServer, scope: str
 ) -> None:
-    async with scheduling(server, node("n1"), node("n2"), **SETTINGS, decide_scope=scope) as scheduler:
+    async with scheduling(server, node("n1"), node("n2"), **SETTINGS, decide=scope) as scheduler:
         await running(scheduler, large("low", 0).on("n1"), large("lower", 10).on("n2"))
         pod = await pending(scheduler, large("p", 10))
         assert await node_for(scheduler, pod, "n1", "n2") == ""
@@ -89,7 +89,7 @@ async def test_a_nominated_pod_is_refused_without_an_error_until_its_victim_is_g
 @SCOPES
 @scenario()
 async def test_a_less_important_pod_does_not_get_the_room_of_the_victims(server: FakeApiServer, scope: str) -> None:
-    async with scheduling(server, node("n1"), **SETTINGS, decide_scope=scope) as scheduler:
+    async with scheduling(server, node("n1"), **SETTINGS, decide=scope) as scheduler:
         await running(scheduler, large("low", 0).on("n1"))
         pod = await pending(scheduler, large("p", 10))
         assert await node_for(scheduler, pod, "n1") == ""
@@ -111,7 +111,7 @@ async def test_a_less_important_pod_does_not_get_the_room_of_the_victims(server:
 async def test_after_a_restart_the_nomination_and_its_victims_are_known_by_what_the_watch_shows(
     server: FakeApiServer, scope: str
 ) -> None:
-    async with scheduling(server, node("n1"), node("n2"), **SETTINGS, decide_scope=scope) as scheduler:
+    async with scheduling(server, node("n1"), node("n2"), **SETTINGS, decide=scope) as scheduler:
         await running(scheduler, large("low", 0).on("n1").preempted(), large("other", 1).on("n2"))
         pod = await pending(scheduler, large("p", 10).nominated("n1"))
         assert await node_for(scheduler, pod, "n1", "n2") == ""

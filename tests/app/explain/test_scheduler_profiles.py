@@ -127,7 +127,7 @@ def test_where_only_kindred_scores_its_weights_are_shown() -> None:
 
 def test_where_kindred_decides_nothing_else_scores() -> None:
     name = DECIDE["profiles"][0]["schedulerName"]
-    found = explained(DECIDE, pod_of_scheduler(name), profile="full", answer="decide", decide_scope="any-node")
+    found = explained(DECIDE, pod_of_scheduler(name), profile="full", decide="any-node")
     assert weights(found) == {plugin.name: weight for plugin, weight in full_profile().scores}
     assert {found.judge_of_score(each) for each in weights(found)} == {Judge.KINDRED}
     assert found.scheduler is not None
@@ -137,7 +137,7 @@ def test_where_kindred_decides_nothing_else_scores() -> None:
 def test_kube_scheduler_s_own_plugin_leaves_resources_to_devices_whatever_kindred_s_does() -> None:
     document = {**DECIDE, "profiles": [*DECIDE["profiles"], {"schedulerName": "in-tree"}]}
     name = DECIDE["profiles"][0]["schedulerName"]
-    decides = {"profile": "full", "answer": "decide", "decide_scope": "question"}
+    decides = {"profile": "full", "decide": "listed-nodes"}
     for scheduler, has_devices in ((name, False), ("in-tree", True)):
         fit = explained(document, pod_of_scheduler(scheduler), **decides).profile.resources_filter
         assert fit is not None

@@ -32,7 +32,7 @@ from tests.app.verbs.receptions import effects_over, reception
 from tests.builders import make_namespace, make_node, make_pod
 from tests.conformance.engine import load
 
-SETTINGS: Final = Settings(listen_port=0, admin_port=0)
+SETTINGS: Final = Settings(listen="127.0.0.1:0", admin="127.0.0.1:0")
 POD: Final = make_pod("next").obj()
 PEOPLE: Final = 12
 ROOM: Final = 1 << 20  # bytes that the kernel takes while nobody reads
@@ -99,7 +99,7 @@ def test_a_question_that_comes_within_an_explanation_is_answered_before_the_next
         async with AsyncExitStack() as stack:
             _, port = await stack.enter_async_context(serving(extender_port(SETTINGS, setting.app)))
             _, admin = await stack.enter_async_context(
-                serving(admin_port(SETTINGS, 0, setting.admin, is_reading=is_reading))
+                serving(admin_port(SETTINGS, setting.admin, is_reading=is_reading))
             )
             with ExitStack() as sockets:
                 clients = [sockets.enter_context(client(port)) for _ in range(schedulers)]

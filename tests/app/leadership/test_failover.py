@@ -11,7 +11,7 @@ from typing import Any, Final
 import httpx
 
 from tests.app.commands.test_cli_serve_cluster import kubeconfig
-from tests.app.serving import PATIENCE, Service, kindred
+from tests.app.serving import ANY_PORT, PATIENCE, Service, kindred
 from tests.builders import make_node, make_pod
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.resources import LEASES, NODES, PODS
@@ -56,7 +56,7 @@ async def replicas(folder: Path, servers: dict[str, FakeApiServer]) -> AsyncIter
                 (folder / name).mkdir()
                 environment = {
                     "KINDRED_BIND": "true",
-                    "KINDRED_LEADER_ELECTION": "true",
+                    "KINDRED_LEADER_ELECTION": "kindred",
                     "KINDRED_POD_NAMESPACE": "ours",
                     "KINDRED_POD_NAME": name,
                     "KINDRED_LEASE_DURATION": str(DURATION),
@@ -65,9 +65,7 @@ async def replicas(folder: Path, servers: dict[str, FakeApiServer]) -> AsyncIter
                     "KINDRED_DRAIN_DELAY": "10",
                 }
                 config = kubeconfig(folder / name, server.url)
-                starting = kindred(
-                    folder / name, "serve", "--kubeconfig", config, "--port", "0", environment=environment
-                )
+                starting = kindred(folder / name, "serve", "--kubeconfig", config, *ANY_PORT, environment=environment)
                 # In a thread: this loop has to serve what the process asks.
                 service = await asyncio.to_thread(stack.enter_context, starting)
                 replica = Replica(service, client)

@@ -17,7 +17,7 @@ from tests.fake_apiserver.single_pod import binding_path
 DURATION: Final = 3.0  # seconds
 LEASE: Final = lease_path("kindred", "ours")
 ELECTED: Final[dict[str, Any]] = {
-    "leader_election": True,
+    "leader_election": "kindred",
     "pod_namespace": "ours",
     "lease_duration": DURATION,
     "lease_renew_deadline": 2.0,
@@ -126,7 +126,7 @@ def test_a_leader_that_cannot_renew_stops_deciding_before_another_leads() -> Non
 
 def test_a_binding_that_the_server_keeps_waiting_does_not_outlast_the_lease() -> None:
     async def scenario() -> None:
-        async with FakeApiServer() as server, scheduling(server, N1, **ELECTED, bind_timeout=60.0) as scheduler:
+        async with FakeApiServer() as server, scheduling(server, N1, **ELECTED, http_timeout=75.0) as scheduler:
             pod = scheduler.create(WEB)
             assert await scheduler.filter(pod, "n1") == ["n1"]
             stall = Stall(before_head=True)

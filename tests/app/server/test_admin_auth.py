@@ -41,7 +41,7 @@ def token_file(tmp_path: Path) -> Path:
 
 
 def admin(**settings: object) -> Port:
-    service = create_service(Settings.model_validate({"admin_port": 0, **settings}), shop(), None)
+    service = create_service(Settings.model_validate({"admin": "127.0.0.1:0", **settings}), shop(), None)
     assert service.admin is service.ports[-1].app
     return service.ports[-1]
 
@@ -107,7 +107,7 @@ def test_a_token_file_that_is_missing_is_named(tmp_path: Path) -> None:
 
 def test_a_token_that_would_go_as_plain_text_is_warned_of(token_file: Path, caplog: pytest.LogCaptureFixture) -> None:
     admin(admin_token_file=token_file)
-    assert "without KINDRED_TLS_CERT_FILE the token goes over the network as plain text" in caplog.text
+    assert "without KINDRED_TLS_DIRECTORY the token goes over the network as plain text" in caplog.text
 
 
 def test_the_token_is_read_again_when_it_changes(token_file: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -223,8 +223,7 @@ def test_a_token_makes_an_admin_of_its_own_request_alone(token_file: Path, read_
 
 def secured(certificates: Certificates, **settings: object) -> Port:
     return admin(
-        tls_cert_file=certificates.crt("server"),
-        tls_key_file=certificates.key("server"),
+        tls_directory=certificates.directory(),
         **settings,
     )
 
@@ -249,7 +248,7 @@ def test_the_token_opens_the_port_over_tls(certificates: Certificates, token_fil
 
 
 def test_the_schedulers_certificate_does_not_open_the_admin_port(certificates: Certificates, token_file: Path) -> None:
-    port = secured(certificates, tls_client_ca_file=certificates.crt(), admin_token_file=token_file)
+    port = admin(tls_directory=certificates.directory(clients=True), admin_token_file=token_file)
     assert asked(port, certificates.client_tls("scheduler")) == 401
 
 

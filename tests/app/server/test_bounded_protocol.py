@@ -34,7 +34,7 @@ def run(talked: Coroutine[Any, Any, None], loop: Callable[[], asyncio.AbstractEv
 
 
 def verbs(**settings: float) -> Port:
-    service = create_service(Settings.model_validate({"listen_port": 0, **settings}), shop(), None)
+    service = create_service(Settings.model_validate({"listen": "127.0.0.1:0", **settings}), shop(), None)
     return service.ports[0]
 
 
@@ -70,7 +70,7 @@ def streams(pieces: int) -> Port:
 
         return StreamingResponse(told())
 
-    return extender_port(Settings(listen_port=0, read_timeout=0.4), app)
+    return extender_port(Settings(listen="127.0.0.1:0", read_timeout=0.4), app)
 
 
 @pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])

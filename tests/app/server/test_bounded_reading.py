@@ -34,7 +34,7 @@ REQUESTS: Final = {"get": GET, "verb": POST, "asgi": BY_ASGI, "chunks": CHUNKED,
 
 
 def verbs() -> Port:
-    return create_service(Settings(listen_port=0), shop(), None).ports[0]
+    return create_service(Settings(listen="127.0.0.1:0"), shop(), None).ports[0]
 
 
 def talk(pieces: list[bytes], answers: int) -> list[tuple[int, bytes]]:

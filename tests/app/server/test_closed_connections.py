@@ -39,8 +39,8 @@ def served(certificates: Certificates | None) -> Port:
     app.add_verbs(verb_route(lambda _: VerbResponse(b"{}"), reception()))
     files: dict[str, str] = {}
     if certificates is not None:
-        files = {"tls_cert_file": str(certificates.crt("server")), "tls_key_file": str(certificates.key("server"))}
-    return extender_port(Settings.model_validate({"listen_port": 0, **files}), app)
+        files = {"tls_directory": str(certificates.directory())}
+    return extender_port(Settings.model_validate({"listen": "127.0.0.1:0", **files}), app)
 
 
 def run(loop: LoopFactory, story: Callable[[], Coroutine[Any, Any, None]]) -> None:

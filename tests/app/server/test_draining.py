@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from tests.app.commands.test_cli_serve_cluster import kubeconfig, until, until_ready
-from tests.app.serving import PATIENCE, Service, kindred
+from tests.app.serving import ANY_PORT, PATIENCE, Service, kindred
 from tests.builders import make_node, make_pod
 from tests.fake_apiserver import FakeApiServer, Stall
 from tests.fake_apiserver.resources import NODES, PODS
@@ -55,7 +55,7 @@ def test_bindings_under_way_are_finished_and_answered(tmp_path: Path, *, before_
             stall = Stall(before_head=before_head)
             server.faults.add(stall, None, "bind", times=None)
             config = kubeconfig(tmp_path, server.url)
-            with kindred(tmp_path, "serve", "--kubeconfig", config, "--port", "0", "--bind", "true") as service:
+            with kindred(tmp_path, "serve", "--kubeconfig", config, *ANY_PORT, "--bind", "true") as service:
                 await until_ready(service)
                 asked = [asyncio.create_task(bind(client, service, pod)) for pod in pods]
                 await server.until(lambda: len(server.requests.of(None, "bind")) == BINDINGS, PATIENCE)
@@ -81,7 +81,7 @@ def test_a_binding_whose_caller_has_gone_is_finished(tmp_path: Path) -> None:
             stall = Stall(SLOW, before_head=True)
             server.faults.add(stall, binding_path("p"), "bind")
             config = kubeconfig(tmp_path, server.url)
-            with kindred(tmp_path, "serve", "--kubeconfig", config, "--port", "0", "--bind", "true") as service:
+            with kindred(tmp_path, "serve", "--kubeconfig", config, *ANY_PORT, "--bind", "true") as service:
                 await until_ready(service)
                 async with httpx.AsyncClient(timeout=PATIENCE) as client:
                     asked = asyncio.create_task(bind(client, service, pod))
@@ -102,9 +102,17 @@ def test_an_api_server_that_never_answers_does_not_keep_it_beyond_the_time_for_a
             pod = server.create(PODS.path, make_pod("p").obj())
             server.faults.add(Stall(before_head=True), binding_path("p"), "bind")
             config = kubeconfig(tmp_path, server.url)
-            environment = {"KINDRED_BIND_TIMEOUT": "2"}
+            environment = {"KINDRED_HTTP_TIMEOUT": "2.5"}
             with kindred(
-                tmp_path, "serve", "--kubeconfig", config, "--port", "0", "--bind", "true", environment=environment
+                tmp_path,
+                "serve",
+                "--kubeconfig",
+                config,
+                "--listen",
+                "127.0.0.1:0",
+                "--bind",
+                "true",
+                environment=environment,
             ) as service:
                 await until_ready(service)
                 asked = asyncio.create_task(bind(client, service, pod))
@@ -129,7 +137,15 @@ def test_health_is_told_until_the_end(tmp_path: Path) -> None:
             config = kubeconfig(tmp_path, server.url)
             environment = {"KINDRED_HEALTH_PORT": "0"}
             with kindred(
-                tmp_path, "serve", "--kubeconfig", config, "--port", "0", "--bind", "true", environment=environment
+                tmp_path,
+                "serve",
+                "--kubeconfig",
+                config,
+                "--listen",
+                "127.0.0.1:0",
+                "--bind",
+                "true",
+                environment=environment,
             ) as service:
                 await until_ready(service)
                 asked = asyncio.create_task(bind(client, service, pod))

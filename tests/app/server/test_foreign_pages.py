@@ -30,7 +30,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 
 def admin(**settings: object) -> Port:
-    return create_service(Settings.model_validate({"admin_port": 0, **settings}), shop(), None).ports[-1]
+    return create_service(Settings.model_validate({"admin": "127.0.0.1:0", **settings}), shop(), None).ports[-1]
 
 
 def asked(port: Port, *heads: Sequence[str], tls: ssl.SSLContext | None = None) -> list[Told]:

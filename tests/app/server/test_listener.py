@@ -39,8 +39,8 @@ def port(certificates: Certificates, **settings: float | None) -> Port:
     async def hello() -> str:
         return "hello"
 
-    files = {"tls_cert_file": certificates.crt("server"), "tls_key_file": certificates.key("server")}
-    return extender_port(Settings.model_validate({"listen_port": 0, **files, **settings}), app)
+    files = {"tls_directory": certificates.directory()}
+    return extender_port(Settings.model_validate({"listen": "127.0.0.1:0", **files, **settings}), app)
 
 
 @contextlib.asynccontextmanager
@@ -100,7 +100,7 @@ def test_a_connection_that_begins_in_the_very_moment_of_the_end_is_closed(
     """`rounds` of the loop after it was accepted, or when it is made: else the end would wait for the grace period."""
 
     async def talked() -> None:
-        files = {} if secure else {"tls_cert_file": None, "tls_key_file": None}
+        files = {} if secure else {"tls_directory": None}
         ending: list[asyncio.Task[None]] = []
         async with asyncio.timeout(PATIENCE), serving(port(certificates, **files)) as (server, number):
 

@@ -16,7 +16,13 @@ ON_ALL: Final = (b"\r\ncache-control: no-store\r\n", b"\r\nx-content-type-option
 
 
 def port_of(index: int, **settings: object) -> Port:
-    values = {"listen_port": 0, "admin_port": 0, "max_body_bytes": 1024, "max_header_bytes": 1024, **settings}
+    values = {
+        "listen": "127.0.0.1:0",
+        "admin": "127.0.0.1:0",
+        "max_body_bytes": 1024,
+        "max_header_bytes": 1024,
+        **settings,
+    }
     return create_service(Settings.model_validate(values), shop(), None).ports[index]
 
 
@@ -84,6 +90,6 @@ def test_effects_that_every_client_can_use_are_warned_of(caplog: pytest.LogCaptu
     told = "scheduler's port: every client that reaches it can use KINDRED_BIND=true and KINDRED_PREEMPT=evict"
     create_service(Settings(bind=True, preempt="evict"), shop(), None)
     assert told not in caplog.text
-    allowed = Settings(bind=True, preempt="evict", listen_host="::", allow_unauthenticated_effects=True)
+    allowed = Settings(bind=True, preempt="evict", listen="[::]:8888", allow_unauthenticated_effects=True)
     create_service(allowed, shop(), None)
     assert told in caplog.text

@@ -28,7 +28,9 @@ UPGRADES: Final = {
 
 
 def ports(**settings: float) -> dict[str, Port]:
-    service = create_service(Settings.model_validate({"listen_port": 0, "admin_port": 0, **settings}), shop(), None)
+    service = create_service(
+        Settings.model_validate({"listen": "127.0.0.1:0", "admin": "127.0.0.1:0", **settings}), shop(), None
+    )
     return dict(zip(["extender", "admin"], service.ports, strict=True))
 
 

@@ -35,7 +35,7 @@ def chunk(body: bytes, extension: bytes = b"") -> bytes:
 
 
 def verbs(**settings: float) -> Port:
-    values = {"listen_port": 0, "max_header_bytes": LIMIT, **settings}
+    values = {"listen": "127.0.0.1:0", "max_header_bytes": LIMIT, **settings}
     return create_service(Settings.model_validate(values), shop(), None).ports[0]
 
 
@@ -158,7 +158,7 @@ def preempting(admission: Admission) -> Port:
 
     app = ExtenderApp()
     app.add_verbs(verb_route(verb, reception(admission=admission)))
-    return extender_port(Settings(listen_port=0), app)
+    return extender_port(Settings(listen="127.0.0.1:0"), app)
 
 
 @pytest.mark.parametrize("end", [b"\r\n\r\n", b""], ids=["complete", "client-gone"])

@@ -77,7 +77,7 @@ def clients(of: Balancer) -> Iterator[list[Client]]:
 def start(stack: ExitStack, folder: Path, service: Balancer) -> Service:
     """Start a replica, and wait until it is asked, too."""
     folder.mkdir()
-    environment = {"KINDRED_DRAIN_DELAY": str(DRAIN_DELAY), "KINDRED_LISTEN_PORT": "0"}
+    environment = {"KINDRED_DRAIN_DELAY": str(DRAIN_DELAY), "KINDRED_LISTEN": "127.0.0.1:0"}
     replica = stack.enter_context(kindred(folder, "serve", "--demo", environment=environment))
     service.backends.append(replica.address)
     until(lambda: replica.address in service.ready)
@@ -112,7 +112,7 @@ def test_no_question_fails_while_replicas_are_replaced(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("number", "longest"), [(signal.SIGINT, DRAIN_DELAY), (signal.SIGTERM, PATIENCE)])
 def test_only_sigterm_has_a_delay(tmp_path: Path, number: signal.Signals, longest: float) -> None:
-    environment = {"KINDRED_DRAIN_DELAY": "2", "KINDRED_LISTEN_PORT": "0"}
+    environment = {"KINDRED_DRAIN_DELAY": "2", "KINDRED_LISTEN": "127.0.0.1:0"}
     with kindred(tmp_path, "serve", "--demo", environment=environment) as replica:
         began = time.monotonic()
         assert replica.end(number) == 0

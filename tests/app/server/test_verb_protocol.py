@@ -36,7 +36,7 @@ def service(**settings: int) -> ExtenderApp:
 
 
 def served(app: FastAPI) -> AbstractAsyncContextManager[tuple[process.Server, int]]:
-    return serving(extender_port(Settings(listen_port=0), app))
+    return serving(extender_port(Settings(listen="127.0.0.1:0"), app))
 
 
 def talk(app: FastAPI, say: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]) -> process.Server:

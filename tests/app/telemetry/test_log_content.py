@@ -64,7 +64,7 @@ BODIES["prioritize"] = BODIES["filter"]
 def service() -> Service:
     settings = Settings(
         bind=True,
-        listen_port=0,
+        listen="127.0.0.1:0",
         profile="full",
         preempt="verb",
         log_questions="all",

@@ -90,7 +90,7 @@ def test_it_is_posted_and_nothing_else(method: str) -> None:
     [
         pytest.param({}, id="score-offload"),
         pytest.param({"preempt": "evict"}, id="evict"),
-        pytest.param({"answer": "decide", "profile": "full"}, id="decide"),
+        pytest.param({"decide": "listed-nodes", "profile": "full"}, id="decide"),
     ],
 )
 @pytest.mark.parametrize("body", [QUESTION, b"", b"{", QUESTION.ljust(100)], ids=["good", "none", "broken", "long"])

@@ -32,8 +32,8 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 def port_of(app: ExtenderApp, certificates: Certificates | None) -> Port:
     files: dict[str, str] = {}
     if certificates is not None:
-        files = {"tls_cert_file": str(certificates.crt("server")), "tls_key_file": str(certificates.key("server"))}
-    return extender_port(Settings.model_validate({"listen_port": 0, **files}), app)
+        files = {"tls_directory": str(certificates.directory())}
+    return extender_port(Settings.model_validate({"listen": "127.0.0.1:0", **files}), app)
 
 
 class Served:

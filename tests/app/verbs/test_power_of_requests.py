@@ -21,8 +21,7 @@ N1, N2 = (make_node(name).label(HOSTNAME, name).allocatable(cpu="4", pods=10) fo
 CONTROL: Final = replace(N2, name="control").label(HOSTNAME, "control").taint("control-plane", "", "NoSchedule")
 TO_EVERYTHING: Final = {"operator": "Exists"}
 DECIDE: Final[dict[str, Any]] = {
-    "answer": "decide",
-    "decide_scope": "question",
+    "decide": "listed-nodes",
     "decide_settle": 0.0,
     "profile": "full",
 }
@@ -48,10 +47,10 @@ async def placed(scheduler: Scheduler, name: str, node: str, *, cpu: int, priori
 # Dry runs.
 
 
-@pytest.mark.parametrize("scope", ["question", "any-node"])
+@pytest.mark.parametrize("scope", ["listed-nodes", "any-node"])
 @scenario()
 async def test_a_dry_run_evicts_no_pod(server: FakeApiServer, scope: str) -> None:
-    settings = {**DECIDE, "decide_scope": scope, "preempt": "evict"}
+    settings = {**DECIDE, "decide": scope, "preempt": "evict"}
     async with scheduling(server, N1, N2, **settings) as scheduler:
         await placed(scheduler, "victim", "n2", cpu=4)
         if scope == "any-node":
@@ -175,7 +174,7 @@ async def test_a_pod_of_another_name_under_a_known_uid_is_not_assumed(
 
 @scenario()
 async def test_a_pod_of_another_scheduler_is_not_assumed_whatever_the_request_says(server: FakeApiServer) -> None:
-    settings = {**DECIDE, "decide_scope": "kindred=question"}
+    settings = {**DECIDE, "decide_schedulers": ["kindred"]}
     async with scheduling(server, N1, **settings) as scheduler:
         pod = await scheduler.pending(make_pod("a"))
         assert await scheduler.filter(forged(pod, schedulerName="kindred"), "n1") == ["n1"]
@@ -279,7 +278,7 @@ def test_binds_of_invented_pods_read_no_more_than_so_many_pods_a_second(monkeypa
 
     @scenario()
     async def run(server: FakeApiServer) -> None:
-        async with scheduling(server, N1, bind=True, bind_timeout=5, queue_limit=1000) as scheduler:
+        async with scheduling(server, N1, bind=True, http_timeout=6.25, queue_limit=1000) as scheduler:
             pod = await scheduler.pending(make_pod("p"))
             began = time.monotonic()
             invented = [{"PodName": f"x{number}", "PodUID": f"u{number}"} for number in range(300)]

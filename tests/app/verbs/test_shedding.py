@@ -49,7 +49,7 @@ def run(story: Coroutine[Any, Any, None]) -> None:
 
 
 def port_of(slow: Slow) -> Any:  # noqa: ANN401 - a Port
-    return extender_port(Settings(listen_port=0), slow.app)
+    return extender_port(Settings(listen="127.0.0.1:0"), slow.app)
 
 
 @asynccontextmanager

@@ -177,7 +177,7 @@ def test_a_body_is_decoded_once_whether_its_pod_is_refused_or_passes(
 @pytest.mark.parametrize(
     ("bounds", "reason", "message"),
     [
-        ({"deadline": -1.0}, "deadline", "the request waited longer than the deadline (KINDRED_DEADLINE)"),
+        ({"deadline": -1.0}, "deadline", "the request waited longer than the deadline (KINDRED_HTTP_TIMEOUT)"),
         ({"max_bytes": 10}, "bytes", "the bodies of requests take too many bytes (KINDRED_QUEUE_MAX_BYTES)"),
     ],
     ids=["deadline", "bytes"],

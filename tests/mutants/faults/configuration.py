@@ -36,8 +36,8 @@ FAULTS: Final = (
     Fault(
         id="admin-port-open-beyond-the-loopback",
         breaks="The admin port listens on all addresses without a token or a certificate.",
-        old="        shown = settings.admin_port is not None",
-        new="        shown = False",
+        old="if is_open else ())",
+        new="if not is_open else ())",
         tests=("test_settings.py", "test_configuration.py"),
     ),
     Fault(
@@ -55,11 +55,11 @@ FAULTS: Final = (
         tests=("test_settings.py",),
     ),
     Fault(
-        id="a-certificate-of-the-server-is-no-proof-of-a-client",
-        breaks="TLS without client authorities counts as authentication of the clients.",
-        old="""    "extender": ("tls_client_ca_file",),""",
-        new="""    "extender": ("tls_client_ca_file", "tls_cert_file"),""",
-        tests=("test_settings.py",),
+        id="a-directory-that-lost-its-authorities-opens-the-port",
+        breaks="A service that binds serves every client if its Secret has no authorities.",
+        old="    if settings.tls_client_names or (effects(settings) and not is_alone):",
+        new="    if settings.tls_client_names:",
+        tests=("tls/test_server_context.py",),
     ),
     Fault(
         id="password-in-an-error",

@@ -29,8 +29,8 @@ FAULTS: Final = (
     Fault(
         id="timeout-equal-to-the-deadline",
         breaks="A timeout that is exactly the deadline is not blamed.",
-        old="or extender.timeout < 0 or extender.timeout > deadline:",
-        new="or extender.timeout < 0 or extender.timeout >= deadline:",
+        old="if extender.timeout < 0 or extender.timeout > settings.deadline:",
+        new="if extender.timeout < 0 or extender.timeout >= settings.deadline:",
         tests=("test_time_checks.py",),
     ),
     Fault(
@@ -58,7 +58,7 @@ FAULTS: Final = (
         id="filters-beside-any-node-not-told",
         breaks="A filter that is left in-tree beside any-node is told only where all nodes are asked about.",
         old="        if registration.scope_of(profile) is DecideScope.ANY_NODE:\n            if left:",
-        new="        if registration.scope_of(profile) is DecideScope.QUESTION:\n            if left:",
+        new="        if registration.scope_of(profile) is DecideScope.LISTED_NODES:\n            if left:",
         tests=("test_decide_checks.py",),
     ),
     Fault(

@@ -362,9 +362,9 @@ FAULTS: Final = (
     Fault(
         id="devices-for-claims-among-any-nodes",
         breaks="Resources are left to a DynamicResources that has not filtered the chosen node.",
-        old="if scopes.of_scheduler(each) is DecideScope.QUESTION and each not in off]",
-        new="if each not in off]",
-        tests=("deciding/test_devices.py",),
+        old="        return DecideScopes(scope, listed)",
+        new="        return DecideScopes(scope)",
+        tests=("deciding/test_scopes.py",),
     ),
     Fault(
         id="disabled-dynamic-resources-not-seen",

@@ -94,8 +94,8 @@ DECIDE: Final[dict[str, Any]] = {
 """Of which the doctor has nothing to say, with the settings DECIDING."""
 DECIDING: Final = {
     "profile": "full",
-    "answer": "decide",
-    "decide_scope": "kindred=any-node,kindred-volumes=question,kindred-groups=question",
+    "decide": "any-node",
+    "decide_schedulers": ["kindred"],
     "decide_claims_scheduler": "kindred-volumes",
     "decide_groups_scheduler": "kindred-groups",
     "preempt": "evict",
@@ -142,7 +142,9 @@ def registration(
     assert reading.config is not None, reading.findings
     chosen, problem = choose_extender(reading.config, "", "http://10.96.0.10:8888")
     assert chosen is not None, problem
-    made = Settings(**{"max_score": 20, "preempt": "verb", "bind": True, "leader_election": True, **(settings or {})})
+    made = Settings(
+        **{"max_score": 20, "preempt": "verb", "bind": True, "leader_election": "kindred", **(settings or {})}
+    )
     return Registration(reading.config, chosen, KnownSettings(made, create_profile(made), "the test", assumed), NOW)
 
 

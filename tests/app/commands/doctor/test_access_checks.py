@@ -12,10 +12,10 @@ REVIEW = {"explain_access": "review"}
     ("settings", "expected"),
     [
         ({}, []),
-        ({"admin_port": 0}, []),
-        ({"admin_port": 0, "admin_read_token_file": "r"}, ["info: all: callers with the read token"]),
-        ({"admin_port": 0, "admin_read_token_file": "r", "admin_token_file": "t", **REVIEW}, []),
-        ({"admin_port": 0, **REVIEW}, ["warning: review, but there is no admin: no caller"]),
+        ({"admin": "127.0.0.1:0"}, []),
+        ({"admin": "127.0.0.1:0", "admin_read_token_file": "r"}, ["info: all: callers with the read token"]),
+        ({"admin": "127.0.0.1:0", "admin_read_token_file": "r", "admin_token_file": "t", **REVIEW}, []),
+        ({"admin": "127.0.0.1:0", **REVIEW}, ["warning: review, but there is no admin: no caller"]),
         ({"admin_token_file": "t", **REVIEW}, ["warning: review, but there is no admin port"]),
     ],
 )

@@ -63,7 +63,7 @@ CASES = {
     "several-that-may-bind": info(
         "bind-replicas",
         BIND,
-        registration(FULL_OFFLOAD, settings={"leader_election": False}),
+        registration(FULL_OFFLOAD, settings={"leader_election": "off"}),
         registration(FULL_OFFLOAD),
     ),
     "a-verb-that-drops-every-node": error(

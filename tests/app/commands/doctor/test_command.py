@@ -16,7 +16,7 @@ from app.commands.doctor.service_checks import CHECKS, CHECKS_OF_KINDRED
 from app.configuration_file import HEAD
 from tests.app.api_server.kubeconfigs import write_kubeconfig
 from tests.app.commands.doctor.registrations import BESIDE, FULL_OFFLOAD, SCORE_OFFLOAD, profiles
-from tests.app.serving import kindred
+from tests.app.serving import ANY_PORT, kindred
 
 
 def doctor(*arguments: str | Path) -> Result:
@@ -125,20 +125,12 @@ def test_checks_that_were_not_made_are_counted_and_listed_on_request(tmp_path: P
     assert {check.id for check in (*CHECKS, *CHECKS_OF_KINDRED)} <= set(re.findall(r"[a-z-]+", listed))
 
 
-def test_a_plain_file_of_settings_is_good_to_know(tmp_path: Path) -> None:
-    plain = written(tmp_path, {"maxScore": 20}, "kindred.yaml")
-    told = report("--scheduler-config", written(tmp_path, SCORE_OFFLOAD), "--config", plain)
-    (finding,) = told["findings"]
-    assert (finding["id"], finding["severity"], finding["where"]) == ("plain-settings", "info", str(plain))
-    assert finding["fix"] == f"kindred config migrate {plain} --write"
-
-
 def test_settings_are_named_by_key_and_variable() -> None:
     for source in Path("app/commands/doctor").glob("*.py"):
         if source.name != "command.py":  # whose help names the variable of the file
             assert "KINDRED_" not in source.read_text("utf-8"), source
     assert setting("max_score", 20) == "maxScore: 20 (KINDRED_MAX_SCORE)"
-    assert setting("tls_key_file") == "tlsKeyFile (KINDRED_TLS_KEY_FILE)"
+    assert setting("tls_directory") == "tlsDirectory (KINDRED_TLS_DIRECTORY)"
 
 
 def test_checks_that_lack_an_input_are_named_with_it(tmp_path: Path) -> None:
@@ -188,9 +180,9 @@ def test_without_settings_the_defaults_are_said_to_be_assumed(tmp_path: Path) ->
 
 
 def test_a_running_service_is_looked_at_with_its_own_settings(tmp_path: Path) -> None:
-    port = {"KINDRED_ADMIN_PORT": "0", "KINDRED_MAX_SCORE": "20", "KINDRED_PLUGIN_ARGS": ""}
+    port = {"KINDRED_ADMIN": "127.0.0.1:0", "KINDRED_MAX_SCORE": "20", "KINDRED_PLUGIN_ARGS": ""}
     document = written(tmp_path, SCORE_OFFLOAD)
-    with kindred(tmp_path, "serve", "--demo", "--port", "0", environment=port) as service:
+    with kindred(tmp_path, "serve", "--demo", *ANY_PORT, environment=port) as service:
         admin = service.stdout.partition("Debugging at ")[2].partition("/debug")[0]
         told = report("--scheduler-config", document, "--url", service.url, "--admin-url", admin)
     assert f"of the service, {admin}" == told["inputs"]["settings"]

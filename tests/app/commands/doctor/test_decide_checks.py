@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from app.commands.doctor.examination import REGISTRATION_CHECKS
-from app.settings import SettingsError
 from core.profile import full_profile
 from tests.app.commands.doctor.registrations import (
     BESIDE,
@@ -26,7 +25,9 @@ from tests.app.commands.doctor.registrations import (
 )
 
 OTHER = {"urlPrefix": "http://other", "nodeCacheCapable": True}
-QUESTION = {"decide_scope": "kindred=question,kindred-volumes=question,kindred-groups=question"}
+LISTED = {"decide": "listed-nodes"}
+NAMES = ["kindred", "kindred-volumes", "kindred-groups"]
+FIRST_ALONE = {"decide_claims_scheduler": "", "decide_groups_scheduler": ""}
 UNGROUPED = {"decide_groups_scheduler": ""}
 
 
@@ -75,13 +76,13 @@ CASES = {
         deciding(profile_changed(0, plugins=in_tree("multiPoint", "DeferredPodScheduling")), {"kubernetes": "1.37"}),
     ),
     "kindred-answers-all-nodes-to-a-scheduler-that-leaves-it-the-choice": error(
-        "decide-answer", "profiles[0].plugins", deciding(settings={"answer": "all"}), deciding()
+        "decide-answer", "profiles[0].plugins", deciding(settings={"decide": "off"}), deciding()
     ),
     "the-cluster-s-own-scheduler-waits-for-kindred": error(
         "decide-scheduler",
         "profiles[0].schedulerName",
-        deciding(profile_changed(0, schedulerName="default-scheduler"), {"decide_scope": "any-node"}),
-        deciding(profile_changed(0, schedulerName="another"), {"decide_scope": "any-node"}),
+        deciding(profile_changed(0, schedulerName="default-scheduler"), {"decide_schedulers": []}),
+        deciding(profile_changed(0, schedulerName="another"), {"decide_schedulers": []}),
     ),
     "the-cluster-s-own-scheduler-holds-the-lease": error(
         "decide-scheduler",
@@ -92,14 +93,14 @@ CASES = {
     "a-profile-that-is-not-decided-for": warning(
         "decide-scope",
         "profiles[1].schedulerName",
-        deciding(settings={"decide_scope": "kindred=any-node,kindred-groups=question"}),
-        deciding(settings={"decide_scope": "question"}),
+        deciding(settings={"decide_claims_scheduler": ""}),
+        deciding(settings={"decide_claims_scheduler": "", "decide_schedulers": []}),
     ),
     "a-scheduler-that-is-no-profile": info(
         "decide-scope",
-        "decideScope (KINDRED_DECIDE_SCOPE)",
-        deciding(settings={"decide_scope": f"{QUESTION['decide_scope']},kindre=question", **UNGROUPED}),
-        deciding(settings={**QUESTION, **UNGROUPED}),
+        "decideSchedulers (KINDRED_DECIDE_SCHEDULERS)",
+        deciding(settings={"decide_schedulers": [*NAMES, "kindre"], **UNGROUPED}),
+        deciding(settings={"decide_schedulers": NAMES, **UNGROUPED}),
     ),
     "a-filter-in-tree-beside-any-node": error(
         "decide-filters",
@@ -123,7 +124,7 @@ CASES = {
         "decide-filters",
         "profiles[0].plugins.multiPoint.enabled",
         deciding(profile_changed(0, plugins=in_tree("multiPoint", "Mine"))),
-        deciding(profile_changed(0, plugins=in_tree("multiPoint", "Mine")), QUESTION),
+        deciding(profile_changed(0, plugins=in_tree("multiPoint", "Mine")), LISTED),
     ),
     "any-node-within-a-profile-with-all-its-filters": error(
         "decide-filters",
@@ -135,13 +136,13 @@ CASES = {
         "decide-filters",
         "profiles[0].plugins.multiPoint.disabled",
         deciding(profile_changed(0, plugins=BY_NAME)),
-        deciding(profile_changed(0, plugins=BY_NAME), QUESTION),
+        deciding(profile_changed(0, plugins=BY_NAME), LISTED),
     ),
     "filtered-twice-within-the-question": info(
         "decide-filters",
         "profiles[0].plugins.filter",
-        deciding(profile_changed(0, plugins=in_tree("multiPoint", "NodeAffinity")), QUESTION),
-        deciding(settings=QUESTION),
+        deciding(profile_changed(0, plugins=in_tree("multiPoint", "NodeAffinity")), LISTED),
+        deciding(settings=LISTED),
     ),
     "a-sample-within-the-question": error(
         "decide-sample",
@@ -159,7 +160,7 @@ CASES = {
         "decide-sample",
         "profiles[0].percentageOfNodesToScore",
         deciding(profile_changed(0, percentageOfNodesToScore=100)),
-        deciding(profile_changed(0, percentageOfNodesToScore=100), QUESTION),
+        deciding(profile_changed(0, percentageOfNodesToScore=100), LISTED),
     ),
     "few-requests-a-second": warning(
         "decide-rate",
@@ -180,7 +181,7 @@ CASES = {
         "decide-verbs",
         "extenders[0].prioritizeVerb",
         deciding(prioritizeVerb="prioritize", weight=1),
-        deciding(settings={"decide_scope": "kindred=any-node"}, prioritizeVerb="prioritize", weight=1),
+        deciding(settings=FIRST_ALONE, prioritizeVerb="prioritize", weight=1),
     ),
     "a-second-call-that-binds": warning(
         "decide-verbs", "extenders[0].bindVerb", deciding(bindVerb="bind"), registration(FULL_OFFLOAD)
@@ -223,12 +224,6 @@ CASES = {
         ),
         deciding(profile_changed(1, plugins=CLAIMS_IN_TREE | {"score": {"disabled": [{"name": "DynamicResources"}]}})),
     ),
-    "claims-on-any-node": error(
-        "decide-claims",
-        "decideScope (KINDRED_DECIDE_SCOPE)",
-        deciding(settings={"decide_scope": "any-node"}),
-        deciding(),
-    ),
     "preemption-without-filters": warning(
         "decide-preemption",
         "profiles[1].plugins.postFilter",
@@ -244,20 +239,20 @@ CASES = {
     "several-that-may-decide": info(
         "decide-replicas",
         "leaderElection (KINDRED_LEADER_ELECTION)",
-        deciding(settings={"leader_election": False}),
+        deciding(settings={"leader_election": "off"}),
         deciding(),
     ),
     "a-rule-that-neither-keeps": error(
         "filter-in-neither",
         "profiles[0].plugins",
-        deciding(profile_changed(1, plugins={}), {"profile": "NodeAffinity,VolumeBinding", **QUESTION}),
-        deciding(settings=QUESTION),
+        deciding(profile_changed(1, plugins={}), {"profile": "NodeAffinity,VolumeBinding", **LISTED}),
+        deciding(settings=LISTED),
     ),
     "a-rule-for-bound-claims-that-neither-keeps": error(
         "filter-in-neither",
         "profiles[0].plugins",
-        deciding(settings={"profile": BUT_VOLUME_BINDING, **QUESTION}),
-        deciding(settings=QUESTION),
+        deciding(settings={"profile": BUT_VOLUME_BINDING, **LISTED}),
+        deciding(settings=LISTED),
     ),
     "nobody-preempts": warning(
         "filter-by-nobody", "profiles[1].plugins.postFilter", deciding(settings={"preempt": "off"}), deciding()
@@ -274,7 +269,7 @@ CASES = {
     "the-gap-of-a-profile-that-is-not-decided-for": error(
         "gap",
         "extenders[0].bindVerb",
-        deciding(settings={"decide_scope": "kindred=any-node"}),
+        deciding(settings=FIRST_ALONE),
         deciding(),
     ),
 }
@@ -285,7 +280,7 @@ def test_it_is_found_where_it_is_wrong_and_nowhere_else(case: Case) -> None:
     assert_told_apart(case)
 
 
-@pytest.mark.parametrize("settings", [pytest.param({}, id="any-node"), pytest.param(QUESTION, id="question")])
+@pytest.mark.parametrize("settings", [pytest.param({}, id="any-node"), pytest.param(LISTED, id="listed-nodes")])
 def test_of_a_right_one_nothing_is_said(settings: dict[str, Any]) -> None:
     document = DECIDE if not settings else profile_changed(0, percentageOfNodesToScore=100)
     said = [found(deciding(document, settings), check.id) for check in REGISTRATION_CHECKS]
@@ -310,8 +305,3 @@ def test_who_preempts_besides_is_said() -> None:
     (_, alone) = found(deciding(document, {"preempt": "off"}), "decide-preemption")
     assert "while Kindred preempts, too" in both.message
     assert "preempt: evict (KINDRED_PREEMPT)" in alone.fix
-
-
-def test_a_scope_that_is_none_ends_the_examination() -> None:
-    with pytest.raises(SettingsError, match="KINDRED_DECIDE_SCOPE='every-node'"):
-        found(deciding(settings={"decide_scope": "every-node"}), "decide-scope")

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from tests.app.commands.doctor.registrations import (
-    DECIDING,
     Case,
     assert_told_apart,
     deciding,
@@ -15,7 +14,7 @@ from tests.app.commands.doctor.registrations import (
     warning,
 )
 
-SCOPE = "decideScope (KINDRED_DECIDE_SCOPE)"
+SCHEDULERS = "decideSchedulers (KINDRED_DECIDE_SCHEDULERS)"
 GROUPS = "decideGroupsScheduler (KINDRED_DECIDE_GROUPS_SCHEDULER)"
 
 
@@ -46,11 +45,10 @@ CASES = {
         deciding(profile_changed(2, plugins=off("GangScheduling"))),
         deciding(profile_changed(2, plugins=off("ImageLocality"))),
     ),
-    "any-node-for-groups": error("decide-groups", SCOPE, deciding(settings={"decide_scope": "any-node"}), deciding()),
     "another-process": error(
         "decide-groups-process",
-        SCOPE,
-        deciding(settings={"decide_scope": f"{DECIDING['decide_scope']},b=question"}),
+        SCHEDULERS,
+        deciding(settings={"decide_schedulers": ["kindred", "b"]}),
         deciding(),
     ),
     "volumes-that-wait-for-longer": error(

@@ -54,7 +54,7 @@ def test_every_verb_that_is_not_allowed_is_found(tmp_path: Path) -> None:
 
 
 def test_what_only_explanations_read_is_a_warning(tmp_path: Path) -> None:
-    settings = Settings(admin_port=0)
+    settings = Settings(admin="127.0.0.1:0")
     missing, _ = asked(tmp_path, settings, lambda attributes: attributes["resource"] not in {"csinodes", "pods"})
     assert missing == [
         "error: the service account kindred/kindred may not list pods in all namespaces",
@@ -70,7 +70,7 @@ def test_a_subresource_is_asked_as_one(tmp_path: Path) -> None:
 
 
 def test_the_lease_is_needed_in_a_namespace_and_by_name() -> None:
-    wanted = [*needs(Settings(leader_election=True), ACCOUNT)]
+    wanted = [*needs(Settings(leader_election="kindred"), ACCOUNT)]
     assert [
         Need("coordination.k8s.io", "leases", "create", "kindred"),
         Need("coordination.k8s.io", "leases", "get", "kindred", "kindred"),

@@ -13,7 +13,7 @@ from app.commands.doctor.service import TlsFiles, Visit, fetch_settings, visit
 from app.scheduler_configuration.scheduler_config import UnreadableError
 from tests.app.api_server.api_server import END, Answer, in_turn, response, serving
 from tests.app.api_server.certificates import Certificates
-from tests.app.serving import kindred
+from tests.app.serving import ANY_PORT, kindred
 
 NO_FILES = TlsFiles()
 
@@ -41,7 +41,7 @@ def fetched(answer: Answer, token_file: Path | None = None) -> tuple[dict[str, d
 
 
 def test_a_running_kindred_is_asked_everything(tmp_path: Path) -> None:
-    with kindred(tmp_path, "serve", "--demo", "--port", "0") as service:
+    with kindred(tmp_path, "serve", "--demo", *ANY_PORT) as service:
         result = visit(service.url + "/", NO_FILES, ticking().__next__)
     assert (service.url, "", "") == (result.url, result.failure, result.mending)
     assert {"/version", "/readyz", "/metrics", "/filter", "/prioritize"} == set(result.answers)
@@ -86,7 +86,7 @@ def test_a_server_that_wants_a_certificate_is_told(certificates: Certificates) -
 
 
 def test_plain_http_where_tls_is_asked_is_told(tmp_path: Path) -> None:
-    with kindred(tmp_path, "serve", "--demo", "--port", "0") as service:
+    with kindred(tmp_path, "serve", "--demo", *ANY_PORT) as service:
         result = visit(service.url.replace("http:", "https:"), NO_FILES, ticking().__next__)
     assert result.failure.startswith("TLS: ")
     assert "an http URL" in result.mending

@@ -24,7 +24,7 @@ RULE = 'apiGroups: [""], resources: ["pods"], verbs: ["list", "watch"]'
 UNKNOWN_RELEASE = {"release": "1.37", "source": "server", "exact": False, "told": "v1.38.0", "ignored_gates": []}
 UNREADY = {"status": 503}
 GROUPS = "podgroups.scheduling.k8s.io"
-GROUPING = KNOWN._replace(settings=Settings(admin_port=0, decide_groups_scheduler="kindred-groups"))
+GROUPING = KNOWN._replace(settings=Settings(admin="127.0.0.1:0", decide_groups_scheduler="kindred-groups"))
 
 
 def answer(document: object, status: int = 200) -> Answer:

@@ -25,8 +25,8 @@ from tests.app.commands.doctor.registrations import (
 HTTPS = "https://10.96.0.10:8888"
 CA = {"caFile": "/nowhere/ca.crt"}
 MUTUAL = {**CA, "certFile": "/nowhere/tls.crt", "keyFile": "/nowhere/tls.key"}
-SERVED: dict[str, Any] = {"tls_cert_file": "/nowhere/tls.crt", "tls_key_file": "/nowhere/tls.key"}
-ASKING: dict[str, Any] = {**SERVED, "tls_client_ca_file": "/nowhere/ca.crt"}
+SERVED: dict[str, Any] = {"tls_directory": "/nowhere"}
+ASKING: dict[str, Any] = {**SERVED, "tls_client_names": ["kube-scheduler"]}
 OTHER = {"urlPrefix": "http://other:1", "preemptVerb": "preempt"}
 CASES = {
     "https-in-words-only": error(
@@ -165,11 +165,14 @@ def test_the_server_certificate_is_for_the_host_that_is_asked(
     looked_at = registration(
         urlPrefix="https://localhost:8888",
         tlsConfig={"caFile": str(certificates.crt()), "serverName": name},
-        settings={"tls_cert_file": certificates.crt(server), "tls_key_file": certificates.key(server)},
+        settings={"tls_directory": certificates.directory(server)},
     )
     told = [finding.message for finding in found(looked_at, "tls-server-certificate")]
     assert bool(problem) == bool(told)
-    assert all(f"kube-scheduler refuses {certificates.crt(server)} for {name}: {problem}" in each for each in told)
+    assert all(
+        f"kube-scheduler refuses {certificates.directory(server)}/tls.crt for {name}: {problem}" in each
+        for each in told
+    )
 
 
 def test_a_server_certificate_that_is_not_here_is_not_checked(certificates: Certificates) -> None:

@@ -37,7 +37,7 @@ def mirror() -> ClusterMirror:
 
 
 def admin_app(token_file: Path | None = None) -> FastAPI:
-    settings = Settings.model_validate({"admin_port": 0, "profile": "full", "admin_read_token_file": token_file})
+    settings = Settings.model_validate({"admin": "127.0.0.1:0", "profile": "full", "admin_read_token_file": token_file})
     app = create_service(settings, mirror(), None).admin
     assert app is not None
     return app

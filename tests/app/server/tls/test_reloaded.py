@@ -55,10 +55,8 @@ def secret(old: Certificates, tmp_path: Path) -> MountedSecret:
 
 def settings_of(secret: MountedSecret) -> Settings:
     return Settings(
-        listen_port=0,
-        tls_cert_file=secret.file("tls.crt"),
-        tls_key_file=secret.file("tls.key"),
-        tls_client_ca_file=secret.file("ca.crt"),
+        listen="127.0.0.1:0",
+        tls_directory=secret.file(""),
     )
 
 
@@ -163,18 +161,19 @@ def _handshaken(client: ssl.SSLContext, server: ssl.SSLContext, session: ssl.SSL
 @pytest.mark.parametrize(
     ("changed", "problem"),
     [
-        ({"tls.crt": b"-----BEGIN CERTIFICATE-----\nMIIB"}, "KINDRED_TLS_KEY_FILE: certificate"),
+        ({"tls.crt": b"-----BEGIN CERTIFICATE-----\nMIIB"}, "KINDRED_TLS_DIRECTORY: certificate"),
         ({"tls.crt": b""}, "empty"),
         ({"tls.key": b"half of a key"}, "no private key in PEM"),
         ({"tls.key": "stranger"}, "does not fit"),
         ({"ca.crt": b"no authority"}, "no certificates in PEM"),
+        ({"ca.crt": None}, "No such file or directory"),
     ],
-    ids=["half-written", "empty", "no-key", "other-key", "no-authority"],
+    ids=["half-written", "empty", "no-key", "other-key", "no-authority", "authorities-gone"],
 )
 def test_files_that_cannot_be_used_change_nothing_until_they_can(
     secret: MountedSecret,
     authorities: tuple[Certificates, Certificates],
-    changed: dict[str, bytes | str],
+    changed: dict[str, bytes | str | None],
     problem: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -184,8 +183,9 @@ def test_files_that_cannot_be_used_change_nothing_until_they_can(
 
     async def talked() -> None:
         async with asyncio.timeout(PATIENCE), serving(port(tls)) as (_, number):
-            secret.replace({**old.secret(), **broken})
+            secret.replace({name: each for name, each in {**old.secret(), **broken}.items() if each is not None})
             await until(lambda: tls.reloads["failure"] >= 3)
+            assert not await is_answered(number, old.client_tls())
             assert await is_answered(number, old.client_tls("scheduler"))
             secret.replace(new.secret())
             await until(lambda: tls.reloads["success"] == 1)

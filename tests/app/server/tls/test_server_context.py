@@ -16,13 +16,14 @@ from app.main import create_service
 from app.server.connections import Refusal
 from app.server.ports import Port
 from app.server.tls.server_context import admin_tls, scheduler_tls
-from app.settings import Settings
+from app.settings import Settings, port_rule, wants_certificates
 from tests.app.questions import NEAR_WEB, by_name, shop
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving
-from tests.app.server.tls.secrets import Certificates
+from tests.app.server.tls.secrets import Certificates, MountedSecret
 from tests.builders import make_pod
 
 QUESTION: Final = by_name(make_pod("p").required_affinity(NEAR_WEB), "a1", "c1")
+OTHER_KEY: Final = b"another key"
 LoopFactory: TypeAlias = Callable[[], asyncio.AbstractEventLoop]
 ON_BOTH_LOOPS: Final = pytest.mark.parametrize(
     "loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"]
@@ -40,8 +41,8 @@ def run(talked: Coroutine[Any, Any, None], loop: LoopFactory = asyncio.new_event
 
 
 def port(certificates: Certificates, **settings: object) -> Port:
-    named = {"tls_cert_file": certificates.crt("server"), "tls_key_file": certificates.key("server")}
-    return create_service(Settings.model_validate({"listen_port": 0, **named, **settings}), shop(), None).ports[0]
+    named = {"listen": "127.0.0.1:0", "tls_directory": certificates.directory()}
+    return create_service(Settings.model_validate({**named, **settings}), shop(), None).ports[0]
 
 
 def asked(served: Port, tls: ssl.SSLContext, loop: LoopFactory = asyncio.new_event_loop) -> tuple[int, bytes]:
@@ -113,7 +114,7 @@ def test_tls_1_2_is_spoken(certificates: Certificates) -> None:
 def test_a_client_with_a_certificate_of_the_authorities_is_answered(
     certificates: Certificates, loop: LoopFactory
 ) -> None:
-    served = port(certificates, tls_client_ca_file=certificates.crt())
+    served = port(certificates, tls_directory=certificates.directory(clients=True))
     assert asked(served, certificates.client_tls("scheduler"), loop)[0] == 200
 
 
@@ -124,7 +125,7 @@ def test_a_client_without_one_is_not(
     loop: LoopFactory, version: ssl.TLSVersion, of: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     certificates, other = Certificates(tmp_path / "ca"), Certificates(tmp_path / "other")
-    served = port(certificates, tls_client_ca_file=certificates.crt())
+    served = port(certificates, tls_directory=certificates.directory(clients=True))
     tls = certificates.client_tls() if of == "nobody" else other.client_tls("scheduler", certificates)
     tls.maximum_version = version
     with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
@@ -146,7 +147,7 @@ def test_a_client_without_one_is_not(
 def test_a_client_of_a_certain_name_is_answered(
     certificates: Certificates, loop: LoopFactory, client: str, name: str
 ) -> None:
-    served = port(certificates, tls_client_ca_file=certificates.crt(), tls_client_names=["somebody", name])
+    served = port(certificates, tls_directory=certificates.directory(clients=True), tls_client_names=["somebody", name])
     assert asked(served, certificates.client_tls(client), loop)[0] == 200
 
 
@@ -158,7 +159,7 @@ def test_a_client_of_another_name_is_told_that_it_may_not_ask(
     loop: LoopFactory, client: str, name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     certificates = Certificates(tmp_path / "ca")
-    served = port(certificates, tls_client_ca_file=certificates.crt(), tls_client_names=[name])
+    served = port(certificates, tls_directory=certificates.directory(clients=True), tls_client_names=[name])
     status, body = asked(served, certificates.client_tls(client), loop)
     assert (status, body) == (403, b"The client certificate is not allowed.")
     assert served.connections.refused[Refusal.CLIENT_NAME] == 1
@@ -171,25 +172,58 @@ def test_a_client_of_another_name_is_told_that_it_may_not_ask(
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
-        ({"tls_cert_file": None}, "KINDRED_TLS_CERT_FILE: certificate {}: No such file or directory"),
-        ({"tls_cert_file": "text"}, "KINDRED_TLS_CERT_FILE: certificate {}: no certificate in PEM"),
-        ({"tls_key_file": "other.key"}, "KINDRED_TLS_KEY_FILE: key {} does not fit certificate"),
-        ({"tls_client_ca_file": "text"}, "KINDRED_TLS_CLIENT_CA_FILE: authorities {}: no certificates in PEM"),
-        ({"tls_client_ca_file": "empty"}, "KINDRED_TLS_CLIENT_CA_FILE: authorities {}: empty"),
+        ({"tls.crt": None}, "certificate {}: No such file or directory"),
+        ({"tls.crt": b"just text\n"}, "certificate {}: no certificate in PEM"),
+        ({"tls.key": OTHER_KEY}, "key {} does not fit certificate"),
+        ({"ca.crt": b"just text\n"}, "authorities {}: no certificates in PEM"),
+        ({"ca.crt": b""}, "authorities {}: empty"),
     ],
     ids=["missing", "no-pem", "other-key", "no-ca", "empty-ca"],
 )
 def test_an_error_names_setting_file_and_reason(
-    certificates: Certificates, changed: dict[str, str | None], expected: str, tmp_path: Path
+    certificates: Certificates, changed: dict[str, bytes | None], expected: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "text").write_text("just text\n")
-    (tmp_path / "empty").touch()
-    (tmp_path / "other.key").write_bytes(certificates.key("stranger").read_bytes())
-    ((name, file),) = changed.items()
-    path = tmp_path / (file or "missing")
+    files = certificates.secret()
+    ((name, content),) = changed.items()
+    files[name] = certificates.key("stranger").read_bytes() if content == OTHER_KEY else content or b""
+    secret = MountedSecret(tmp_path / "mounted", files)
+    if content is None:
+        secret.file(name).unlink()
     with pytest.raises(ConfigurationError) as caught:
-        port(certificates, **{name: path})
-    assert str(caught.value).startswith(expected.format(path))
+        port(certificates, tls_directory=secret.file(""))
+    assert str(caught.value).startswith(f"KINDRED_TLS_DIRECTORY: {expected.format(secret.file(name))}")
+
+
+# A directory without authorities.
+
+EFFECT: Final = {"listen": "0.0.0.0:0", "bind": True}
+
+
+@pytest.mark.parametrize(
+    ("settings", "asks"),
+    [
+        pytest.param({}, False, id="nothing-to-protect"),
+        pytest.param({"listen": "0.0.0.0:0"}, False, id="verbs-without-an-effect"),
+        pytest.param({"bind": True}, False, id="the-loopback"),
+        pytest.param({**EFFECT, "allow_unauthenticated_effects": True}, False, id="allowed"),
+        pytest.param(EFFECT, True, id="an-effect"),
+        pytest.param({"tls_client_names": ["kube-scheduler"]}, True, id="names"),
+    ],
+)
+def test_only_a_port_whose_clients_can_have_no_effect_starts_without_them(
+    certificates: Certificates, settings: dict[str, Any], *, asks: bool
+) -> None:
+    without = Settings.model_validate({"tls_directory": certificates.directory(), **settings})
+    assert wants_certificates(without) == asks
+    tls = scheduler_tls(without)
+    assert tls is not None
+    assert (tls.client_ca is not None) == asks
+    if asks:
+        with pytest.raises(ConfigurationError, match=r"authorities .*ca\.crt: No such file or directory"):
+            tls.read()
+    complete = Settings.model_validate({"tls_directory": certificates.directory(clients=True), **settings})
+    assert wants_certificates(complete)
+    assert not port_rule(complete, "extender").is_open
 
 
 def test_without_a_certificate_there_is_no_tls() -> None:

@@ -61,7 +61,7 @@ async def test_retry_after_is_waited_for(server: FakeApiServer) -> None:
 async def test_a_binding_that_failed_is_forgotten_and_can_be_tried_again(
     server: FakeApiServer, action: Action, posted: int, error: str
 ) -> None:
-    async with scheduling(server, N1, bind_timeout=1) as scheduler:
+    async with scheduling(server, N1, http_timeout=1.25) as scheduler:
         fault = server.faults.add(action, None, "bind", times=None)
         pod = scheduler.create(loner("first"))
         assert error in await scheduler.decide(pod, "n1")
@@ -91,7 +91,7 @@ async def test_without_a_connection_nothing_is_bound(server: FakeApiServer) -> N
 )
 @scenario()
 async def test_a_binding_whose_answer_is_lost_is_found_to_have_succeeded(server: FakeApiServer, action: Action) -> None:
-    async with scheduling(server, N1, bind_timeout=1) as scheduler:
+    async with scheduling(server, N1, http_timeout=1.25) as scheduler:
         pod = await scheduler.pending(WEB)
         scheduler.stall_watch()
         server.faults.add(action, None, "bind")
@@ -121,7 +121,7 @@ async def test_a_success_behind_an_error_of_the_server_is_success(server: FakeAp
 async def test_what_is_not_known_counts_until_it_is(
     server: FakeApiServer, action: Action, look: Callable[[], Action], *, bound: bool
 ) -> None:
-    async with scheduling(server, N1, N2, bind_timeout=0.6) as scheduler:
+    async with scheduling(server, N1, N2, http_timeout=0.75) as scheduler:
         pod = await scheduler.pending(loner("first"))
         stall = scheduler.stall_watch()
         server.faults.add(action, None, "bind")
@@ -139,7 +139,7 @@ async def test_what_is_not_known_counts_until_it_is(
 
 @scenario()
 async def test_what_the_watch_tells_while_nothing_else_does_counts(server: FakeApiServer) -> None:
-    async with scheduling(server, N1, bind_timeout=1) as scheduler:
+    async with scheduling(server, N1, http_timeout=1.25) as scheduler:
         pod = await scheduler.pending(WEB)
         server.faults.add(Stall(), None, "bind")
         server.faults.add(refuse(unavailable()), None, "get", times=None)

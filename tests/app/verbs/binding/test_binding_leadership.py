@@ -79,7 +79,7 @@ async def test_it_is_asked_right_before_the_binding_is_written(server: FakeApiSe
 
 @scenario()
 async def test_a_binding_without_an_answer_ends_with_the_time_in_which_no_other_leads(server: FakeApiServer) -> None:
-    async with scheduling(server, N1, bind_timeout=60.0) as scheduler:
+    async with scheduling(server, N1, http_timeout=75.0) as scheduler:
         pod = scheduler.create(WEB)
         assert await scheduler.filter(pod, "n1") == ["n1"]
         given_to(scheduler, left=0.5)

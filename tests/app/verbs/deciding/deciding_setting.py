@@ -52,7 +52,7 @@ class DecidingSetting:
     def __init__(  # noqa: PLR0913  # what a decision depends on
         self,
         mirror: ClusterMirror,
-        scope: DecideScope = DecideScope.QUESTION,
+        scope: DecideScope = DecideScope.LISTED_NODES,
         profile: Profile | None = None,
         *,
         cached: bool = True,

@@ -19,7 +19,6 @@ from tests.core.decoded import node_of
 
 BOUND = PersistentVolumeClaim(namespace="default", name="data", volume="pv", bind_completed=True)
 WAITS = PersistentVolumeClaim(namespace="default", name="data", storage_class="late")
-QUESTION, ANY_NODE = DecideScope.QUESTION, DecideScope.ANY_NODE
 
 
 def mirror(claim: PersistentVolumeClaim | None = None) -> ClusterMirror:
@@ -36,7 +35,6 @@ def pod(*, scheduler: str = "", claims: bool = False, volume: bool = False) -> P
     return Pod("u", "default", "p", scheduler_name=scheduler, claims_resources=claims, volumes=volumes)
 
 
-@pytest.mark.parametrize("scope", DecideScope)
 @pytest.mark.parametrize(
     ("asked", "claim"),
     [
@@ -45,8 +43,8 @@ def pod(*, scheduler: str = "", claims: bool = False, volume: bool = False) -> P
         pytest.param(pod(volume=True), None, id="missing-claim-which-its-filter-refuses"),
     ],
 )
-def test_who_needs_nothing_is_decided_for(asked: Pod, claim: PersistentVolumeClaim | None, scope: DecideScope) -> None:
-    assert InTreeNeeds(mirror(claim)).problem(asked, scope) == ""
+def test_who_needs_nothing_is_decided_for(asked: Pod, claim: PersistentVolumeClaim | None) -> None:
+    assert InTreeNeeds(mirror(claim)).problem(asked) == ""
 
 
 @pytest.mark.parametrize(
@@ -63,17 +61,13 @@ def test_who_needs_nothing_is_decided_for(asked: Pod, claim: PersistentVolumeCla
 def test_who_needs_a_plugin_is_told_which_scheduler_has_it(asked: Pod, need: str) -> None:
     unnamed, named = InTreeNeeds(mirror(WAITS)), InTreeNeeds(mirror(WAITS), "careful")
     remedy = "name a scheduler whose profile keeps that plugin, KINDRED_DECIDE_CLAIMS_SCHEDULER"
-    for scope in DecideScope:
-        assert unnamed.problem(asked, scope) == f"pod default/p {need}: {remedy}"
-        assert named.problem(asked, scope) == f"pod default/p {need}: give it spec.schedulerName: careful"
-    careful = replace(asked, scheduler_name="careful")
-    assert named.problem(careful, QUESTION) == ""
-    scope_remedy = "give careful the scope question, KINDRED_DECIDE_SCOPE"
-    assert named.problem(careful, ANY_NODE) == f"pod default/p {need}: {scope_remedy}"
+    assert unnamed.problem(asked) == f"pod default/p {need}: {remedy}"
+    assert named.problem(asked) == f"pod default/p {need}: give it spec.schedulerName: careful"
+    assert named.problem(replace(asked, scheduler_name="careful")) == ""
 
 
 def test_it_is_an_error_that_ends_the_attempt_and_assumes_nothing() -> None:
-    setting = DecidingSetting(mirror(WAITS), ANY_NODE)
+    setting = DecidingSetting(mirror(WAITS), DecideScope.ANY_NODE)
     asked = make_pod("p").volume({"name": "v", "persistentVolumeClaim": {"claimName": "data"}})
     setting.tell(asked)
     response = setting.extender.filter(

@@ -22,7 +22,7 @@ def node(name: str) -> NodeBuilder:
     return make_node(name).label(HOSTNAME, name).allocatable(cpu="4", memory="8Gi", pods=10)
 
 
-def cluster(*pods: PodBuilder, scope: DecideScope = DecideScope.QUESTION) -> DecidingSetting:
+def cluster(*pods: PodBuilder, scope: DecideScope = DecideScope.LISTED_NODES) -> DecidingSetting:
     return DecidingSetting(mirror_of(*(node(name) for name in NAMES), *pods), scope)
 
 
@@ -79,7 +79,7 @@ def test_equal_nodes_are_taken_in_turn(scope: DecideScope) -> None:
 
 def test_a_thousand_ties_are_spread_over_all_equals() -> None:
     setting = cluster()
-    service = create_service(Settings(answer="decide", profile="full"), setting.mirror, None)
+    service = create_service(Settings(decide="listed-nodes", profile="full"), setting.mirror, None)
     setting.tell(make_pod("p"))
     asked = [ask(service.app, "POST", "/filter", args(make_pod("p"), NAMES)).json() for _ in range(1000)]
     chosen = Counter(name for answer in asked for name in answer["NodeNames"])
@@ -255,7 +255,7 @@ def test_where_kube_scheduler_is_not_asked_for_victims_it_looks_for_none_and_kee
     assert told["FailedNodes"].keys() == ({nominated} if nominated else set())
     assert told["FailedAndUnresolvableNodes"].keys() <= set(NAMES) - {nominated}
     reasons = [*told["FailedNodes"].values(), *told["FailedAndUnresolvableNodes"].values()]
-    if scope is DecideScope.QUESTION:
+    if scope is DecideScope.LISTED_NODES:
         assert reasons == ["Insufficient cpu"] * 4
     else:
         assert reasons == ["decision of kindred for 4 nodes: 4 Insufficient cpu"]

@@ -37,7 +37,7 @@ LACKS: Final = (
     f"Insufficient {GPU} (devices of DeviceClass gpu need the in-tree plugin DynamicResources: give the pod "
     f"spec.schedulerName: {CLAIMS})"
 )
-SCOPES: Final = pytest.mark.parametrize("scope", ["question", "any-node"])
+SCOPES: Final = pytest.mark.parametrize("scope", ["listed-nodes", "any-node"])
 OF_RELEASES: Final = pytest.mark.parametrize("release", RELEASES, ids=str)
 OFF: Final = {"plugins": {"multiPoint": {"disabled": [{"name": "DynamicResources"}]}}}
 
@@ -47,8 +47,8 @@ def decides(scope: str, release: Release = RELEASES[-1], **other: object) -> dic
     gates = {"DRAExtendedResource": True} if release < Release(1, 37) else {}
     return {
         "profile": "full",
-        "answer": "decide",
-        "decide_scope": f"{PLAIN}={scope},{CLAIMS}=question",
+        "decide": scope,
+        "decide_schedulers": [PLAIN],
         "decide_claims_scheduler": CLAIMS,
         "kubernetes": str(release),
         "feature_gates": gates,
@@ -95,7 +95,7 @@ def test_a_pod_whose_device_nobody_allocates_gets_no_node_and_the_scheduler_to_u
     for amounts in ({GPU: 5}, {GPU: 5, BY_ITS_NAME: 0}):
         answer = of_dump(requesting(PLAIN, **amounts), settings, NAMED)
         assert chosen(answer) == ""
-        whole = LACKS if scope == "question" else f"decision of kindred for 3 nodes: 3 {LACKS}"
+        whole = LACKS if scope == "listed-nodes" else f"decision of kindred for 3 nodes: 3 {LACKS}"
         assert reasons(answer) == {whole}
     assert chosen(of_dump(requesting(PLAIN, **{BY_ITS_NAME: 1}), settings, NAMED)) == ""
 
@@ -106,12 +106,12 @@ def test_a_node_whose_device_plugin_has_enough_is_chosen(scope: str, release: Re
     settings = decides(scope, release)
     assert chosen(of_dump(requesting(PLAIN, **{GPU: 4}), settings, NAMED)) == "plugin"
     answer = of_dump(requesting(PLAIN, **{GPU: 4}), settings, NAMED, names=["absent", "zero"])
-    assert chosen(answer) == ("" if scope == "question" else "plugin")
+    assert chosen(answer) == ("" if scope == "listed-nodes" else "plugin")
 
 
 @OF_RELEASES
 def test_the_scheduler_for_claims_gets_the_nodes_that_are_left_to_devices(release: Release) -> None:
-    settings = decides("question", release)
+    settings = decides("listed-nodes", release)
     for name in NAMES:
         answer = of_dump(requesting(CLAIMS, **{GPU: 5}), settings, NAMED, names=[name])
         assert (chosen(answer) == name) is (name in left(release))
@@ -122,18 +122,18 @@ def test_the_scheduler_for_claims_gets_the_nodes_that_are_left_to_devices(releas
 
 @pytest.mark.parametrize("release", [Release(1, 34), Release(1, 35)], ids=str)
 def test_a_class_is_not_named_where_the_gate_is_off(release: Release) -> None:
-    answer = of_dump(requesting(PLAIN, **{GPU: 5}), decides("question", release, feature_gates={}), NAMED)
+    answer = of_dump(requesting(PLAIN, **{GPU: 5}), decides("listed-nodes", release, feature_gates={}), NAMED)
     assert (chosen(answer), reasons(answer)) == ("", {f"Insufficient {GPU}"})
 
 
 def test_a_resource_without_a_class_and_another_reason_have_no_remedy() -> None:
     pod = requesting(PLAIN, **{"example.com/disk": 1, GPU: 4, "cpu": 9})
-    answer = of_dump(pod, decides("question"), NAMED, names=["plugin"])
+    answer = of_dump(pod, decides("listed-nodes"), NAMED, names=["plugin"])
     assert reasons(answer) == {"Insufficient cpu, Insufficient example.com/disk"}
 
 
 def test_with_no_scheduler_for_claims_the_reason_says_what_kind_to_name() -> None:
-    settings = decides("question", decide_scope="question", decide_claims_scheduler="")
+    settings = decides("listed-nodes", decide_schedulers=[], decide_claims_scheduler="")
     for scheduler in (PLAIN, CLAIMS):
         answer = of_dump(requesting(scheduler, **{GPU: 5}), settings, NAMED)
         (reason,) = reasons(answer)
@@ -171,17 +171,10 @@ def test_a_configuration_whose_profile_disables_the_plugin_leaves_it_nothing(
     ("settings", "have", "lack"),
     [
         pytest.param({}, {"", PLAIN, CLAIMS}, set(), id="answers-all-nodes"),
-        pytest.param(decides("question"), {CLAIMS, "other"}, {PLAIN}, id="scopes-by-name"),
-        pytest.param(decides("any-node", decide_scope="question"), {CLAIMS}, {PLAIN, "", "other"}, id="one-scope"),
+        pytest.param(decides("listed-nodes"), {CLAIMS, "other"}, {PLAIN}, id="named"),
+        pytest.param(decides("any-node", decide_schedulers=[]), {CLAIMS}, {PLAIN, "", "other"}, id="all"),
         pytest.param(
-            decides("question", decide_scope=f"{PLAIN}=question,{CLAIMS}=any-node"),
-            {"other"},
-            {PLAIN, CLAIMS},
-            id="claims-among-any-nodes",
-        ),
-        pytest.param(decides("any-node", decide_scope="any-node"), set(), {CLAIMS, PLAIN}, id="any-node-for-all"),
-        pytest.param(
-            decides("question", decide_scope="default-scheduler=question", decide_claims_scheduler=""),
+            decides("listed-nodes", decide_schedulers=["default-scheduler"], decide_claims_scheduler=""),
             {PLAIN},
             {"", "default-scheduler"},
             id="default-scheduler",
@@ -197,8 +190,8 @@ def test_only_schedulers_with_the_plugin_allocate_devices(
 
 def test_a_scheduler_for_claims_without_the_plugin_is_not_advised() -> None:
     config = config_of(configured({"schedulerName": CLAIMS, **OFF}))
-    for scope in ("question", f"{PLAIN}=question,{CLAIMS}=question"):
-        found = device_schedulers(Settings.model_validate(decides("question", decide_scope=scope)), config)
+    for named in ([], [PLAIN]):
+        found = device_schedulers(Settings.model_validate(decides("listed-nodes", decide_schedulers=named)), config)
         assert (found.have(CLAIMS), found.advised) == (False, "")
 
 
@@ -244,7 +237,7 @@ async def _with_class(scheduler: Scheduler, *, there: bool) -> None:
 
 @scenario()
 async def test_a_group_whose_device_nobody_allocates_is_told_the_scheduler_to_use(server: FakeApiServer) -> None:
-    async with scheduling(server, *NODES, bind=False, **decides("question")) as scheduler:
+    async with scheduling(server, *NODES, bind=False, **decides("listed-nodes")) as scheduler:
         await _with_class(scheduler, there=True)
         for name in ("a", "b"):
             member = make_pod(name).of_group("train", 2).scheduler(PLAIN).requests(**{GPU: 3})

@@ -101,7 +101,7 @@ def test_members_that_need_an_in_tree_plugin_are_waited_for() -> None:
 
 
 def test_the_nodes_of_the_request_hold_for_the_pod_that_it_is_about() -> None:
-    setting = cluster(scope=DecideScope.QUESTION, cpu=4)
+    setting = cluster(scope=DecideScope.LISTED_NODES, cpu=4)
     for pod in (A, B, C):
         setting.tell(pod)
     assert node_of(setting.ask(A, ["n1"])) == "n1"

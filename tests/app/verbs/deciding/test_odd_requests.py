@@ -17,7 +17,7 @@ from tests.fake_apiserver.resources import PODS
 from tests.fake_apiserver.stored import Object
 
 NODES = [make_node(name).label(HOSTNAME, name).allocatable(cpu="4", pods=10) for name in ("n1", "n2")]
-SCOPES = pytest.mark.parametrize("scope", ["question", "any-node"])
+SCOPES = pytest.mark.parametrize("scope", ["listed-nodes", "any-node"])
 DECISIONS = tuple(
     f'kindred_decisions_total{{outcome="{outcome}"}}'
     for outcome in ("assumed", "replaced", "not_assumed", "no_fit", "refused")
@@ -28,7 +28,7 @@ ASSUMED = "kindred_mirror_assumed_pods"
 @asynccontextmanager
 async def deciding(server: FakeApiServer, scope: str) -> AsyncIterator[Scheduler]:
     """Serve with two nodes; in the end nothing may be assumed, once all pods are gone."""
-    async with scheduling(server, *NODES, answer="decide", decide_scope=scope, profile="full") as scheduler:
+    async with scheduling(server, *NODES, decide=scope, profile="full") as scheduler:
         yield scheduler
         for pod in server.objects(PODS.path):
             server.delete(PODS.path, pod["metadata"]["name"], pod["metadata"]["namespace"])
@@ -69,7 +69,7 @@ async def test_an_unknown_node_is_not_chosen(server: FakeApiServer, scope: str) 
 
 @scenario()
 async def test_an_unknown_node_alone_has_a_reason(server: FakeApiServer) -> None:
-    async with deciding(server, "question") as scheduler:
+    async with deciding(server, "listed-nodes") as scheduler:
         pod = await pending(scheduler)
         answer = await answered(scheduler, pod, "n9")
         assert (answer["NodeNames"], answer["Error"]) == ([], "")
@@ -224,7 +224,7 @@ async def test_a_pod_that_the_watch_does_not_show_bound_yet_gets_the_node_of_the
 
 @scenario()
 async def test_a_profile_without_the_plugin_for_the_named_node_moves_no_bound_pod(server: FakeApiServer) -> None:
-    async with scheduling(server, *NODES, answer="decide", profile="affinity") as scheduler:
+    async with scheduling(server, *NODES, decide="listed-nodes", profile="affinity") as scheduler:
         pod = server.create(PODS.path, resized("2"))
         await until(lambda: scheduler.mirror.pod_count() == 1)
         for _ in range(8):
@@ -251,7 +251,7 @@ async def test_a_bound_pod_is_not_in_its_own_way_where_all_nodes_that_fit_are_an
 
 @scenario()
 async def test_a_bound_pod_gets_its_node_as_the_request_has_it(server: FakeApiServer) -> None:
-    async with deciding(server, "question") as scheduler:
+    async with deciding(server, "listed-nodes") as scheduler:
         pod = server.create(PODS.path, resized("2"))
         await until(lambda: scheduler.mirror.pod_count() == 1)
         items = [node.obj() for node in NODES]
@@ -335,7 +335,7 @@ async def test_a_pod_that_was_looked_up_once_and_then_deleted_is_looked_up_again
 
 @scenario()
 async def test_a_dry_run_is_answered_and_changes_nothing(server: FakeApiServer) -> None:
-    async with deciding(server, "question") as scheduler:
+    async with deciding(server, "listed-nodes") as scheduler:
         pod = await pending(scheduler)
         chosen(await answered(scheduler, pod, "n1", "n2"))
         before = scheduler.mirror.get_pod(pod["metadata"]["uid"])

@@ -251,32 +251,12 @@ def test_a_request_for_a_nominated_member_ends_no_cycle() -> None:
     assert made.assumed().keys() == {"default/m", "default/m2", "default/m3", "default/first"}
 
 
-@pytest.mark.parametrize(
-    ("settings", "problem"),
-    [
-        pytest.param(
-            {"decide_scope": "kindred=any-node,grouped=any-node"},
-            "KINDRED_DECIDE_GROUPS_SCHEDULER='grouped': its pods need the scope question, which KINDRED_DECIDE_SCOPE="
-            "'kindred=any-node,grouped=any-node' does not give them",
-            id="any-node",
-        ),
-        pytest.param(
-            {"decide_scope": "kindred=question"},
-            "KINDRED_DECIDE_GROUPS_SCHEDULER='grouped': its pods need the scope question, which KINDRED_DECIDE_SCOPE="
-            "'kindred=question' does not give them",
-            id="not-decided-for",
-        ),
-        pytest.param(
-            {"decide_scope": "question", "decide_claims_scheduler": GROUPS},
-            "KINDRED_DECIDE_GROUPS_SCHEDULER='grouped': the profile for claims lacks in-tree filters; name another one",
-            id="that-for-claims",
-        ),
-    ],
-)
-def test_a_scheduler_for_groups_needs_all_filters_and_the_nodes_that_passed(
-    settings: dict[str, Any], problem: str
-) -> None:
-    made = Settings(answer="decide", profile="full", decide_groups_scheduler=GROUPS, admin_port=0, **settings)
+def test_a_scheduler_for_groups_needs_all_filters() -> None:
+    named = {"decide_groups_scheduler": GROUPS, "decide_claims_scheduler": GROUPS}
+    made = Settings.model_validate({"decide": "listed-nodes", "profile": "full", **named})
     with pytest.raises(SettingsError) as caught:
         create_service(made, ClusterMirror(), None)
+    problem = (
+        "KINDRED_DECIDE_GROUPS_SCHEDULER='grouped': the profile for claims lacks in-tree filters; name another one"
+    )
     assert str(caught.value) == problem
