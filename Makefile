@@ -110,7 +110,7 @@ release: $(STAMP) $(RELEASE_VENV)/.installed ## All files of a release in dist, 
 	renderer="$$($(BIN)/python -m tests.manifests.kustomize)" && $(BIN)/python -m release --renderer "$$renderer" --tools $(RELEASE_VENV)/bin --folder dist --image $(or $(IMAGE),yes) \
 		$(addprefix --tag ,$(TAG)) $(addprefix --base-digest ,$(BASE_DIGEST))
 
-lock: $(STAMP) $(if $(AUDIT),$(RELEASE_VENV)/.installed) ## Make the lock files again from pyproject.toml; UPGRADE=--upgrade: newer packages; AUDIT=yes: known vulnerabilities instead
+lock: $(if $(AUDIT),$(RELEASE_VENV)/.installed,$(STAMP)) ## Make the lock files again from pyproject.toml; UPGRADE=--upgrade: newer packages; AUDIT=yes: known vulnerabilities instead
 ifdef AUDIT
 	$(RELEASE_VENV)/bin/python -m release.audit --tools $(RELEASE_VENV)/bin
 else
