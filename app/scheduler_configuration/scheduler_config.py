@@ -15,7 +15,6 @@ from app.scheduler_configuration.go_duration import parse_go_duration
 from app.scheduler_configuration.plugin_sets import Profile
 from app.scheduler_configuration.schema import (
     TYPES,
-    ClientConnection,
     LeaderElection,
     WrittenConfig,
     WrittenExtender,
@@ -87,7 +86,6 @@ class SchedulerConfig(NamedTuple):
     percentage_of_nodes_to_score: int
     profiles: tuple[Profile, ...]
     extenders: tuple[Extender, ...]
-    client_connection: ClientConnection = ClientConnection()
     leader_election: LeaderElection = LeaderElection()
 
     def percentage_of(self, profile: Profile) -> tuple[str, int]:
@@ -127,14 +125,14 @@ def load_scheduler_config(path: Path) -> SchedulerConfig:
     config, findings = read_scheduler_config(path)
     problems = [f"{each.where}: {each.message}".removeprefix(": ") for each in findings]
     if config is not None:
-        problems += _problems(config)
+        problems += rejected_values(config)
     if problems or config is None:
         raise UnreadableError(f"{path}: {'; '.join(problems)}")
     return config
 
 
-def _problems(config: SchedulerConfig) -> Iterator[str]:
-    """Yield values that kube-scheduler rejects, and weights that are too large for Kindred."""
+def rejected_values(config: SchedulerConfig) -> Iterator[str]:
+    """Yield "PLACE: RULE" for values that kube-scheduler rejects, and for weights that are too large for Kindred."""
     names = Counter(profile.name for profile in config.profiles)
     places = [("percentageOfNodesToScore", config.percentage_of_nodes_to_score, _ALL)]
     for profile in config.profiles:
@@ -210,6 +208,5 @@ def _config(written: WrittenConfig) -> SchedulerConfig:
         written.percentage_of_nodes_to_score,
         tuple(profiles),
         tuple(extenders),
-        written.client_connection,
         written.leader_election,
     )

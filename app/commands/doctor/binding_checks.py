@@ -1,23 +1,12 @@
-"""Checks of binding and preemption, and of the time between a decision and its watch event."""
+"""Who binds and who preempts, and the time between a decision and its watch event."""
 
-from app.commands.doctor.findings import BEHAVIOUR, HANDBOOK, SETTINGS, error, info, setting, warning
+from typing import Final
+
+from app.commands.doctor.findings import DECIDE, HANDBOOK, SETTINGS, Problem, error, info, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration
-from app.scheduler_configuration.finding import VALIDATION
+from app.scheduler_configuration.plugin_sets import Profile
 
-_ALL = 100
-
-
-def _two_binders(registration: Registration) -> Found:
-    binders = [each for each in registration.config.extenders if each.bind_verb]
-    if len(binders) > 1:
-        yield error(
-            "extenders",
-            f"{len(binders)} extenders have a bindVerb ({', '.join(each.at() for each in binders)}): only one may; "
-            f"kube-scheduler does not start",
-            f"take bindVerb out of all but {binders[-1].at()}"
-            if registration.extender not in binders
-            else f"keep bindVerb only in {registration.extender.at()}",
-        )
+_ALL: Final = 100
 
 
 def _gap(registration: Registration) -> Found:
@@ -32,27 +21,6 @@ def _gap(registration: Registration) -> Found:
         "one node in the time between the decision and its watch event",
         f"bindVerb: bind, with {setting('bind', 'true')} and the roles of `kindred rbac --bind true`",
     )
-
-
-def _binders(registration: Registration) -> Found:
-    for profile in registration.config.profiles:
-        binds = [each for each in registration.config.extenders if each.bind_verb]
-        ours = binds == [registration.extender]
-        if profile.switched_off("DefaultBinder", "bind") and not profile.enabled("bind"):
-            needed = "pods without a call to an extender are never bound" if binds else "no program binds a pod"
-            yield (warning if binds else error)(
-                profile.at("plugins.bind"),
-                f"DefaultBinder is disabled in the profile {profile.name}, without a replacement: {needed}",
-                "take DefaultBinder out of bind.disabled and multiPoint.disabled",
-            )
-        if ours and registration.extender.ignorable:
-            yield warning(
-                registration.extender.at("ignorable"),
-                "true, with bindVerb: when Kindred rejects a binding that would break a rule, kube-scheduler binds "
-                "the pod itself",
-                "ignorable: false",
-            )
-            return
 
 
 def _bind_off(registration: Registration) -> Found:
@@ -73,17 +41,18 @@ def _bind_off(registration: Registration) -> Found:
 
 
 def _replicas(registration: Registration) -> Found:
-    if registration.extender.bind_verb and not registration.settings.elects:
+    if (registration.extender.bind_verb or registration.decided) and not registration.settings.elects:
         yield info(
-            registration.extender.at("bindVerb"),
-            f"Kindred binds, and leaderElection is off{registration.known.remark}: that is right for exactly one "
-            "replica, because each replica has only its own latest bindings",
+            setting("leader_election"),
+            f"off{registration.known.remark}, and Kindred binds or decides: that is right for exactly one replica, "
+            "because each replica has only its own latest bindings and decisions",
             f"replicas: 1, or {setting('leader_election', 'kindred')}",
         )
 
 
-def _preempt_off(registration: Registration) -> Found:
+def _preempt(registration: Registration) -> Found:
     extender, preempt = registration.extender, registration.settings.preempt
+    off = registration.filters_off(registration.undecided)
     if extender.preempt_verb and preempt == "off":
         yield error(
             extender.at("preemptVerb"),
@@ -91,30 +60,14 @@ def _preempt_off(registration: Registration) -> Found:
             "preempt then have no node, and no pod is preempted",
             f"{setting('preempt', 'verb')}, with the roles of `kindred rbac --preempt verb`; or take preemptVerb out",
         )
-    elif preempt != "off" and not extender.preempt_verb and not (preempt == "evict" and registration.decided):
-        yield info(
-            extender.at("preemptVerb"),
-            f"not set, while Kindred's preempt is {preempt}: it watches PodDisruptionBudgets without need",
-            f"preemptVerb: preempt, or {setting('preempt', 'off')}",
-        )
-
-
-def _preempt_missing(registration: Registration) -> Found:
-    extender, off = registration.extender, registration.filters_off(registration.undecided)
-    if off and extender.filter_verb and not extender.preempt_verb:
+    elif off and extender.filter_verb and not extender.preempt_verb:
         yield warning(
             extender.at("preemptVerb"),
             f"not set, while Kindred alone filters by {', '.join(off)}: kube-scheduler ignores these rules when it "
             "chooses victims, and may evict pods for a pod that still does not fit",
             f"preemptVerb: preempt, with {setting('preempt', 'verb')} and the roles of `kindred rbac --preempt verb`",
         )
-    if extender.preempt_verb and not off:
-        yield info(
-            extender.at("preemptVerb"),
-            "set, but kube-scheduler has all filters of Kindred, and finds the victims itself",
-            "take preemptVerb out",
-        )
-    if off and extender.preempt_verb and registration.settings.preempt == "verb":
+    elif off and extender.preempt_verb and preempt == "verb":
         yield info(
             extender.at("preemptVerb"),
             "when only Kindred rejects nodes, kube-scheduler does not call preempt, and a pod of any priority waits",
@@ -144,13 +97,50 @@ def _evict(registration: Registration) -> Found:
             return
 
 
-CHECKS = (
-    Check("two-binders", VALIDATION, _two_binders),
+def _preempt_of_decided(registration: Registration) -> Found:
+    for profile in registration.decided:
+        # The profile for groups has the filters for a dry run, and Kindred evicts for no member.
+        if profile.name != registration.settings.decide_groups_scheduler:
+            yield from _post_filter(profile, evicts=registration.settings.preempt == "evict")
+
+
+def _post_filter(profile: Profile, *, evicts: bool) -> list[Problem]:
+    where, is_on = profile.at("plugins.postFilter"), profile.runs("DefaultPreemption", "postFilter")
+    if is_on and profile.filtering():
+        return [
+            warning(
+                where,
+                f"DefaultPreemption is on in the profile {profile.name}, but does not have the filters of Kindred for "
+                "its dry run: it finds no victims, or wrong ones" + (", while Kindred preempts, too" if evicts else ""),
+                "disable DefaultPreemption"
+                + ("" if evicts else f", and {setting('preempt', 'evict')}, if priorities matter"),
+            )
+        ]
+    if is_on and not evicts:
+        return [
+            warning(
+                where,
+                f"DefaultPreemption has no filters for its dry run in the profile {profile.name}: no pod is preempted",
+                f"{setting('preempt', 'evict')}, if priorities matter",
+            )
+        ]
+    if evicts and not profile.post_filtering():
+        return [
+            warning(
+                where,
+                f"no PostFilter plugin is on in the profile {profile.name}: kube-scheduler clears nominatedNodeName "
+                f"after each attempt that fails, and other pods may take the capacity of the victims",
+                "enable DefaultPreemption, as manifests/scheduler/decide.yaml does; without filters it evicts no pod",
+            )
+        ]
+    return []
+
+
+CHECKS: Final = (
     Check("gap", HANDBOOK, _gap),
-    Check("binder", BEHAVIOUR, _binders),
     Check("bind-off", HANDBOOK, _bind_off, of_settings=True),
-    Check("bind-replicas", SETTINGS, _replicas, of_settings=True),
-    Check("preempt-off", HANDBOOK, _preempt_off, of_settings=True),
-    Check("preempt-verb", HANDBOOK, _preempt_missing),
+    Check("replicas", SETTINGS, _replicas),
+    Check("preempt", HANDBOOK, _preempt, of_settings=True),
     Check("evict", HANDBOOK, _evict, of_settings=True),
+    Check("decide-preemption", DECIDE, _preempt_of_decided),
 )

@@ -1,7 +1,5 @@
 """`kindred doctor`: its options, and its exit status (app/commands/exit_status.py)."""
 
-import time
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -25,7 +23,7 @@ def diagnose(inputs: Inputs, output: OutputFormat, *, strict: bool, verbose: boo
     if not (inputs.scheduler_config or inputs.url or inputs.kubeconfig or inputs.context):
         raise click.UsageError("Give --scheduler-config FILE, --url URL, --kubeconfig FILE, or several of them.")
     try:
-        report = examine(inputs, time.monotonic, datetime.now(UTC))
+        report = examine(inputs)
     except (UnreadableError, SettingsError, ConfigurationError) as error:
         exit_with_error(error)
     print_output(output, report, partial(report_text, report, verbose=verbose))

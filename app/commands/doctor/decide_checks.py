@@ -1,26 +1,27 @@
-"""Additional checks of a registration in which Kindred alone decides (`decide`)."""
+"""Checks of a registration in which Kindred alone decides (`decide`), with claims and scheduling groups."""
 
-from difflib import get_close_matches
-from typing import Final
+from collections.abc import Iterator
+from typing import Any, Final
 
-from app.commands.doctor.findings import BEHAVIOUR, DECIDE, HANDBOOK, error, info, setting, warning
+from app.commands.doctor.findings import DECIDE, error, info, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration
-from app.scheduler_configuration.plugin_sets import KNOWN, Profile
+from app.scheduler_configuration.go_duration import parse_go_duration
+from app.scheduler_configuration.plugin_sets import DEFAULTS, IMPLEMENTED, KNOWN, Profile
 from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER
 from app.scheduler_configuration.schema import POINTS
 from app.verbs.deciding.scopes import DecideScope, decide_scopes
+from app.verbs.effects import LONGEST_WAIT
 from core.releases import nearest
 
-_ALL: Final = 100
-_DEFAULT_QPS: Final = 50  # k8s.io/kubernetes pkg/scheduler/apis/config/v1/defaults.go, as the next one
-_DEFAULT_BURST: Final = 100
-_ENOUGH_QPS: Final = 500  # requests a second; any-node reaches about as many bindings in a cluster of 500 nodes
 _LEASE: Final = "kube-scheduler"
 _FOR_CLAIMS: Final = ("VolumeBinding", "DynamicResources")
 _OF_RESIZES: Final = "DeferredPodScheduling"
 _GATE_OF_RESIZES: Final = "InPlacePodVerticalScalingSchedulerPreemption"
 _HAS_RESIZES: Final = nearest("1.37").release
-_OF_VOLUMES: Final = frozenset({"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"})
+_GANGS: Final = "GangScheduling"
+_JUDGING: Final = frozenset({"preFilter", "filter", "reserve", "preBind"})
+_WAITS: Final = {"VolumeBinding": "bindTimeoutSeconds", "DynamicResources": "bindingTimeout"}
+"""Plugin -> its argument for how long a binding may wait."""
 
 
 def _answer(registration: Registration) -> Found:
@@ -58,146 +59,32 @@ def _scheduler(registration: Registration) -> Found:
         )
 
 
-def _scope(registration: Registration) -> Found:
-    scopes = decide_scopes(registration.settings)
-    if scopes is None:
-        return
-    names = [profile.name for profile in registration.config.profiles]
-    for profile in registration.undecided:
-        yield warning(
-            profile.at("schedulerName"),
-            f"{profile.name} is not in {setting('decide_schedulers')}: filter returns all nodes that fit for its pods, "
-            "and they count only after their binding",
-            f"add {profile.name}",
-        )
-    if registration.settings.decide_groups_scheduler:
-        return  # then it is an error: groups_checks
-    for scheduler in sorted(scopes.schedulers - set(names)):
-        close = get_close_matches(scheduler, names, 1)
-        yield info(
-            setting("decide_schedulers"),
-            f"{scheduler} is no profile of this configuration; correct if another kube-scheduler has it",
-            f"{close[0]}, if that is meant" if close else "",
-        )
-
-
 def _filters(registration: Registration) -> Found:
     for profile in registration.decided:
-        where, left = profile.at("plugins.filter"), profile.filtering()
+        if registration.scope_of(profile) is not DecideScope.ANY_NODE:
+            continue
         fix = f'disable "*" at multiPoint in the profile {profile.name}, as manifests/scheduler/decide.yaml does'
-        if registration.scope_of(profile) is DecideScope.ANY_NODE:
-            if left:
-                yield error(
-                    where,
-                    f"kube-scheduler filters by {', '.join(sorted(left))} in the profile {profile.name}, and Kindred "
-                    "chooses among all nodes: it chooses nodes that these plugins have rejected",
-                    f"{fix}; or {setting('decide', 'listed-nodes')}",
-                )
-            elif unknown := sorted(set(profile.enabled("multiPoint")) - KNOWN):
-                yield warning(
-                    profile.at("plugins.multiPoint.enabled"),
-                    f"{', '.join(unknown)}: if it filters in the profile {profile.name}, Kindred chooses nodes that "
-                    "it has rejected",
-                    "enable it only at the extension points that need it, and not at filter",
-                )
-            elif not _all_off(profile):
-                yield warning(
-                    profile.at("plugins.multiPoint.disabled"),
-                    f"disabled by name in the profile {profile.name}: a new default filter of a newer kube-scheduler "
-                    "stays enabled, and Kindred chooses nodes that it has rejected",
-                    fix,
-                )
-        elif twice := left & registration.filters - _needed_twice(registration, profile):
-            yield info(
-                where,
-                f"filtered twice, by kube-scheduler and by Kindred, in the profile {profile.name}: "
-                f"{', '.join(sorted(twice))}; kube-scheduler filters each node for that",
-                f"{fix}, or these by name if plugins for claims must stay",
-            )
-
-
-def _all_off(profile: Profile) -> bool:
-    return "*" in profile.disabled("multiPoint") or "*" in profile.disabled("filter")
-
-
-def _needed_twice(registration: Registration, profile: Profile) -> frozenset[str]:
-    """Return the filters that both programs need: those for claims, and all for scheduling groups."""
-    if _is_for_groups(registration, profile):
-        return registration.filters
-    return _OF_VOLUMES if profile.name == registration.settings.decide_claims_scheduler else frozenset()
-
-
-def _is_for_groups(registration: Registration, profile: Profile) -> bool:
-    return profile.name == registration.settings.decide_groups_scheduler
-
-
-def _sample(registration: Registration) -> Found:
-    for profile in registration.decided:
-        where, percentage = registration.config.percentage_of(profile)
-        shown = f"{percentage}" if percentage else "not set, or 0, which is 50 % to 5 % by the size of the cluster"
-        if registration.scope_of(profile) is DecideScope.LISTED_NODES and percentage < _ALL:
+        if left := profile.filtering():
             yield error(
-                where,
-                f"{shown}: in the profile {profile.name} Kindred chooses among the nodes of the request, and these "
-                "are a sample: pods stay pending that would fit on another node",
-                "percentageOfNodesToScore: 100",
+                profile.at("plugins.filter"),
+                f"kube-scheduler filters by {', '.join(sorted(left))} in the profile {profile.name}, and Kindred "
+                "chooses among all nodes: it chooses nodes that these plugins have rejected",
+                f"{fix}; or {setting('decide', 'listed-nodes')}",
             )
-        elif registration.scope_of(profile) is DecideScope.ANY_NODE and percentage != 1:
+        elif unknown := sorted(set(profile.enabled("multiPoint")) - KNOWN):
             yield warning(
-                where,
-                f"{shown}: in the profile {profile.name} Kindred chooses among all nodes of the cluster, and every "
-                "name in the request costs time in kube-scheduler",
-                "percentageOfNodesToScore: 1, which is 100 names",
+                profile.at("plugins.multiPoint.enabled"),
+                f"{', '.join(unknown)}: if it filters in the profile {profile.name}, Kindred chooses nodes that "
+                "it has rejected",
+                "enable it only at the extension points that need it, and not at filter",
             )
-
-
-def _rate(registration: Registration) -> Found:
-    if not registration.decided:
-        return
-    connection = registration.config.client_connection
-    qps, burst = connection.qps or _DEFAULT_QPS, connection.burst or _DEFAULT_BURST
-    for field, written, value in (("qps", connection.qps, qps), ("burst", connection.burst, burst)):
-        if qps > 0 and value < _ENOUGH_QPS:
+        elif not {"*"} & {*profile.disabled("multiPoint"), *profile.disabled("filter")}:
             yield warning(
-                f"clientConnection.{field}",
-                f"{value:g}{'' if written else ', the default'}: kube-scheduler binds the pods, and its client sends "
-                f"no more than {qps:g} requests a second, after a burst of {burst}",
-                f"{field}: 2000",
+                profile.at("plugins.multiPoint.disabled"),
+                f"disabled by name in the profile {profile.name}: a new default filter of a newer kube-scheduler "
+                "stays enabled, and Kindred chooses nodes that it has rejected",
+                fix,
             )
-
-
-def _verbs(registration: Registration) -> Found:
-    extender = registration.extender
-    if not registration.decided:
-        return
-    if not extender.filter_verb:
-        yield error(extender.at("filterVerb"), "not set: Kindred is never called for a decision", "filterVerb: filter")
-    if extender.prioritize_verb and not registration.undecided:
-        yield warning(
-            extender.at("prioritizeVerb"),
-            "never called: with one node in the response of filter, kube-scheduler does not score",
-            "take prioritizeVerb and weight out",
-        )
-    if extender.bind_verb:
-        yield warning(
-            extender.at("bindVerb"),
-            "Kindred decides for each pod twice and binds it, in a second call; kube-scheduler would bind while it "
-            "schedules the next pod",
-            "take bindVerb out",
-        )
-
-
-def _other_filter(registration: Registration) -> Found:
-    others = [each for each in registration.config.extenders if each.filter_verb and each is not registration.extender]
-    if registration.decided and others:
-        names = ", ".join(each.at() for each in others)
-        yield error(
-            others[0].at("filterVerb"),
-            f"{names}: another extender filters, and Kindred does not take its rules into account. Kindred ignores "
-            "the result of an extender before it with any-node. An extender after it can only reject the one node, "
-            "and the pod is tried again",
-            f"take filterVerb out of {names}",
-        )
 
 
 def _claims(registration: Registration) -> Found:
@@ -238,35 +125,6 @@ def _claims_profile(profile: Profile) -> Found:
         )
 
 
-def _preemption(registration: Registration) -> Found:
-    evicts = registration.settings.preempt == "evict"
-    for profile in registration.decided:
-        if _is_for_groups(registration, profile):
-            continue  # it has the filters for a dry run, and Kindred evicts for no member
-        where, is_on = profile.at("plugins.postFilter"), profile.runs("DefaultPreemption", "postFilter")
-        if is_on and profile.filtering():
-            yield warning(
-                where,
-                f"DefaultPreemption is on in the profile {profile.name}, but does not have the filters of Kindred for "
-                "its dry run: it finds no victims, or wrong ones" + (", while Kindred preempts, too" if evicts else ""),
-                "disable DefaultPreemption"
-                + ("" if evicts else f", and {setting('preempt', 'evict')}, if priorities matter"),
-            )
-        elif is_on and not evicts:
-            yield warning(
-                where,
-                f"DefaultPreemption has no filters for its dry run in the profile {profile.name}: no pod is preempted",
-                f"{setting('preempt', 'evict')}, if priorities matter",
-            )
-        elif evicts and not profile.post_filtering():
-            yield warning(
-                where,
-                f"no PostFilter plugin is on in the profile {profile.name}: kube-scheduler clears nominatedNodeName "
-                f"after each attempt that fails, and other pods may take the capacity of the victims",
-                "enable DefaultPreemption, as manifests/scheduler/decide.yaml does; without filters it evicts no pod",
-            )
-
-
 def _resize(registration: Registration) -> Found:
     for profile in registration.decided:
         disabled = any(_OF_RESIZES in profile.disabled(point) for point in POINTS)
@@ -283,27 +141,91 @@ def _resize(registration: Registration) -> Found:
             )
 
 
-def _replicas(registration: Registration) -> Found:
-    if registration.decided and not registration.settings.elects:
+def _groups(registration: Registration) -> Found:
+    if not registration.decided:
+        return
+    name, setting_of_it = registration.settings.decide_groups_scheduler, setting("decide_groups_scheduler")
+    if not name:
         yield info(
-            setting("leader_election"),
-            f"off{registration.known.remark}: that is right for exactly one replica, because each replica has only "
-            "its own latest decisions",
-            f"replicas: 1, or {setting('leader_election', 'kindred')}",
+            setting_of_it,
+            f"not set{registration.known.remark}: the members of a scheduling group get an Error",
+            "a profile with all in-tree plugins, as in manifests/scheduler/decide.yaml",
         )
+        return
+    found = [profile for profile in registration.config.profiles if profile.name == name]
+    if not found:
+        yield warning(
+            setting_of_it,
+            f"{name} is no profile of this configuration: no scheduler schedules the pods that name it",
+            f"a profile with schedulerName: {name}, as in manifests/scheduler/decide.yaml",
+        )
+    for profile in found:
+        if missing := sorted(_switched_off(profile)):
+            yield error(
+                profile.at("plugins"),
+                f"{', '.join(missing)}: disabled in the profile {name}, which is for scheduling groups. No program "
+                "judges the members by them beside each other",
+                "take them out of the disabled plugins there",
+            )
+
+
+def _switched_off(profile: Profile) -> Iterator[str]:
+    for plugin in DEFAULTS:
+        if any(profile.switched_off(plugin, point) for point in POINTS if point in _JUDGING & IMPLEMENTED[plugin]):
+            yield plugin
+    if any({_GANGS, "*"} & {*profile.disabled(point)} for point in POINTS):
+        yield _GANGS
+
+
+def _one_process(registration: Registration) -> Found:
+    scopes = decide_scopes(registration.settings)
+    if scopes is None or not registration.settings.decide_groups_scheduler:
+        return
+    others = scopes.schedulers - {profile.name for profile in registration.config.profiles}
+    if others:
+        yield error(
+            setting("decide_schedulers"),
+            f"{', '.join(sorted(others))}: no profile of this configuration. With "
+            f"{setting('decide_groups_scheduler')}, one kube-scheduler has all schedulers for which Kindred decides. A "
+            "request shows that the cycle of a group has ended, and the in-tree filters do not see the pods that "
+            "another kube-scheduler has assumed",
+            "this configuration's profiles alone; another Kindred for the other kube-scheduler",
+        )
+
+
+def _waits(registration: Registration) -> Found:
+    settings = registration.settings
+    names = {settings.decide_claims_scheduler, settings.decide_groups_scheduler} - {""}
+    longest = max(LONGEST_WAIT, settings.assumed_pod_ttl)
+    for profile in registration.decided:
+        if profile.name not in names:
+            continue
+        for each in profile.plugin_config:
+            argument = _WAITS.get(each.name, "")
+            seconds = _seconds((each.args or {}).get(argument))
+            if seconds >= longest:
+                yield error(
+                    profile.at("pluginConfig"),
+                    f"{each.name}.{argument} is {seconds:g} s in the profile {profile.name}: a pod whose binding waits "
+                    f"so long does not count any more after {longest:g} s",
+                    setting("assumed_pod_ttl", f"{seconds + 60:g}"),
+                )
+
+
+def _seconds(value: Any) -> float:  # noqa: ANN401  # an argument of a plugin, of any type
+    """Return a number of seconds, or the seconds of a duration. 0 for others, which other checks report."""
+    if isinstance(value, str):
+        return parse_go_duration(value) or 0.0
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
 CHECKS: Final = (
     Check("decide-answer", DECIDE, _answer, of_settings=True),
     Check("decide-scheduler", DECIDE, _scheduler),
-    Check("decide-scope", DECIDE, _scope),
     Check("decide-filters", DECIDE, _filters),
-    Check("decide-sample", HANDBOOK, _sample),
-    Check("decide-rate", DECIDE, _rate),
-    Check("decide-verbs", BEHAVIOUR, _verbs),
-    Check("decide-other-filter", DECIDE, _other_filter),
     Check("decide-claims", DECIDE, _claims),
-    Check("decide-preemption", DECIDE, _preemption),
     Check("decide-resize", DECIDE, _resize),
-    Check("decide-replicas", DECIDE, _replicas),
+    Check("decide-groups", DECIDE, _groups),
+    Check("decide-groups-process", DECIDE, _one_process),
+    Check("decide-waits", DECIDE, _waits),
 )

@@ -1,28 +1,21 @@
 """One examination: takes the inputs, makes the checks that they allow, and lists the others."""
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from app.api_server.credentials import load_credentials
 from app.commands.doctor import (
-    access_checks,
     binding_checks,
     decide_checks,
-    filter_checks,
-    gate_checks,
-    groups_checks,
-    profile_checks,
+    extender_checks,
     rbac_checks,
     release_checks,
+    rule_checks,
     score_checks,
     service_checks,
-    time_checks,
-    tls_checks,
-    verb_checks,
 )
-from app.commands.doctor.findings import HANDBOOK, SETTINGS, Report, Skipped, report
+from app.commands.doctor.findings import HANDBOOK, Report, Skipped, report
 from app.commands.doctor.registration import Check, KnownSettings, Registration
 from app.commands.doctor.service import TlsFiles, fetch_settings, visit
 from app.commands.rbac import NAME
@@ -36,15 +29,11 @@ from app.settings import Settings
 from app.wiring.engine import create_profile
 
 REGISTRATION_CHECKS: Final[tuple[Check, ...]] = (
-    *time_checks.CHECKS,
-    *score_checks.CHECKS,
-    *filter_checks.CHECKS,
+    *extender_checks.CHECKS,
+    *rule_checks.CHECKS,
     *binding_checks.CHECKS,
-    *verb_checks.CHECKS,
-    *profile_checks.CHECKS,
+    *score_checks.CHECKS,
     *decide_checks.CHECKS,
-    *groups_checks.CHECKS,
-    *tls_checks.CHECKS,
 )
 _NEEDS_CONFIG: Final = "--scheduler-config FILE"
 _NEEDS_FIT_CONFIG: Final = "a scheduler configuration without the errors above"
@@ -83,23 +72,22 @@ class _Notes:
         self.skipped += [Skipped(check.id, needs) for check in checks]
 
 
-def examine(inputs: Inputs, clock: Callable[[], float], now: datetime) -> Report:
+def examine(inputs: Inputs) -> Report:
     """Check all inputs. Raises UnreadableError, SettingsError and ConfigurationError for bad input."""
     account = rbac_checks.Account.parse(inputs.service_account)
     notes = _Notes()
-    known = _known_settings(inputs, notes)
+    known = _known_settings(inputs)
     notes.inputs["settings"] = known.source
-    notes.findings += access_checks.access_findings(known.settings)
-    registration = _registration(inputs, known, now, notes)
+    registration = _registration(inputs, known, notes)
     if registration is not None:
         _check_registration(registration, notes)
-    _check_service(inputs, known, registration, clock, notes)
+    _check_service(inputs, known, notes)
     _check_cluster(inputs, known, registration, account, notes)
     _check_gates(inputs, known, notes)
     return report(notes.inputs, notes.findings, notes.skipped)
 
 
-def _known_settings(inputs: Inputs, notes: _Notes) -> KnownSettings:
+def _known_settings(inputs: Inputs) -> KnownSettings:
     """Return Kindred's settings: from the running service, else from file and environment, else the defaults."""
     if inputs.admin_url:
         told = fetch_settings(inputs.admin_url, inputs.tls, inputs.admin_token_file)
@@ -107,9 +95,6 @@ def _known_settings(inputs: Inputs, notes: _Notes) -> KnownSettings:
         return KnownSettings(settings, create_profile(settings), f"of the service, {inputs.admin_url}", assumed=False)
     configuration = load_configuration(inputs.config)
     settings = configuration.settings
-    for variable in configuration.unknown_variables:
-        message = "has the prefix of settings, but is no setting of Kindred"
-        notes.findings.append(Finding("unknown-variable", Severity.WARNING, variable, message, "rename it", SETTINGS))
     sources = sorted({source.partition(": ")[0] for source in configuration.sources.values()})
     if inputs.config is not None and str(inputs.config) not in sources:
         sources.insert(0, str(inputs.config))
@@ -133,7 +118,7 @@ def _settings_of(told: Mapping[str, Mapping[str, object]]) -> Settings:
         raise UnreadableError(f"the settings of the service cannot be read: {one_line(str(error))}") from None
 
 
-def _registration(inputs: Inputs, known: KnownSettings, now: datetime, notes: _Notes) -> Registration | None:
+def _registration(inputs: Inputs, known: KnownSettings, notes: _Notes) -> Registration | None:
     if inputs.scheduler_config is None:
         notes.skip(REGISTRATION_CHECKS, _NEEDS_CONFIG)
         return None
@@ -152,14 +137,14 @@ def _registration(inputs: Inputs, known: KnownSettings, now: datetime, notes: _N
         notes.skip(REGISTRATION_CHECKS, _NEEDS_EXTENDER)
         return None
     notes.inputs["extender"] = f"{extender.at()}, {extender.url_prefix}"
-    return Registration(config, extender, known, now)
+    return Registration(config, extender, known)
 
 
 def _check_gates(inputs: Inputs, known: KnownSettings, notes: _Notes) -> None:
     if inputs.scheduler_feature_gates is None:
-        notes.skipped.append(Skipped(gate_checks.CHECK, _NEEDS_GATES))
+        notes.skipped.append(Skipped(release_checks.GATES_CHECK, _NEEDS_GATES))
     else:
-        notes.findings += gate_checks.gate_findings(inputs.scheduler_feature_gates, known.settings)
+        notes.findings += release_checks.gate_findings(inputs.scheduler_feature_gates, known.settings)
 
 
 def _of_profile(config: SchedulerConfig, name: str) -> SchedulerConfig:
@@ -179,18 +164,12 @@ def _check_registration(registration: Registration, notes: _Notes) -> None:
         notes.skipped += [Skipped(check.id, each.needs) for each in not_checked]
 
 
-def _check_service(
-    inputs: Inputs,
-    known: KnownSettings,
-    registration: Registration | None,
-    clock: Callable[[], float],
-    notes: _Notes,
-) -> None:
+def _check_service(inputs: Inputs, known: KnownSettings, notes: _Notes) -> None:
     if not inputs.url:
         notes.skip((*service_checks.CHECKS, *service_checks.CHECKS_OF_KINDRED), _NEEDS_URL)
         return
     notes.inputs["service"] = inputs.url
-    running = service_checks.Running(visit(inputs.url, inputs.tls, clock), known, registration)
+    running = service_checks.Running(visit(inputs.url, inputs.tls), known)
     for check in service_checks.CHECKS:
         notes.findings += check.findings(running)
     if not running.is_kindred():

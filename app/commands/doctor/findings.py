@@ -14,7 +14,6 @@ DECIDE: Final = "docs/decide.md"
 BEHAVIOUR: Final = "docs/kube-scheduler.md"
 VERSIONS: Final = "docs/versions.md"
 SETTINGS: Final = "docs/configuration.md"
-ADMIN_PORT: Final = "docs/security.md, Who sees which names"
 EXTENDER_TYPE: Final = "kube-scheduler config/v1 types.go (Extender)"
 
 

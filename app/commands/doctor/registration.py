@@ -1,7 +1,6 @@
 """The input of checks of a registration: the scheduler's configuration, Kindred in it, and Kindred's settings."""
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
 from app.answered_release import allowed_rules
@@ -36,8 +35,6 @@ class Registration(NamedTuple):
     config: SchedulerConfig
     extender: Extender
     known: KnownSettings
-    now: datetime
-    """The time at which certificates are checked."""
 
     @property
     def settings(self) -> Settings:
@@ -74,17 +71,10 @@ class Registration(NamedTuple):
         """The other profiles: all of them without `decide`."""
         return tuple(profile for profile in self.config.profiles if self.scope_of(profile) is None)
 
-    def filters_off(self, profiles: Sequence[Profile] | None = None) -> dict[str, str]:
-        """Return filter of Kindred -> the first profile in which kube-scheduler has it disabled.
-
-        `profiles`: the profiles to check; all by default.
-        """
-        return {
-            plugin: profile.at("plugins")
-            for profile in reversed(self.config.profiles if profiles is None else profiles)
-            for plugin in sorted(self.filters)
-            if profile.switched_off(plugin, "filter")
-        }
+    def filters_off(self, profiles: Sequence[Profile] | None = None) -> list[str]:
+        """Return the filters of Kindred that kube-scheduler has disabled in any of these profiles; all by default."""
+        looked_at = self.config.profiles if profiles is None else profiles
+        return [name for name in sorted(self.filters) if any(each.switched_off(name, "filter") for each in looked_at)]
 
 
 Found: TypeAlias = Iterable[Problem | NotChecked]

@@ -1,30 +1,15 @@
-"""Checks of the weight of Kindred's scores, and that each plugin scores once."""
+"""Whether each score of Kindred counts once, and as much as the in-tree scores that it stands for."""
 
 from collections.abc import Mapping
 from typing import Final
 
-from app.commands.doctor.findings import HANDBOOK, error, info, setting, warning
+from app.commands.doctor.findings import HANDBOOK, info, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration
-from app.scheduler_configuration.finding import VALIDATION
-from app.scheduler_configuration.plugin_sets import DEFAULTS, Profile
+from app.scheduler_configuration.plugin_sets import Profile
 
 _SCALE: Final = 10  # MaxNodeScore / MaxExtenderPriority, kube-scheduler's factor
 _MAX_NODE_SCORE: Final = 100
 _NEAR: Final = 0.25  # relative error of the weight that changes little
-
-
-def _weight(registration: Registration) -> Found:
-    extender = registration.extender
-    if extender.prioritize_verb and extender.weight <= 0:
-        yield error(
-            extender.at("weight"),
-            f"{extender.weight or 'not set'}: must be positive beside a prioritizeVerb; kube-scheduler does not start",
-            "weight: 1",
-        )
-    elif extender.weight and not extender.prioritize_verb:
-        yield info(
-            extender.at("weight"), f"{extender.weight} weighs nothing without a prioritizeVerb", "take weight out"
-        )
 
 
 def _balance(registration: Registration) -> Found:
@@ -36,13 +21,12 @@ def _balance(registration: Registration) -> Found:
         off = _switched_off(registration, profile)
         if not off and given <= wanted:
             continue  # besides; that it counts twice is said elsewhere
-        if given == wanted or not _has_rivals(registration, profile):
+        if abs(given - wanted) <= _NEAR * wanted or not _has_rivals(registration, profile):
             continue
         strong = "strong" if given > wanted else "weak"
         stands_for = f"the in-tree scores that it stands for add up to {wanted}" if off else f"as in-tree: {wanted}"
         max_score, weight = finest_pair(wanted // _MAX_NODE_SCORE)
-        tell = info if abs(given - wanted) <= _NEAR * wanted else warning
-        yield tell(
+        yield warning(
             extender.at("weight"),
             f"too {strong}: weight {extender.weight} * maxScore {registration.settings.max_score}"
             f"{registration.known.remark} * 10 = up to {given} for a node, while {stands_for} "
@@ -107,35 +91,19 @@ def _twice(registration: Registration) -> Found:
 
 
 def _by_nobody(registration: Registration) -> Found:
-    extender = registration.extender
-    answered = set(registration.scores) if extender.prioritize_verb else set()
+    if registration.extender.prioritize_verb:
+        return
     for profile in registration.undecided:
-        off = {plugin for plugin, weight in DEFAULTS.items() if weight and profile.switched_off(plugin, "score")}
-        ours, others = sorted((off & set(registration.scores)) - answered), sorted(off - set(registration.scores))
-        if ours:
+        if off := _switched_off(registration, profile):
             yield warning(
-                extender.at("prioritizeVerb"),
-                f"not set, and kube-scheduler does not score by {', '.join(ours)} in the profile {profile.name}: the "
+                registration.extender.at("prioritizeVerb"),
+                f"not set, and kube-scheduler does not score by {', '.join(off)} in the profile {profile.name}: the "
                 "score is missing",
                 "prioritizeVerb: prioritize and weight: 1",
             )
-        if others and others != ["DynamicResources"]:
-            yield info(
-                profile.at("plugins.score.disabled"),
-                f"{', '.join(others)}: the score is missing in the profile {profile.name}, because Kindred's plugins "
-                "do not have it",
-                f"take them out of the list, or add them to {setting('profile')}, if that is not intended",
-            )
-    if extender.prioritize_verb and not registration.scores:
-        yield warning(
-            extender.at("prioritizeVerb"),
-            "Kindred's plugins have no score: every node gets the same score, at the cost of a call for each pod",
-            f"take prioritizeVerb and weight out, or add a score to {setting('profile')}",
-        )
 
 
-CHECKS = (
-    Check("weight", VALIDATION, _weight),
+CHECKS: Final = (
     Check("weight-balance", f"{HANDBOOK}, All scores from Kindred", _balance, of_settings=True),
     Check("score-counted-twice", HANDBOOK, _twice),
     Check("score-by-nobody", HANDBOOK, _by_nobody),

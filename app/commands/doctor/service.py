@@ -1,9 +1,7 @@
-"""Calls a running Kindred: its routes about itself, and requests as a scheduler sends them. Judges nothing."""
+"""Calls the routes of a running Kindred about itself. Judges nothing."""
 
-import os
-import socket
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -14,22 +12,13 @@ import msgspec
 
 from app.api_server.pem import load_authorities, load_identity
 from app.files import MAX_TOKEN_BYTES, read_file
-from app.json_text import decode, encode
+from app.json_text import decode
 from app.scheduler_configuration.scheduler_config import UnreadableError
 
-_IF_HTTP: Final = "an https URL, if Kindred speaks TLS; otherwise look at its log"
-_IF_HTTPS: Final = "--cert-file and --key-file, if Kindred asks for a certificate; otherwise look at its log"
+_IF_HTTP: Final = "start Kindred or correct the URL, which begins with https if Kindred speaks TLS"
+_IF_HTTPS: Final = "--ca-file with the CA of its certificate, or --cert-file and --key-file if it asks for one"
 _TIMEOUT: Final = 5.0  # seconds, the default of kube-scheduler
-_PROBES: Final = 5
-PROBE_NODE: Final = "kindred-doctor-no-such-node"
-_QUESTION: Final = encode({
-    "Pod": {
-        "metadata": {"name": "kindred-doctor", "namespace": "default", "uid": "kindred-doctor"},
-        "spec": {"containers": [{"name": "probe"}]},
-    },
-    "NodeNames": [PROBE_NODE],
-})  # fmt: skip
-GET_PATHS: Final = ("/version", "/readyz", "/metrics")
+_PATHS: Final = ("/version", "/readyz", "/metrics")
 
 
 class TlsFiles(NamedTuple):
@@ -52,8 +41,6 @@ class Visit(NamedTuple):
 
     url: str
     answers: Mapping[str, Answer]
-    seconds: float | None = None
-    """The fastest of several requests about one node."""
     failure: str = ""
     mending: str = ""
 
@@ -65,24 +52,17 @@ class _FailedError(Exception):
         self.mending = mending
 
 
-def visit(url: str, files: TlsFiles, clock: Callable[[], float]) -> Visit:
+def visit(url: str, files: TlsFiles) -> Visit:
     """Call a service. Raises UnreadableError for a URL or TLS files that cannot be used."""
     base = checked_url(url)
     answers: dict[str, Answer] = {}
-    seconds: list[float] = []
     with _client(base, files) as client:
         try:
-            for path in GET_PATHS:
-                answers[path] = _asked(client, "GET", path)
-            for verb in ("/filter", "/prioritize"):
-                answers[verb] = _asked(client, "POST", verb, _QUESTION)
-            for _ in range(_PROBES):
-                begin = clock()
-                _asked(client, "POST", "/filter", _QUESTION)
-                seconds.append(clock() - begin)
+            for path in _PATHS:
+                answers[path] = _asked(client, path)
         except _FailedError as error:
             return Visit(base, answers, failure=error.failure, mending=error.mending)
-    return Visit(base, answers, min(seconds))
+    return Visit(base, answers)
 
 
 def fetch_settings(url: str, files: TlsFiles, token_file: Path | None) -> dict[str, dict[str, object]]:
@@ -96,7 +76,7 @@ def fetch_settings(url: str, files: TlsFiles, token_file: Path | None) -> dict[s
             raise UnreadableError(f"{token_file}: {getattr(error, 'strerror', None) or 'not UTF-8'}") from None
     with _client(base, files) as client:
         try:
-            answer = _asked(client, "GET", "/debug/config", headers=headers)
+            answer = _asked(client, "/debug/config", headers)
         except _FailedError as error:
             raise UnreadableError(f"{base}/debug/config: {error.failure}; {error.mending}") from None
     if answer.status != httpx.codes.OK:
@@ -151,11 +131,9 @@ def _context(files: TlsFiles) -> ssl.SSLContext:
     return context
 
 
-def _asked(
-    client: httpx.Client, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
-) -> Answer:
+def _asked(client: httpx.Client, path: str, headers: Mapping[str, str] | None = None) -> Answer:
     try:
-        response = client.request(method, path, content=body, headers=headers)
+        response = client.get(path, headers=headers)
     except httpx.TimeoutException:
         raise _FailedError(
             f"{path}: no response within {_TIMEOUT:g} s",
@@ -166,41 +144,5 @@ def _asked(
     return Answer(response.status_code, response.content)
 
 
-def _failed(path: str, error: BaseException, *, https: bool) -> _FailedError:
-    mending = _IF_HTTPS if https else _IF_HTTP
-    match _cause(error):
-        case ssl.SSLCertVerificationError() as cause:
-            reason = cause.verify_message.rstrip(".")
-            return _FailedError(
-                f"TLS: the certificate is not accepted: {reason}",
-                "--ca-file with the CA that signed it, or the host that it is for",
-            )
-        case ssl.SSLError() as cause:
-            return _tls_failed(cause)
-        case socket.gaierror() as cause:
-            return _FailedError(f"unknown host: {cause.strerror}", "check the name, and the DNS of this machine")
-        case ConnectionRefusedError():
-            return _FailedError("connection refused: no process listens there", "start Kindred, or correct the port")
-        case OSError(errno=int(number)):
-            return _FailedError(f"{path}: {os.strerror(number)}", mending)
-    return _FailedError(f"{path}: {str(error) or type(error).__name__}", mending)
-
-
-def _tls_failed(error: ssl.SSLError) -> _FailedError:
-    reason = error.reason or ""
-    if "CERTIFICATE_REQUIRED" in reason or "HANDSHAKE_FAILURE" in reason or "UNKNOWN_CA" in reason:
-        return _FailedError(
-            f"TLS: rejected by Kindred: {reason.lower().replace('_', ' ')}",
-            "--cert-file and --key-file of a client that it accepts",
-        )
-    return _FailedError(f"TLS: {reason.lower().replace('_', ' ') or error}", "an http URL, if Kindred has no TLS")
-
-
-def _cause(error: BaseException | None) -> OSError | None:
-    """Return the error of the system or of TLS below an error."""
-    while error is not None:
-        if isinstance(error, OSError):
-            return error
-        below = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else None
-        error = below or error.__cause__ or error.__context__
-    return None
+def _failed(path: str, error: Exception, *, https: bool) -> _FailedError:
+    return _FailedError(f"{path}: {str(error) or type(error).__name__}", _IF_HTTPS if https else _IF_HTTP)

@@ -1,18 +1,15 @@
 """Checks of the responses of a running Kindred."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from http import HTTPStatus
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple, TypeVar
 
 import msgspec
-from prometheus_client.parser import text_string_to_metric_families
 
-from app import __version__
 from app.answered_release import ReleaseStatus
-from app.commands.doctor.findings import DECIDE, HANDBOOK, SETTINGS, VERSIONS, Problem, error, info, setting, warning
-from app.commands.doctor.registration import KnownSettings, Registration
+from app.commands.doctor.findings import DECIDE, VERSIONS, Problem, error, info, setting
+from app.commands.doctor.registration import KnownSettings
 from app.commands.doctor.release_checks import told_problems
-from app.commands.doctor.service import PROBE_NODE, Visit
+from app.commands.doctor.service import Visit
 from app.json_text import decode
 from app.objects.resources import RESOURCES
 from app.scheduler_configuration.finding import Finding
@@ -20,17 +17,11 @@ from app.setting_types import split_address
 from core.objects.scheduling_group import SchedulingGroup
 
 T = TypeVar("T")
-_SLOW: Final = 0.5  # seconds, if no httpTimeout is known
-_IF_ODD: Final = "--url with the scheduler's port, if this is another; otherwise look at Kindred's log"
-_SHARE: Final = 0.1  # of the httpTimeout
-_RENEWED_AFTER: Final = 90.0  # seconds: a quiet watch is renewed after 75
+_MISMATCHES: Final = "kindred_equivalence_mismatches_total"
 
 
 class _Resource(msgspec.Struct):
-    synced: bool = False
     absent: bool = False
-    seconds_since_last_byte: float | None = None
-    problem: str | None = None
     missing_rbac_rule: str | None = None
 
 
@@ -48,24 +39,11 @@ class _Version(msgspec.Struct):
     """None for a Kindred that supported only 1.34."""
 
 
-class _FilterResult(msgspec.Struct):
-    FailedNodes: dict[str, str] | None = None
-    FailedAndUnresolvableNodes: dict[str, str] | None = None
-    NodeNames: list[str] | None = None
-    Error: str = ""
-
-
-class _HostPriority(msgspec.Struct):
-    Host: str
-    Score: int
-
-
 class Running(NamedTuple):
     """A visit, with the data that its checks need."""
 
     visit: Visit
     known: KnownSettings
-    registration: Registration | None
 
     def is_kindred(self) -> bool:
         """Return whether Kindred has responded."""
@@ -97,27 +75,14 @@ def _decoded(visit: Visit, path: str, kind: type[T]) -> T | None:
 
 
 def _reachable(running: Running) -> Iterator[Problem]:
-    if running.visit.failure:
-        yield error(running.visit.url, running.visit.failure, running.visit.mending)
-
-
-def _identity(running: Running) -> Iterator[Problem]:
     visit = running.visit
     if visit.failure:
-        return
-    version = _decoded(visit, "/version", _Version)
-    if version is None:
-        status = visit.answers["/version"].status
+        yield error(visit.url, visit.failure, visit.mending)
+    elif not running.is_kindred():
         yield error(
             f"{visit.url}/version",
-            f"the response there (status {status}) is not of Kindred",
+            f"the response there (status {visit.answers['/version'].status}) is not of Kindred",
             f"--url with Kindred's host and port, {split_address(running.known.settings.listen).port} by the settings",
-        )
-    elif version.version != __version__:
-        yield info(
-            f"{visit.url}/version",
-            f"Kindred {version.version} runs there, and this doctor is of {__version__}: it may not have all settings",
-            f"use the doctor of {version.version}",
         )
 
 
@@ -134,35 +99,28 @@ def _ready(running: Running) -> Iterator[Problem]:
             where, f"status {running.visit.answers['/readyz'].status}, without a valid body", "look at Kindred's log"
         )
         return
-    if not readiness.ready:
-        told = [
-            problem
-            for problem in readiness.problems
-            if not any(each.missing_rbac_rule and name in problem for name, each in readiness.resources.items())
-        ]
-        for problem in told or ([] if readiness.problems else ["not ready, without a reason"]):
-            if problem.startswith(("another replica leads", "not leading")):
-                yield info(
-                    where, f"not ready, as intended: {problem}", "use the Service, which sends requests to the leader"
-                )
-                continue
-            yield error(
-                where, problem, "look at Kindred's log; docs/kube-scheduler.md says what kube-scheduler does then"
-            )
-    elif not readiness.nodes:
+    rules = {name: each.missing_rbac_rule for name, each in readiness.resources.items() if each.missing_rbac_rule}
+    for name, rule in sorted(rules.items()):
+        yield error(
+            f"{where} resources.{name}",
+            f"Kindred may not list and watch {name}, and serves no request until it has listed them",
+            f"- {{{rule}}} in its ClusterRole; `kindred rbac` prints all of it",
+        )
+    if readiness.ready and not readiness.nodes:
         yield error(
             where, "ready, and its mirror has no node: every node fails", "the kubeconfig or dump of the right cluster"
         )
+    elif not readiness.ready:
+        for problem in readiness.problems or ["not ready, without a reason"]:
+            if not any(name in problem for name in rules):
+                yield _not_ready(where, problem)
 
 
-def _rbac(running: Running) -> Iterator[Problem]:
-    for name, resource in sorted((running.readiness or _Readiness(ready=True)).resources.items()):
-        if resource.missing_rbac_rule:
-            yield error(
-                f"{running.visit.url}/readyz resources.{name}",
-                f"Kindred may not list and watch {name}, and serves no request until it has listed them",
-                f"- {{{resource.missing_rbac_rule}}} in its ClusterRole; `kindred rbac` prints all of it",
-            )
+def _not_ready(where: str, problem: str) -> Problem:
+    if problem.startswith(("another replica leads", "not leading")):
+        fix = "use the Service, which sends requests to the leader"
+        return info(where, f"not ready, as intended: {problem}", fix)
+    return error(where, problem, "look at Kindred's log; docs/kube-scheduler.md says what kube-scheduler does then")
 
 
 def _groups(running: Running) -> Iterator[Problem]:
@@ -176,129 +134,23 @@ def _groups(running: Running) -> Iterator[Problem]:
         )
 
 
-def _stale(running: Running) -> Iterator[Problem]:
-    limit = running.known.settings.stale_after
-    for name, resource in sorted((running.readiness or _Readiness(ready=True)).resources.items()):
-        age = resource.seconds_since_last_byte
-        if age is None or age <= min(_RENEWED_AFTER, limit):
-            continue
-        told = f": {resource.problem}" if resource.problem else ""
-        tell = error if age > limit else warning
-        yield tell(
-            f"{running.visit.url}/readyz resources.{name}",
-            f"no data for {name} for {age:.0f} s{told}; after {limit:g} s, its staleAfter{running.known.remark}, the "
-            "mirror is stale",
-            "check the API server, and the network in between",
-        )
-
-
-def _answers(running: Running) -> Iterator[Problem]:
-    visit = running.visit
-    fresh = running.readiness is None or running.readiness.ready
-    result = _decoded(visit, "/filter", _FilterResult)
-    if result is None:
-        yield error(f"{visit.url}/filter", _odd(visit, "/filter"), _IF_ODD)
-    elif result.Error and fresh:
-        yield error(
-            f"{visit.url}/filter", f"the response to a tiny pod has the Error: {result.Error}", "look at Kindred's log"
-        )
-    scores = _decoded(visit, "/prioritize", list[_HostPriority])
-    if fresh and (scores is None or [each.Host for each in scores] != [PROBE_NODE]):
-        yield error(f"{visit.url}/prioritize", _odd(visit, "/prioritize"), _IF_ODD)
-
-
-def _odd(visit: Visit, path: str) -> str:
-    answer = visit.answers[path]
-    if answer.status != HTTPStatus.OK:
-        return f"the response to a tiny pod has the status {answer.status}, and kube-scheduler discards the body"
-    return f"the response to a tiny pod is {answer.body[:80].decode(errors='replace')!r}"
-
-
-def _latency(running: Running) -> Iterator[Problem]:
-    seconds = running.visit.seconds
-    if seconds is None:
-        return
-    where = f"{running.visit.url}/filter"
-    registration = running.registration
-    limit = _SLOW if registration is None else registration.extender.timeout * _SHARE
-    shown = f"a request about one node takes {seconds * 1000:.1f} ms from here"
-    if seconds > limit:
-        whose = "" if registration is None else ", a tenth of the httpTimeout"
-        yield warning(where, f"{shown}, more than {limit * 1000:.0f} ms{whose}", "run Kindred closer to kube-scheduler")
-    else:
-        yield info(where, shown, "")
-
-
-def _metrics(running: Running) -> Iterator[Problem]:
-    where = f"{running.visit.url}/metrics"
+def _cache(running: Running) -> Iterator[Problem]:
     answer = running.visit.answers["/metrics"]
-    if answer.status != HTTPStatus.OK:
-        yield warning(
-            where,
-            f"status {answer.status}: Kindred cannot be monitored",
-            f"{setting('health_port')}, for metrics alone",
-        )
-        return
-    try:
-        outcomes, mismatches, stale = _totals(answer.body.decode(errors="replace"))
-    except ValueError:
-        yield error(where, "not in the text format of Prometheus", "look at the network in between")
-        return
-    if mismatches:
+    lines = answer.body.decode(errors="replace").splitlines()
+    if any(line.startswith(_MISMATCHES) and line.rpartition(" ")[2] not in {"0", "0.0"} for line in lines):
         yield error(
-            where,
-            f"kindred_equivalence_mismatches_total is {mismatches:g}: the equivalence cache was wrong",
+            f"{running.visit.url}/metrics",
+            f"{_MISMATCHES} is not 0: the equivalence cache was wrong",
             f"{setting('equivalence_cache', 'false')}, and report the line of the log",
         )
-    if stale:
-        yield info(where, f"{stale:g} requests arrived while the mirror was stale", "look at the log of that time")
-    for outcome, (tell, what, fix) in _OUTCOMES.items():
-        if outcomes.get(outcome):
-            yield tell(where, f"{outcomes[outcome]:g} requests {what} since the start (outcome {outcome})", fix)
 
 
-_OUTCOMES: Final[Mapping[str, tuple[Callable[[str, str, str], Problem], str, str]]] = {
-    "internal_error": (error, "ended with a fault in Kindred", "report the line of the log"),
-    "shed": (warning, "were rejected under load", "more replicas, or look at kindred_request_queue_seconds"),
-    "failed": (warning, "of bind or preempt could not be done", "look at Kindred's log"),
-    "too_much_work": (
-        warning,
-        f"took more work than {setting('max_work')} allows",
-        "look at Kindred's log for the pods",
-    ),
-    "bad_request": (warning, "could not be read", "look at Kindred's log for the error, and find the client"),
-}
-
-
-def _totals(text: str) -> tuple[dict[str, float], float, float]:
-    """Return requests by outcome, mismatches, and requests while stale. Raises ValueError."""
-    outcomes: dict[str, float] = {}
-    mismatches = stale = 0.0
-    for family in text_string_to_metric_families(text):
-        for sample in family.samples:
-            if sample.name == "kindred_requests_total":
-                outcome = sample.labels.get("outcome", "")
-                outcomes[outcome] = outcomes.get(outcome, 0) + sample.value
-            elif sample.name == "kindred_equivalence_mismatches_total":
-                mismatches += sample.value
-            elif sample.name == "kindred_stale_requests_total":
-                stale += sample.value
-    return outcomes, mismatches, stale
-
-
-CHECKS: Final = (
-    ServiceCheck("service-reachable", "docs/run.md", _reachable),
-    ServiceCheck("service-identity", "docs/run.md", _identity),
-)
-"""Checks of any responding service."""
+CHECKS: Final = (ServiceCheck("service-reachable", "docs/run.md", _reachable),)
+"""Checks of any service."""
 CHECKS_OF_KINDRED: Final = (
     ServiceCheck("service-ready", "docs/run.md", _ready),
     ServiceCheck("service-release", VERSIONS, _release),
-    ServiceCheck("service-rbac", HANDBOOK, _rbac),
     ServiceCheck("service-groups", DECIDE, _groups),
-    ServiceCheck("service-stale", SETTINGS, _stale),
-    ServiceCheck("service-answers", "docs/run.md", _answers),
-    ServiceCheck("service-latency", "docs/run.md", _latency),
-    ServiceCheck("service-metrics", "docs/run.md", _metrics),
+    ServiceCheck("service-cache", "docs/operate.md", _cache),
 )
 """Checks of Kindred alone."""

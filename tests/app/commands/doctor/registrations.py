@@ -1,7 +1,6 @@
 """Registrations to look at: good ones, with what a test makes of them, and what the doctor finds."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 import yaml
@@ -14,7 +13,6 @@ from app.scheduler_configuration.scheduler_config import parse_scheduler_config
 from app.settings import Settings
 from app.wiring.engine import create_profile
 
-NOW: Final = datetime(2026, 6, 1, tzinfo=UTC)
 OFF: Final = {"disabled": [{"name": "InterPodAffinity"}]}
 SCORE_OFFLOAD: Final[dict[str, Any]] = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -145,7 +143,7 @@ def registration(
     made = Settings(
         **{"max_score": 20, "preempt": "verb", "bind": True, "leader_election": "kindred", **(settings or {})}
     )
-    return Registration(reading.config, chosen, KnownSettings(made, create_profile(made), "the test", assumed), NOW)
+    return Registration(reading.config, chosen, KnownSettings(made, create_profile(made), "the test", assumed))
 
 
 def deciding(

@@ -15,7 +15,7 @@ from app.scheduler_configuration.scheduler_config import UnreadableError, parse_
 from app.scheduler_configuration.schema import POINTS
 from app.settings import Settings
 from app.wiring.engine import create_profile
-from tests.app.commands.doctor.registrations import BESIDE, FULL_OFFLOAD, NOW, SCORE_OFFLOAD
+from tests.app.commands.doctor.registrations import BESIDE, FULL_OFFLOAD, SCORE_OFFLOAD
 
 KNOWN = [
     KnownSettings(chosen, create_profile(chosen), "the test", assumed)
@@ -64,7 +64,7 @@ def test_no_document_is_too_much(data: st.DataObject) -> None:
     extender, problem = choose_extender(reading.config, "", "")
     assert (extender is None) == bool(problem)
     if extender is not None:
-        registration = Registration(reading.config, extender, data.draw(st.sampled_from(KNOWN)), NOW)
+        registration = Registration(reading.config, extender, data.draw(st.sampled_from(KNOWN)))
         for check in REGISTRATION_CHECKS:
             check.findings(registration)
 

@@ -21,38 +21,13 @@ from tests.app.commands.doctor.registrations import (
 PREEMPT = "extenders[0].preemptVerb"
 BIND = "extenders[0].bindVerb"
 OTHER_BINDER = {"urlPrefix": "http://other", "bindVerb": "bind"}
-NO_BINDER = {"bind": {"disabled": [{"name": "DefaultBinder"}]}}
 CASES = {
-    "two-binders": error(
-        "two-binders",
-        "extenders",
-        registration(extenders(FULL_OFFLOAD, OTHER_BINDER)),
-        registration(extenders(SCORE_OFFLOAD, OTHER_BINDER)),
-    ),
     "the-gap": error("gap", BIND, registration(FULL_OFFLOAD, bindVerb=None), registration(FULL_OFFLOAD)),
     "the-gap-where-another-binds": error(
         "gap",
         "extenders[1].bindVerb",
         registration(extenders(FULL_OFFLOAD, OTHER_BINDER), bindVerb=None),
         registration(extenders(BESIDE, OTHER_BINDER)),
-    ),
-    "nobody-binds": error(
-        "binder",
-        "profiles[0].plugins.bind",
-        registration(profiles(SCORE_OFFLOAD, NO_BINDER)),
-        registration(profiles(SCORE_OFFLOAD, {"bind": {**NO_BINDER["bind"], "enabled": [{"name": "MyBinder"}]}})),
-    ),
-    "only-an-extender-binds": warning(
-        "binder",
-        "profiles[0].plugins.bind",
-        registration(profiles(FULL_OFFLOAD, NO_BINDER)),
-        registration(FULL_OFFLOAD),
-    ),
-    "a-refusal-to-bind-is-passed-over": warning(
-        "binder",
-        "extenders[0].ignorable",
-        registration(FULL_OFFLOAD, ignorable=True),
-        registration(BESIDE, ignorable=True),
     ),
     "a-verb-that-binds-no-pod": error(
         "bind-off", BIND, registration(FULL_OFFLOAD, settings={"bind": False}), registration(FULL_OFFLOAD)
@@ -61,23 +36,22 @@ CASES = {
         "bind-off", BIND, registration(settings={"bind": True}), registration(settings={"bind": False})
     ),
     "several-that-may-bind": info(
-        "bind-replicas",
-        BIND,
+        "replicas",
+        "leaderElection (KINDRED_LEADER_ELECTION)",
         registration(FULL_OFFLOAD, settings={"leader_election": "off"}),
         registration(FULL_OFFLOAD),
     ),
     "a-verb-that-drops-every-node": error(
-        "preempt-off", PREEMPT, registration(FULL_OFFLOAD, settings={"preempt": "off"}), registration(FULL_OFFLOAD)
-    ),
-    "a-verb-that-is-not-asked": info(
-        "preempt-off", PREEMPT, registration(settings={"preempt": "evict"}), registration(settings={"preempt": "off"})
+        "preempt",
+        PREEMPT,
+        registration(FULL_OFFLOAD, settings={"preempt": "off"}),
+        registration(FULL_OFFLOAD, settings={"preempt": "evict"}),
     ),
     "victims-without-regard-to-what-kindred-filters": warning(
-        "preempt-verb", PREEMPT, registration(FULL_OFFLOAD, preemptVerb=None), registration(SCORE_OFFLOAD)
+        "preempt", PREEMPT, registration(FULL_OFFLOAD, preemptVerb=None), registration(SCORE_OFFLOAD)
     ),
-    "a-verb-for-nothing": info("preempt-verb", PREEMPT, registration(preemptVerb="preempt"), registration()),
     "no-victims-where-kindred-alone-refuses": info(
-        "preempt-verb", PREEMPT, registration(FULL_OFFLOAD), registration(FULL_OFFLOAD, settings={"preempt": "evict"})
+        "preempt", PREEMPT, registration(FULL_OFFLOAD), registration(FULL_OFFLOAD, settings={"preempt": "evict"})
     ),
     "evicts-and-does-not-bind": error(
         "evict",
@@ -110,13 +84,6 @@ CASES = {
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_it_is_found_where_it_is_wrong_and_nowhere_else(case: Case) -> None:
     assert_told_apart(case)
-
-
-def test_the_binder_to_keep_is_kindred_if_it_is_one() -> None:
-    (finding,) = found(registration(extenders(FULL_OFFLOAD, OTHER_BINDER)), "two-binders")
-    assert finding.fix == "keep bindVerb only in extenders[1]"
-    (finding,) = found(registration(extenders(SCORE_OFFLOAD, OTHER_BINDER, OTHER_BINDER)), "two-binders")
-    assert finding.fix == "take bindVerb out of all but extenders[1]"
 
 
 def test_the_gap_names_who_binds_instead() -> None:

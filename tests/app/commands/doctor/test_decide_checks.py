@@ -61,7 +61,19 @@ NO_GATES = {
         "enabled": [{"name": "PrioritySort"}, {"name": "DefaultBinder"}],
     }
 }
+SCHEDULERS = "decideSchedulers (KINDRED_DECIDE_SCHEDULERS)"
+GROUPS = "decideGroupsScheduler (KINDRED_DECIDE_GROUPS_SCHEDULER)"
 BUT_VOLUME_BINDING = ",".join(plugin.name for plugin in full_profile().filters if plugin.name != "VolumeBinding")
+
+
+def switched_off(*names: str, at: str = "multiPoint") -> dict[str, Any]:
+    return {at: {"disabled": [{"name": name} for name in names]}}
+
+
+def waits(profile: int, plugin: str, **args: object) -> dict[str, Any]:
+    return profile_changed(profile, pluginConfig=[{"name": plugin, "args": args}])
+
+
 CASES = {
     "resizes-off-with-all-others-in-a-release-that-has-them": info(
         "decide-resize",
@@ -89,18 +101,6 @@ CASES = {
         "leaderElection.resourceName",
         deciding({**DECIDE, "leaderElection": {}}),
         deciding({**DECIDE, "leaderElection": {"leaderElect": False}}),
-    ),
-    "a-profile-that-is-not-decided-for": warning(
-        "decide-scope",
-        "profiles[1].schedulerName",
-        deciding(settings={"decide_claims_scheduler": ""}),
-        deciding(settings={"decide_claims_scheduler": "", "decide_schedulers": []}),
-    ),
-    "a-scheduler-that-is-no-profile": info(
-        "decide-scope",
-        "decideSchedulers (KINDRED_DECIDE_SCHEDULERS)",
-        deciding(settings={"decide_schedulers": [*NAMES, "kindre"], **UNGROUPED}),
-        deciding(settings={"decide_schedulers": NAMES, **UNGROUPED}),
     ),
     "a-filter-in-tree-beside-any-node": error(
         "decide-filters",
@@ -138,62 +138,26 @@ CASES = {
         deciding(profile_changed(0, plugins=BY_NAME)),
         deciding(profile_changed(0, plugins=BY_NAME), LISTED),
     ),
-    "filtered-twice-within-the-question": info(
-        "decide-filters",
-        "profiles[0].plugins.filter",
-        deciding(profile_changed(0, plugins=in_tree("multiPoint", "NodeAffinity")), LISTED),
-        deciding(settings=LISTED),
-    ),
     "a-sample-within-the-question": error(
-        "decide-sample",
+        "sampling",
         "profiles[1].percentageOfNodesToScore",
         deciding(profile_changed(1, percentageOfNodesToScore=50)),
         deciding(),
     ),
     "a-sample-by-default-within-the-question": error(
-        "decide-sample",
+        "sampling",
         "percentageOfNodesToScore",
         deciding(profile_changed(1, percentageOfNodesToScore=None)),
         deciding({**profile_changed(1, percentageOfNodesToScore=None), "percentageOfNodesToScore": 100}),
     ),
-    "all-names-beside-any-node": warning(
-        "decide-sample",
-        "profiles[0].percentageOfNodesToScore",
-        deciding(profile_changed(0, percentageOfNodesToScore=100)),
-        deciding(profile_changed(0, percentageOfNodesToScore=100), LISTED),
-    ),
-    "few-requests-a-second": warning(
-        "decide-rate",
-        "clientConnection.qps",
-        deciding({**DECIDE, "clientConnection": {"qps": 100, "burst": 1000}}),
-        deciding({**DECIDE, "clientConnection": {"qps": 500, "burst": 500}}),
-    ),
-    "a-burst-by-default": warning(
-        "decide-rate",
-        "clientConnection.burst",
-        deciding({**DECIDE, "clientConnection": {"qps": 1000}}),
-        deciding({**DECIDE, "clientConnection": {"qps": -1}}),
-    ),
-    "nobody-is-asked": error(
-        "decide-verbs", "extenders[0].filterVerb", deciding(filterVerb=None, preemptVerb="preempt"), deciding()
-    ),
-    "scores-that-nobody-asks-for": warning(
-        "decide-verbs",
-        "extenders[0].prioritizeVerb",
-        deciding(prioritizeVerb="prioritize", weight=1),
-        deciding(settings=FIRST_ALONE, prioritizeVerb="prioritize", weight=1),
-    ),
-    "a-second-call-that-binds": warning(
-        "decide-verbs", "extenders[0].bindVerb", deciding(bindVerb="bind"), registration(FULL_OFFLOAD)
-    ),
     "another-filters": error(
-        "decide-other-filter",
+        "other-extenders",
         "extenders[0].filterVerb",
         deciding(extenders(DECIDE, {**OTHER, "filterVerb": "filter"})),
         deciding(extenders(DECIDE, {**OTHER, "prioritizeVerb": "prioritize", "weight": 1})),
     ),
     "passed-over-though-kindred-alone-decides": error(
-        "ignorable-filter", "extenders[0].ignorable", deciding(ignorable=True), registration(BESIDE, ignorable=True)
+        "ignorable", "extenders[0].ignorable", deciding(ignorable=True), registration(BESIDE, ignorable=True)
     ),
     "whole-nodes-for-a-choice-among-all": error(
         "node-cache-capable", "extenders[0].nodeCacheCapable", deciding(nodeCacheCapable=False), deciding()
@@ -237,7 +201,7 @@ CASES = {
         deciding(profile_changed(0, plugins={**NO_POST_FILTER, "postFilter": {"enabled": [{"name": "Own"}]}})),
     ),
     "several-that-may-decide": info(
-        "decide-replicas",
+        "replicas",
         "leaderElection (KINDRED_LEADER_ELECTION)",
         deciding(settings={"leader_election": "off"}),
         deciding(),
@@ -272,6 +236,42 @@ CASES = {
         deciding(settings=FIRST_ALONE),
         deciding(),
     ),
+    "no-scheduler-for-groups": info(
+        "decide-groups", GROUPS, deciding(settings={"decide_groups_scheduler": ""}), deciding()
+    ),
+    "a-scheduler-for-groups-that-is-no-profile": warning(
+        "decide-groups", GROUPS, deciding(settings={"decide_groups_scheduler": "groups"}), deciding()
+    ),
+    "a-filter-off": error(
+        "decide-groups",
+        "profiles[2].plugins",
+        deciding(profile_changed(2, plugins=switched_off("InterPodAffinity", at="filter"))),
+        deciding(profile_changed(2, plugins=switched_off("InterPodAffinity", at="score"))),
+    ),
+    "the-minimum-off": error(
+        "decide-groups",
+        "profiles[2].plugins",
+        deciding(profile_changed(2, plugins=switched_off("GangScheduling"))),
+        deciding(profile_changed(2, plugins=switched_off("ImageLocality"))),
+    ),
+    "another-process": error(
+        "decide-groups-process",
+        SCHEDULERS,
+        deciding(settings={"decide_schedulers": ["kindred", "b"]}),
+        deciding(),
+    ),
+    "volumes-that-wait-for-longer": error(
+        "decide-waits",
+        "profiles[1].pluginConfig",
+        deciding(waits(1, "VolumeBinding", bindTimeoutSeconds=900)),
+        deciding(waits(1, "VolumeBinding", bindTimeoutSeconds=900), {"assumed_pod_ttl": 1000}),
+    ),
+    "devices-that-wait-for-longer": error(
+        "decide-waits",
+        "profiles[2].pluginConfig",
+        deciding(waits(2, "DynamicResources", bindingTimeout="11m")),
+        deciding(waits(2, "DynamicResources", bindingTimeout="10m")),
+    ),
 }
 
 
@@ -289,14 +289,8 @@ def test_of_a_right_one_nothing_is_said(settings: dict[str, Any]) -> None:
 
 def test_without_decide_none_of_it_is_looked_at() -> None:
     checks = [check.id for check in REGISTRATION_CHECKS if check.id.startswith("decide-")]
-    assert len(checks) == 15
+    assert len(checks) == 9
     assert [found(registration(FULL_OFFLOAD), check) for check in checks] == [[]] * len(checks)
-
-
-def test_both_limits_of_the_client_are_low_by_default() -> None:
-    findings = found(deciding({**DECIDE, "clientConnection": {}}), "decide-rate")
-    assert [finding.where for finding in findings] == ["clientConnection.qps", "clientConnection.burst"]
-    assert findings[0].message.startswith("50, the default: ")
 
 
 def test_who_preempts_besides_is_said() -> None:

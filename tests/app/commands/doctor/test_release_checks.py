@@ -1,4 +1,4 @@
-"""Whether Kindred answers for the release of the cluster, as an API server or a running Kindred says."""
+"""Whether Kindred applies the release of the cluster and the gates of kube-scheduler."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,8 +9,9 @@ import pytest
 
 from app.answered_release import AnsweredRelease, ReleaseStatus
 from app.api_server.credentials import load_credentials
-from app.commands.doctor.release_checks import release_findings, told_problems
+from app.commands.doctor.release_checks import gate_findings, release_findings, told_problems
 from app.scheduler_configuration.finding import Finding, Severity
+from app.scheduler_configuration.scheduler_config import UnreadableError
 from app.settings import Settings
 from core.mirror.cluster import ClusterMirror
 from tests.app.api_server.api_server import Request, response, serving
@@ -84,8 +85,8 @@ def test_a_server_that_does_not_say_is_a_warning(body: bytes, status: str, tmp_p
     assert finding.fix == "kubernetes (KINDRED_KUBERNETES) with the release of kube-scheduler"
 
 
-def status_of(told: str, **settings: object) -> ReleaseStatus:
-    answered = AnsweredRelease(Settings(**settings), ClusterMirror())  # type: ignore[arg-type]  # checked by pydantic
+def status_of(told: str) -> ReleaseStatus:
+    answered = AnsweredRelease(Settings(), ClusterMirror())
     if told:
         answered.take(told, "server")
     return answered.status
@@ -94,17 +95,80 @@ def status_of(told: str, **settings: object) -> ReleaseStatus:
 @pytest.mark.parametrize(
     ("status", "expected"),
     [
-        pytest.param(status_of("v1.37.1"), [Severity.INFO], id="known"),
+        pytest.param(status_of("v1.37.1"), [], id="known"),
         pytest.param(status_of("v1.38.1"), [Severity.WARNING], id="unknown"),
         pytest.param(status_of(""), [Severity.WARNING], id="not told"),
-        pytest.param(
-            status_of("v1.37.1", feature_gates={"NodeDeclaredFeatures": False}),
-            [Severity.INFO, Severity.WARNING],
-            id="ignored gate",
-        ),
     ],
 )
 def test_what_a_running_kindred_answers_as_is_told(status: ReleaseStatus, expected: list[Severity]) -> None:
     problems = [*told_problems(status, "there")]
     assert [each.severity for each in problems] == expected
-    assert problems[0].message.startswith(f"answers as {status}")
+    assert all(each.message.startswith(f"answers as {status}") for each in problems)
+
+
+# The feature gates.
+
+DEVICES_OFF = "DRAExtendedResource=false"
+
+
+def differing(flag: str, **settings: object) -> list[str]:
+    findings = gate_findings(flag, Settings.model_validate(settings))
+    return [f"{each.severity.value}: {each.message}; {each.fix}" for each in findings]
+
+
+@pytest.mark.parametrize("kubernetes", ["1.36", "auto"])
+def test_devices_that_are_off_in_kube_scheduler_alone_are_an_error(kubernetes: str) -> None:
+    (told,) = differing(DEVICES_OFF, kubernetes=kubernetes)
+    assert told == (
+        "error: DRAExtendedResource is off in kube-scheduler and on in Kindred, with Kubernetes 1.36: Kindred passes "
+        "nodes for devices that no program allocates; featureGates: DRAExtendedResource=false (KINDRED_FEATURE_GATES)"
+    )
+
+
+def test_groups_that_are_cycles_for_kindred_alone_are_an_error() -> None:
+    (told,) = differing("", kubernetes="1.37", feature_gates="GenericWorkload=true")
+    assert told == (
+        "error: GenericWorkload is off in kube-scheduler and on in Kindred, with Kubernetes 1.37: Kindred releases the "
+        "places of members that kube-scheduler binds one by one; featureGates: GenericWorkload=false "
+        "(KINDRED_FEATURE_GATES)"
+    )
+    (other,) = differing("GenericWorkload=true", kubernetes="1.37")
+    assert other.startswith("warning: GenericWorkload is on in kube-scheduler and off in Kindred")
+    assert "the places of a group that could not be placed count for minutes" in other
+
+
+@pytest.mark.parametrize(
+    ("flag", "settings"),
+    [
+        pytest.param("", {"kubernetes": "1.36"}, id="defaults"),
+        pytest.param(DEVICES_OFF, {"feature_gates": DEVICES_OFF}, id="both-off"),
+        pytest.param(DEVICES_OFF, {"kubernetes": "1.34"}, id="off-by-default"),
+        pytest.param(DEVICES_OFF, {"kubernetes": "1.37"}, id="locked"),
+        pytest.param("NoSuchGate=true, SchedulerAsyncAPICalls=false", {}, id="gates-that-change-no-result"),
+    ],
+)
+def test_gates_that_are_the_same_are_no_finding(flag: str, settings: dict[str, object]) -> None:
+    assert differing(flag, **settings) == []
+
+
+def test_other_differences_are_warnings() -> None:
+    (on,) = differing("DRAExtendedResource=true", kubernetes="1.35")
+    assert on.startswith("warning: DRAExtendedResource is on in kube-scheduler and off in Kindred")
+    assert "featureGates: DRAExtendedResource=true" in on
+    (ours,) = differing("", feature_gates="StorageCapacityScoring=true")
+    assert ours.startswith(
+        "warning: StorageCapacityScoring is off in kube-scheduler and on in Kindred, with Kubernetes"
+    )
+    assert "1.34, 1.35, 1.36: verdicts or scores differ" in ours
+
+
+def test_gates_by_their_stage_are_not_compared() -> None:
+    assert differing("AllBeta=false") == [
+        "info: AllBeta is not compared: it sets gates by their stage; each gate by its name"
+    ]
+
+
+@pytest.mark.parametrize("flag", ["DRAExtendedResource", "DRAExtendedResource=maybe"])
+def test_a_flag_that_kube_scheduler_cannot_read_is_an_error(flag: str) -> None:
+    with pytest.raises(UnreadableError, match="--scheduler-feature-gates 'DRAExtendedResource"):
+        differing(flag)
