@@ -68,18 +68,4 @@ FAULTS: Final = (
         new="        while len(found) < most:\n",
         tests=("test_files.py",),
     ),
-    Fault(
-        id="litter-of-a-failed-write",
-        breaks="A failed write leaves its temporary file beside the old one.",
-        old="        Path(name).unlink(missing_ok=True)\n",
-        new="",
-        tests=("test_files.py",),
-    ),
-    Fault(
-        id="link-replaced-by-a-file",
-        breaks="A written file takes the place of the link that leads to it.",
-        old="    target = path.resolve()\n",
-        new="    target = path\n",
-        tests=("test_files.py",),
-    ),
 )
