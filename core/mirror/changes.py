@@ -23,6 +23,7 @@ class NodeChange(msgspec.Struct, frozen=True, gc=False):
 class PodChange(msgspec.Struct, frozen=True, gc=False):
     """A pod on a known node, watched or assumed. A pod that moves first leaves one node and then enters the other.
 
+    An update that changes only the pod's version is not reported.
     The pods of a removed node leave before the node is removed. Pods that waited for a new node enter after it is
     added.
     """

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 
 import numpy as np
+from msgspec.structs import replace
 
 from core.mirror.affinity_counts import AffinityCounts
 from core.mirror.changes import Listeners, NamespaceChange, NodeChange, PodChange, RulesChange
@@ -49,10 +50,13 @@ class Placement:
             self._leave(known)
             self._enter(pod)
             self._tell_of_pod(pod.node_name, known, pod)
-        # Most updates change only the status. Then the versions differ, and nothing else is worth comparing.
         elif known.resource_version != pod.resource_version or known != pod:
             self.pods.replace(pod)
             info = self.nodes.infos[pod.node_name]
+            # Most updates change only parts of the status that nobody reads.
+            if replace(known, resource_version=pod.resource_version) == pod:
+                self.nodes.touch(info)
+                return
             if known.requests != pod.requests or known.best_effort != pod.best_effort:
                 info.requested.count(known, -1)
                 info.requested.count(pod, 1)

@@ -76,7 +76,7 @@ def test_filters_are_asked_once() -> None:
 def test_a_change_for_either_filter_is_seen(scope: Scope) -> None:
     chain = Chain(scope)
     for number in range(4):
-        tell(chain.mirror, "Update", pod("x", "b", version=str(number)))
+        tell(chain.mirror, "Update", pod("x", "b", cpu=number, version=str(number)))
         chain.first.said, chain.first.version = {"b": failing(f"pod {number}")}, number
         for _ in range(3):
             assert chain.statuses() == chain.fresh()
@@ -136,7 +136,7 @@ def test_an_outcome_of_either_filter_comes_and_goes() -> None:
     chain = Chain(Scope.COUNTERS)
     for number, outcome in enumerate((None, FULL, SKIP, None, FULL)):
         chain.first.outcome, chain.second.said = outcome, {"a": TAINTED}
-        tell(chain.mirror, "Update", pod("x", "b", version=str(number)))
+        tell(chain.mirror, "Update", pod("x", "b", cpu=number, version=str(number)))
         for _ in range(3):
             assert chain.statuses() == chain.fresh()
 

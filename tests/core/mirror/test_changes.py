@@ -104,7 +104,7 @@ def test_a_pod_that_comes_and_goes_is_told_with_the_slot_of_its_node() -> None:
         pytest.param({"requests": {"cpu": 2}}, id="resized"),
         pytest.param({"best_effort": False}, id="quality"),
         pytest.param({"terminating": True}, id="terminating"),
-        pytest.param({"resource_version": "2"}, id="version-alone"),
+        pytest.param({"resource_version": "2", "start_time": "2026-01-01T00:00:00Z"}, id="started"),
     ],
 )
 def test_an_update_of_a_pod_on_its_node_is_one_change(update: dict[str, object]) -> None:
@@ -115,12 +115,14 @@ def test_an_update_of_a_pod_on_its_node_is_one_change(update: dict[str, object])
     assert heard.changes == [PodChange(0, before, after)]
 
 
-def test_a_pod_that_is_the_same_again_is_no_change() -> None:
+@pytest.mark.parametrize("version", ["", "2"])
+def test_a_pod_that_is_the_same_again_is_no_change(version: str) -> None:
     mirror = mirror_of(node("a"), there := pod("p", "a"))
     heard = Heard(mirror)
-    tell(mirror, "Update", there)
+    tell(mirror, "Update", newer := replace(there, resource_version=version))
 
     assert heard.changes == []
+    assert mirror.get_pod("p") == newer
 
 
 def test_a_move_is_two_changes_the_leaving_first() -> None:
@@ -188,7 +190,7 @@ def test_an_assumed_pod_that_is_confirmed_is_one_change_and_none_if_it_looks_the
     tell(mirror, "Add", placed)
     assert heard.changes == [PodChange(0, None, placed)]
 
-    tell(mirror, "Update", newer := replace(placed, resource_version="2"))
+    tell(mirror, "Update", newer := replace(placed, resource_version="2", start_time="2026-01-01T00:00:00Z"))
     assert heard.changes[1:] == [PodChange(0, placed, newer)]
 
 

@@ -156,6 +156,13 @@ FAULTS: Final = (
         tests=("core/mirror/test_what_if.py",),
     ),
     Fault(
+        id="change-of-a-pod-taken-for-a-status",
+        breaks="An update of a pod on its node, such as of its requests, reaches no plugin and no cached result.",
+        old="            if replace(known, resource_version=pod.resource_version) == pod:\n",
+        new="            if known.labels == pod.labels:\n",
+        tests=("core/mirror/test_changes.py",),
+    ),
+    Fault(
         id="cache-misses-what-is-undone",
         breaks="The equivalence cache keeps what it was told of a supposition that it follows.",
         old="followers = self._placement.listeners if cache_follows else self._derived_states",

@@ -1,0 +1,98 @@
+"""How many files of app and core a watch event passes, from its bytes to its effect in a service."""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+import pytest
+
+from app.api_server.client import ApiClient
+from app.commands.dump_source import load_dump
+from app.main import create_service
+from app.objects.resources import RESOURCES
+from app.settings import Settings
+from app.watch.feed import MirrorFeed
+from app.watch.freshness import ResourceState
+from app.watch.reflector import Reflector
+from app.watch.retry import Retries, Timing
+from core.objects.pod import Pod
+from tests.builders import make_pod
+
+ROOT: Final = Path(__file__).parents[3]
+SYNCED: Final[dict[str, Any]] = {
+    "type": "BOOKMARK",
+    "object": {"metadata": {"resourceVersion": "1", "annotations": {"k8s.io/initial-events-end": "true"}}},
+}
+
+
+class Streaming(ApiClient):
+    """Sends events. The files that the last one passes are recorded."""
+
+    def __init__(self, *events: Mapping[str, Any]) -> None:  # no connections: what is inherited is not used
+        self._lines = [json.dumps(event).encode() + b"\n" for event in (events[0], SYNCED, *events[1:])]
+        self.files: set[str] = set()
+        self.over = asyncio.Event()
+
+    @asynccontextmanager
+    async def stream(self, _path: str, _params: Mapping[str, str]) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Open a watch."""
+        yield self._sent()
+
+    async def _sent(self) -> AsyncIterator[bytes]:
+        for line in self._lines[:-1]:
+            yield line
+        before = sys.getprofile()
+        sys.setprofile(self._note)
+        yield self._lines[-1]
+        sys.setprofile(before)
+        self.over.set()
+        await asyncio.Event().wait()
+
+    def _note(self, frame: FrameType, event: str, _: object) -> None:
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in {"app", "core"}:
+            self.files.add(str(path.relative_to(ROOT)))
+
+
+async def files_of_the_last(*events: Mapping[str, Any]) -> set[str]:
+    """Follow pods in a service with the profile full."""
+    settings = Settings(profile="full")
+    mirror = load_dump(settings, None, demo=True, skip_invalid=False).mirror
+    create_service(settings, mirror, None)
+    client = Streaming(*events)
+    feed = MirrorFeed(mirror, time.monotonic, lambda _: None)
+    reflector = Reflector(ResourceState(RESOURCES[Pod]), client, feed, Retries(client, Timing()))
+    following = asyncio.create_task(reflector.run())
+    await client.over.wait()
+    following.cancel()
+    return client.files
+
+
+def event(act: str, version: int, **fields: object) -> dict[str, Any]:
+    """Return an event of a pod on a node of the demo."""
+    body = make_pod("new").on("node1").label("app", "web").obj()
+    body["metadata"].update(uid="new", resourceVersion=str(version))
+    return {"type": act, "object": {**body, **fields}}
+
+
+STATUS: Final = {"phase": "Running", "podIP": "10.0.0.1"}
+
+
+@pytest.mark.parametrize(
+    ("events", "most"),
+    [
+        pytest.param((event("ADDED", 2), event("MODIFIED", 3, status=STATUS)), 25, id="status"),
+        pytest.param((event("ADDED", 2), event("ADDED", 2)), 25, id="known"),
+        pytest.param((event("ADDED", 2), event("DELETED", 3)), 36, id="deleted"),
+    ],
+)
+def test_an_event_passes_few_files(events: Sequence[Mapping[str, Any]], most: int) -> None:
+    files = asyncio.run(files_of_the_last(*events))
+    assert "app/watch/reflector.py" in files
+    assert len(files) <= most, sorted(files)
