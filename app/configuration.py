@@ -13,11 +13,12 @@ from typing import Any, Final, NamedTuple
 from pydantic import ValidationError
 from pydantic_settings import EnvSettingsSource
 
-from app.configuration_file import key_of, meant, parse, read_text
-from app.settings import PREFIX, Settings, SettingsError, WrongTogetherError, is_quoted, variable_of
+from app.configuration_file import HEAD, KIND, meant, read_configuration
+from app.settings import PREFIX, Settings, SettingsError, WrongTogetherError, is_quoted, key_of, variable_of
 
 FILE_VARIABLE: Final = f"{PREFIX}CONFIG"
 DEFAULT: Final = "default"
+SCHEMA_ADDRESS: Final = "https://kindred.dev/schemas/kindredconfiguration-v1alpha1.json"
 _SERVICE_LINKS: Final = re.compile(rf"{PREFIX}(\w+_)?(PORT(_\d+_\w+)?|SERVICE_\w+)")
 """Variables that Kubernetes sets for Services named `kindred` or `kindred-*`."""
 _TESTS: Final = (f"{PREFIX}TEST_", f"{PREFIX}E2E_", f"{PREFIX}LOAD_")
@@ -40,18 +41,16 @@ def load_configuration(file: Path | None = None, flags: Mapping[str, object] | N
     Without `file`, KINDRED_CONFIG names the file, if it is set. Raises SettingsError, which names every error.
     """
     path = file or _named_file()
+    given = {name: value for name, value in (flags or {}).items() if value is not None}
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
-    if path is not None:
-        of_file = parse(read_text(path), str(path))
-        values.update(of_file)
-        sources.update({name: f"{path}: {key_of(name)}" for name in of_file})
-    of_environment = EnvSettingsSource(Settings)()
-    values.update(of_environment)
-    sources.update({name: variable_of(name) for name in of_environment})
-    given = {name: value for name, value in (flags or {}).items() if value is not None}
-    values.update(given)
-    sources.update({name: flag_of(name) for name in given})
+    for found, source_of in (
+        ({} if path is None else read_configuration(path), lambda name: f"{path}: {key_of(name)}"),
+        (EnvSettingsSource(Settings)(), variable_of),
+        (given, flag_of),
+    ):
+        values.update(found)
+        sources.update({name: source_of(name) for name in found})
     try:
         settings = Settings(**values)
     except ValidationError as error:
@@ -69,6 +68,21 @@ def changed(shown: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the entries of `effective` with a value other than the default."""
     defaults = effective(Settings.model_construct(), {})
     return {key: entry for key, entry in shown.items() if entry["value"] != defaults[key]["value"]}
+
+
+def configuration_schema() -> dict[str, Any]:
+    """Return the JSON schema of a file of settings, for editors and for tools that check files before use."""
+    schema = Settings.model_json_schema(by_alias=True, mode="serialization")
+    head = {key: {"const": value} for key, value in HEAD.items()}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": SCHEMA_ADDRESS,
+        **schema,
+        "title": KIND,
+        "description": "Settings of Kindred: `kindred serve --config FILE`, or KINDRED_CONFIG.",
+        "required": [*HEAD],
+        "properties": {**head, **schema["properties"]},
+    }
 
 
 def flag_of(name: str) -> str:

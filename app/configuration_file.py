@@ -1,84 +1,69 @@
-"""A file of settings: its head, its keys and their types.
+"""A file of settings: YAML with a head, `apiVersion` and `kind`, as in Kubernetes. A duplicate key is an error."""
 
-The head is `apiVersion` and `kind`, as in Kubernetes. A number or a boolean must not be text ("8888").
-"""
-
-import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import yaml
-from pydantic import TypeAdapter, ValidationError
 
 from app.files import MAX_CONFIGURATION_BYTES, read_file
-from app.json_text import encode
-from app.settings import Settings, SettingsError, is_quoted
+from app.settings import Settings, SettingsError, key_of
 
 API_VERSION: Final = "kindred.dev/v1alpha1"
 KIND: Final = "KindredConfiguration"
 HEAD: Final = {"apiVersion": API_VERSION, "kind": KIND}
+FIELDS: Final[Mapping[str, str]] = {key_of(name): name for name in Settings.model_fields}
+"""Key -> field."""
 
 _BOOLEAN: Final = "tag:yaml.org,2002:bool"
 _TRUE_OR_FALSE: Final = re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$")
 
 
-class Loader(yaml.SafeLoader):
-    """YAML in which `on`, `off`, `yes` and `no` are text, as in YAML 1.2. `preempt: off` needs this."""
+class _Loader(yaml.SafeLoader):
+    """YAML in which `on`, `off`, `yes` and `no` are text, as in YAML 1.2. `preempt: off` needs this.
+
+    pydantic-settings' own source would read `off` as false, and take the last of two values of a key.
+    """
 
 
-Loader.yaml_implicit_resolvers = {
+_Loader.yaml_implicit_resolvers = {
     first: [(tag, _TRUE_OR_FALSE if tag == _BOOLEAN else pattern) for tag, pattern in resolvers]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 
 
-def key_of(name: str) -> str:
-    """Return the key of a field in the file."""
-    first, *rest = name.split("_")
-    return first + "".join(part.capitalize() for part in rest)
+def read_configuration(path: Path) -> dict[str, Any]:
+    """Return field -> value of a file, with types and ranges not checked yet.
 
-
-FIELDS: Final[Mapping[str, str]] = {key_of(name): name for name in Settings.model_fields}
-
-
-def read_text(path: Path) -> str:
-    """Return the text of a file. Raises SettingsError."""
+    Raises SettingsError with every error and its path.
+    """
     try:
         text = read_file(path, MAX_CONFIGURATION_BYTES).decode()
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise SettingsError(f"{path}: not UTF-8") from None
-    return io.StringIO(text, newline=None).read()  # with \n at the end of each line
+    return parse(text, str(path))
 
 
-def parse(text: str, name: str) -> Mapping[str, Any]:
-    """Read the text of a file. Return field -> value in the form that Settings takes, with ranges not checked yet.
-
-    Raises SettingsError with every error and its path. `name` is the file's name in it.
-    """
+def parse(text: str, name: str) -> dict[str, Any]:
+    """Return field -> value of the text of a file. Raises SettingsError. `name` is the file's name in it."""
     document, duplicates = _loaded(text, name)
     if document is None:
         return {}
     if not isinstance(document, dict):
         raise SettingsError(f"{name}: expected keys with values, found {type(document).__name__}")
-    keys = {key: value for key, value in document.items() if key not in HEAD}
-    problems = [
-        *_head_problems(document),
-        *duplicates,
-        *(f"{key}: unknown key{meant(str(key), {**FIELDS, **HEAD})}" for key in keys if key not in FIELDS),
-    ]
-    if not problems:
-        problems += [problem for key, value in keys.items() for problem in _type_problems(key, value)]
+    problems = [*_head_problems(document), *duplicates]
+    known = {**FIELDS, **HEAD}
+    problems += [f"{key}: unknown key{meant(str(key), known)}" for key in document if key not in known]
     if problems:
         raise SettingsError("; ".join(f"{name}: {problem}" for problem in problems))
-    return {FIELDS[key]: value for key, value in keys.items() if value is not None}
+    return {field: document[key] for key, field in FIELDS.items() if document.get(key) is not None}
 
 
-def meant(name: str, known: Mapping[str, str]) -> str:
+def meant(name: str, known: Iterable[str]) -> str:
     """Return a hint with the known name that is closest to `name`. Empty if none is close."""
     close = get_close_matches(name, known, 1)
     return f"; did you mean {close[0]}?" if close else ""
@@ -87,7 +72,7 @@ def meant(name: str, known: Mapping[str, str]) -> str:
 def _loaded(text: str, name: str) -> tuple[Any, list[str]]:
     """Return the only document, and an error for each key that a mapping has twice."""
     try:
-        loader = Loader(text)
+        loader = _Loader(text)
         try:
             node = loader.get_single_node()
             return (None, []) if node is None else (loader.construct_document(node), list(_duplicates(node, "", set())))
@@ -128,31 +113,3 @@ def _head_problems(document: Mapping[object, object]) -> Iterator[str]:
             yield f"{key}: missing; expected {known}"
         elif document[key] != known:
             yield f"{key}={document[key]!r}: unknown; this version of Kindred reads {known}"
-
-
-def _type_problems(key: str, value: object) -> Iterator[str]:
-    """Yield the errors of a value with a wrong type. The settings would accept it, because variables are text."""
-    if value is None:
-        return
-    adapter = _adapter(FIELDS[key])
-    try:
-        adapter.validate_json(encode(value), strict=True)
-    except ValidationError as strict:
-        try:
-            adapter.validate_python(value)
-        except ValidationError:
-            return  # the settings report the error
-        for problem in strict.errors():
-            where = ".".join(map(str, (key, *problem["loc"])))
-            shown = f"={problem['input']!r}" if is_quoted(FIELDS[key]) else ""
-            yield f"{where}{shown}: {problem['msg']}"
-    except TypeError:
-        yield f"{key}: has no JSON form"
-
-
-def _adapter(name: str) -> TypeAdapter[Any]:
-    field = Settings.model_fields[name]
-    annotated: Any = field.annotation
-    for each in field.metadata:
-        annotated = Annotated[annotated, each]
-    return TypeAdapter(annotated)

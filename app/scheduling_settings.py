@@ -68,12 +68,12 @@ class SchedulingSettings(BaseModel):
     """The `spec.schedulerName` whose profile keeps VolumeBinding and DynamicResources. Kindred always decides for it
     among the listed nodes. A pod with unbound claims or resource claims must name this scheduler. Otherwise it gets an
     `Error` that says so. Empty: there is no such profile, and all these pods get the `Error`. Only pods of this
-    scheduler, and of `decide_groups_scheduler`, get a node for devices behind extended resources."""
+    scheduler, and of `decideGroupsScheduler`, get a node for devices behind extended resources."""
     decide_groups_scheduler: str = ""
     """The `spec.schedulerName` whose profile keeps all in-tree filters. Kindred always decides for it among the listed
     nodes. The members of a scheduling group (`spec.schedulingGroup`, in 1.35 `spec.workloadRef`) must name this
     scheduler. Otherwise they get an `Error` that says so. Empty: there is no such profile. If it is set, all schedulers
-    that Kindred decides for must be profiles of one kube-scheduler. `feature_gates` must say whether its feature gate
+    that Kindred decides for must be profiles of one kube-scheduler. `featureGates` must say whether its feature gate
     GenericWorkload is on."""
     decide_settle: Annotated[float, Field(ge=0, le=60)] = 3.0
     """Seconds that Kindred waits before the first decision after a start or a failover, if pods are pending then.

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Final, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from pydantic_settings import NoDecode
 
 from app.json_text import encode
@@ -25,7 +25,10 @@ def _names(value: object) -> object:
 
 def _json_text(value: object) -> object:
     """Return the JSON text of a mapping from the file, as a variable has it. Other values stay as they are."""
-    return encode(value).decode() if isinstance(value, Mapping) else value
+    try:
+        return encode(value).decode() if isinstance(value, Mapping) else value
+    except TypeError:
+        raise ValueError("a value has no JSON form") from None
 
 
 def _joined(value: object) -> object:
@@ -104,32 +107,21 @@ def _url(value: str) -> str:
     return value
 
 
-class Unquoted:
-    """Marks settings whose values no error repeats, because by mistake they may have a password."""
-
-
-class FileForm(NamedTuple):
-    """The JSON schema of a field in a file, if a file may have other types than the field."""
-
-    schema: Mapping[str, object]
-
-
-_LIST: Final = FileForm({"type": ["array", "string"], "items": {"type": "string"}})
-_OBJECT: Final = FileForm({"type": ["object", "string"]})
-_SWITCHES: Final = FileForm({"type": ["object", "string"], "additionalProperties": {"type": "boolean"}})
-_RELEASE: Final = FileForm({"enum": [AUTO, *(form for each in RELEASES for form in (str(each), float(str(each))))]})
+# The JSON schemas of types that a file may have in more than one form.
+_LIST: Final = WithJsonSchema({"type": ["array", "string"], "items": {"type": "string"}})
+_OBJECT: Final = WithJsonSchema({"type": ["object", "string"]})
+_SWITCHES: Final = WithJsonSchema({"type": ["object", "string"], "additionalProperties": {"type": "boolean"}})
+_RELEASE: Final = WithJsonSchema({"enum": [*_RELEASES, *(float(str(each)) for each in RELEASES)]})
 
 Names: TypeAlias = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names), _LIST]
 Profile: TypeAlias = Annotated[str, BeforeValidator(_joined), _LIST]
 Json: TypeAlias = Annotated[str, BeforeValidator(_json_text), _OBJECT]
-KubernetesRelease: TypeAlias = Annotated[
-    str, BeforeValidator(_release), Field(json_schema_extra={"enum": list(_RELEASES)}), _RELEASE
-]
+KubernetesRelease: TypeAlias = Annotated[str, BeforeValidator(_release), _RELEASE]
 Gates: TypeAlias = Annotated[dict[str, bool], NoDecode, BeforeValidator(_gates), _SWITCHES]
 File: TypeAlias = Annotated[Path | None, BeforeValidator(_file)]
 Listening: TypeAlias = Annotated[str, AfterValidator(_address)]
 OptionalListening: TypeAlias = Annotated[str, AfterValidator(_address_or_none)]
-Url: TypeAlias = Annotated[str, AfterValidator(_url), Unquoted()]
+Url: TypeAlias = Annotated[str, AfterValidator(_url)]
 LeaseName: TypeAlias = Annotated[str, Field(max_length=253, pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")]
 Query: TypeAlias = Annotated[str, Field(min_length=1)]
 Port: TypeAlias = Annotated[int, Field(ge=0, le=_LARGEST_PORT)]

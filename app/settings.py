@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from ipaddress import ip_address
 from typing import Annotated, Final, Literal, NamedTuple, Self, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import AliasGenerator, Field, model_validator
+from pydantic.alias_generators import to_camel
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.scheduling_settings import SchedulingSettings
-from app.setting_types import AUTO, File, LeaseName, Listening, Names, OptionalListening, Port, Unquoted, split_address
+from app.setting_types import AUTO, File, LeaseName, Listening, Names, OptionalListening, Port, split_address
 from app.usage_settings import UsageSettings
 from core.releases import RELEASES, FeatureGateError, nearest, rules_of
 
@@ -26,6 +27,11 @@ CLIENT_AUTHORITIES: Final = "ca.crt"
 """File of `tls_directory`."""
 _RENEWALS: Final = 1.2
 """lease_renew_deadline must exceed lease_retry_period by this factor: client-go leaderelection.go, JitterFactor."""
+
+
+def key_of(name: str) -> str:
+    """Return the key of a field in the file."""
+    return to_camel(name)
 
 
 def variable_of(name: str) -> str:
@@ -47,6 +53,7 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,
+        alias_generator=AliasGenerator(serialization_alias=key_of),  # the keys of the file; variables have the names
         frozen=True,
         extra="forbid",
         use_attribute_docstrings=True,
@@ -75,25 +82,25 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
     """Memory limit of the process, in bytes; 0 for no limit. Empty: the limit of its cgroup, which is the container's,
     or the memory of the machine if that is less."""
     memory_watermark: Annotated[float, Field(ge=0.1, le=1)] = 0.9
-    """Share of `memory_limit` above which the replica is not ready and starts no list. `/readyz` then names the kinds
+    """Share of `memoryLimit` above which the replica is not ready and starts no list. `/readyz` then names the kinds
     of objects that take most. Lists continue when memory is below it again."""
     stale_policy: Literal["fail", "answer"] = "fail"
     """Response to a request while the mirror is stale: with `fail`, an `Error`; with `answer`, the result of the old
     mirror, with a header that says so."""
     assumed_pod_ttl: Annotated[float, Field(ge=1)] = 300.0
     """Seconds after the end of its binding within which the watch must confirm an assumed pod. After that the pod does
-    not count any more. Set it above `stale_after`: bound pods must count while requests are served and the watch is
+    not count any more. Set it above `staleAfter`: bound pods must count while requests are served and the watch is
     late."""
 
     # The scheduler's port.
     listen: Listening = "127.0.0.1:8888"
     """HOST:PORT of the scheduler's port; port 0 for any free port. An IPv6 address is in brackets. The health port has
-    the same host. With `bind`, `decide` or `preempt`, any host but the loopback needs `tls_directory`."""
+    the same host. With `bind`, `decide` or `preempt`, any host but the loopback needs `tlsDirectory`."""
     tls_directory: File = None
     """Directory with the keys of a Secret, PEM: `tls.crt`, the certificate of the server with its chain; `tls.key`, its
     private key without a password; `ca.crt`, the authorities that must have signed a client's certificate. Kindred
     reads them again when they change. Without `ca.crt` at the start, clients need no certificate. With
-    `tls_client_names`, and with an effect on any host but the loopback, Kindred does not start without it. Empty: no
+    `tlsClientNames`, and with an effect on any host but the loopback, Kindred does not start without it. Empty: no
     TLS."""
     allow_unauthenticated_effects: bool = False
     """Whether clients that need no certificate may have pods bound, chosen and evicted from other machines. Only for
@@ -136,7 +143,7 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
 
     # Leader election of several replicas.
     leader_election: LeaseName = OFF
-    """Name of a Lease in `pod_namespace`, whose holder alone is ready, binds and decides; `off` for no election. More
+    """Name of a Lease in `podNamespace`, whose holder alone is ready, binds and decides; `off` for no election. More
     than one replica needs it with the verb `bind`, or with `decide`."""
     lease_duration: Annotated[float, Field(ge=1)] = 15.0
     """Seconds after its last renewal for which a Lease is valid."""
@@ -157,7 +164,7 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
     them."""
     admin: OptionalListening = ""
     """HOST:PORT of the admin port, which shows the contents of the mirror and changes the partition; port 0 for any
-    free port. Any host but the loopback needs `admin_token_file` or `admin_read_token_file`. Empty: no admin port."""
+    free port. Any host but the loopback needs `adminTokenFile` or `adminReadTokenFile`. Empty: no admin port."""
     explain: Literal["full", "profile"] = "full"
     """Rules that explanations on the admin port judge: with `full`, every rule of the profile `full` and the served
     rules; with `profile`, the served rules alone. With `full`, Kindred also watches the objects that these rules read.
@@ -174,7 +181,7 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
     explain_access: Literal["all", "review"] = "all"
     """Callers of the admin port that see the names of pods: with `all`, every caller; with `review`, callers that may
     list the pods of the namespace. With `review`, the API server reviews the token in `Kindred-Caller-Token`. The
-    bearer of `admin_token_file` sees all names. docs/security.md has the rules."""
+    bearer of `adminTokenFile` sees all names. docs/security.md has the rules."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Lowest level that is logged."""
     log_format: Literal["auto", "json", "text"] = "auto"
@@ -285,8 +292,7 @@ def _text(value: object) -> str:
 
 def is_quoted(name: str) -> bool:
     """Return whether an error of a setting may repeat its value. An unknown name may be a typo for any setting."""
-    field = Settings.model_fields.get(name)
-    return field is not None and not any(isinstance(each, Unquoted) for each in field.metadata)
+    return name in Settings.model_fields and not name.endswith("_url")
 
 
 class WrongTogetherError(ValueError):

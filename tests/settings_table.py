@@ -1,10 +1,8 @@
 """The table in docs/configuration.md, from the settings themselves."""
 
-from typing import Any
+from typing import Any, Final
 
-from app.configuration_file import key_of
-from app.configuration_schema import described
-from app.settings import Settings, variable_of
+from app.settings import Settings, key_of, variable_of
 
 
 def blocks() -> dict[str, str]:
@@ -12,7 +10,7 @@ def blocks() -> dict[str, str]:
     schema = Settings.model_json_schema()["properties"]
     lines = ["| key, variable | default | allowed | meaning |", "|---|---|---|---|"]
     for name, field in Settings.model_fields.items():
-        meaning = described(name).replace("|", "\\|")
+        meaning = (field.description or "").replace("\n", " ").replace("|", "\\|")
         default = _default(field.get_default())
         lines.append(
             f"| `{key_of(name)}`<br>`{variable_of(name)}` | {default} | {_allowed(schema[name])} | {meaning} |"
@@ -26,22 +24,23 @@ def _default(value: object) -> str:
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
+_FORMS: Final[dict[str, str]] = {"array": "names, by commas", "object": "JSON", "boolean": "`true`, `false`"}
+
+
 def _allowed(schema: dict[str, Any]) -> str:
     for choice in schema.get("anyOf", ()):  # X or none
         if choice.get("type") != "null":
             schema = choice
     match schema:
         case {"enum": values}:
-            return ", ".join(f"`{value}`" for value in values)
-        case {"type": "boolean"}:
-            return "`true`, `false`"
-        case {"type": "object" | "array" as kind}:
-            return "names, by commas" if kind == "array" else "`NAME=true` or `NAME=false`, by commas"
-        case {"format": "path"}:
-            return "a file"
+            return ", ".join(f"`{value}`" for value in values if isinstance(value, str))
+        case {"additionalProperties": _}:
+            return "`NAME=true` or `NAME=false`, by commas"
+        case {"type": [str(kind), *_]} | {"type": "boolean" as kind}:
+            return _FORMS[kind]
         case {"type": "integer" | "number"}:
             return _range(schema)
-    return "not empty" if schema.get("minLength") else "text"
+    return "a file" if schema.get("format") == "path" else "text"
 
 
 def _range(schema: dict[str, Any]) -> str:

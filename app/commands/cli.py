@@ -14,7 +14,7 @@ from app import __version__, logs
 from app.api_server.credentials import ConfigurationError, load_credentials
 from app.commands.announcement import Announcement
 from app.commands.command_group import CommandGroup
-from app.commands.config_commands import config_group
+from app.commands.config_commands import config_command
 from app.commands.demo_page import samples, with_page
 from app.commands.doctor.command import doctor_command
 from app.commands.dump_source import SOURCE_OPTIONS, load_dump
@@ -91,7 +91,7 @@ def main() -> None:
 
 
 for _command in (
-    config_group,
+    config_command,
     doctor_command,
     explain_command,
     pending_command,

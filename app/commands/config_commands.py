@@ -1,4 +1,4 @@
-"""`kindred config`: the effective settings, and the schema of the file."""
+"""`kindred config`: the effective settings, or the schema of their file."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -7,16 +7,14 @@ from typing import Any, Final
 
 import click
 
-from app.commands.command_group import CommandGroup
 from app.commands.exit_status import exit_with_error
 from app.commands.output_format import NO_NAMES, OutputFormat, print_output, print_value
 from app.commands.printer import Line, print_document
 from app.commands.settings_commands import settings_options, warn
 from app.commands.shared_options import output_option
 from app.commands.text_columns import wrapped_table
-from app.configuration import changed, effective, load_configuration
+from app.configuration import changed, configuration_schema, effective, load_configuration
 from app.configuration_file import HEAD
-from app.configuration_schema import configuration_schema
 from app.json_text import encode
 from app.settings import SettingsError
 from app.shown_text import shown, shown_json
@@ -26,16 +24,17 @@ _COMMENT_OF_CHANGED: Final = "# The settings that differ from their defaults, as
 _HEAD: Final = "".join(f"{key}: {value}\n" for key, value in HEAD.items())
 
 
-@click.group("config", cls=CommandGroup)
-def config_group() -> None:
-    """Print the settings, or their schema."""
-
-
-@config_group.command("print", params=settings_options())
+@click.command("config", params=settings_options())
 @output_option(NO_NAMES, OutputFormat.YAML)
 @click.option("--changed", "only_changed", is_flag=True, help="Only settings that differ from their defaults.")
-def print_command(*, output: OutputFormat, only_changed: bool, config: Path | None, **flags: str | None) -> None:
+@click.option("--schema", is_flag=True, help="Print the JSON schema of a file of settings instead, as JSON.")
+def config_command(
+    *, output: OutputFormat, only_changed: bool, schema: bool, config: Path | None, **flags: str | None
+) -> None:
     """Print the effective settings, defaults included, and the source of each."""
+    if schema:
+        print_value(OutputFormat.JSON, configuration_schema())
+        return
     try:
         configuration = load_configuration(config, flags)
     except SettingsError as error:
@@ -50,14 +49,6 @@ def print_command(*, output: OutputFormat, only_changed: bool, config: Path | No
     comment = _COMMENT_OF_CHANGED if only_changed else _COMMENT
     lines = "".join(_yaml_line(key, **entry) for key, entry in found.items())
     print_document(comment + _HEAD + lines, nl=False)
-
-
-@config_group.command("schema")
-@output_option((OutputFormat.JSON, OutputFormat.YAML), OutputFormat.JSON)
-def schema_command(output: OutputFormat) -> None:
-    """Print the JSON schema of a file of settings."""
-    schema = configuration_schema()
-    print_value(output, schema)
 
 
 def _settings_text(shown: Mapping[str, Mapping[str, Any]], *, wide: bool) -> Sequence[Line]:

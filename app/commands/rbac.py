@@ -19,11 +19,10 @@ from app.commands.settings_commands import settings_options, warn
 from app.commands.shared_options import output_option
 from app.commands.text_columns import wrapped_table
 from app.configuration import load_configuration
-from app.configuration_file import key_of
 from app.eviction import eviction_api as preemption_api
 from app.leadership import lease_api
 from app.objects.resources import RESOURCES
-from app.settings import Settings, SettingsError
+from app.settings import Settings, SettingsError, key_of
 from app.usage import metrics_api
 from app.verbs.binding import pod_api
 from app.wiring.engine import create_profile, explained_kinds, grouping_kinds, watched_kinds

@@ -9,7 +9,6 @@ import click
 
 from app.commands.printer import print_line
 from app.configuration import FILE_VARIABLE, Configuration, flag_of, load_configuration
-from app.configuration_schema import described
 from app.settings import Settings, variable_of
 
 OF_ANSWERS: Final = ("profile", "kubernetes", "feature_gates")
@@ -54,8 +53,10 @@ def settings_options(names: Sequence[str] = tuple(Settings.model_fields)) -> lis
 
 
 def _option(name: str) -> click.Option:
-    sentence = re.split(r"\.(?=\s|$)", described(name), maxsplit=1)[0]  # spec.schedulerName is one word
-    summary = sentence.replace("`", "")
+    sentence = re.split(r"\.(?=\s|$)", Settings.model_fields[name].description or "", maxsplit=1)[
+        0
+    ]  # spec.schedulerName is one word
+    summary = " ".join(sentence.replace("`", "").split())
     default = _text(Settings.model_fields[name].get_default())
     shown = f"  [default: {default}]" if default else ""
     return click.Option([flag_of(name), name], metavar="VALUE", help=f"{summary} ({variable_of(name)}).{shown}")

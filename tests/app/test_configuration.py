@@ -11,8 +11,7 @@ from click.testing import CliRunner
 from app.commands.cli import main
 from app.commands.output_format import yaml_text
 from app.configuration import Configuration, flag_of, load_configuration
-from app.configuration_file import key_of
-from app.settings import Settings, SettingsError, variable_of
+from app.settings import Settings, SettingsError, key_of, variable_of
 
 REMARK = "Input should be less than or equal to 100"
 HEAD = "apiVersion: kindred.dev/v1alpha1\nkind: KindredConfiguration\n"
@@ -168,7 +167,7 @@ def test_every_setting_is_a_key_a_variable_and_a_flag(file: Path, monkeypatch: p
     assert expected == load_configuration(file).settings
     assert expected == load_configuration(flags=texts).settings
     result = CliRunner().invoke(
-        main, ["config", "print", "-o", "json", *(f"{flag_of(name)}={text}" for name, text in texts.items())]
+        main, ["config", "-o", "json", *(f"{flag_of(name)}={text}" for name, text in texts.items())]
     )
     told = msgspec.json.decode(result.stdout)
     assert {key_of(name): flag_of(name) for name in texts} == {key: entry["source"] for key, entry in told.items()}
@@ -180,7 +179,7 @@ def test_every_setting_is_a_key_a_variable_and_a_flag(file: Path, monkeypatch: p
 def test_what_is_printed_can_be_given_back(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KINDRED_PLUGIN_ARGS", '{"NodeName": {}}')
     file.write_text(f"{HEAD}maxScore: 20\nbypassNamespaces: [a]\n")
-    printed = CliRunner().invoke(main, ["config", "print", "--config", str(file), "--health-port", "0"]).stdout
+    printed = CliRunner().invoke(main, ["config", "--config", str(file), "--health-port", "0"]).stdout
     assert f"maxScore: 20  # {file}: maxScore\n" in printed
     assert "healthPort: 0  # --health-port\n" in printed
     assert 'pluginArgs: "{\\"NodeName\\": {}}"  # KINDRED_PLUGIN_ARGS\n' in printed
@@ -191,12 +190,12 @@ def test_what_is_printed_can_be_given_back(file: Path, tmp_path: Path, monkeypat
 
 def test_settings_are_printed_as_a_table_of_80_columns(file: Path) -> None:
     file.write_text(f"{HEAD}maxScore: 20\n")
-    result = CliRunner().invoke(main, ["config", "print", "--config", str(file), "-o", "table"])
+    result = CliRunner().invoke(main, ["config", "--config", str(file), "-o", "table"])
     head, *lines = result.stdout.splitlines()
     assert head.split() == ["SETTING", "VALUE", "SOURCE"]
     assert max(map(len, lines)) <= 80
     assert ["listen", '"127.0.0.1:8888"', "default"] in [line.split() for line in lines]
-    wide = CliRunner().invoke(main, ["config", "print", "--config", str(file), "-o", "wide"]).stdout
+    wide = CliRunner().invoke(main, ["config", "--config", str(file), "-o", "wide"]).stdout
     assert ["maxScore", "20", f"{file}:", "maxScore"] in [line.split() for line in wide.splitlines()]
 
 
@@ -213,7 +212,7 @@ def test_only_settings_that_differ_from_their_defaults_are_printed_on_request(
 ) -> None:
     monkeypatch.setenv("KINDRED_HTTP_TIMEOUT", "5.0")
     file.write_text(f"{HEAD}maxScore: 20\nlisten: 127.0.0.1:8888\n")
-    arguments = ["config", "print", "--config", str(file), "--changed", "--queue-limit", "7"]
+    arguments = ["config", "--config", str(file), "--changed", "--queue-limit", "7"]
     printed = CliRunner().invoke(main, arguments).stdout
     assert yaml.safe_load(printed) == {**yaml.safe_load(HEAD), "maxScore": 20, "queueLimit": 7}
     as_json = msgspec.json.decode(CliRunner().invoke(main, [*arguments, "-o", "json"]).stdout)
@@ -222,7 +221,7 @@ def test_only_settings_that_differ_from_their_defaults_are_printed_on_request(
 
 def test_config_print_ends_with_2_where_anything_is_wrong(file: Path) -> None:
     file.write_text(f"{HEAD}maxScore: 101")
-    result = CliRunner().invoke(main, ["config", "print", "--config", str(file)])
+    result = CliRunner().invoke(main, ["config", "--config", str(file)])
     assert result.exit_code == 2
     assert result.stderr == f"Error: {file}: maxScore=101: {REMARK}\n"
 
@@ -244,6 +243,6 @@ def test_a_release_may_stand_in_the_file_with_and_without_quotes(file: Path, wri
 
 def test_feature_gates_are_printed_as_the_file_has_them(file: Path) -> None:
     file.write_text(f"{HEAD}featureGates: {{NodeDeclaredFeatures: false}}")
-    printed = CliRunner().invoke(main, ["config", "print", "--config", str(file)]).stdout
+    printed = CliRunner().invoke(main, ["config", "--config", str(file)]).stdout
     file.write_text(printed)
     assert load_configuration(file).settings.feature_gates == {"NodeDeclaredFeatures": False}

@@ -84,7 +84,7 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
 
 
 BOUNDED: Final = {
-    "settings": ("config", "print", "--config", ENDLESS),
+    "settings": ("config", "--config", ENDLESS),
     "token": ("status", "--token-file", ENDLESS),
     "token-of-the-caller": ("status", "--caller-token-file", ENDLESS),
     "authorities": ("status", "--server", "https://127.0.0.1:1", "--ca-file", ENDLESS),
@@ -118,7 +118,7 @@ def test_a_command_reads_no_input_without_end(arguments: tuple[object, ...]) -> 
 
 
 def test_the_error_names_the_file_and_the_bound() -> None:
-    result = CliRunner().invoke(main, ["config", "print", "--config", "/dev/zero"])
+    result = CliRunner().invoke(main, ["config", "--config", "/dev/zero"])
     assert result.stderr == "Error: /dev/zero: more than 1048576 bytes\n"
 
 

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from app.commands.cli import main
 from app.configuration import flag_of, load_configuration
-from app.configuration_file import HEAD, key_of
+from app.configuration_file import HEAD
 from app.main import create_service
-from app.settings import Settings, SettingsError, is_quoted, variable_of
+from app.settings import Settings, SettingsError, is_quoted, key_of, variable_of
 from core.mirror.cluster import ClusterMirror
 from tests.app.asgi import ask
 
@@ -139,8 +139,8 @@ def outputs(name: str, url: str, folder: Path) -> Iterator[str]:
     file = folder / "kindred.yaml"
     file.write_text(yaml.safe_dump({**HEAD, key_of(name): url}))
     for command in (
-        *(["config", "print", "-o", form] for form in ("yaml", "json", "table")),
-        ["config", "print", "--changed"],
+        *(["config", "-o", form] for form in ("yaml", "json", "table")),
+        ["config", "--changed"],
         ["serve", "--demo", "--listen", "127.0.0.1:0"],
         ["doctor", "--url", "http://127.0.0.1:1"],
     ):

@@ -20,12 +20,11 @@ from app.commands.doctor.registration import Check, KnownSettings, Registration
 from app.commands.doctor.service import TlsFiles, fetch_settings, visit
 from app.commands.rbac import NAME
 from app.configuration import DEFAULT, load_configuration
-from app.configuration_file import key_of
 from app.logs import one_line
 from app.scheduler_configuration.finding import Finding, Severity
 from app.scheduler_configuration.kindred_extender import choose_extender
 from app.scheduler_configuration.scheduler_config import SchedulerConfig, UnreadableError, read_scheduler_config
-from app.settings import Settings
+from app.settings import Settings, key_of
 from app.wiring.engine import create_profile
 
 REGISTRATION_CHECKS: Final[tuple[Check, ...]] = (

@@ -5,9 +5,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from app.configuration_file import key_of
 from app.scheduler_configuration.finding import Finding, Severity
-from app.settings import variable_of
+from app.settings import key_of, variable_of
 
 HANDBOOK: Final = "docs/register.md"
 DECIDE: Final = "docs/decide.md"

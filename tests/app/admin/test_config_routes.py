@@ -1,4 +1,4 @@
-"""`GET /debug/config` tells what `kindred config print` would."""
+"""`GET /debug/config` tells what `kindred config` would."""
 
 from app.main import create_service
 from app.settings import Settings

@@ -78,7 +78,7 @@ def test_wrong_usage_ends_with_2(words: tuple[str, ...]) -> None:
         pytest.param(["why", "web", "--kubeconfig", "absent"], id="why"),
         pytest.param(["doctor", "--scheduler-config", "absent"], id="doctor"),
         pytest.param(["serve", "--config", "absent"], id="serve"),
-        pytest.param(["config", "print", "--config", "absent"], id="config-print"),
+        pytest.param(["config", "--config", "absent"], id="config"),
         pytest.param(["rbac", "--config", "absent"], id="rbac"),
         pytest.param(["filter", "--demo", "--config", "absent", "--pod", "-"], id="filter"),
     ],

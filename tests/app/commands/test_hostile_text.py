@@ -95,15 +95,14 @@ def both(*runs: Runs) -> Runs:
 
 
 COMMANDS: Final[Mapping[str, Runs]] = {
-    "config print": lambda at: [
-        ["config", "print", "--config", at.settings],
-        ["config", "print", "--config", str(at.folder / HOSTILE)],
-        ["config", "print", "--partition", HOSTILE],
-        ["config", "print", "--partition", HOSTILE, "-o", "json"],
-        ["config", "print", "--partition", HOSTILE, "-o", "table"],
-        ["config", "print", "--listen", HOSTILE],
+    "config": lambda at: [
+        ["config", "--config", at.settings],
+        ["config", "--config", str(at.folder / HOSTILE)],
+        ["config", "--partition", HOSTILE],
+        ["config", "--partition", HOSTILE, "-o", "json"],
+        ["config", "--partition", HOSTILE, "-o", "table"],
+        ["config", "--listen", HOSTILE],
     ],
-    "config schema": lambda _: [["config", "schema", "-o", HOSTILE]],
     "doctor": lambda at: [
         ["doctor", "--scheduler-config", at.scheduler],
         ["doctor", "--scheduler-config", at.scheduler, "-o", "wide"],

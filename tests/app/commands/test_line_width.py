@@ -35,7 +35,7 @@ UNIT = UnitStatus(
     asked=61.0,
 )
 COMMANDS = {
-    "config print": [],
+    "config": [],
     "doctor": ["--scheduler-config", "docs/examples/broken-scheduler.yaml"],
     "explain": ["data/queue-3", "--demo", "--why-not", "node1", "--profile", "full"],
     "filter": ["--demo", "--pod", "@pod", "--profile", "full"],

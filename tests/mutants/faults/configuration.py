@@ -8,15 +8,15 @@ FAULTS: Final = (
     Fault(
         id="file-wins-over-the-environment",
         breaks="A value of the file wins over the environment's.",
-        old="    values.update(of_environment)\n",
-        new="    values = {**of_environment, **values}\n",
+        old="        values.update(found)\n",
+        new="        values = {**found, **values}\n",
         tests=("test_configuration.py",),
     ),
     Fault(
         id="source-of-a-flag-not-told",
         breaks="A value that a flag has set is told to be from the environment.",
-        old="    sources.update({name: flag_of(name) for name in given})\n",
-        new="",
+        old="        (given, flag_of),",
+        new="        (given, variable_of),",
         tests=("test_configuration.py",),
     ),
     Fault(
@@ -64,8 +64,8 @@ FAULTS: Final = (
     Fault(
         id="password-in-an-error",
         breaks="The error of a URL with a password repeats the password.",
-        old="    return field is not None and not any(isinstance(each, Unquoted) for each in field.metadata)",
-        new="    return field is not None",
+        old="""    return name in Settings.model_fields and not name.endswith("_url")""",
+        new="    return name in Settings.model_fields",
         tests=("test_setting_types.py",),
     ),
     Fault(
