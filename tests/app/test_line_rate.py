@@ -43,6 +43,11 @@ def test_a_storm_has_ten_lines_a_second_and_a_sum(rate: LineRate, clock: Clock) 
     assert written(rate, 600) == 10
 
 
+def test_one_line_that_is_left_out_has_a_sum(rate: LineRate) -> None:
+    assert written(rate, 11) == 10
+    assert sums(rate, all_of_them=True) == [("lines left out", "app", "WARNING", "bind: %s", 1)]
+
+
 def test_a_slow_stream_is_written_whole(rate: LineRate, clock: Clock) -> None:
     for _ in range(50):
         assert rate.allows(line())

@@ -31,6 +31,6 @@ FAULTS: Final = (
         breaks="Of lines that are left out in a second, one less is told.",
         old="        if window.left_out == 1:\n",
         new="        if window.left_out == 2:\n",
-        tests=("test_request_log.py", "test_closed_connections.py"),
+        tests=("test_line_rate.py",),
     ),
 )
