@@ -1,7 +1,7 @@
 """Metrics of requests: outcomes, durations, the queue, bindings, decisions and preemptions.
 
-The counters are plain numbers, because every request pays for them. Counting a request takes 1.2 µs here, and 5.3 µs
-with the histograms and counters of the client library, with their children looked up once.
+The counters are plain numbers, because every request pays for them. Counting a request takes 0.7 µs here, and four
+times as long with the histograms and counters of the client library, with their children looked up once.
 """
 
 from bisect import bisect_left
