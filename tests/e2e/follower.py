@@ -14,7 +14,7 @@ from tests.e2e.shapes import node, on, pod
 
 FOLLOWED: Final = ("nodes", "pods", "namespaces")
 PATIENCE: Final = 120.0  # seconds
-_BACKOFF: Final = 0.8  # seconds
+_BACKOFF: Final = 1.2  # seconds: the second wait, less its jitter
 
 
 class Counts(NamedTuple):
@@ -90,8 +90,8 @@ class Follower:
 
 
 def most_attempts(seconds: float) -> int:
-    """Return how often may be asked in a time by who waits 0.8 s and then twice as long each time, and one more."""
-    return 2 + math.ceil(math.log2(1 + seconds / _BACKOFF))
+    """Return how often may be asked in a time by who waits 0.6 s at least and then 1.2 s each time, and one more."""
+    return 2 + math.ceil(seconds / _BACKOFF)
 
 
 def populate(cluster: Cluster, pods: int = 20) -> None:
