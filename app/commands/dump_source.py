@@ -16,7 +16,7 @@ from app.dump.snapshot_file import DumpItem, SnapshotError, SnapshotSummary, loa
 from app.objects.yaml_documents import is_json
 from app.settings import Settings
 from app.watch.bulk_load import BulkLoads
-from app.watch.process_memory import memory_limit
+from app.watch.memory import memory_limit
 from core.mirror.cluster import ClusterMirror
 
 DEMO: Final = resources.files("app") / "demo"

@@ -12,7 +12,7 @@ untouched either, because they take capacity.
 import math
 from typing import Protocol
 
-from app.watch.memory_watch import UNLIMITED, MemoryWatch
+from app.watch.memory import UNLIMITED, MemoryWatch
 
 
 class Leadership(Protocol):

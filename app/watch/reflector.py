@@ -25,7 +25,7 @@ from app.logs import one_line
 from app.objects.resources import Resource
 from app.watch.feed import MirrorFeed
 from app.watch.freshness import ResourceState
-from app.watch.memory_watch import UNLIMITED, MemoryPressureError, MemoryWatch
+from app.watch.memory import UNLIMITED, MemoryPressureError, MemoryWatch
 from app.watch.objects import KnownObjects, Listing, ObjectReader, Unreadable
 from app.watch.retry import OUTSIDE_ERRORS, Retries, Retry
 from app.watch.stream import (

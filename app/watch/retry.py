@@ -23,7 +23,7 @@ from app.api_server.credentials import CredentialsError
 from app.logs import one_line
 from app.objects.decode import DecodeError
 from app.watch.freshness import ResourceState
-from app.watch.memory_watch import MemoryPressureError
+from app.watch.memory import MemoryPressureError
 from app.watch.stream import BrokenWatchError, InStreamError, status_of
 
 log = logging.getLogger(__name__)

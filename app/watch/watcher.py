@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from app.api_server.client import ApiClient
 from app.watch.feed import MirrorFeed
 from app.watch.freshness import ResourceState
-from app.watch.memory_watch import UNLIMITED, MemoryWatch
+from app.watch.memory import UNLIMITED, MemoryWatch
 from app.watch.reflector import Reflector
 from app.watch.retry import Retries, Timing
 from core.events import Kind

@@ -20,8 +20,7 @@ from app.verbs.deciding.settling import Settling
 from app.verbs.serving_state import ServingState
 from app.watch.feed import MirrorFeed
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState, SyncStatus
-from app.watch.memory_watch import MemoryWatch
-from app.watch.process_memory import MemoryLimit, memory_limit
+from app.watch.memory import MemoryLimit, MemoryWatch, memory_limit
 from app.watch.retry import Timing
 from app.watch.server_release import ServerRelease
 from app.watch.watcher import Watcher

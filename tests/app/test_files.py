@@ -23,7 +23,7 @@ ENDLESS: Final = Path("/dev/zero")
 ROOM: Final = Path(__file__).parents[2] / "app"
 IN_ANOTHER_WAY: Final = {
     "files.py": "the functions themselves",
-    "watch/process_memory.py": "files of the kernel",
+    "watch/memory.py": "files of the kernel",
     "server/loop_watch.py": "a file of the kernel",
     "admin/openapi.py": "files of the package",
     "admin/page_routes.py": "files of the package",

@@ -11,7 +11,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric, SummaryMetricFamil
 from app import __version__
 from app.server.tls.reloaded import ReloadedTls
 from app.telemetry.metrics.families import gauge
-from app.watch.memory_watch import MemoryWatch
+from app.watch.memory import MemoryWatch
 
 
 class _Pauses:

@@ -15,8 +15,7 @@ from app.objects.resources import RESOURCES
 from app.settings import Settings
 from app.verbs.serving_state import ServingState
 from app.watch.freshness import Freshness, ResourceState
-from app.watch.memory_watch import MemoryWatch
-from app.watch.process_memory import MemoryLimit, memory_limit
+from app.watch.memory import MemoryLimit, MemoryWatch, memory_limit
 from core.events import ClusterEvent, Kind
 from core.mirror.cluster import ClusterMirror
 from core.objects.namespace import Namespace

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from app.commands.cli import main
-from app.watch.process_memory import MemoryLimit
+from app.watch.memory import MemoryLimit
 from tests.app.dump.dumps import as_json, kinded, listed
 from tests.builders import make_node, make_pod
 

@@ -23,8 +23,7 @@ from app.objects.decode import DecodeError
 from app.objects.resources import RESOURCES
 from app.watch.feed import MirrorFeed
 from app.watch.freshness import Freshness, ResourceState, SyncStatus
-from app.watch.memory_watch import UNLIMITED, MemoryWatch
-from app.watch.process_memory import MemoryLimit
+from app.watch.memory import UNLIMITED, MemoryLimit, MemoryWatch
 from app.watch.retry import Timing
 from app.watch.watcher import Watcher
 from core.events import ClusterEvent, Kind, Object

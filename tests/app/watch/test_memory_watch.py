@@ -4,8 +4,7 @@ import pytest
 
 from app.objects.resources import RESOURCES
 from app.watch.freshness import ResourceState
-from app.watch.memory_watch import UNLIMITED, MemoryPressureError, MemoryWatch
-from app.watch.process_memory import MemoryLimit
+from app.watch.memory import UNLIMITED, MemoryLimit, MemoryPressureError, MemoryWatch
 from core.objects.node import Node
 from core.objects.pod import Pod
 

@@ -4,7 +4,7 @@ import os
 from mmap import mmap
 from pathlib import Path
 
-from app.watch.process_memory import MemoryLimit, memory_limit, resident_bytes
+from app.watch.memory import MemoryLimit, memory_limit, resident_bytes
 
 GIBIBYTE = 1024**3
 MACHINE = MemoryLimit(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), "the memory of the machine")

@@ -10,7 +10,7 @@ import pytest
 from app.api_server.client import ApiClient, ApiError, ConnectionFailedError, ReadTimeoutError, StatusError
 from app.objects.resources import RESOURCES
 from app.watch.freshness import ResourceState
-from app.watch.memory_watch import MemoryPressureError
+from app.watch.memory import MemoryPressureError
 from app.watch.retry import Retries, Retry, Timing
 from app.watch.stream import BrokenWatchError, GarbledWatchError, InStreamError, status_of
 from core.events import Kind

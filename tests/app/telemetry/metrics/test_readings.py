@@ -26,8 +26,7 @@ from app.telemetry.metrics.process import (
 from app.telemetry.metrics.requests import decision_metrics, queue_metrics
 from app.verbs.effects import Decision
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState
-from app.watch.memory_watch import MemoryWatch
-from app.watch.process_memory import MemoryLimit
+from app.watch.memory import MemoryLimit, MemoryWatch
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.equivalence.cells import Miss
 from core.events import ClusterEvent
