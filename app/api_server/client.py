@@ -272,6 +272,7 @@ class ApiClient:
                 data=request.body,
                 headers=[*self._headers(request), *login.items()],
                 allow_redirects=False,
+                server_hostname=self._credentials.server_name or None,
                 trace_request_ctx=request.may_send,
             )
         except _FailedError as failed:

@@ -61,6 +61,8 @@ class Credentials:
         """URL of the proxy to go through, or None."""
         self.namespace = access.namespace
         """The namespace of the context. Empty if it names none."""
+        self.server_name = "" if access.tls is None else access.tls.server_name
+        """Name that the server's certificate must be for. Empty: the host in the URL."""
         self.generation = 0
         """Changes whenever `tls()` returns another context. Read it after `headers()`."""
         self._read = read

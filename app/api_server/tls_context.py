@@ -1,6 +1,5 @@
 """The TLS context for one API server, from the certificates that a configuration names or contains."""
 
-import socket
 import ssl
 
 import msgspec
@@ -33,9 +32,8 @@ class TlsSettings(msgspec.Struct, frozen=True):
 
     def context(self, material: TlsMaterial) -> ssl.SSLContext:
         """Make a context from the contents of the files. Raises ConfigurationError."""
-        context = _NamedServerContext(ssl.PROTOCOL_TLS_CLIENT)  # verifies the certificate and its host name
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # verifies the certificate and its host name
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.server_name = self.server_name
         # As in Go, a configured certificate is trusted even if it is an intermediate authority or the server's own.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         if self.insecure:
@@ -48,33 +46,3 @@ class TlsSettings(msgspec.Struct, frozen=True):
         if self.certificate is not None and self.key is not None:
             identify(context, self.certificate, self.key, material)
         return context
-
-
-class _NamedServerContext(ssl.SSLContext):
-    """A context with the server's name, because not every connection can pass the name. One through a proxy cannot."""
-
-    server_name = ""
-
-    def wrap_bio(
-        self,
-        incoming: ssl.MemoryBIO,
-        outgoing: ssl.MemoryBIO,
-        server_side: bool = False,  # noqa: FBT001, FBT002  # the signature of the standard library
-        server_hostname: str | bytes | None = None,
-        session: ssl.SSLSession | None = None,
-    ) -> ssl.SSLObject:
-        """Begin TLS over buffers, with the configured name if there is one."""
-        return super().wrap_bio(incoming, outgoing, server_side, self.server_name or server_hostname, session)
-
-    def wrap_socket(  # noqa: PLR0913, PLR0917  # the signature of the standard library
-        self,
-        sock: socket.socket,
-        server_side: bool = False,  # noqa: FBT001, FBT002  # the same
-        do_handshake_on_connect: bool = True,  # noqa: FBT001, FBT002  # the same
-        suppress_ragged_eofs: bool = True,  # noqa: FBT001, FBT002  # the same
-        server_hostname: str | bytes | None = None,
-        session: ssl.SSLSession | None = None,
-    ) -> ssl.SSLSocket:
-        """Begin TLS over a socket, with the configured name if there is one."""
-        name = self.server_name or server_hostname
-        return super().wrap_socket(sock, server_side, do_handshake_on_connect, suppress_ragged_eofs, name, session)

@@ -13,13 +13,12 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from tests.e2e.api import NODES, Manifest
+from tests.e2e.api import Manifest
 from tests.e2e.cluster import NAMESPACE, PODS, Cluster
 from tests.e2e.kindred import MANIFESTS, ROOT
-from tests.e2e.port_forwarding_kubelet import forwarding_kubelet
 from tests.e2e.programs import free_port, wait_until
 from tests.e2e.scheduler import IN_TREE, configuration
-from tests.e2e.shapes import ZONE, node, on, pod, required, term
+from tests.e2e.shapes import ZONE, on, pod, required, term
 
 PLUGIN: Final = Path(sys.executable).with_name("kubectl-kindred")
 USER: Final = "dev"
@@ -186,31 +185,6 @@ def test_through_the_proxy_of_the_api_server_with_the_role_of_the_manifests(
     assert "401 Unauthorized: give --token-file" in without.stderr
 
 
-def test_by_a_port_forward_to_a_port_on_the_loopback_of_a_pod(cluster: Cluster, kubeconfig: Path) -> None:
-    cluster.add_nodes(3)
-    cluster.create_pods([pod("large", cpu="33")])
-    kindred = cluster.start_kindred()
-    authority = cluster.plane.authority
-    with forwarding_kubelet(authority.crt("server"), authority.key("server")) as kubelet:
-        kubelet.to = kindred.admin_port
-        add_replica(cluster, kubelet.port)
-        allow(cluster, [_READER], NAMESPACE)
-        rules = [
-            {"apiGroups": [""], "resources": ["services"], "verbs": ["get", "list"]},
-            {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
-        ]
-        allow(cluster, rules, KINDRED)
-        wanted = ("large", "--service", "kindred", "-o", "json")
-        wait_until(lambda: "pods/portforward" in why(kubeconfig, *wanted).stderr, 30.0, "the roles count")
-        refused = why(kubeconfig, *wanted)
-        assert refused.returncode == 2
-        allow(cluster, [*rules, *rules_in(refused.stderr)], KINDRED)
-        asked = until(kubeconfig, 1, *wanted)
-    assert summary(asked)["nodes"] == 4
-    assert asked.stderr == "Calling pod kindred/kindred-0 by a port-forward\n"
-    assert kubelet.requests[-1].startswith("GET /portForward/kindred/kindred-0")
-
-
 def serve_at(cluster: Cluster, service: Manifest, address: str, port: int) -> None:
     """Let a Service without a selector lead to a pod's address, as Endpoints and as an EndpointSlice.
 
@@ -235,21 +209,6 @@ def serve_at(cluster: Cluster, service: Manifest, address: str, port: int) -> No
             "ports": [{"name": "admin", "port": port, "protocol": "TCP"}],
         }
     )
-
-
-def add_replica(cluster: Cluster, kubelet_port: int) -> None:
-    """Make a node with a kubelet at a port of the loopback, and on it a running pod of a Service called kindred."""
-    home = node(9)
-    status = {
-        **home["status"],
-        "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
-        "daemonEndpoints": {"kubeletEndpoint": {"Port": kubelet_port}},
-    }
-    cluster.api.create(NODES, {**home, "metadata": {**home["metadata"], "name": "home"}, "status": status})
-    add_pod(cluster, "home")
-    service = yaml.safe_load((MANIFESTS / "base" / "service.yaml").read_text("utf-8"))
-    service["metadata"]["labels"] = _LABELS
-    cluster.api.apply(service)
 
 
 def add_pod(cluster: Cluster, node_name: str, **status: object) -> None:

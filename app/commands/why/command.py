@@ -178,13 +178,19 @@ async def _answer(argument: Argument, options: Options) -> bytes:
         way = None if options["local"] else await _way(client, options)
         if way is not None:
             token, own = _token(options["token_file"]), await _own_token(credentials) if options["send_token"] else ""
-            caller = Caller(client, credentials, impersonation, token, options["ca_file"], own)
+            caller = Caller(client, token, options["ca_file"], own, _kubectl_options(options))
             answer = await _of_service(way, caller, inquiry, is_wanted=options["service"] is not None)
             if answer is not None:
                 return answer
         return await _of_list(client, credentials, settings, inquiry, _kinds(settings, pod))
     finally:
         await client.close()
+
+
+def _kubectl_options(options: Options) -> tuple[str, ...]:
+    given = {"kubeconfig": options["kubeconfig"], "context": options["context"], "as": options["impersonated"]}
+    named = tuple(f"--{name}={value}" for name, value in given.items() if value)
+    return (*named, *(f"--as-group={group}" for group in options["groups"]))
 
 
 def _settings(options: Options) -> Settings:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from app.answered_release import AnsweredRelease
 from app.api_server.client import ApiClient, StatusError
-from app.commands.why.rights import MissingRightsError, Right, user_of
+from app.commands.why.rights import MissingRightsError, Right, user_in
 from app.objects.decode import DecodeError
 from app.objects.resources import RESOURCES
 from app.settings import Settings
@@ -54,7 +54,7 @@ async def list_cluster(
                 if state.serves:
                     forbidden.append(error)
     if forbidden:
-        raise MissingRightsError([_right(state) for state in states if state.forbidden], user_of(forbidden[0]))
+        raise MissingRightsError([_right(state) for state in states if state.forbidden], user_in(forbidden[0].message))
     release = AnsweredRelease(settings, mirror)
     await _take_release(client, release)
     return ListedCluster(mirror, Freshness(states, float("inf"), time.monotonic), release, states)

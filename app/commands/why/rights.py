@@ -53,9 +53,9 @@ def _listed(names: Sequence[str]) -> str:
     return f"[{quoted}]"
 
 
-def user_of(error: StatusError) -> str:
+def user_in(refusal: str) -> str:
     """Return the user that the API server names in a refusal; empty if it names none."""
-    found = _USER.search(error.message)
+    found = _USER.search(refusal)
     return one_line(found[1]) if found else ""
 
 
@@ -68,4 +68,4 @@ async def needing(right: Right) -> AsyncIterator[None]:
         # A service behind the API server's proxy can return 403, too, without a Status and so without a reason.
         if error.code != HTTPStatus.FORBIDDEN or not error.reason:
             raise
-        raise MissingRightsError([right], user_of(error)) from None
+        raise MissingRightsError([right], user_in(error.message)) from None

@@ -4,7 +4,6 @@ A Service with a port `admin` is called through the API server's service proxy. 
 by a port-forward, which also reaches an admin port on the loopback of the pod.
 """
 
-import asyncio
 import re
 import ssl
 from collections.abc import Mapping, Sequence
@@ -18,10 +17,8 @@ import msgspec
 
 from app.admin.caller import CALLER_HEADER
 from app.api_server.client import ApiClient, StatusError
-from app.api_server.credentials import Credentials
-from app.api_server.impersonation import Impersonation
-from app.api_server.port_forward import NoHttpError, PodAnswer, PodPort, PortForward
 from app.commands.admin_client import CannotAskError, trusting
+from app.commands.why.pod_port import NoHttpError, PodPort, post_to_pod
 from app.commands.why.rights import MissingRightsError, Right, needing
 from app.objects.decode import decoding
 from app.server.admin_auth import TOKEN_HEADER
@@ -45,14 +42,14 @@ class Caller(NamedTuple):
     """The caller and its credentials."""
 
     client: ApiClient
-    credentials: Credentials
-    impersonation: Impersonation
     token: str
     """Bearer token of the admin port; empty for none."""
     ca_file: Path | None
     """Authorities of the service's certificate; None: a port-forward does not check it."""
     own_token: str = ""
     """The caller's own token of the API server; empty: the service gets no identity."""
+    kubectl_options: tuple[str, ...] = ()
+    """The options of kubectl for the same API server and user."""
 
     @property
     def headers(self) -> dict[str, str]:
@@ -165,29 +162,16 @@ class PodForward(NamedTuple):
         return f"pod {self.to.namespace}/{self.to.pod} by a port-forward"
 
     async def post(self, caller: Caller, path: str, query: Query, body: bytes) -> httpx.Response:
-        """See Way."""
+        """See Way. It uses plain HTTP, or TLS if the port does not speak plain HTTP."""
         target = f"{path}?{urlencode(query, doseq=True)}"
-        login = await caller.credentials.headers()
-        # Since 1.35 the API server requires the verb `create`, too (AuthorizePodWebsocketUpgradeCreatePermission).
-        async with needing(Right("get,create", "pods/portforward", namespace=self.to.namespace)):
-            answer = await asyncio.to_thread(self._posted, caller, login, target, body)
-        return httpx.Response(answer.status, content=answer.body)
-
-    def _posted(self, caller: Caller, login: Mapping[str, str], target: str, body: bytes) -> PodAnswer:
-        """Send the request in plain HTTP, or over TLS if the port does not speak plain HTTP."""
         tls = None if caller.ca_file is None else _trust(caller.ca_file)
+        request = (self.to, caller.kubectl_options, target, body, caller.headers)
         try:
-            return self._sent(caller, login, target, body, tls)
+            return await post_to_pod(*request, tls, self.host)
         except NoHttpError:
             if tls is not None:
                 raise
-            return self._sent(caller, login, target, body, _trust(None))
-
-    def _sent(
-        self, caller: Caller, login: Mapping[str, str], target: str, body: bytes, tls: ssl.SSLContext | None
-    ) -> PodAnswer:
-        with PortForward(caller.credentials, self.to, login, caller.impersonation) as forward:
-            return forward.post(target, body, caller.headers, tls, self.host)
+            return await post_to_pod(*request, _trust(None), self.host)
 
 
 async def find_way(client: ApiClient, service: str, port: int) -> Way:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app import __version__
-from app.api_server.client import ApiClient
+from app.api_server.client import ApiClient, ConnectionFailedError
 from app.api_server.credentials import load_credentials
 from tests.app.api_server.api_server import ApiServer, Request, chunk, head, in_turn, response, serving
 from tests.app.api_server.client_setting import PODS, Setting
@@ -43,6 +43,25 @@ def test_the_path_follows_that_of_the_server(tmp_path: Path) -> None:
             return server.requests[0].path
 
     assert asyncio.run(main()) == f"/clusters/c-1{PODS}"
+
+
+def test_the_servers_name_is_the_one_of_the_configuration(setting: Setting) -> None:
+    setting.cluster |= {"tls-server-name": "kube.example"}
+
+    async def main(name: str) -> bytes:
+        tls, asked = setting.certificates.server_tls(name), []
+        tls.sni_callback = lambda _, sent, __: asked.append(sent)
+        async with serving(in_turn(response()), tls) as server:
+            client = setting.client(server.url)
+            try:
+                return await client.get(PODS, {})
+            finally:
+                await client.close()
+                assert asked == ["kube.example"]
+
+    assert asyncio.run(main("named")) == b'{"kind":"PodList"}'
+    with pytest.raises(ConnectionFailedError, match=r"certificate is not valid for 'kube\.example'"):
+        asyncio.run(main("server"))
 
 
 # Streams.

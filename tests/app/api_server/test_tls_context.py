@@ -70,13 +70,6 @@ def test_a_server_of_another_name_is_not_trusted(certificates: Certificates) -> 
         shake_hands(made(settings), certificates.server_tls("named"))
 
 
-def test_the_server_name_of_the_settings_is_asked_for_and_expected(certificates: Certificates) -> None:
-    settings = TlsSettings(authority=authority(certificates.crt("authority")), server_name="kube.example")
-    assert shake_hands(made(settings), certificates.server_tls("named")) == "kube.example"
-    with pytest.raises(ssl.SSLCertVerificationError, match=r"not valid for 'kube\.example'"):
-        shake_hands(made(settings), certificates.server_tls())
-
-
 def test_insecure_trusts_whatever_answers(certificates: Certificates) -> None:
     shake_hands(made(TlsSettings(insecure=True)), certificates.server_tls("named"))
 

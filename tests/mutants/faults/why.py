@@ -20,13 +20,6 @@ FAULTS: Final = (
         tests=("test_reading.py",),
     ),
     Fault(
-        id="login-follows-a-redirect",
-        breaks="A port-forward follows redirects, with the caller's login for the API server.",
-        old="                redirect_limit=0,  # the login is only for this server\n",
-        new="",
-        tests=("test_port_forward.py",),
-    ),
-    Fault(
         id="bound-pod-explained-as-pending",
         breaks="A pod that is on a node is explained as if it were pending.",
         old="        if self.spec.node_name:\n",

@@ -1,4 +1,4 @@
-"""A small API server in a thread, for one caller: objects, what is forbidden, a service proxy and a port-forward.
+"""A small API server in a thread, for one caller: objects, what is forbidden, and a service proxy.
 
 It serves what `kindred why` asks. The fake API server of tests/fake_apiserver is for lists and watches.
 """
@@ -15,7 +15,6 @@ import msgspec
 
 from tests.app.asgi import ask
 from tests.fake_apiserver.resources import RESOURCES
-from tests.port_forwarding import forward, switching_head
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 USER: Final = "dev"
 _PATH: Final = re.compile(
     r"(?:/api/v1|/apis/(?P<group>[^/]+)/v1)(?:/namespaces/(?P<namespace>[^/]+))?/(?P<plural>[a-z]+)"
-    r"(?:/(?P<name>[^/]+)(?:/(?P<part>proxy|portforward)(?P<rest>/.*)?)?)?"
+    r"(?:/(?P<name>[^/]+)(?:/(?P<part>proxy)(?P<rest>/.*)?)?)?"
 )
 _VERBS: Final[Mapping[str, str]] = {"GET": "get", "POST": "create"}
 _GROUPS: Final[Mapping[str, str]] = {resource.plural: resource.group for resource in RESOURCES.values()} | {
@@ -61,8 +60,6 @@ class SmallCluster:
         """Plurals that the server does not have."""
         self.admin: FastAPI | None = None
         """What the service proxy reaches."""
-        self.admin_port = 1
-        """What a port-forward reaches, on this machine; nothing listens on 1."""
         self.git_version: str | None = "v1.36.2"
         """What `GET /version` says. None: it is not found."""
         self.asked: list[Asked] = []
@@ -114,10 +111,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._status(403, "Forbidden", text)
         elif part == "proxy":
             self._proxy(asked, found["rest"])
-        elif part == "portforward":
-            self.connection.sendall(switching_head(asked.headers["sec-websocket-key"][0]))
-            forward(self.connection, int(asked.query["ports"]), self.cluster.admin_port)
-            self.close_connection = True
         elif name:
             self._get(plural, namespace, name)
         else:

@@ -23,11 +23,11 @@ class Why:
     """Runs the command with a kubeconfig."""
 
     def __init__(self, kubeconfig: str) -> None:
-        self._kubeconfig = kubeconfig
+        self.kubeconfig = kubeconfig
 
     def __call__(self, *arguments: object, namespace: str = "shop") -> Result:
         options = ["-n", namespace] if namespace else []
-        words = ["why", *map(str, arguments), *options, "--kubeconfig", self._kubeconfig]
+        words = ["why", *map(str, arguments), *options, "--kubeconfig", self.kubeconfig]
         return CliRunner().invoke(main, words)
 
 

@@ -236,7 +236,7 @@ def test_impersonation_is_that_of_kubectl(cluster: SmallCluster, why: Why) -> No
         (["large", "--as-group", "g"], "--as-group: needs --as"),
         (["large", "--service", "a/b/c"], "--service a/b/c: expected [NAMESPACE/]NAME"),
         (["large", "--service", "none"], "no service kindred/none; without --service the cluster is listed"),
-        (["large", "--context", "none"], "no context none"),
+        (["large", "--context", "none"], "Expected object with name none in "),
         (["shop/large"], "unknown type 'shop'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from app.api_server.client import StatusError
-from app.commands.why.rights import MissingRightsError, Right, needing, user_of
+from app.commands.why.rights import MissingRightsError, Right, needing, user_in
 
 FORBIDDEN = 'pods "web" is forbidden: User "system:serviceaccount:shop:dev" cannot get resource "pods"'
 
@@ -55,5 +55,5 @@ def test_only_what_the_api_server_forbids_is_a_missing_right(raised: StatusError
 
 
 def test_the_user_is_the_one_that_the_api_server_names() -> None:
-    assert user_of(StatusError(403, "Forbidden", FORBIDDEN)) == "system:serviceaccount:shop:dev"
-    assert user_of(StatusError(403, "Forbidden", "no")) == ""
+    assert user_in(FORBIDDEN) == "system:serviceaccount:shop:dev"
+    assert user_in("no") == ""
