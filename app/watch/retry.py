@@ -98,7 +98,7 @@ class Retries:
             was_reached, is_reached = is_reached, await self._is_reached()
             if is_reached and not was_reached:
                 for each in stuck:
-                    each.interrupt()
+                    each.free()
 
     def is_server_unwell(self) -> bool:
         """Return whether several resources fail for other reasons than a missing rule, or trouble of their own."""
@@ -123,7 +123,8 @@ class Retry:
         self._state = state
         self._others = others
         self._timing = others.timing
-        self.interrupt = interrupt
+        self._interrupt = interrupt
+        self._is_freed = False  # whether a stuck request was ended since the last response or failure
         self._began: float | None = None  # time of the present request; None once it has succeeded or failed
         self._wait = 0.0  # the last wait without jitter; 0: the next one is the first
         self._failing_since: float | None = None
@@ -142,11 +143,16 @@ class Retry:
 
     def succeeded(self) -> None:
         """Record that the present request succeeded."""
-        self._began = None
+        self._began, self._is_freed = None, False
 
     def is_stuck(self) -> bool:
-        """Return whether the present request has had no response for a second."""
-        return self._began is not None and self._timing.clock() - self._began >= _STUCK
+        """Return whether the present request has had no response for a second, and was not made again already."""
+        return self._began is not None and not self._is_freed and self._timing.clock() - self._began >= _STUCK
+
+    def free(self) -> None:
+        """Make a stuck request again. Only once, or a slow server with such pauses would never get to respond."""
+        self._is_freed = True
+        self._interrupt()
 
     def followed(self) -> None:
         """Record that the resource is followed again."""
@@ -161,7 +167,7 @@ class Retry:
         """Record a failure. Return the seconds before the next request, at least `shortest`."""
         now = self._timing.clock()
         is_ours = not isinstance(error, OUTSIDE_ERRORS)
-        self._began = None
+        self._began, self._is_freed = None, False
         if not is_ours and self._failing_since is None:
             self._failing_since = now
         status = status_of(error)

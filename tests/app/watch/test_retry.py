@@ -338,6 +338,19 @@ def test_stuck_requests_are_made_again_when_the_network_is_back(
     assert run_in_virtual_time(main()) == expected
 
 
+@pytest.mark.parametrize(("answered", "expected"), [(False, 1), (True, 2)])
+def test_a_stuck_request_is_made_again_once_until_there_is_a_response(*, answered: bool, expected: int) -> None:
+    async def main() -> int:
+        probed = Probed()
+        await probed.pass_by(4.0, 2)
+        if answered:
+            probed.pods.succeeded()
+        await probed.pass_by(4.0, 2)
+        return probed.interrupted.count("namespaces" if not answered else "pods")
+
+    assert run_in_virtual_time(main()) == expected
+
+
 def test_an_api_server_is_not_probed_while_no_request_is_stuck() -> None:
     async def main() -> int:
         probed = Probed()

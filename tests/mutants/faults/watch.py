@@ -141,8 +141,15 @@ FAULTS: Final = (
     Fault(
         id="stuck-requests-left",
         breaks="Requests that were sent into a silent network wait for TCP, though others succeed.",
-        old="                    each.interrupt()\n",
+        old="                    each.free()\n",
         new="                    pass\n",
+        tests=("test_retry.py",),
+    ),
+    Fault(
+        id="stuck-requests-freed-for-ever",
+        breaks="A server whose pauses are shorter than its responses never gets to respond.",
+        old="        self._is_freed = True\n",
+        new="        pass\n",
         tests=("test_retry.py",),
     ),
     Fault(
