@@ -301,15 +301,15 @@ class Probed:
         state = ResourceState(RESOURCES[kind])
         return Retry(state, self.retries, lambda: self.interrupted.append(state.plural))
 
-    async def pass_by(self, silent: float, failing: int) -> None:
-        """Let requests be stuck while packets are lost for so many seconds and so many resources fail, and 1 s more."""
+    async def pass_by(self, failing: int, *, silent: bool = True) -> None:
+        """Let requests be stuck for 4 s while so many resources fail and packets are lost, if so, and 1 s more."""
         for each in (self.nodes, self.pods)[:failing]:
             each.failed(ConnectionFailedError("timed out"))
         self.pods.begin()
         self.namespaces.begin()
         probing = asyncio.create_task(self.retries.probe())
-        self.server.is_silent = silent > 0
-        await asyncio.sleep(silent)
+        self.server.is_silent = silent
+        await asyncio.sleep(4.0)
         self.server.is_silent = False
         self.nodes.begin()  # not stuck
         await asyncio.sleep(0.95)
@@ -319,20 +319,20 @@ class Probed:
 @pytest.mark.parametrize(
     ("silent", "failing", "refusal", "expected"),
     [
-        pytest.param(4.0, 2, None, ["pods", "namespaces"], id="network-is-back"),
-        pytest.param(4.0, 2, status(403), ["pods", "namespaces"], id="a-refusal-is-a-response"),
-        pytest.param(4.0, 2, ConnectionFailedError("refused"), [], id="no-server"),
-        pytest.param(4.0, 1, None, [], id="one-resource-alone"),
-        pytest.param(0.0, 2, None, [], id="slow-server"),
+        pytest.param(True, 2, None, ["pods", "namespaces"], id="network-is-back"),
+        pytest.param(True, 2, status(403), ["pods", "namespaces"], id="a-refusal-is-a-response"),
+        pytest.param(True, 2, ConnectionFailedError("refused"), [], id="no-server"),
+        pytest.param(True, 1, None, [], id="one-resource-alone"),
+        pytest.param(False, 2, None, [], id="slow-server"),
     ],
 )
 def test_stuck_requests_are_made_again_when_the_network_is_back(
-    silent: float, failing: int, refusal: ApiError | None, expected: list[str]
+    failing: int, refusal: ApiError | None, expected: list[str], *, silent: bool
 ) -> None:
     async def main() -> list[str]:
         probed = Probed()
         probed.server.refusal = lambda _: refusal
-        await probed.pass_by(silent, failing)
+        await probed.pass_by(failing, silent=silent)
         return probed.interrupted
 
     assert run_in_virtual_time(main()) == expected
@@ -342,10 +342,10 @@ def test_stuck_requests_are_made_again_when_the_network_is_back(
 def test_a_stuck_request_is_made_again_once_until_there_is_a_response(*, answered: bool, expected: int) -> None:
     async def main() -> int:
         probed = Probed()
-        await probed.pass_by(4.0, 2)
+        await probed.pass_by(2)
         if answered:
             probed.pods.succeeded()
-        await probed.pass_by(4.0, 2)
+        await probed.pass_by(2)
         return probed.interrupted.count("namespaces" if not answered else "pods")
 
     assert run_in_virtual_time(main()) == expected
