@@ -2,11 +2,13 @@
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -183,6 +185,36 @@ def test_through_the_proxy_of_the_api_server_with_the_role_of_the_manifests(
     without = why(kubeconfig, "large", "--service", "kindred-admin")
     assert (without.returncode, without.stdout) == (2, "")
     assert "401 Unauthorized: give --token-file" in without.stderr
+
+
+def test_the_rights_that_kubectl_needs_for_a_port_forward_are_told(cluster: Cluster, kubeconfig: Path) -> None:
+    if shutil.which("kubectl") is None:
+        pytest.skip("no kubectl in the PATH")
+    cluster.add_nodes(1)
+    cluster.create_pods([pod("large", cpu="33")])
+    add_pod(cluster, "node-0000")
+    service = yaml.safe_load((MANIFESTS / "base" / "service.yaml").read_text("utf-8"))
+    service["metadata"]["labels"] = _LABELS
+    cluster.api.apply(service)
+    allow(cluster, [_READER], NAMESPACE)
+    rules: list[dict[str, Any]] = [
+        {"apiGroups": [""], "resources": ["services"], "verbs": ["get", "list"]},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
+    ]
+    wanted = ("large", "--service", KINDRED)
+    for resource in ('["pods"], verbs: ["get"]', '["pods/portforward"]'):
+        allow(cluster, rules, KINDRED)
+        named = f'{{apiGroups: [""], resources: {resource}'
+        wait_until(partial(is_told, kubeconfig, named, *wanted), 30.0, "the roles count")
+        rules += rules_in(why(kubeconfig, *wanted).stderr)
+    allow(cluster, rules, KINDRED)
+    # Then the API server finds no kubelet.
+    no_kubelet = f"port-forward to port 8890 of pod {KINDRED}/{_POD}: error: "
+    wait_until(partial(is_told, kubeconfig, no_kubelet, *wanted), 30.0, "the roles count")
+
+
+def is_told(kubeconfig: Path, text: str, *arguments: str) -> bool:
+    return text in why(kubeconfig, *arguments).stderr
 
 
 def serve_at(cluster: Cluster, service: Manifest, address: str, port: int) -> None:
