@@ -46,7 +46,7 @@ def in_tree(profile: Profile, plugin: str, point: str) -> bool:
 
 def registrations() -> Iterator[Registration]:
     """Yield the registrations of docs/register.md, each profile on its own."""
-    for name in ("beside", "score-offload", "full-offload", "decide"):
+    for name in ("score-offload", "full-offload", "decide"):
         config = load_scheduler_config(Path(f"manifests/scheduler/{name}.yaml"))
         settings = yaml.safe_load(Path(f"manifests/overlays/{name}/kindred.yaml").read_text("utf-8"))
         (extender,) = config.extenders

@@ -44,7 +44,7 @@ def profile_of(name: str, scheduler: str) -> dict[str, Any]:
 
 
 def test_there_is_one_for_each_way_of_registering() -> None:
-    assert {"beside", "score-offload", "full-offload", *DECIDE} == set(CONFIGURATIONS)
+    assert {"score-offload", "full-offload", *DECIDE} == set(CONFIGURATIONS)
 
 
 @each_configuration

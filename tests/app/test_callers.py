@@ -34,7 +34,7 @@ REPLICA: Final = f"kindred-{SECRET}"
 USER: Final = f"user-{SECRET}"
 VERBS: Final = ("filter", "prioritize", "bind", "preempt")
 PROBES: Final = ("/livez", "/readyz", "/version", "/metrics", "/openapi.json")
-OPEN: Final = ("beside", "score-offload")
+OPEN: Final = ("score-offload",)
 """The overlays whose scheduler's port needs no certificate."""
 GUARDED: Final = ("full-offload", "decide", "decide-any-node")
 

@@ -34,6 +34,13 @@ def configuration(name: str, extender_url: str) -> dict[str, Any]:
     return loaded
 
 
+def with_in_tree_filters(extender_url: str, *, ignorable: bool = False) -> dict[str, Any]:
+    """Return the configuration of no registration: all in-tree plugins, and an extender that filters after them."""
+    config = configuration("score-offload", extender_url)
+    (extender,) = config["extenders"]
+    return {**config, "profiles": [], "extenders": [{**extender, "filterVerb": "filter", "ignorable": ignorable}]}
+
+
 def scheduler_names(config: Mapping[str, Any]) -> list[str]:
     """Return the names of a configuration's profiles, in their order."""
     return [profile["schedulerName"] for profile in config.get("profiles", [])] or [_DEFAULT_NAME]

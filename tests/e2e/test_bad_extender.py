@@ -17,7 +17,7 @@ from tests.e2e.cluster import NAMESPACE, Cluster
 from tests.e2e.kindred import BINDS, Kindred
 from tests.e2e.programs import wait_until
 from tests.e2e.relay import Fault, Relay, relay_to
-from tests.e2e.scheduler import Scheduler, configuration
+from tests.e2e.scheduler import Scheduler, configuration, with_in_tree_filters
 from tests.e2e.shapes import HOSTNAME, pod, required, term
 
 NODES: Final = 30
@@ -128,9 +128,9 @@ def wait_for(cluster: Cluster, *, placed: Iterable[str] = (), failed: Iterable[s
     wait_until(all_seen, PATIENCE, f"{placed} bound, {failed} tried")
 
 
-def scheduler_of(cluster: Cluster, registration: str, url: str, seconds: float | None = SHORT) -> Scheduler:
+def scheduler_of(cluster: Cluster, registered: Mapping[str, Any], seconds: float | None = SHORT) -> Scheduler:
     """Start a scheduler that does not wait long: for an answer (None: as long as it says), or with another attempt."""
-    config: dict[str, Any] = {**configuration(registration, url), **BACKOFF}
+    config: dict[str, Any] = {**registered, **BACKOFF}
     if seconds is not None:
         config["extenders"][0]["httpTimeout"] = f"{seconds:g}s"
     return cluster.start_scheduler(config, verbosity=5)  # from 5 on it tells of scores that are missing
@@ -147,7 +147,7 @@ def seen(cluster: Cluster) -> Seen:
     kindred = start_kindred(cluster)
     with relay_to(kindred.url) as relay:
         misbehave(relay, FAULTS)
-        scheduler = scheduler_of(cluster, "full-offload", relay.url)
+        scheduler = scheduler_of(cluster, configuration("full-offload", relay.url))
         cluster.create_pods(repelling(name) for name in FAULTS)
         scored = {name for name in FAULTS if name.startswith("prioritize-")}
         stuck = FAULTS.keys() - scored - OTHERS.keys()
@@ -219,7 +219,7 @@ def test_an_answer_after_five_seconds_is_too_late_and_the_pod_is_tried_again(clu
     kindred = start_kindred(cluster)
     with relay_to(kindred.url) as relay:
         misbehave(relay, {"filter-late": Fault(seconds=6.0)})
-        scheduler_of(cluster, "full-offload", relay.url, None)
+        scheduler_of(cluster, configuration("full-offload", relay.url), None)
         cluster.create_pods([repelling("filter-late")])
         wait_until(lambda: bool(relay.calls["filter"]), PATIENCE, "filter asked")
         seconds = wait_until(lambda: "filter-late" in conditions(cluster), PATIENCE, "too late")
@@ -235,7 +235,7 @@ def test_an_error_of_filter_is_skipped_where_the_extender_is_ignorable(cluster: 
     faults = {f"filter-{name}": fault for name, (fault, _) in FILTER.items()}
     with relay_to(kindred.url) as relay:
         misbehave(relay, {**faults, IN_NEITHER: NO_NODES})
-        scheduler = scheduler_of(cluster, "beside", relay.url, None)
+        scheduler = scheduler_of(cluster, with_in_tree_filters(relay.url, ignorable=True), None)
         cluster.create_pods(repelling(name) for name in (*faults, IN_NEITHER))
         wait_for(cluster, placed=faults, failed={IN_NEITHER})
         skipped = set(re.findall(f'"{SKIPPED}" pod="{NAMESPACE}/(.*?)"', scheduler.log()))

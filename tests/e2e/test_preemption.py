@@ -101,23 +101,21 @@ def test_what_the_scheduler_does_by_itself(cluster: Cluster) -> None:
     check_the_low_one_went(cluster, before)
 
 
-@pytest.mark.parametrize("mode", ["score-offload", "beside"])
-def test_where_the_in_tree_filter_stays_it_finds_the_victims(cluster: Cluster, mode: str) -> None:
+def test_where_the_in_tree_filter_stays_it_finds_the_victims(cluster: Cluster) -> None:
     before = make_room_by_priority(cluster)
     kindred = cluster.start_kindred()
-    cluster.start_scheduler(configuration(mode, kindred.url))
+    cluster.start_scheduler(configuration("score-offload", kindred.url))
     cluster.create_pods([preemptor()])
     check_the_low_one_went(cluster, before)
 
 
-@pytest.mark.parametrize("mode", ["beside", "full-offload"])
-def test_nobody_else_goes_when_kindred_learns_late_that_the_victim_went(cluster: Cluster, mode: str) -> None:
+def test_nobody_else_goes_when_kindred_learns_late_that_the_victim_went(cluster: Cluster) -> None:
     cluster.api.create(NODES, node(0, allocatable={"cpu": "4", "memory": "8Gi", "pods": "110"}))
     cluster.api.create(NODES, node(1, allocatable={"cpu": "4", "memory": "8Gi", "pods": "110"}))
     cluster.create_pods([standing("low", 0, "lowest", cpu="3"), standing("middle", 1, "middle", cpu="3")])
     proxy = cluster.start_proxy()
     kindred = cluster.start_kindred({**BINDS, "KINDRED_PREEMPT": "verb"}, server=proxy.url)
-    cluster.start_scheduler(configuration(mode, kindred.url))
+    cluster.start_scheduler(configuration("full-offload", kindred.url))
     proxy.delay = 1.0
     cluster.create_pods([preemptor(cpu="3")])
     wait_until(lambda: node_of(cluster, "preemptor") is not None, 60.0, "the preemptor has a node")

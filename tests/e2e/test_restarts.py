@@ -66,11 +66,10 @@ def test_kindred_is_killed_in_the_middle_and_all_pods_find_their_place(
     assert [each for each in found if each["missed"] or each["redundant"] or each["differing"]] == []
 
 
-@pytest.mark.parametrize("registration", ["score-offload", "beside"])
-def test_pods_do_not_wait_for_kindred_where_no_hard_rule_depends_on_it(cluster: Cluster, registration: str) -> None:
+def test_pods_do_not_wait_for_kindred_where_no_hard_rule_depends_on_it(cluster: Cluster) -> None:
     cluster.add_nodes(SIZE)
     kindred = cluster.start_kindred()
-    cluster.start_scheduler(configuration(registration, kindred.url))
+    cluster.start_scheduler(configuration("score-offload", kindred.url))
     kindred.program.kill()
     labels = {"group": "alone"}
     apart = required("podAntiAffinity", term(labels, HOSTNAME))

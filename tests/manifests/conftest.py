@@ -37,7 +37,6 @@ class Variant(NamedTuple):
 
 
 VARIANTS: Final = (
-    Variant("beside"),
     Variant("score-offload"),
     Variant("full-offload"),
     Variant("score-offload", OPTIONS),

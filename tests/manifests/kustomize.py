@@ -21,7 +21,7 @@ Manifest: TypeAlias = dict[str, Any]
 
 MANIFESTS: Final = Path(__file__).parents[2] / "manifests"
 DECIDE: Final = ("decide", "decide-any-node")
-OVERLAYS: Final = ("beside", "score-offload", "full-offload", *DECIDE)
+OVERLAYS: Final = ("score-offload", "full-offload", *DECIDE)
 _MODULE: Final = Path(__file__).parent / "go"
 _FIRST: Final = ("Namespace",)
 

@@ -128,7 +128,7 @@ def test_every_registration_starts_and_without_certificates_of_clients_only_one_
     file, values = tmp_path / "kindred.yaml", values_of(registration)
     for settings, starts in (
         ({}, True),
-        ({"tlsDirectory": "", "tlsClientNames": []}, registration in {"beside", "score-offload"}),
+        ({"tlsDirectory": "", "tlsClientNames": []}, registration == "score-offload"),
     ):
         rendered = template(helm, {**values, "settings": settings})
         file.write_text(of_kind(rendered, "ConfigMap")["kindred-config"]["data"]["kindred.yaml"])
@@ -157,7 +157,7 @@ def test_certificates_are_mounted_where_the_settings_name_them(helm: Path) -> No
     ("values", "named"),
     [
         pytest.param({"registration": "offload"}, "'/registration'.*'full-offload'", id="no registration"),
-        pytest.param({"registration": ["decide", "beside"]}, "'/registration'", id="two registrations"),
+        pytest.param({"registration": ["decide", "score-offload"]}, "'/registration'", id="two registrations"),
         pytest.param({"registrations": "decide"}, "'registrations' not allowed", id="no value of the chart"),
         pytest.param({"replicas": 0}, "'/replicas'", id="no replica"),
         pytest.param({"settings": {"listen": "0.0.0.0:http"}}, "'/settings/listen'", id="no port"),

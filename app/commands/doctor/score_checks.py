@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from app.commands.doctor.findings import HANDBOOK, info, setting, warning
+from app.commands.doctor.findings import HANDBOOK, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration
 from app.scheduler_configuration.plugin_sets import Profile
 
@@ -76,16 +76,13 @@ def _twice(registration: Registration) -> Found:
     if not registration.extender.prioritize_verb:
         return
     for profile in registration.config.profiles:
-        off = _switched_off(registration, profile)
         twice = sorted(plugin for plugin in registration.scores if profile.runs(plugin, "score"))
         if not twice:
             continue
         names = ", ".join(twice)
-        tell = warning if off else info
-        yield tell(
+        yield warning(
             profile.at("plugins.score"),
-            f"counted twice, by kube-scheduler and by Kindred, in the profile {profile.name}: {names}"
-            + ("" if off else "; intended with beside, to compare"),
+            f"counted twice, by kube-scheduler and by Kindred, in the profile {profile.name}: {names}",
             f"add to plugins.score.disabled (and preScore.disabled): {names}; or take them out of {setting('profile')}",
         )
 

@@ -14,7 +14,6 @@ from tests.app.commands.doctor.registrations import (
     assert_told_apart,
     extenders,
     found,
-    info,
     profiles,
     registration,
     warning,
@@ -89,7 +88,7 @@ CASES = {
         ),
         registration(profiles(SCORE_OFFLOAD, {"score": ALL_OFF}), settings={"profile": "full", "max_score": 50}),
     ),
-    "counted-twice-beside-which-is-meant-so": info(
+    "every-score-counted-twice": warning(
         "score-counted-twice", "profiles[0].plugins.score", registration(BESIDE), registration()
     ),
     "one-of-two-scores-counted-twice": warning(

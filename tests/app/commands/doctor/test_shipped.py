@@ -40,7 +40,7 @@ def test_what_the_second_scheduler_of_an_overlay_has_is_right(name: str) -> None
 
 
 def test_there_is_one_of_each() -> None:
-    assert CONFIGURATIONS == ["beside", "decide", "decide-any-node", "full-offload", "score-offload"]
+    assert CONFIGURATIONS == ["decide", "decide-any-node", "full-offload", "score-offload"]
 
 
 def test_the_page_shows_what_is_printed_of_the_broken_configuration() -> None:

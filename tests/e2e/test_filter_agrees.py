@@ -1,14 +1,13 @@
-"""Beside: nothing in kube-scheduler is switched off, so each node that Kindred is asked about has passed in-tree."""
+"""Kindred filters after all in-tree filters: each node that it is asked about has passed them, and must pass again."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 from tests.e2e.api import Manifest
-from tests.e2e.cluster import PODS, Cluster
+from tests.e2e.cluster import Cluster
 from tests.e2e.conftest import Note
-from tests.e2e.programs import wait_until
 from tests.e2e.relay import refused, relay_to
-from tests.e2e.scheduler import configuration
+from tests.e2e.scheduler import with_in_tree_filters
 from tests.e2e.shapes import HOSTNAME, ZONE, on, pod, required, term
 
 NODES: Final = 30
@@ -17,8 +16,6 @@ LEADER: Final = {"app": "leader"}
 LOADED: Final = {"app": "loaded"}
 ROW: Final = "example.com/row"
 """A label that no node has."""
-"""A key that no node has."""
-PATIENCE: Final = 60.0  # seconds
 
 
 def leaders() -> list[Manifest]:
@@ -69,7 +66,7 @@ def test_kindred_takes_no_node_away_that_in_tree_let_through(cluster: Cluster, n
     kindred = cluster.start_kindred()
     pods = mixed_load()
     with relay_to(kindred.url) as relay:
-        cluster.start_scheduler(configuration("beside", relay.url))
+        cluster.start_scheduler(with_in_tree_filters(relay.url))
         cluster.create_pods(pods)
         cluster.wait_bound(len(leaders()) + len(pods))
         calls = relay.calls["filter"]
@@ -79,30 +76,3 @@ def test_kindred_takes_no_node_away_that_in_tree_let_through(cluster: Cluster, n
         assert asked.keys() == {manifest["metadata"]["name"] for manifest in pods}
         assert len(set(asked.values())) > 4  # in-tree has taken nodes away
         assert cluster.violations() == []
-
-
-def test_a_pod_whose_partner_kindred_has_not_seen_yet_waits_for_another_event(cluster: Cluster) -> None:
-    cluster.add_nodes(NODES)
-    proxy = cluster.start_proxy()
-    kindred = cluster.start_kindred(server=proxy.url)
-    cluster.start_scheduler(configuration("beside", kindred.url))
-    proxy.hold()
-    cluster.create_pods([pod("leader", LEADER)])
-    cluster.wait_bound(1)
-    cluster.create_pods([pod("follower", affinity=required("podAffinity", term(LEADER, ZONE)))])
-
-    def is_refused() -> bool:
-        conditions = cluster.api.get(f"{PODS}/follower")["status"].get("conditions", ())
-        return any(condition["reason"] == "Unschedulable" for condition in conditions if "reason" in condition)
-
-    wait_until(is_refused, PATIENCE, "follower refused")
-    proxy.release()
-    wait_until(lambda: kindred.knows(uid_of(cluster, "leader")), PATIENCE, "leader known")
-    cluster.create_pods([pod("another")])
-    cluster.wait_bound(3)
-    assert cluster.violations() == []
-
-
-def uid_of(cluster: Cluster, name: str) -> str:
-    uid: str = cluster.api.get(f"{PODS}/{name}")["metadata"]["uid"]
-    return uid
