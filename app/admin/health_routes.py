@@ -91,7 +91,7 @@ def health_router(
     async def livez() -> str:
         return "ok"
 
-    @router.get("/readyz")
+    @router.get("/readyz", responses={503: {"model": Readiness, "description": "Not ready."}})
     async def readyz(response: Response) -> Readiness:
         problems = [*state.problems(), *freshness.problems()]
         if problems:

@@ -1,7 +1,7 @@
 """The route that Prometheus scrapes."""
 
 from fastapi import APIRouter
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from app.long_work import LongWork
 from app.telemetry.metrics import Metrics
@@ -11,7 +11,7 @@ def metrics_router(metrics: Metrics, work: LongWork) -> APIRouter:
     """Return the route of the metrics. It has only the text format, which every Prometheus reads."""
     router = APIRouter()
 
-    @router.get("/metrics")
+    @router.get("/metrics", response_class=PlainTextResponse)
     async def scrape() -> Response:
         pieces = []
         async with work.turn():

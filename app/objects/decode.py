@@ -31,7 +31,7 @@ NULL: Final = msgspec.Raw(b"null")
 
 
 class Unread(NamedTuple):
-    """The type of a field that is kept as bytes until it is needed. The description of requests uses it."""
+    """The type of a field that is kept as bytes until it is needed. The test of the table of judges reads it."""
 
     kind: Any
 

@@ -1,7 +1,7 @@
 """The table of judges has a row for each field of a Pod and each default plugin of every release, and no other row."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from app.admin.object_schemas import PodSchema
+from app.objects.decode_pod import WirePod
 from app.scheduler_configuration.plugin_sets import IMPLEMENTED, KNOWN
 from app.scheduler_configuration.scheduler_config import load_scheduler_config
 from app.scheduler_configuration.schema import POINTS
@@ -162,32 +162,33 @@ def test_kindreds_plugin_has_the_side_that_it_judges_at_a_point() -> None:
             assert {SIDES[point] for point in row.names if point in SIDES} <= {*dir(OF_KINDRED[row.of]())}, row.of
 
 
-def decoded(schema: Any, kind: str) -> Iterator[tuple[str, bool]]:  # noqa: ANN401  # a type, of any form
+def decoded(structs: Iterable[Any], kind: str) -> Iterator[tuple[str, bool]]:
     """Yield the fields of a type with whether the decoder has them, for all values that are judged by parts."""
-    wires = {field.encode_name: field.type for field in msgspec.structs.fields(schema)}
+    wires = {field.encode_name: field.type for struct in structs for field in msgspec.structs.fields(struct)}
     fields = {name: value for upstream in UPSTREAM for name, value in upstream.fields.get(kind, {}).items()}
     for field, value in fields.items():
         yield f"{kind}.{field}", field in wires
         if value and field in wires and ROWS[f"{kind}.{field}"].judge is Judge.PARTS:
-            yield from decoded(struct_in(wires[field]), value)
+            yield from decoded([*structs_in(wires[field])], value)
 
 
-def struct_in(found: Any) -> Any:  # noqa: ANN401  # a type, of any form
-    """Return the struct in a type such as `list[Container] | None`."""
+def structs_in(found: Any) -> Iterator[Any]:  # noqa: ANN401  # a type, of any form
+    """Yield the structs in a type such as `list[Container] | None`, also of a field that is kept as bytes at first."""
     if isinstance(found, type) and issubclass(found, msgspec.Struct):
-        return found
-    return next((struct for part in get_args(found) if (struct := struct_in(part)) is not None), None)
+        yield found
+    for part in found if isinstance(found, tuple) else get_args(found):
+        yield from structs_in(part)
 
 
 def test_what_kindred_judges_is_decoded_wherever_a_pod_has_it() -> None:
-    found = [*decoded(PodSchema, "Pod")]
+    found = [*decoded([WirePod], "Pod")]
     judged = {name for name, row in each(FIELDS) if row.judge in {Judge.KINDRED, Judge.PARTS}}
     assert [name for name, there in found if not there and name in judged] == []
     assert judged == {name for name, _ in found} & judged
 
 
 def test_what_kindred_decodes_is_judged_or_shown() -> None:
-    names = {name for name, there in decoded(PodSchema, "Pod") if there and ROWS[name].judge is Judge.NO_EFFECT}
+    names = {name for name, there in decoded([WirePod], "Pod") if there and ROWS[name].judge is Judge.NO_EFFECT}
     # The structs of containers are shared: an ephemeral container has neither ports nor resources.
     assert {name for name in names if not name.startswith("EphemeralContainer.")} == SHOWN
 
