@@ -14,11 +14,10 @@ from tests.throughput import table as throughput_table
 PAGES: Final[Mapping[str, Callable[[], Mapping[str, str]]]] = MappingProxyType(
     {
         "README.md": readme_figures.blocks,
-        "docs/benchmarks.md": bench_table.blocks,
+        "docs/benchmarks.md": lambda: {**bench_table.blocks(), **throughput_table.blocks()},
         "docs/configuration.md": settings_table.blocks,
         "docs/judged.md": judged_page.blocks,
         "docs/metrics.md": exported_metrics.blocks,
-        "docs/throughput.md": throughput_table.blocks,
         "docs/versions.md": versions_table.blocks,
     }
 )

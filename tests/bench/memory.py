@@ -14,7 +14,7 @@ from tests.bench.report import Report, Row, Section
 from tests.bench.text import section_text
 
 SIZES: Final = (Size(500, 1_640), Size(2_000, 20_000), Size(5_000, 50_000))
-"""The clusters of docs/throughput.md."""
+"""The clusters of docs/benchmarks.md."""
 PROFILES: Final = ("affinity", "full")
 FILE: Final = report.FOLDER / "memory.json"
 

@@ -1,4 +1,4 @@
-"""The runs in docs/bench as tables in Markdown, for docs/throughput.md."""
+"""The runs in docs/bench as tables in Markdown, for docs/benchmarks.md."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
@@ -12,7 +12,7 @@ from tests.throughput.results import CEILING, IN_TREE, Cell, Throughput
 ANY_NODE: Final = "decide-any-node"
 _NONE: Final = "-"
 _SCHEDULER_PERF: Final = "scheduler-perf"
-_RUNS: Final = ("throughput-500", "throughput-2000", "throughput-5000", "more-pods-2000", "more-pods-5000")
+_RUNS: Final = ("throughput-500", "throughput-2000", "throughput-5000")
 """Files of docs/bench, without `.json`. Also the names of the blocks in the page."""
 
 
@@ -23,9 +23,9 @@ def blocks() -> dict[str, str]:
 
 
 def tables(run: Throughput) -> str:
-    """Return the tables of pods per second, of CPU time, and of the scheduler's own time, with what they are of."""
+    """Return the tables of pods per second and of CPU time, with what they are of."""
     before = f"{run.nodes:,} nodes, {run.pods_before:,} pods there before, kube-scheduler {run.kubernetes}"
-    parts = [before, _rates(run), _cpu(run), _algorithm(run), *_failed(run), _measured(run)]
+    parts = [before, _rates(run), _cpu(run), *_failed(run), _measured(run)]
     return "\n\n".join(parts)
 
 
@@ -64,15 +64,6 @@ def _cpu(run: Throughput) -> str:
 def cpu_of(program: str) -> Callable[[Cell], float | None]:
     """Return what reads a program's CPU time a pod, in milliseconds. None if it did not run."""
     return lambda cell: cell.cpu_ms.get(program)
-
-
-def _algorithm(run: Throughput) -> str:
-    def cell(shape: str, mode: str) -> str:
-        value = run.median(shape, mode, lambda cell: cell.algorithm_ms)
-        return _NONE if value is None else short(value)
-
-    lines = [[shape, *(cell(shape, mode) for mode in run.modes)] for shape in run.shapes]
-    return _table(["scheduling_algorithm_duration, mean, ms", *run.modes], lines)
 
 
 def _failed(run: Throughput) -> Iterable[str]:
