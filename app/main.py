@@ -22,7 +22,7 @@ from fastapi import FastAPI
 from app.admin.samples_routes import Sample
 from app.answered_release import AnsweredRelease
 from app.api_server.credentials import Credentials
-from app.server.loop_watch import LoopWatch
+from app.server.loop_watch import watch_loop
 from app.server.ports import Port
 from app.server.process import Background
 from app.settings import Settings
@@ -45,7 +45,7 @@ class Service(NamedTuple):
     admin: FastAPI | None
     background: Sequence[Background]
     watch_loop: Background
-    """Ends the process when its loop is stuck; for a process of its own. See LoopWatch."""
+    """Ends the process when its loop is stuck; for a process of its own. See app/server/loop_watch.py."""
     state: ServingState
     finish: Background
     ports: Sequence[Port]
@@ -94,7 +94,7 @@ def create_service(  # noqa: PLR0913  # the inputs of a service
         app=ports.extender.app,
         admin=ports.admin.app if ports.admin is not None else None,
         background=_background(cluster, preemption, verbs, ports),
-        watch_loop=LoopWatch(metrics.loop_holds.observe).run,
+        watch_loop=partial(watch_loop, metrics.loop_holds.observe),
         state=cluster.state,
         finish=_finish(cluster, verbs),
         ports=ports.wanted(),

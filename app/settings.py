@@ -115,9 +115,7 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
     max_body_bytes: Annotated[int, Field(ge=1024)] = 64 * 1024 * 1024
     """Largest request body, in bytes. 5,000 whole Node objects are about 32 MB."""
     max_header_bytes: Annotated[int, Field(ge=1024)] = 32 * 1024
-    """Largest head of a request, in bytes: request line and headers. Each header counts for 32 bytes more. A chunked
-    body may add the same number of bytes, head included, and 1/16 of its own size for chunk sizes, extensions and
-    trailers."""
+    """Largest head of a request, in bytes: request line and headers. Each header counts for 32 bytes more."""
     read_timeout: Annotated[float, Field(ge=0.1)] = 10.0
     """Seconds within which a client must complete a request that it began, and must read a response."""
     idle_timeout: Annotated[float, Field(ge=1)] = 120.0

@@ -13,7 +13,7 @@ from app.explain.explain_error import ExplainError, TooMuchWorkError, UnknownErr
 from app.explain.explain_request import ExplainRequest, decode_explain_request
 from app.explain.explainer import Explainer
 from app.objects.decode import DecodeError
-from app.verbs.request_body import RequestBody, read_body
+from app.verbs.request_body import RequestBody
 from core.diagnosis.pod_names import Sees
 
 Answer: TypeAlias = Callable[[ExplainRequest, Sees | None], Awaitable[msgspec.Struct]]
@@ -62,8 +62,8 @@ async def answered(request: Request, most: int, explainer: Explainer, answer: An
 
 async def body_of(request: Request, most: int, limit: str = "") -> bytes:
     """Read the body of a request. Raises DecodeError of the field `body` that names the limit."""
-    body = RequestBody(most, drained_bodies=1)
-    await read_body(request.receive, body)
+    body = RequestBody(most)
+    await body.read(request.scope, request.receive)
     if body.is_too_large:
         raise DecodeError("body", f"larger than {most} bytes" + (f" ({limit})" if limit else ""))
     return bytes(body.content)

@@ -1,7 +1,7 @@
 """`GET /events` of the admin port: the state of the mirror as server-sent events, whenever it changes.
 
 Each stream reads the state once a second, which costs a few microseconds. The mirror has no listeners.
-app/server/bounded_protocol.py closes the connection of a client that does not read. The streams end when the shutdown
+app/server/port.py closes the connection of a client that does not read. The streams end when the shutdown
 begins, so that the ports close without a wait.
 """
 

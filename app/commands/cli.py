@@ -45,7 +45,7 @@ from app.main import Service, create_service
 from app.objects.decode import DecodeError
 from app.server import process
 from app.server.memory import keep_freed_memory
-from app.server.port_server import port_server
+from app.server.server import Server
 from app.settings import SettingsError
 from app.verbs.incoming_pod import decode_incoming_pod
 from app.verbs.observation import VerbOutcome
@@ -121,7 +121,7 @@ def serve(*, demo: bool, config: Path | None, **options: Any) -> None:  # noqa: 
         service = _service(configuration, demo=demo, **source)
     announcement = Announcement([port.connections.port for port in service.ports], demo=demo)
     ending = process.Ending(service.state, settings.drain_delay, service.finish)
-    servers = [port_server(port, partial(announcement.listening, port.connections.port)) for port in service.ports]
+    servers = [Server(port, partial(announcement.listening, port.connections.port)) for port in service.ports]
     sys.exit(process.run(servers, (service.watch_loop, *service.background), settings.grace_period, ending))
 
 

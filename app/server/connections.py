@@ -4,12 +4,10 @@ import asyncio
 import logging
 from collections import Counter
 from enum import Enum
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from app.line_rate import LIMIT, LineLimit
 from app.logs import one_line
-from app.server.reading_turns import ReadingTurns
-from app.server.uvicorn_parts import ServerState
 from app.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -50,19 +48,27 @@ class Limits(NamedTuple):
     """Seconds that a connection may be open without a request."""
 
 
-class Connections(ServerState):
-    """The state of a server. uvicorn's ServerState is a part of it."""
+class Expiring(Protocol):
+    """A connection with a deadline."""
+
+    deadline: float
+    """Time of the event loop's clock after which `expire` must be called."""
+
+    def expire(self, now: float) -> None:
+        """Apply the deadline that has passed."""
+
+
+class Connections:
+    """The state of a port."""
 
     def __init__(self, port: str, limits: Limits, client_names: frozenset[str] = frozenset()) -> None:
         """`port` is the name for messages and metrics. `client_names`, if any: allowed names of client certificates."""
-        super().__init__()
-        self.connections: set[Any] = set()  # each is a BoundedProtocol
         self.port: Final = port
         self.limits: Final = limits
         self.client_names: Final = client_names
-        self.beginning: set[asyncio.Protocol] = set()
-        """Connections in the TLS handshake, which uvicorn does not count."""
-        self.reading: Final = ReadingTurns()
+        self.connections: Final[set[Expiring]] = set()
+        self.beginning: Final[set[asyncio.Protocol]] = set()
+        """Connections in the TLS handshake."""
         self.refused: Counter[Refusal] = Counter(dict.fromkeys(Refusal, 0))
 
     @property

@@ -17,17 +17,15 @@ import logging
 import math
 import os
 import signal
-import ssl
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Sequence
 from types import FrameType
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from app.server.connections import Connections
-from app.server.listener import Listener, listening_sockets
-from app.server.uvicorn_parts import Config, UvicornServer
 from app.verbs.serving_state import ServingState
+
+if TYPE_CHECKING:
+    from app.server.server import Server
 
 log = logging.getLogger(__name__)
 
@@ -37,67 +35,6 @@ _CLOSING: Final = 1.0  # seconds of the grace period for the steps after the las
 _FAILED: Final = 1
 HEALTH: Final = "health"
 """Name of the port that is closed last."""
-
-
-class Server(UvicornServer):
-    """A server that leaves the signals to the process, and reports its URL once it listens."""
-
-    server_state: Connections
-
-    def __init__(
-        self,
-        config: Config,
-        connections: Connections,
-        on_listening: Callable[[str], None],
-        tls: ssl.SSLContext | None = None,
-    ) -> None:
-        """Call `on_listening` with the URL. With `tls` it is an https URL."""
-        super().__init__(config)
-        self.server_state = connections
-        self._on_listening = on_listening
-        self._tls = tls
-        self.exit_status = 0
-        self.closed = asyncio.Event()
-        """Set when no request is in progress and no request can begin."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Install no signal handlers: two servers in a process would overwrite each other's."""
-        yield
-
-    async def serve(self, sockets: list[Any] | None = None) -> None:
-        """Serve until `should_exit`. If the port cannot be opened, log it and set `exit_status`."""
-        watching = asyncio.create_task(self.server_state.watch())
-        try:
-            await super().serve(sockets)
-        except SystemExit as exit_:  # uvicorn exits the process, which must not happen within a task
-            self.exit_status = exit_.code if isinstance(exit_.code, int) else _FAILED
-        finally:
-            watching.cancel()
-            self.closed.set()
-
-    async def startup(self, sockets: list[Any] | None = None) -> None:  # noqa: ARG002  # the signature of uvicorn
-        """Start the app and listen, in place of uvicorn: see Listener."""
-        await self.lifespan.startup()
-        if self.lifespan.should_exit:
-            raise SystemExit(_FAILED)
-        config = self.config
-        try:
-            listening = await listening_sockets(config.host, config.port, config.backlog)
-        except OSError as error:
-            log.error("%s port: %s", self.server_state.port, error.strerror)  # noqa: TRY400  # all there is to know
-            await self.lifespan.shutdown()
-            raise SystemExit(_FAILED) from None
-        listener = Listener(listening, self._protocol, self.server_state, self._tls)
-        self.servers = [listener]  # type: ignore[list-item]  # it has what uvicorn asks of an asyncio.Server
-        self.started = True
-        port = listening[0].getsockname()[1]
-        host = f"[{config.host}]" if ":" in config.host else config.host
-        self._on_listening(f"{'http' if self._tls is None else 'https'}://{host}:{port}")
-
-    def _protocol(self) -> asyncio.Protocol:
-        protocol: Callable[..., asyncio.Protocol] = self.config.http_protocol_class
-        return protocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
 
 class Ending(NamedTuple):
@@ -111,13 +48,13 @@ class Ending(NamedTuple):
     """Awaited when no request is in progress, and before background work is cancelled."""
 
 
-def run(servers: Sequence[Server], background: Sequence[Background], grace_period: float, ending: Ending) -> int:
+def run(servers: Sequence["Server"], background: Sequence[Background], grace_period: float, ending: Ending) -> int:
     """Run until a signal arrives. Return the exit status: 0 unless background work failed."""
     with asyncio.Runner(loop_factory=servers[0].config.get_loop_factory()) as runner:
         return runner.run(_run(servers, background, _Stop(grace_period, ending), ending))
 
 
-async def _run(servers: Sequence[Server], background: Sequence[Background], stop: "_Stop", ending: Ending) -> int:
+async def _run(servers: Sequence["Server"], background: Sequence[Background], stop: "_Stop", ending: Ending) -> int:
     stop.listen(asyncio.get_running_loop())
     work = [asyncio.create_task(start()) for start in background]
     serving = [asyncio.create_task(server.serve()) for server in servers]
@@ -128,7 +65,7 @@ async def _run(servers: Sequence[Server], background: Sequence[Background], stop
         stopped_early = any(task.done() for task in work)
         ending.state.draining = True
         # The health port is served until the end, so that a shutdown causes no failed probe.
-        await _close([server for server in servers if server.server_state.port != HEALTH], stop)
+        await _close([server for server in servers if server.connections.port != HEALTH], stop)
         await _finish(ending, stop)
         await _close(servers, stop)
         await asyncio.gather(*serving)
@@ -142,7 +79,7 @@ async def _run(servers: Sequence[Server], background: Sequence[Background], stop
     return _FAILED if stopped_early else max(server.exit_status for server in servers)
 
 
-async def _close(servers: Sequence[Server], stop: "_Stop") -> None:
+async def _close(servers: Sequence["Server"], stop: "_Stop") -> None:
     """Close ports, and wait for the requests in progress."""
     for server in servers:
         server.config.timeout_graceful_shutdown = max(1, round(stop.seconds_left() - _CLOSING))

@@ -9,7 +9,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from enum import Enum
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 
 class Shed(Enum):
@@ -23,26 +23,23 @@ class Shed(Enum):
     """Too many bytes of requests are held."""
 
 
-class WaitingRequest(Protocol):
-    """A request that waits for its turn. Either `take` or `reject` is called once, unless the request is `gone`."""
+class Turn(NamedTuple):
+    """The end of the wait in the queue."""
 
-    began: float
-    """Time at which the request began, by the clock of the admission."""
+    waited: float
+    """Seconds in the queue."""
+    shed: Shed | None = None
+    """Why the request is not evaluated."""
 
-    @property
-    def gone(self) -> bool:
-        """Whether the client has disconnected."""
 
-    def take(self, waited: float) -> None:
-        """Evaluate the request and respond. `waited`: seconds in the queue."""
-
-    def reject(self, reason: Shed, waited: float) -> None:
-        """Respond without an evaluation. `waited`: seconds in the queue."""
+_AT_ONCE: Final = Turn(0.0)
 
 
 class _Waiting(NamedTuple):
-    turn: WaitingRequest
+    turn: asyncio.Future[Turn | None]
     since: float
+    began: float
+    has_left: Callable[[], bool]
 
 
 class Admission:
@@ -81,22 +78,34 @@ class Admission:
         """Subtract the bytes of a released body."""
         self.bytes_held -= size
 
-    def enter(self, turn: WaitingRequest) -> None:
-        """Give a complete request its turn now, queue it, or shed it."""
-        now = self.clock()
+    def enter(self, began: float) -> Turn | None:
+        """Return the turn of a complete request that began at a time, by the clock. None if it must `wait`."""
         if self._taken or self._queue:
-            if len(self._queue) < self._queue_limit:
-                self._queue.append(_Waiting(turn, now))
-            else:
-                self._reject(turn, Shed.QUEUE_FULL, 0.0)
-        elif now - turn.began > self._deadline:  # the body took long to arrive
-            self._reject(turn, Shed.DEADLINE, 0.0)
-        else:
-            self._take(turn, 0.0)
+            return None if len(self._queue) < self._queue_limit else self.shed_now(Shed.QUEUE_FULL)
+        if self.clock() - began > self._deadline:  # the body took long to arrive
+            return self.shed_now(Shed.DEADLINE)
+        self._taken = True
+        self._begun += 1
+        self._let_next()
+        return _AT_ONCE
 
-    def reject(self, turn: WaitingRequest, reason: Shed) -> None:
-        """Shed a request that was never in the queue."""
-        self._reject(turn, reason, 0.0)
+    async def wait(self, began: float, has_left: Callable[[], bool]) -> Turn | None:
+        """Wait for the turn of a request that could not `enter`. Return None if its client left.
+
+        `has_left` returns whether the client has disconnected. It is called when the turn has come.
+        """
+        turn: asyncio.Future[Turn | None] = asyncio.get_running_loop().create_future()
+        self._queue.append(_Waiting(turn, self.clock(), began, has_left))
+        try:
+            return await turn
+        finally:  # not earlier: the next request has its turn after this one
+            if turn.done() and not turn.cancelled() and _is_evaluated(turn.result()):
+                self._let_next()
+
+    def shed_now(self, reason: Shed, waited: float = 0.0) -> Turn:
+        """Count a shed request."""
+        self.shed[reason.value] += 1
+        return Turn(waited, reason)
 
     async def lull(self, patience: float) -> None:
         """Return when no request waits or arrives, at the latest after `patience` seconds. Call it before long work.
@@ -110,31 +119,33 @@ class Admission:
             seen = self._progress()
             if self.clock() >= until:
                 break
-            # In the first round the loop reads its sockets, in the second it handles the requests that it read.
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
+            # The loop reads its sockets in one round, and calls the app or passes on a piece of a body in the next. The
+            # app evaluates a request that had waited, or lets the connection read on, in the one after.
+            for _ in range(4):
+                await asyncio.sleep(0)
 
     def _progress(self) -> tuple[int, int, int]:
         return self._begun, self.in_flight, self.bytes_held
 
-    def _take(self, turn: WaitingRequest, waited: float) -> None:
-        self._taken = True
-        self._begun += 1
+    def _let_next(self) -> None:
         asyncio.get_running_loop().call_soon(self._next)
-        turn.take(waited)
 
     def _next(self) -> None:
         self._taken = False
         while self._queue and not self._taken:
-            turn, since = self._queue.popleft()
+            turn, since, began, has_left = self._queue.popleft()
             now = self.clock()
-            if turn.gone:
+            if turn.done():  # cancelled by the shutdown
                 continue
-            if now - turn.began > self._deadline:
-                self._reject(turn, Shed.DEADLINE, now - since)
+            if has_left():
+                turn.set_result(None)
+            elif now - began > self._deadline:
+                turn.set_result(self.shed_now(Shed.DEADLINE, now - since))
             else:
-                self._take(turn, now - since)
+                self._taken = True
+                self._begun += 1
+                turn.set_result(Turn(now - since))
 
-    def _reject(self, turn: WaitingRequest, reason: Shed, waited: float) -> None:
-        self.shed[reason.value] += 1
-        turn.reject(reason, waited)
+
+def _is_evaluated(turn: Turn | None) -> bool:
+    return turn is not None and turn.shed is None

@@ -1,7 +1,7 @@
 """A verb as an endpoint: bytes in, bytes out, and always HTTP 200.
 
 The endpoint uses no FastAPI parameter, response model, middleware or thread pool: at 5,000 names they doubled the time
-of a request. A server's protocol may call an endpoint directly (app/server/verb_protocol.py), without ASGI.
+of a request.
 """
 
 import asyncio
@@ -15,10 +15,10 @@ from starlette.types import Receive, Scope, Send
 
 from app.logs import one_line, raised_at
 from app.objects.limits import Body
-from app.verbs.admission import Admission, Shed
+from app.verbs.admission import Shed, Turn
 from app.verbs.observation import Observation, VerbOutcome, VerbResponse
 from app.verbs.reception import Reception
-from app.verbs.request_body import RequestBody, read_body
+from app.verbs.request_body import RequestBody
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,10 @@ ORDINARY: Final = Manner()
 
 def manner_of(headers: Collection[Header]) -> Manner:
     """Return the options in a request's headers."""
-    if not any(name.startswith(b"kindred-") for name, _ in headers):
+    for name, _ in headers:
+        if name.startswith(b"kindred-"):
+            break
+    else:
         return ORDINARY
     dry_run = any(name == DRY_RUN and value.strip().lower() != b"false" for name, value in headers)
     return Manner(CACHE_OFF not in headers, dry_run)
@@ -119,24 +122,38 @@ class VerbEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request (ASGI)."""
-        turn = AsgiTurn(self.admission, RequestBody(self.max_body_bytes, self.admission))
+        admission = self.admission
+        began = admission.clock()
+        admission.in_flight += 1
+        body = RequestBody(self.max_body_bytes, admission)
         try:
-            await read_body(receive, turn.body)
-            if turn.body.is_too_large:
-                await _respond(send, self.too_large())
-                return
-            arrived = self.admission.clock()
-            reason, waited = await turn.come()
-            arrival = Arrival(arrived, waited, turn.body.size, turn.body.content, manner_of(scope["headers"]))
-            if reason is not None:
-                await _respond(send, self.reject(reason, arrival))
-                return
-            reply = self.reply(arrival)
-            await _respond(send, reply if isinstance(reply, Reply) else await reply)
+            await body.read(scope, receive)
+            arrived = admission.clock()
+            if body.is_too_large:
+                reply: Reply | Awaitable[Reply] = self.too_large()
+            else:
+                turn = admission.shed_now(Shed.BYTES) if body.is_over_budget else admission.enter(began)
+                if turn is None:
+                    turn = await admission.wait(began, lambda: _has_left(receive))
+                if turn is None:
+                    return
+                reply = self._reply_in_turn(turn, arrived, body, manner_of(scope["headers"]))
+            if not isinstance(reply, Reply):
+                # A call to another service needs a task, which this request may not have yet: see exchange.begin.
+                await asyncio.sleep(0)
+                reply = await reply
+            body.release()
+            await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": reply.headers})
+            await send({"type": "http.response.body", "body": reply.body})
         except ClientDisconnect:
             return
         finally:
-            turn.end()
+            admission.in_flight -= 1
+            body.release()
+
+    def _reply_in_turn(self, turn: Turn, arrived: float, body: RequestBody, manner: Manner) -> Reply | Awaitable[Reply]:
+        arrival = Arrival(arrived, turn.waited, body.size, body.content, manner)
+        return self.reply(arrival) if turn.shed is None else self.reject(turn.shed, arrival)
 
     def reply(self, arrival: Arrival) -> Reply | Awaitable[Reply]:
         """Respond to a request whose turn has come, at once or later."""
@@ -225,39 +242,12 @@ class VerbEndpoint:
         return Reply(answer.body, tuple(headers))
 
 
-class AsgiTurn:
-    """The turn of an ASGI request."""
-
-    def __init__(self, admission: Admission, body: RequestBody) -> None:
-        self.began: float = admission.clock()
-        self.gone: Final = False  # a client that disconnects in the queue is served nevertheless, which is rare
-        self.body: Final = body
-        self._admission = admission
-        self._came: asyncio.Future[tuple[Shed | None, float]] = asyncio.get_running_loop().create_future()
-        admission.in_flight += 1
-
-    async def come(self) -> tuple[Shed | None, float]:
-        """Wait for the turn. Return the seconds of waiting, and the reason if the request was shed."""
-        if self.body.is_over_budget:
-            self._admission.reject(self, Shed.BYTES)
-        else:
-            self._admission.enter(self)
-        return await self._came
-
-    def take(self, waited: float) -> None:
-        """Let `come` return for an evaluation."""
-        self._came.set_result((None, waited))
-
-    def reject(self, reason: Shed, waited: float) -> None:
-        """Let `come` return with the reason for shedding."""
-        self._came.set_result((reason, waited))
-
-    def end(self) -> None:
-        """Record the end of the request: its response was sent, or its client has disconnected."""
-        self._admission.in_flight -= 1
-        self.body.release()
-
-
-async def _respond(send: Send, reply: Reply) -> None:
-    await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": reply.headers})
-    await send({"type": "http.response.body", "body": reply.body})
+def _has_left(receive: Receive) -> bool:
+    """Return whether the client has disconnected. Then `receive` returns at once, and else it waits."""
+    waiting = receive().__await__()
+    try:
+        next(waiting)
+    except StopIteration as returned:
+        return bool(returned.value["type"] == "http.disconnect")
+    waiting.close()
+    return False

@@ -24,7 +24,6 @@ ROOM: Final = Path(__file__).parents[2] / "app"
 IN_ANOTHER_WAY: Final = {
     "files.py": "the functions themselves",
     "watch/memory.py": "files of the kernel",
-    "server/loop_watch.py": "a file of the kernel",
     "admin/page_routes.py": "files of the package",
     "commands/demo_page.py": "files of the package",
     "commands/dump_source.py": "a file of the package; --snapshot goes through read_input",

@@ -98,25 +98,21 @@ def test_work_that_cannot_be_cut_has_all_of_the_patience() -> None:
 
 
 def test_a_job_goes_on_under_a_flood_of_requests() -> None:
-    class Request:
-        gone = False
-
-        def __init__(self) -> None:
-            self.began = time.monotonic()
-
-        def take(self, waited: float) -> None: ...
-
-        def reject(self, reason: object, waited: float) -> None: ...
-
     async def story() -> None:
         admission = Admission(deadline=60, queue_limit=10**6, max_bytes=10**9, clock=time.monotonic)
         work = LongWork(admission.lull, 60)
 
+        async def come() -> None:
+            began = time.monotonic()
+            if admission.enter(began) is None:
+                await admission.wait(began, lambda: False)
+
         async def flood() -> None:
-            while True:
-                for _ in range(3):
-                    admission.enter(Request())
-                await asyncio.sleep(0)
+            async with asyncio.TaskGroup() as requests:
+                while True:
+                    for _ in range(3):
+                        requests.create_task(come())
+                    await asyncio.sleep(0)
 
         task = asyncio.create_task(flood())
         async with work.turn():

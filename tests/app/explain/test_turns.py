@@ -6,7 +6,7 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack, ExitStack
-from typing import Any, Final
+from typing import Final
 
 import pytest
 import uvloop
@@ -128,24 +128,23 @@ def client(port: int) -> socket.socket:
     return connected
 
 
+async def come(waiting: Admission) -> None:
+    began = time.monotonic()
+    if waiting.enter(began) is None:
+        await waiting.wait(began, lambda: False)
+
+
 def test_people_wait_while_questions_wait_but_not_for_ever() -> None:
-    class Waits:
-        began = time.monotonic()
-        gone = False
-
-        def take(self, waited: float) -> None: ...
-
-        def reject(self, reason: Any, waited: float) -> None: ...  # noqa: ANN401
-
     async def story() -> None:
         waiting = admission()
         began = time.monotonic()
         task = asyncio.create_task(waiting.lull(0.3))
+        requests = []
         while not task.done():
-            waiting.enter(Waits())
-            waiting.enter(Waits())
-            waiting.enter(Waits())
+            requests += [asyncio.create_task(come(waiting)) for _ in range(3)]
             await asyncio.sleep(0)
+        for each in requests:
+            each.cancel()
         assert time.monotonic() - began >= 0.3
 
     asyncio.run(asyncio.wait_for(story(), PATIENCE))

@@ -6,19 +6,18 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
-from app.server import process
-from app.server.port_server import port_server
 from app.server.ports import Port
+from app.server.server import Server
 
 PATIENCE: Final = 20.0  # seconds
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 @asynccontextmanager
-async def serving(port: Port) -> AsyncIterator[tuple[process.Server, int]]:
+async def serving(port: Port) -> AsyncIterator[tuple[Server, int]]:
     """Serve a port, which is to be any; give the server and the number that it took."""
     listening: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    server = port_server(port, listening.set_result)
+    server = Server(port, listening.set_result)
     tasks = [asyncio.create_task(server.serve()), *(asyncio.create_task(start()) for start in port.background)]
     try:
         yield server, int((await listening).rpartition(":")[2])

@@ -4,24 +4,8 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
+from app.server.exchange import begin
 from app.verbs.admission import Admission, Shed
-
-
-class Asked:
-    """A question, with what became of it."""
-
-    def __init__(self, setting: "Setting", name: str = "") -> None:
-        self.began: float = setting.now
-        self.gone = False
-        self._setting = setting
-        self._name = name
-
-    def take(self, waited: float) -> None:
-        self._setting.log.append((self._name, waited))
-        self._setting.now += self._setting.seconds_for_an_answer
-
-    def reject(self, reason: Shed, waited: float) -> None:
-        self._setting.log.append((self._name, reason, waited))
 
 
 class Setting:
@@ -31,13 +15,30 @@ class Setting:
         self.now = 0.0
         self.seconds_for_an_answer = 1.0
         self.log: list[tuple[object, ...]] = []
+        self.left: set[str] = set()
         self.admission = Admission(
             deadline=deadline, queue_limit=queue_limit, max_bytes=max_bytes, clock=lambda: self.now
         )
+        self._tasks: list[asyncio.Task[None]] = []
 
-    def enter(self, *names: str) -> None:
-        for turn in [Asked(self, name) for name in names]:
-            self.admission.enter(turn)
+    async def enter(self, *names: str, began: float | None = None) -> None:
+        """Let requests come, each before any other task has its step."""
+        started = self.now if began is None else began
+        for name in names:
+            begin(self._ask(name, started), self._keep)
+
+    def _keep(self, rest: Coroutine[Any, Any, None]) -> None:
+        self._tasks.append(asyncio.create_task(rest))
+
+    async def _ask(self, name: str, began: float) -> None:
+        turn = self.admission.enter(began) or await self.admission.wait(began, lambda: name in self.left)
+        if turn is None:
+            self.log.append((name, "left"))
+        elif turn.shed is not None:
+            self.log.append((name, turn.shed, turn.waited))
+        else:
+            self.log.append((name, turn.waited))
+            self.now += self.seconds_for_an_answer
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
@@ -45,6 +46,7 @@ def run(story: Coroutine[Any, Any, None]) -> None:
 
 
 async def turns(count: int) -> None:
+    """Let so many requests have their turn. Each turn is told in one round of the loop, and taken in the next."""
     for _ in range(count):
         await asyncio.sleep(0)
 
@@ -52,31 +54,30 @@ async def turns(count: int) -> None:
 def test_who_finds_nobody_is_answered_at_once() -> None:
     async def story() -> None:
         setting = Setting()
-        setting.enter("a")
+        await setting.enter("a")
         assert setting.log == [("a", 0.0)]
         await turns(2)
-        setting.enter("b")
+        await setting.enter("b")
         assert setting.log == [("a", 0.0), ("b", 0.0)]
         assert setting.admission.waiting == 0
 
     run(story())
 
 
-def test_others_wait_and_are_answered_one_a_turn_of_the_loop_in_their_order() -> None:
+def test_others_wait_and_are_answered_one_a_round_of_the_loop_in_their_order() -> None:
     async def story() -> None:
         setting = Setting()
-        setting.enter("a", "b", "c")
+        await setting.enter("a", "b", "c")
         assert setting.log == [("a", 0.0)]
         assert setting.admission.waiting == 2
-        lengths = []
-        for _ in range(3):
-            await turns(1)
-            lengths.append(setting.admission.waiting)
-            setting.log.append(("the loop looks around",))
         looks = ("the loop looks around",)
+        for _ in range(6):
+            await turns(1)
+            setting.log.append(looks)
         # The queue was entered at 1.0, when the first had its answer.
-        assert [("a", 0.0), ("b", 0.0), looks, ("c", 1.0), looks, looks] == setting.log
-        assert lengths == [1, 0, 0]
+        assert [entry for entry in setting.log if entry != looks] == [("a", 0.0), ("b", 0.0), ("c", 1.0)]
+        assert looks in setting.log[setting.log.index(("b", 0.0)) : setting.log.index(("c", 1.0))]
+        assert setting.admission.waiting == 0
 
     run(story())
 
@@ -84,9 +85,9 @@ def test_others_wait_and_are_answered_one_a_turn_of_the_loop_in_their_order() ->
 def test_who_comes_while_others_wait_waits_behind_them() -> None:
     async def story() -> None:
         setting = Setting()
-        setting.enter("a", "b")
+        await setting.enter("a", "b")
         await turns(1)
-        setting.enter("c")
+        await setting.enter("c")
         await turns(3)
         assert [entry[0] for entry in setting.log] == ["a", "b", "c"]
 
@@ -96,7 +97,7 @@ def test_who_comes_while_others_wait_waits_behind_them() -> None:
 def test_past_the_limit_of_the_queue_nobody_waits() -> None:
     async def story() -> None:
         setting = Setting(queue_limit=2)
-        setting.enter("a", "b", "c", "d", "e")
+        await setting.enter("a", "b", "c", "d", "e")
         await turns(4)
         assert setting.log[:3] == [("a", 0.0), ("d", Shed.QUEUE_FULL, 0.0), ("e", Shed.QUEUE_FULL, 0.0)]
         assert [entry[0] for entry in setting.log[3:]] == ["b", "c"]
@@ -108,14 +109,13 @@ def test_past_the_limit_of_the_queue_nobody_waits() -> None:
 def test_who_has_waited_past_the_deadline_is_turned_away_and_the_next_has_its_turn() -> None:
     async def story() -> None:
         setting = Setting(deadline=1.5)
-        setting.enter("a", "b", "c", "d")
+        await setting.enter("a", "b", "c", "d")
         setting.now = 1.5
-        late = Asked(setting, "late")
-        late.began = 1.0
-        setting.admission.enter(late)
-        await turns(1)
+        await setting.enter("late", began=1.0)
+        while len(setting.log) < 2:
+            await turns(1)
         assert setting.log == [("a", 0.0), ("b", 0.5)]
-        await turns(2)
+        await turns(3)
         assert setting.log[2:] == [("c", Shed.DEADLINE, 1.5), ("d", Shed.DEADLINE, 1.5), ("late", 1.0)]
 
     run(story())
@@ -124,11 +124,10 @@ def test_who_has_waited_past_the_deadline_is_turned_away_and_the_next_has_its_tu
 def test_a_request_that_took_too_long_to_come_has_no_turn() -> None:
     async def story() -> None:
         setting = Setting(deadline=1.0)
-        slow = Asked(setting, "slow")
         setting.now = 1.1
-        setting.admission.enter(slow)
+        await setting.enter("slow", began=0.0)
         assert setting.log == [("slow", Shed.DEADLINE, 0.0)]
-        setting.enter("next")
+        await setting.enter("next")
         assert setting.log[1:] == [("next", 0.0)]
 
     run(story())
@@ -137,13 +136,11 @@ def test_a_request_that_took_too_long_to_come_has_no_turn() -> None:
 def test_nobody_is_answered_who_has_gone() -> None:
     async def story() -> None:
         setting = Setting()
-        gone = Asked(setting, "gone")
-        setting.enter("a")
-        setting.admission.enter(gone)
-        setting.enter("b")
-        gone.gone = True
-        await turns(1)
-        assert [entry[0] for entry in setting.log] == ["a", "b"]
+        await setting.enter("a", "gone", "b")
+        setting.left.add("gone")
+        await turns(2)
+        assert [entry for entry in setting.log if entry[0] == "gone"] == [("gone", "left")]
+        assert [entry[0] for entry in setting.log if entry[0] != "gone"] == ["a", "b"]
 
     run(story())
 

@@ -9,6 +9,7 @@ import pytest
 import uvloop
 
 from app.objects.limits import Body
+from app.server.port import Connection
 from app.server.ports import Port, extender_port
 from app.settings import Settings
 from app.verbs.observation import VerbResponse
@@ -54,6 +55,7 @@ class Served:
     def unsent(self) -> int:
         """Return the bytes that wait to be sent on the only connection."""
         (connection,) = self.port.connections.connections
+        assert isinstance(connection, Connection)
         size: int = connection.transport.get_write_buffer_size()
         return size
 

@@ -193,11 +193,6 @@ def test_a_client_that_goes_away_midway_is_not_answered_and_the_next_one_is(verb
     assert ask(app, "POST", "/filter", QUESTION).json()["NodeNames"] == ["a1"]
 
 
-def test_a_client_that_goes_away_while_its_large_body_is_thrown_away_is_not_answered() -> None:
-    chunk: Message = {"type": "http.request", "body": bytes(1000), "more_body": True}
-    assert converse(served(max_body_bytes=1024), "/filter", iter([chunk, chunk, {"type": "http.disconnect"}])) == []
-
-
 # Faults of our own.
 
 

@@ -148,22 +148,22 @@ FAULTS: Final = (
     Fault(
         id="deadline-counts-from-the-queue",
         breaks="A request that was long under way has its turn after its client has given up.",
-        old="            if now - turn.began > self._deadline:\n",
-        new="            if now - since > self._deadline:\n",
+        old="            elif now - began > self._deadline:\n",
+        new="            elif now - since > self._deadline:\n",
         tests=("test_admission.py", "test_shedding.py"),
     ),
     Fault(
         id="client-that-went-away-is-answered",
         breaks="A request whose client went away while it waited is evaluated for nobody.",
-        old="            if turn.gone:\n                continue\n",
-        new="",
+        old="            if has_left():\n",
+        new="            if False:\n",
         tests=("test_admission.py", "test_shedding.py"),
     ),
     Fault(
         id="queue-takes-one-more",
         breaks="One request more than KINDRED_QUEUE_LIMIT waits.",
-        old="if len(self._queue) < self._queue_limit:",
-        new="if len(self._queue) <= self._queue_limit:",
+        old="return None if len(self._queue) < self._queue_limit else",
+        new="return None if len(self._queue) <= self._queue_limit else",
         tests=("test_admission.py", "test_shedding.py"),
     ),
     Fault(

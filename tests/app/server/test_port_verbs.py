@@ -1,4 +1,4 @@
-"""The verbs over real connections: what the short way answers, and what it leaves to uvicorn and ASGI."""
+"""The verbs over real connections."""
 
 import asyncio
 import contextlib
@@ -13,12 +13,11 @@ from fastapi import FastAPI
 
 from app.main import create_service
 from app.objects.limits import Body
-from app.server import process
 from app.server.ports import extender_port
+from app.server.server import Server
 from app.settings import Settings
 from app.verbs.observation import VerbResponse
 from app.verbs.routes import ExtenderApp
-from app.verbs.verb_endpoint import VerbEndpoint
 from tests.app.asgi import ask
 from tests.app.questions import NEAR_WEB, by_name, shop
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving
@@ -35,14 +34,14 @@ def service(**settings: int) -> ExtenderApp:
     return app
 
 
-def served(app: FastAPI) -> AbstractAsyncContextManager[tuple[process.Server, int]]:
+def served(app: FastAPI) -> AbstractAsyncContextManager[tuple[Server, int]]:
     return serving(extender_port(Settings(listen="127.0.0.1:0"), app))
 
 
-def talk(app: FastAPI, say: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]) -> process.Server:
+def talk(app: FastAPI, say: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]) -> Server:
     """Serve an app and talk to it over one connection; give the server, which has ended."""
 
-    async def talked() -> process.Server:
+    async def talked() -> Server:
         async with asyncio.timeout(PATIENCE), served(app) as (server, port), connected(port) as (reader, writer):
             await say(reader, writer)
             return server
@@ -69,7 +68,7 @@ def asked(app: FastAPI, *requests: bytes) -> list[tuple[int, dict[str, str], byt
     [(QUESTION, {}), (QUESTION, {"kindred-cache": "off"}), (b"{", {}), (b"", {})],
     ids=["good", "afresh", "bad", "empty"],
 )
-def test_the_short_way_answers_as_asgi_does(path: str, body: bytes, headers: dict[str, str]) -> None:
+def test_a_connection_answers_as_the_app_does(path: str, body: bytes, headers: dict[str, str]) -> None:
     by_asgi = ask(service(), "POST", path, body, headers)
     lines = [f"{name}: {value}" for name, value in headers.items()]
     assert [(200, dict(by_asgi.headers), by_asgi.content)] == asked(service(), request(path, body, *lines))
@@ -86,15 +85,6 @@ def test_a_connection_of_http_1_0_ends_with_its_answer_though_it_asks_to_be_kept
     assert (status, headers["connection"]) == (200, "close")
 
 
-def test_answers_are_counted_as_uvicorn_counts_them() -> None:
-    async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        for _ in range(2):
-            writer.write(request("/filter", QUESTION))
-            await answer(reader)
-
-    assert talk(service(), say).server_state.total_requests == 2
-
-
 @pytest.mark.parametrize(
     ("sent", "status"),
     [
@@ -105,7 +95,7 @@ def test_answers_are_counted_as_uvicorn_counts_them() -> None:
     ],
     ids=["another-method", "another-path", "a-query", "not-a-verb"],
 )
-def test_what_is_no_plain_question_goes_uvicorns_way(sent: bytes, status: int) -> None:
+def test_what_is_no_plain_question_is_answered_too(sent: bytes, status: int) -> None:
     first, second = asked(service(), sent, request("/filter", QUESTION))
     assert (status, 200) == (first[0], second[0])
 
@@ -122,23 +112,6 @@ def test_a_body_may_come_in_pieces() -> None:
     talk(service(), say)
 
 
-def test_a_body_may_come_without_its_length() -> None:
-    head = b"POST /filter HTTP/1.1\r\nHost: kindred\r\nTransfer-Encoding: chunked\r\n\r\n"
-    pieces = [QUESTION[start : start + 50] for start in range(0, len(QUESTION), 50)]
-    chunks = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces)
-    ((_, _, body),) = asked(service(), head + chunks + b"0\r\n\r\n")
-    assert json.loads(body)["NodeNames"] == ["a1"]
-
-
-def test_what_is_no_http_is_refused_in_the_middle_of_a_question_too() -> None:
-    async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"POST /filter HTTP/1.1\r\nHost: kindred\r\nTransfer-Encoding: chunked\r\n\r\nnot a length\r\n")
-        assert (await answer(reader))[0] == 400
-        assert await reader.read() == b""
-
-    talk(service(), say)
-
-
 def test_requests_that_do_not_wait_for_answers_are_answered_in_order() -> None:
     async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(request("/filter", QUESTION) + request("/livez", b"", method="GET") + request("/filter", b"{"))
@@ -146,6 +119,17 @@ def test_requests_that_do_not_wait_for_answers_are_answered_in_order() -> None:
         assert b'"NodeNames":["a1"]' in bodies[0]
         assert bodies[1] == b'"ok"'
         assert b"malformed JSON" in bodies[2]
+
+    talk(service(), say)
+
+
+def test_a_client_whose_body_is_too_large_is_not_told_to_continue() -> None:
+    async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        sent = request("/filter", b" " * (LARGEST + 1), "Expect: 100-continue")
+        writer.write(sent[: sent.index(b"\r\n\r\n") + 4])
+        status, headers, body = await answer(reader)
+        assert (status, headers["connection"]) == (200, "close")
+        assert "larger than" in json.loads(body)["Error"]
 
     talk(service(), say)
 
@@ -264,9 +248,7 @@ def test_a_verb_may_answer_later_also_while_the_next_request_waits(
     talk(late(answered), say)
 
 
-def test_head_and_body_arrive_together_without_asgi(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(VerbEndpoint, "__call__", lambda *_: pytest.fail("ASGI was taken"))
-
+def test_head_and_body_arrive_together() -> None:
     async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(request("/filter", QUESTION))
         received = await reader.read(64 * 1024)

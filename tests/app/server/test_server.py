@@ -5,17 +5,16 @@ import contextlib
 import errno
 import socket
 from collections.abc import AsyncIterator, Callable
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import pytest
 import uvloop
 from fastapi import FastAPI
-from uvicorn import Config
 
-from app.server.connections import Connections, Refusal
+from app.server.connections import Refusal
 from app.server.listener import listening_sockets
+from app.server.port import Connection
 from app.server.ports import Port, extender_port
-from app.server.verb_protocol import VerbProtocol
 from app.settings import Settings
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving, until
 from tests.app.server.tls.secrets import Certificates
@@ -81,7 +80,7 @@ def test_nobody_is_let_in_after_the_end_and_the_port_is_free(certificates: Certi
         async with asyncio.timeout(PATIENCE):
             async with serving(port(certificates)) as (server, number), silent(number, 1):
                 server.should_exit = True
-                await until(lambda: not server.server_state.open)
+                await until(lambda: not server.connections.open)
                 with pytest.raises(OSError, match=r".+"):
                     await asyncio.open_connection("127.0.0.1", number)
             for each in await listening_sockets("127.0.0.1", number, BACKLOG):
@@ -103,30 +102,35 @@ def test_a_connection_that_begins_in_the_very_moment_of_the_end_is_closed(
         files = {} if secure else {"tls_directory": None}
         ending: list[asyncio.Task[None]] = []
         async with asyncio.timeout(PATIENCE), serving(port(certificates, **files)) as (server, number):
+            loop = asyncio.get_running_loop()
+            made: Any = server.config.http_protocol_class
 
-            class Late(VerbProtocol):
-                def __init__(self, config: Config, server_state: Connections, app_state: dict[str, object]) -> None:
-                    super().__init__(config, server_state, app_state)
-                    if rounds is not None:
-                        self.end_after(rounds)
+            def end_after(rounds: int) -> None:
+                if rounds:
+                    loop.call_soon(end_after, rounds - 1)
+                else:
+                    ending.append(loop.create_task(server.shutdown()))
 
-                def end_after(self, rounds: int) -> None:
-                    if rounds:
-                        self.loop.call_soon(self.end_after, rounds - 1)
-                    else:
-                        ending.append(self.loop.create_task(server.shutdown()))
+            def late(**parts: Any) -> Connection:  # noqa: ANN401 - what uvicorn passes
+                connection = made(**parts)
+                assert isinstance(connection, Connection)
+                if rounds is not None:
+                    end_after(rounds)
+                    return connection
+                begun = connection.connection_made
 
-                def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # see base
-                    super().connection_made(transport)
-                    if rounds is None:
-                        # Its first step comes before the listener hears that the connection is there.
-                        self.end_after(0)
+                def begin(transport: asyncio.Transport) -> None:
+                    begun(transport)
+                    end_after(0)
 
-            server.config.http_protocol_class = Late
+                connection.connection_made = begin  # type: ignore[method-assign]  # to begin the end there
+                return connection
+
+            server.config.http_protocol_class = late  # type: ignore[assignment]  # uvicorn only calls it
             with contextlib.suppress(ConnectionError):
                 async with connected(number, certificates.client_tls() if secure else None) as (reader, _):
                     assert await reader.read() == b""
-            await until(lambda: ending != [] and server.server_state.open == 0)
+            await until(lambda: ending != [] and server.connections.open == 0)
             await asyncio.gather(*ending)
 
     with asyncio.Runner(loop_factory=loop) as runner:

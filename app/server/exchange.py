@@ -1,0 +1,214 @@
+"""One request and its response, between a connection and an ASGI app."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Generator, Iterable
+from http import HTTPStatus
+from types import coroutine
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from starlette.types import ASGIApp, Message
+
+if TYPE_CHECKING:
+    from app.server.port import Connection
+
+log = logging.getLogger(__name__)
+
+Header: TypeAlias = tuple[bytes, bytes]
+_AT_ONCE: Final = 256 * 1024
+"""Bytes of a response that are encrypted in one call. OpenSSL keeps a buffer for the longest write until the connection
+closes. With 5,000 whole nodes that would be more than 32 MB for each connection."""
+_STATUS_LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
+_CLOSE: Final[Header] = (b"connection", b"close")
+_CHUNKED: Final[Header] = (b"transfer-encoding", b"chunked")
+_FAILED: Final = b"Internal Server Error"
+_NO_BODY: Final = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
+
+
+def head_of_response(status: int, headers: Iterable[Header]) -> bytes:
+    """Return the head of a response. Raises ValueError for a header of several lines."""
+    lines = [b"%b: %b\r\n" % header for header in headers]
+    head = b"".join((_STATUS_LINES[status], *lines, b"\r\n"))
+    if head.count(b"\n") != len(lines) + 2:
+        raise ValueError("a header of the response has several lines")
+    return head
+
+
+class Exchange:
+    """A request, from its head to the end of its response."""
+
+    def __init__(self, connection: "Connection", scope: dict[str, Any], *, closes: bool, expects: bool) -> None:
+        """Begin. `closes`: the connection ends with the response. `expects`: the client waits for `100 Continue`."""
+        self.closes = closes
+        self.has_begun = False
+        """Whether a part of the response was written, or waits for its body."""
+        self._connection: Connection | None = connection
+        self._scope = scope
+        self._expects = expects
+        self._body: bytes | bytearray = b""
+        self._news: asyncio.Event | None = None
+        self._has_read = False  # whether the app has the whole body
+        self._head = b""  # of the response; written with the first piece of its body
+        self._chunked = False
+        self._left = 0  # bytes of the response's body to come
+
+    def take(self, piece: bytes) -> int:
+        """Keep a piece of the body for the app. Return the bytes that are kept."""
+        # Not a list of pieces: a body in pieces of one byte would take 40 times its size.
+        if not self._body:
+            self._body = piece
+        elif isinstance(self._body, bytearray):
+            self._body += piece
+        else:
+            self._body = bytearray(self._body) + piece
+        self._tell()
+        return len(self._body)
+
+    def leave(self) -> None:
+        """Let the app know that its client has left, or that nobody waits for its response."""
+        self._connection = None
+        self._body = b""
+        self._tell()
+
+    async def run(self, app: ASGIApp) -> None:
+        """Call the app."""
+        try:
+            await app(self._scope, self._receive, self._send)
+        except Exception:
+            log.exception("a route failed")
+            await self._fail()
+        finally:
+            if self._connection is not None:  # the response is not complete
+                self._connection.transport.abort()
+
+    async def _fail(self) -> None:
+        if not self.has_begun:
+            length = b"%d" % len(_FAILED)
+            headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", length), _CLOSE]
+            await self._send({"type": "http.response.start", "status": 500, "headers": headers})
+            await self._send({"type": "http.response.body", "body": _FAILED})
+
+    async def _receive(self) -> Message:
+        while (connection := self._connection) is not None:
+            if not self._has_read and (self._body or not connection.body_left):
+                body, self._body = self._body, b""
+                self._has_read = not connection.body_left
+                return {"type": "http.request", "body": body, "more_body": not self._has_read}
+            if self._expects and not self._has_read:
+                self._expects = False
+                connection.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            connection.read_body()
+            if self._news is None:
+                self._news = asyncio.Event()
+            self._news.clear()
+            await self._news.wait()
+        return {"type": "http.disconnect"}
+
+    def _tell(self) -> None:
+        if self._news is not None:
+            self._news.set()
+
+    async def _send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._begin(message["status"], message.get("headers", ()))
+            return
+        body, more = message.get("body", b""), message.get("more_body", False)
+        if self._scope["method"] == "HEAD":
+            body, self._left = b"", 0
+        if self._chunked:
+            body = (b"%x\r\n%b\r\n" % (len(body), body) if body else b"") + (b"" if more else b"0\r\n\r\n")
+        else:
+            self._left -= len(body)
+        await self._write(body)
+        if not more:
+            self._end()
+
+    def _begin(self, status: int, headers: Iterable[Header]) -> None:
+        """Prepare the head of the response. Names of headers are in lower case, as ASGI demands."""
+        connection = self._connection
+        if connection is None:
+            return
+        written = list(connection.default_headers)
+        length = b""
+        closes = False
+        for header in headers:
+            name, value = header
+            if name == b"content-length":
+                length = value
+            elif name == b"connection":
+                closes = value.lower() == b"close"
+            written.append(header)
+        if self.closes and not closes:
+            written.append(_CLOSE)
+        self.closes = self.closes or closes
+        if length:
+            self._left = int(length)
+        elif self._scope["method"] != "HEAD" and status not in _NO_BODY:
+            self._chunked = True
+            written.append(_CHUNKED)
+        self._head = head_of_response(status, written)
+        self.has_begun = True
+        if self._chunked:  # the first event of a stream may be far away
+            connection.transport.write(self._head)
+            self._head = b""
+
+    async def _write(self, body: bytes) -> None:
+        """Write the head, if it waits, and a part of the body, as the client reads it."""
+        head, self._head = self._head, b""
+        connection = self._connection
+        if connection is not None and connection.write_paused:
+            await connection.drained()
+            connection = self._connection
+        if connection is None:
+            return
+        if len(body) <= _AT_ONCE or not connection.is_secure:
+            connection.transport.writelines((head, body))
+            return
+        connection.transport.write(head)
+        view = memoryview(body)
+        for begin in range(0, len(body), _AT_ONCE):
+            await connection.drained()
+            if self._connection is None:
+                return
+            connection.transport.write(view[begin : begin + _AT_ONCE])
+
+    def _end(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        self._body = b""
+        self._tell()
+        if self._left:  # the client waits for bytes that never come, or takes some for the next response
+            log.error("a response has another length than its Content-Length")
+            connection.transport.abort()
+        else:
+            connection.end_exchange(closes=self.closes)
+
+
+def begin(work: Coroutine[Any, Any, None], keep: Callable[[Coroutine[Any, Any, None]], None]) -> None:
+    """Begin some work at once, and pass the rest, if it must wait for something, to `keep`, which makes a task of it.
+
+    Work that never waits needs no task and no further round of the event loop, which saves 20 us of a request. Up to
+    its first wait it must not need a task, as `asyncio.timeout` does. asyncio can do this from Python 3.12 on
+    (eager_start).
+    """
+    try:
+        waits_for = work.send(None)
+    except StopIteration:
+        return
+    keep(_rest(work, waits_for))
+
+
+@coroutine
+def _rest(work: Coroutine[Any, Any, None], waits_for: object) -> Generator[Any, Any, None]:
+    """Continue work that waits for a future, or for the next round of the loop."""
+    while True:
+        try:
+            try:
+                yield waits_for
+            except BaseException as error:  # noqa: BLE001  # whatever the task throws, such as CancelledError
+                waits_for = work.throw(error)
+            else:
+                waits_for = work.send(None)
+        except StopIteration:
+            return

@@ -1,0 +1,354 @@
+"""HTTP/1.1 on the connections of a port, within the limits of the port, in front of an ASGI app.
+
+uvicorn serves the port and calls the app's lifespan. This protocol takes the place of uvicorn's own (`http=`), which
+waits for the rest of a request without a limit, accepts heads of any size, and keeps responses that no client reads.
+
+It reads one request at a time, and pipelined requests wait. A body has a Content-Length: kube-scheduler sends one
+always (extender.go, send). So the end of a request follows from its head, and the parser sees heads only. This leaves
+no way in which a proxy could find other requests in the same bytes.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Iterable, Mapping
+from enum import Enum
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from app.server.connections import Connections, Peer, Refusal
+from app.server.exchange import Exchange, Header, begin, head_of_response
+from app.server.head import HeadReader, LargeHeadError, MalformedError
+from app.server.tls.peer import peer_names
+from app.verbs.routes import ExtenderApp
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+log = logging.getLogger(__name__)
+
+_NEVER: Final = float("inf")
+_KEPT_BODY: Final = 64 * 1024
+"""Bytes of a body that are kept for an app that does not read them. Then the client has to wait."""
+_DISCARDED_BODIES: Final = 4
+"""Up to this multiple of the largest body is read and discarded, so that a client that writes before it reads gets its
+response. A larger one is cut off."""
+_ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
+_GONE: Final = asyncio.Transport()
+"""The transport of a lost connection."""
+
+
+class Phase(Enum):
+    """The event that a connection waits for until its deadline."""
+
+    IDLE = 0
+    """A request."""
+    HEAD = 1
+    """The rest of a head."""
+    BODY = 2
+    """The rest of a body."""
+    ANSWERING = 3
+    """The app's response."""
+    TAKING = 4
+    """The client must read a written response. A request may follow."""
+    CLOSING = 5
+    """The client must read the last response."""
+
+    __hash__ = object.__hash__  # each member is one object, and Enum's own hash is a Python function
+
+
+_READING: Final = frozenset({Phase.IDLE, Phase.HEAD, Phase.TAKING})
+
+
+class Connection(asyncio.Protocol):
+    """A connection that `Connections.watch` ends after its deadline."""
+
+    def __init__(  # the last four are what uvicorn passes to a protocol
+        self,
+        app: "ASGIApp",
+        port: Connections,
+        *,
+        config: object,  # noqa: ARG002  # the port has its settings by `port`
+        server_state: Any,  # noqa: ANN401  # uvicorn's, whose class is not public
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        """Serve `app`."""
+        self.phase = Phase.IDLE
+        self.deadline = _NEVER
+        """Time of the event loop's clock after which `expire` must be called."""
+        self.transport = _GONE
+        self.is_secure = False
+        """Whether the connection has TLS."""
+        self.write_paused = False
+        self.body_left = 0
+        """Bytes of the request's body that have not arrived."""
+        self._app = app
+        self._port = port
+        self._limits = port.limits
+        self._verbs: Mapping[str, ASGIApp] = app.verbs if isinstance(app, ExtenderApp) else {}
+        self._scope: dict[str, Any] = {"type": "http", "asgi": _ASGI, "root_path": ""}
+        self._server_state = server_state
+        self._app_state = app_state
+        self._loop = _loop or asyncio.get_running_loop()
+        self._peer: Peer = None
+        self._unread = b""
+        self._head: HeadReader | None = None
+        self._exchange: Exchange | None = None
+        self._stranger = False
+        self._closes = False  # after the response
+        self._read_paused = False
+        self._drained: asyncio.Future[None] | None = None
+
+    @property
+    def default_headers(self) -> Iterable[Header]:
+        """Headers of every response of the port."""
+        headers: Iterable[Header] = self._server_state.default_headers
+        return headers
+
+    # What the event loop calls
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # it is one of a stream
+        """Begin to wait for requests, from the clients that the port allows."""
+        self.transport = transport
+        self._port.beginning.discard(self)
+        self._port.connections.add(self)
+        self._peer = _address(transport, "peername")
+        secure = transport.get_extra_info("sslcontext") is not None
+        self.is_secure = secure
+        self._scope["server"] = _address(transport, "sockname")
+        self._scope["client"] = self._peer
+        self._scope["scheme"] = "https" if secure else "http"
+        self.deadline = self._loop.time() + self._limits.idle_timeout
+        certificate = transport.get_extra_info("peercert")
+        names = peer_names(certificate) if certificate else ()
+        allowed = self._port.client_names
+        if allowed and allowed.isdisjoint(names):
+            # The response to the first request has the reason. A client would get none if the connection closed now.
+            self._stranger = True
+            detail = f"its certificate is for {', '.join(names) or 'nobody'}, not for one of KINDRED_TLS_CLIENT_NAMES"
+            self._port.refuse(Refusal.CLIENT_NAME, self._peer, detail)
+
+    def data_received(self, data: bytes) -> None:
+        """Read a request. A client that exceeds a limit gets an error status, and its connection is closed."""
+        if self.phase is Phase.BODY:
+            data = self._take_body(data)
+        if self.phase is Phase.CLOSING or not data:
+            return
+        self._unread = self._unread + data if self._unread else data
+        if self.phase is Phase.ANSWERING:
+            self._pause()
+        else:
+            self._read_on()
+
+    def eof_received(self) -> None:
+        """Let the transport close. A client that sends no more is taken for one that has left."""
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # the signature of asyncio
+        """Drop all references to this object, so that it and its TLS buffers are freed at once.
+
+        The garbage collector finds cycles, but not among frozen objects (app/watch/bulk_load.py). So connections that
+        were open during a sync would leak.
+        """
+        self.phase = Phase.CLOSING
+        self._port.connections.discard(self)
+        exchange, self._exchange = self._exchange, None
+        if exchange is not None:
+            exchange.leave()
+        self.resume_writing()
+        self.transport = _GONE
+        self._head, self._unread = None, b""
+
+    def pause_writing(self) -> None:
+        """Wait for a client that reads its response slowly."""
+        self.write_paused = True
+        if self.phase is Phase.ANSWERING:
+            self.deadline = self._loop.time() + self._limits.read_timeout
+
+    def resume_writing(self) -> None:
+        """Continue after the client has read."""
+        self.write_paused = False
+        drained, self._drained = self._drained, None
+        if drained is not None and not drained.done():
+            drained.set_result(None)
+        if self.phase is Phase.ANSWERING:
+            self.deadline = _NEVER
+        elif self.phase is Phase.TAKING:
+            self._loop.call_soon(self._read_on)
+
+    # What uvicorn and the port call
+
+    def shutdown(self) -> None:
+        """Close, after the response to a request whose head is read."""
+        if self._exchange is None:
+            self.close()
+        else:
+            self._closes = self._exchange.closes = True
+
+    def expire(self, now: float) -> None:
+        """Apply the deadline that has passed."""
+        if self.phase is Phase.CLOSING or self.transport.is_closing():
+            self.transport.abort()
+        elif self.phase is Phase.IDLE:
+            self.close()
+        elif self.phase is Phase.TAKING and not (self.write_paused or self.transport.get_write_buffer_size()):
+            self.phase = Phase.IDLE
+            self.deadline = max(now, self.deadline + self._limits.idle_timeout - self._limits.read_timeout)
+        elif self.phase in {Phase.TAKING, Phase.ANSWERING} or self.write_paused:
+            self._port.refuse(Refusal.ANSWER_NOT_TAKEN, self._peer)
+            self.transport.abort()
+        else:
+            self._refuse(Refusal.SLOW_REQUEST, HTTPStatus.REQUEST_TIMEOUT, "The request took too long to arrive.")
+
+    # What an exchange calls
+
+    async def drained(self) -> None:
+        """Wait until the client has read enough of what was written, or has left."""
+        while self.write_paused:
+            if self._drained is None:
+                self._drained = self._loop.create_future()
+            await self._drained
+
+    def read_body(self) -> None:
+        """Read more of the body."""
+        self._resume()
+
+    def end_exchange(self, *, closes: bool) -> None:
+        """Prepare for the next request after a complete response, or close."""
+        self._exchange = None
+        self._closes = self._closes or closes
+        if self.body_left > _DISCARDED_BODIES * self._limits.max_body_bytes:
+            self._port.refuse(Refusal.LARGE_BODY, self._peer)
+            self.close()
+        elif self.body_left:
+            self._resume()
+        else:
+            self._end_request()
+
+    def close(self) -> None:
+        """Close after the last write, at the latest at the deadline. Else a client that never reads would stay."""
+        self.phase = Phase.CLOSING
+        self._unread = b""
+        self.deadline = self._loop.time() + self._limits.read_timeout
+        self.transport.close()
+
+    # The steps of a request
+
+    def _read_on(self) -> None:
+        """Read the head of the next request, if there is one and the client reads its responses."""
+        if self.phase not in _READING:
+            return
+        if self.write_paused:
+            self._pause()
+            return
+        if self._head is None:
+            self._unread = self._unread.lstrip(b"\r\n")  # empty lines before a request (RFC 9112, 2.2)
+            if self._unread:
+                self._begin_head()
+        if self._head is not None:
+            self._read_head(self._head)
+        if self.phase in _READING:
+            self._resume()
+
+    def _begin_head(self) -> None:
+        if self._stranger:
+            self._answer_and_close(HTTPStatus.FORBIDDEN, "The client certificate is not allowed.")
+            return
+        self.phase = Phase.HEAD
+        self.deadline = self._loop.time() + self._limits.read_timeout
+        self._head = HeadReader(self._limits.max_header_bytes)
+
+    def _read_head(self, head: HeadReader) -> None:
+        try:
+            size = head.read(self._unread)
+            if size:
+                self._begin_request(head, size)
+        except MalformedError as error:
+            text = "A body needs a Content-Length." if error.status is HTTPStatus.LENGTH_REQUIRED else "Not HTTP/1.1."
+            self._refuse(Refusal.MALFORMED, error.status, text, str(error))
+        except LargeHeadError:
+            text = f"The head of the request is larger than {self._limits.max_header_bytes} bytes."
+            self._refuse(Refusal.LARGE_HEAD, HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, text)
+
+    def _begin_request(self, head: HeadReader, size: int) -> None:
+        """Call the app, with the part of the body that has arrived."""
+        scope = head.scope(self._scope)
+        scope["state"] = self._app_state.copy()
+        self._head = None
+        exchange = self._exchange = Exchange(self, scope, closes=self._closes or head.closes, expects=head.expects)
+        self.body_left = head.length
+        self.phase = Phase.BODY
+        self._unread = self._take_body(self._unread[size:])
+        if self._unread:
+            self._pause()
+        verb = self._verbs.get(scope["path"]) if scope["method"] == "POST" else None
+        if verb is not None:
+            begin(exchange.run(verb), self._keep)
+        else:
+            self._keep(exchange.run(self._app))
+
+    def _take_body(self, data: bytes) -> bytes:
+        """Take the body from received bytes. Return the bytes behind it."""
+        left = self.body_left
+        piece, rest = (data, b"") if len(data) <= left else (data[:left], data[left:])
+        self.body_left -= len(piece)
+        exchange = self._exchange
+        if not self.body_left:
+            self.phase = Phase.ANSWERING
+            self.deadline = _NEVER
+        if exchange is not None:
+            if exchange.take(piece) > _KEPT_BODY and self.body_left:
+                self._pause()
+        elif not self.body_left:
+            self._end_request()
+        return rest
+
+    def _end_request(self) -> None:
+        if self._closes:
+            self.close()
+            return
+        self.phase = Phase.TAKING
+        self.deadline = self._loop.time() + self._limits.read_timeout
+        if self._unread:
+            self._loop.call_soon(self._read_on)  # one request in each round of the loop
+        else:
+            self._resume()
+
+    def _refuse(self, reason: Refusal, status: HTTPStatus, text: str, detail: str = "") -> None:
+        self._port.refuse(reason, self._peer, detail)
+        self._answer_and_close(status, text)
+
+    def _answer_and_close(self, status: HTTPStatus, text: str) -> None:
+        """Reject a request without reading further, unless its response has begun."""
+        exchange, self._exchange = self._exchange, None
+        in_body = self.phase is Phase.BODY
+        if exchange is not None:
+            exchange.leave()
+        if not in_body or (exchange is not None and not exchange.has_begun):
+            headers = [
+                (b"content-type", b"text/plain; charset=utf-8"),
+                (b"content-length", b"%d" % len(text)),
+                (b"connection", b"close"),
+                *self.default_headers,
+            ]
+            self.transport.write(head_of_response(status, headers) + text.encode())
+        self.close()
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._server_state.tasks.add(task)  # uvicorn waits for `tasks` at the shutdown
+        task.add_done_callback(self._server_state.tasks.discard)
+
+    def _pause(self) -> None:
+        if not self._read_paused:
+            self._read_paused = True
+            self.transport.pause_reading()
+
+    def _resume(self) -> None:
+        if self._read_paused:
+            self._read_paused = False
+            self.transport.resume_reading()
+
+
+def _address(transport: asyncio.Transport, which: str) -> Peer:
+    found = transport.get_extra_info(which)
+    return (str(found[0]), int(found[1])) if isinstance(found, (list, tuple)) else None
