@@ -15,7 +15,7 @@ class UsageSettings(BaseModel):
     usage_source: Literal["off", "metrics-api", "prometheus"] = "off"
     """Source of the measured usage of nodes: `metrics-api`, `prometheus` or `off`. The plugins that follow usage need
     one. `metrics-api` is metrics.k8s.io of the API server, which metrics-server serves. `prometheus` is the server at
-    `usagePrometheusUrl`. See docs/load.md."""
+    `usagePrometheusUrl`. See docs/plugins.md."""
     usage_interval: Annotated[float, Field(ge=1, le=3600)] = 30.0
     """Seconds between two polls of the usage of all nodes. A poll that takes longer fails."""
     usage_max_age: Annotated[float, Field(ge=1)] = 180.0

@@ -76,8 +76,8 @@ def test_whoever_reaches_the_port_needs_a_token_of_the_secret(
         assert file.name == name
         secret = volumes[mounts[str(file.parent)]]["secret"]["secretName"]
         command = f"create secret generic {secret}"
-        assert command in Path("docs/why.md").read_text("utf-8")
-        assert f"--from-literal={name}=" in Path("docs/why.md").read_text("utf-8")
+        assert command in Path("docs/explain.md").read_text("utf-8")
+        assert f"--from-literal={name}=" in Path("docs/explain.md").read_text("utf-8")
 
 
 def test_the_policy_opens_this_port_alone(manifests: list[Manifest]) -> None:

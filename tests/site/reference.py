@@ -53,7 +53,7 @@ def routes() -> str:
         "# HTTP routes",
         "",
         "For programs that call Kindred: every route, from the OpenAPI description of each port (`GET /openapi.json`).",
-        "[http-api.md](http-api.md) explains the routes.",
+        "[commands.md](commands.md) explains the routes.",
     ]
     for name, port in zip(_PORTS, service.ports, strict=True):
         lines += ["", f"## {name}", "", "| route | summary |", "|---|---|"]

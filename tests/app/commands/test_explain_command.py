@@ -363,7 +363,7 @@ def test_there_are_colours_on_a_terminal_alone_and_not_against_its_users_will(fo
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install the wheel as docs/why.md does, without its dependencies, which are those of this Python."""
+    """Install the wheel as docs/explain.md does, without its dependencies, which are those of this Python."""
     folder = tmp_path_factory.mktemp("installed")
     scripts = Path(sys.executable).parent
     commands = (

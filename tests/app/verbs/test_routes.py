@@ -35,7 +35,7 @@ from tests.core.plugins.nodevolumelimits.values import claim, csi_node, csi_volu
 
 WANTS_WEB = make_pod("p").required_affinity(NEAR_WEB)
 QUESTION = by_name(WANTS_WEB, "a1", "c1")
-HTTP_API = Path(__file__).parents[3] / "docs" / "http-api.md"
+HTTP_API = Path(__file__).parents[3] / "docs" / "commands.md"
 MIB = 1024 * 1024
 CHUNK = 64 * 1024
 LARGEST = 64 * MIB
