@@ -37,6 +37,20 @@ def head_of_response(status: int, headers: Iterable[Header]) -> bytes:
 class Exchange:
     """A request, from its head to the end of its response."""
 
+    __slots__ = (
+        "_body",
+        "_chunked",
+        "_connection",
+        "_expects",
+        "_has_read",
+        "_head",
+        "_left",
+        "_news",
+        "_scope",
+        "closes",
+        "has_begun",
+    )
+
     def __init__(self, connection: "Connection", scope: dict[str, Any], *, closes: bool, expects: bool) -> None:
         """Begin. `closes`: the connection ends with the response. `expects`: the client waits for `100 Continue`."""
         self.closes = closes

@@ -37,6 +37,18 @@ class LargeHeadError(Exception):
 class _Head:
     """What the parser reports. It has no reference to the parser, because only the garbage collector would end both."""
 
+    __slots__ = (
+        "_most",
+        "closes",
+        "expects",
+        "has_coding",
+        "headers",
+        "is_complete",
+        "is_large",
+        "length",
+        "url",
+    )
+
     def __init__(self, most: int) -> None:
         self.url = b""
         self.headers: list[tuple[bytes, bytes]] = []
@@ -77,6 +89,13 @@ class _Head:
 
 class HeadReader:
     """Reads a head, as it arrives."""
+
+    __slots__ = (
+        "_head",
+        "_most",
+        "_parser",
+        "_size",
+    )
 
     def __init__(self, most: int) -> None:
         """Accept a head of `most` bytes."""

@@ -10,6 +10,16 @@ from app.verbs.admission import Admission
 class RequestBody:
     """Collects the pieces of a body. Once the body is too large, or the budget is spent, it holds none of them."""
 
+    __slots__ = (
+        "_budget",
+        "_held",
+        "_most",
+        "content",
+        "is_over_budget",
+        "is_too_large",
+        "size",
+    )
+
     content: Body
     """The held bytes of the body."""
 
