@@ -3,25 +3,16 @@
 import asyncio
 import json
 import re
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from types import FrameType
 from typing import Final
 
 import pytest
 
-from app.commands.dump_source import load_dump
-from app.main import create_service
-from app.server.ports import Port
-from app.settings import Settings
 from tests.app.server.conversations import answer, connected, request, serving
 from tests.app.verbs.binding.binding_setting import N1, PATIENCE, WEB, loner, scheduling, until
 from tests.app.watch.following import scenario
+from tests.calls import ROOT, Calls, port_of
 from tests.fake_apiserver import FakeApiServer
 
-ROOT: Final = Path(__file__).parents[1]
 TEXT: Final = (ROOT / "docs/architecture.md").read_text("utf-8")
 REQUEST: Final = ROOT / "app/demo/requests/required-affinity.json"
 
@@ -30,39 +21,6 @@ def way(title: str) -> list[str]:
     """Return the functions that a section lists, each as `path: qualified name`."""
     section = TEXT.partition(f"### {title}\n")[2].partition("\n#")[0]
     return re.findall(r"^\d+\. `(\S+\.py: [\w.]+)`", section, re.MULTILINE)
-
-
-class Calls:
-    """The functions of app and core, in the order of their first calls."""
-
-    def __init__(self) -> None:
-        self.first: dict[str, None] = {}
-
-    @contextmanager
-    def watching(self) -> Iterator[None]:
-        """Record the calls of this thread during the block."""
-        before = sys.getprofile()
-        sys.setprofile(self._note)
-        try:
-            yield
-        finally:
-            sys.setprofile(before)
-
-    def _note(self, frame: FrameType, event: str, _: object) -> None:
-        path = Path(frame.f_code.co_filename)
-        if event == "call" and path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in {"app", "core"}:
-            self.first.setdefault(f"{path.relative_to(ROOT)}: {frame.f_code.co_qualname}")
-
-    def of(self, functions: list[str]) -> list[str]:
-        """Return the called ones of these functions, in the order of their calls."""
-        return [each for each in self.first if each in functions]
-
-
-def port_of(name: str) -> Port:
-    """Return a port of a service with the demo cluster."""
-    settings = Settings(admin="127.0.0.1:1", equivalence_mode="spec")
-    service = create_service(settings, load_dump(settings, None, demo=True, skip_invalid=False).mirror, None)
-    return next(port for port in service.ports if port.connections.port == name)._replace(number=0)
 
 
 async def calls_of(name: str, path: str) -> Calls:
