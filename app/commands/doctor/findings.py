@@ -10,7 +10,7 @@ from app.settings import key_of, variable_of
 
 HANDBOOK: Final = "docs/register.md"
 DECIDE: Final = "docs/decide.md"
-BEHAVIOUR: Final = "docs/kube-scheduler.md"
+BEHAVIOUR: Final = "docs/architecture.md"
 VERSIONS: Final = "docs/versions.md"
 SETTINGS: Final = "docs/configuration.md"
 EXTENDER_TYPE: Final = "kube-scheduler config/v1 types.go (Extender)"

@@ -120,7 +120,7 @@ def _not_ready(where: str, problem: str) -> Problem:
     if problem.startswith(("another replica leads", "not leading")):
         fix = "use the Service, which sends requests to the leader"
         return info(where, f"not ready, as intended: {problem}", fix)
-    return error(where, problem, "look at Kindred's log; docs/kube-scheduler.md says what kube-scheduler does then")
+    return error(where, problem, "look at Kindred's log; docs/architecture.md says what kube-scheduler does then")
 
 
 def _groups(running: Running) -> Iterator[Problem]:
