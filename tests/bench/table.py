@@ -17,22 +17,25 @@ _SHOWN: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
         "growth": ("new class", "known class", "both verbs"),
         "sync": ("/livez", "ready, s", "peak RSS, MB", "ready, of 15 s", "peak, of 700 MB"),
         "intree": ("in-tree", "cold class", "known class", "in-tree to cold class", "in-tree to known class"),
-        "cache": ("cells from the cache, %", "as the cache counts, MB", "plugins on to off", "verbs on to off"),
     }
 )
 """Section -> the headings that the page shows. Of other sections the page shows all."""
-_FOLDED: Final = ("events", "cache")
-"""Sections that are folded on the page."""
+_LEFT_OUT: Final = ("events", "cache", "explain", "busy")
+"""Sections that are only in the JSON: a developer compares them from run to run."""
 
 
 def tables(reports: Iterable[Report]) -> str:
-    """Return Markdown: a table for each section of the reports, and when and on what each report was measured."""
-    return "\n\n".join(part for given in reports for part in (*map(_table, given.sections), _measured(given)))
+    """Return Markdown: a table for each section that the page shows, and when and on what each report was measured."""
+    return "\n\n".join(part for given in reports for part in (*map(_table, _shown(given)), _measured(given)))
 
 
 def blocks() -> dict[str, str]:
     """Return the block of the page: the latest report, and the comparison with in-tree if there is one."""
     return {_BLOCK: tables(report.read(path) for path in (LATEST, INTREE) if path.exists())}
+
+
+def _shown(given: Report) -> Iterable[Section]:
+    return (section for section in given.sections if section.name not in _LEFT_OUT)
 
 
 def _table(section: Section) -> str:
@@ -46,8 +49,6 @@ def _table(section: Section) -> str:
         if not cells.keys().isdisjoint(headings):
             lines.append(f"| {row.name} | {' | '.join(cells.get(heading, '') for heading in headings)} |")
     text = "\n".join(lines)
-    if section.name in _FOLDED:
-        return f"<details><summary><b>{section.title}</b></summary>\n\n{text}\n\n</details>"
     return f"**{section.title}**\n\n{text}"
 
 
