@@ -35,7 +35,7 @@ def invalidation_table() -> str:
     lines = [
         "# Invalidation table",
         "",
-        "For readers of the [equivalence cache](concepts.md#the-equivalence-cache): which event invalidates which cells, and why.",
+        "For readers of the [cache](concepts.md#the-equivalence-cache): which event invalidates which cells, and why.",
         "",
         "| kind | operations | plugin | scope | when | because |",
         "|---|---|---|---|---|---|",
