@@ -3,8 +3,7 @@
 Source: k8s.io/kubernetes pkg/scheduler/backend/cache/debugger/comparer.go, which compares only names and UIDs.
 """
 
-from collections.abc import Collection, Iterator
-from typing import Protocol
+from collections.abc import Iterator
 
 import msgspec
 
@@ -75,7 +74,9 @@ class Comparer:
 
     def __init__(self, mirror: ClusterMirror, kind: Kind) -> None:
         self._mirror = mirror
-        self._held = _held(mirror, kind)
+        self._kind = kind
+        # The mirror stores only the labels of a namespace.
+        self._fields: tuple[str, ...] = ("labels",) if kind is Namespace else kind.__struct_fields__
         self._assumed = mirror.assumed if kind is Pod else {}
         self._seen: set[str] = set()  # keys in the list that the mirror holds, or that are not compared
         self._listed = 0
@@ -89,31 +90,31 @@ class Comparer:
         """Compare an object of the list. A pod that has ended should not be in the mirror."""
         if isinstance(listed, Pod):
             listed = self._mirror.counted(listed)
-        key = self._held.key(listed)
+        key = self._key(listed.full_name, listed.uid)
         if key in self._assumed:
             self._seen.add(key)
             return
         if isinstance(listed, Pod) and listed.terminal:
             return
         self._listed += 1
-        held = self._held.get(key)
+        held = self._held(key)
         if held is None:
             self._missed.append(Difference(listed.full_name, listed.uid))
             return
-        self._seen.add(self._held.key(held))  # the mirror's string: the list's would stay in memory
+        self._seen.add(self._key(held.full_name, held.uid))  # the mirror's string: the list's would stay in memory
         if held != listed:
             self._compare(held, listed)
 
     def pass_over(self, full_name: str, uid: str) -> None:
         """Record an object of the list that could not be decoded, so that it is not compared."""
         self._unreadable += 1
-        self._seen.add(self._held.key_by(full_name, uid))
+        self._seen.add(self._key(full_name, uid))
 
     def finish(self) -> Iterator[None]:
         """Find the objects that only the mirror has, in steps, so that the caller can yield in between."""
-        for key in list(self._held.keys()):
+        for key in self._held_keys():
             if key not in self._seen and key not in self._assumed:
-                held = self._held.get(key)
+                held = self._held(key)
                 if held is not None:  # None if it was removed since the first step
                     self._redundant.append(Difference(held.full_name, held.uid))
             yield
@@ -131,113 +132,35 @@ class Comparer:
         )
 
     def _compare(self, held: Object, listed: Object) -> None:
-        fields = tuple(field for field in self._held.fields if getattr(held, field) != getattr(listed, field))
+        fields = tuple(field for field in self._fields if getattr(held, field) != getattr(listed, field))
         if fields == (_VERSION,):
             self._other_versions += 1
         elif fields:
             self._differing.append(Difference(held.full_name, held.uid, fields))
 
+    def _key(self, full_name: str, uid: str) -> str:
+        return uid if self._kind is Pod else full_name
+
+    def _held_keys(self) -> list[str]:
+        """Return the keys of the mirror's objects, also of pending pods and of pods on unknown nodes."""
+        if self._kind is Pod:
+            rows = self._mirror.pods.rows
+            return [*rows, *(pod.uid for pod in self._mirror.pending if pod.uid not in rows)]
+        if self._kind is Node:
+            return [*self._mirror.nodes.known.values]
+        return [*(self._mirror.namespaces if self._kind is Namespace else self._mirror.objects(self._kind))]
+
+    def _held(self, key: str) -> Object | None:
+        if self._kind is Pod:
+            return self._mirror.pods.get(key) or self._mirror.pending.get(key)
+        if self._kind is Node:  # a name that occurs only in pods is no node
+            info = self._mirror.nodes.known.values.get(key)
+            return None if info is None else info.node
+        if self._kind is Namespace:
+            labels = self._mirror.namespaces.get(key)
+            return None if labels is None else Namespace(key, labels)
+        return self._mirror.objects(self._kind).get(key)
+
 
 def _sorted(differences: list[Difference]) -> tuple[Difference, ...]:
     return tuple(sorted(differences, key=lambda difference: (difference.name, difference.uid)))
-
-
-class _Held(Protocol):
-    """The objects of one kind that the mirror holds, by key."""
-
-    fields: tuple[str, ...]
-    """The mirror's state of an object."""
-
-    def keys(self) -> Collection[str]: ...
-
-    def get(self, key: str) -> Object | None: ...
-
-    def key_by(self, full_name: str, uid: str) -> str: ...
-
-    def key(self, known: Object) -> str: ...
-
-
-class _ByName:
-    def key_by(self, full_name: str, uid: str) -> str:  # noqa: ARG002 - pods go by the uid
-        return full_name
-
-    def key(self, known: Object) -> str:
-        return known.full_name
-
-
-class _Pods:
-    """uid -> pod, including pods on unknown nodes and pending pods."""
-
-    fields = Pod.__struct_fields__
-
-    def __init__(self, mirror: ClusterMirror) -> None:
-        self._pods = mirror.pods
-        self._pending = mirror.pending
-
-    def keys(self) -> Collection[str]:
-        return [*self._pods.rows, *(pod.uid for pod in self._pending if pod.uid not in self._pods.rows)]
-
-    def get(self, key: str) -> Object | None:
-        return self._pods.get(key) or self._pending.get(key)
-
-    def key_by(self, full_name: str, uid: str) -> str:  # noqa: ARG002 - all others go by the name
-        return uid
-
-    def key(self, known: Object) -> str:
-        return known.uid
-
-
-class _Nodes(_ByName):
-    """name -> node, without names that occur only in pods."""
-
-    fields = Node.__struct_fields__
-
-    def __init__(self, mirror: ClusterMirror) -> None:
-        self._known = mirror.nodes.known.values
-
-    def keys(self) -> Collection[str]:
-        return self._known.keys()
-
-    def get(self, key: str) -> Object | None:
-        info = self._known.get(key)
-        return None if info is None else info.node
-
-
-class _Namespaces(_ByName):
-    """name -> namespace. The mirror stores only the labels."""
-
-    fields: tuple[str, ...] = ("labels",)
-
-    def __init__(self, mirror: ClusterMirror) -> None:
-        self._labels = mirror.namespaces
-
-    def keys(self) -> Collection[str]:
-        return self._labels.keys()
-
-    def get(self, key: str) -> Object | None:
-        labels = self._labels.get(key)
-        return None if labels is None else Namespace(key, labels)
-
-
-class _Objects(_ByName):
-    """full name -> object of a kind without a rule of its own."""
-
-    def __init__(self, mirror: ClusterMirror, kind: Kind) -> None:
-        self._objects = mirror.objects(kind)
-        self.fields = kind.__struct_fields__
-
-    def keys(self) -> Collection[str]:
-        return self._objects.keys()
-
-    def get(self, key: str) -> Object | None:
-        return self._objects.get(key)
-
-
-def _held(mirror: ClusterMirror, kind: Kind) -> _Held:
-    if kind is Pod:
-        return _Pods(mirror)
-    if kind is Node:
-        return _Nodes(mirror)
-    if kind is Namespace:
-        return _Namespaces(mirror)
-    return _Objects(mirror, kind)

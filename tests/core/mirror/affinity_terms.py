@@ -9,8 +9,6 @@ from tests.builders import Object, expressed, labelled, make_namespace, make_nod
 from tests.core.decoded import counter_of, matcher_of
 
 WEB: Final = term("zone", labelled(app="web"))
-WEB_FRONT: Final = term("zone", labelled(app="web", tier="front"))
-NOT_WEB: Final = term("zone", expressed("app", "NotIn", "web"))
 NODES: Final = [make_node(f"n{zone}").label("zone", zone).label("host", f"n{zone}") for zone in "ab"]
 N_A, N_B = NODES
 WEB_POD: Final = make_pod("web").label("app", "web")

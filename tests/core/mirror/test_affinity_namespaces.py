@@ -1,22 +1,19 @@
 """Term counters by namespace: which pods a term reaches, and which counters the event of a Namespace recounts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pytest
 
 from core.events import Action
-from tests.builders import Object, labelled, make_namespace, make_pod, term
+from tests.builders import make_pod
 from tests.core.decoded import Builder, mirror_of, tell
 from tests.core.mirror.affinity_terms import (
     EVERYWHERE,
     NODES,
     NOT_BLUE,
-    NOT_WEB,
     RED,
     RED_OR_NAMED,
     UNRELATED,
-    WEB,
-    WEB_FRONT,
     WEB_POD,
     X,
     match_counter,
@@ -59,51 +56,6 @@ def test_a_namespace_event_that_one_of_several_terms_sees_recounts_them_together
     tell(mirror, "Update", X.label("team", "red"))
     assert counter.by_value() == {"a": 1}
     assert counter.version != before
-
-
-@pytest.mark.parametrize(
-    ("v1_term", "namespace", "labels", "expected"),
-    [
-        pytest.param(WEB, "default", {"app": "web"}, True, id="own-namespace"),
-        pytest.param(WEB, "other", {"app": "web"}, False, id="other-namespace"),
-        pytest.param(WEB, "default", {"app": "db"}, False, id="other-label"),
-        pytest.param(WEB_FRONT, "default", {"app": "web"}, False, id="first-of-two-labels"),
-        pytest.param(WEB_FRONT, "default", {"tier": "front"}, False, id="second-of-two-labels"),
-        pytest.param(WEB_FRONT, "default", {"tier": "front", "app": "web"}, True, id="both-labels"),
-        pytest.param(NOT_WEB, "default", {"app": "web"}, False, id="value-that-is-excluded"),
-        pytest.param(NOT_WEB, "default", {}, True, id="no-value-where-one-is-excluded"),
-        pytest.param(UNRELATED, "other", {"app": "web"}, True, id="named-namespace"),
-        pytest.param(UNRELATED, "default", {"app": "web"}, False, id="own-namespace-not-named"),
-        pytest.param(term("zone"), "default", {"app": "web"}, False, id="null-selector"),
-        pytest.param(term("zone", labelled()), "default", {}, True, id="empty-selector"),
-        pytest.param(RED, "reds", {"app": "web"}, True, id="selected-namespace"),
-        pytest.param(RED, "default", {"app": "web"}, False, id="own-namespace-not-selected"),
-        pytest.param(NOT_BLUE, "reds", {"app": "web"}, True, id="namespace-selected-by-another-value"),
-        pytest.param(NOT_BLUE, "unlisted", {"app": "web"}, True, id="unlisted-namespace-has-no-labels"),
-        pytest.param(RED, "unlisted", {"app": "web"}, False, id="unlisted-namespace-has-no-team"),
-        pytest.param(EVERYWHERE, "unlisted", {"app": "web"}, True, id="unlisted-namespace-and-everything"),
-        pytest.param(RED_OR_NAMED, "x", {"app": "web"}, True, id="named-or-selected-in-the-named-one"),
-        pytest.param(RED_OR_NAMED, "reds", {"app": "web"}, True, id="named-or-selected-in-a-selected-one"),
-    ],
-)
-def test_the_owners_that_a_pod_meets_are_those_whose_terms_select_it(
-    v1_term: Object,
-    namespace: str,
-    labels: Mapping[str, str],
-    expected: bool,  # noqa: FBT001 - a column of the table
-) -> None:
-    reds = make_namespace("reds").label("team", "red")
-    mirror = mirror_of(*NODES, reds, make_pod("p").required_affinity(v1_term).on("na"))
-    assert [{"a": 1}] * expected == [counter.by_value() for counter in owners(mirror, namespace, **labels)]
-
-
-def test_the_labels_of_the_namespace_are_read_when_the_owners_are_asked_for() -> None:
-    mirror = mirror_of(*NODES, make_pod("p").required_anti_affinity(RED).on("na"))
-    assert owners(mirror, "x", app="web") == []
-    tell(mirror, "Add", X.label("team", "red"))
-    assert len(owners(mirror, "x", app="web")) == 1
-    tell(mirror, "Update", X.label("team", "blue"))
-    assert owners(mirror, "x", app="web") == []
 
 
 def test_an_unlisted_namespace_is_met_by_a_negative_selector_of_an_existing_pod_only() -> None:

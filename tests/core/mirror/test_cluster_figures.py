@@ -8,7 +8,6 @@ from core.mirror import generation_store
 from core.mirror.cluster import ClusterMirror
 from core.mirror.cluster_figures import ClusterFigures
 from core.mirror.resource_figures import Figures, PlacedRequests
-from core.objects.pod import Pod
 from tests.core.mirror.values import mirror_of, node, pod, tell
 
 NA = node("na", cpu=100, memory=10, pods=5)
@@ -37,27 +36,6 @@ def test_the_figures_of_known_nodes_are_added_up() -> None:
     )
 
 
-def test_what_one_node_is_over_committed_by_takes_nothing_from_another() -> None:
-    mirror = mirror_of(NA, NB, pod("1", "na", cpu=500))
-    assert mirror.figures.best_effort_allocatable == {"cpu": 200, "memory": 10, "pods": 9}
-    assert mirror.figures.guaranteed_requested == {"cpu": 500, "pods": 1}
-
-
-def test_pods_of_an_unknown_node_count_from_when_it_appears_until_it_is_gone() -> None:
-    mirror = mirror_of(NB, pod("1", "na", cpu=30), pod("2", "na"))
-    without = Figures({"cpu": 200, "pods": 5}, {}, {"cpu": 200, "pods": 5}, {})
-    assert mirror.figures == without
-    tell(mirror, "Add", NA)
-    assert mirror.figures == Figures(
-        {"cpu": 300, "memory": 10, "pods": 10},
-        {"cpu": 30, "pods": 1},
-        {"cpu": 270, "memory": 10, "pods": 9},
-        {"pods": 1},
-    )
-    tell(mirror, "Delete", NA)
-    assert mirror.figures == without
-
-
 def test_a_look_takes_in_all_that_happened_since_the_last_one() -> None:
     mirror = mirror_of(NA, NB, pod("1", "na", cpu=30))
     figures = ClusterFigures()
@@ -70,16 +48,6 @@ def test_a_look_takes_in_all_that_happened_since_the_last_one() -> None:
     assert look(figures, mirror) == Figures({}, {}, {}, {})
 
 
-def test_a_node_that_went_and_came_again_between_two_looks_is_counted_once() -> None:
-    mirror = mirror_of(NA, NB)
-    figures = ClusterFigures()
-    look(figures, mirror)
-    tell(mirror, "Delete", NA)
-    tell(mirror, "Add", node("na", cpu=1), node("nc", cpu=1))
-    tell(mirror, "Delete", node("nc"))
-    assert look(figures, mirror).guaranteed_allocatable == {"cpu": 201, "pods": 5}
-
-
 def test_more_removals_than_the_journal_holds_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generation_store, "JOURNAL_LENGTH", 2)
     mirror = mirror_of(NA, *(node(f"n{number}", cpu=1) for number in range(5)))
@@ -87,22 +55,6 @@ def test_more_removals_than_the_journal_holds_are_noticed(monkeypatch: pytest.Mo
     look(figures, mirror)
     tell(mirror, "Delete", *(node(f"n{number}") for number in range(5)))
     assert look(figures, mirror).guaranteed_allocatable == {"cpu": 100, "memory": 10, "pods": 5}
-
-
-@pytest.mark.parametrize(
-    ("changed", "expected"),
-    [
-        pytest.param(pod("1", "na", cpu=40), {"cpu": 40, "pods": 1}, id="another-amount"),
-        pytest.param(pod("1", "na", gpu=1), {"gpu": 1, "pods": 1}, id="another-resource"),
-        pytest.param(pod("1", "na"), {}, id="best-effort-now"),
-    ],
-)
-def test_a_pod_that_asks_for_something_else_is_counted_with_that(changed: Pod, expected: Mapping[str, int]) -> None:
-    mirror = mirror_of(NA, pod("1", "na", cpu=30))
-    tell(mirror, "Update", changed)
-    assert expected == mirror.figures.guaranteed_requested
-    assert mirror.figures.best_effort_requested == ({"pods": 1} if changed.best_effort else {})
-    assert mirror.audit() == []
 
 
 def test_a_look_costs_only_the_nodes_that_have_changed(monkeypatch: pytest.MonkeyPatch) -> None:

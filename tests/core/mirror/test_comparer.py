@@ -132,10 +132,6 @@ def test_a_pod_that_occupies_no_node_any_more_is_redundant() -> None:
     assert names(compared(mirror_of(WEB, BATCH), Pod, [BATCH, done]).redundant) == ["shop/web"]
 
 
-def test_a_pod_on_an_unknown_node_is_held() -> None:
-    assert not compared(mirror_of(WEB), Pod, [WEB])
-
-
 def test_a_pod_made_again_under_its_name_is_another_one() -> None:
     again = msgspec.structs.replace(WEB, uid="u9")
     found = compared(mirror_of(WEB), Pod, [again])
@@ -179,12 +175,6 @@ def test_an_assumed_pod_that_was_listed_and_is_confirmed_before_the_end_is_not_r
     mirror.apply(ClusterEvent("Update", bound))
     list(comparer.finish())
     assert comparer.differences() == Differences(listed=0)
-
-
-def test_assumed_pods_are_no_matter_of_other_kinds() -> None:
-    mirror = mirror_of(EACH_KIND[0])
-    mirror.assume(PENDING, "n1", 0.0)
-    assert compared(mirror, Node, [EACH_KIND[0]]) == Differences(listed=1)
 
 
 # Nodes.

@@ -31,14 +31,6 @@ def test_generations_count_on_over_all_stores_of_a_counter() -> None:
     assert counter.last == 5
 
 
-def test_values_are_seen_by_key_and_follow_every_change() -> None:
-    store = store_of("a", "b")
-    values = store.values
-    store.set("b", "b2")
-    store.remove("a")
-    assert dict(values) == {"b": "b2"}
-
-
 def test_a_reader_is_given_what_changed_since_the_last_change_first() -> None:
     store = store_of("a", "b", "c")
     assert list(store.changed_since(0)) == ["c1", "b1", "a1"]
@@ -61,31 +53,6 @@ def test_a_reader_looks_at_no_more_values_than_have_changed() -> None:
     changed = store.changed_since(100)
     assert next(changed) == "71"
     assert next(changed, None) is None
-
-
-def test_a_reader_is_told_of_what_was_removed_since() -> None:
-    store = store_of("a", "b", "c")
-    store.remove("a")
-    store.remove("b")
-    assert store.deleted_since(3, ["a", "b", "c"]) == ["b", "a"]
-    assert store.deleted_since(4, ["b", "c"]) == ["b"]
-    assert store.deleted_since(5, ["c"]) == []
-
-
-def test_what_was_set_again_is_not_gone_but_changed() -> None:
-    store = store_of("a", "b")
-    store.remove("a")
-    store.set("a", "a2")
-    assert (store.deleted_since(2, ["a", "b"]), list(store.changed_since(2))) == ([], ["a2"])
-
-
-def test_what_was_removed_twice_is_gone_however_often_it_is_named() -> None:
-    store = store_of("a")
-    store.remove("a")
-    store.set("a", "a2")
-    store.remove("a")
-    assert set(store.deleted_since(1, ["a"])) == {"a"}
-    assert (dict(store.values), list(store.changed_since(0))) == ({}, [])
 
 
 def test_removing_what_is_not_there_is_an_error() -> None:

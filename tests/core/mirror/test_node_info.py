@@ -41,13 +41,6 @@ def zones_of(table: NodeTable, zones: Mapping[str, str]) -> TopologyColumn:
     return column
 
 
-def test_every_known_node_has_a_slot_of_its_own() -> None:
-    table = table_of(*numbered(5))
-    assert len(set(table.slots.values())) == 5
-    assert sorted(table.slots.values()) == sorted(slot for slot, _ in table)
-    assert numbered(5) == [node.name for _, node in table]
-
-
 def test_a_name_has_one_info_that_is_made_when_it_is_first_asked_for() -> None:
     table = NodeTable(GenerationCounter())
     info = table.info("n")
@@ -72,26 +65,6 @@ def test_label_keys_are_counted_by_the_nodes_that_have_them() -> None:
     table.withdraw(supposed)
     table.vacate(one)
     assert table.label_keys == {}
-
-
-def test_a_slot_is_reused_after_its_node_is_gone() -> None:
-    table = table_of("a", "b", "c")
-    freed = table.slots["b"]
-    table.vacate(table.infos["b"])
-    assert set(table.slots) == {"a", "c"}
-    table.occupy(table.info("d"), Node("d"))
-    assert freed == table.slots["d"]
-    assert shown_names(batch_of(table, ["d", "a", "c"])) == ["d", "a", "c"]
-
-
-def test_a_node_that_is_created_again_has_its_name_and_its_new_labels() -> None:
-    table = table_of("a", "b")
-    table.vacate(table.infos["a"])
-    table.vacate(table.infos["b"])
-    for name in ("a", "b"):
-        table.occupy(table.info(name), Node(name, {"again": name}))
-    assert sorted((node.name, node.labels) for _, node in table) == [("a", {"again": "a"}), ("b", {"again": "b"})]
-    assert shown_names(batch_of(table, ["b", "a"])) == ["b", "a"]
 
 
 def test_slots_of_nodes_that_come_and_go_do_not_grow_in_number() -> None:
@@ -121,48 +94,10 @@ def test_more_nodes_than_slots_make_room_for_twice_as_many(count: int, capacity:
     assert numbered(count) == shown_names(batch_of(table, numbered(count)))
 
 
-def test_the_info_of_a_gone_node_stays_while_pods_name_it() -> None:
-    table = table_of("a")
-    info = table.infos["a"]
-    info.rows.add(7)
-    table.vacate(info)
-    assert info is table.infos["a"]
-    assert (info.node, info.slot, info.rows) == (None, NO_SLOT, {7})
-    info.rows.remove(7)
-    table.drop_if_empty(info)
-    assert table.infos == {}
-
-
-def test_the_info_of_a_gone_node_without_pods_is_forgotten() -> None:
-    table = table_of("a")
-    table.vacate(table.infos["a"])
-    assert table.infos == {}
-
-
-def test_the_info_of_a_known_node_stays_without_pods() -> None:
-    table = table_of("a")
-    table.drop_if_empty(table.infos["a"])
-    assert set(table.infos) == {"a"}
-
-
-def test_a_batch_keeps_the_order_of_its_question() -> None:
-    table = table_of("a", "b", "c")
-    batch = batch_of(table, ["c", "a", "b"])
-    assert [table.slots[name] for name in ("c", "a", "b")] == batch.slots.tolist()
-    assert (shown_names(batch), len(batch), batch.unknown) == (["c", "a", "b"], 3, [])
-
-
 def test_names_without_a_node_or_an_object_are_unknown() -> None:
     batch = batch_of(table_of("b"), ["a", "b", "c", "d"], {2: Node("c")})
     assert batch.unknown == [0, 3]
     assert shown_names(batch) == ["a", "b", "c", "d"]
-
-
-def test_a_name_of_a_node_that_is_gone_is_unknown_even_if_pods_still_name_it() -> None:
-    table = table_of("a", "b")
-    table.infos["a"].rows.add(0)
-    table.vacate(table.infos["a"])
-    assert batch_of(table, ["b", "a"]).unknown == [1]
 
 
 def test_names_are_shown_as_json_from_the_slots_and_from_the_question() -> None:
@@ -323,13 +258,6 @@ def test_strangers_are_judged_by_their_labels_and_unknown_names_not_at_all() -> 
 def test_an_unknown_name_is_not_out_of_the_partition_because_the_last_slot_is() -> None:
     table = partitioned(*numbered(16), inside=numbered(15))
     assert outside(batch_of(table, ["n15", "unknown"])) == ["n15"]
-
-
-def test_a_slot_that_goes_to_another_node_takes_no_side_along() -> None:
-    table = partitioned("a", inside=[])
-    table.vacate(table.infos["a"])
-    table.occupy(table.info("b"), Node("b", {"ours": "yes"}))
-    assert outside(batch_of(table, ["b"])) == []
 
 
 def test_a_node_changes_sides_with_its_labels() -> None:

@@ -59,12 +59,6 @@ def test_a_measurement_is_held_whether_its_node_is_known_before_or_after(*, meas
     assert columns(mirror) == WHOLE
 
 
-def test_what_was_measured_before_the_columns_were_made_is_in_them() -> None:
-    mirror = mirror_of(NODE)
-    mirror.apply(ClusterEvent("Add", MEASURED))
-    assert columns(mirror) == WHOLE
-
-
 def test_a_resource_that_was_not_measured_is_not_0() -> None:
     mirror = mirror_of(NODE)
     mirror.apply(ClusterEvent("Add", replace(MEASURED, memory=None)))
@@ -80,25 +74,6 @@ def test_a_measurement_that_is_too_old_or_gone_is_not_used() -> None:
     mirror.apply(ClusterEvent("Delete", MEASURED))
     assert columns(mirror) == NOT_MEASURED
     assert mirror.derived(NodeUsage).outdated(mirror.batch(["n1"])).tolist() == [False]
-
-
-def test_the_columns_follow_what_the_node_says() -> None:
-    mirror = mirror_of(NODE)
-    mirror.apply(ClusterEvent("Add", MEASURED))
-    assert columns(mirror) == WHOLE
-    tell(mirror, "Update", NODE.capacity(cpu="5").allocatable(cpu="2"))
-    assert columns(mirror)[0] == (True, 800, 100, 5000, 2000)
-
-
-def test_the_next_node_on_a_slot_has_not_the_usage_of_the_last_one() -> None:
-    mirror = mirror_of(NODE)
-    mirror.apply(ClusterEvent("Add", MEASURED))
-    assert columns(mirror) == WHOLE
-    slot = mirror.nodes.slots["n1"]
-    tell(mirror, "Delete", NODE)
-    tell(mirror, "Add", make_node("n2"))
-    assert mirror.nodes.slots["n2"] == slot
-    assert columns(mirror, "n2") == [(False, 0, 0, 0, 0)] * 2
 
 
 def test_columns_grow_with_the_nodes() -> None:

@@ -93,12 +93,3 @@ def test_a_status_update_moves_no_pod(monkeypatch: pytest.MonkeyPatch) -> None:
             patched.setattr(PodColumns, method, lambda *_: pytest.fail("a pod was taken out"))
         tell(mirror, "Update", replace(P, resource_version="2"))
     assert mirror.audit() == []
-
-
-def test_pods_come_and_go_on_an_unknown_node_and_leave_nothing() -> None:
-    mirror = ClusterMirror()
-    tell(mirror, "Add", P)
-    assert mirror.nodes.infos["na"].figures.guaranteed_requested == {"cpu": 5, "pods": 1}
-    assert mirror.nodes.infos["na"].figures.guaranteed_allocatable == {}
-    tell(mirror, "Delete", P)
-    assert (mirror.nodes.infos, mirror.audit()) == ({}, [])

@@ -11,8 +11,6 @@ from core.mirror.pod_columns import NO_TERMS, PodColumns, namespace_is_selected
 from core.objects.affinity import PodMatcher
 from core.objects.labels import EVERYTHING, NOTHING, Selector, parse_selector
 from core.objects.pod import Pod
-from tests.builders import Object, expressed, labelled, term
-from tests.core.decoded import matcher_of
 
 Labels: TypeAlias = Mapping[str, str]
 
@@ -130,68 +128,6 @@ def test_groups_are_selected_as_their_pods_are(
     assert expected == [bool(selected[group]) for group in of_pod]
 
 
-@pytest.mark.parametrize(
-    ("matcher", "expected"),
-    [
-        pytest.param(everywhere(parse_selector({}, [("app", "In", ["x"])])), [1, 4], id="in-one"),
-        pytest.param(everywhere(parse_selector({}, [("app", "In", ["x", "", "none"])])), [1, 3, 4], id="in-several"),
-        pytest.param(everywhere(parse_selector({}, [("app", "In", ["none"])])), [], id="in-none-that-there-is"),
-        pytest.param(everywhere(parse_selector({}, [("app", "NotIn", ["x", "y"])])), [3, 5], id="not-in"),
-        pytest.param(everywhere(parse_selector({}, [("app", "NotIn", ["none"])])), [1, 2, 3, 4, 5], id="not-in-none"),
-        pytest.param(everywhere(parse_selector({}, [("app", "Exists", [])])), [1, 2, 3, 4], id="exists"),
-        pytest.param(everywhere(parse_selector({}, [("app", "DoesNotExist", [])])), [5], id="does-not-exist"),
-        pytest.param(everywhere(NOTHING), [], id="null-selector"),
-        pytest.param(everywhere(EVERYTHING), [1, 2, 3, 4, 5], id="empty-selector"),
-        pytest.param(PodMatcher(frozenset({"b", "c"}), NOTHING, EVERYTHING), [2, 5], id="named-namespaces"),
-        pytest.param(PodMatcher(frozenset(), NOTHING, EVERYTHING), [], id="no-namespace"),
-        pytest.param(PodMatcher(frozenset({"c"}), RED, EVERYTHING), [1, 3, 5], id="named-and-selected-namespaces"),
-        pytest.param(PodMatcher(frozenset(), NOT_RED, EVERYTHING), [2, 5], id="selected-but-not-unlisted-namespaces"),
-    ],
-)
-def test_a_matcher_selects_by_namespace_and_by_every_operator(matcher: PodMatcher, expected: list[int]) -> None:
-    cluster = Cluster()
-    for slot, each in enumerate(
-        [pod(1, "a", app="x"), pod(2, "b", app="y"), pod(3, "a", app=""), pod(4, "unlisted", app="x"), pod(5, "c")],
-        start=1,
-    ):
-        cluster.place(each, slot)
-    assert (expected, expected) == (cluster.selected(matcher), cluster.looped(matcher))
-
-
-def test_pods_with_the_same_namespace_and_labels_are_one_group() -> None:
-    groups = PodColumns().groups
-    one = groups.acquire(Pod("1", "a", "p", {"app": "x", "tier": "y"}))
-    assert one == groups.acquire(Pod("2", "a", "q", {"tier": "y", "app": "x"}, node_name="n"))
-    others = [pod(3, "b", app="x", tier="y"), pod(4, "a", app="x"), pod(5, "a", app="y", tier="x"), pod(6)]
-    assert len({one, *(groups.acquire(other) for other in others)}) == 5
-
-
-def test_a_group_lives_until_its_last_pod_is_gone() -> None:
-    cluster = Cluster()
-    for uid in (1, 2):
-        cluster.place(pod(uid, app="x"), uid)
-    assert cluster.selected(labelled_with(app="x")) == [1, 2]
-    cluster.displace("1")
-    cluster.place(pod(3, app="y"), 3)
-    assert (cluster.selected(labelled_with(app="x")), cluster.selected(labelled_with(app="y"))) == ([2], [3])
-
-
-def test_a_reused_group_has_nothing_of_the_one_before() -> None:
-    cluster = Cluster()
-    cluster.place(pod(1, "a", app="x", tier="y"), 1)
-    questions = [
-        labelled_with(app="x"),
-        labelled_with(tier="y"),
-        everywhere(parse_selector({}, [("tier", "Exists", [])])),
-        PodMatcher(frozenset({"a"}), NOTHING, EVERYTHING),
-    ]
-    assert [cluster.selected(question) for question in questions] == [[1]] * 4
-    cluster.displace("1")
-    cluster.place(pod(2, "b", app="z"), 2)
-    assert [cluster.selected(question) for question in questions] == [[]] * 4
-    assert cluster.selected(labelled_with(app="z")) == [2]
-
-
 def test_groups_and_rows_of_pods_that_come_and_go_do_not_grow_in_number() -> None:
     cluster = Cluster()
     rows = set()
@@ -211,35 +147,6 @@ def test_a_column_that_is_made_when_most_groups_are_free_covers_them_all() -> No
     assert cluster.selected(labelled_with(one="0")) == [0]
     cluster.place(pod(40, one="new"), 40)
     assert cluster.selected(labelled_with(one="new")) == [40]
-
-
-def test_a_row_is_reused_and_a_free_row_selects_nothing() -> None:
-    cluster = Cluster()
-    freed = cluster.place(pod(1, app="x"), 1)
-    cluster.place(pod(2, app="x"), 2)
-    cluster.displace("1")
-    assert cluster.selected(labelled_with(app="x")) == [2]
-    assert freed == cluster.place(pod(3, app="x"), 3)
-    assert pod(3, app="x") == cluster.columns.get("3")
-    assert cluster.selected(labelled_with(app="x")) == [2, 3]
-
-
-def test_a_pod_is_found_by_its_uid_while_it_is_held() -> None:
-    columns = PodColumns()
-    first, second = pod(1, app="x"), pod(2)
-    columns.insert(first, NO_TERMS)
-    columns.insert(second, NO_TERMS)
-    assert (first, second, None, 2) == (columns.get("1"), columns.get("2"), columns.get("3"), len(columns))
-    columns.remove(first)
-    assert (None, second, 1) == (columns.get("1"), columns.get("2"), len(columns))
-
-
-def test_a_pod_without_a_slot_is_not_selected_yet() -> None:
-    cluster = Cluster()
-    row = cluster.place(pod(1, app="x"), -1)
-    assert cluster.selected(labelled_with(app="x")) == []
-    cluster.columns.slot_of_row[row] = 5
-    assert cluster.selected(labelled_with(app="x")) == [5]
 
 
 @pytest.mark.parametrize("count", [0, 1, 16, 17, 33, 200])
@@ -296,61 +203,3 @@ def test_a_selector_that_drops_the_columns_it_uses_itself_gets_a_right_answer() 
     cluster.place(pod("all", **{f"key-{number}": "x" for number in range(300)}), 1)
     cluster.place(pod("most", **{f"key-{number}": "x" for number in range(299)}), 2)
     assert cluster.selected(labelled_with(**{f"key-{number}": "x" for number in range(300)})) == [1]
-
-
-@pytest.mark.parametrize(
-    ("v1_term", "namespace", "labels", "expected"),
-    [
-        pytest.param(term("zone", labelled()), "default", None, True, id="own-namespace-unlisted"),
-        pytest.param(term("zone", labelled()), "other", {}, False, id="other-namespace"),
-        pytest.param(term("zone", labelled(), namespaces=["a"]), "a", None, True, id="named-though-unlisted"),
-        pytest.param(
-            term("zone", labelled(), namespace_selector=labelled()), "any", None, True, id="everything-and-unlisted"
-        ),
-        pytest.param(
-            term("zone", labelled(), namespace_selector=labelled(team="red")),
-            "any",
-            {"team": "red"},
-            True,
-            id="selected",
-        ),
-        pytest.param(
-            term("zone", labelled(), namespace_selector=labelled(team="red")), "any", {}, False, id="not-selected"
-        ),
-        pytest.param(
-            term("zone", labelled(), namespace_selector=labelled(team="red")),
-            "default",
-            {},
-            False,
-            id="own-namespace-not-selected",
-        ),
-        pytest.param(
-            term("zone", labelled(), namespace_selector=expressed("team", "NotIn", "red")),
-            "any",
-            {},
-            True,
-            id="selected-by-absence",
-        ),
-        pytest.param(
-            term("zone", labelled(), namespace_selector=expressed("team", "NotIn", "red")),
-            "any",
-            None,
-            False,
-            id="unlisted-is-not-selected-by-absence",
-        ),
-        pytest.param(
-            term("zone", labelled(), namespaces=["a"], namespace_selector=labelled(team="red")),
-            "a",
-            {"team": "blue"},
-            True,
-            id="named-though-not-selected",
-        ),
-    ],
-)
-def test_an_incoming_term_reaches_named_and_selected_namespaces_that_exist(
-    v1_term: Object,
-    namespace: str,
-    labels: Labels | None,
-    expected: bool,  # noqa: FBT001 - a column of the table
-) -> None:
-    assert expected is namespace_is_selected(matcher_of(v1_term), namespace, labels)

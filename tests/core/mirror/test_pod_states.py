@@ -277,26 +277,6 @@ def test_an_assumed_pod_is_held_as_it_was_given_with_its_node() -> None:
     assert mirror.assumed["p"].deadline == 33.0
 
 
-def test_an_assumed_pod_of_an_unknown_node_counts_from_when_it_appears() -> None:
-    mirror = ClusterMirror()
-    mirror.assume(P, "na", 0.0)
-    assert (mirror.pod_count(), mirror.figures.guaranteed_requested) == (1, {})
-    tell(mirror, "Add", node("na", cpu=10))
-    assert mirror.figures.guaranteed_requested == {"cpu": 5, "pods": 1}
-    mirror.forget("p")
-    assert (mirror.figures.guaranteed_requested, mirror.audit()) == ({}, [])
-
-
-def test_the_watch_s_object_takes_the_place_of_the_assumed_one() -> None:
-    mirror = mirror_of(node("na", cpu=10))
-    mirror.assume(P, "na", 0.0)
-    seen = replace(ON_NA, labels={"app": "db"}, requests={"cpu": 7}, resource_version="9")
-    tell(mirror, "Add", seen)
-    assert mirror.get_pod("p") is seen
-    assert mirror.figures.guaranteed_requested == {"cpu": 7, "pods": 1}
-    assert mirror.audit() == []
-
-
 def test_an_unassigned_pod_s_event_leaves_the_assumed_one_as_it_was_assumed() -> None:
     mirror = mirror_of(node("na", cpu=10))
     assumed = mirror.assume(P, "na", 0.0)
@@ -312,13 +292,6 @@ def test_the_ttl_is_the_mirror_s() -> None:
     mirror.finish_binding("p", 10.0)
     assert mirror.expire(15.0) == []
     assert mirror.expire(15.1) == [ON_NA]
-
-
-def test_a_binding_that_is_finished_again_begins_its_time_anew() -> None:
-    mirror = in_state("bound")
-    mirror.finish_binding("p", 20.0)
-    assert mirror.expire(TTL + 1) == []
-    assert mirror.expire(20.0 + TTL + 1) == [ON_NA]
 
 
 def test_a_confirmed_pod_does_not_expire_and_an_expired_one_may_still_be_confirmed() -> None:
@@ -351,9 +324,3 @@ def test_what_is_assumed_cannot_be_written_from_outside() -> None:
     mirror = in_state("assumed")
     with pytest.raises(TypeError):
         del mirror.assumed["p"]  # type: ignore[attr-defined]  # that is what is tried
-
-
-@pytest.mark.parametrize("ttl", [-1.0, float("nan")])
-def test_a_mirror_with_an_impossible_ttl_is_refused(ttl: float) -> None:
-    with pytest.raises(ValueError, match="TTL"):
-        ClusterMirror(assumed_pod_ttl=ttl)

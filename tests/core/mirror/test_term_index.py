@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from core.mirror.term_index import MAX_BUCKETS, TermIndex
 from core.objects.affinity import PodMatcher
 from core.objects.labels import EVERYTHING, NOTHING, Selector, parse_selector
-from tests.builders import Object, expressed, labelled, term
+from tests.builders import Object, labelled, term
 from tests.core.decoded import matcher_of
 
 KEYS = ("app", "tier", "part-of")
@@ -125,56 +125,6 @@ def test_of_several_demands_the_one_that_is_not_too_wide_is_taken() -> None:
     index = index_of(PodMatcher(frozenset(NAMES), NOTHING, selector))
     assert candidates(index, "elsewhere", {"tier": "front"}) == [0]
     assert candidates(index, "name-0", {"app": "name-0"}) == []
-
-
-ROWS = [
-    pytest.param(term("zone", labelled(app="x")), "default", {"app": "x"}, True, id="own-namespace-and-label"),
-    pytest.param(term("zone", labelled(app="x")), "other", {"app": "x"}, False, id="other-namespace"),
-    pytest.param(term("zone", labelled(app="x")), "default", {"app": "y"}, False, id="other-value"),
-    pytest.param(term("zone", labelled(app="x")), "default", {"tier": "x"}, False, id="other-key"),
-    pytest.param(term("zone", labelled()), "default", {}, True, id="empty-selector-and-no-labels"),
-    pytest.param(term("zone"), "default", {}, False, id="null-selector"),
-    pytest.param(term("zone", expressed("app", "NotIn", "x")), "default", {}, True, id="negative-operator"),
-    pytest.param(term("zone", expressed("app", "Exists")), "default", {"app": "x"}, True, id="exists"),
-    pytest.param(term("zone", expressed("app", "In", "x", "y")), "default", {"app": "y"}, True, id="second-value"),
-    pytest.param(term("zone", labelled(), namespaces=["a", "b"]), "b", {}, True, id="second-namespace"),
-    pytest.param(term("zone", labelled(), namespaces=["a", "b"]), "default", {}, False, id="own-namespace-not-named"),
-    pytest.param(
-        term("zone", labelled(), namespace_selector=labelled(team="red")), "any", {}, True, id="namespace-selector"
-    ),
-    pytest.param(
-        term("zone", labelled(app="x"), namespaces=["a"], namespace_selector=labelled(team="red")),
-        "a",
-        {"app": "x"},
-        True,
-        id="namespaces-and-namespace-selector-in-a-named-one",
-    ),
-    pytest.param(
-        term("zone", labelled(app="x"), namespaces=["a"], namespace_selector=labelled(team="red")),
-        "b",
-        {"app": "x"},
-        True,
-        id="namespaces-and-namespace-selector-in-another",
-    ),
-    pytest.param(
-        term("zone", labelled(app="x"), namespaces=["a"], namespace_selector=labelled()),
-        "b",
-        {"app": "x"},
-        True,
-        id="namespaces-and-selector-of-everything",
-    ),
-]
-
-
-@pytest.mark.parametrize(("v1_term", "namespace", "labels", "expected"), ROWS)
-def test_a_term_is_a_candidate_for_pods_with_what_it_demands(
-    v1_term: Object,
-    namespace: str,
-    labels: Mapping[str, str],
-    expected: bool,  # noqa: FBT001 - a column of the table
-) -> None:
-    found = candidates(index_of(matcher_of(v1_term)), namespace, labels)
-    assert ([0] if expected else []) == found
 
 
 def test_a_term_without_namespaces_and_with_a_null_selector_of_them_selects_no_pod() -> None:

@@ -44,49 +44,6 @@ def numbered_column(values: int) -> TopologyColumn:
     return column_of(*(str(number) for number in range(values)))
 
 
-def test_slots_with_the_same_value_share_an_id() -> None:
-    ids = column_of("a", "b", "a").of_slot.tolist()
-    assert ids[0] == ids[2]
-    assert ids[0] != ids[1]
-
-
-def test_an_empty_value_is_a_value_and_not_absence() -> None:
-    column = column_of("", None)
-    assert values_of(column) == ["", None]
-    assert column.of_slot[0] >= 0
-
-
-def test_an_id_is_not_reused_while_any_node_has_its_value() -> None:
-    column = column_of("a", "a")
-    kept = column.ids["a"]
-    column.assign(0, "b")
-    assert values_of(column) == ["b", "a"]
-    assert kept == column.ids["a"] != column.ids["b"]
-
-
-def test_an_id_is_reused_once_the_last_node_with_its_value_is_gone() -> None:
-    column = column_of("a", "a")
-    column.assign(0, None)
-    column.assign(1, None)
-    assert column.ids == {}
-    column.assign(0, "b")
-    assert (column.values, column.ids, values_of(column)) == (["b"], {"b": 0}, ["b", None])
-
-
-def test_a_value_that_comes_back_after_its_id_was_reused_gets_another() -> None:
-    column = column_of("a", None)
-    column.assign(0, "b")
-    column.assign(1, "a")
-    assert values_of(column) == ["b", "a"]
-
-
-def test_assigning_the_value_that_a_slot_has_changes_nothing() -> None:
-    column = column_of("a", "b")
-    column.assign(0, "a")
-    column.assign(1, "c")
-    assert values_of(column) == ["a", "c"]
-
-
 def test_labels_are_told_by_id_or_as_unseen_or_absent() -> None:
     column = column_of("a", "b")
     column.assign(1, None)
@@ -100,12 +57,6 @@ def test_growth_keeps_values_and_fills_with_absence() -> None:
     column.grow(40)
     assert len(column.of_slot) >= 40
     assert values_of(column) == ["a", "b", *[None] * (len(column.of_slot) - 2)]
-
-
-def test_growth_never_shrinks() -> None:
-    column = column_of("a", "b")
-    column.grow(1)
-    assert values_of(column) == ["a", "b"]
 
 
 @settings(deadline=None)
@@ -130,41 +81,6 @@ def test_counting_one_by_one_or_at_once_is_the_same(domains: int) -> None:
     expected = {value_id: 1 + value_id % 3 for value_id in range(domains)}
     assert expected == dict(one_by_one.items()) == dict(at_once.items())
     assert (domains, domains) == (one_by_one.nonzero, at_once.nonzero)
-
-
-def test_pods_in_no_domain_are_passed_over() -> None:
-    counts = counts_of([ABSENT, 3, ABSENT, 3])
-    assert (dict(counts.items()), counts.nonzero) == ({3: 2}, 1)
-
-
-@pytest.mark.parametrize("domains", [2, DENSE_FROM, DENSE_FROM + 1])
-def test_a_domain_without_pods_left_is_no_longer_counted(domains: int) -> None:
-    counts = counts_of([*range(domains), 1])
-    counts.add(0, -1)
-    counts.add(1, -1)
-    assert domains - 1 == counts.nonzero
-    assert 0 not in dict(counts.items())
-    assert dict(counts.items())[1] == 1
-
-
-def test_shrinking_back_from_dense_to_nothing_leaves_nothing() -> None:
-    counts = counts_of(range(DENSE_FROM + 50))
-    for value_id in range(DENSE_FROM + 50):
-        counts.add(value_id, -1)
-    sums = numbered_column(DENSE_FROM + 50).sums()
-    counts.add_into(sums, 7)
-    assert (counts.nonzero, dict(counts.items()), int(sums.sum())) == (0, {}, 0)
-    counts.add(3, 2)
-    assert (counts.nonzero, list(counts.items())) == (1, [(3, 2)])
-
-
-def test_shrinking_and_growing_over_the_bound_again_keeps_the_numbers() -> None:
-    counts = counts_of(range(DENSE_FROM))
-    for _ in range(3):
-        counts.add(DENSE_FROM, 1)
-        assert counts.nonzero == DENSE_FROM + 1
-        counts.add(DENSE_FROM, -1)
-    assert dict.fromkeys(range(DENSE_FROM), 1) == dict(counts.items())
 
 
 @pytest.mark.parametrize("how", ["one-by-one", "at-once"])
@@ -209,22 +125,6 @@ def test_unseen_and_absent_look_up_zero(domains: int) -> None:
     counts.add_into(sums)
     assert (sums[UNSEEN], sums[ABSENT]) == (0, 0)
     assert [1] * domains == sums[:domains].tolist()
-
-
-def test_counts_of_several_terms_add_up_with_their_weights() -> None:
-    sums = numbered_column(DENSE_FROM + 2).sums()
-    counts_of([0, 0, 1]).add_into(sums, 10)
-    counts_of([1, 2]).add_into(sums, -3)
-    counts_of(range(1, DENSE_FROM + 2)).add_into(sums, -100)
-    assert sums[:4].tolist() == [20, -93, -103, -100]
-    assert (sums[UNSEEN], sums[ABSENT]) == (0, 0)
-
-
-def test_a_column_that_grew_after_the_counts_became_dense_has_no_pods_in_its_new_domains() -> None:
-    counts = counts_of(range(DENSE_FROM + 1))
-    sums = numbered_column(DENSE_FROM + 100).sums()
-    counts.add_into(sums, 2)
-    assert sums[:-2].tolist() == [2] * (DENSE_FROM + 1) + [0] * 99
 
 
 def test_dense_counts_with_spare_room_stay_clear_of_unseen_and_absent() -> None:

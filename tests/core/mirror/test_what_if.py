@@ -56,33 +56,6 @@ def suppose_much(supposed: Supposition) -> None:
     supposed.put_back("other")
 
 
-def test_what_plugins_count_follows_the_supposition() -> None:
-    mirror = cluster()
-    assert matched(mirror) == {"a": 2, "b": 1}
-    with mirror.suppose() as supposed:
-        supposed.remove(FIRST)
-        supposed.remove(SECOND)
-        assert matched(mirror) == {"b": 1}
-        assert [list(counts.values()) for counts in mirror.affinity.owner_counts().values()] == [[]]
-        assert [each.uid for _, each in mirror.placed_pods()] == ["other"]
-        supposed.put_back("first")
-        assert matched(mirror) == {"a": 1, "b": 1}
-        assert {each.uid for _, each in mirror.placed_pods()} == {"first", "other"}
-
-
-def test_afterwards_the_mirror_is_exactly_as_before_whatever_was_put_back_and_in_which_order() -> None:
-    mirror = cluster()
-    before = seen(mirror)
-    with mirror.suppose() as supposed:
-        for each in (SECOND, OTHER, FIRST):
-            supposed.remove(each)
-        supposed.put_back("other")
-        supposed.put_back("second")
-        supposed.remove(OTHER)
-    assert seen(mirror) == before
-    assert not mirror.audit()
-
-
 def suppose_and_raise(mirror: ClusterMirror) -> None:
     with mirror.suppose() as supposed:
         suppose_much(supposed)
@@ -164,59 +137,6 @@ def test_versions_of_counters_do_not_come_again() -> None:
     assert len(set(versions)) == 3
 
 
-def test_events_are_followed_afterwards() -> None:
-    mirror = cluster()
-    with mirror.suppose() as supposed:
-        supposed.remove(FIRST)
-    tell(mirror, "Delete", FIRST)
-    assert matched(mirror) == {"a": 1, "b": 1}
-    assert not mirror.audit()
-
-
-def test_a_pod_that_is_placed_counts_where_it_is_supposed_to_be() -> None:
-    mirror = cluster()
-    derived, other = mirror.derived(Told), Told(mirror)
-    mirror.listen(other)
-    slot = mirror.nodes.slots["n2"]
-    assert matched(mirror) == {"a": 2, "b": 1}
-    with mirror.suppose() as supposed:
-        placed = supposed.place(replace(STRANGER, node_name="whatever it says"), "n2")
-        assert placed == replace(STRANGER, node_name="n2")
-        assert matched(mirror) == {"a": 2, "b": 2}
-        assert list(mirror.affinity.owner_counts().values()) == [{"a": 1, "b": 1}]
-    assert derived.changes == [PodChange(slot, None, placed), PodChange(slot, placed, None)]
-    assert other.changes == []
-    assert not mirror.is_mirrored("stranger")
-
-
-def test_a_pod_that_is_gone_may_be_placed_elsewhere_and_as_another_one() -> None:
-    mirror = cluster()
-    before = seen(mirror)
-    with mirror.suppose() as supposed:
-        supposed.remove(FIRST)
-        supposed.place(FIRST, "n2")
-        assert matched(mirror) == {"a": 1, "b": 2}
-        supposed.remove(SECOND)
-        supposed.place(replace(SECOND, labels={}), "n2")
-        assert matched(mirror) == {"b": 2}
-        assert {each.uid: mirror.nodes.name(slot) for slot, each in mirror.placed_pods()} == dict.fromkeys(
-            ("first", "second", "other"), "n2"
-        )
-    assert seen(mirror) == before
-
-
-def test_a_pod_that_was_placed_may_be_removed_and_placed_again() -> None:
-    mirror = cluster()
-    before = seen(mirror)
-    with mirror.suppose() as supposed:
-        for name in ("n1", "n2"):
-            supposed.remove(supposed.place(STRANGER, name))
-            assert matched(mirror) == {"a": 2, "b": 1}
-        supposed.place(STRANGER, "n2")
-        assert matched(mirror) == {"a": 2, "b": 2}
-    assert seen(mirror) == before
-
-
 def test_a_supposition_may_begin_in_another_one() -> None:
     mirror = cluster()
     before = seen(mirror)
@@ -257,29 +177,6 @@ def test_a_pod_is_assumed_in_the_place_of_its_victims_and_forgotten_with_them_ba
         with pytest.raises(WhatIfError):
             assumed.remove(FIRST)
     assert on_node(mirror, "n1") == {"first", "second"}
-    assert seen(mirror) == before
-
-
-def test_what_was_supposed_since_a_mark_is_undone_and_the_rest_stays() -> None:
-    mirror = cluster()
-    before = seen(mirror)
-    with mirror.suppose() as supposed:
-        supposed.remove(FIRST)
-        supposed.place(STRANGER, "n2")
-        counts, mark = matched(mirror), supposed.mark()
-        supposed.remove(STRANGER)
-        supposed.add_node(NEW)
-        later = supposed.mark()
-        supposed.place(FIRST, "new")
-        assert matched(mirror) == {"b": 1, "a": 1, "c": 2}
-        supposed.undo_to(later)
-        assert matched(mirror) == {"b": 1, "a": 1, "c": 1}
-        supposed.undo_to(mark)
-        assert matched(mirror) == counts
-        assert supposed.placed == [replace(STRANGER, node_name="n2")]
-        supposed.undo_to(0)
-        assert seen(mirror) == before
-        assert supposed.placed == []
     assert seen(mirror) == before
 
 

@@ -4,8 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from core.mirror.changes import NodeChange, PodChange
-from core.mirror.what_if import WhatIfError
-from tests.core.mirror.supposed_cluster import FIRST, N1, N2, NEW, STRANGER, WAITING, Told, cluster, matched, seen
+from tests.core.mirror.supposed_cluster import FIRST, N1, NEW, STRANGER, WAITING, Told, cluster, matched, seen
 from tests.core.mirror.values import REPELLING, mirror_of, node, pod, selecting, tell
 
 
@@ -71,20 +70,6 @@ def test_nodes_that_come_afterwards_get_the_slots_that_supposed_ones_had() -> No
     assert not mirror.audit()
 
 
-def test_a_slot_that_was_free_before_is_free_afterwards() -> None:
-    mirror = cluster()
-    slot = mirror.nodes.slots["n2"]
-    tell(mirror, "Delete", N2)
-    before = seen(mirror)
-    with mirror.suppose() as supposed:
-        supposed.add_node(NEW)
-        supposed.add_node(N2)
-        assert matched(mirror) == {"a": 2, "b": 1, "c": 1}
-    assert seen(mirror) == before
-    tell(mirror, "Add", N2)
-    assert mirror.nodes.slots["n2"] == slot
-
-
 def test_another_state_of_a_node_is_followed_and_taken_back() -> None:
     mirror = cluster()
     told = mirror.derived(Told)
@@ -104,18 +89,6 @@ def test_another_state_of_a_node_is_followed_and_taken_back() -> None:
     assert [NodeChange(slot, was, then) for was, then in states] == told.changes
 
 
-def test_a_supposed_node_may_have_another_state_and_an_unknown_one_may_not() -> None:
-    mirror = cluster()
-    before = seen(mirror)
-    with mirror.suppose() as supposed:
-        supposed.add_node(NEW)
-        supposed.change_node(replace(NEW, labels={"zone": "a"}))
-        assert matched(mirror) == {"a": 3, "b": 1}
-        with pytest.raises(WhatIfError, match="node gone cannot be changed: there is no such node"):
-            supposed.change_node(node("gone"))
-    assert seen(mirror) == before
-
-
 def test_pods_that_are_supposed_to_be_gone_or_here_stay_so_when_their_node_changes() -> None:
     mirror = cluster()
     before = seen(mirror)
@@ -133,17 +106,3 @@ def test_a_name_that_only_pods_have_has_no_state_to_change() -> None:
     mirror = mirror_of(WAITING)
     with pytest.raises(ValueError, match="node new is not known"):
         mirror.nodes.suppose_state(mirror.nodes.infos["new"], NEW)
-
-
-def test_supposed_nodes_are_on_their_side_of_the_partition() -> None:
-    mirror = cluster()
-    mirror.set_partition_selector(selecting(zone="a"))
-    with mirror.suppose() as supposed:
-        supposed.add_node(node("in", labels={"zone": "a"}))
-        supposed.add_node(NEW)
-        batch = mirror.batch(["n1", "n2", "in", "new"])
-        assert batch.out_of_partition is not None
-        assert batch.out_of_partition.tolist() == [False, True, False, True]
-    batch = mirror.all_nodes()
-    assert batch.out_of_partition is not None
-    assert dict(zip(batch.names, batch.out_of_partition.tolist(), strict=True)) == {"n1": False, "n2": True}

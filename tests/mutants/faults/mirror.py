@@ -52,14 +52,14 @@ FAULTS: Final = (
         breaks="A pod whose QoS class alone changes keeps its requests in the figures of the class before.",
         old="if known.requests != pod.requests or known.best_effort != pod.best_effort:",
         new="if known.requests != pod.requests:",
-        tests=("test_placement.py", "test_resource_figures.py", "core/mirror/test_node_info.py"),
+        tests=("core/mirror/test_placement.py",),
     ),
     Fault(
         id="relabelled-pod-not-recounted",
         breaks="A pod whose labels change is still counted by the terms that selected the labels before.",
         old="        and known.labels == pod.labels\n",
         new="",
-        tests=("test_affinity_counts.py", "core/mirror/test_cluster.py"),
+        tests=("core/mirror/test_cluster.py",),
     ),
     Fault(
         id="waiting-pods-not-told-with-their-node",
