@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from core.equivalence import class_entry
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.equivalence.class_entry import ENTRY_BYTES, ClassEntry
-from core.equivalence.classes import ClassFieldError
 from core.equivalence.rows import ROW_BYTES
 from core.framework.evaluation import FreshEvaluation
 from core.framework.invalidation import Scope
@@ -61,13 +60,6 @@ def test_the_class_that_was_asked_about_least_recently_goes_first() -> None:
 
     assert asked.classes() == ["c", "a", "d"]
     assert asked.cache.statistics.evictions == 1
-
-
-def test_bytes_are_those_of_the_classes_that_are_there() -> None:
-    asked = Asked(max_bytes=3 * ONE_CLASS)
-    for name in "abcdea":
-        asked.ask(name)
-        assert asked.cache.nbytes == len(asked.cache) * ONE_CLASS
 
 
 def test_one_off_classes_do_not_let_the_cache_grow() -> None:
@@ -261,21 +253,6 @@ def test_keys_whose_python_hashes_collide_are_not_taken_for_each_other() -> None
 
     assert answers == [[FULL, SUCCESS, SUCCESS], [SUCCESS] * 3]
     assert len(asked.cache) == 2
-
-
-def test_a_reference_that_changes_makes_another_class() -> None:
-    asked = Asked()
-    asked.plugin.reference = "claim-1"
-    asked.ask("a")
-    asked.plugin.reference, asked.plugin.said = "claim-2", {"a": FULL}
-
-    assert asked.ask("a") == [FULL, SUCCESS, SUCCESS]
-    assert len(asked.cache) == 2
-
-
-def test_a_plugin_with_an_unknown_field_is_refused() -> None:
-    with pytest.raises(ClassFieldError):
-        EquivalenceCache(ClusterMirror(), [SaidPlugin(class_fields=("lables",))])
 
 
 def test_a_plugin_gets_a_pod_that_is_blank_but_for_the_fields_that_are_declared() -> None:

@@ -208,18 +208,6 @@ def test_what_was_said_of_a_stranger_does_not_reach_the_last_slot() -> None:
 # Where the answers were from.
 
 
-def test_the_source_says_hit_partial_or_miss_and_of_which_class() -> None:
-    asked = Asked()
-    sources = []
-    for names in (("a", "b"), ("a", "b"), ("b", "c")):
-        evaluation = asked.evaluation()
-        statuses(evaluation, asked.plugin, asked.mirror.batch(names))
-        sources.append(evaluation.source)
-
-    (made,) = asked.cache
-    assert sources == [f"{word} {made.hash:016x}" for word in ("miss", "hit", "partial")]
-
-
 def test_the_source_is_partial_where_one_plugin_hits_and_another_does_not() -> None:
     one, other = SaidPlugin("One"), SaidPlugin("Other")
     mirror = mirror_of(node("a"))
@@ -310,8 +298,3 @@ def test_a_state_from_before_an_event_is_not_used_after_it() -> None:
     assert asked.statuses("a") == [SUCCESS]
     assert statuses(early, asked.plugin, asked.batch("b")) == [FULL]
     assert asked.statuses() == [SUCCESS, FULL, SUCCESS]
-
-
-def test_a_plugin_that_the_cache_does_not_know_fails_loudly() -> None:
-    with pytest.raises(KeyError, match="Stranger"):
-        statuses(Asked().evaluation(), SaidPlugin("Stranger"), whole(mirror_of(node("a"))))

@@ -48,12 +48,6 @@ def test_numbers_come_back_by_slot() -> None:
     assert cells.kept == 2
 
 
-def test_no_cells_are_complete() -> None:
-    cells = Cells(1, Miss.NEW_CLASS)
-
-    assert cells.complete(cells.get(slots()))
-
-
 def test_verdicts_of_5000_nodes_take_5_kb() -> None:
     cells = Cells(5000, Miss.NEW_CLASS)
     cells.put(np.arange(5000, dtype=np.intp), np.ones(5000, np.int64))
@@ -90,23 +84,6 @@ def test_cells_are_as_wide_as_their_widest_number(number: int, width: type[np.si
     assert shown(cells) == [-3, 100, *list(Miss)[1:], Miss.NEW_CLASS, number]
 
 
-def test_cells_widen_step_by_step_and_never_back() -> None:
-    cells = Cells(3, Miss.EVICTED)
-
-    for number, width in ((5, np.int8), (300, np.int16), (7, np.int16), (70_000, np.int32), (2**40, np.int64)):
-        cells.put(slots(1), numbers(number))
-        assert cells.values.dtype == width
-        assert shown(cells) == [Miss.EVICTED, number, Miss.EVICTED]
-
-
-def test_lowest_and_highest_number_have_to_fit_both() -> None:
-    cells = Cells(2, Miss.NEW_CLASS)
-    cells.put(slots(0, 1), numbers(-1, 2**20))
-
-    assert cells.values.dtype == np.int32
-    assert shown(cells) == [-1, 2**20]
-
-
 def test_putting_nothing_changes_nothing() -> None:
     cells = Cells(2, Miss.NEW_CLASS)
     cells.put(slots(), numbers())
@@ -134,14 +111,6 @@ def test_dropping_all_leaves_no_number() -> None:
 
     assert shown(cells) == [Miss.CLUSTER_CHANGED] * 2
     assert cells.kept == 0
-
-
-def test_a_mask_may_be_longer_than_the_cells() -> None:
-    cells = Cells(1, Miss.NEW_CLASS)
-    cells.put(slots(0), numbers(1))
-    cells.drop(which(True, True), Miss.NODE_CHANGED)  # noqa: FBT003 - a mask
-
-    assert shown(cells) == [Miss.NODE_CHANGED]
 
 
 @pytest.mark.parametrize("number", [1, 2**40])
@@ -176,11 +145,3 @@ def test_reasons_are_counted_whatever_the_width(number: int) -> None:
         Miss.COUNTERS_CHANGED: 2,
         Miss.CLUSTER_CHANGED: 0,
     }
-
-
-def test_what_was_found_is_a_copy() -> None:
-    cells = Cells(1, Miss.NEW_CLASS)
-    cells.put(slots(0), numbers(3))
-    cells.get(slots(0))[0] = 9
-
-    assert shown(cells) == [3]

@@ -15,7 +15,6 @@ from core.equivalence.classes import ClassFieldError, Classifier, ClassKey, Mode
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from core.objects.pod_volumes import PodClaim
-from core.objects.volumes import PersistentVolumeClaim
 from core.plugins.imagelocality import ImageLocality
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.plugins.nodeaffinity import NodeAffinity
@@ -28,7 +27,6 @@ from core.plugins.volumebinding.plugin import VolumeBinding
 from tests.builders import Object, expressed, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, pod_of
 from tests.core.equivalence.said_plugin import SaidPlugin
-from tests.core.mirror.values import tell
 
 PLUGINS: Final = (
     InterPodAffinity(),
@@ -196,27 +194,6 @@ def test_references_are_part_of_the_class() -> None:
     for reference in ("claim-1", "claim-2", None):
         plugin.reference = reference
         keys.append(classifier.key(ClusterMirror(), owned("p")))
-
-    assert len(set(keys)) == 3
-
-
-def test_pods_of_one_stateful_set_differ_by_the_uids_of_their_claims() -> None:
-    """Of kubernetes issue 56265: they were stuck to one node for ten minutes."""
-    mirror = ClusterMirror()
-    classifier = Classifier([VolumeBinding()], "controller")
-    pods = [replace(owned(f"db-{ordinal}"), volumes=(PodClaim(f"data-db-{ordinal}"),)) for ordinal in range(2)]
-
-    assert classifier.key(mirror, pods[0]) != classifier.key(mirror, pods[1])
-
-
-def test_a_claim_that_was_made_again_makes_another_class() -> None:
-    mirror = ClusterMirror()
-    classifier = Classifier([VolumeBinding()], "controller")
-    pod = replace(owned("p"), volumes=(PodClaim("data"),))
-    keys = [classifier.key(mirror, pod)]
-    for uid in ("claim-1", "claim-2"):
-        tell(mirror, "Update", PersistentVolumeClaim(namespace="default", name="data", uid=uid))
-        keys.append(classifier.key(mirror, pod))
 
     assert len(set(keys)) == 3
 

@@ -298,6 +298,11 @@ def test_no_predicate_of_the_design_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("name", PLUGINS)
+def test_every_rule_says_why(name: str) -> None:
+    assert all(rule.because for rule in plugin_of(name).invalidated_by)
+
+
+@pytest.mark.parametrize("name", PLUGINS)
 def test_all_predicates_are_invalid_on_a_node_that_is_deleted(name: str) -> None:
     """3.5, DELETE: All predicates. The deleted node."""
     rules = [rule for rule in (*NODE_LIFE, *plugin_of(name).invalidated_by) if rule.kind is Node]

@@ -243,13 +243,3 @@ def test_a_node_that_the_mirror_does_not_know_has_no_cells() -> None:
     ask(cache, mirror, pod_of(make_pod("p")))
     (entry,) = cache
     assert cache.lookup(entry, "b") is None
-
-
-def test_a_class_is_found_by_its_hash() -> None:
-    mirror = mirror_of(make_node("a"))
-    cache = cache_of(mirror, *FILTERS, *SCORES)
-    for name in ("p", "q"):
-        cache.evaluation(pod_of(make_pod(name).label("name", name)))
-    for entry in cache:
-        assert cache.find(entry.hash) is entry
-    assert cache.find(0) is None

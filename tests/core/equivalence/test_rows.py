@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from core.equivalence.cells import Cells, Miss
-from core.equivalence.rows import ROW_BYTES, STATUS_BYTES, FilterAspect, Row, ScoreAspect, counters_unchanged
+from core.equivalence.rows import ROW_BYTES, FilterAspect, Row, counters_unchanged
 from core.framework.status import SKIP, SUCCESS, Code, Status
 from tests.core.equivalence.said_plugin import SaidPlugin, failing
-from tests.core.mirror.values import mirror_of, node, pod
+from tests.core.mirror.values import mirror_of, pod
 
 FULL, TAINTED = failing("Insufficient cpu"), failing("tainted")
 
@@ -28,15 +28,6 @@ def test_statuses_with_other_reasons_or_in_another_order_are_others() -> None:
     assert len(set(codes.tolist())) == 4
 
 
-def test_a_row_that_is_dropped_forgets_its_outcome_and_keeps_the_reason() -> None:
-    row = Row(Miss.NEW_CLASS)
-    row.settle(FULL)
-    row.drop(Miss.COUNTERS_CHANGED)
-
-    assert row.outcome is None
-    assert row.miss is Miss.COUNTERS_CHANGED
-
-
 def test_a_settled_row_has_no_cells() -> None:
     row = Row(Miss.NEW_CLASS)
     row.cells = Cells(4, Miss.NEW_CLASS)
@@ -44,25 +35,6 @@ def test_a_settled_row_has_no_cells() -> None:
 
     assert row.outcome == SKIP
     assert row.nbytes == ROW_BYTES
-
-
-def test_a_row_weighs_its_cells_and_its_statuses() -> None:
-    row = Row(Miss.NEW_CLASS)
-    assert row.nbytes == ROW_BYTES
-
-    row.cells = Cells(100, Miss.NEW_CLASS)
-    row.codes_of((SUCCESS, FULL, TAINTED))
-    assert row.nbytes == ROW_BYTES + 100 + 2 * STATUS_BYTES
-
-
-def test_only_cells_can_grow() -> None:
-    row = Row(Miss.NEW_CLASS)
-    row.grow(32)
-    assert row.nbytes == ROW_BYTES
-
-    row.cells = Cells(16, Miss.NEW_CLASS)
-    row.grow(32)
-    assert len(row.cells.values) == 32
 
 
 def test_dropping_some_cells_leaves_the_outcome_of_all_nodes() -> None:
@@ -95,38 +67,6 @@ def test_a_cluster_with_a_reason_for_each_node_keeps_them() -> None:
     row.drop_some(np.arange(4000) == 7, Miss.NODE_CHANGED)
 
     assert row.cells.kept == 3999
-
-
-def test_an_error_of_a_node_is_not_kept() -> None:
-    plugin = SaidPlugin()
-    broken = failing("broken", code=Code.ERROR)
-    plugin.said = {"a": broken, "b": FULL}
-    batch = mirror_of(node("a"), node("b"), node("c")).batch(["a", "b", "c"])
-    row = Row(Miss.NEW_CLASS)
-
-    numbers, kept = FilterAspect(plugin).results(row, pod("p"), batch)
-
-    assert [row.statuses[number] for number in numbers] == [broken, FULL, SUCCESS]
-    assert kept is not None
-    assert kept.tolist() == [False, True, True]
-
-
-def test_without_errors_all_verdicts_are_kept() -> None:
-    batch = mirror_of(node("a")).batch(["a"])
-
-    _, kept = FilterAspect(SaidPlugin()).results(Row(Miss.NEW_CLASS), pod("p"), batch)
-
-    assert kept is None
-
-
-def test_all_scores_are_kept_as_they_are() -> None:
-    plugin = SaidPlugin()
-    plugin.raw = {"a": -(2**62)}
-    batch = mirror_of(node("a"), node("b")).batch(["a", "b"])
-
-    numbers, kept = ScoreAspect(plugin).results(Row(Miss.NEW_CLASS), pod("p"), batch)
-
-    assert (numbers.tolist(), kept) == ([-(2**62), 0], None)
 
 
 @pytest.mark.parametrize(

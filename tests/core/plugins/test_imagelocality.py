@@ -44,45 +44,6 @@ def test_a_pod_without_containers_is_skipped() -> None:
     assert ImageLocality().pre_score(mirror, pod_with(), mirror.batch(["web"])) == (SKIP, None)
 
 
-@pytest.mark.parametrize(
-    ("size", "expected"),
-    [
-        pytest.param(0, 0, id="nothing"),
-        pytest.param(23 * MIB, 0, id="minThreshold"),
-        pytest.param(23 * MIB + 10 * MIB, 1, id="rounded-down"),
-        pytest.param((1000 + 23) * MIB // 2, 50, id="half-way"),
-        pytest.param(1000 * MIB - 1, 99, id="a-byte-short"),
-        pytest.param(1000 * MIB, 100, id="maxContainerThreshold"),
-        pytest.param(5000 * MIB, 100, id="more"),
-    ],
-)
-def test_the_size_between_two_thresholds_is_scaled_to_a_hundred(size: int, expected: int) -> None:
-    assert scores(mirror_of(make_node("n").image(size, "web:1")), pod_with("web:1"), "n") == [expected]
-
-
-def test_an_image_weighs_by_the_share_of_nodes_that_have_it() -> None:
-    mirror = mirror_of(WEB, make_node("other"))
-    assert scores(mirror, pod_with("web:1"), "web", "other") == [100 * (500 - 23) // (1000 - 23), 0]
-
-
-def test_every_container_adds_its_image_and_raises_the_threshold() -> None:
-    mirror = mirror_of(make_node("n").image(500 * MIB, "web:1").image(200 * MIB, "init:1"))
-    assert scores(mirror, pod_with("init:1", "web:1", "web:1"), "n") == [100 * (1200 - 23) // (3000 - 23)]
-
-
-def test_what_an_image_adds_is_truncated_before_it_is_added_up() -> None:
-    # scaledImageScore gives int64 for each container: a third of 50 MiB + 2 bytes, three times, is 49 MiB and some.
-    size = 69 * MIB + 2
-    mirror = mirror_of(make_node("n").image(size, "web:1"), make_node("x"), make_node("y"))
-    whole = 3 * (size // 3)
-    assert scores(mirror, pod_with("web:1", "web:1", "web:1"), "n") == [100 * (whole - 23 * MIB) // (2977 * MIB)]
-
-
-def test_every_name_of_an_image_is_the_image() -> None:
-    mirror = mirror_of(make_node("n").image(1000 * MIB, "web:1", "registry/web:1"))
-    assert scores(mirror, pod_with("registry/web:1"), "n") == scores(mirror, pod_with("web:1"), "n") == [100]
-
-
 def test_the_size_is_what_the_node_itself_says() -> None:
     # As in getNodeImageStates; in the cache of upstream it would be the size on the node that came first.
     mirror = mirror_of(make_node("a").image(1000 * MIB, "web:1"), make_node("b").image(23 * MIB, "web:1"))

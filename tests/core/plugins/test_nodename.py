@@ -10,42 +10,21 @@ from hypothesis import strategies as st
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
 from core.framework.evaluation import Evaluation, FreshEvaluation
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.status import SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.node import Node
 from core.plugins.nodename import NodeName
 from tests.builders import NodeBuilder, make_node, make_pod
-from tests.core.decoded import mirror_of, node_of, pod_of, tell
+from tests.core.decoded import mirror_of, node_of, pod_of
 
 OTHER: Final = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) didn't match the requested node name",))
 ON_N1: Final = make_pod("p").on("n1")
-NODES: Final = (make_node("n1"), make_node("n2"))
 
 
 def statuses(evaluation: Evaluation, batch: NodeBatch) -> list[Status]:
     verdicts = evaluation.verdicts(NodeName(), batch)
     return [SUCCESS if verdicts is None else verdicts.status(position) for position in range(len(batch))]
-
-
-@pytest.mark.parametrize(
-    ("named", "expected"),
-    [
-        # node_name_test.go
-        pytest.param("", [SUCCESS, SUCCESS], id="no-host-specified"),
-        pytest.param("n1", [SUCCESS, OTHER], id="host-matches"),
-        pytest.param("n2", [OTHER, SUCCESS], id="the-other-host-matches"),
-        pytest.param("n3", [OTHER, OTHER], id="host-doesn-t-match"),
-    ],
-)
-def test_only_the_node_that_a_pod_names_fits(named: str, expected: Sequence[Status]) -> None:
-    mirror = mirror_of(*NODES)
-    evaluation = FreshEvaluation(mirror, pod_of(make_pod("p").on(named)))
-    assert expected == statuses(evaluation, mirror.batch(["n1", "n2"]))
-
-
-def test_a_pod_that_names_no_node_skips_the_filter() -> None:
-    assert NodeName().pre_filter(mirror_of(*NODES), pod_of(make_pod("p"))) == (SKIP, None)
 
 
 @pytest.mark.parametrize(
@@ -60,13 +39,6 @@ def test_a_node_fits_by_its_name(known: Sequence[NodeBuilder]) -> None:
     mirror = mirror_of(*known)
     batch = mirror.batch(["n2", "n1"], {0: node_of(make_node("n2")), 1: node_of(make_node("n1"))})
     assert statuses(FreshEvaluation(mirror, pod_of(ON_N1)), batch) == [OTHER, SUCCESS]
-
-
-def test_a_node_whose_slot_another_one_had_fits_by_its_own_name() -> None:
-    mirror = mirror_of(*NODES)
-    tell(mirror, "Delete", *NODES)
-    tell(mirror, "Add", *NODES)
-    assert statuses(FreshEvaluation(mirror, pod_of(ON_N1)), mirror.batch(["n1", "n2"])) == [SUCCESS, OTHER]
 
 
 @given(names=st.lists(st.sampled_from(("n1", "n2", "n3")), max_size=20))

@@ -17,7 +17,7 @@ from core.objects.node import Node
 from core.objects.pod import Pod
 from core.objects.toleration import Taint, Toleration
 from core.plugins.nodeunschedulable import NodeUnschedulable
-from tests.builders import NodeBuilder, make_node
+from tests.builders import make_node
 from tests.core.decoded import mirror_of, node_of
 
 CORDONED: Final = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) were unschedulable",))
@@ -32,39 +32,6 @@ def tolerating(*tolerations: Toleration) -> Pod:
 def statuses(evaluation: Evaluation, batch: NodeBatch) -> list[Status]:
     verdicts = evaluation.verdicts(NodeUnschedulable(), batch)
     return [SUCCESS if verdicts is None else verdicts.status(position) for position in range(len(batch))]
-
-
-@pytest.mark.parametrize(
-    ("node", "expected"),
-    [
-        # node_unschedulable_test.go
-        pytest.param(NODE.unschedulable(), CORDONED, id="unschedulable-node"),
-        pytest.param(NODE, SUCCESS, id="normal-node"),
-        pytest.param(NODE.taint(KEY, "", "NoSchedule"), SUCCESS, id="the-taint-alone-which-is-another-plugin-s"),
-    ],
-)
-def test_a_cordoned_node_fails(node: NodeBuilder, expected: Status) -> None:
-    mirror = mirror_of(node, make_node("n2"))
-    assert [expected, SUCCESS] == statuses(FreshEvaluation(mirror, tolerating()), mirror.batch(["n1", "n2"]))
-
-
-@pytest.mark.parametrize(
-    ("toleration", "expected"),
-    [
-        # node_unschedulable_test.go: the taint's value is empty, and so is that of Equal without a value
-        pytest.param(Toleration(KEY, effect="NoSchedule"), SUCCESS, id="the-taint-without-an-operator"),
-        pytest.param(Toleration(KEY, "Exists", effect="NoSchedule"), SUCCESS, id="the-key"),
-        pytest.param(Toleration(KEY, "Exists"), SUCCESS, id="the-key-with-any-effect"),
-        pytest.param(Toleration(operator="Exists"), SUCCESS, id="everything"),
-        pytest.param(Toleration(KEY, "Exists", effect="NoExecute"), CORDONED, id="another-effect"),
-        pytest.param(Toleration(KEY, value="true", effect="NoSchedule"), CORDONED, id="another-value"),
-        pytest.param(Toleration("gpu", "Exists"), CORDONED, id="another-key"),
-    ],
-)
-def test_a_pod_that_tolerates_the_taint_of_the_same_meaning_fits(toleration: Toleration, expected: Status) -> None:
-    mirror = mirror_of(NODE.unschedulable())
-    pod = tolerating(Toleration("other"), toleration)
-    assert [expected] == statuses(FreshEvaluation(mirror, pod), mirror.batch(["n1"]))
 
 
 def test_a_pod_that_tolerates_cordons_skips_the_filter() -> None:

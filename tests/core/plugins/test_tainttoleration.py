@@ -51,108 +51,11 @@ def scores(evaluation: Evaluation, batch: NodeBatch) -> list[int]:
     return [*map(int, raw)]
 
 
-@pytest.mark.parametrize(
-    ("tolerations", "taints", "expected"),
-    [
-        # TestTaintTolerationFilter in taint_toleration_test.go
-        pytest.param([], [DEDICATED], untolerated("dedicated", "user1"), id="no-tolerations"),
-        pytest.param([Toleration("dedicated", value="user1", effect="NoSchedule")], [DEDICATED], SUCCESS, id="equal"),
-        pytest.param(
-            [Toleration("dedicated", value="user2", effect="NoSchedule")],
-            [DEDICATED],
-            untolerated("dedicated", "user1"),
-            id="another-value",
-        ),
-        pytest.param([Toleration("foo", "Exists", effect="NoSchedule")], [FOO], SUCCESS, id="exists"),
-        pytest.param(
-            [Toleration("dedicated", value="user1", effect="NoSchedule"), Toleration("foo", "Exists")],
-            [DEDICATED, FOO],
-            SUCCESS,
-            id="a-toleration-for-each-taint",
-        ),
-        pytest.param(
-            [Toleration("foo", value="bar", effect="PreferNoSchedule")],
-            [FOO],
-            untolerated("foo", "bar"),
-            id="another-effect",
-        ),
-        pytest.param([Toleration("foo", value="bar")], [FOO], SUCCESS, id="any-effect"),
-        pytest.param([], [PREFERRED_FOO], SUCCESS, id="a-taint-that-is-only-a-preference"),
-        # Rules that upstream's table leaves out
-        pytest.param([], [], SUCCESS, id="no-taints"),
-        pytest.param([], [EVICTING], untolerated("down", ""), id="no-execute-keeps-off-too"),
-        pytest.param([Toleration(operator="Exists")], [DEDICATED, FOO, EVICTING], SUCCESS, id="everything"),
-        pytest.param([Toleration("foo", "Near", "bar")], [FOO], untolerated("foo", "bar"), id="unknown-operator"),
-        pytest.param([], [Taint("foo", "bar", "Someday")], SUCCESS, id="unknown-effect"),
-    ],
-)
-def test_a_node_fails_by_a_taint_that_the_pod_does_not_tolerate(
-    tolerations: Sequence[Toleration], taints: Sequence[Taint], expected: Status
-) -> None:
-    mirror = mirror_of(tainted(*taints), tainted(name="n2"))
-    evaluation = FreshEvaluation(mirror, tolerating(*tolerations))
-    assert [expected, SUCCESS] == statuses(evaluation, mirror.batch(["n1", "n2"]))
-
-
-@pytest.mark.parametrize(
-    ("taints", "expected"),
-    [
-        pytest.param([FOO, DEDICATED], untolerated("foo", "bar"), id="of-two"),
-        pytest.param([DEDICATED, FOO], untolerated("dedicated", "user1"), id="of-two-in-another-order"),
-        pytest.param([ARM, EVICTING, FOO, DEDICATED], untolerated("foo", "bar"), id="after-some-that-do-not-matter"),
-    ],
-)
-def test_the_reason_is_the_first_taint_that_is_not_tolerated(taints: Sequence[Taint], expected: Status) -> None:
-    mirror = mirror_of(tainted(*taints))
-    evaluation = FreshEvaluation(mirror, tolerating(Toleration("down", "Exists")))
-    assert [expected] == statuses(evaluation, mirror.batch(["n1"]))
-
-
 def test_each_of_many_different_taints_is_told_of_its_own_node() -> None:
     values = [str(number) for number in range(300)]
     mirror = mirror_of(*(tainted(Taint("for", value, "NoSchedule"), name=value) for value in values))
     expected = [untolerated("for", value) for value in values]
     assert expected == statuses(FreshEvaluation(mirror, tolerating()), mirror.batch(values))
-
-
-@pytest.mark.parametrize(
-    ("tolerations", "taints", "raw", "normalized"),
-    [
-        # TestTaintTolerationScore in taint_toleration_test.go
-        pytest.param(
-            [Toleration("foo", value="bar", effect="PreferNoSchedule")],
-            [[PREFERRED_FOO], [Taint("foo", "blah", "PreferNoSchedule")]],
-            [0, 1],
-            [100, 0],
-            id="tolerated-and-not",
-        ),
-        pytest.param(
-            [Toleration("cpu-type", value="arm64"), Toleration("disk-type", "Exists", effect="PreferNoSchedule")],
-            [[], [ARM], [ARM, SSD]],
-            [0, 0, 0],
-            [100, 100, 100],
-            id="the-number-of-tolerated-taints-does-not-matter",
-        ),
-        pytest.param([], [[], [ARM], [ARM, SSD]], [0, 1, 2], [100, 50, 0], id="the-more-the-worse"),
-        pytest.param(
-            [Toleration("cpu-type", "Exists", effect="NoSchedule"), Toleration("disk-type", effect="NoExecute")],
-            [[], [DEDICATED, EVICTING], [ARM, SSD]],
-            [0, 0, 2],
-            [100, 100, 0],
-            id="taints-and-tolerations-of-other-effects-do-not-count",
-        ),
-        pytest.param([], [[], []], [0, 0], [100, 100], id="no-taints-at-all"),
-        pytest.param([], [[ARM, SSD, PREFERRED_FOO], [ARM]], [3, 1], [0, 67], id="rounded-before-it-is-reversed"),
-    ],
-)
-def test_a_node_scores_by_the_number_of_preferences_that_are_not_tolerated(
-    tolerations: Sequence[Toleration], taints: Sequence[Sequence[Taint]], raw: Sequence[int], normalized: Sequence[int]
-) -> None:
-    names = [f"n{number}" for number in range(len(taints))]
-    mirror = mirror_of(*(tainted(*each, name=name) for name, each in zip(names, taints, strict=True)))
-    got = FreshEvaluation(mirror, tolerating(*tolerations)).raw_scores(TaintToleration(), mirror.batch(names))
-    assert got is not None
-    assert (raw, normalized) == (got.tolist(), TaintToleration().normalize(got).tolist())
 
 
 def test_a_node_that_the_mirror_does_not_know_is_judged_by_what_the_question_says() -> None:

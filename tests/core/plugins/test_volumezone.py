@@ -5,13 +5,12 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumezone/volume_zone
 
 from collections.abc import Mapping
 from functools import partial
-from itertools import product
 from typing import Any, Final
 
 import pytest
 
 from core.framework.invalidation import Scope
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.status import SUCCESS, Code, Status
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.objects.pod_volumes import PodClaim
@@ -46,24 +45,9 @@ def claim(name: str = "c", *, volume: str = "pv", storage_class: str = "", uid: 
 @pytest.mark.parametrize(
     ("of_volume", "of_node", "expected"),
     [
-        pytest.param({ZONE: "a"}, {ZONE: "a"}, SUCCESS, id="the-zone"),
-        pytest.param({ZONE: "a"}, {ZONE: "b"}, CONFLICT, id="another-zone"),
         pytest.param({ZONE: "a__b"}, {ZONE: "b"}, SUCCESS, id="one-of-its-zones"),
-        pytest.param({ZONE: "a__b"}, {ZONE: "a__b"}, CONFLICT, id="a-list-is-no-zone"),
-        pytest.param({ZONE: "a____b"}, {ZONE: "c"}, SUCCESS, id="an-empty-zone-in-the-list-makes-it-void"),
-        pytest.param({ZONE: ""}, {ZONE: "c"}, SUCCESS, id="an-empty-value-is-void"),
-        pytest.param({ZONE: "a"}, {}, SUCCESS, id="a-node-without-any-zone-or-region"),
-        pytest.param({ZONE: "a"}, {"rack": "r"}, SUCCESS, id="a-node-with-other-labels-alone"),
         pytest.param({ZONE: "a"}, {REGION: "r"}, CONFLICT, id="a-node-with-a-region-alone"),
-        pytest.param({ZONE: "a", REGION: "r"}, {ZONE: "a", REGION: "s"}, CONFLICT, id="the-zone-but-another-region"),
-        pytest.param({ZONE: "a", REGION: "r"}, {ZONE: "a", REGION: "r"}, SUCCESS, id="zone-and-region"),
-        pytest.param({BETA_ZONE: "a"}, {BETA_ZONE: "a"}, SUCCESS, id="beta-zone"),
         pytest.param({BETA_ZONE: "a"}, {ZONE: "a"}, SUCCESS, id="beta-zone-of-the-volume-ga-zone-of-the-node"),
-        pytest.param({BETA_REGION: "r"}, {REGION: "r"}, SUCCESS, id="beta-region-of-the-volume-ga-region-of-the-node"),
-        pytest.param({BETA_ZONE: "a"}, {BETA_ZONE: "b", ZONE: "a"}, CONFLICT, id="the-node-s-beta-label-comes-first"),
-        pytest.param({BETA_ZONE: "a"}, {REGION: "a"}, CONFLICT, id="a-zone-is-no-region"),
-        pytest.param({ZONE: "a"}, {BETA_ZONE: "a"}, CONFLICT, id="ga-zone-of-the-volume-beta-zone-of-the-node"),
-        pytest.param({ZONE: "a"}, {ZONE: ""}, CONFLICT, id="an-empty-zone-of-the-node"),
     ],
 )
 def test_the_zones_and_regions_of_a_volume_are_held_against_those_of_the_node(
@@ -73,34 +57,6 @@ def test_the_zones_and_regions_of_a_volume_are_held_against_those_of_the_node(
     mirror = mirror_of(node, volume(**of_volume), claim())
     stranger = Node(name="stranger", labels=of_node)
     assert statuses(mirror, pod_with("c"), "n", whole=(stranger,)) == [expected, expected]
-
-
-def test_every_volume_must_be_near() -> None:
-    nodes = [Node(name=f"{zone}{region}", labels={ZONE: zone, REGION: region}) for zone, region in product("ab", "rs")]
-    mirror = mirror_of(
-        *nodes,
-        volume("pv1", **{ZONE: "a"}),
-        volume("pv2", **{REGION: "r"}),
-        claim("c1", volume="pv1"),
-        claim("c2", volume="pv2"),
-    )
-    found = statuses(mirror, pod_with("c1", "c2"), "ar", "as", "br", "bs")
-    assert found == [SUCCESS, CONFLICT, CONFLICT, CONFLICT]
-
-
-@pytest.mark.parametrize(
-    "pod",
-    [
-        pytest.param(pod_with(), id="no-volumes"),
-        pytest.param(pod_with(PodClaim("incoming-v", ephemeral=True)), id="ephemeral-volume"),
-        pytest.param(pod_with("anywhere"), id="volume-without-zones"),
-        pytest.param(pod_with("waits"), id="volume-that-waits-for-the-pod"),
-    ],
-)
-def test_a_pod_without_volumes_in_zones_is_skipped(pod: Pod) -> None:
-    waits = StorageClass(name="waits", volume_binding_mode="WaitForFirstConsumer")
-    claims = (claim("anywhere"), claim("waits", volume="", storage_class="waits"))
-    assert VolumeZone().pre_filter(mirror_of(waits, volume(rack="r"), *claims), pod) == (SKIP, None)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The victims on a node (upstream default_preemption.go, SelectVictimsOnNode), beyond what the golden cases reach."""
 
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -43,24 +42,6 @@ def on_node(mirror: ClusterMirror, pod: PodBuilder, node: str = "n1", profile: P
 def names(found: Victims | Failure) -> list[str]:
     assert isinstance(found, Victims), found
     return [pod.name for pod in found.pods]
-
-
-@pytest.mark.parametrize(
-    ("pods", "expected"),
-    [
-        pytest.param([on_n1("a", 3)], ["a"], id="the-only-one"),
-        pytest.param([on_n1("a", 2), on_n1("b", 2)], ["b"], id="of-two-alike-the-second"),
-        pytest.param([on_n1("a", 2, 5), on_n1("b", 2, 9)], ["a"], id="the-less-important"),
-        pytest.param([on_n1("a", 1, 1), on_n1("b", 3, 2)], ["b"], id="not-one-that-does-not-help"),
-        pytest.param([on_n1("a", 2, 1), on_n1("b", 2, 2), on_n1("c", 0, 3)], ["a"], id="who-asks-nothing-stays"),
-        pytest.param([on_n1("a", 2, 100), on_n1("b", 2, 99)], ["b"], id="not-of-equal-priority"),
-        pytest.param([on_n1("a", 4, 1).terminating()], ["a"], id="one-that-terminates-too"),
-    ],
-)
-def test_no_more_pods_go_than_must_and_the_less_important_ones_first(
-    pods: Sequence[PodBuilder], expected: list[str]
-) -> None:
-    assert names(on_node(mirror_of(N1, *pods), INCOMING)) == expected
 
 
 def test_an_assumed_pod_may_be_a_victim() -> None:

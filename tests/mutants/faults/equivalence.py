@@ -55,7 +55,7 @@ FAULTS: Final = (
         breaks="An error of Filter for one node, which may be gone by the next request, is kept for the class.",
         old="kept: BoolArray | None = ~np.isin(codes, errors) if errors else None",
         new="kept: BoolArray | None = None",
-        tests=("equivalence/test_rows.py", "test_cached_results.py"),
+        tests=("test_cached_results.py",),
     ),
     Fault(
         id="ephemeral-claims-shared-in-a-class",
@@ -104,7 +104,7 @@ FAULTS: Final = (
         breaks="A Namespace label that ends the exception for the first pod leaves its class's verdicts as they were.",
         old="            self.first_of_its_kind,\n            tuple(",
         new="            tuple(",
-        tests=("interpodaffinity/test_plugin.py", "interpodaffinity/test_filtering.py", "tests/core/equivalence"),
+        tests=("interpodaffinity/test_plugin.py", "tests/core/equivalence"),
     ),
     Fault(
         id="order-of-taints-not-an-event",

@@ -24,33 +24,6 @@ def pods_of(mirror: ClusterMirror, app: str, key: str) -> DomainCounts:
     return counter_of(mirror, (matcher_of(term(key, labelled(app=app))),), key)
 
 
-def test_without_any_counts_there_is_nothing_and_every_node_sums_to_zero() -> None:
-    mirror = cluster()
-    for sums in (DomainSums([]), DomainSums([(pods_of(mirror, "none", "zone"), 5)])):
-        assert (sums.empty, sums.per_node(mirror.batch(NAMES)).tolist()) == (True, [0, 0, 0])
-
-
-def test_counts_that_cancel_or_weigh_nothing_were_still_counted() -> None:
-    mirror = cluster()
-    web = pods_of(mirror, "web", "zone")
-    for weighted in ([(web, 0)], [(web, 5), (web, -5)]):
-        sums = DomainSums(weighted)
-        assert (sums.empty, sums.per_node(mirror.batch(NAMES)).tolist()) == (False, [0, 0, 0])
-
-
-def test_keys_add_up_for_each_node() -> None:
-    mirror = cluster()
-    sums = DomainSums(
-        [
-            (pods_of(mirror, "web", "zone"), 10),
-            (pods_of(mirror, "web", "host"), 1),
-            (pods_of(mirror, "db", "zone"), -3),
-            (pods_of(mirror, "db", "rack"), 1000),
-        ]
-    )
-    assert sums.per_node(mirror.batch(["n3", "n2", "n1", "unknown"])).tolist() == [-3, 10, 11, 0]
-
-
 @pytest.mark.parametrize("kept", [0, 1, 2, 3])
 def test_a_question_with_more_counters_than_are_kept_is_answered_right(
     monkeypatch: pytest.MonkeyPatch, kept: int

@@ -19,8 +19,6 @@ NODES: Final = [make_node("n1").label("zone", "a"), make_node("n2").label("zone"
 WEB: Final = make_pod("web").label("app", "web")
 PICKY: Final = make_pod("picky")
 BY_ZONE: Final = term("zone", labelled(app="web"))
-BY_RACK: Final = term("rack", labelled(app="web"))
-ELSEWHERE: Final = term("zone", labelled(app="none"))
 
 
 def pre_filter(pods: Sequence[PodBuilder], incoming: PodBuilder) -> Status:
@@ -67,83 +65,6 @@ def test_a_hard_weight_out_of_range_is_refused_by_its_upstream_name(weight: int)
         InterPodAffinity(hard_pod_affinity_weight=weight)
 
 
-@pytest.mark.parametrize(
-    ("pods", "incoming", "expected"),
-    [
-        pytest.param([], WEB, SKIP, id="no-rules-at-all"),
-        pytest.param([], WEB.required_affinity(BY_ZONE), SUCCESS, id="own-affinity"),
-        pytest.param([], WEB.required_anti_affinity(BY_ZONE), SUCCESS, id="own-anti-affinity-though-it-meets-no-pod"),
-        pytest.param([], WEB.preferred_affinity(1, BY_ZONE), SKIP, id="own-preferences-are-no-rules"),
-        pytest.param(
-            [PICKY.required_anti_affinity(BY_ZONE).on("n1")], WEB, SUCCESS, id="anti-affinity-of-an-existing-pod"
-        ),
-        pytest.param([PICKY.required_anti_affinity(ELSEWHERE).on("n1")], WEB, SKIP, id="that-does-not-match"),
-        pytest.param([PICKY.required_anti_affinity(BY_RACK).on("n1")], WEB, SKIP, id="that-is-in-no-domain"),
-        pytest.param(
-            [PICKY.required_anti_affinity(BY_ZONE).on("bare")], WEB, SKIP, id="that-is-on-a-node-without-labels"
-        ),
-        pytest.param([PICKY.required_anti_affinity(BY_ZONE).on("unknown")], WEB, SKIP, id="that-is-on-an-unknown-node"),
-        pytest.param([PICKY.required_anti_affinity(BY_ZONE).on("n1").phase("Failed")], WEB, SKIP, id="that-has-ended"),
-        pytest.param([PICKY.required_affinity(BY_ZONE).on("n1")], WEB, SKIP, id="affinity-of-an-existing-pod"),
-    ],
-)
-def test_the_filter_is_skipped_where_no_rule_applies(
-    pods: Sequence[PodBuilder], incoming: PodBuilder, expected: Status
-) -> None:
-    assert expected == pre_filter(pods, incoming)
-
-
-@pytest.mark.parametrize(
-    ("pods", "incoming", "expected"),
-    [
-        pytest.param([WEB.on("n1")], WEB, SKIP, id="no-preferences-at-all"),
-        pytest.param([WEB.on("n1")], PICKY.preferred_affinity(1, BY_ZONE), SUCCESS, id="own-preference"),
-        pytest.param([], PICKY.preferred_affinity(1, BY_ZONE), SKIP, id="own-preference-that-meets-no-pod"),
-        pytest.param([WEB.on("n1")], PICKY.preferred_affinity(1, BY_RACK), SKIP, id="own-preference-in-no-domain"),
-        pytest.param([WEB.on("n1")], PICKY.preferred_affinity(0, BY_ZONE), SUCCESS, id="own-preference-of-weight-zero"),
-        pytest.param(
-            [WEB.on("n1")],
-            PICKY.preferred_affinity(9, BY_ZONE).preferred_anti_affinity(9, BY_ZONE),
-            SUCCESS,
-            id="own-preferences-that-cancel",
-        ),
-        pytest.param([PICKY.preferred_affinity(1, BY_ZONE).on("n1")], WEB, SUCCESS, id="preference-of-an-existing-pod"),
-        pytest.param(
-            [PICKY.required_affinity(BY_ZONE).on("n1")], WEB, SUCCESS, id="required-affinity-of-an-existing-pod"
-        ),
-        pytest.param(
-            [PICKY.required_anti_affinity(BY_ZONE).on("n1")], WEB, SKIP, id="anti-affinity-of-an-existing-pod"
-        ),
-        pytest.param([PICKY.preferred_affinity(1, ELSEWHERE).on("n1")], WEB, SKIP, id="preference-that-does-not-match"),
-    ],
-)
-def test_scoring_is_skipped_where_nothing_was_counted(
-    pods: Sequence[PodBuilder], incoming: PodBuilder, expected: Status
-) -> None:
-    assert expected == pre_score(pods, incoming)
-
-
-def test_a_hard_weight_of_zero_skips_required_affinity_of_existing_pods() -> None:
-    pods = [PICKY.required_affinity(BY_ZONE).on("n1")]
-    assert (pre_score(pods, WEB, hard=100), pre_score(pods, WEB, hard=0)) == (SUCCESS, SKIP)
-
-
-@pytest.mark.parametrize(
-    ("incoming", "expected"),
-    [
-        pytest.param(WEB, SKIP, id="without-preferences"),
-        pytest.param(WEB.required_affinity(BY_ZONE), SKIP, id="with-rules-only"),
-        pytest.param(WEB.preferred_affinity(1, ELSEWHERE), SUCCESS, id="with-a-preference-that-meets-no-pod"),
-        pytest.param(WEB.preferred_anti_affinity(1, ELSEWHERE), SUCCESS, id="with-a-preference-against"),
-    ],
-)
-def test_preferences_of_existing_pods_are_ignored_only_for_pods_without_their_own(
-    incoming: PodBuilder, expected: Status
-) -> None:
-    pods = [PICKY.preferred_affinity(1, BY_ZONE).required_affinity(BY_ZONE).on("n1")]
-    assert (SUCCESS, expected) == (pre_score(pods, incoming), pre_score(pods, incoming, ignore=1))
-
-
 BROKEN: Final = term("zone", expressed("app", "In"))
 BROKEN_TEXT: Final = "values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty"
 
@@ -183,24 +104,6 @@ def test_a_pod_with_broken_terms_is_refused_everywhere_with_the_text_of_upstream
 @pytest.mark.parametrize("broken", [BROKEN, term("zone", expressed("app", "Exists", "x"))], ids=["in", "exists"])
 def test_broken_terms_of_an_existing_pod_refuse_nobody(broken: Object) -> None:
     assert pre_filter([PICKY.required_anti_affinity(broken, BY_ZONE).on("n1")], WEB) == SKIP
-
-
-def test_the_extension_points_together_filter_and_score() -> None:
-    mirror = mirror_of(*NODES, WEB.on("n1"), WEB.uid("2").on("n2"), WEB.uid("3").on("n2"))
-    plugin, batch = InterPodAffinity(), mirror.batch(["n1", "n2", "bare"])
-    pod = pod_of(PICKY.required_affinity(BY_ZONE).preferred_anti_affinity(10, BY_ZONE))
-    _, filter_state = plugin.pre_filter(mirror, pod)
-    _, score_state = plugin.pre_score(mirror, pod, mirror.batch([]))
-    assert filter_state is not None
-    assert score_state is not None
-    verdicts = plugin.filter(filter_state, batch)
-    assert [verdicts.status(position).code for position in range(3)] == [
-        Code.SUCCESS,
-        Code.SUCCESS,
-        Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
-    ]
-    raw = plugin.score(score_state, batch)
-    assert (raw.tolist(), plugin.normalize(raw).tolist()) == ([-10, -20, 0], [50, 0, 100])
 
 
 def test_a_cached_verdict_follows_the_namespace_that_made_the_pod_the_first_of_its_kind() -> None:

@@ -45,39 +45,6 @@ def scores(
     return found
 
 
-@pytest.mark.parametrize(
-    ("incoming", "node", "there", "expected"),
-    [
-        pytest.param({"cpu": 1000, "memory": 25}, {"cpu": 4000, "memory": 100}, [], 100, id="the-same-shares"),
-        pytest.param(
-            {"cpu": 3000, "memory": 5000}, {"cpu": 4000, "memory": 10000}, [], 87, id="three-quarters-and-half"
-        ),
-        pytest.param({"cpu": 3000}, {"cpu": 4000, "memory": 10000}, [], 62, id="none-of-one"),
-        pytest.param({"cpu": 9000}, {"cpu": 4000, "memory": 100}, [], 50, id="more-than-there-is-counts-as-all"),
-        pytest.param({"cpu": 1}, {"cpu": 4000}, [], 100, id="one-resource-is-even"),
-        pytest.param({"cpu": 1}, {}, [], 100, id="a-node-that-offers-nothing-is-even"),
-        pytest.param(
-            {"memory": 5000},
-            {"cpu": 4000, "memory": 10000},
-            [({"cpu": 3000}, "n0")],
-            87,
-            id="pods-that-are-there-count",
-        ),
-        pytest.param(
-            {"cpu": 2000, "memory": 50},
-            {"cpu": 4000, "memory": 100},
-            [({}, "n0")],
-            100,
-            id="by-what-they-ask-for-alone",
-        ),
-    ],
-)
-def test_the_more_even_the_shares_the_higher_the_score(
-    incoming: Amounts, node: Amounts, there: list[tuple[Amounts, str]], expected: int
-) -> None:
-    assert scores(incoming, [node], there) == [expected]
-
-
 # balanced_allocation_test.go: "Include scalar resource on a node for balanced resource allocation" and the like.
 @pytest.mark.parametrize(
     ("incoming", "expected"),

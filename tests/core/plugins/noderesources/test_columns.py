@@ -9,8 +9,7 @@ import pytest
 from core.events import Action
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
-from core.objects.pod import Pod
-from core.plugins.noderesources.columns import AmountColumn, ResourceColumns, requests_changed
+from core.plugins.noderesources.columns import AmountColumn, ResourceColumns
 from tests.core.plugins.noderesources.values import DISK, GPU, asking, mirror_of, offering, tell
 
 DENSE_FROM: Final = 64
@@ -31,41 +30,6 @@ def amounts_of(columns: ResourceColumns, mirror: ClusterMirror, names: list[str]
         **{f"allocatable {each}": columns.allocatable_of(each, batch).tolist() for each in (*RESOURCES, "pods")},
         **{f"requested {each}": columns.requested_of(each, batch).tolist() for each in (*RESOURCES, "pods")},
         **{f"non-zero {each}": columns.non_zero_requested.at(each, batch).tolist() for each in ("cpu", "memory")},
-    }
-
-
-def test_pods_that_are_there_already_are_added_up() -> None:
-    mirror = mirror_of(
-        offering("a", {"cpu": 4000}),
-        offering("b", {"cpu": 8000, GPU: 2}),
-        asking("p", {"cpu": 100, GPU: 1}, "b", (100, 7)),
-        asking("q", {}, "b", (100, 7)),
-        asking("r", {"cpu": 9}, "unknown"),
-    )
-    columns, batch = columns_of(mirror), mirror.batch(["a", "b"])
-    assert columns.allocatable_of("cpu", batch).tolist() == [4000, 8000]
-    assert columns.allocatable_of(GPU, batch).tolist() == [0, 2]
-    assert columns.requested_of("cpu", batch).tolist() == [0, 100]
-    assert columns.requested_of("pods", batch).tolist() == [0, 2]
-    assert columns.non_zero_requested.at("memory", batch).tolist() == [0, 14]
-
-
-def test_a_pod_counts_from_when_its_node_comes() -> None:
-    mirror = mirror_of(asking("p", {"cpu": 100}, "late"))
-    columns = columns_of(mirror)
-    tell(mirror, "Add", offering("late", {"cpu": 4000}))
-    assert columns.requested_of("cpu", mirror.batch(["late"])).tolist() == [100]
-
-
-def test_the_next_node_in_a_slot_finds_it_empty() -> None:
-    mirror = mirror_of(offering("old", {"cpu": 4000, GPU: 1}), asking("p", {"cpu": 100}, "old"))
-    columns = columns_of(mirror)
-    tell(mirror, "Delete", offering("old", {}))
-    tell(mirror, "Add", offering("new", {"memory": 7}))
-    amounts = amounts_of(columns, mirror, ["new"])
-    assert {name: each for name, each in amounts.items() if each != [0]} == {
-        "allocatable memory": [7],
-        "allocatable pods": [110],
     }
 
 
@@ -130,22 +94,6 @@ def test_a_column_grows_with_the_slots(filled: int) -> None:
     assert np.flatnonzero(column.by_slot(1000)).tolist() == list(range(filled))
     column.add(1500, 7, 2000)
     assert (column.by_slot(2000)[1500], column.nonzero) == (7, filled + 1)
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "expected"),
-    [
-        pytest.param(None, asking("p", {}), True, id="comes"),
-        pytest.param(asking("p", {}), None, True, id="goes"),
-        pytest.param(asking("p", {"cpu": 1}), asking("p", {"cpu": 1}, "a"), False, id="asks-for-the-same"),
-        pytest.param(asking("p", {"cpu": 1}), asking("p", {"cpu": 2}), True, id="resized"),
-        pytest.param(asking("p", {}, "", (1, 1)), asking("p", {}, "", (1, 2)), True, id="scored-otherwise"),
-    ],
-)
-def test_a_pod_asks_otherwise_if_what_it_takes_of_the_node_differs(
-    before: Pod | None, after: Pod | None, *, expected: bool
-) -> None:
-    assert requests_changed(before, after) is expected
 
 
 class Cluster:

@@ -53,29 +53,9 @@ def scores(
     return found
 
 
-TWO: Final = [({"cpu": 3000, "memory": 5000}, "n0"), ({"cpu": 3000, "memory": 5000}, "n1")]
-"""A pod that asks for 3000 of cpu and 5000 of memory on either node."""
-
-
 @pytest.mark.parametrize(
     ("strategy", "incoming", "there", "nodes", "expected"),
     [
-        pytest.param(LEAST, {}, (), NODES, [100, 100], id="least-nothing-asked"),
-        pytest.param(LEAST, {"cpu": 3000, "memory": 5000}, (), NODES, [37, 50], id="least-differently-sized-nodes"),
-        pytest.param(LEAST, {}, TWO, NODES, [37, 50], id="least-pods-that-are-there"),
-        pytest.param(LEAST, {"cpu": 3000}, TWO, NODES, [25, 25], id="least-more-than-there-is-scores-0"),
-        pytest.param(LEAST, {"cpu": 1}, (), ({"cpu": 0, "memory": 0},), [0], id="least-a-node-that-offers-nothing"),
-        pytest.param(
-            LEAST,
-            {"cpu": 1000},
-            (),
-            ({"cpu": 4000}, {"memory": 10}),
-            [75, 100],
-            id="least-what-is-not-offered-weighs-0",
-        ),
-        pytest.param(
-            weighted(LEAST, cpu=2, memory=1), {"cpu": 3000, "memory": 5000}, (), NODES, [33, 50], id="least-weights"
-        ),
         pytest.param(
             weighted(LEAST, cpu=0, memory=0),
             {"cpu": 3000, "memory": 5000},
@@ -90,20 +70,11 @@ TWO: Final = [({"cpu": 3000, "memory": 5000}, "n0"), ({"cpu": 3000, "memory": 50
         pytest.param(
             weighted(LEAST, cpu=1, cpu2=1), {"cpu": 3000}, (), NODES, [25, 50], id="least-a-resource-that-nobody-has"
         ),
-        pytest.param(MAX, {}, (), NODES, [0, 0], id="most-nothing-asked"),
         pytest.param(MAX, {"cpu": 3000, "memory": 5000}, (), NODES, [62, 50], id="most-differently-sized-nodes"),
-        pytest.param(MAX, {"cpu": 5000, "memory": 9000}, (), NODES, [95, 86], id="most-more-than-there-is-scores-100"),
-        pytest.param(
-            weighted(MAX, cpu=2, memory=1), {"cpu": 3000, "memory": 5000}, (), NODES, [66, 50], id="most-weights"
-        ),
-        pytest.param(RISING, {}, (), NODES, [0, 0], id="rising-nothing-asked"),
         pytest.param(RISING, {"cpu": 3000, "memory": 5000}, (), NODES, [63, 50], id="rising-is-rounded-not-cut"),
-        pytest.param(FALLING, {}, (), NODES, [100, 100], id="falling-nothing-asked"),
-        pytest.param(FALLING, {"cpu": 3000, "memory": 5000}, (), NODES, [38, 50], id="falling-is-rounded-not-cut"),
         pytest.param(
             FALLING, {"cpu": 4000, "memory": 5000}, (), NODES, [50, 42], id="a-score-of-0-does-not-lower-the-mean"
         ),
-        pytest.param(FALLING, {"cpu": 5000, "memory": 9999}, (), NODES, [1, 9], id="above-capacity-is-full-use"),
     ],
 )
 def test_a_strategy_scores_as_upstream_s(
@@ -149,28 +120,6 @@ def test_a_node_that_the_mirror_does_not_know_is_scored_without_pods() -> None:
     plugin = NodeResourcesFit()
     _, state = plugin.pre_score(mirror, asking("p", {"cpu": 1000, "memory": 50}), batch)
     assert plugin.score(state, batch).tolist() == [(75 + 50) // 2]
-
-
-# requested_to_capacity_ratio_test.go, TestBrokenLinearFunction, but for its shapes beyond 0..10 and 0..100.
-@pytest.mark.parametrize(
-    ("shape", "expected"),
-    [
-        pytest.param(
-            [(10, 1), (90, 9)],
-            {0: 10, 9: 10, 10: 10, 15: 15, 19: 19, 20: 20, 89: 89, 90: 90, 99: 90, 100: 90},
-            id="flat-at-both-ends",
-        ),
-        pytest.param([(0, 2), (40, 10), (100, 0)], {0: 20, 20: 60, 40: 100, 70: 50, 100: 0}, id="up-and-down"),
-        pytest.param([(0, 2), (40, 2), (100, 2)], {0: 20, 20: 20, 40: 20, 70: 20, 100: 20}, id="constant"),
-        pytest.param([(50, 7)], {0: 70, 50: 70, 100: 70}, id="one-point"),
-        pytest.param([(0, 10), (7, 9)], {1: 99, 2: 98, 3: 96, 6: 92, 7: 90, 8: 90}, id="a-fall-is-cut-towards-zero"),
-    ],
-)
-def test_the_shape_is_a_broken_linear_function(shape: list[tuple[int, int]], expected: dict[int, int]) -> None:
-    strategy = ScoringStrategy(
-        "RequestedToCapacityRatio", (ResourceSpec("cpu"),), tuple(UtilizationShapePoint(*point) for point in shape)
-    )
-    assert expected == {asked: scores(strategy, {"cpu": asked}, (), ({"cpu": 100},))[0] for asked in expected}
 
 
 def reference(strategy: ScoringStrategy, requested: Sequence[int], allocatable: Sequence[int]) -> int:

@@ -10,15 +10,14 @@ import pytest
 from core.events import Object
 from core.framework.status import Code, Status
 from core.objects.pod import Pod
-from core.objects.pod_volumes import InlineDisk, PodClaim, RBDImage
-from core.objects.volumes import CSINode, PersistentVolume
+from core.objects.pod_volumes import InlineDisk, PodClaim
+from core.objects.volumes import CSINode
 from core.plugins.nodevolumelimits.attachable import (
     DriversByVolume,
     Migration,
     StorageObjects,
     UncountableError,
     attachable_volumes,
-    is_counted,
 )
 from core.releases import Release, rules_of
 from tests.core.plugins.nodevolumelimits.values import (
@@ -28,14 +27,11 @@ from tests.core.plugins.nodevolumelimits.values import (
     csi_node,
     csi_volume,
     disk,
-    in_tree_volume,
     pod_with,
-    storage_class,
 )
 from tests.core.plugins.told import mirror_of
 
 PORTWORX: Final = "kubernetes.io/portworx-volume"
-UNBOUND_A: Final = "\0default/a"
 NO_EBS_VOLUME: Final = "failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume"
 
 
@@ -66,87 +62,6 @@ def test_migration_follows_from_the_csi_node(csi_node: CSINode | None, expected:
 def test_since_1_36_portworx_is_migrated_on_every_node_with_a_csi_node() -> None:
     assert Migration.of(csi_node("n1"), rules_of(Release(1, 36))) is Migration.ALL
     assert Migration.of(None, rules_of(Release(1, 36))) is Migration.NONE
-
-
-@pytest.mark.parametrize(
-    ("migration", "plugin", "expected"),
-    [
-        (Migration.NONE, "kubernetes.io/aws-ebs", False),
-        (Migration.ALL_BUT_PORTWORX, "kubernetes.io/aws-ebs", True),
-        (Migration.ALL_BUT_PORTWORX, PORTWORX, False),
-        (Migration.ALL, PORTWORX, True),
-        (Migration.ALL, "kubernetes.io/azure-file", False),
-    ],
-)
-def test_a_plugin_is_covered_where_it_is_migrated(
-    migration: Migration,
-    plugin: str,
-    expected: bool,  # noqa: FBT001 - a column of the table
-) -> None:
-    assert expected is migration.covers(plugin)
-
-
-@pytest.mark.parametrize(
-    ("pod", "expected"),
-    [
-        pytest.param(pod_with(), False, id="no-volumes"),
-        pytest.param(pod_with("a"), True, id="claim"),
-        pytest.param(pod_with(PodClaim("a", ephemeral=True)), True, id="ephemeral"),
-        pytest.param(pod_with(disk("gce-pd", "d")), True, id="migrated-disk"),
-        pytest.param(pod_with(disk("iscsi", "iqn")), False, id="iscsi"),
-        pytest.param(pod_with(RBDImage(frozenset("m"), "p", "i")), False, id="rbd"),
-    ],
-)
-def test_only_claims_and_migrated_disks_can_count(
-    pod: Pod,
-    expected: bool,  # noqa: FBT001 - a column of the table
-) -> None:
-    assert expected is is_counted(pod)
-
-
-@pytest.mark.parametrize(
-    ("objects", "expected"),
-    [
-        pytest.param([claim("a", "pv"), csi_volume("pv", "h")], {f"{DRIVER}/h": DRIVER}, id="csi-volume"),
-        pytest.param([claim("a", "pv"), csi_volume("pv", "h", "")], {}, id="no-driver"),
-        pytest.param([claim("a", "pv"), PersistentVolume(name="pv")], {}, id="a-source-that-nobody-counts"),
-        pytest.param(
-            [claim("a", "pv"), in_tree_volume("pv", "aws-ebs", "aws://z/vol-1")],
-            {f"{EBS_DRIVER}/vol-1": EBS_DRIVER},
-            id="in-tree-volume-under-its-driver",
-        ),
-        pytest.param([claim("a", "pv"), in_tree_volume("pv", "aws-ebs", "aws://z/x")], {}, id="untranslatable-volume"),
-        pytest.param([claim("a", "pv"), in_tree_volume("pv", "portworx-volume", "v")], {}, id="not-migrated"),
-        pytest.param([claim("a")], {}, id="unbound-without-a-class"),
-        pytest.param([claim("a", storage_class="fast")], {}, id="unbound-and-its-class-is-missing"),
-        pytest.param(
-            [claim("a", storage_class="fast"), storage_class("fast", DRIVER)],
-            {f"{DRIVER}/{UNBOUND_A}": DRIVER},
-            id="unbound-under-the-provisioner",
-        ),
-        pytest.param(
-            [claim("a", "gone", storage_class="fast"), storage_class("fast", DRIVER)],
-            {f"{DRIVER}/{UNBOUND_A}": DRIVER},
-            id="volume-missing-under-the-provisioner",
-        ),
-        pytest.param(
-            [claim("a", storage_class="fast"), storage_class("fast", "kubernetes.io/aws-ebs")],
-            {f"{EBS_DRIVER}/{UNBOUND_A}": EBS_DRIVER},
-            id="in-tree-provisioner-under-its-driver",
-        ),
-        pytest.param(
-            [claim("a", storage_class="fast"), storage_class("fast", PORTWORX)], {}, id="provisioner-not-migrated"
-        ),
-        pytest.param(
-            [claim("a", storage_class="fast"), storage_class("fast", "kubernetes.io/azure-file")],
-            {},
-            id="provisioner-whose-migration-does-not-matter",
-        ),
-        pytest.param([claim("a", storage_class="fast"), storage_class("fast", "")], {}, id="no-provisioner"),
-    ],
-)
-def test_a_claim_counts_as_what_stands_behind_it(objects: list[Object], expected: DriversByVolume) -> None:
-    assert counted(pod_with("a"), *objects) == expected
 
 
 @pytest.mark.parametrize(
@@ -204,12 +119,3 @@ def test_one_volume_by_two_claims_counts_once() -> None:
 )
 def test_a_new_pod_with_a_fault_cannot_be_counted(pod: Pod, objects: list[Object], expected: Status) -> None:
     assert fault(pod, *objects) == expected
-
-
-def test_a_missing_claim_of_an_existing_pod_does_not_count() -> None:
-    assert counted(pod_with("a"), is_new=False) == {}
-
-
-def test_an_ephemeral_claim_that_was_made_for_the_pod_counts() -> None:
-    objects = (claim("a", "pv", owner="incoming"), csi_volume("pv", "h"))
-    assert counted(pod_with(PodClaim("a", ephemeral=True)), *objects) == {f"{DRIVER}/h": DRIVER}

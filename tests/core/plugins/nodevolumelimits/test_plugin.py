@@ -16,14 +16,11 @@ from core.objects.pod import Pod
 from core.objects.pod_volumes import PodClaim
 from core.plugins.nodevolumelimits.plugin import LIMIT_EXCEEDED, NodeVolumeLimits
 from tests.core.plugins.nodevolumelimits.values import (
-    DRIVER,
-    EBS_DRIVER,
     attachment,
     claim,
     csi_node,
     csi_volume,
     disk,
-    in_tree_volume,
     pod_with,
 )
 from tests.core.plugins.told import filtered, mirror_of
@@ -35,7 +32,6 @@ STORAGE: Final[tuple[Object, ...]] = (
     csi_volume("pv-other", "pv-other", "other.example.com"),
     claim("other", "pv-other"),
 )
-RUNNING: Final = pod_with("a", name="p", on="n1")
 
 
 statuses: Final = partial(filtered, NodeVolumeLimits())
@@ -44,88 +40,6 @@ statuses: Final = partial(filtered, NodeVolumeLimits())
 @pytest.mark.parametrize("pod", [pod_with(), pod_with(disk("iscsi", "i"))], ids=["no-volumes", "none-that-counts"])
 def test_a_pod_without_volumes_that_count_is_skipped(pod: Pod) -> None:
     assert NodeVolumeLimits().pre_filter(mirror_of(NODE), pod) == (SKIP, None)
-
-
-@pytest.mark.parametrize(
-    ("there", "pod", "expected"),
-    [
-        pytest.param([csi_node("n1", 2), RUNNING], pod_with("b"), SUCCESS, id="room-for-one-more"),
-        pytest.param([csi_node("n1", 1), RUNNING], pod_with("b"), LIMIT_EXCEEDED, id="no-room"),
-        pytest.param([csi_node("n1", 2), RUNNING], pod_with("b", "c"), LIMIT_EXCEEDED, id="no-room-for-two"),
-        pytest.param([csi_node("n1", 1), RUNNING], pod_with("a"), SUCCESS, id="a-volume-in-use-is-not-new"),
-        pytest.param([csi_node("n1", 1), RUNNING], pod_with("a", "b"), LIMIT_EXCEEDED, id="the-other-one-is-new"),
-        pytest.param([csi_node("n1", 0)], pod_with("b"), LIMIT_EXCEEDED, id="0-is-a-limit"),
-        pytest.param([csi_node("n1")], pod_with("b"), SUCCESS, id="no-limit"),
-        pytest.param([], pod_with("b"), SUCCESS, id="no-csi-node"),
-        pytest.param([csi_node("n1", 0)], pod_with("other"), SUCCESS, id="the-limit-of-another-driver"),
-        pytest.param(
-            [csi_node("n1", 1), pod_with("other", name="p", on="n1")],
-            pod_with("b"),
-            SUCCESS,
-            id="volumes-of-another-driver-take-no-room",
-        ),
-        pytest.param(
-            [csi_node("n1", 1), attachment("att", "pv-c", "n1")],
-            pod_with("b"),
-            LIMIT_EXCEEDED,
-            id="attached-without-a-pod",
-        ),
-        pytest.param(
-            [csi_node("n1", 2), RUNNING, attachment("att", "pv-a", "n1")],
-            pod_with("b"),
-            SUCCESS,
-            id="attached-for-a-pod-counts-once",
-        ),
-        pytest.param(
-            [csi_node("n1", 1), attachment("att", "pv-b", "n1")],
-            pod_with("b"),
-            LIMIT_EXCEEDED,
-            id="its-own-attachment-counts-and-its-volume-again",
-        ),
-        pytest.param(
-            [csi_node("n1", 1), attachment("att", "pv-c", "n2")], pod_with("b"), SUCCESS, id="attached-to-another-node"
-        ),
-        pytest.param(
-            [csi_node("n1", 1), attachment("att", "gone", "n1"), attachment("inline", "", "n1")],
-            pod_with("b"),
-            SUCCESS,
-            id="attachments-without-a-volume",
-        ),
-        pytest.param(
-            [csi_node("n1", 1), attachment("att", "pv-c", "n1", "")], pod_with("b"), SUCCESS, id="without-an-attacher"
-        ),
-        pytest.param(
-            [
-                csi_node("n1", 1, EBS_DRIVER),
-                in_tree_volume("pv-e", "aws-ebs", "vol-1"),
-                attachment("e", "pv-e", "n1", EBS_DRIVER),
-            ],
-            pod_with(disk("aws-ebs", "vol-2")),
-            SUCCESS,
-            id="attachment-of-an-in-tree-volume",
-        ),
-        pytest.param(
-            [csi_node("n1", 0, EBS_DRIVER)], pod_with(disk("aws-ebs", "v")), LIMIT_EXCEEDED, id="in-tree-disk"
-        ),
-        pytest.param(
-            [csi_node("n1", 0), pod_with("gone", name="p", on="n1")],
-            pod_with("b"),
-            LIMIT_EXCEEDED,
-            id="a-missing-claim-of-an-existing-pod-is-no-fault",
-        ),
-    ],
-)
-def test_a_node_takes_no_more_volumes_than_its_drivers_attach(there: list[Object], pod: Pod, expected: Status) -> None:
-    assert statuses(mirror_of(NODE, *STORAGE, *there), pod, "n1") == [expected]
-
-
-def test_volumes_of_two_drivers_have_two_limits() -> None:
-    limits = csi_node("n1", 1)
-    both = type(limits)(name="n1", volume_limits={DRIVER: 1, "other.example.com": 1})
-    pod = pod_with("b", "other")
-    assert statuses(mirror_of(NODE, *STORAGE, both), pod, "n1") == [SUCCESS]
-    assert statuses(mirror_of(NODE, *STORAGE, both, pod_with("other", name="p", on="n1")), pod, "n1") == [SUCCESS]
-    assert statuses(mirror_of(NODE, *STORAGE, both, RUNNING), pod, "n1") == [LIMIT_EXCEEDED]
 
 
 def test_a_missing_claim_fails_every_node_whatever_its_limits() -> None:

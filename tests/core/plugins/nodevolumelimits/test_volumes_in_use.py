@@ -57,55 +57,6 @@ def test_columns_grow_with_the_nodes() -> None:
     assert len(in_use.limited) == mirror.nodes.capacity
 
 
-def test_a_volume_of_two_pods_counts_once_until_both_are_gone() -> None:
-    first, second = (pod_with("a", name=name, on="n1") for name in ("p", "q"))
-    mirror = mirror_of(*CLUSTER, first, second)
-    assert counted(mirror) == 1
-    delete(mirror, first)
-    assert counted(mirror) == 1
-    delete(mirror, second)
-    assert counted(mirror) == 0
-
-
-def test_a_pod_that_moves_takes_its_volumes_along() -> None:
-    mirror = mirror_of(*CLUSTER, Node(name="n2"), pod_with("a", name="p", on="n1"))
-    assert (counted(mirror), counted(mirror, "n2")) == (1, 0)
-    tell(mirror, pod_with("a", name="p", on="n2"))
-    assert (counted(mirror), counted(mirror, "n2")) == (0, 1)
-
-
-def test_a_claim_that_turns_up_after_its_pod_counts() -> None:
-    mirror = mirror_of(Node(name="n1"), pod_with("a", name="p", on="n1"), csi_volume("pv-a"))
-    assert counted(mirror) == 0
-    tell(mirror, claim("a", "pv-a"))
-    assert counted(mirror) == 1
-
-
-def test_a_volume_that_turns_up_after_its_attachment_counts() -> None:
-    mirror = mirror_of(Node(name="n1"), attachment("att", "pv-a", "n1"))
-    assert counted(mirror) == 0
-    tell(mirror, csi_volume("pv-a"))
-    assert counted(mirror) == 1
-
-
-def test_an_attachment_that_turns_up_before_its_node_counts() -> None:
-    mirror = mirror_of(csi_volume("pv-a"), attachment("att", "pv-a", "n1"))
-    mirror.derived(VolumesInUse).refresh()
-    tell(mirror, Node(name="n1"))
-    assert counted(mirror) == 1
-
-
-def test_a_new_node_in_the_slot_of_another_has_none_of_its_volumes() -> None:
-    mirror = mirror_of(*CLUSTER, pod_with("a", name="p", on="n1"))
-    assert counted(mirror) == 1
-    slot = mirror.nodes.slots["n1"]
-    delete(mirror, Node(name="n1"))
-    tell(mirror, Node(name="other"))
-    assert mirror.nodes.slots["other"] == slot
-    assert counted(mirror, "other") == 0
-    assert not mirror.derived(VolumesInUse).limited[slot]
-
-
 def test_what_no_node_follows_from_any_more_is_forgotten() -> None:
     running = pod_with("a", name="p", on="n1")
     mirror = mirror_of(*CLUSTER, running, attachment("att", "pv-a", "n1"))

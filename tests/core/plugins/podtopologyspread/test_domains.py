@@ -1,6 +1,5 @@
 """Domains: the nodes that are counted in them, the pods there, and how they follow the nodes."""
 
-from collections.abc import Sequence
 from typing import Final
 
 import pytest
@@ -11,7 +10,7 @@ from core.mirror.label_columns import LabelColumn, LabelColumns
 from core.objects.labels import Operator, Requirement, requirement
 from core.objects.node import Node
 from core.objects.node_affinity import NodeAffinity
-from core.objects.node_selector import Comparison, FieldRequirement, NodeSelector, NodeSelectorTerm
+from core.objects.node_selector import NodeSelector, NodeSelectorTerm
 from core.objects.toleration import Taint, Toleration
 from core.objects.topology_spread import HONOR, IGNORE
 from core.plugins.podtopologyspread.domains import (
@@ -27,7 +26,6 @@ from tests.core.plugins.podtopologyspread.spreading import (
     A2,
     B1,
     HOST,
-    NODES,
     ZONE,
     incoming,
     mirror_of,
@@ -64,25 +62,6 @@ def labelled(*requirements: Requirement) -> NodeSelectorTerm:
     return NodeSelectorTerm(requirements)
 
 
-def named(name: str, *, negated: bool = False) -> NodeSelectorTerm:
-    return NodeSelectorTerm(fields=(FieldRequirement("metadata.name", name, negated),))
-
-
-@pytest.mark.parametrize(
-    ("key", "labels", "expected"),
-    [
-        # nodeLabelsMatchSpreadConstraints of common.go
-        pytest.param(ZONE, (ZONE,), {"a": 3, "b": 1}, id="its-own"),
-        pytest.param(HOST, (HOST,), {"a1": 1, "a2": 2, "b1": 1, "zoneless": 1}, id="another"),
-        pytest.param(HOST, (HOST, ZONE), {"a1": 1, "a2": 2, "b1": 1}, id="those-of-all-constraints"),
-        pytest.param("rack", ("rack",), {}, id="one-that-no-node-has"),
-        pytest.param(ZONE, (), {"a": 3, "b": 1}, id="none"),
-    ],
-)
-def test_nodes_are_counted_by_the_labels_they_need(key: str, labels: tuple[str, ...], expected: dict[str, int]) -> None:
-    assert expected == domains(mirror_of(*EVERYWHERE), CountedNodes(labels, None, None), key)
-
-
 def test_nodes_without_the_label_are_in_the_domain_of_the_empty_value_where_there_is_one() -> None:
     # A Go map gives "" for a label that is not there (PreScore of scoring.go).
     mirror = mirror_of(*EVERYWHERE, *placed(void="web"), Node("void", {ZONE: ""}))
@@ -90,63 +69,7 @@ def test_nodes_without_the_label_are_in_the_domain_of_the_empty_value_where_ther
     assert domains(mirror) == {"a": 3, "b": 1, "": 1}
 
 
-def test_a_domain_counts_though_it_has_no_pods() -> None:
-    assert domains(mirror_of(*placed(a1="db"))) == {"a": 0, "b": 0}
-
-
 ZONE_A: Final = labelled(requirement(ZONE, Operator.IN, ["a"]))
-
-
-@pytest.mark.parametrize(
-    ("asked", "expected"),
-    [
-        pytest.param(affinity(zone="b"), {"b": 1}, id="node-selector"),
-        pytest.param(affinity(ZONE_A), {"a": 3}, id="required-term"),
-        pytest.param(affinity(ZONE_A, disk="ssd"), {"a": 2}, id="both"),
-        pytest.param(affinity(ZONE_A, labelled(requirement("disk", Operator.EXISTS, ()))), {"a": 3}, id="alternatives"),
-        pytest.param(
-            affinity(NodeSelectorTerm(comparisons=(Comparison("cores", greater=True, bound=4),))),
-            {"b": 1},
-            id="comparison",
-        ),
-        pytest.param(affinity(named("a2")), {"a": 2}, id="name"),
-        pytest.param(affinity(named("a2", negated=True)), {"a": 1, "b": 1}, id="any-other-name"),
-        pytest.param(affinity(named("nobody")), {}, id="name-of-nobody"),
-        pytest.param(affinity(named("a2"), labelled(requirement(ZONE, Operator.IN, ["b"]))), {"a": 2, "b": 1}, id="or"),
-        pytest.param(affinity(NodeSelectorTerm(errors=("broken",)), ZONE_A), {"a": 3}, id="not-a-broken-term"),
-        pytest.param(NodeAffinity(required=NodeSelector()), {}, id="no-terms"),
-    ],
-)
-def test_nodes_are_counted_by_node_affinity(asked: NodeAffinity, expected: dict[str, int]) -> None:
-    a2 = replace(A2, labels={**A2.labels, "disk": "ssd", "cores": "4"})
-    b1 = replace(B1, labels={**B1.labels, "cores": "8"})
-    mirror = mirror_of(*EVERYWHERE, nodes=(A1, a2, b1, *NODES[3:]))
-    counted = CountedNodes.of(must(ZONE), incoming(node_affinity=asked), (ZONE,))
-    assert expected == domains(mirror, counted)
-
-
-@pytest.mark.parametrize(
-    ("taints", "tolerations", "expected"),
-    [
-        pytest.param([NO_SCHEDULE], [], {"a": 3}, id="untolerated"),
-        pytest.param([NO_SCHEDULE], [Toleration("dedicated", value="x")], {"a": 3, "b": 1}, id="tolerated"),
-        pytest.param([NO_SCHEDULE], [Toleration("dedicated", value="y")], {"a": 3}, id="not-of-that-value"),
-        pytest.param([Taint("down", "", "NoExecute")], [], {"a": 3}, id="no-execute"),
-        pytest.param([Taint("slow", "", "PreferNoSchedule")], [], {"a": 3, "b": 1}, id="preferences-do-not-matter"),
-        pytest.param(
-            [NO_SCHEDULE, Taint("down", "", "NoExecute")],
-            [Toleration("dedicated", "Exists")],
-            {"a": 3},
-            id="all-must-be-tolerated",
-        ),
-    ],
-)
-def test_nodes_are_counted_by_their_taints(
-    taints: Sequence[Taint], tolerations: Sequence[Toleration], expected: dict[str, int]
-) -> None:
-    mirror = mirror_of(*EVERYWHERE, nodes=(A1, A2, replace(B1, taints=tuple(taints)), *NODES[3:]))
-    pod = incoming(tolerations=frozenset(tolerations))
-    assert expected == domains(mirror, CountedNodes.of(must(ZONE, node_taints_policy=HONOR), pod, (ZONE,)))
 
 
 def test_the_policies_say_what_is_looked_at() -> None:
@@ -181,12 +104,6 @@ def test_each_constraint_of_a_pod_counts_the_nodes_of_its_own_policies() -> None
         (HONOR, IGNORE): {"b"},
         (IGNORE, HONOR): {"a"},
         (IGNORE, IGNORE): {"a", "b"},
-    }
-
-
-def test_spec_unschedulable_is_not_looked_at() -> None:
-    assert domains(mirror_of(nodes=(replace(A1, unschedulable=True),)), CountedNodes((ZONE,), None, frozenset())) == {
-        "a": 0
     }
 
 

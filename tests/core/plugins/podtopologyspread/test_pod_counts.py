@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from core.events import Action, ClusterEvent, Object
 from core.mirror.cluster import ClusterMirror
-from core.objects.labels import NOTHING, Operator, Selector, requirement
+from core.objects.labels import Operator, Selector, requirement
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.podtopologyspread.pod_counts import PodCounts
@@ -25,53 +25,6 @@ def counted(mirror: ClusterMirror, selector: Selector = WEB, namespace: str = "d
     numbers = mirror.derived(PodCounts).of(namespace, selector).per_slot(mirror.nodes.capacity)
     found = {name: int(numbers[slot]) for name, slot in mirror.nodes.slots.items()}
     return {name: number for name, number in found.items() if number}
-
-
-@pytest.mark.parametrize(
-    ("pods", "selector", "expected"),
-    [
-        # countPodsMatchSelector of common.go
-        pytest.param(placed(a1="web db web", b1="web"), WEB, {"a1": 2, "b1": 1}, id="with-the-labels"),
-        pytest.param([replace(POD, namespace="other")], WEB, {}, id="not-of-another-namespace"),
-        pytest.param([replace(POD, terminating=True)], WEB, {}, id="not-terminating"),
-        pytest.param([replace(POD, terminal=True)], WEB, {}, id="not-ended"),
-        pytest.param([replace(POD, node_name="unknown")], WEB, {}, id="not-on-an-unknown-node"),
-        pytest.param([POD], selecting(), {}, id="none-by-the-empty-selector"),
-        pytest.param([POD], NOTHING, {}, id="none-by-the-null-selector"),
-        pytest.param(
-            [replace(POD, labels={})],
-            Selector((requirement("app", Operator.NOT_IN, ["web"]),)),
-            {"a1": 1},
-            id="negated",
-        ),
-    ],
-)
-@pytest.mark.parametrize("asked_before", [False, True])
-def test_pods_count(pods: Sequence[Pod], selector: Selector, expected: dict[str, int], *, asked_before: bool) -> None:
-    mirror = mirror_of()
-    if asked_before:
-        assert counted(mirror, selector) == {}
-    tell(mirror, "Add", *pods)
-    assert expected == counted(mirror, selector)
-
-
-@pytest.mark.parametrize(
-    ("changed", "expected"),
-    [
-        pytest.param(replace(POD, terminating=True), {}, id="begins-to-terminate"),
-        pytest.param(replace(POD, labels={"app": "db"}), {}, id="gets-other-labels"),
-        pytest.param(replace(POD, labels={"app": "web", "tier": "front"}), {"a1": 1}, id="gets-more-labels"),
-        pytest.param(replace(POD, namespace="other"), {}, id="gets-another-namespace"),
-        pytest.param(replace(POD, node_name="a2"), {"a2": 1}, id="moves"),
-        pytest.param(replace(POD, terminal=True), {}, id="ends"),
-    ],
-)
-def test_a_counter_follows_a_pod_that(changed: Pod, expected: dict[str, int]) -> None:
-    mirror = mirror_of(POD)
-    version = mirror.derived(PodCounts).of("default", WEB).version
-    tell(mirror, "Update", changed)
-    assert expected == counted(mirror)
-    assert version != mirror.derived(PodCounts).of("default", WEB).version
 
 
 @pytest.mark.parametrize(

@@ -11,21 +11,17 @@ from msgspec.structs import replace
 from core.framework.interface import NOT_SCORED
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
-from core.objects.node_affinity import NodeAffinity
 from core.objects.pod import Pod
-from core.objects.toleration import Taint
-from core.objects.topology_spread import HONOR, IGNORE, SCHEDULE_ANYWAY, SpreadConstraint
+from core.objects.topology_spread import SCHEDULE_ANYWAY
 from core.plugins.podtopologyspread.constraints import own_constraints
-from core.plugins.podtopologyspread.scoring import PreScoreState, normalized, rounded
+from core.plugins.podtopologyspread.scoring import PreScoreState, rounded
 from tests.core.plugins.podtopologyspread.spreading import (
     A1,
     A2,
     B1,
-    BARE,
     HOST,
     NAMES,
     ZONE,
-    ZONELESS,
     by_name,
     incoming,
     mirror_of,
@@ -58,67 +54,6 @@ def raw(
 def weighed(**counts: float) -> Mapping[str, int]:
     """Return rounded scores, and NOT_SCORED for all nodes that are not named."""
     return {**dict.fromkeys(NAMES, NOT_SCORED), **{name: round(count) for name, count in counts.items()}}
-
-
-@pytest.mark.parametrize(
-    ("pod", "expected"),
-    [
-        # Score, scoreForCount and topologyNormalizingWeight of scoring.go
-        pytest.param(
-            incoming(should(ZONE)), weighed(a1=4 * log(4), a2=4 * log(4), b1=log(4)), id="pods-of-the-domain-by-domains"
-        ),
-        pytest.param(
-            incoming(should(HOST)),
-            weighed(a1=3 * log(6), a2=log(6), b1=log(6), zoneless=2 * log(6)),
-            id="pods-of-the-node-by-nodes",
-        ),
-        pytest.param(
-            incoming(should(ZONE), should(HOST)),
-            weighed(a1=4 * log(4) + 3 * log(5), a2=4 * log(4) + log(5), b1=log(4) + log(5)),
-            id="the-sum-for-nodes-that-have-all-labels",
-        ),
-        pytest.param(
-            incoming(should(ZONE, 3)), weighed(a1=4 * log(4) + 2, a2=4 * log(4) + 2, b1=log(4) + 2), id="max-skew"
-        ),
-        pytest.param(
-            incoming(should(ZONE, 1, selecting(app="db"))), weighed(a1=log(4), a2=log(4), b1=0), id="by-the-selector"
-        ),
-        pytest.param(incoming(should(ZONE, 1, selecting())), weighed(a1=0, a2=0, b1=0), id="the-empty-selector"),
-        pytest.param(incoming(should("rack")), weighed(), id="a-label-of-no-node"),
-    ],
-)
-def test_a_node_scores_what_its_domains_hold(pod: Pod, expected: Mapping[str, int]) -> None:
-    assert expected == raw(mirror_of(*PODS), pod)
-
-
-def test_domains_are_weighed_by_the_nodes_asked_and_filled_by_all() -> None:
-    assert raw(mirror_of(*PODS), incoming(should(ZONE)), ["a1"]) == {"a1": round(4 * log(3))}
-    assert raw(mirror_of(*PODS), incoming(should(HOST)), ["a1", "bare"]) == {
-        "a1": round(3 * log(3)),
-        "bare": NOT_SCORED,
-    }
-
-
-def test_pods_on_nodes_that_lack_a_label_of_another_constraint_are_not_counted() -> None:
-    mirror = mirror_of(*PODS, nodes=(A1, replace(A2, labels={ZONE: "a"}), B1, ZONELESS, BARE))
-    scores = raw(mirror, incoming(should(ZONE), should(HOST)), LABELLED)
-    assert scores == {"a1": round(3 * log(4) + 3 * log(4)), "a2": NOT_SCORED, "b1": round(2 * log(4))}
-
-
-@pytest.mark.parametrize(
-    ("constraint", "expected"),
-    [
-        pytest.param(should(ZONE), {"a1": 0, "a2": 0, "b1": 1}, id="affinity-is-honored-and-taints-are-not"),
-        pytest.param(should(ZONE, node_taints_policy=HONOR), {"a1": 0, "a2": 0, "b1": 0}, id="taints-are-honored"),
-        pytest.param(should(ZONE, node_affinity_policy=IGNORE), {"a1": 6, "a2": 6, "b1": 1}, id="affinity-is-ignored"),
-        pytest.param(should(HOST), {"a1": 5, "a2": 2, "b1": 2}, id="the-pods-of-a-node-always-count"),
-    ],
-)
-def test_pods_are_counted_by_the_policies(constraint: SpreadConstraint, expected: Mapping[str, int]) -> None:
-    # PreScore of scoring.go looks at the policies, Score with its pods of one node does not.
-    pod = incoming(constraint, node_affinity=NodeAffinity(selecting(zone="b")))
-    tainted = replace(B1, taints=(Taint("dedicated", "", "NoExecute"),))
-    assert expected == raw(mirror_of(*PODS, nodes=(A1, A2, tainted)), pod, LABELLED)
 
 
 def test_without_requiring_all_labels_a_node_scores_for_those_it_has() -> None:
@@ -210,21 +145,3 @@ def test_columns_that_were_dropped_meanwhile_do_no_harm(monkeypatch: pytest.Monk
     raw(mirror, incoming(should(HOST)))
     found.append(raw(mirror, pod, LABELLED))
     assert found == [raw(mirror_of(*PODS, nodes=nodes), pod, LABELLED)] * 2
-
-
-@pytest.mark.parametrize(
-    ("scores", "expected"),
-    [
-        # NormalizeScore of scoring.go: 100 * (max + min - score) / max, in integers
-        pytest.param([], [], id="none"),
-        pytest.param([0, 0], [100, 100], id="no-pods"),
-        pytest.param([0, 5, 10], [100, 50, 0], id="the-fewer-the-better"),
-        pytest.param([1, 2, 3], [100, 66, 33], id="truncated"),
-        pytest.param([7], [100], id="one"),
-        pytest.param([4, NOT_SCORED, 8], [100, 0, 50], id="those-left-out-get-nothing-and-have-no-part"),
-        pytest.param([0, NOT_SCORED], [100, 0], id="nor-where-there-are-no-pods"),
-        pytest.param([NOT_SCORED, NOT_SCORED], [0, 0], id="all-left-out"),
-    ],
-)
-def test_scores_are_turned_round(scores: Sequence[int], expected: Sequence[int]) -> None:
-    assert expected == normalized(np.array(scores, np.int64)).tolist()

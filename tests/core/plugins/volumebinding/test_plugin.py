@@ -9,17 +9,16 @@ from functools import partial
 from typing import Final
 
 import pytest
-from msgspec.structs import replace
 
 from core.events import Object
 from core.framework.status import SKIP, SUCCESS, Code, Status
-from core.objects.labels import NOTHING, parse_selector
+from core.objects.labels import NOTHING
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.objects.pod_volumes import InlineDisk
-from core.objects.volumes import CSIDriver, CSINode, PersistentVolume, StorageClass, VolumeSource
-from core.plugins.volumebinding.filtering import NODE_CONFLICT, VOLUME_MISSING
-from core.plugins.volumebinding.finding import BIND_CONFLICT, NOT_ENOUGH_SPACE
+from core.objects.volumes import CSINode, PersistentVolume, VolumeSource
+from core.plugins.volumebinding.filtering import NODE_CONFLICT
+from core.plugins.volumebinding.finding import BIND_CONFLICT
 from core.plugins.volumebinding.plugin import VolumeBinding
 from tests.core.plugins.told import filtered, mirror_of
 from tests.core.plugins.volumebinding.values import (
@@ -29,11 +28,8 @@ from tests.core.plugins.volumebinding.values import (
     ZONE,
     bound,
     ebs_volume,
-    free_volume,
     node,
     pod_with,
-    reserved_volume,
-    room,
     unbound,
     waiting,
     within,
@@ -41,7 +37,6 @@ from tests.core.plugins.volumebinding.values import (
 
 NODES: Final = (node("n1", zone="a", host="n1"), node("n2", zone="b", host="n2"), node("bare"))
 IN_A: Final = within("zone", "a")
-ON_N1, ON_N2 = within("host", "n1"), within("host", "n2")
 PROVISIONED: Final = waiting(provisioner=DRIVER)
 NO_EBS_VOLUME: Final = "failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume"
 MIGRATED: Final = CSINode(name="n1", migrated_plugins=frozenset({EBS}))
@@ -70,47 +65,7 @@ def test_a_pod_without_claims_is_skipped(pod: Pod) -> None:
     assert VolumeBinding().pre_filter(mirror_of(*NODES), pod) == (SKIP, None)
 
 
-def test_a_pod_whose_claims_no_node_can_help_fails_at_once() -> None:
-    status, state = VolumeBinding().pre_filter(mirror_of(*NODES), pod_with("gone"))
-    assert (status, state) == (verdict('persistentvolumeclaim "gone" not found'), None)
-
-
 # Bound claims.
-
-
-@pytest.mark.parametrize(
-    ("volumes", "expected"),
-    [
-        pytest.param([PersistentVolume(name="pv")], [SUCCESS, SUCCESS], id="no-affinity"),
-        pytest.param(
-            [PersistentVolume(name="pv", node_affinity=IN_A)], [SUCCESS, verdict(NODE_CONFLICT)], id="affinity"
-        ),
-        pytest.param([], [verdict(VOLUME_MISSING)] * 2, id="volume-missing"),
-    ],
-)
-def test_the_volume_of_a_bound_claim_must_be_reached(
-    volumes: Sequence[PersistentVolume], expected: Sequence[Status]
-) -> None:
-    assert statuses(mirror_of(*NODES, bound("a", "pv"), *volumes), pod_with("a"), "n1", "n2") == expected
-
-
-@pytest.mark.parametrize(
-    ("claims", "expected"),
-    [(("far", "gone"), NODE_CONFLICT), (("gone", "far"), VOLUME_MISSING)],
-    ids=["affinity-first", "missing-first"],
-)
-def test_the_first_bound_claim_at_fault_is_told(claims: Sequence[str], expected: str) -> None:
-    mirror = mirror_of(
-        *NODES, bound("far", "pv"), bound("gone", "none"), PersistentVolume(name="pv", node_affinity=IN_A)
-    )
-    assert statuses(mirror, pod_with(*claims), "n2") == [verdict(expected)]
-
-
-def test_faults_of_bound_and_unbound_claims_are_told_together() -> None:
-    mirror = mirror_of(
-        *NODES, waiting(), bound("far", "pv"), unbound("a"), PersistentVolume(name="pv", node_affinity=IN_A)
-    )
-    assert statuses(mirror, pod_with("a", "far"), "n2") == [verdict(NODE_CONFLICT, BIND_CONFLICT)]
 
 
 @pytest.mark.parametrize(
@@ -162,66 +117,6 @@ def test_migration_is_a_matter_of_each_node() -> None:
 # Free volumes for claims that wait.
 
 
-@pytest.mark.parametrize(
-    ("claim", "volume", "expected"),
-    [
-        pytest.param(unbound("a"), free_volume("pv", ON_N1), ["n1"], id="fits"),
-        pytest.param(unbound("a"), free_volume("pv"), ["n1", "n2", "bare"], id="reached-from-everywhere"),
-        pytest.param(unbound("a", requested=11), free_volume("pv"), [], id="too-small"),
-        pytest.param(unbound("a", requested=None), free_volume("pv", capacity=0), ["n1", "n2", "bare"], id="no-size"),
-        pytest.param(unbound("a"), free_volume("pv", storage_class="other"), [], id="of-another-class"),
-        pytest.param(unbound("a"), free_volume("pv", volume_mode="Block"), [], id="of-another-mode"),
-        pytest.param(unbound("a"), free_volume("pv", access_modes=frozenset()), [], id="without-the-access-mode"),
-        pytest.param(unbound("a"), free_volume("pv", phase="Released"), [], id="not-available"),
-        pytest.param(unbound("a"), free_volume("pv", deleting=True), [], id="being-deleted"),
-        pytest.param(
-            unbound("a"), free_volume("pv", volume_attributes_class="gold"), [], id="of-another-attributes-class"
-        ),
-        pytest.param(unbound("a", selector=parse_selector({"x": "y"}, ())), free_volume("pv"), [], id="not-selected"),
-        pytest.param(
-            unbound("a", selector=parse_selector({"x": "y"}, ())),
-            free_volume("pv", ON_N1, labels={"x": "y"}),
-            ["n1"],
-            id="selected",
-        ),
-        pytest.param(unbound("a"), reserved_volume("pv", "a", ON_N2), ["n2"], id="reserved-for-it"),
-        pytest.param(unbound("a"), reserved_volume("pv", "a", uid="a"), ["n1", "n2", "bare"], id="reserved-by-uid"),
-        pytest.param(unbound("a"), reserved_volume("pv", "a", uid="older"), [], id="reserved-for-an-older-claim"),
-        pytest.param(unbound("a"), reserved_volume("pv", "b"), [], id="reserved-for-another"),
-        pytest.param(unbound("a"), reserved_volume("pv", "a", capacity=1), [], id="reserved-but-too-small"),
-        pytest.param(
-            unbound("a"), replace(reserved_volume("pv", "a"), storage_class="other"), [], id="reserved-in-another-class"
-        ),
-    ],
-)
-def test_a_waiting_claim_takes_a_volume_that_fits(claim: Object, volume: Object, expected: list[str]) -> None:
-    assert passed([waiting(), claim, volume], "a") == expected
-
-
-def test_a_reserved_volume_that_is_out_of_reach_rules_out_the_free_ones() -> None:
-    assert passed([waiting(), unbound("a"), reserved_volume("mine", "a", ON_N1), free_volume("pv")], "a") == ["n1"]
-
-
-def test_a_volume_is_taken_once() -> None:
-    claims: list[Object] = [waiting(), unbound("a"), unbound("b")]
-    assert passed([*claims, free_volume("pv-1")], "a", "b") == []
-    assert passed([*claims, free_volume("pv-1"), free_volume("pv-2", ON_N1)], "a", "b") == ["n1"]
-
-
-def test_the_smallest_claim_takes_the_smallest_volume() -> None:
-    volumes = [free_volume("small", capacity=5), free_volume("large", capacity=50)]
-    assert passed([waiting(), unbound("a", requested=20), unbound("b", requested=1), *volumes], "a", "b") == [
-        "n1",
-        "n2",
-        "bare",
-    ]
-
-
-def test_a_claim_that_two_volumes_of_a_pod_name_wants_two_volumes() -> None:
-    assert passed([waiting(), unbound("a"), free_volume("pv")], "a", "a") == []
-    assert passed([waiting(), unbound("a"), free_volume("pv"), free_volume("pv-2", ON_N1)], "a", "a") == ["n1"]
-
-
 def test_an_invalid_selector_is_an_error() -> None:
     claim = unbound("a", selector=NOTHING, selector_error="broken")
     expected = Status(Code.ERROR, ("error creating internal label selector for claim: default/a: broken",))
@@ -232,63 +127,6 @@ def test_an_invalid_selector_is_an_error() -> None:
 
 
 # Volumes that have to be made.
-
-
-@pytest.mark.parametrize(
-    ("storage_class", "expected"),
-    [
-        pytest.param(PROVISIONED, ["n1", "n2", "bare"], id="anywhere"),
-        pytest.param(waiting(), [], id="no-provisioner"),
-        pytest.param(waiting(provisioner=""), [], id="an-empty-provisioner"),
-        pytest.param(waiting(provisioner=DRIVER, topologies=IN_A), ["n1"], id="allowed-topologies"),
-    ],
-)
-def test_a_volume_is_made_where_the_class_allows_it(storage_class: StorageClass, expected: list[str]) -> None:
-    assert passed([storage_class, unbound("a")], "a") == expected
-
-
-@pytest.mark.parametrize(
-    ("driver", "capacities", "expected"),
-    [
-        pytest.param(None, [], [SUCCESS, SUCCESS], id="no-driver-object"),
-        pytest.param(CSIDriver(name=DRIVER), [], [SUCCESS, SUCCESS], id="driver-that-does-not-publish"),
-        pytest.param(CSIDriver(name=DRIVER, storage_capacity=True), [], [verdict(NOT_ENOUGH_SPACE)] * 2, id="none"),
-        pytest.param(
-            CSIDriver(name=DRIVER, storage_capacity=True),
-            [room("c1", 5, zone="a"), room("c2", 4, zone="b"), room("c3", 9, "other", zone="b"), room("c4", None)],
-            [SUCCESS, verdict(NOT_ENOUGH_SPACE)],
-            id="room-in-one-zone",
-        ),
-        pytest.param(
-            CSIDriver(name=DRIVER, storage_capacity=True), [room("c1", 5)], [SUCCESS, SUCCESS], id="room-everywhere"
-        ),
-    ],
-)
-def test_a_volume_is_made_where_there_is_room(
-    driver: CSIDriver | None, capacities: Sequence[Object], expected: Sequence[Status]
-) -> None:
-    objects = [PROVISIONED, unbound("a"), *capacities, *([driver] if driver else [])]
-    assert statuses(mirror_of(*NODES, *objects), pod_with("a"), "n1", "n2") == expected
-
-
-def test_a_claim_that_names_no_size_needs_no_room() -> None:
-    driver = CSIDriver(name=DRIVER, storage_capacity=True)
-    assert passed([PROVISIONED, driver, unbound("a", requested=None)], "a") == ["n1", "n2", "bare"]
-
-
-def test_what_is_found_need_not_be_made() -> None:
-    driver = CSIDriver(name=DRIVER, storage_capacity=True)
-    assert passed([PROVISIONED, driver, unbound("a"), free_volume("pv", ON_N1)], "a") == ["n1"]
-
-
-def test_a_claim_that_is_being_provisioned_leaves_the_selected_node() -> None:
-    claim = unbound("a", selected_node="n2")
-    mirror = mirror_of(*NODES, PROVISIONED, claim, free_volume("pv", ON_N1))
-    assert statuses(mirror, pod_with("a"), "n1", "n2", "bare") == [
-        verdict(BIND_CONFLICT),
-        SUCCESS,
-        verdict(BIND_CONFLICT),
-    ]
 
 
 @pytest.mark.parametrize("names", [("n1", "n2"), ("n1", "")], ids=["two-nodes", "a-node-and-none"])

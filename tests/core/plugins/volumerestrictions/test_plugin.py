@@ -10,7 +10,7 @@ import pytest
 
 from core.events import Object
 from core.framework.invalidation import InvalidationRule, Scope
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.status import SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod import Pod
@@ -18,8 +18,8 @@ from core.objects.pod_volumes import PodClaim, PodVolume
 from core.objects.volumes import PersistentVolumeClaim
 from core.plugins.volumerestrictions.plugin import VolumeRestrictions
 from tests.core.plugins.cached_answers import assert_cached_verdicts_are_fresh, random_events
-from tests.core.plugins.told import delete, filtered, mirror_of, tell
-from tests.core.plugins.volumerestrictions.values import azure, cinder, claim, ebs, gce, iscsi, pod_with, rbd
+from tests.core.plugins.told import filtered, mirror_of, tell
+from tests.core.plugins.volumerestrictions.values import azure, claim, gce, pod_with, rbd
 
 NODES: Final = (Node(name="n1"), Node(name="n2"))
 DISK: Final = Status(Code.UNSCHEDULABLE, ("node(s) had no available disk",))
@@ -38,68 +38,6 @@ def mirror_with(*objects: Object) -> ClusterMirror:
     return mirror_of(*NODES, *objects)
 
 
-@pytest.mark.parametrize(
-    ("wanted", "there", "expected"),
-    [
-        pytest.param(gce("d"), gce("d"), DISK, id="gce-written-by-both"),
-        pytest.param(gce("d", read_only=True), gce("d"), DISK, id="gce-written-by-the-other"),
-        pytest.param(gce("d"), gce("d", read_only=True), DISK, id="gce-read-by-the-other"),
-        pytest.param(gce("d", read_only=True), gce("d", read_only=True), SUCCESS, id="gce-read-by-both"),
-        pytest.param(gce("d"), gce("e"), SUCCESS, id="another-gce-disk"),
-        pytest.param(ebs("d"), ebs("d"), DISK, id="ebs"),
-        pytest.param(ebs("vol-1"), ebs("aws://z/vol-1"), SUCCESS, id="ebs-ids-are-compared-as-strings"),
-        pytest.param(ebs("d"), gce("d"), SUCCESS, id="a-disk-of-another-kind-with-the-same-name"),
-        pytest.param(iscsi("iqn"), iscsi("iqn"), DISK, id="iscsi-written"),
-        pytest.param(iscsi("iqn", read_only=True), iscsi("iqn", read_only=True), SUCCESS, id="iscsi-read"),
-        pytest.param(azure("d"), azure("d"), SUCCESS, id="azure-disks-are-not-looked-at"),
-        pytest.param(cinder("d"), cinder("d"), SUCCESS, id="cinder-volumes-are-not-looked-at"),
-        pytest.param(rbd("a", "b"), rbd("b", "c"), DISK, id="rbd-with-a-common-monitor"),
-        pytest.param(rbd("a"), rbd("b"), SUCCESS, id="rbd-without-a-common-monitor"),
-        pytest.param(rbd(), rbd(), SUCCESS, id="rbd-without-monitors"),
-        pytest.param(rbd("a"), rbd("a", pool="other"), SUCCESS, id="rbd-of-another-pool"),
-        pytest.param(rbd("a"), rbd("a", image="other"), SUCCESS, id="rbd-of-another-image"),
-        pytest.param(rbd("a", read_only=True), rbd("a", read_only=True), SUCCESS, id="rbd-read"),
-        pytest.param(rbd("a"), rbd("a", read_only=True), DISK, id="rbd-read-by-the-other"),
-    ],
-)
-def test_a_disk_that_two_pods_cannot_share_keeps_the_second_from_the_node(
-    wanted: PodVolume, there: PodVolume, expected: Status
-) -> None:
-    mirror = mirror_with(pod_with(there, name="there", on="n1", namespace="another"))
-    assert statuses(mirror, pod_with(gce("of its own"), wanted), "n2", "n1") == [SUCCESS, expected]
-
-
-def test_a_pod_without_volumes_is_skipped() -> None:
-    assert VolumeRestrictions().pre_filter(mirror_with(pod_with(gce("d"), on="n1")), pod_with()) == (SKIP, None)
-
-
-def test_a_pod_added_by_anyone_takes_its_disks() -> None:
-    # The design says that a new pod breaks nothing here; hole 7: NoDiskConflict on pod add.
-    mirror = mirror_with()
-    before = statuses(mirror, pod_with(gce("d")), "n1")
-    tell(mirror, pod_with(gce("d"), name="there", on="n1"))
-    assert [before, statuses(mirror, pod_with(gce("d")), "n1")] == [[SUCCESS], [DISK]]
-
-
-def test_a_disk_is_free_again_when_the_last_pod_that_has_it_is_gone() -> None:
-    first, second = (pod_with(gce("d", read_only=True), name=name, on="n1") for name in ("first", "second"))
-    mirror = mirror_with(first, second)
-    found = []
-    for pod in (first, second):
-        found += statuses(mirror, pod_with(gce("d")), "n1")
-        delete(mirror, pod)
-    assert [*found, *statuses(mirror, pod_with(gce("d")), "n1")] == [DISK, DISK, SUCCESS]
-
-
-def test_disks_of_a_node_that_was_deleted_are_not_those_of_the_next_one_in_its_slot() -> None:
-    mirror = mirror_with(pod_with(gce("d"), name="there", on="n1"))
-    statuses(mirror, pod_with(gce("d")), "n1")
-    delete(mirror, NODES[0])
-    tell(mirror, Node(name="n3"))
-    assert mirror.nodes.slots["n3"] == 0
-    assert statuses(mirror, pod_with(gce("d")), "n3", "n2") == [SUCCESS, SUCCESS]
-
-
 def test_a_stranger_has_no_disks_in_use() -> None:
     nodes = [Node(name=f"n{number}") for number in range(1, 17)]
     # The last slot, which NO_SLOT would look up, is one with the disk.
@@ -115,39 +53,10 @@ def test_a_claim_for_one_pod_that_any_pod_uses_fails_every_node() -> None:
     assert found == [IN_USE] * 3
 
 
-@pytest.mark.parametrize(
-    ("there", "reason"),
-    [
-        pytest.param(pod_with(PodClaim("often"), on="n1"), "another claim", id="another-claim"),
-        pytest.param(pod_with(PodClaim("once"), on="n1", namespace="b"), "another namespace", id="another-namespace"),
-        pytest.param(pod_with(PodClaim("once", ephemeral=True), on="n1"), "ephemeral", id="ephemeral-claim"),
-        pytest.param(pod_with(PodClaim("once"), on="unknown"), "unknown node", id="node-that-is-not-known"),
-    ],
-)
-def test_a_claim_for_one_pod_is_free_while_it_is_only(there: Pod, reason: str) -> None:
-    mirror = mirror_with(ONCE, there)
-    assert VolumeRestrictions().pre_filter(mirror, pod_with(PodClaim("once"), name="new")) == (SKIP, None), reason
-
-
-def test_a_claim_of_another_mode_can_be_used_by_many() -> None:
-    mirror = mirror_with(OFTEN, pod_with(PodClaim("often"), name="there", on="n1"))
-    assert VolumeRestrictions().pre_filter(mirror, pod_with(PodClaim("often"))) == (SKIP, None)
-
-
-def test_the_disk_is_told_before_the_claim() -> None:
-    mirror = mirror_with(ONCE, pod_with(PodClaim("once"), gce("d"), name="there", on="n1"))
-    assert statuses(mirror, pod_with(PodClaim("once"), gce("d")), "n1", "n2") == [DISK, IN_USE]
-
-
 def test_a_missing_claim_fails_all_nodes_and_the_first_one_is_told() -> None:
     wanted = pod_with(gce("d"), PodClaim("often"), PodClaim("gone"), PodClaim("lost"))
     expected = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ('persistentvolumeclaim "gone" not found',))
     assert VolumeRestrictions().pre_filter(mirror_with(OFTEN), wanted) == (expected, None)
-
-
-def test_a_missing_claim_of_an_ephemeral_volume_is_not_looked_for() -> None:
-    wanted = pod_with(PodClaim("incoming-v", ephemeral=True))
-    assert VolumeRestrictions().pre_filter(mirror_with(), wanted) == (SKIP, None)
 
 
 def test_pods_whose_claims_of_one_name_are_others_are_of_different_classes() -> None:
