@@ -17,7 +17,7 @@ FAULTS: Final = (
         breaks="Scores of InterPodAffinity are one off where the float64 of upstream lies below a whole number.",
         old="(float(MAX_NODE_SCORE) * ((scores - lowest) / float(highest - lowest)))",
         new="((float(MAX_NODE_SCORE) * (scores - lowest)) / float(highest - lowest))",
-        tests=("interpodaffinity/test_scoring.py", "test_conformance.py"),
+        tests=("test_conformance.py",),
     ),
     Fault(
         id="repelling-preference-of-others-attracts",
