@@ -45,7 +45,7 @@ NAMELESS: Final = OPEN_PATHS | {
     "/explain/manifest",
 }
 """Paths whose responses name no pod except replicas of Kindred."""
-HIDING: Final = frozenset({"/explain", "/explain/nodes", "/explain/state", "/names", "/pending"})
+HIDING: Final = frozenset({"/explain", "/explain/nodes", "/names", "/pending"})
 """Paths whose routes hide names themselves, by a Sight."""
 _NOBODY: Final = (
     f"no caller is known: send a token of the Kubernetes API in the header {CALLER_HEADER}, or use a token of an admin"

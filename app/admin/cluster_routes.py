@@ -1,6 +1,6 @@
-"""`GET /cluster` of the admin port: all nodes by zone, rack, requests and usage, for the first view of the page."""
+"""`GET /cluster` of the admin port: all nodes by zone, rack and requests, for the first view of the page."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Annotated, Final
 
@@ -14,7 +14,7 @@ from app.admin.shared_copy import SharedCopy
 from app.explain.node_map import guessed_rack_key
 from app.json_text import encode
 from app.long_work import LongWork
-from core.diagnosis.cluster_view import ClusterSurvey, ClusterView, LoadView
+from core.diagnosis.cluster_view import ClusterSurvey, ClusterView
 from core.mirror.cluster import ClusterMirror
 from core.objects.label_validation import label_key_errors
 
@@ -30,14 +30,14 @@ class ClusterQuery(BaseModel):
     """The label of racks. Without it, a label whose name looks like one is searched for."""
 
 
-def cluster_router(mirror: ClusterMirror, work: LongWork, now: Callable[[], float] | None) -> APIRouter:
-    """Return the route. `now` is the time of day, in seconds since 1970; None: nothing measures the usage of nodes."""
+def cluster_router(mirror: ClusterMirror, work: LongWork) -> APIRouter:
+    """Return the route."""
     router = APIRouter()
 
     async def survey(rack_key: str | None = None) -> ClusterView:
         async with work.turn():
             key = guessed_rack_key(mirror) if rack_key is None else rack_key
-            found = ClusterSurvey(mirror, key, None if now is None else now())
+            found = ClusterSurvey(mirror, key)
             for _ in found.steps():
                 if work.over:
                     await work.give_way()
@@ -60,15 +60,13 @@ def cluster_router(mirror: ClusterMirror, work: LongWork, now: Callable[[], floa
     return router
 
 
-def _written(view: ClusterView | LoadView) -> Iterator[bytes]:
+def _written(view: ClusterView) -> Iterator[bytes]:
     """Yield a view as JSON, column by column."""
     separator = b"{"
     for name in view.__struct_fields__:
         yield separator + encode(name) + b":"
         column = getattr(view, name)
-        if isinstance(column, LoadView):
-            yield from _written(column)
-        elif name == "resources":
+        if name == "resources":
             yield from list_pieces(column)
         else:
             yield encode(column)

@@ -1,9 +1,7 @@
-"""Routes of the page beside `POST /explain`: all nodes to draw, the state of the service, YAML as JSON."""
+"""Routes of the page beside `POST /explain`: all nodes to draw, YAML as JSON."""
 
 import asyncio
-from collections.abc import Callable
 from http import HTTPStatus
-from itertools import islice
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -12,17 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.admin.access import Access
 from app.admin.asking import TOO_MUCH, answered, body_of, problem
-from app.admin.json_response import JsonResponse
 from app.explain.explain_request import ExplainRequest
-from app.explain.explainer import Explainer, MirrorState
+from app.explain.explainer import Explainer
 from app.explain.node_map import NodeMap, node_map
 from app.objects.decode import DecodeError
 from app.objects.yaml_documents import DocumentsError, documents
-from app.verbs.recent_pods import RecentPods
 from core.diagnosis.pod_names import Sees
 from core.objects.label_validation import label_key_errors
 
-_MAX_OFFERED: Final = 50
 _MAX_YAML: Final = 256 * 1024  # bytes
 
 
@@ -37,23 +32,11 @@ class NodesQuery(BaseModel):
     """Which nodes are scored. kube-scheduler scores the fitting ones."""
 
 
-class PageState(msgspec.Struct, frozen=True):
-    """The state of the service."""
-
-    mirror: MirrorState
-    recent_pods: list[str]
-    """NAMESPACE/NAME of the pods of recent requests, the last one first."""
-    units: bool
-    """Whether Kindred places pods together, or `GET /units` lists a group of kube-scheduler."""
-
-
 _object_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-def explained_nodes_router(
-    explainer: Explainer, recent: RecentPods, max_body_bytes: int, access: Access, *, has_units: Callable[[], bool]
-) -> APIRouter:
-    """Return the routes. `has_units` returns whether the page shows units."""
+def explained_nodes_router(explainer: Explainer, max_body_bytes: int, access: Access) -> APIRouter:
+    """Return the routes."""
     router = APIRouter()
 
     @router.post("/explain/nodes")
@@ -68,13 +51,6 @@ def explained_nodes_router(
             return await explainer.look(question, lambda decision: node_map(decision, rack), score_all=every, sees=sees)
 
         return await answered(request, max_body_bytes, explainer, draw, access.sight(request))
-
-    @router.get("/explain/state")
-    async def state(request: Request) -> Response:
-        pods = [*islice(recent, _MAX_OFFERED)]
-        sees = await access.sight(request).of(pod.namespace for pod in pods)
-        names = dict.fromkeys(pod.full_name for pod in pods if sees(pod.namespace))
-        return JsonResponse(PageState(explainer.mirror_state(), [*names], has_units()))
 
     @router.post("/explain/manifest")
     async def manifest(request: Request) -> Response:

@@ -14,7 +14,6 @@ from fastapi.openapi.utils import get_openapi
 
 from app.admin.decisions_routes import DecisionDetail, LastDecisions
 from app.admin.equivalence_routes import CacheState, CellsOfNode, ClassState
-from app.admin.explained_nodes_routes import PageState
 from app.admin.node_partition import Rule
 from app.admin.partition_routes import PartitionState
 from app.admin.samples_routes import Samples
@@ -153,7 +152,6 @@ _RESPONSES: Final[Mapping[tuple[str, str], tuple[Any, ...]]] = {
     ("post", "/explain"): (Explanation,),
     ("post", "/explain/nodes"): (NodeMap,),
     ("post", "/explain/manifest"): (Schema,),
-    ("get", "/explain/state"): (PageState,),
     ("get", "/cluster"): (ClusterView,),
     ("get", "/names"): (FoundNames,),
     ("get", "/samples"): (Samples,),

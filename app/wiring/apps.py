@@ -154,9 +154,6 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
         unread = cluster.freshness.missing_for_explanations().get(SchedulingGroup, "")
         return merge(placed_here, scheduling_group_statuses(mirror, unread), key=lambda each: each.unit)
 
-    def has_units() -> bool:
-        return gangs is not None or next(units(), None) is not None
-
     access = Access(cluster.reviews)
     app = _app(
         FastAPI,
@@ -166,8 +163,8 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
         config_router(settings, sources),
         decisions_router(verbs.decisions, work),
         explain_router(explainer, settings.max_body_bytes, access),
-        explained_nodes_router(explainer, recent_pods, settings.max_body_bytes, access, has_units=has_units),
-        cluster_router(mirror, work, None if settings.usage_source == "off" else time.time),
+        explained_nodes_router(explainer, settings.max_body_bytes, access),
+        cluster_router(mirror, work),
         names_router(NameSearch(mirror, recent_pods, work), access),
         events_router(explainer.mirror_state, cluster.state),
         samples_router(samples),

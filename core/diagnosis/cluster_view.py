@@ -1,4 +1,4 @@
-"""All nodes by zone, rack, requests and measured usage, as columns: only the data for a picture of the cluster."""
+"""All nodes by zone, rack and requests, as columns: only the data for a picture of the cluster."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
@@ -8,9 +8,7 @@ import msgspec
 from core.diagnosis.summary import ZONE
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeInfo
-from core.mirror.node_usage import RESOURCES
 from core.objects.node import Node
-from core.objects.node_metrics import NodeMetrics, Usage
 
 Unit: TypeAlias = Literal["millicores", "bytes", "count"]
 
@@ -31,28 +29,6 @@ class ResourceUse(msgspec.Struct, frozen=True):
     """0 if the node does not offer the resource."""
 
 
-class MeasuredUse(msgspec.Struct, frozen=True):
-    """The measured usage of one resource, and the capacity, by node."""
-
-    resource: str
-    unit: Unit
-    used: Sequence[int | None]
-    """The average of the measurement; None where there is none that may be used."""
-    capacity: Sequence[int]
-    """Of the node, or else its allocatable amount; 0 where it reports neither."""
-
-
-class LoadView(msgspec.Struct, frozen=True):
-    """The last measurements of the nodes, see `core.mirror.node_usage`."""
-
-    age: Sequence[int | None]
-    """Seconds since the measurement; None where the node was not measured."""
-    too_old: Sequence[bool]
-    """Whether the measurement is too old, so that the plugins pass the node over."""
-    resources: Sequence[MeasuredUse]
-    """cpu and memory."""
-
-
 class ClusterView(msgspec.Struct, frozen=True):
     """All known nodes. Numbers are indices in the lists of names."""
 
@@ -70,8 +46,6 @@ class ClusterView(msgspec.Struct, frozen=True):
     rack: Sequence[int]
     resources: Sequence[ResourceUse]
     """cpu, memory and pods, then up to five others, the highest requested share first."""
-    load: LoadView | None = None
-    """None where nothing measures the usage of nodes."""
 
 
 class _Labels:
@@ -115,41 +89,11 @@ class _Amounts:
         return column
 
 
-class _Measured:
-    """The measurements of the visited nodes."""
-
-    def __init__(self, measurements: Mapping[str, NodeMetrics], now: float) -> None:
-        self._measurements = measurements
-        self._now = now
-        self._age: list[int | None] = []
-        self._too_old: list[bool] = []
-        self._used: dict[str, list[int | None]] = {resource: [] for resource in RESOURCES}
-        self._capacity: dict[str, list[int]] = {resource: [] for resource in RESOURCES}
-
-    def add(self, node: Node) -> None:
-        found = self._measurements.get(node.name)
-        # The clock of a node may be ahead.
-        self._age.append(None if found is None else max(0, round(self._now - found.measured_at)))
-        self._too_old.append(found is not None and found.too_old)
-        for resource in RESOURCES:
-            usage: Usage | None = None if found is None or found.too_old else getattr(found, resource)
-            self._used[resource].append(None if usage is None else usage.average)
-            self._capacity[resource].append(node.capacity.get(resource, node.allocatable.get(resource, 0)))
-
-    def view(self) -> LoadView:
-        """Return the columns."""
-        uses = [MeasuredUse(each, _unit(each), self._used[each], self._capacity[each]) for each in RESOURCES]
-        return LoadView(self._age, self._too_old, uses)
-
-
 class ClusterSurvey:
     """Visits all nodes in steps. The mirror may change in between: each node is shown as at its visit."""
 
-    def __init__(self, mirror: ClusterMirror, rack_key: str, now: float | None = None) -> None:
-        """`rack_key` is the label of the level between zones and nodes; empty: there is none.
-
-        `now` is the time of the ages of measurements, in seconds since 1970; None: nothing measures the usage of nodes.
-        """
+    def __init__(self, mirror: ClusterMirror, rack_key: str) -> None:
+        """`rack_key` is the label of the level between zones and nodes; empty: there is none."""
         self._known = mirror.nodes.known.values
         self._generation = mirror.generation
         self._names: list[str] = []
@@ -157,7 +101,6 @@ class ClusterSurvey:
         self._racks = _Labels(rack_key)
         self._amounts: dict[str, _Amounts] = {resource: _Amounts() for resource in _ALWAYS}
         self._resources: list[ResourceUse] = []
-        self._load = None if now is None else _Measured(mirror.objects(NodeMetrics), now)
 
     def steps(self) -> Iterator[None]:
         """Visit the nodes, and make the columns. At 15,000 nodes, each step takes at most a few milliseconds."""
@@ -186,7 +129,6 @@ class ClusterSurvey:
             racks=self._racks.values,
             rack=self._racks.of_node,
             resources=self._resources,
-            load=None if self._load is None else self._load.view(),
         )
 
     def _visit(self, info: NodeInfo, node: Node) -> None:
@@ -194,8 +136,6 @@ class ClusterSurvey:
         self._names.append(info.name)
         self._zones.add(node.labels)
         self._racks.add(node.labels)
-        if self._load is not None:
-            self._load.add(node)
         guaranteed, best_effort = info.requested.guaranteed, info.requested.best_effort
         for resource in {**node.allocatable, **guaranteed, **best_effort}:
             requested = guaranteed.get(resource, 0) + best_effort.get(resource, 0)

@@ -141,24 +141,6 @@ class Browser:
         self.command("Input.dispatchKeyEvent", {"type": "keyDown", **given, **text})
         self.command("Input.dispatchKeyEvent", {"type": "keyUp", **given})
 
-    def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
-        """Drag what is at a point to another, as a mouse does."""
-        self.command("Input.setInterceptDrags", {"enabled": True})
-        move = {"button": "left", "clickCount": 1}
-        self.command("Input.dispatchMouseEvent", {"type": "mousePressed", "x": start[0], "y": start[1], **move})
-        self._dragged = None
-        for step in (4, 12, 24):
-            at = {"x": start[0] + step, "y": start[1] + step / 2}
-            self.command("Input.dispatchMouseEvent", {"type": "mouseMoved", **at, "button": "left", "buttons": 1})
-        deadline = time.monotonic() + PATIENCE
-        while self._dragged is None and time.monotonic() < deadline:
-            self.evaluate("0")
-        data = {"x": end[0], "y": end[1], "data": self._dragged}
-        for kind in ("dragEnter", "dragOver", "drop"):
-            self.command("Input.dispatchDragEvent", {"type": kind, **data})
-        self.command("Input.dispatchMouseEvent", {"type": "mouseReleased", "x": end[0], "y": end[1], **move})
-        self.command("Input.setInterceptDrags", {"enabled": False})
-
     def window(self, width: int, height: int, *, dark: bool = False) -> None:
         """Set the size of the window, and the colour scheme that the user prefers."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
@@ -179,8 +161,6 @@ class Browser:
         for domain in ("Page", "Runtime", "Log"):
             self.command(f"{domain}.enable")
 
-    _dragged: Any = None
-
     def _receive(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:
             ready, _, _ = select.select([self._read], [], [], PATIENCE)
@@ -198,8 +178,6 @@ class Browser:
             self.errors.append(json.dumps(told["exceptionDetails"])[:500])
         elif method == "Log.entryAdded" and told["entry"]["level"] == "error":
             self.errors.append(f"{told['entry']['text']} {told['entry'].get('url', '')}")
-        elif method == "Input.dragIntercepted":
-            self._dragged = told["data"]
 
 
 @contextmanager

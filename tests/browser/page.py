@@ -23,7 +23,7 @@ _SETTLED: Final = """(() => {
   const it = selector => document.querySelector(selector);
   if (!it('#access').hidden) return true;
   const asked = performance.getEntriesByType('resource').map(each => new URL(each.name).pathname);
-  return it('#mirror').textContent !== '' && !it('#map-frame').hidden && it('#classes').children.length
+  return it('#mirror').textContent !== '' && !it('#map-frame').hidden
     && it('#pending-causes').children.length && asked.includes('/samples');
 })()"""
 """Whether everything is there that moves what is below it."""
@@ -58,7 +58,7 @@ class Page:
 
     def show_node(self, node: str) -> None:
         """Show a node by its name, and wait for its details."""
-        self.browser.type("#show-node", node)
+        self.browser.type("#find", node)
         self.browser.press("Enter")
         self.wait_for_details(node)
 

@@ -13,8 +13,8 @@ from tests.app.serving import Service, until
 from tests.browser.chromium import REBOUND, Browser
 
 TRIES = (
-    ("explain/state", {"mode": "no-cors"}),
-    ("explain/state", {"mode": "cors"}),
+    ("pending", {"mode": "no-cors"}),
+    ("pending", {"mode": "cors"}),
     ("events", {"mode": "cors"}),
     ("cluster", {"mode": "no-cors"}),
     ("explain", {"method": "POST", "mode": "no-cors", "body": '{"pod": "data/queue-0"}'}),
@@ -73,7 +73,7 @@ def test_a_name_that_others_let_resolve_to_this_machine_reads_nothing(
     before = refused(service, "foreign host")
     browser.open(admin.replace("127.0.0.1", REBOUND))
     assert "expected localhost or an IP address" in browser.evaluate("document.body.innerText")
-    told = browser.evaluate("fetch('explain/state').then(answer => answer.status)")
+    told = browser.evaluate("fetch('pending').then(answer => answer.status)")
     assert told == 421
     until(lambda: refused(service, "foreign host") > before)
     browser.open(admin.replace("127.0.0.1", "localhost"))

@@ -31,21 +31,14 @@ export type Explanation = Answer<"post", "explain">;
 export type ExplainedNode = Explanation["nodes"][number];
 export type NodeDecision = ExplainedNode["decision"];
 export type Term = NodeDecision["terms"][number];
-export type Cells = NonNullable<ExplainedNode["cells"]>;
 export type Supposed = Explanation["supposed"];
 export type MirrorState = Explanation["mirror"];
 
 export type MirrorNode = Answer<"get", "debug/mirror">["nodes"][number];
 export type MirrorPod = MirrorNode["pods"][number];
 
-/** Without a class or a node in the query, the whole cache. */
-export type CacheState = Extract<Answer<"get", "debug/equivalence">, { totals: unknown }>;
-
 export type ClusterView = Answer<"get", "cluster">;
 export type ResourceUse = ClusterView["resources"][number];
-export type LoadView = NonNullable<ClusterView["load"]>;
-export type MeasuredUse = LoadView["resources"][number];
-export type FoundNames = Answer<"get", "names">;
 export type Pending = Answer<"get", "pending">;
 export type AwaitedVictim = NonNullable<Explanation["waits_for"]>[number];
 export type UnitStatus = Answer<"get", "units">["units"][number];

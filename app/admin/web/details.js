@@ -3,7 +3,6 @@
 import { amountText, percent, shareOf } from "./amounts.js";
 import { domainName } from "./cluster.js";
 import { breakable, counted, element, messageOf, table } from "./elements.js";
-import { loadDetail } from "./load_layer.js";
 import { measuredOnNode } from "./measured.js";
 import { symbol } from "./signs.js";
 
@@ -23,7 +22,6 @@ import { symbol } from "./signs.js";
  */
 
 const OF_SCHEDULER = "judged by kube-scheduler itself: Kindred's own filter and prioritize leave it out";
-const DRAGGED_AS = "application/x-kindred-pod";
 const DIRECTIONS = { incoming: "this pod's", existing: "placed pods'" };
 const RULES = {
   requiredAffinity: "required affinity",
@@ -40,29 +38,12 @@ const EFFECTS = {
 };
 
 /**
- * The pod that an event drags, if it does.
- * @param {DragEvent} event
- * @returns {PlacedPod | null}
- */
-export function draggedPod(event) {
-  const text = event.dataTransfer?.getData(DRAGGED_AS);
-  return text ? JSON.parse(text) : null;
-}
-
-/**
- * A pod by name that can be dragged onto a node, or be put into the form.
+ * A pod by name that can be put into the form.
  * @param {string} pod
  * @param {string} node
  * @param {Suppose} suppose
  */
-export function podChip(pod, node, suppose) {
-  /** @param {DragEvent} event */
-  const drag = (event) => {
-    if (!event.dataTransfer) return;
-    event.dataTransfer.setData(DRAGGED_AS, JSON.stringify({ pod, node }));
-    event.dataTransfer.setData("text/plain", pod);
-    event.dataTransfer.effectAllowed = "copyMove";
-  };
+function podChip(pod, node, suppose) {
   /**
    * @param {PodSupposition} kind
    * @param {string} text
@@ -80,7 +61,7 @@ export function podChip(pod, node, suppose) {
   if (!pod.includes("/")) return element("li", { class: "chip" }, element("span", { text: pod }));
   return element(
     "li",
-    { class: "chip", draggable: "true", data: { pod }, on: { dragstart: drag } },
+    { class: "chip", data: { pod } },
     element(
       "span",
       { class: "who" },
@@ -105,7 +86,7 @@ export const nothingChosen = (answered) =>
   });
 
 /**
- * A domain or a node of the cluster as it is: where it is, and what is requested and used of what it offers.
+ * A domain or a node of the cluster as it is: where it is, and what is requested of what it offers.
  * @param {Cluster} cluster
  * @param {import("./cluster.js").Selection} selection
  * @param {Overview} overview
@@ -128,7 +109,7 @@ export function placeDetail(cluster, { node, domain }, overview) {
 }
 
 /**
- * What is requested and used of what a domain offers.
+ * What is requested of what a domain offers.
  * @param {Cluster} cluster
  * @param {Domain} domain
  * @param {Overview} overview
@@ -140,18 +121,11 @@ export const useOf = (cluster, domain, overview) =>
   );
 
 /**
- * What is requested of what some nodes offer, and what they use of it, where that is measured.
+ * What is requested of what some nodes offer, resource by resource.
  * @param {Overview} overview
  * @param {string[]} names
  */
-export const useOfNodes = ({ use, load }, names) => [useTable(use, names), ...(load ? loadDetail(load, names) : [])];
-
-/**
- * What is requested of what some nodes offer, resource by resource.
- * @param {import("./use_layer.js").Use} use
- * @param {string[]} names
- */
-function useTable(use, names) {
+export function useOfNodes({ use }, names) {
   const rows = use
     .sums(names)
     .map(({ use: { resource, unit }, requested, allocatable }) => [
@@ -160,8 +134,8 @@ function useTable(use, names) {
       amountText(allocatable, unit),
       percent(shareOf(requested, allocatable)),
     ]);
-  if (!rows.length) return element("p", { class: "hint", text: "The mirror does not have its resources." });
-  return table("Requested by the pods there", ["Resource", "Requested", "Allocatable", "Use"], rows, "figures");
+  if (!rows.length) return [element("p", { class: "hint", text: "The mirror does not have its resources." })];
+  return [table("Requested by the pods there", ["Resource", "Requested", "Allocatable", "Use"], rows, "figures")];
 }
 
 /**
@@ -204,13 +178,13 @@ export function domainDetail(cluster, domain, told, suppose) {
 }
 
 /**
- * A node: verdict, predicates, terms with the pods they count, the score's parts, what the cache has.
+ * A node: verdict, predicates, terms with the pods they count, the score's parts.
  * @param {JudgedCluster} cluster
  * @param {ExplainedNode} told
  * @param {Suppose} suppose
  */
 export function nodeDetail(cluster, told, suppose) {
-  const { decision, cells } = told;
+  const { decision } = told;
   const place = cluster.placeOf(decision.node);
   const measured = measuredOnNode(decision.amounts);
   const fits = `${cluster.passes}${decision.score === null ? "" : `, score ${decision.score}`}`;
@@ -236,7 +210,6 @@ export function nodeDetail(cluster, told, suppose) {
       ? byWeight(decision.terms).map((term) => termDetail(term, suppose))
       : [element("p", { class: "hint", text: "No term has an effect here." })]),
     decision.score_parts.length ? scoreTable(decision) : null,
-    cells ? cellTable(cells) : null,
   ].filter((part) => part !== null);
 }
 
@@ -341,15 +314,4 @@ function nominatedText(decision) {
 function scoreTable(decision) {
   const rows = decision.score_parts.map((part) => [ruleName(part), part.weight, part.raw ?? "none", part.normalized]);
   return table(`Score ${decision.score}`, ["Plugin", "Weight", "Raw", "Normalised"], rows, "plugins figures");
-}
-
-/** @param {import("admin-port").Cells} cells */
-function cellTable(cells) {
-  /** @param {{ invalid: boolean, miss: string | null }} cell */
-  const state = (cell) => (cell.invalid ? `miss (${cell.miss ?? "never kept"})` : "hit");
-  const rows = [
-    ...cells.predicates.map((cell) => [breakable(`${cell.plugin}, filter`), state(cell)]),
-    ...cells.scores.map((cell) => [breakable(`${cell.plugin}, score`), state(cell)]),
-  ];
-  return table("Cells of the equivalence class", ["Plugin", "Cell"], rows, "plugins");
 }

@@ -32,7 +32,7 @@ export async function judgedDetail(answer, { node, domain }, overview, suppose) 
  * @param {string} node
  * @param {Answer} answer
  */
-export function explained(node, { text, scoreAll }) {
+function explained(node, { text, scoreAll }) {
   const score = scoreAll ? "&score=all" : "";
   return post(`explain?limit=${PODS_SHOWN}&node=${encodeURIComponent(node)}${score}`, text);
 }

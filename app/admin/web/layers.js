@@ -1,12 +1,11 @@
 // The layers of the map: which there are, and the one that is drawn.
 
-import { LOAD, LoadLayer } from "./load_layer.js";
 import { UseLayer } from "./use_layer.js";
 import { VERDICT, VerdictLayer } from "./verdict_layer.js";
 
 /**
- * The cluster as it is; `load` is null where nothing measures the usage of nodes.
- * @typedef {{ cluster: Cluster, use: import("./use_layer.js").Use, load: import("./load_layer.js").Load | null }} Overview
+ * The cluster as it is.
+ * @typedef {{ cluster: Cluster, use: import("./use_layer.js").Use }} Overview
  * @typedef {import("./cluster.js").Cluster} Cluster
  * @typedef {import("./cluster.js").JudgedCluster} JudgedCluster
  * @typedef {import("./verdict_layer.js").Layer} Layer
@@ -27,17 +26,14 @@ export const usualLayer = (answered) => (answered ? VERDICT : USUAL_RESOURCE);
  */
 export function layerNames(judged, overview) {
   const resources = (overview?.use.view.resources ?? []).map((each) => each.resource);
-  return [...(judged ? [VERDICT] : []), ...resources, ...(overview?.load?.layers ?? [])];
+  return [...(judged ? [VERDICT] : []), ...resources];
 }
 
 /**
  * A layer as people choose it.
  * @param {string} name
  */
-export function layerText(name) {
-  if (name === VERDICT) return "verdict and score";
-  return name.startsWith(LOAD) ? `load: ${name.slice(LOAD.length)}` : name;
-}
+export const layerText = (name) => (name === VERDICT ? "verdict and score" : name);
 
 /**
  * The layer that is wanted, or else the usual one; null while there is nothing to draw.
@@ -49,8 +45,6 @@ export function layerText(name) {
 export function layerOf(judged, overview, wanted) {
   const cluster = judged ?? overview?.cluster;
   if (!cluster) return null;
-  const measured = overview?.load?.of(wanted);
-  if (overview?.load && measured) return new LoadLayer(cluster, overview.load, measured);
   const usual = usualLayer(judged !== null);
   const resource = overview?.use.of(wanted || usual) ?? (judged ? undefined : overview?.use.of(usual));
   if (overview && resource) return new UseLayer(cluster, overview.use, resource);

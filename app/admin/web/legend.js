@@ -32,7 +32,7 @@ const told = ({ reason, plugin, judged_by: judge }) => `${reason}${plugin ? ` ($
  * Whether Kindred's own `filter` leaves a rule to the scheduler.
  * @param {Reason["judged_by"]} judge
  */
-export const byScheduler = (judge) => (judge === "kube-scheduler" ? ", judged by kube-scheduler itself" : "");
+const byScheduler = (judge) => (judge === "kube-scheduler" ? ", judged by kube-scheduler itself" : "");
 /** @param {Reason[]} reasons */
 const sum = (reasons) => reasons.reduce((nodes, each) => nodes + each.nodes, 0);
 

@@ -1,7 +1,6 @@
 // The cluster on a canvas. The picture is drawn once for a layer; what follows the pointer is drawn over it.
 
 import { domainName } from "./cluster.js";
-import { draggedPod } from "./details.js";
 import { byId, contextOf } from "./elements.js";
 import { at, cellOf, layOut } from "./map_layout.js";
 import { Palette } from "./signs.js";
@@ -9,13 +8,9 @@ import { Palette } from "./signs.js";
 /**
  * @typedef {import("./cluster.js").Cluster} Cluster
  * @typedef {import("./cluster.js").Selection} Selection
- * @typedef {import("./details.js").PlacedPod} PlacedPod
  */
 
-/**
- * What is done with what is chosen, and with a pod that is dropped onto a node.
- * @typedef {{ choose: (selection: Selection) => void, place: (pod: PlacedPod, node: string) => void }} Actions
- */
+/** @typedef {(selection: Selection) => void} Choose is called with what is chosen */
 
 const TALLEST = 560;
 const MAX_PIXELS = 16_000; // high; browsers draw nothing on a canvas that is much higher
@@ -24,9 +19,9 @@ export class ClusterMap {
   /**
    * @param {HTMLCanvasElement} canvas
    * @param {HTMLElement} frame around it
-   * @param {Actions} actions
+   * @param {Choose} choose
    */
-  constructor(canvas, frame, actions) {
+  constructor(canvas, frame, choose) {
     this.canvas = canvas;
     this.frame = frame;
     this.picture = document.createElement("canvas");
@@ -43,7 +38,7 @@ export class ClusterMap {
     this.chosen = null;
     /** @type {Selection | null} */
     this.pointed = null;
-    this.#listen(actions);
+    this.#listen(choose);
     new ResizeObserver(() => this.#redraw()).observe(frame);
   }
 
@@ -62,25 +57,14 @@ export class ClusterMap {
     this.#paint();
   }
 
-  /** @param {Actions} actions */
-  #listen({ choose, place }) {
+  /** @param {Choose} choose */
+  #listen(choose) {
     const { canvas } = this;
     canvas.addEventListener("pointermove", (event) => this.#point(this.#at(event), event));
     canvas.addEventListener("pointerleave", () => this.#leave());
     canvas.addEventListener("click", (event) => {
       const found = this.#at(event);
       if (found) choose(found);
-    });
-    canvas.addEventListener("dragover", (event) => {
-      const found = this.#at(event);
-      this.#point(found, event);
-      if (found?.node !== undefined) event.preventDefault();
-    });
-    canvas.addEventListener("dragleave", () => this.#leave());
-    canvas.addEventListener("drop", (event) => {
-      event.preventDefault();
-      const [pod, found] = [draggedPod(event), this.#at(event)];
-      if (pod && this.cluster && found?.node !== undefined) place(pod, this.cluster.columns.names[found.node]);
     });
   }
 

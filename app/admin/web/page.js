@@ -3,17 +3,16 @@
 import { fragmentOf, linkNote, shownBy } from "./address.js";
 import { get, Problem, post } from "./api.js";
 import { Cluster, JudgedCluster } from "./cluster.js";
-import { Completion } from "./completion.js";
+import { complete } from "./completion.js";
 import { nothingChosen, placeDetail, podsOfNode, waitsDetail } from "./details.js";
 import { byId, byIdAs, complain, element, inputById, messageOf } from "./elements.js";
-import { explained, judgedDetail, podsOf } from "./judged_details.js";
+import { judgedDetail, podsOf } from "./judged_details.js";
 import { layerNames, layerOf, usualLayer } from "./layers.js";
 import { follow, paced } from "./live.js";
-import { Load } from "./load_layer.js";
 import { ClusterMap } from "./map.js";
 import { showPending, waitsOn } from "./pending.js";
 import { QuestionForm } from "./question.js";
-import { showClasses, showLayers, showLost, showMirror, showRecent, showSamples } from "./service.js";
+import { showLayers, showLost, showMirror, showSamples } from "./service.js";
 import { clusterText, headline, notes, supposition } from "./sentences.js";
 import { Tree } from "./tree.js";
 import { showUnits } from "./units.js";
@@ -23,14 +22,11 @@ import { Use } from "./use_layer.js";
  * @typedef {import("./address.js").Asked} Asked
  * @typedef {import("./address.js").Chosen} Chosen
  * @typedef {import("./cluster.js").Selection} Selection
- * @typedef {import("./details.js").PlacedPod} PlacedPod
  */
 
-const STATE_EVERY = 10_000; // ms
-
 const form = new QuestionForm(byIdAs("question", HTMLFormElement), () => askNow());
-const map = new ClusterMap(byIdAs("map", HTMLCanvasElement), byId("map-frame"), { choose, place });
-const tree = new Tree(byId("tree-scroll"), { choose, place });
+const map = new ClusterMap(byIdAs("map", HTMLCanvasElement), byId("map-frame"), choose);
+const tree = new Tree(byId("tree-scroll"), choose);
 /** @type {import("./judged_details.js").Answer | null} */
 let answer = null;
 /** @type {import("./layers.js").Overview | null} */
@@ -44,7 +40,6 @@ let asked = 0; // an answer that another question has overtaken is not shown
 let looked = 0;
 let generation = -1; // of the mirror, as the service last said
 let surveyed = 0;
-let hasUnits = false; // whether the service places pods together
 
 const shown = () => answer?.cluster ?? overview?.cluster ?? null;
 const rackKey = () => inputById("rack-key").value.trim();
@@ -79,7 +74,6 @@ async function ask(how = "push") {
   } finally {
     if (number === asked) button.removeAttribute("aria-busy");
   }
-  look();
 }
 
 /** What is told of all nodes, beside their verdicts. */
@@ -138,8 +132,7 @@ async function refresh() {
     const rack = !answer && rackKey() ? `?${new URLSearchParams({ rack: rackKey() })}` : "";
     const view = await get(/** @type {"cluster"} */ (`cluster${rack}`));
     if (number !== surveyed) return;
-    const load = view.load ? new Load(view.names, view.load) : null;
-    overview = { cluster: new Cluster(view), use: new Use(view), load };
+    overview = { cluster: new Cluster(view), use: new Use(view) };
     if (!question) complain(byId("rack-key"), byId("rack-key-error"), "");
     if (!question && byId("answer").textContent !== overviewText()) byId("answer").textContent = overviewText();
     if (!answer || layer) draw();
@@ -224,15 +217,6 @@ function suppose(kind, pod) {
   if (kind === "remove" && form.started) askNow();
 }
 
-/**
- * @param {PlacedPod} pod
- * @param {string} onto
- */
-function place(pod, onto) {
-  form.supposed.place(pod, onto);
-  if (form.started) askNow();
-}
-
 /** @param {string} pod */
 function askAbout(pod) {
   form.name(pod);
@@ -243,29 +227,6 @@ function askAbout(pod) {
 function askWithManifest(text) {
   form.manifest(text);
   askNow();
-}
-
-/**
- * Choose a node by its name, or say beside the field why not.
- * @param {HTMLInputElement} input
- */
-async function chooseNamed(input) {
-  const slot = byId(`${input.id}-error`);
-  complain(input, slot, "");
-  const name = input.value.trim();
-  const node = shown()?.places.get(name);
-  if (node !== undefined) {
-    await choose({ node });
-    byId("details-heading").focus();
-    return;
-  }
-  if (!answer) {
-    complain(input, slot, `node ${name}: not in the mirror`);
-    return;
-  }
-  // The service says best what is wrong with it.
-  const wrong = await explained(name, answer).then(() => "not among the nodes of the request", messageOf);
-  complain(input, slot, wrong);
 }
 
 // The address.
@@ -325,11 +286,6 @@ byId("racks").addEventListener("submit", (event) => {
   refresh();
 });
 
-byId("show").addEventListener("submit", (event) => {
-  event.preventDefault();
-  if (shown()) chooseNamed(inputById("show-node"));
-});
-
 byId("search").addEventListener("submit", (event) => {
   event.preventDefault();
   find(inputById("find").value.trim());
@@ -339,36 +295,23 @@ byId("search").addEventListener("submit", (event) => {
  * A node if there is one of that name, else a pod.
  * @param {string} name
  */
-function find(name) {
-  complain(byId("find"), byId("find-error"), "");
-  if (!name) complain(byId("find"), byId("find-error"), "Say which pod or node.");
-  else if (overview?.cluster.places.has(name) && !name.includes("/")) chooseNamed(inputById("find"));
-  else askAbout(name);
+async function find(name) {
+  const node = shown()?.places.get(name);
+  const elsewhere = node === undefined && overview?.cluster.places.has(name);
+  const wrong = elsewhere ? `node ${name}: not among the nodes of the request` : "";
+  complain(byId("find"), byId("find-error"), name ? wrong : "Say which pod or node.");
+  if (node !== undefined) {
+    await choose({ node });
+    byId("details-heading").focus();
+  } else if (name && !elsewhere) askAbout(name);
 }
 
-new Completion(inputById("find"), byId("find-list"), ["node", "pod"], ({ name }) => find(name));
-new Completion(inputById("pod-name"), byId("pod-name-list"), ["pod"], ({ name }) => askAbout(name));
-new Completion(inputById("show-node"), byId("show-node-list"), ["node"], () => chooseNamed(inputById("show-node")));
+complete(inputById("find"), ["node", "pod"]);
+complete(inputById("pod-name"), ["pod"]);
 
 // The service.
 
-async function look() {
-  try {
-    const state = await get("explain/state");
-    showMirror(state.mirror);
-    showRecent(state.recent_pods, askAbout);
-    hasUnits = state.units;
-    await Promise.all([showClasses(askAbout), units()]);
-  } catch (error) {
-    if (!byId("lost").textContent) byId("mirror").textContent = messageOf(error);
-  }
-}
-
-async function units() {
-  if (hasUnits) await showUnits();
-}
-
-const refreshers = [refresh, () => showPending(askAbout).then(refreshDetail), units].map(paced);
+const refreshers = [refresh, () => showPending(askAbout).then(refreshDetail), showUnits].map(paced);
 
 /** @param {import("admin-port").MirrorState} state */
 function changed(state) {
@@ -377,21 +320,13 @@ function changed(state) {
   showMirror(state);
   generation = state.generation;
   noticeChange();
-  if (wasLost) look();
   if (!wasLost && overview?.cluster.columns.generation === generation) return;
   for (const begin of refreshers) begin();
 }
 
-/** Whether somebody is among the buttons that a look would put in anew. */
-const isInUse = () => ["classes", "lately"].some((id) => byId(id).contains(document.activeElement));
-
-setInterval(() => {
-  if (!document.hidden && !isInUse()) look();
-}, STATE_EVERY);
 addEventListener("popstate", restore);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw); // the legend has colours, too
 restore();
 for (const begin of refreshers) begin();
-look();
 showSamples(askWithManifest);
 follow({ changed, lost: showLost });

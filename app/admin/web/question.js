@@ -6,9 +6,7 @@ import { Mistake, parsed } from "./manifest.js";
 import { isKind, Suppositions } from "./suppositions.js";
 
 /**
- * @typedef {import("./details.js").PlacedPod} PlacedPod
  * @typedef {import("./manifest.js").Written} Written
- * @typedef {import("./suppositions.js").Kind} Kind
  */
 
 export class QuestionForm {
@@ -34,7 +32,6 @@ export class QuestionForm {
     byId("score-all").addEventListener("change", () => {
       if (this.started) ask();
     });
-    this.#takeFiles(byIdAs("pod-manifest", HTMLTextAreaElement));
   }
 
   get scoreAll() {
@@ -152,15 +149,5 @@ export class QuestionForm {
     const byName = this.#asksByName();
     byId("by-name").hidden = !byName;
     byId("by-manifest").hidden = byName;
-  }
-
-  /** @param {HTMLTextAreaElement} area */
-  #takeFiles(area) {
-    area.addEventListener("drop", async (event) => {
-      const file = event.dataTransfer?.files[0];
-      if (!file) return;
-      event.preventDefault();
-      area.value = await file.text();
-    });
   }
 }

@@ -145,19 +145,6 @@ export function drawUse(context, palette, share, [x, y, size]) {
 }
 
 /**
- * Draw one node of which the measurement is too old.
- * @param {CanvasRenderingContext2D} context
- * @param {Palette} palette
- * @param {Square} square
- */
-export function drawTooOld(context, palette, [x, y, size]) {
-  drawUse(context, palette, null, [x, y, size]);
-  context.strokeStyle = palette.muted;
-  context.lineWidth = Math.max(1, size / 9);
-  pattern(context, "slash", x, y, size);
-}
-
-/**
  * A sign of the legend, as it looks on the map.
  * @param {(context: CanvasRenderingContext2D, palette: Palette, square: Square) => void} draw
  */

@@ -1,7 +1,6 @@
 // The same cluster as a treegrid: zones, racks and nodes, for the keyboard and for screen readers.
 
 import { domainName } from "./cluster.js";
-import { draggedPod } from "./details.js";
 import { around, element } from "./elements.js";
 
 /**
@@ -24,12 +23,11 @@ const SHOWN_AT_ONCE = 100;
 export class Tree {
   /**
    * @param {HTMLElement} frame
-   * @param {import("./map.js").Actions} actions
+   * @param {import("./map.js").Choose} choose
    */
-  constructor(frame, { choose, place }) {
+  constructor(frame, choose) {
     this.frame = frame;
     this.choosing = choose;
-    this.placing = place;
     this.body = element("tbody");
     this.head = element("thead");
     /** @type {Cluster | null} */
@@ -55,10 +53,6 @@ export class Tree {
     frame.append(grid);
     this.body.addEventListener("keydown", (event) => this.#key(event));
     this.body.addEventListener("click", (event) => this.#click(event));
-    this.body.addEventListener("dragover", (event) => {
-      if (around(event, "tr[data-node]")) event.preventDefault();
-    });
-    this.body.addEventListener("drop", (event) => this.#drop(event));
   }
 
   /** @param {import("./verdict_layer.js").Layer} layer */
@@ -163,7 +157,7 @@ export class Tree {
       "aria-setsize": row.of,
       "aria-selected": String(keyOf(this.chosen) === row.key),
       tabindex: row.key === this.current ? 0 : -1,
-      data: { key: row.key, ...(row.node === undefined ? {} : { node: row.node }) },
+      data: { key: row.key },
       "aria-expanded": opened === undefined ? undefined : String(opened),
     };
     /** @param {number} place */
@@ -269,13 +263,6 @@ export class Tree {
         this.#scrollTo(line);
       }
     }
-  }
-
-  /** @param {DragEvent} event */
-  #drop(event) {
-    const [line, pod] = [around(event, "tr[data-node]"), draggedPod(event)];
-    event.preventDefault();
-    if (line && pod && this.cluster) this.placing(pod, this.cluster.columns.names[Number(line.dataset.node)]);
   }
 }
 

@@ -14,14 +14,14 @@ const SHOWN = 50;
 
 /** Show the units that wait, the ones that were asked about first before the others, and those that are placed folded. */
 export async function showUnits() {
-  byId("units").hidden = false;
   try {
     const { units } = await get("units");
     const waiting = units.filter(({ status }) => status !== "scheduled");
     const placed = units.filter(({ status }) => status === "scheduled");
     waiting.sort((one, other) => (other.asked ?? 0) - (one.asked ?? 0));
-    byId("units-count").textContent = String(units.length || "");
-    byId("units-note").textContent = units.length ? "" : "No pod is of a group.";
+    byId("units").hidden = !units.length;
+    byId("units-count").textContent = String(units.length);
+    byId("units-note").textContent = "";
     fill("units-waiting", waiting);
     fill("units-placed", placed);
     byId("units-folded").hidden = !placed.length;

@@ -3,8 +3,7 @@
 import { amountText, percent, shareOf } from "./amounts.js";
 import { domainName } from "./cluster.js";
 import { counted, element } from "./elements.js";
-import { ofShare, showScale } from "./scale.js";
-import { drawUse } from "./signs.js";
+import { drawUse, swatchOf } from "./signs.js";
 
 /**
  * @typedef {import("admin-port").ResourceUse} ResourceUse
@@ -13,6 +12,10 @@ import { drawUse } from "./signs.js";
  * @typedef {import("./cluster.js").Selection} Selection
  * @typedef {import("./verdict_layer.js").Layer} Layer
  */
+
+/** Where each step ends; the last one, of what is over-committed, has a sign of its own. */
+const STEPS = [0.2, 0.4, 0.6, 0.8, 1];
+const STEP_TEXTS = ["below 20 %", "20 to 40 %", "40 to 60 %", "60 to 80 %", "80 to 100 %", "more than there is"];
 
 /** The requested and the allocatable amounts of nodes. */
 export class Use {
@@ -109,12 +112,19 @@ export class UseLayer {
 
   /** @param {HTMLElement} list */
   showLegend(list) {
-    const all = [...this.places.keys()].map((node) => this.#of({ node }));
-    const shares = all
-      .map(({ requested, allocatable }) => shareOf(requested, allocatable))
-      .filter((share) => share !== null);
-    const none = { text: `no ${this.name}`, nodes: all.length - shares.length, draw: ofShare(null) };
-    showScale(list, shares, [none]);
+    const texts = [...STEP_TEXTS, `no ${this.name}`];
+    const counts = texts.map(() => 0);
+    for (const node of this.places.keys()) {
+      const { requested, allocatable } = this.#of({ node });
+      counts[stepOf(shareOf(requested, allocatable))] += 1;
+    }
+    const items = texts.flatMap((text, step) =>
+      // What is usual is always there, so that the scale can be read; the odd ones are where there are such nodes.
+      step < STEPS.length || counts[step]
+        ? [legendItem(text, counts[step], step > STEPS.length ? null : step / STEPS.length + 0.1)]
+        : [],
+    );
+    list.replaceChildren(...items);
   }
 
   /**
@@ -152,3 +162,24 @@ export class UseLayer {
     return `${before}${amountText(requested, unit)} of ${amountText(allocatable, unit)}`;
   }
 }
+
+/** @param {number | null} share null: the node has none of the resource */
+function stepOf(share) {
+  if (share === null) return STEPS.length + 1;
+  const step = STEPS.findIndex((end) => (end < 1 ? share < end : share <= end));
+  return step < 0 ? STEPS.length : step;
+}
+
+/**
+ * @param {string} text
+ * @param {number} nodes
+ * @param {number | null} share as the map shows it
+ */
+const legendItem = (text, nodes, share) =>
+  element(
+    "li",
+    {},
+    swatchOf((context, palette, square) => drawUse(context, palette, share, square)),
+    element("strong", { text: nodes.toLocaleString("en") }),
+    element("span", { text }),
+  );

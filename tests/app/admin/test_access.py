@@ -78,7 +78,7 @@ def test_without_an_admin_nobody_changes_anything() -> None:
         ("/debug/mirror", {CALLER_HEADER: "ann"}, False, (403, "GET /debug/mirror shows pods of all namespaces: this")),
         ("/debug/mirror", {CALLER_HEADER: "ann"}, True, (503, "GET /debug/mirror shows pods of all namespaces: names")),
         ("/debug/mirror", {}, False, (403, "GET /debug/mirror shows pods of all namespaces: no caller is known: send")),
-        ("/explain/state", {CALLER_HEADER: "a b"}, False, (400, f"{CALLER_HEADER}: not a token")),
+        ("/names", {CALLER_HEADER: "a b"}, False, (400, f"{CALLER_HEADER}: not a token")),
     ],
 )
 def test_a_refusal_says_what_is_missing(

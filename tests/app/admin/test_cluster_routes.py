@@ -1,7 +1,5 @@
 """`GET /cluster`, `GET /names` and `GET /samples`: what the page opens on."""
 
-import time
-
 import msgspec
 import pytest
 from fastapi import FastAPI
@@ -11,8 +9,6 @@ from app.json_text import encode
 from app.main import create_service
 from app.settings import Settings
 from core.diagnosis.cluster_view import ClusterView
-from core.events import ClusterEvent
-from core.objects.node_metrics import NodeMetrics, Usage
 from tests.app.asgi import ask
 from tests.builders import Object, make_node, make_pod
 from tests.conformance.engine import load
@@ -48,27 +44,6 @@ def test_the_cluster_is_written_as_its_struct_is(admin: FastAPI) -> None:
     assert [each.resource for each in view.resources] == ["cpu", "memory", "pods"]
     assert view.resources[2].requested == [1, 0]
     assert encode(view) == text
-
-
-def test_the_usage_of_nodes_is_there_where_a_source_measures_it(admin: FastAPI) -> None:
-    assert told(admin, "/cluster")["load"] is None
-    mirror = load([], [make_node(name).allocatable(cpu="4", memory="8Gi", pods=9).obj() for name in ("n1", "n2")], [])
-    measured_at = int(time.time()) - 40
-    mirror.apply(
-        ClusterEvent("Update", NodeMetrics(name="n2", measured_at=measured_at, covers_pods_until="", cpu=Usage(1000)))
-    )
-    app = create_service(Settings(admin="127.0.0.1:0", usage_source="metrics-api"), mirror, None).admin
-    assert app is not None
-    found = told(app, "/cluster")["load"]
-    assert found["age"][0] is None
-    assert 40 <= found["age"][1] < 100
-    assert found["too_old"] == [False, False]
-    assert found["resources"] == [
-        {"resource": "cpu", "unit": "millicores", "used": [None, 1000], "capacity": [4000, 4000]},
-        {"resource": "memory", "unit": "bytes", "used": [None, None], "capacity": [8 << 30, 8 << 30]},
-    ]
-    text = ask(app, "GET", "/cluster").content
-    assert encode(msgspec.json.decode(text, type=ClusterView)) == text
 
 
 def test_racks_are_those_of_the_label_that_is_asked_for(admin: FastAPI) -> None:

@@ -125,7 +125,6 @@ REQUESTS: Final[Mapping[tuple[str, str], Sequence[Asked]]] = {
     ("POST", "/explain"): explained("/explain", "node=n1&node=n2&node=n3&limit=50&score=all"),
     ("POST", "/explain/nodes"): explained("/explain/nodes", "score=all"),
     ("POST", "/explain/manifest"): [Asked("/explain/manifest", ours("new").obj())],
-    ("GET", "/explain/state"): [Asked("/explain/state")],
     ("GET", "/debug/mirror"): [
         Asked("/debug/mirror"),
         Asked("/debug/mirror?node=n1"),
@@ -145,7 +144,6 @@ SHOWING: Final = {
     ("GET", "/pending"),
     ("POST", "/explain"),
     ("POST", "/explain/nodes"),
-    ("GET", "/explain/state"),
     ("GET", "/debug/mirror"),
     ("GET", "/debug/equivalence"),
     ("GET", "/debug/decisions"),
@@ -211,7 +209,6 @@ def test_a_caller_of_one_namespace_learns_no_name_of_another_by_any_route() -> N
         ("POST", "/explain"),
         ("POST", "/explain/nodes"),
         ("POST", "/explain/manifest"),
-        ("GET", "/explain/state"),
     }
     for placeholder in (PLACEHOLDER, HIDDEN_BUDGET):
         assert any(placeholder in text for _, text in found["POST", "/explain"])

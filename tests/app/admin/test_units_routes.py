@@ -67,7 +67,6 @@ def with_scheduling_group() -> ClusterMirror:
 def listed(settings: Settings, credentials: Credentials | None = None) -> list[dict[str, Any]]:
     admin = create_service(settings, with_scheduling_group(), credentials).admin
     assert admin is not None
-    assert ask(admin, "GET", "/explain/state").json()["units"] is True
     found: list[dict[str, Any]] = ask(admin, "GET", "/units").json()["units"]
     return found
 

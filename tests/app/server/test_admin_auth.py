@@ -64,7 +64,7 @@ def test_anybody_may_get_the_page_and_nothing_else(token_file: Path, path: str) 
     assert ask(app, "POST", path).status_code == 401
 
 
-@pytest.mark.parametrize("path", ["/debug/mirror", "/explain/state", "/openapi.json", "/page", "/page/", "/page/x.js"])
+@pytest.mark.parametrize("path", ["/debug/mirror", "/pending", "/openapi.json", "/page", "/page/", "/page/x.js"])
 def test_what_is_no_file_of_the_page_needs_proof(token_file: Path, path: str) -> None:
     assert ask(admin(admin_token_file=token_file).app, "GET", path).status_code == 401
 

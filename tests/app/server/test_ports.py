@@ -48,7 +48,7 @@ def get(path: str, *headers: str, method: str = "GET") -> bytes:
         (get("/page/icon.svg"), 200),
         (get("/openapi.json"), 200),
         (get("/debug/mirror"), 200),
-        (get("/explain/state"), 200),
+        (get("/pending"), 200),
         (get("/nowhere"), 404),
         (get("/page/nothing.js"), 404),
         (get("/debug/mirror", method="DELETE"), 405),

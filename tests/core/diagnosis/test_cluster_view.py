@@ -1,11 +1,10 @@
-"""All nodes as columns: where they are, what is requested of what they offer, and what they use."""
+"""All nodes as columns: where they are, and what is requested of what they offer."""
 
-from core.diagnosis.cluster_view import ClusterSurvey, ClusterView, MeasuredUse, ResourceUse
+from core.diagnosis.cluster_view import ClusterSurvey, ClusterView, ResourceUse
 from core.diagnosis.summary import ZONE
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
-from core.objects.node_metrics import NodeMetrics, Usage
 from core.objects.pod import Pod
 
 RACK = "example.com/rack"
@@ -28,8 +27,8 @@ def cluster() -> ClusterMirror:
     return mirror
 
 
-def view(mirror: ClusterMirror, rack_key: str = RACK, now: float | None = None) -> ClusterView:
-    survey = ClusterSurvey(mirror, rack_key, now)
+def view(mirror: ClusterMirror, rack_key: str = RACK) -> ClusterView:
+    survey = ClusterSurvey(mirror, rack_key)
     for _ in survey.steps():
         pass
     return survey.view()
@@ -85,52 +84,9 @@ def test_units_are_millicores_bytes_and_counts() -> None:
     }
 
 
-def measured(node: str, at: int, cpu: int, memory: int | None = None, *, too_old: bool = False) -> ClusterEvent:
-    of_memory = None if memory is None else Usage(memory)
-    found = NodeMetrics(
-        name=node, measured_at=at, covers_pods_until="", cpu=Usage(cpu), memory=of_memory, too_old=too_old
-    )
-    return ClusterEvent("Update", found)
-
-
-def test_a_measurement_has_its_age_and_counts_unless_it_is_too_old() -> None:
-    mirror = cluster()
-    mirror.apply(measured("n1", 960, 1500, 1 << 29))
-    mirror.apply(measured("n2", 100, 700, 1 << 20, too_old=True))
-    load = view(mirror, now=1000.4).load
-    assert load is not None
-    assert load.age == [40, 900, None]
-    assert load.too_old == [False, True, False]
-    assert load.resources == [
-        MeasuredUse("cpu", "millicores", [1500, None, None], [4000, 2000, 1000]),
-        MeasuredUse("memory", "bytes", [1 << 29, None, None], [1 << 30, 1 << 30, 0]),
-    ]
-
-
-def test_usage_is_a_part_of_the_capacity_where_the_node_reports_one() -> None:
-    mirror = ClusterMirror()
-    mirror.apply(ClusterEvent("Add", Node("n1", {}, {"cpu": 3900}, capacity={"cpu": 4000})))
-    load = view(mirror, now=0.0).load
-    assert load is not None
-    assert load.resources[0].capacity == [4000]
-
-
-def test_a_resource_without_a_plausible_value_is_not_measured_and_a_node_is_never_measured_in_the_future() -> None:
-    mirror = cluster()
-    mirror.apply(measured("n3", 1030, 0))
-    load = view(mirror, now=1000.0).load
-    assert load is not None
-    assert load.age == [None, None, 0]
-    assert [each.used for each in load.resources] == [[None, None, 0], [None, None, None]]
-
-
-def test_where_nothing_measures_the_usage_there_is_no_load() -> None:
-    assert view(cluster()).load is None
-
-
 def test_a_node_that_goes_between_two_steps_is_left_out_and_columns_stay_of_one_length() -> None:
     mirror = cluster()
-    survey = ClusterSurvey(mirror, "", 0.0)
+    survey = ClusterSurvey(mirror, "")
     steps = survey.steps()
     next(steps)
     mirror.apply(ClusterEvent("Delete", Node("n2")))
@@ -139,8 +95,6 @@ def test_a_node_that_goes_between_two_steps_is_left_out_and_columns_stay_of_one_
     found = survey.view()
     assert found.names == ["n1", "n3"]
     assert {2} == {len(each) for use in found.resources for each in (use.requested, use.allocatable)}
-    assert found.load is not None
-    assert {2} == {len(each) for use in found.load.resources for each in (use.used, use.capacity)}
 
 
 def test_a_cluster_without_nodes_is_empty() -> None:

@@ -20,13 +20,6 @@ FAULTS: Final = (
         tests=("core/mirror/test_node_usage.py",),
     ),
     Fault(
-        id="usage-that-is-too-old-is-shown",
-        breaks="The page shows what a node used hours ago as its load.",
-        old="None if found is None or found.too_old else getattr(found, resource)",
-        new="None if found is None else getattr(found, resource)",
-        tests=("core/diagnosis/test_cluster_view.py",),
-    ),
-    Fault(
         id="packing-by-what-is-allocatable",
         breaks="TargetLoadPacking takes usage as a share of what is allocatable, which is less than the capacity.",
         old="np.where(cpu.capacity > 0, 100 * used / np.maximum(cpu.capacity, 1), 0.0)",
