@@ -1,7 +1,14 @@
-"""Common parts of decoding for all kinds: errors that name the field, metadata, and label selectors.
+"""Common parts of decoding for all kinds: errors that name the field, metadata, label selectors, and quantities.
 
 As in Go, unknown fields of an object are ignored, because every Kubernetes release adds some. As in Go, JSON null means
 an absent field.
+
+The size limits are those of Kubernetes itself, checked in every input: from the API server, in dumps and in requests.
+They reject only objects that no API server stores, so they never drop an object of a real cluster. Source:
+k8s.io/apimachinery pkg/api/validation/objectmeta.go and pkg/util/validation/validation.go, and k8s.io/kubernetes
+pkg/apis/core/validation/validation.go. Only sizes are checked, not characters. An API server has no limit for the
+`values` of a node affinity or, in objects of older releases, of a label selector. It also has none for a constraint's
+`topologyKey`, for names of images, claims, owners and schedulers, and for `spec.nodeName`, which a Binding sets.
 """
 
 import re
@@ -12,22 +19,26 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
-from app.objects.sizes import (
-    MAX_LABEL_KEY_BYTES,
-    MAX_LABEL_VALUE_BYTES,
-    MAX_NAME_BYTES,
-    MAX_NAMESPACE_BYTES,
-    MAX_UID_BYTES,
-    is_longer,
-)
 from core.objects.labels import NOTHING, Operator, Selector, SelectorError, parse_selector, requirement
 from core.objects.owner import ControllerRef
+from core.objects.pod_requests import Amounts
+from core.objects.quantity import QuantityError, nanos
 
 T = TypeVar("T")
 
 Json: TypeAlias = bytes | bytearray | msgspec.Raw
 NULL: Final = msgspec.Raw(b"null")
 """The value of an absent field that is read as bytes."""
+MAX_NAME_BYTES: Final = 253
+"""Limit of an object's name: a DNS subdomain."""
+MAX_NAMESPACE_BYTES: Final = 63
+"""Limit of a namespace's name: a DNS label."""
+MAX_UID_BYTES: Final = 317
+"""Limit of a uid. The API server makes UUIDs of 36 bytes. In a manifest a uid may be NAMESPACE/NAME."""
+MAX_LABEL_KEY_BYTES: Final = 317
+"""Limit of a qualified name: a DNS subdomain, a slash, and a name of 63. Keys of labels, taints and topologies."""
+MAX_LABEL_VALUE_BYTES: Final = 63
+_MEMO_ENTRIES: Final = 8192
 
 
 class Unread(NamedTuple):
@@ -37,9 +48,6 @@ class Unread(NamedTuple):
 
 
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
-
-_MEMO_ENTRIES: Final = 8192
-_MEMO_BYTES: Final = 2 * 1024  # longer labels or owners are parsed each time, so a memo has at most 16 MiB of keys
 
 
 class DecodeError(ValueError):
@@ -114,7 +122,32 @@ class LabelSelector(Wire, omit_defaults=True):
     match_expressions: list[Expression] | None = None
 
 
-_labels_decoder: Final[msgspec.json.Decoder[dict[str, str] | None]] = msgspec.json.Decoder(dict[str, str] | None)
+class WireObject(Wire):
+    """The members of every object. Each kind adds its own."""
+
+    kind: str | None = None
+    metadata: Metadata | None = None
+
+
+class AnnotatedObject(WireObject):
+    """The members of an object with AnnotatedMetadata."""
+
+    metadata: AnnotatedMetadata | None = None
+
+
+Quantity: TypeAlias = (
+    Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,9}(\.[0-9]{1,3})?(m|k|M|G|Ki|Mi|Gi)?$")]
+    | Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+)
+"""A quantity as written in a manifest. JSON Schema cannot express every form that `nanos` reads."""
+WireAmounts: TypeAlias = Annotated[msgspec.Raw, Unread(dict[str, Quantity])]
+"""A v1.ResourceList."""
+
+amounts_decoder: Final[msgspec.json.Decoder[dict[str, msgspec.Raw] | None]] = msgspec.json.Decoder(
+    dict[str, msgspec.Raw] | None
+)
+_text_decoder: Final = msgspec.json.Decoder(str)
+string_map_decoder: Final[msgspec.json.Decoder[dict[str, str] | None]] = msgspec.json.Decoder(dict[str, str] | None)
 _owners_decoder: Final[msgspec.json.Decoder[list[OwnerReference] | None]] = msgspec.json.Decoder(
     list[OwnerReference] | None
 )
@@ -150,6 +183,25 @@ def under(field: str) -> Iterator[None]:
         yield
     except DecodeError as error:
         raise error.under(field) from None
+
+
+def memoised(parse: Callable[[bytes], T], longest: int = 2 * 1024) -> Callable[[Json], T]:
+    """Return `parse` with a memo: objects with equal bytes, such as the pods of a controller, mostly share one value.
+
+    Texts of more than `longest` bytes are parsed each time, so a memo has at most `longest` * 8192 bytes of keys.
+    """
+    remembered = lru_cache(maxsize=_MEMO_ENTRIES)(parse)
+
+    def shared(raw: Json) -> T:
+        text = bytes(raw)
+        return remembered(text) if len(text) <= longest else parse(text)
+
+    return shared
+
+
+def is_longer(text: str, limit: int) -> bool:
+    """Return whether a text has more than `limit` bytes of UTF-8, which Go's len counts."""
+    return len(text) > limit or (not text.isascii() and len(text.encode()) > limit)
 
 
 def refuse_longer(text: str | None, limit: int, field: str) -> None:
@@ -191,19 +243,43 @@ def checked_name(kind: str, found: str | None, metadata: Metadata) -> str:
     return name
 
 
-def labels_of(metadata: Metadata) -> Mapping[str, str]:
-    """Return the labels. Objects with equal labels, such as the pods of a controller, mostly share one mapping."""
-    raw = bytes(metadata.labels)
-    return _memoised_labels(raw) if len(raw) <= _MEMO_BYTES else _parse_labels(raw)
+def names_of(kind: str, wire: WireObject) -> dict[str, str]:
+    """Return the name, the uid and the resource version of an object, as arguments of the core's value.
 
-
-def controller_of(metadata: Metadata) -> ControllerRef | None:
-    """Return the first owner with `controller: true`. Objects with equal owners mostly share one value.
-
-    Source: k8s.io/apimachinery pkg/apis/meta/v1/controller_ref.go (GetControllerOf).
+    Raises DecodeError, as checked_name.
     """
-    raw = bytes(metadata.owner_references)
-    return _memoised_controller(raw) if len(raw) <= _MEMO_BYTES else _parse_controller(raw)
+    metadata = wire.metadata or Metadata()
+    return {
+        "name": checked_name(kind, wire.kind, metadata),
+        "uid": metadata.uid or "",
+        "resource_version": metadata.resource_version or "",
+    }
+
+
+def names_in_namespace(kind: str, wire: WireObject) -> dict[str, str]:
+    """Return the same for a kind with namespaces, with the namespace."""
+    metadata = wire.metadata or Metadata()
+    return {"namespace": metadata.namespace or "default", **names_of(kind, wire)}
+
+
+def _parse_labels(raw: bytes) -> Mapping[str, str]:
+    labels = decoding_field(string_map_decoder.decode, raw, "metadata.labels") or {}
+    refuse_long_labels(labels, "metadata.labels")
+    return labels
+
+
+def _parse_controller(raw: bytes) -> ControllerRef | None:
+    """Source: k8s.io/apimachinery pkg/apis/meta/v1/controller_ref.go (GetControllerOf)."""
+    for owner in decoding_field(_owners_decoder.decode, raw, "metadata.ownerReferences") or ():
+        if owner.controller:
+            return ControllerRef(owner.kind or "", owner.name or "", owner.uid or "", owner.api_version or "")
+    return None
+
+
+labels_of: Final = memoised(_parse_labels)
+"""Returns the labels in `metadata.labels`."""
+controller_of: Final = memoised(_parse_controller)
+"""Returns the first owner in `metadata.ownerReferences` with `controller: true`."""
 
 
 def selector_of(path: str, selector: LabelSelector | None, absent: Selector = NOTHING) -> Selector:
@@ -235,23 +311,22 @@ def selector_of_labels(labels: Mapping[str, str] | None) -> Selector:
     return Selector(tuple(requirement(key, Operator.IN, [labels[key]]) for key in sorted(labels)))
 
 
-def _parse_labels(raw: bytes) -> Mapping[str, str]:
-    labels = decoding_field(_labels_decoder.decode, raw, "metadata.labels") or {}
-    refuse_long_labels(labels, "metadata.labels")
-    return labels
+def quantity_of(raw: msgspec.Raw, field: str) -> int:
+    """Return the exact quantity, as `nanos` does. As in Go, null is 0. Raises DecodeError."""
+    text = bytes(raw)
+    if text == b"null":
+        return 0
+    try:
+        # A number is read from its text, because a float would lose digits.
+        return nanos(decoding_field(_text_decoder.decode, raw, field).strip() if text[:1] == b'"' else text.decode())
+    except QuantityError as error:
+        raise DecodeError(field, str(error)) from None
 
 
-_memoised_labels = lru_cache(maxsize=_MEMO_ENTRIES)(_parse_labels)
-
-
-def _parse_controller(raw: bytes) -> ControllerRef | None:
-    for owner in decoding_field(_owners_decoder.decode, raw, "metadata.ownerReferences") or ():
-        if owner.controller:
-            return ControllerRef(owner.kind or "", owner.name or "", owner.uid or "", owner.api_version or "")
-    return None
-
-
-_memoised_controller = lru_cache(maxsize=_MEMO_ENTRIES)(_parse_controller)
+def amounts_of(raw: msgspec.Raw | bytes, field: str) -> Amounts:
+    """Return the exact amounts of a v1.ResourceList. Raises DecodeError."""
+    quantities = decoding_field(amounts_decoder.decode, raw, field) or {}
+    return {name: quantity_of(quantity, f"{field}.{name}") for name, quantity in quantities.items()}
 
 
 def _field(path: str) -> str:

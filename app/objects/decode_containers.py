@@ -1,16 +1,20 @@
-"""Decodes a pod's containers, and other fields about resources, to the pod's demands on its node."""
+"""Decodes a pod's containers, resource claims and other fields about resources, to the pod's demands on its node.
 
-from collections.abc import Mapping, Sequence
+DynamicResources writes the cpu, memory and huge pages that claims allocate to the status of a pod, before the pod is
+bound. Source: k8s.io/component-helpers resource/helpers.go (AggregateContainerRequests in v1.36,
+addDRANodeAllocatableClaimResources since v1.37), and nodedeclaredfeatures/features (InferForScheduling of each) for the
+features that a node must declare. The table of releases lists the features of each release.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Final
 
 import msgspec
 
-from app.objects.decode import NULL, Int32, Unread, Wire, decoding_field
-from app.objects.decode_pod_claims import claimed_of
-from app.objects.decode_resources import WireAmounts, amounts_of
+from app.objects.decode import NULL, Int32, Quantity, Unread, Wire, WireAmounts, amounts_of, decoding_field, quantity_of
 from core.objects.host_port import ALL_ADDRESSES, NO_HOST_PORTS, HostPort
-from core.objects.pod import normalized_image_name
+from core.objects.pod import NO_FEATURES, normalized_image_name
 from core.objects.pod_load import PodLoad, pod_load
 from core.objects.pod_requests import (
     Amounts,
@@ -22,12 +26,73 @@ from core.objects.pod_requests import (
     pod_requests,
     scored_requests,
 )
-from core.releases import RequestCounting
+from core.releases import MOUNT_OPTIONS, RESTART_ALL, USERS_OF_HOST, ClaimedResources, RequestCounting
 
-_COUNTING: Final = RequestCounting()
-"""The default counting of requests. If a release counts a pod differently, the mirror counts again (`counted`)."""
 _MEMO_ENTRIES: Final = 8192
 _MEMO_BYTES: Final = 4 * 1024  # longer ones are parsed each time, so the memo has at most 32 MiB of keys
+_COUNTING: Final = RequestCounting()
+"""The default counting of requests. If a release counts a pod differently, the mirror counts again (`counted`)."""
+_CLAIMS: Final = "status.nodeAllocatableResourceClaimStatuses"
+
+
+class _Mapped(Wire):
+    """A v1.NodeAllocatableMappedResources."""
+
+    name: str | None = None
+    quantity: Annotated[msgspec.Raw, Unread(Quantity)] = NULL
+
+
+class _ClaimOverhead(Wire):
+    """A v1.NodeAllocatableOverheadResources."""
+
+    name: str | None = None
+    per_pod: Annotated[msgspec.Raw, Unread(Quantity)] = NULL
+    per_container: Annotated[msgspec.Raw, Unread(Quantity)] = NULL
+
+
+class WireClaimStatus(Wire):
+    """A v1.NodeAllocatableResourceClaimStatus: `resources` in 1.36, `mapping` and `overhead` since 1.37."""
+
+    containers: list[str] | None = None
+    resources: WireAmounts = NULL
+    mapping: list[_Mapped] | None = None
+    overhead: list[_ClaimOverhead] | None = None
+
+
+_statuses_decoder: Final[msgspec.json.Decoder[list[WireClaimStatus] | None]] = msgspec.json.Decoder(
+    list[WireClaimStatus] | None
+)
+
+
+def claimed_of(raw: msgspec.Raw) -> Mapping[ClaimedResources, Amounts]:
+    """Return the sums over the claims, by the form of the status that has them. Raises DecodeError, with the field."""
+    listed: dict[str, int] = {}
+    mapped: dict[str, int] = {}
+    statuses = decoding_field(_statuses_decoder.decode, raw, _CLAIMS)
+    for index, status in enumerate(statuses or ()):
+        field = f"{_CLAIMS}[{index}]"
+        for name, amount in amounts_of(status.resources, f"{field}.resources").items():
+            listed[name] = listed.get(name, 0) + amount
+        for name, amount in (*_mapping(status, field), *_claim_overhead(status, field)):
+            mapped[name] = mapped.get(name, 0) + amount
+    forms = ((ClaimedResources.LISTED, listed), (ClaimedResources.MAPPED, mapped))
+    return {form: amounts for form, amounts in forms if amounts}
+
+
+def _mapping(status: WireClaimStatus, field: str) -> Iterator[tuple[str, int]]:
+    """Yield a claim's own amounts. All containers that use the claim share them."""
+    for index, each in enumerate(status.mapping or ()):
+        if each.quantity != NULL:
+            yield each.name or "", quantity_of(each.quantity, f"{field}.mapping[{index}].quantity")
+
+
+def _claim_overhead(status: WireClaimStatus, field: str) -> Iterator[tuple[str, int]]:
+    """Yield the overhead of a claim's devices: once for the pod, and once for each container with the claim."""
+    containers = len(status.containers or ())
+    for index, each in enumerate(status.overhead or ()):
+        place = f"{field}.overhead[{index}]"
+        of_containers = containers * quantity_of(each.per_container, f"{place}.perContainer")
+        yield each.name or "", quantity_of(each.per_pod, f"{place}.perPod") + of_containers
 
 
 class WireResources(Wire):
@@ -48,13 +113,13 @@ class _Condition(Wire):
     reason: str | None = None
 
 
-class WireRestartRule(Wire):
+class _RestartRule(Wire):
     """The action of a v1.ContainerRestartRule."""
 
     action: str | None = None
 
 
-class WireVolumeMount(Wire):
+class _VolumeMount(Wire):
     """The demands of a v1.VolumeMount on the container runtime of the node."""
 
     bind_mount_options: list[str] | None = None
@@ -71,8 +136,8 @@ class WireContainer(Wire, omit_defaults=True):
     restart_policy: str | None = None
     ports: Annotated[msgspec.Raw, Unread(list[_ContainerPort])] = NULL
     resources: Annotated[msgspec.Raw, Unread(WireResources)] = NULL
-    restart_policy_rules: Annotated[msgspec.Raw, Unread(list[WireRestartRule])] = NULL
-    volume_mounts: Annotated[msgspec.Raw, Unread(list[WireVolumeMount])] = NULL
+    restart_policy_rules: Annotated[msgspec.Raw, Unread(list[_RestartRule])] = NULL
+    volume_mounts: Annotated[msgspec.Raw, Unread(list[_VolumeMount])] = NULL
 
 
 class WireContainerStatus(Wire, omit_defaults=True):
@@ -244,3 +309,56 @@ def _is_resize_infeasible(raw: msgspec.Raw) -> bool:
         if condition.type == "PodResizePending":
             return condition.reason == "Infeasible"
     return False
+
+
+_rules_decoder: Final[msgspec.json.Decoder[list[_RestartRule] | None]] = msgspec.json.Decoder(list[_RestartRule] | None)
+_mounts_decoder: Final[msgspec.json.Decoder[list[_VolumeMount] | None]] = msgspec.json.Decoder(
+    list[_VolumeMount] | None
+)
+
+
+def needed_features(
+    containers: list[WireContainer] | None,
+    init_containers: list[WireContainer] | None,
+    ephemeral_containers: list[WireContainer] | None,
+    *,
+    users_of_host: bool,
+) -> frozenset[str]:
+    """Return the features that a pod needs, and clear the fields that they come from. Raises DecodeError.
+
+    `users_of_host`: the pod has the host's network and its own user namespace.
+    """
+    restarts = mounts = False
+    for member, listed in (
+        ("containers", containers),
+        ("initContainers", init_containers),
+        ("ephemeralContainers", ephemeral_containers),
+    ):
+        for index, each in enumerate(listed or ()):
+            if each.volume_mounts is not NULL:
+                if b"bindMountOptions" in bytes(each.volume_mounts):
+                    mounts |= _mounts_with_options(each, f"spec.{member}[{index}].volumeMounts")
+                each.volume_mounts = NULL
+            if each.restart_policy_rules is not NULL:
+                if listed is not ephemeral_containers:
+                    restarts |= _restarts_all(each, f"spec.{member}[{index}].restartPolicyRules")
+                each.restart_policy_rules = NULL
+    if not (restarts or mounts or users_of_host):
+        return NO_FEATURES
+    return frozenset(
+        [
+            *([RESTART_ALL] if restarts else []),
+            *([USERS_OF_HOST] if users_of_host else []),
+            *([MOUNT_OPTIONS] if mounts else []),
+        ]
+    )
+
+
+def _mounts_with_options(container: WireContainer, field: str) -> bool:
+    mounts = decoding_field(_mounts_decoder.decode, container.volume_mounts, field) or ()
+    return any(mount.bind_mount_options for mount in mounts)
+
+
+def _restarts_all(container: WireContainer, field: str) -> bool:
+    rules = decoding_field(_rules_decoder.decode, container.restart_policy_rules, field) or ()
+    return any(rule.action == "RestartAllContainers" for rule in rules)

@@ -8,24 +8,30 @@ from typing import Annotated, Final
 import msgspec
 
 from app.objects.decode import (
+    MAX_LABEL_VALUE_BYTES,
     NULL,
     Metadata,
     Unread,
     Wire,
+    WireAmounts,
+    WireObject,
+    amounts_decoder,
+    amounts_of,
     checked_name,
     decoding,
     decoding_field,
     labels_of,
+    memoised,
+    quantity_of,
     refuse_long_key,
     refuse_longer,
 )
-from app.objects.decode_resources import WireAmounts, allocatable_of, capacity_of
-from app.objects.sizes import MAX_LABEL_VALUE_BYTES
 from core.objects.node import CONDITION_TYPES, NO_FEATURES, Node
+from core.objects.pod_requests import rounded
 from core.objects.toleration import Taint
 
-_MEMO_ENTRIES: Final = 8192
-_MEMO_BYTES: Final = 2 * 1024  # longer taints or conditions are parsed each time, so a memo has at most 16 MiB of keys
+_MEASURED: Final = ("cpu", "memory")
+"""Resources whose usage is measured, as a share of the capacity."""
 
 
 class _Taint(Wire):
@@ -57,11 +63,9 @@ class _NodeStatus(Wire):
     images: list[_Image] | None = None
 
 
-class WireNode(Wire):
+class WireNode(WireObject):
     """A v1.Node. Fields that many nodes have in common stay bytes."""
 
-    kind: str | None = None
-    metadata: Metadata | None = None
     spec: _NodeSpec | None = None
     status: _NodeStatus | None = None
 
@@ -82,31 +86,25 @@ def decode_node(raw: bytes | msgspec.Raw) -> Node:
     status = wire.status or _EMPTY_STATUS
     return Node(
         name=checked_name("Node", wire.kind, metadata),
-        labels=labels_of(metadata),
-        allocatable=allocatable_of(status.allocatable),
+        labels=labels_of(metadata.labels),
+        allocatable=_allocatable_of(status.allocatable),
         taints=_taints_of(spec.taints) if spec.taints is not NULL else (),
         unschedulable=spec.unschedulable or False,
         images=_images_of(status.images) if status.images else {},
-        conditions=_conditions_of(status.conditions) if status.conditions else {},
+        conditions=_conditions_of(_encoder.encode(status.conditions)) if status.conditions else {},
         uid=metadata.uid or "",
         resource_version=metadata.resource_version or "",
         declared_features=_shared_features(frozenset(status.declared_features))
         if status.declared_features
         else NO_FEATURES,
-        capacity=capacity_of(status.capacity) if status.capacity is not NULL else {},
+        capacity=_capacity_of(status.capacity) if status.capacity is not NULL else {},
     )
 
 
-@lru_cache(maxsize=_MEMO_ENTRIES)
+@lru_cache(maxsize=8192)
 def _shared_features(features: frozenset[str]) -> frozenset[str]:
     """Return the features. Nodes of one version declare the same features and share the set."""
     return features
-
-
-def _taints_of(raw: msgspec.Raw) -> tuple[Taint, ...]:
-    """Return the taints in their order. Nodes with equal taints share them."""
-    text = bytes(raw)
-    return _memoised_taints(text) if len(text) <= _MEMO_BYTES else _parse_taints(text)
 
 
 def _parse_taints(raw: bytes) -> tuple[Taint, ...]:
@@ -115,16 +113,6 @@ def _parse_taints(raw: bytes) -> tuple[Taint, ...]:
         refuse_long_key(taint.key, f"spec.taints[{index}].key")
         refuse_longer(taint.value, MAX_LABEL_VALUE_BYTES, f"spec.taints[{index}].value")
     return tuple(Taint(taint.key or "", taint.value or "", taint.effect or "") for taint in taints)
-
-
-_memoised_taints = lru_cache(maxsize=_MEMO_ENTRIES)(_parse_taints)
-
-
-def _conditions_of(conditions: list[_NodeCondition]) -> Mapping[str, str]:
-    """Return the status of the relevant conditions. Nodes with equal conditions share the mapping."""
-    # Encoded again, because the received bytes have heartbeat times, which differ for each node.
-    raw = _encoder.encode(conditions)
-    return _memoised_conditions(raw) if len(raw) <= _MEMO_BYTES else _parse_conditions(raw)
 
 
 def _parse_conditions(raw: bytes) -> Mapping[str, str]:
@@ -136,7 +124,22 @@ def _parse_conditions(raw: bytes) -> Mapping[str, str]:
     }
 
 
-_memoised_conditions = lru_cache(maxsize=_MEMO_ENTRIES)(_parse_conditions)
+def _parse_allocatable(raw: bytes) -> Mapping[str, int]:
+    return rounded(amounts_of(raw, "status.allocatable"))
+
+
+def _parse_capacity(raw: bytes) -> Mapping[str, int]:
+    quantities = decoding_field(amounts_decoder.decode, raw, "status.capacity") or {}
+    return rounded(
+        {name: quantity_of(quantities[name], f"status.capacity.{name}") for name in _MEASURED if name in quantities}
+    )
+
+
+# Nodes with equal values share them.
+_taints_of: Final = memoised(_parse_taints)
+_conditions_of: Final = memoised(_parse_conditions)  # encoded again: the received bytes have heartbeat times
+_allocatable_of: Final = memoised(_parse_allocatable, longest=4 * 1024)
+_capacity_of: Final = memoised(_parse_capacity, longest=4 * 1024)
 
 
 def _images_of(images: list[_Image]) -> Mapping[str, int]:

@@ -10,9 +10,7 @@ from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
-from app.objects.decode import NULL, DecodeError, Unread, Wire, decoding
-from app.objects.decode_resources import quantity_of
-from app.objects.sizes import MAX_NAME_BYTES, is_longer
+from app.objects.decode import MAX_NAME_BYTES, NULL, DecodeError, Unread, Wire, decoding, is_longer, quantity_of
 from core.mirror.node_usage import MAX_AMOUNT
 from core.objects.node_metrics import NodeMetrics, Usage
 from core.objects.quantity import millis, units

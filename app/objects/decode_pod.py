@@ -11,32 +11,39 @@ from app.objects.decode import (
     Metadata,
     Unread,
     Wire,
+    WireAmounts,
     checked_name,
     controller_of,
     decoding,
     decoding_field,
     labels_of,
 )
-from app.objects.decode_affinity import WirePodAffinities, affinity_of
 from app.objects.decode_containers import (
     Demand,
+    WireClaimStatus,
     WireContainer,
     WireContainers,
     WireContainerStatus,
     WireResources,
     demand_of,
+    needed_features,
 )
-from app.objects.decode_features import needed_features
-from app.objects.decode_node_affinity import WireNodeAffinities, node_affinity_of
-from app.objects.decode_pod_claims import WireClaimStatus
-from app.objects.decode_pod_group import membership_of
+from app.objects.decode_groups import membership_of
+from app.objects.decode_placement import (
+    WireNodeAffinities,
+    WirePodAffinities,
+    WireSpreadConstraint,
+    WireToleration,
+    affinity_of,
+    node_affinity_of,
+    tolerations_of,
+    topology_spread_of,
+)
 from app.objects.decode_pod_volumes import WireVolume, image_volumes_of, volumes_of
-from app.objects.decode_resources import WireAmounts
-from app.objects.decode_toleration import WireToleration, tolerations_of
-from app.objects.decode_topology_spread import WireSpreadConstraint, topology_spread_of
 from core.objects.affinity import NO_AFFINITY
 from core.objects.node_affinity import NO_NODE_AFFINITY
 from core.objects.pod import Pod
+from core.objects.toleration import NO_TOLERATIONS
 from core.objects.waiting import NOT_WAITING, Waiting
 
 _MAX_MESSAGE: Final = 1000
@@ -149,8 +156,8 @@ def decode_pod(raw: bytes | msgspec.Raw) -> Pod:
         node_affinity = node_affinity_of(bytes(spec.affinity), spec.node_selector)
     features = _features(spec)
     demand = _demand(spec, status)
-    labels = labels_of(metadata)
-    controller = controller_of(metadata)
+    labels = labels_of(metadata.labels)
+    controller = controller_of(metadata.owner_references)
     terminating = metadata.deletion_timestamp is not None
     # With more than ten keywords this call would take 0.7 us longer, because CPython 3.11 then makes a dict of them.
     return Pod(
@@ -168,12 +175,12 @@ def decode_pod(raw: bytes | msgspec.Raw) -> Pod:
         terminating,
         demand.non_zero_requests,
         demand.scored_requests,
-        tolerations_of(spec.tolerations),
+        NO_TOLERATIONS if spec.tolerations is NULL else tolerations_of(spec.tolerations),
         node_affinity,
         host_ports=demand.host_ports,
         images=demand.images,
         volumes=volumes_of(name, spec.volumes) if spec.volumes else (),
-        spread=topology_spread_of(spec.topology_spread_constraints),
+        spread=() if spec.topology_spread_constraints is NULL else topology_spread_of(spec.topology_spread_constraints),
         priority=spec.priority or 0,
         start_time=status.start_time or "",
         preemption_policy=intern(spec.preemption_policy or ""),

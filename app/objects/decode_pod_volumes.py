@@ -23,7 +23,9 @@ class _Ephemeral(Wire):
     """The template of the claim. The claim itself is found by its name."""
 
 
-class _VolumeID(Wire):
+class WireVolumeID(Wire):
+    """The source of several kinds of volumes, of pods and of PersistentVolumes."""
+
     volume: str | None = msgspec.field(default=None, name="volumeID")
 
 
@@ -60,10 +62,10 @@ class WireVolume(Wire):
     persistent_volume_claim: _Claim | None = None
     ephemeral: _Ephemeral | None = None
     gce_persistent_disk: _GCEPersistentDisk | None = None
-    aws_elastic_block_store: _VolumeID | None = None
+    aws_elastic_block_store: WireVolumeID | None = None
     azure_disk: _AzureDisk | None = None
-    cinder: _VolumeID | None = None
-    portworx_volume: _VolumeID | None = None
+    cinder: WireVolumeID | None = None
+    portworx_volume: WireVolumeID | None = None
     iscsi: _ISCSI | None = None
     rbd: _RBD | None = None
     image: _ImageVolumeSource | None = None

@@ -1,14 +1,206 @@
-"""JSON of storage.k8s.io/v1 StorageClasses and CSINodes to the core's values."""
+"""JSON of PersistentVolumes, their claims, and the kinds of storage.k8s.io/v1 to the core's values."""
 
 from typing import Final
 
 import msgspec
 
-from app.objects.decode import AnnotatedMetadata, Int32, Metadata, Wire, checked_name, decoding
+from app.objects.decode import (
+    NULL,
+    AnnotatedMetadata,
+    AnnotatedObject,
+    Int32,
+    LabelSelector,
+    Wire,
+    WireObject,
+    amounts_of,
+    controller_of,
+    decoding,
+    labels_of,
+    names_in_namespace,
+    names_of,
+    quantity_of,
+    selector_of,
+    under,
+)
+from app.objects.decode_placement import WireNodeSelector, node_selector_of
+from app.objects.decode_pod_volumes import WireVolumeID
+from core.objects.labels import EVERYTHING, NOTHING, Selector, SelectorError
 from core.objects.node_selector import NodeSelector, parse_node_selector
-from core.objects.volumes import CSINode, StorageClass
+from core.objects.quantity import units
+from core.objects.volumes import (
+    FILESYSTEM,
+    ClaimRef,
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+    VolumeSource,
+)
 
+_BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+_BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
+_SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 _MIGRATED_PLUGINS: Final = "storage.alpha.kubernetes.io/migrated-plugins"
+
+
+class _VolumeNodeAffinity(Wire):
+    required: WireNodeSelector | None = None
+
+
+class _ObjectReference(Wire):
+    namespace: str | None = None
+    name: str | None = None
+    uid: str | None = None
+
+
+class _CSISource(Wire):
+    driver: str | None = None
+    volume_handle: str | None = None
+
+
+class _GCEPersistentDisk(Wire):
+    volume: str | None = msgspec.field(default=None, name="pdName")
+
+
+class _AzureDisk(Wire):
+    volume: str | None = msgspec.field(default=None, name="diskURI")
+
+
+class _VolumeSpec(Wire):
+    csi: _CSISource | None = None
+    aws_elastic_block_store: WireVolumeID | None = None
+    gce_persistent_disk: _GCEPersistentDisk | None = None
+    azure_disk: _AzureDisk | None = None
+    cinder: WireVolumeID | None = None
+    portworx_volume: WireVolumeID | None = None
+    capacity: msgspec.Raw = NULL
+    access_modes: list[str] | None = None
+    volume_mode: str | None = None
+    storage_class_name: str | None = None
+    volume_attributes_class_name: str | None = None
+    claim_ref: _ObjectReference | None = None
+    node_affinity: _VolumeNodeAffinity | None = None
+
+
+class _Requests(Wire):
+    requests: msgspec.Raw = NULL
+
+
+class _ClaimSpec(Wire):
+    volume_name: str | None = None
+    resources: _Requests | None = None
+    access_modes: list[str] | None = None
+    volume_mode: str | None = None
+    storage_class_name: str | None = None
+    volume_attributes_class_name: str | None = None
+    selector: LabelSelector | None = None
+
+
+class _Status(Wire):
+    phase: str | None = None
+
+
+class _PersistentVolume(AnnotatedObject):
+    spec: _VolumeSpec | None = None
+    status: _Status | None = None
+
+
+class _PersistentVolumeClaim(AnnotatedObject):
+    spec: _ClaimSpec | None = None
+    status: _Status | None = None
+
+
+_volume_decoder: Final = msgspec.json.Decoder(_PersistentVolume)
+_claim_decoder: Final = msgspec.json.Decoder(_PersistentVolumeClaim)
+
+
+def decode_persistent_volume(raw: bytes | msgspec.Raw) -> PersistentVolume:
+    """Decode a v1.PersistentVolume. Raises DecodeError."""
+    wire = decoding(_volume_decoder.decode, raw)
+    metadata = wire.metadata or AnnotatedMetadata()
+    spec = wire.spec or _VolumeSpec()
+    affinity = (spec.node_affinity or _VolumeNodeAffinity()).required
+    with under("spec.nodeAffinity.required"):
+        node_affinity = None if affinity is None else node_selector_of(affinity)
+    return PersistentVolume(
+        **names_of("PersistentVolume", wire),
+        labels=labels_of(metadata.labels),
+        source=_source(spec),
+        capacity=_storage_of(spec.capacity, "spec.capacity") or 0,
+        access_modes=frozenset(spec.access_modes or ()),
+        volume_mode=FILESYSTEM if spec.volume_mode is None else spec.volume_mode,
+        storage_class=_storage_class(metadata, spec.storage_class_name),
+        volume_attributes_class=spec.volume_attributes_class_name or "",
+        claim=_claim_ref(spec.claim_ref),
+        node_affinity=node_affinity,
+        phase=(wire.status or _Status()).phase or "",
+        deleting=metadata.deletion_timestamp is not None,
+    )
+
+
+def decode_persistent_volume_claim(raw: bytes | msgspec.Raw) -> PersistentVolumeClaim:
+    """Decode a v1.PersistentVolumeClaim. Raises DecodeError."""
+    wire = decoding(_claim_decoder.decode, raw)
+    metadata = wire.metadata or AnnotatedMetadata()
+    spec = wire.spec or _ClaimSpec()
+    annotations = metadata.annotations or {}
+    selector, selector_error = EVERYTHING, ""
+    try:
+        selector = selector_of("spec.selector", spec.selector, absent=EVERYTHING)
+    except SelectorError as error:
+        selector, selector_error = NOTHING, str(error)
+    return PersistentVolumeClaim(
+        **names_in_namespace("PersistentVolumeClaim", wire),
+        volume=spec.volume_name or "",
+        bind_completed=_BIND_COMPLETED in annotations,
+        storage_class=_storage_class(metadata, spec.storage_class_name),
+        selected_node=annotations.get(_SELECTED_NODE),
+        requested=_storage_of((spec.resources or _Requests()).requests, "spec.resources.requests"),
+        access_modes=frozenset(spec.access_modes or ()),
+        volume_mode=FILESYSTEM if spec.volume_mode is None else spec.volume_mode,
+        volume_attributes_class=spec.volume_attributes_class_name or "",
+        selector=selector,
+        selector_error=selector_error,
+        phase=(wire.status or _Status()).phase or "",
+        deleting=metadata.deletion_timestamp is not None,
+        controller=controller_of(metadata.owner_references),
+    )
+
+
+def _source(spec: _VolumeSpec) -> VolumeSource | None:
+    """Return the source if it is CSI, or a plugin whose migration affects the scheduler (upstream isCSIMigrationOn)."""
+    if spec.csi is not None:
+        return VolumeSource(spec.csi.driver or "", spec.csi.volume_handle or "")
+    in_tree = {
+        "kubernetes.io/aws-ebs": spec.aws_elastic_block_store,
+        "kubernetes.io/gce-pd": spec.gce_persistent_disk,
+        "kubernetes.io/azure-disk": spec.azure_disk,
+        "kubernetes.io/cinder": spec.cinder,
+        "kubernetes.io/portworx-volume": spec.portworx_volume,
+    }
+    for plugin, source in in_tree.items():
+        if source is not None:
+            return VolumeSource(plugin, source.volume or "", in_tree=True)
+    return None
+
+
+def _storage_of(raw: msgspec.Raw, field: str) -> int | None:
+    """Return the bytes of `storage`. As in Go, the other resources of the list are checked, too."""
+    amounts = amounts_of(raw, field)
+    return units(amounts["storage"]) if "storage" in amounts else None
+
+
+def _storage_class(metadata: AnnotatedMetadata, name: str | None) -> str:
+    return (metadata.annotations or {}).get(_BETA_CLASS, name or "")
+
+
+def _claim_ref(reference: _ObjectReference | None) -> ClaimRef | None:
+    if reference is None:
+        return None
+    return ClaimRef(reference.namespace or "", reference.name or "", reference.uid or "")
 
 
 class _TopologyExpression(Wire):
@@ -20,9 +212,7 @@ class _TopologyTerm(Wire):
     match_label_expressions: list[_TopologyExpression] | None = None
 
 
-class _StorageClass(Wire):
-    kind: str | None = None
-    metadata: Metadata | None = None
+class _StorageClass(WireObject):
     provisioner: str | None = None
     volume_binding_mode: str | None = None
     allowed_topologies: list[_TopologyTerm] | None = None
@@ -41,9 +231,7 @@ class _CSINodeSpec(Wire):
     drivers: list[_Driver] | None = None
 
 
-class _CSINode(Wire):
-    kind: str | None = None
-    metadata: AnnotatedMetadata | None = None
+class _CSINode(AnnotatedObject):
     spec: _CSINodeSpec | None = None
 
 
@@ -54,14 +242,11 @@ _csi_node_decoder: Final = msgspec.json.Decoder(_CSINode)
 def decode_storage_class(raw: bytes | msgspec.Raw) -> StorageClass:
     """Decode a storage.k8s.io/v1 StorageClass. Raises DecodeError."""
     wire = decoding(_class_decoder.decode, raw)
-    metadata = wire.metadata or Metadata()
     return StorageClass(
-        name=checked_name("StorageClass", wire.kind, metadata),
+        **names_of("StorageClass", wire),
         provisioner=wire.provisioner or "",
         volume_binding_mode=wire.volume_binding_mode,
         allowed_topologies=_topologies(wire.allowed_topologies or []),
-        uid=metadata.uid or "",
-        resource_version=metadata.resource_version or "",
     )
 
 
@@ -72,7 +257,7 @@ def decode_csi_node(raw: bytes | msgspec.Raw) -> CSINode:
     drivers = (wire.spec or _CSINodeSpec()).drivers or []
     migrated = (metadata.annotations or {}).get(_MIGRATED_PLUGINS)
     return CSINode(
-        name=checked_name("CSINode", wire.kind, metadata),
+        **names_of("CSINode", wire),
         volume_limits={
             driver.name or "": driver.allocatable.count
             for driver in drivers
@@ -80,8 +265,6 @@ def decode_csi_node(raw: bytes | msgspec.Raw) -> CSINode:
         },
         drivers=frozenset(driver.name or "" for driver in drivers),
         migrated_plugins=frozenset(migrated.split(",") if migrated else ()),
-        uid=metadata.uid or "",
-        resource_version=metadata.resource_version or "",
     )
 
 
@@ -95,3 +278,87 @@ def _topologies(terms: list[_TopologyTerm]) -> NodeSelector | None:
             for term in terms
         ]
     )
+
+
+class _CSIDriverSpec(Wire):
+    storage_capacity: bool | None = None
+    prevent_pod_scheduling_if_missing: bool | None = None
+
+
+class _CSIDriver(WireObject):
+    spec: _CSIDriverSpec | None = None
+
+
+class _CSIStorageCapacity(WireObject):
+    storage_class_name: str | None = None
+    node_topology: LabelSelector | None = None
+    capacity: msgspec.Raw = NULL
+    maximum_volume_size: msgspec.Raw = NULL
+
+
+class _AttachmentSource(Wire):
+    persistent_volume_name: str | None = None
+
+
+class _VolumeAttachmentSpec(Wire):
+    attacher: str | None = None
+    node_name: str | None = None
+    source: _AttachmentSource | None = None
+
+
+class _VolumeAttachment(WireObject):
+    spec: _VolumeAttachmentSpec | None = None
+
+
+_driver_decoder: Final = msgspec.json.Decoder(_CSIDriver)
+_capacity_decoder: Final = msgspec.json.Decoder(_CSIStorageCapacity)
+_attachment_decoder: Final = msgspec.json.Decoder(_VolumeAttachment)
+
+
+def decode_csi_driver(raw: bytes | msgspec.Raw) -> CSIDriver:
+    """Decode a storage.k8s.io/v1 CSIDriver. Raises DecodeError."""
+    wire = decoding(_driver_decoder.decode, raw)
+    spec = wire.spec or _CSIDriverSpec()
+    return CSIDriver(
+        **names_of("CSIDriver", wire),
+        storage_capacity=spec.storage_capacity or False,
+        prevents_scheduling_if_missing=spec.prevent_pod_scheduling_if_missing or False,
+    )
+
+
+def decode_csi_storage_capacity(raw: bytes | msgspec.Raw) -> CSIStorageCapacity:
+    """Decode a storage.k8s.io/v1 CSIStorageCapacity. Raises DecodeError."""
+    wire = decoding(_capacity_decoder.decode, raw)
+    maximum = _size(wire.maximum_volume_size, "maximumVolumeSize")
+    capacity = _size(wire.capacity, "capacity")
+    return CSIStorageCapacity(
+        **names_in_namespace("CSIStorageCapacity", wire),
+        storage_class=wire.storage_class_name or "",
+        topology=_topology(wire.node_topology),
+        limit=capacity if maximum is None else maximum,
+        capacity=capacity or 0,
+    )
+
+
+def decode_volume_attachment(raw: bytes | msgspec.Raw) -> VolumeAttachment:
+    """Decode a storage.k8s.io/v1 VolumeAttachment. Raises DecodeError."""
+    wire = decoding(_attachment_decoder.decode, raw)
+    spec = wire.spec or _VolumeAttachmentSpec()
+    return VolumeAttachment(
+        **names_of("VolumeAttachment", wire),
+        attacher=spec.attacher or "",
+        node=spec.node_name or "",
+        volume=(spec.source or _AttachmentSource()).persistent_volume_name or "",
+    )
+
+
+def _topology(selector: LabelSelector | None) -> Selector:
+    """Upstream nodeHasAccess: with an invalid selector, which upstream logs, no node has access."""
+    try:
+        return selector_of("nodeTopology", selector)
+    except SelectorError:
+        return NOTHING
+
+
+def _size(raw: msgspec.Raw, field: str) -> int | None:
+    return None if bytes(raw) == b"null" else units(quantity_of(raw, field))

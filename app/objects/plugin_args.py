@@ -10,10 +10,8 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from app.objects.decode import NULL, DecodeError, Int32, decoding, decoding_field
-from app.objects.decode_node_affinity import WireNodeAffinity, node_affinity_of
-from app.objects.decode_resources import quantity_of
-from app.objects.decode_topology_spread import WireSpreadConstraint, topology_spread_of
+from app.objects.decode import NULL, DecodeError, Int32, decoding, decoding_field, quantity_of
+from app.objects.decode_placement import WireNodeAffinity, WireSpreadConstraint, node_affinity_of, topology_spread_of
 from app.objects.strict import strict
 from app.settings import Settings, SettingsError
 from core.objects.quantity import millis

@@ -8,18 +8,27 @@ import msgspec
 from msgspec.structs import replace
 
 from app.objects.decode import DecodeError, Wire, decoding
-from app.objects.decode_csi import decode_csi_driver, decode_csi_storage_capacity, decode_volume_attachment
-from app.objects.decode_device_class import decode_device_class
-from app.objects.decode_disruption import decode_pod_disruption_budget
-from app.objects.decode_namespace import decode_namespace
+from app.objects.decode_groups import decode_pod_group, decode_scheduling_group
+from app.objects.decode_kinds import (
+    decode_device_class,
+    decode_namespace,
+    decode_pod_disruption_budget,
+    decode_replica_set,
+    decode_replication_controller,
+    decode_service,
+    decode_stateful_set,
+)
 from app.objects.decode_node import decode_node
-from app.objects.decode_owner import decode_replica_set, decode_replication_controller, decode_stateful_set
 from app.objects.decode_pod import decode_pod
-from app.objects.decode_pod_group import decode_pod_group
-from app.objects.decode_scheduling_group import decode_scheduling_group
-from app.objects.decode_service import decode_service
-from app.objects.decode_storage import decode_csi_node, decode_storage_class
-from app.objects.decode_volume import decode_persistent_volume, decode_persistent_volume_claim
+from app.objects.decode_storage import (
+    decode_csi_driver,
+    decode_csi_node,
+    decode_csi_storage_capacity,
+    decode_persistent_volume,
+    decode_persistent_volume_claim,
+    decode_storage_class,
+    decode_volume_attachment,
+)
 from core.events import Kind, Object
 from core.objects.device_class import DeviceClass
 from core.objects.disruption import PodDisruptionBudget

@@ -10,11 +10,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from app.objects.decode import NULL, DecodeError, decoding, under
+from app.objects.decode import MAX_NAME_BYTES, NULL, DecodeError, decoding, is_longer, under
 from app.objects.decode_node import decode_node
 from app.objects.go_struct import EXTENDER_ARGS, members_of
 from app.objects.limits import MAX_NODES, Body, refuse_too_many_elements
-from app.objects.sizes import MAX_NAME_BYTES, is_longer
 from app.verbs.known_names import Known, KnownNames
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from app.objects.decode_disruption import decode_pod_disruption_budget
+from app.objects.decode_kinds import decode_pod_disruption_budget
 from core.events import ClusterEvent
 from core.framework.fit_checks import Failure, FitChecks
 from core.framework.status import Code

@@ -2,7 +2,7 @@
 
 from typing import Any, TypeAlias
 
-from app.objects.decode_namespace import decode_namespace
+from app.objects.decode_kinds import decode_namespace
 from app.objects.decode_node import decode_node
 from app.objects.decode_pod import decode_pod
 from core.events import Action, ClusterEvent, Object

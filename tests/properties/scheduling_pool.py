@@ -9,15 +9,18 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, Final, TypeAlias, TypeVar
 
-from app.objects.decode_csi import decode_csi_driver, decode_csi_storage_capacity, decode_volume_attachment
-from app.objects.decode_device_class import decode_device_class
-from app.objects.decode_namespace import decode_namespace
+from app.objects.decode_kinds import decode_device_class, decode_namespace, decode_replica_set, decode_service
 from app.objects.decode_node import decode_node
-from app.objects.decode_owner import decode_replica_set
 from app.objects.decode_pod import decode_pod
-from app.objects.decode_service import decode_service
-from app.objects.decode_storage import decode_csi_node, decode_storage_class
-from app.objects.decode_volume import decode_persistent_volume, decode_persistent_volume_claim
+from app.objects.decode_storage import (
+    decode_csi_driver,
+    decode_csi_node,
+    decode_csi_storage_capacity,
+    decode_persistent_volume,
+    decode_persistent_volume_claim,
+    decode_storage_class,
+    decode_volume_attachment,
+)
 from core.events import Object
 from core.objects.node_metrics import NodeMetrics, Usage
 from core.objects.pod import Pod

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from app.commands.cli import main
 from app.main import create_service
-from app.objects.decode_scheduling_group import decode_scheduling_group
+from app.objects.decode_groups import decode_scheduling_group
 from app.settings import Settings
 from app.shown_text import shown
 from core.events import ClusterEvent

@@ -16,11 +16,10 @@ from app.objects.decode import (
     selector_of_labels,
     selector_or_nothing,
 )
-from app.objects.decode_namespace import decode_namespace
+from app.objects.decode_kinds import decode_namespace, decode_replica_set
 from app.objects.decode_node import decode_node
-from app.objects.decode_owner import decode_replica_set
 from app.objects.decode_pod import decode_pod
-from app.objects.decode_volume import decode_persistent_volume
+from app.objects.decode_storage import decode_persistent_volume
 from app.objects.resources import RESOURCES, Decoder
 from core.events import Kind
 from core.objects.labels import EVERYTHING, NOTHING, Selector, SelectorError, parse_selector

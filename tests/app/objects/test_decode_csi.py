@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.objects.decode_csi import decode_csi_driver, decode_csi_storage_capacity, decode_volume_attachment
+from app.objects.decode_storage import decode_csi_driver, decode_csi_storage_capacity, decode_volume_attachment
 from core.objects.labels import EVERYTHING, NOTHING, Selector, parse_selector
 from core.objects.volumes import CSIDriver, CSIStorageCapacity, VolumeAttachment
 from tests.builders import expressed

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.objects.decode_disruption import decode_pod_disruption_budget
+from app.objects.decode_kinds import decode_pod_disruption_budget
 from core.objects.disruption import PodDisruptionBudget
 from core.objects.labels import EVERYTHING, NOTHING, Operator, Requirement, Selector
 from tests.builders import Object, expressed

@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 
 import pytest
 
-from app.objects.decode_owner import decode_replica_set, decode_replication_controller, decode_stateful_set
+from app.objects.decode_kinds import decode_replica_set, decode_replication_controller, decode_stateful_set
 from core.objects.labels import EVERYTHING, NOTHING, Operator, Requirement, Selector
 from core.objects.owner import ReplicaSet, ReplicationController, StatefulSet
 from tests.builders import expressed, labelled

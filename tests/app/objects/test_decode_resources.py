@@ -6,9 +6,8 @@ from collections.abc import Mapping
 import msgspec
 import pytest
 
-from app.objects.decode import DecodeError
+from app.objects.decode import DecodeError, amounts_of, quantity_of
 from app.objects.decode_pod import decode_pod
-from app.objects.decode_resources import amounts_of, quantity_of
 from core.objects.pod import Pod, counted
 from core.objects.quantity import nanos
 from core.releases import Release, rules_of

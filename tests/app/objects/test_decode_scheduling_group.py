@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.objects.decode_scheduling_group import decode_scheduling_group
+from app.objects.decode_groups import decode_scheduling_group
 from core.objects.scheduling_group import SchedulingGroup
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.objects.decode_service import decode_service
+from app.objects.decode_kinds import decode_service
 from core.objects.labels import NOTHING
 from core.objects.service import Service
 

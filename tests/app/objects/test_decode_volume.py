@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.objects.decode_volume import decode_persistent_volume, decode_persistent_volume_claim
+from app.objects.decode_storage import decode_persistent_volume, decode_persistent_volume_claim
 from core.objects.labels import EVERYTHING, NOTHING, Operator, Requirement, Selector
 from core.objects.node_selector import NodeSelector, parse_node_selector
 from core.objects.owner import ControllerRef

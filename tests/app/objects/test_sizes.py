@@ -6,12 +6,11 @@ from types import MappingProxyType
 
 import pytest
 
-from app.objects.decode import DecodeError
+from app.objects.decode import DecodeError, is_longer
+from app.objects.decode_kinds import decode_service
 from app.objects.decode_node import decode_node
 from app.objects.decode_pod import decode_pod
-from app.objects.decode_service import decode_service
-from app.objects.decode_volume import decode_persistent_volume
-from app.objects.sizes import is_longer
+from app.objects.decode_storage import decode_persistent_volume
 from tests.builders import REQUIRED
 
 KEY = f"{'d' * 253}/{'n' * 63}"

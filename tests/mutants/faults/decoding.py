@@ -71,8 +71,8 @@ FAULTS: Final = (
     Fault(
         id="weight-of-a-term-in-the-wrong-list",
         breaks="Preferred anti-affinity is read from podAffinity.",
-        old='"preferredAntiAffinityTerms", f"podAntiAffinity.{preferred}", lambda: _preferred(namespace, repel)',
-        new='"preferredAntiAffinityTerms", f"podAntiAffinity.{preferred}", lambda: _preferred(namespace, attract)',
+        old='"preferredAntiAffinityTerms", f"podAntiAffinity.{_PREFERRED}", lambda: _preferred(namespace, repel)',
+        new='"preferredAntiAffinityTerms", f"podAntiAffinity.{_PREFERRED}", lambda: _preferred(namespace, attract)',
         tests=("test_decode_affinity.py",),
     ),
     Fault(

@@ -1,4 +1,4 @@
-"""Pod groups: JSON of a scheduling.x-k8s.io/v1alpha1 PodGroup, and labels and annotations of a pod."""
+"""Groups of pods: JSON of a PodGroup of scheduling.x-k8s.io or scheduling.k8s.io, and the group of a pod."""
 
 import re
 from collections.abc import Mapping
@@ -6,7 +6,18 @@ from typing import Final
 
 import msgspec
 
-from app.objects.decode import NULL, AnnotatedMetadata, Int32, Wire, checked_name, decoding, decoding_field
+from app.objects.decode import (
+    NULL,
+    AnnotatedMetadata,
+    AnnotatedObject,
+    Int32,
+    Wire,
+    WireObject,
+    decoding,
+    decoding_field,
+    names_in_namespace,
+    string_map_decoder,
+)
 from core.objects.label_validation import label_key_errors
 from core.objects.pod_group import (
     GROUP_LABEL,
@@ -23,6 +34,7 @@ from core.objects.pod_group import (
     PackingWay,
     PodGroup,
 )
+from core.objects.scheduling_group import GroupCondition, SchedulingGroup
 
 _number: Final = re.compile(r"[0-9]{1,9}")
 _WAYS: Final = {way.value: way for way in PackingWay}
@@ -33,29 +45,23 @@ class _PodGroupSpec(Wire):
     schedule_timeout_seconds: Int32 | None = None
 
 
-class _PodGroup(Wire):
-    kind: str | None = None
-    metadata: AnnotatedMetadata | None = None
+class _PodGroup(AnnotatedObject):
     spec: _PodGroupSpec | None = None
 
 
-_decoder: Final = msgspec.json.Decoder(_PodGroup)
-_annotations_decoder: Final[msgspec.json.Decoder[dict[str, str] | None]] = msgspec.json.Decoder(dict[str, str] | None)
+_pod_group_decoder: Final = msgspec.json.Decoder(_PodGroup)
 
 
 def decode_pod_group(raw: bytes | msgspec.Raw) -> PodGroup:
     """Decode a scheduling.x-k8s.io/v1alpha1 PodGroup. Raises DecodeError."""
-    wire = decoding(_decoder.decode, raw)
+    wire = decoding(_pod_group_decoder.decode, raw)
     metadata = wire.metadata or AnnotatedMetadata()
     spec = wire.spec or _PodGroupSpec()
     return PodGroup(
-        namespace=metadata.namespace or "default",
-        name=checked_name("PodGroup", wire.kind, metadata),
+        **names_in_namespace("PodGroup", wire),
         minimum=spec.min_member or 0,
         timeout=spec.schedule_timeout_seconds or 0,
         packing=_packing_of(metadata.annotations or {}) or SPREAD,
-        uid=metadata.uid or "",
-        resource_version=metadata.resource_version or "",
     )
 
 
@@ -70,7 +76,7 @@ def membership_of(labels: Mapping[str, str], annotations: msgspec.Raw) -> Member
         return Membership(name, by_object=True) if name else None
     if annotations is NULL:
         return Membership(name)
-    found = decoding_field(_annotations_decoder.decode, annotations, "metadata.annotations") or {}
+    found = decoding_field(string_map_decoder.decode, annotations, "metadata.annotations") or {}
     minimum, wrong_minimum = _checked(found, MINIMUM_ANNOTATION, MAX_MINIMUM)
     timeout, wrong_timeout = _checked(found, TIMEOUT_ANNOTATION, int(MAX_TIMEOUT))
     problem = wrong_minimum or wrong_timeout
@@ -106,3 +112,87 @@ def _checked(annotations: Mapping[str, str], key: str, most: int) -> tuple[int, 
     if _number.fullmatch(text) and 1 <= int(text) <= most:
         return int(text), ""
     return 0, f"metadata.annotations[{key}]: expected a number 1..{most}, got {text[:64]!r}"
+
+
+_WHOLE: Final = "PodGroup"
+"""The disruption mode of a whole group in v1alpha2. Later versions have the member `all`."""
+
+
+class _Gang(Wire):
+    min_count: Int32 | None = None
+
+
+class _Policy(Wire):
+    gang: _Gang | None = None
+
+
+class _Constraints(Wire):
+    topology: list[msgspec.Raw] | None = None
+
+
+class _DisruptionMode(Wire):
+    all: dict[str, msgspec.Raw] | None = None
+
+
+class _SchedulingGroupSpec(Wire):
+    scheduling_policy: _Policy | None = None
+    scheduling_constraints: _Constraints | None = None
+    parent_composite_pod_group_name: str | None = None
+    disruption_mode: str | _DisruptionMode | None = None
+
+
+class _Condition(Wire):
+    type: str | None = None
+    status: str | None = None
+    reason: str | None = None
+    message: str | None = None
+    last_transition_time: str | None = None
+
+
+class _SchedulingGroupStatus(Wire):
+    conditions: list[_Condition] | None = None
+
+
+class _SchedulingGroup(WireObject):
+    spec: _SchedulingGroupSpec | None = None
+    status: _SchedulingGroupStatus | None = None
+
+
+_scheduling_group_decoder: Final = msgspec.json.Decoder(_SchedulingGroup)
+
+
+def decode_scheduling_group(raw: bytes | msgspec.Raw) -> SchedulingGroup:
+    """Decode a scheduling.k8s.io PodGroup of v1alpha2, v1alpha3, v1beta1 or v1. Raises DecodeError."""
+    wire = decoding(_scheduling_group_decoder.decode, raw)
+    spec = wire.spec or _SchedulingGroupSpec()
+    gang = (spec.scheduling_policy or _Policy()).gang
+    return SchedulingGroup(
+        **names_in_namespace("PodGroup", wire),
+        minimum=max(1, gang.min_count or 1) if gang is not None else 1,
+        disrupted_whole=_is_whole(spec.disruption_mode),
+        unsupported=_unsupported(spec),
+        conditions=tuple(map(_condition, (wire.status or _SchedulingGroupStatus()).conditions or ())),
+    )
+
+
+def _is_whole(mode: str | _DisruptionMode | None) -> bool:
+    if isinstance(mode, _DisruptionMode):
+        return mode.all is not None
+    return mode == _WHOLE
+
+
+def _unsupported(spec: _SchedulingGroupSpec) -> str:
+    if spec.parent_composite_pod_group_name:
+        return "spec.parentCompositePodGroupName"
+    constraints = spec.scheduling_constraints
+    return "spec.schedulingConstraints" if constraints is not None and constraints.topology else ""
+
+
+def _condition(wire: _Condition) -> GroupCondition:
+    return GroupCondition(
+        wire.type or "",
+        wire.status or "",
+        wire.reason or "",
+        wire.message or "",
+        wire.last_transition_time or "",
+    )
