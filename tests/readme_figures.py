@@ -8,6 +8,7 @@ from tests.bench.command import Size
 from tests.bench.report import INTREE, LATEST, Report, Row
 from tests.bench.text import short
 from tests.e2e.binaries import SCHEDULER
+from tests.throughput.modes import LISTED_NODES
 from tests.throughput.results import IN_TREE, KINDRED, Throughput, read_all
 from tests.throughput.table import ANY_NODE, cpu_of
 
@@ -21,14 +22,14 @@ def gains() -> str:
     Each cell but the memory is the range over the shapes with inter-pod affinity.
     """
     heading = (
-        "| cluster | gain: decide, any node | decide | score offload | full offload "
-        "| cost: CPU a pod, in-tree | decide, any node | memory of Kindred |"
+        "| cluster | gain: decide | decide, listed nodes | score offload | full offload "
+        "| cost: CPU a pod, in-tree | decide | memory of Kindred |"
     )
     lines = [heading, "|---|---|---|---|---|---|---|---|"]
     for run in sorted(read_all(), key=lambda run: run.nodes):
         shapes = [shape for shape in run.shapes if shape not in WITHOUT_AFFINITY]
         cells = [
-            *(_multiples(run, shapes, mode) for mode in (ANY_NODE, "decide", "score-offload", "full-offload")),
+            *(_multiples(run, shapes, mode) for mode in (ANY_NODE, LISTED_NODES, "score-offload", "full-offload")),
             *(f"{_range(_cpu(run, shapes, mode), 2)} ms" for mode in (IN_TREE, ANY_NODE)),
             f"{short(_memory(run), 3)} MB",
         ]

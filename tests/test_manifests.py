@@ -20,9 +20,7 @@ from core.releases import Release, rules_of
 
 REGISTER = Path("docs/register.md").read_text("utf-8")
 CONFIGURATIONS = {path.stem: path for path in sorted(Path("manifests/scheduler").glob("*.yaml"))}
-DECIDE = ("decide", "decide-any-node")
 each_configuration = pytest.mark.parametrize("name", CONFIGURATIONS)
-each_of_decide = pytest.mark.parametrize("name", DECIDE)
 
 
 def configuration(name: str) -> dict[str, Any]:
@@ -36,15 +34,15 @@ def switched_off(config: dict[str, Any], point: str) -> set[str]:
     return {plugin["name"] for plugin in profile.get("plugins", {}).get(point, {}).get("disabled", [])}
 
 
-def profile_of(name: str, scheduler: str) -> dict[str, Any]:
-    """Return a profile. A profile without a percentage gets the percentage of the whole configuration."""
-    config = configuration(name)
-    (found,) = (profile for profile in config["profiles"] if profile["schedulerName"] == scheduler)
-    return {"percentageOfNodesToScore": config.get("percentageOfNodesToScore"), **found}
+def profile_of(scheduler: str) -> dict[str, Any]:
+    """Return a profile of decide."""
+    found: dict[str, Any]
+    (found,) = (each for each in configuration("decide")["profiles"] if each["schedulerName"] == scheduler)
+    return found
 
 
 def test_there_is_one_for_each_way_of_registering() -> None:
-    assert {"score-offload", "full-offload", *DECIDE} == set(CONFIGURATIONS)
+    assert {"score-offload", "full-offload", "decide"} == set(CONFIGURATIONS)
 
 
 @each_configuration
@@ -83,9 +81,8 @@ def test_only_the_full_offload_takes_the_hard_rules_from_the_scheduler() -> None
     assert without_filter == {"full-offload"}
 
 
-@each_of_decide
-def test_with_decide_a_profile_without_any_filter_leaves_the_node_to_kindred(name: str) -> None:
-    plugins = profile_of(name, "kindred")["plugins"]
+def test_with_decide_a_profile_without_any_filter_leaves_the_node_to_kindred() -> None:
+    plugins = profile_of("kindred")["plugins"]
     assert plugins == {
         "multiPoint": {
             "disabled": [{"name": "*"}],
@@ -98,9 +95,8 @@ def test_with_decide_a_profile_without_any_filter_leaves_the_node_to_kindred(nam
     }
 
 
-@each_of_decide
-def test_with_decide_a_second_profile_keeps_the_plugins_that_have_to_filter_for_a_binding(name: str) -> None:
-    plugins = profile_of(name, "kindred-volumes")["plugins"]
+def test_with_decide_a_second_profile_keeps_the_plugins_that_have_to_filter_for_a_binding() -> None:
+    plugins = profile_of("kindred-volumes")["plugins"]
     assert set(plugins) == {"multiPoint"}
     assert set(plugins["multiPoint"]) == {"disabled"}
     profile = full_profile()
@@ -114,48 +110,27 @@ def test_with_decide_a_second_profile_keeps_the_plugins_that_have_to_filter_for_
 
 def test_only_where_any_node_may_be_chosen_the_scheduler_names_a_few() -> None:
     asked = {
-        (name, scheduler): profile_of(name, scheduler)["percentageOfNodesToScore"]
-        for name in DECIDE
-        for scheduler in ("kindred", "kindred-volumes", "kindred-groups")
+        profile["schedulerName"]: profile["percentageOfNodesToScore"] for profile in configuration("decide")["profiles"]
     }
-    assert asked == {
-        ("decide", "kindred"): 100,
-        ("decide", "kindred-volumes"): 100,
-        ("decide", "kindred-groups"): 100,
-        ("decide-any-node", "kindred"): 1,
-        ("decide-any-node", "kindred-volumes"): 100,
-        ("decide-any-node", "kindred-groups"): 100,
-    }
+    assert asked == {"kindred": 1, "kindred-volumes": 100, "kindred-groups": 100}
 
 
-@each_of_decide
-def test_with_decide_the_extender_filters_and_does_nothing_else(name: str) -> None:
-    (extender,) = configuration(name)["extenders"]
+def test_with_decide_the_extender_filters_and_does_nothing_else() -> None:
+    (extender,) = configuration("decide")["extenders"]
     assert {key for key in extender if key.endswith("Verb")} == {"filterVerb"}
     assert "weight" not in extender
     assert extender["ignorable"] is False
 
 
-@each_of_decide
-def test_with_decide_the_cluster_keeps_a_scheduler_that_does_not_need_kindred(name: str) -> None:
-    config = configuration(name)
+def test_with_decide_the_cluster_keeps_a_scheduler_that_does_not_need_kindred() -> None:
+    config = configuration("decide")
     assert [each["schedulerName"] for each in config["profiles"]] == ["kindred", "kindred-volumes", "kindred-groups"]
     assert config["leaderElection"]["resourceName"] != "kube-scheduler"
 
 
-@each_of_decide
-def test_with_decide_the_scheduler_may_bind_more_pods_a_second_than_it_can_schedule(name: str) -> None:
-    connection = configuration(name)["clientConnection"]
+def test_with_decide_the_scheduler_may_bind_more_pods_a_second_than_it_can_schedule() -> None:
+    connection = configuration("decide")["clientConnection"]
     assert min(connection["qps"], connection["burst"]) >= 2000
-
-
-def test_any_node_differs_from_decide_in_how_many_nodes_are_named_alone() -> None:
-    configs = [configuration(name) for name in DECIDE]
-    for config in configs:
-        config.pop("percentageOfNodesToScore", None)
-        for profile in config["profiles"]:
-            profile.pop("percentageOfNodesToScore", None)
-    assert configs[0] == configs[1]
 
 
 def test_the_second_scheduler_is_score_offload_by_another_name() -> None:

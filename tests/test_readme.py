@@ -151,11 +151,10 @@ def test_the_readme_names_the_versions_that_are_supported() -> None:
     assert f"Python {project['requires-python'].removeprefix('>=')} or newer" in README
 
 
-@pytest.mark.parametrize("registration", ["score-offload", "full-offload", "decide", "decide-any-node"])
+@pytest.mark.parametrize("registration", ["score-offload", "full-offload", "decide"])
 def test_the_readme_says_of_each_registration_what_its_file_does_without_kindred(registration: str) -> None:
-    told = dict(re.findall(r"^\| ([\w ,]+) \| [^|]+ \| (pods?[^|]+|no pod[^|]+|the same) \|$", README, re.MULTILINE))
-    name = registration.replace("decide-", "decide, ").replace("-", " ")
-    effect = told["decide" if told[name] == "the same" else name]
+    told = dict(re.findall(r"^\| ([\w ,]+) \| [^|]+ \| (pods?[^|]+|no pod[^|]+) \|$", README, re.MULTILINE))
+    effect = told[registration.replace("-", " ")]
     (extender,) = yaml.safe_load(Path(f"manifests/scheduler/{registration}.yaml").read_text("utf-8"))["extenders"]
     assert ("filterVerb" not in extender or extender["ignorable"]) == effect.startswith("pods are placed without")
 

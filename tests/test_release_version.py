@@ -51,8 +51,7 @@ def test_images_and_labels_of_a_kustomization_are_of_the_version(path: Path) -> 
     tags = {image["newTag"] for image in kustomization.get("images", []) if image["name"] == "kindred"}
     labels = {pairs["pairs"]["app.kubernetes.io/version"] for pairs in kustomization.get("labels", [])}
     assert tags | labels <= {__version__}
-    # overlays/decide-any-node inherits the tag from overlays/decide.
-    assert bool(tags) == (path.parts[1] == "overlays" and path.parent.name != "decide-any-node")
+    assert bool(tags) == (path.parts[1] == "overlays")
     assert bool(labels) == (path.parent.name != "tls-secret"), "which adds no object"
 
 

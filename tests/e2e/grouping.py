@@ -21,7 +21,7 @@ from tests.e2e.groups import (
 )
 from tests.e2e.programs import wait_until
 from tests.e2e.shapes import node, pod
-from tests.throughput.modes import DECIDE, MODES, Mode
+from tests.throughput.modes import LISTED_NODES, MODES, Mode
 
 LATE: Final = 1.0  # seconds
 PORT: Final = 8080
@@ -40,7 +40,7 @@ def served_groups(cluster: Cluster) -> Iterator[None]:
 class Grouping:
     """Kindred and a kube-scheduler. Kindred sees events a second late from the beginning."""
 
-    def __init__(self, cluster: Cluster, mode: Mode = MODES[DECIDE], module: str = "app.commands.cli") -> None:
+    def __init__(self, cluster: Cluster, mode: Mode = MODES[LISTED_NODES], module: str = "app.commands.cli") -> None:
         """Start both."""
         self._cluster = cluster
         self.events = cluster.start_proxy()

@@ -9,7 +9,7 @@ from tests.e2e.conftest import Note
 from tests.e2e.deciding import LATE, PATIENCE, Load, assert_followed, decisions, renamed
 from tests.e2e.programs import wait_until
 from tests.e2e.relay import relay_to
-from tests.throughput.modes import DECIDE, MODES
+from tests.throughput.modes import LISTED_NODES, MODES
 from tests.throughput.table import ANY_NODE
 
 SECOND = "second"
@@ -18,7 +18,7 @@ BROKEN = {"apart", "together", "pods like spread", "OutOfcpu", "NodePorts"}
 
 
 @pytest.mark.parametrize("late", [pytest.param(0.0, id="in time"), pytest.param(LATE, id="events late")])
-@pytest.mark.parametrize("mode", [DECIDE, ANY_NODE])
+@pytest.mark.parametrize("mode", [LISTED_NODES, ANY_NODE])
 def test_all_pods_at_once_find_their_nodes(cluster: Cluster, mode: str, late: float, note: Note) -> None:
     load = Load(cluster, late)
     kindred = load.start_kindred(MODES[mode])
@@ -35,7 +35,7 @@ def test_all_pods_at_once_find_their_nodes(cluster: Cluster, mode: str, late: fl
 
 def test_two_schedulers_at_once_share_one_kindred(cluster: Cluster, note: Note) -> None:
     load = Load(cluster)
-    mode, other = MODES[ANY_NODE], MODES[DECIDE]
+    mode, other = MODES[ANY_NODE], MODES[LISTED_NODES]
     kindred = load.start_kindred(
         mode, KINDRED_DECIDE_SCHEDULERS=mode.scheduler_name, KINDRED_DECIDE_CLAIMS_SCHEDULER=SECOND
     )

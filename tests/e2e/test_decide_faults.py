@@ -12,7 +12,7 @@ from tests.e2e.deciding import LATE, PATIENCE, Load, assert_followed, decisions,
 from tests.e2e.kindred import Kindred
 from tests.e2e.programs import wait_until
 from tests.e2e.test_leader_election import LEASE, elected, killed, terminated
-from tests.throughput.modes import DECIDE, MODES
+from tests.throughput.modes import LISTED_NODES, MODES
 from tests.throughput.table import ANY_NODE
 
 SETTLES = 3.0  # seconds; the default of KINDRED_DECIDE_SETTLE
@@ -29,7 +29,7 @@ SHORT_LEASE = {
 @pytest.mark.parametrize(
     ("mode", "late"),
     [
-        pytest.param(DECIDE, 0.0, id="question, in time", marks=pytest.mark.long),
+        pytest.param(LISTED_NODES, 0.0, id="question, in time", marks=pytest.mark.long),
         pytest.param(ANY_NODE, LATE, id="any node, events late"),
     ],
 )

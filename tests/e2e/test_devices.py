@@ -19,7 +19,7 @@ from tests.e2e.device_load import GPU, SINGLE, claim, claiming, requesting, reso
 from tests.e2e.kindred import Kindred
 from tests.e2e.programs import wait_until
 from tests.e2e.shapes import node
-from tests.throughput.modes import DECIDE, MODES, Mode
+from tests.throughput.modes import LISTED_NODES, MODES, Mode
 from tests.throughput.table import ANY_NODE
 
 CLAIMS_SCHEDULER: Final = "kindred-volumes"
@@ -86,7 +86,7 @@ def wait_for_condition(cluster: Cluster, name: str, reason: str, text: str) -> N
 @pytest.mark.parametrize(
     ("mode", "late"),
     [
-        pytest.param(DECIDE, 0.0, id="question, in time"),
+        pytest.param(LISTED_NODES, 0.0, id="question, in time"),
         pytest.param(ANY_NODE, LATE, id="any node, events late"),
     ],
 )
@@ -109,7 +109,7 @@ def test_pods_get_their_devices_beside_ordinary_pods(cluster: Cluster, mode: str
     assert_followed(kindred)
 
 
-@pytest.mark.parametrize("mode", [DECIDE, ANY_NODE])
+@pytest.mark.parametrize("mode", [LISTED_NODES, ANY_NODE])
 def test_a_pod_without_a_device_waits_for_one_or_has_the_reason(cluster: Cluster, mode: str) -> None:
     cluster.api.create_all(NODES, [node(0), node(1)])
     cluster.api.create(SLICES, resource_slice("node-0001", [SINGLE, GPU]))
@@ -141,8 +141,8 @@ def test_without_the_plugin_pods_have_no_devices_so_these_tests_can_fail(cluster
     cluster.api.create_all(NODES, [node(0), node(1)])
     cluster.api.create(SLICES, resource_slice("node-0001", [SINGLE, GPU]))
     cluster.api.create(CLAIMS, claim("first", SINGLE))
-    kindred = start_kindred(cluster, MODES[DECIDE])
-    config = MODES[DECIDE].config(kindred.url)
+    kindred = start_kindred(cluster, MODES[LISTED_NODES])
+    config = MODES[LISTED_NODES].config(kindred.url)
     of_claims = next(each for each in config["profiles"] if each["schedulerName"] == CLAIMS_SCHEDULER)
     of_claims["plugins"]["multiPoint"]["disabled"].append({"name": "DynamicResources"})
     cluster.start_scheduler(config)

@@ -24,7 +24,7 @@ from tests.e2e.programs import wait_until
 from tests.e2e.shapes import HOSTNAME, RACK, node, pod
 from tests.e2e.test_decide_faults import SHORT_LEASE
 from tests.e2e.test_leader_election import LEASE, elected, terminated
-from tests.throughput.modes import DECIDE, MODES
+from tests.throughput.modes import LISTED_NODES, MODES
 from tests.throughput.table import ANY_NODE
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -83,7 +83,7 @@ def units(kindred: Kindred) -> Counter[str]:
     return Counter(each["status"] for each in found)
 
 
-@pytest.mark.parametrize("mode", [DECIDE, ANY_NODE])
+@pytest.mark.parametrize("mode", [LISTED_NODES, ANY_NODE])
 def test_exactly_the_gangs_that_have_room_run_and_others_when_some_of_them_go(
     cluster: Cluster, mode: str, note: Note
 ) -> None:

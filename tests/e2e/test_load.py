@@ -17,7 +17,7 @@ from tests.e2e.programs import wait_until
 from tests.e2e.shapes import node, pod
 from tests.e2e.usage_server import aggregated, usage_server
 from tests.fake_apiserver.usage import FakeUsage
-from tests.throughput.modes import DECIDE, MODES
+from tests.throughput.modes import LISTED_NODES, MODES
 
 NUMBER: Final = 20
 PODS: Final = 100
@@ -65,7 +65,7 @@ def source(cluster: Cluster, kind: str, usage: FakeUsage) -> Iterator[dict[str, 
 def placed(cluster: Cluster, settings: dict[str, str], *, known: int = NUMBER) -> tuple[int, Kindred]:
     """Let pods be placed once so many nodes are measured; give how many came to the busy half."""
     cluster.api.create_all(NODES, nodes())
-    mode = MODES[DECIDE]
+    mode = MODES[LISTED_NODES]
     kindred = cluster.start_kindred({**mode.settings, **settings})
     state = 'kindred_node_usage_nodes{state="measured"}'
     wait_until(lambda: kindred.samples().get(state, 0) == known, 30.0, f"{known} nodes measured")

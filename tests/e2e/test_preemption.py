@@ -15,7 +15,7 @@ from tests.e2e.kindred import BINDS, Kindred
 from tests.e2e.programs import wait_until
 from tests.e2e.scheduler import IN_TREE, Scheduler, configuration
 from tests.e2e.shapes import HOSTNAME, node, on, pod, required, term
-from tests.throughput.modes import DECIDE, MODES
+from tests.throughput.modes import LISTED_NODES, MODES
 from tests.throughput.table import ANY_NODE
 
 PRIORITIES: Final = {"lowest": 1, "low": 5, "middle": 10, "high": 1000}
@@ -228,7 +228,7 @@ def attempts(scheduler: Scheduler, name: str) -> int:
     return scheduler.log().count(f'"Unable to schedule pod; no fit; waiting" pod="e2e/{name}"')
 
 
-@pytest.mark.parametrize("mode", [DECIDE, ANY_NODE])
+@pytest.mark.parametrize("mode", [LISTED_NODES, ANY_NODE])
 def test_where_kindred_decides_a_preemptor_keeps_the_room_of_its_victim(cluster: Cluster, mode: str) -> None:
     """The victim is slow, the preemptor is tried meanwhile, and a less important pod comes when the victim is gone."""
     for index in range(2):

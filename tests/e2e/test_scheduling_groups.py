@@ -18,7 +18,7 @@ from tests.e2e.grouping import Grouping, broken_rules, served_groups
 from tests.e2e.groups import bound_members, create_group, has_cycles, scheduler_flags
 from tests.e2e.programs import wait_until
 from tests.e2e.scheduler import IN_TREE
-from tests.throughput.modes import DECIDE, MODES
+from tests.throughput.modes import LISTED_NODES, MODES
 from tests.throughput.table import ANY_NODE
 
 pytestmark = pytest.mark.skipif(not has_cycles(), reason="there are PodGroups since 1.36")
@@ -100,7 +100,7 @@ def test_in_tree_alone_breaks_no_rule_so_the_judge_is_right(cluster: Cluster, no
     load.assert_that_others_wait()
 
 
-@pytest.mark.parametrize("mode", [DECIDE, pytest.param(ANY_NODE, marks=pytest.mark.long)])
+@pytest.mark.parametrize("mode", [LISTED_NODES, pytest.param(ANY_NODE, marks=pytest.mark.long)])
 def test_groups_beside_ordinary_pods_and_kindred_is_killed_twice(cluster: Cluster, mode: str, note: Note) -> None:
     load = GroupLoad(cluster)
     grouping = Grouping(cluster, MODES[mode])

@@ -9,7 +9,6 @@ import yaml
 
 from app.configuration import Configuration, load_configuration
 from tests.manifests.kustomize import (
-    DECIDE,
     MANIFESTS,
     Manifest,
     NoRendererError,
@@ -41,8 +40,8 @@ VARIANTS: Final = (
     Variant("full-offload"),
     Variant("score-offload", OPTIONS),
     Variant("full-offload", (*OPTIONS, CERT_MANAGER)),
-    *map(Variant, DECIDE),
-    Variant("decide-any-node", (*OPTIONS, CERT_MANAGER, DECIDE_NAMESPACES)),
+    Variant("decide"),
+    Variant("decide", (*OPTIONS, CERT_MANAGER, DECIDE_NAMESPACES)),
 )
 
 

@@ -16,7 +16,7 @@ from tests.e2e.binaries import BuildError, binaries, built_already
 from tests.manifests.kustomize import MANIFESTS, Manifest
 
 CHART: Final = MANIFESTS / "chart"
-REGISTRATIONS: Final = ("score-offload", "full-offload", "decide", "decide-any-node")
+REGISTRATIONS: Final = ("score-offload", "full-offload", "decide")
 MODULE: Final = Path(__file__).parent / "go"
 _HELM: Final = "helm"
 

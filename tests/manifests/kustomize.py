@@ -20,8 +20,8 @@ from tests.e2e.binaries import BuildError, binaries
 Manifest: TypeAlias = dict[str, Any]
 
 MANIFESTS: Final = Path(__file__).parents[2] / "manifests"
-DECIDE: Final = ("decide", "decide-any-node")
-OVERLAYS: Final = ("score-offload", "full-offload", *DECIDE)
+DECIDE: Final = "decide"
+OVERLAYS: Final = ("score-offload", "full-offload", DECIDE)
 _MODULE: Final = Path(__file__).parent / "go"
 _FIRST: Final = ("Namespace",)
 

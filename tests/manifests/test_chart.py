@@ -61,7 +61,7 @@ def test_there_is_a_registration_for_each_overlay_and_the_schema_knows_no_other(
 @pytest.mark.parametrize("registration", REGISTRATIONS)
 def test_another_release_in_another_namespace_changes_names_alone(helm: Path, registration: str) -> None:
     components = [name for name in OPTIONS if name not in {"components/cert-manager", "components/decide-namespaces"}]
-    if registration in DECIDE:
+    if registration == DECIDE:
         components = [*OPTIONS]
     values = values_of(registration, components)
     other = yaml.safe_dump_all(template(helm, values, name="mine", namespace="elsewhere"))
@@ -84,7 +84,7 @@ def test_every_object_has_the_recommended_labels_in_the_chart_and_in_the_overlay
             assert labels["app.kubernetes.io/version"] == __version__
 
 
-@pytest.mark.parametrize("registration", [each for each in REGISTRATIONS if each not in DECIDE])
+@pytest.mark.parametrize("registration", [each for each in REGISTRATIONS if each != DECIDE])
 def test_the_registration_is_an_output_for_the_name_of_the_release(helm: Path, registration: str) -> None:
     values = {**values_of(registration), "settings": {"listen": "0.0.0.0:9999"}}
     (config,) = (
@@ -103,7 +103,7 @@ def test_the_registration_is_an_output_for_the_name_of_the_release(helm: Path, r
 def test_the_notes_have_the_configuration_of_kube_scheduler(helm: Path, registration: str) -> None:
     arguments = ["install", "kindred", str(CHART), "--namespace", "kindred", "--dry-run=client", "--values", "-"]
     _, _, notes = run(helm, arguments, values_of(registration)).partition("\nNOTES:\n")
-    name = "kindred-scheduler-config" if registration in DECIDE else REGISTRATION
+    name = "kindred-scheduler-config" if registration == DECIDE else REGISTRATION
     assert f"registration {registration} " in notes
     assert name in notes
     assert "apiVersion: kubescheduler.config.k8s.io/v1\n" in notes

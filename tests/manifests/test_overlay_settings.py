@@ -169,7 +169,7 @@ def test_a_node_can_be_drained_and_an_update_goes_on(configuration: Configuratio
 SHIPPED: Final = {
     overlay: (MANIFESTS / "overlays" / overlay / "kindred.yaml").read_text("utf-8") for overlay in OVERLAYS
 }
-WITH_EFFECTS: Final = ("full-offload", *DECIDE)
+WITH_EFFECTS: Final = ("full-offload", DECIDE)
 
 
 def without_client_certificates(text: str) -> str:

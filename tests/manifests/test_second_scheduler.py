@@ -12,20 +12,14 @@ from tests.manifests.conftest import DECIDE_NAMESPACES, VARIANTS, Variant
 from tests.manifests.install_commands import INSTALL
 from tests.manifests.kustomize import DECIDE, MANIFESTS, Manifest, of_kind, only
 
-each_overlay = pytest.mark.parametrize("overlay", DECIDE)
 each_variant = pytest.mark.parametrize(
-    "variant", [each for each in VARIANTS if each.overlay in DECIDE], ids=str, indirect=True
+    "variant", [each for each in VARIANTS if each.overlay == DECIDE], ids=str, indirect=True
 )
 NAME = "kindred-scheduler"
 
 
 def text_of(path: str) -> str:
     return (MANIFESTS / path).read_text("utf-8")
-
-
-def settings_of(overlay: str) -> Manifest:
-    loaded: Manifest = yaml.safe_load(text_of(f"overlays/{overlay}/kindred.yaml"))
-    return loaded
 
 
 @pytest.fixture
@@ -35,21 +29,14 @@ def scheduler_config(of_second_scheduler: list[Manifest]) -> Manifest:
     return loaded
 
 
-def test_only_the_overlays_of_decide_bring_a_scheduler(variant: Variant, of_second_scheduler: list[Manifest]) -> None:
-    assert bool(of_second_scheduler) == (variant.overlay in DECIDE)
+def test_only_the_overlay_of_decide_brings_a_scheduler(variant: Variant, of_second_scheduler: list[Manifest]) -> None:
+    assert bool(of_second_scheduler) == (variant.overlay == DECIDE)
 
 
-@each_overlay
-def test_its_configuration_is_the_one_of_a_static_pod_without_a_kubeconfig(overlay: str) -> None:
-    on_a_node = yaml.safe_load(text_of(f"scheduler/{overlay}.yaml"))
+def test_its_configuration_is_the_one_of_a_static_pod_without_a_kubeconfig() -> None:
+    on_a_node = yaml.safe_load(text_of("scheduler/decide.yaml"))
     del on_a_node["clientConnection"]["kubeconfig"]
-    assert on_a_node == yaml.safe_load(text_of(f"overlays/{overlay}/scheduler.yaml"))
-
-
-def test_any_node_differs_from_decide_in_the_scope_of_one_scheduler_alone() -> None:
-    decide, any_node = (settings_of(overlay) for overlay in DECIDE)
-    assert (decide.pop("decide"), any_node.pop("decide")) == ("listed-nodes", "any-node")
-    assert decide == any_node
+    assert on_a_node == yaml.safe_load(text_of("overlays/decide/scheduler.yaml"))
 
 
 @each_variant

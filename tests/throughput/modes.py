@@ -12,9 +12,11 @@ from tests.throughput.table import ANY_NODE
 T = TypeVar("T")
 
 FULL_OFFLOAD: Final = "full-offload"
-DECIDE: Final = "decide"
+LISTED_NODES: Final = "decide-listed-nodes"
+"""The registration decide, with all nodes in each request, and a choice among them."""
 ONE_BY_ONE: Final = "decide-any-node-one-by-one"
 """As decide-any-node, with the pods of a gang decided as pods without a group: what gangs are compared with."""
+_DECIDE: Final = "decide"
 _BINDS: Final = {"KINDRED_BIND": "true"}
 _DECIDES: Final = {
     "KINDRED_PROFILE": "full",
@@ -32,12 +34,15 @@ class Mode:
     settings: Mapping[str, str] = field(default_factory=dict)
     """Kindred's settings, beside those that every registration asks for."""
     has_extender: bool = True
-    fields: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of the configuration that are set otherwise than in the file."""
+    percentage: int | None = None
+    """`percentageOfNodesToScore` of all profiles. None: as in the file."""
 
     def config(self, extender_url: str) -> dict[str, Any]:
         """Return the scheduler's configuration."""
-        loaded = {**configuration(self.registration, extender_url), **self.fields}
+        loaded = configuration(self.registration, extender_url)
+        if self.percentage is not None:
+            for each in (loaded, *loaded.get("profiles", ())):
+                each["percentageOfNodesToScore"] = self.percentage
         if not self.has_extender:
             loaded.pop("extenders", None)
         return loaded
@@ -54,16 +59,16 @@ MODES: Final = {
         Mode(IN_TREE, IN_TREE, has_extender=False),
         Mode("score-offload", "score-offload"),
         Mode(FULL_OFFLOAD, FULL_OFFLOAD, _BINDS),
-        Mode(DECIDE, DECIDE, {**_DECIDES, "KINDRED_DECIDE": "listed-nodes"}),
-        Mode(ANY_NODE, ANY_NODE, {**_DECIDES, "KINDRED_DECIDE": "any-node"}),
-        Mode(ONE_BY_ONE, ANY_NODE, {**_DECIDES, "KINDRED_DECIDE": "any-node", "KINDRED_GROUPS": "false"}),
+        Mode(LISTED_NODES, _DECIDE, {**_DECIDES, "KINDRED_DECIDE": "listed-nodes"}, percentage=100),
+        Mode(ANY_NODE, _DECIDE, {**_DECIDES, "KINDRED_DECIDE": "any-node"}),
+        Mode(ONE_BY_ONE, _DECIDE, {**_DECIDES, "KINDRED_DECIDE": "any-node", "KINDRED_GROUPS": "false"}),
         # No filter, no score, no extender: the next node in turn. What is left is queue, binding, events and watch.
-        Mode(CEILING, DECIDE, has_extender=False),
-        Mode("in-tree-100", IN_TREE, has_extender=False, fields={"percentageOfNodesToScore": 100}),
+        Mode(CEILING, _DECIDE, has_extender=False, percentage=100),
+        Mode("in-tree-100", IN_TREE, has_extender=False, percentage=100),
         Mode("full-offload-sample", FULL_OFFLOAD, {**_BINDS, "KINDRED_PERCENTAGE_OF_NODES_TO_SCORE": "0"}),
     )
 }
-DEFAULT_MODES: Final = (IN_TREE, "score-offload", FULL_OFFLOAD, DECIDE, ANY_NODE, CEILING)
+DEFAULT_MODES: Final = (IN_TREE, "score-offload", FULL_OFFLOAD, LISTED_NODES, ANY_NODE, CEILING)
 
 
 def chosen(known: Mapping[str, T]) -> Callable[[str], list[T]]:

@@ -22,7 +22,7 @@ from tests.upstream.recording import DefaultPlugin, Upstream, encoded, file_of, 
 
 UPSTREAM: Final = [recorded(str(release)) for release in RELEASES]
 ROWS: Final = {**dict(each(FIELDS)), **dict(each(PLUGINS))}
-DECIDING: Final = [Path("manifests/scheduler/decide.yaml"), Path("manifests/scheduler/decide-any-node.yaml")]
+DECIDING: Final = Path("manifests/scheduler/decide.yaml")
 SIDES: Final = {"filter": "filter", "score": "score"}
 """Extension point -> the method of Kindred's plugin. What the other points prepare is inside of these two."""
 SHOWN: Final = {
@@ -193,9 +193,8 @@ def test_what_kindred_decodes_is_judged_or_shown() -> None:
     assert {name for name in names if not name.startswith("EphemeralContainer.")} == SHOWN
 
 
-@pytest.mark.parametrize("file", DECIDING, ids=lambda file: file.name)
-def test_the_shipped_profiles_of_decide_have_the_plugins_that_the_table_leaves_to_them(file: Path) -> None:
-    decide, claims, groups = load_scheduler_config(file).profiles
+def test_the_shipped_profiles_of_decide_have_the_plugins_that_the_table_leaves_to_them() -> None:
+    decide, claims, groups = load_scheduler_config(DECIDING).profiles
     for row in PLUGINS:
         for point in row.names:
             assert in_tree(groups, row.of, point), row.of

@@ -20,7 +20,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
 {{- define "kindred.decides" -}}
-{{- if hasPrefix "decide" .Values.registration }}true{{ end }}
+{{- if eq .Values.registration "decide" }}true{{ end }}
 {{- end }}
 
 {{- /* The settings, as YAML: those of the registration, and over them those of the values. */ -}}

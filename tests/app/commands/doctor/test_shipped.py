@@ -30,9 +30,8 @@ def test_what_is_shipped_together_is_right(name: str) -> None:
     assert "\n0 errors, 0 warnings, " in result.stdout
 
 
-@pytest.mark.parametrize("name", ["decide", "decide-any-node"])
-def test_what_the_second_scheduler_of_an_overlay_has_is_right(name: str) -> None:
-    folder = OVERLAYS / name
+def test_what_the_second_scheduler_of_an_overlay_has_is_right() -> None:
+    folder = OVERLAYS / "decide"
     scheduler, kindred = folder / "scheduler.yaml", folder / "kindred.yaml"
     result = doctor("--scheduler-config", str(scheduler), "--config", str(kindred), "--strict")
     assert result.exit_code == 0, result.output
@@ -40,7 +39,7 @@ def test_what_the_second_scheduler_of_an_overlay_has_is_right(name: str) -> None
 
 
 def test_there_is_one_of_each() -> None:
-    assert CONFIGURATIONS == ["decide", "decide-any-node", "full-offload", "score-offload"]
+    assert CONFIGURATIONS == ["decide", "full-offload", "score-offload"]
 
 
 def test_the_page_shows_how_the_report_of_the_broken_configuration_begins_and_ends() -> None:
