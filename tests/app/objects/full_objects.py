@@ -57,17 +57,38 @@ _NEAR: Final = term("zone", labelled(app="web"), namespaces=["x"], namespace_sel
 FULL_OBJECTS: Final[Mapping[Kind, Object]] = {
     Node: {
         "metadata": full_metadata("n1"),
-        "spec": {"podCIDR": "10.0.0.0/24"},
-        "status": {"allocatable": {"cpu": "4", "memory": "16Gi", "pods": "110"}, "capacity": {"cpu": "4"}},
+        "spec": {
+            "podCIDR": "10.0.0.0/24",
+            "taints": [{"key": "gpu", "value": "a100", "effect": "NoSchedule"}],
+            "unschedulable": True,
+        },
+        "status": {
+            "allocatable": {"cpu": "4", "memory": "16Gi", "pods": "110"},
+            "capacity": {"cpu": "4100m", "memory": "16Gi", "pods": "broken"},
+            "images": [{"names": ["app:1", "app@sha256:12"], "sizeBytes": 5}],
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
     },
     Pod: {
         "metadata": full_metadata("web-1", generateName="web-"),
         "spec": {
             "nodeName": "n1",
-            "containers": [{"name": "c", "image": "i", "resources": _RESOURCES}],
+            "containers": [
+                {
+                    "name": "c",
+                    "image": "i",
+                    "ports": [{"containerPort": 8080}, {"containerPort": 80, "hostPort": 80}],
+                    "resources": _RESOURCES,
+                }
+            ],
             "initContainers": [{"name": "s", "restartPolicy": "Always", "resources": _RESOURCES}],
             "resources": _RESOURCES,
             "overhead": {"cpu": "10m"},
+            "nodeSelector": {"disk": "ssd"},
+            "tolerations": [{"key": "gpu", "operator": "Exists"}],
+            "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}],
+            "volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}, {"name": "t", "emptyDir": {}}],
+            "priority": 0,
             "affinity": make_pod("p")
             .required_affinity(_NEAR)
             .preferred_anti_affinity(10, _NEAR)
@@ -102,7 +123,11 @@ FULL_OBJECTS: Final[Mapping[Kind, Object]] = {
         "status": {"phase": "Bound"},
     },
     PersistentVolumeClaim: {
-        "metadata": full_metadata("data", deletionTimestamp="2026-01-01T00:00:00Z"),
+        "metadata": full_metadata(
+            "data",
+            annotations={"pv.kubernetes.io/bind-completed": "", "volume.kubernetes.io/selected-node": "n1"},
+            deletionTimestamp="2026-01-01T00:00:00Z",
+        ),
         "spec": {
             "volumeName": "pv-1",
             "resources": {"requests": {"storage": "10Gi"}, "limits": {"storage": "20Gi"}},

@@ -1,7 +1,6 @@
 """What decoding has in common for all kinds: identity, what null means, which field is at fault."""
 
 import json
-from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -16,18 +15,14 @@ from app.objects.decode import (
     selector_of_labels,
     selector_or_nothing,
 )
-from app.objects.decode_kinds import decode_namespace, decode_replica_set
+from app.objects.decode_kinds import decode_replica_set
 from app.objects.decode_node import decode_node
 from app.objects.decode_pod import decode_pod
-from app.objects.decode_storage import decode_persistent_volume
 from app.objects.resources import RESOURCES, Decoder
 from core.events import Kind
 from core.objects.labels import EVERYTHING, NOTHING, Selector, SelectorError, parse_selector
-from core.objects.namespace import Namespace
 from core.objects.node import Node
 from core.objects.owner import ControllerRef, ReplicaSet
-from core.objects.pod import Pod
-from core.objects.volumes import PersistentVolume
 from tests.app.objects.full_objects import FULL_OBJECTS
 from tests.builders import REQUIRED, Object
 from tests.json_places import Place, places, replaced
@@ -35,11 +30,6 @@ from tests.json_places import Place, places, replaced
 each_kind = pytest.mark.parametrize(
     ("kind", "decode"),
     [pytest.param(resource.api_kind, resource.decode, id=resource.name) for resource in RESOURCES.values()],
-)
-labelled_kinds = pytest.mark.parametrize(
-    "decode",
-    [decode_pod, decode_node, decode_namespace, decode_replica_set, decode_persistent_volume],
-    ids=["pod", "node", "namespace", "replica-set", "persistent-volume"],
 )
 
 
@@ -90,13 +80,6 @@ def test_null_in_the_metadata_is_an_absent_field(kind: str, decode: Decoder, fie
 def test_null_members_are_absent(kind: str, decode: Decoder) -> None:
     absent = decode(encoded({"metadata": {"name": "p"}}))
     assert absent == decode(encoded({"kind": kind, "metadata": {"name": "p"}, "spec": None, "status": None}))
-
-
-@labelled_kinds
-def test_null_labels_are_no_labels(
-    decode: Callable[[bytes], Pod | Node | Namespace | ReplicaSet | PersistentVolume],
-) -> None:
-    assert decode(b'{"kind":null,"metadata":{"name":"x","labels":null}}').labels == {}
 
 
 # What is refused.

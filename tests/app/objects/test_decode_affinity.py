@@ -146,11 +146,6 @@ def test_a_preference_without_a_term_matches_no_pod_in_no_topology(without: Obje
 # The memo.
 
 
-def test_pods_with_the_same_bytes_of_affinity_share_one_value() -> None:
-    first, second = (make_pod(name).required_affinity(term("zone", A)) for name in ("web-1", "web-2"))
-    assert decode_pod(first.json()).affinity is decode_pod(second.json()).affinity
-
-
 def test_the_same_bytes_in_another_namespace_are_another_affinity() -> None:
     pod = make_pod("p").required_affinity(term("zone", A))
     one, other = decode_pod(pod.in_namespace("x").json()).affinity, decode_pod(pod.in_namespace("y").json()).affinity

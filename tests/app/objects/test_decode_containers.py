@@ -7,7 +7,7 @@ import pytest
 from app.objects.decode_pod import decode_pod
 from core.objects.host_port import NO_HOST_PORTS, HostPort
 from core.objects.pod import Pod
-from tests.builders import Object, make_pod
+from tests.builders import Object
 
 
 def pod_of(*containers: Object, init: tuple[Object, ...] = ()) -> Pod:
@@ -62,14 +62,6 @@ def test_the_order_of_ports_is_irrelevant() -> None:
     assert pod_of(taking(one), taking(other)).host_ports == pod_of(taking(other, one, one)).host_ports
 
 
-def test_the_builder_and_the_decoder_agree() -> None:
-    pod = make_pod("p").image("web:1").host_port(80).host_port(53, "UDP", "10.0.0.1").requests(cpu="1", memory="1Mi")
-    decoded = decode_pod(pod.image("side").json())
-    assert decoded.host_ports == {HostPort(80), HostPort(53, "UDP", "10.0.0.1")}
-    assert decoded.images == ("side:latest", "web:1")
-    assert decoded.requests == {"cpu": 1000, "memory": 2**20}
-
-
 # Images.
 
 
@@ -97,13 +89,6 @@ def test_requests_of_the_pod_as_a_whole_count_on_its_node_but_not_while_it_is_sc
     pod = decode_pod(json.dumps({"metadata": {"name": "p"}, "spec": spec}).encode())
     assert pod.non_zero_requests == (3000, 2**30)
     assert pod.scored_requests == (100, 200 * 2**20)
-
-
-def test_pods_of_one_template_share_all_of_it() -> None:
-    pod = make_pod("p").image("web").host_port(80).requests(cpu="1")
-    one, other = (decode_pod(each.json()) for each in (pod, pod.on("n").phase("Running")))
-    for member in ("requests", "non_zero_requests", "scored_requests", "host_ports", "images"):
-        assert getattr(one, member) is getattr(other, member), member
 
 
 def test_what_a_large_pod_asks_is_not_kept_for_other_pods() -> None:

@@ -6,29 +6,12 @@ import pytest
 
 from app.objects.decode_kinds import decode_pod_disruption_budget
 from core.objects.disruption import PodDisruptionBudget
-from core.objects.labels import EVERYTHING, NOTHING, Operator, Requirement, Selector
-from tests.builders import Object, expressed
+from tests.builders import Object
 
 
 def budget(spec: object = None, status: object = None) -> PodDisruptionBudget:
     metadata = {"name": "web", "namespace": "shop"}
     return decode_pod_disruption_budget(json.dumps({"metadata": metadata, "spec": spec, "status": status}).encode())
-
-
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
-        pytest.param(None, NOTHING, id="no-spec"),
-        pytest.param({"selector": None}, NOTHING, id="null"),
-        pytest.param({"selector": {}}, EVERYTHING, id="empty"),
-        pytest.param(
-            {"selector": expressed("a", "Exists")}, Selector((Requirement("a", Operator.EXISTS),)), id="expression"
-        ),
-        pytest.param({"selector": expressed("a", "Near")}, NOTHING, id="invalid-covers-no-pod"),
-    ],
-)
-def test_null_and_empty_selectors_are_told_apart(spec: object, expected: Selector) -> None:
-    assert expected == budget(spec).selector
 
 
 @pytest.mark.parametrize(

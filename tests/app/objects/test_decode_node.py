@@ -1,7 +1,6 @@
 """v1 nodes to the core's values."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -9,7 +8,6 @@ from app.objects.decode import DecodeError
 from app.objects.decode_node import decode_node
 from core.objects.node import Node
 from core.objects.toleration import Taint
-from tests.builders import make_node
 
 NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}
 GPU = {"key": "gpu", "value": "a100", "effect": "NoSchedule"}
@@ -21,35 +19,6 @@ def decoded(*, spec: object = None, status: object = None) -> Node:
 
 def with_allocatable(allocatable: object) -> Node:
     return decoded(status={"allocatable": allocatable})
-
-
-def test_a_node_is_reduced_to_what_scheduling_reads() -> None:
-    built = (
-        make_node("n1")
-        .label("zone", "a")
-        .taint("gpu", "a100", "NoSchedule")
-        .unschedulable()
-        .allocatable(cpu="4", memory="16Gi", pods="110")
-        .image(5, "app:1", "app@sha256:12")
-        .condition("Ready", "True")
-    )
-    node: dict[str, Any] = {**built.obj(), "kind": "Node"}
-    node["metadata"] |= {"uid": "u-1", "resourceVersion": "7", "annotations": {"a": "b"}}
-    node["spec"] |= {"podCIDR": "10.0.0.0/24"}
-    node["status"] |= {"capacity": {"cpu": "4100m", "memory": "16Gi", "pods": "broken"}}
-    expected = Node(
-        "n1",
-        {"zone": "a"},
-        {"cpu": 4000, "memory": 2**34, "pods": 110},
-        uid="u-1",
-        resource_version="7",
-        taints=(Taint("gpu", "a100", "NoSchedule"),),
-        unschedulable=True,
-        images={"app:1": 5, "app@sha256:12": 5},
-        conditions={"Ready": "True"},
-        capacity={"cpu": 4100, "memory": 2**34},
-    )
-    assert expected == decode_node(json.dumps(node).encode())
 
 
 def test_a_broken_capacity_is_refused_by_its_field() -> None:

@@ -85,21 +85,6 @@ def test_what_a_pod_asks_of_its_node_is_read(pod: PodBuilder, expected: NodeAffi
 
 
 @pytest.mark.parametrize(
-    "spec",
-    [
-        pytest.param({"nodeSelector": None}, id="null-node-selector"),
-        pytest.param({"nodeSelector": {}}, id="empty-node-selector"),
-        pytest.param({"affinity": {"nodeAffinity": None}}, id="null"),
-        pytest.param({"affinity": {"nodeAffinity": {}}}, id="empty"),
-        pytest.param({"affinity": {"nodeAffinity": {REQUIRED: None, PREFERRED: None}}}, id="null-lists"),
-        pytest.param({"affinity": {"nodeAffinity": {PREFERRED: []}}}, id="no-preferred-terms"),
-    ],
-)
-def test_nothing_asked_is_the_one_value_of_none(spec: Object) -> None:
-    assert decoded(spec) is NO_NODE_AFFINITY
-
-
-@pytest.mark.parametrize(
     "term", [pytest.param({}, id="empty"), pytest.param({"weight": 1, "preference": None}, id="null")]
 )
 def test_preferences_that_are_all_empty_are_no_preferences_and_yet_there(term: Object) -> None:
@@ -139,11 +124,6 @@ def test_null_terms_are_a_selector_without_terms() -> None:
 def test_the_order_is_irrelevant(one: PodBuilder, other: PodBuilder) -> None:
     assert affinity_of(one) == affinity_of(other)
     assert hash(affinity_of(one)) == hash(affinity_of(other))
-
-
-def test_pods_that_ask_the_same_share_one_value() -> None:
-    pod = make_pod("p").node_selector({"disk": "ssd"}).required_node_affinity(IN_A)
-    assert affinity_of(pod) is affinity_of(pod.in_namespace("other").on("n"))
 
 
 def test_what_is_too_long_to_be_remembered_is_read() -> None:

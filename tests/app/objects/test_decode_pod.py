@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from app.objects.decode_pod import decode_pod
 from core.objects.affinity import NO_AFFINITY
@@ -16,40 +17,8 @@ from core.objects.pod_volumes import PodClaim
 from core.objects.toleration import Toleration
 from core.objects.topology_spread import SpreadConstraint
 from core.objects.waiting import NOT_WAITING, Waiting
+from tests.app.objects.full_objects import FULL_OBJECTS
 from tests.builders import Object, make_pod
-
-FULL_POD = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {
-        "name": "web-1",
-        "generateName": "web-",
-        "namespace": "shop",
-        "uid": "u-1",
-        "resourceVersion": "42",
-        "labels": {"app": "web"},
-        "annotations": {"a": "b"},
-        "creationTimestamp": "2026-01-01T00:00:00Z",
-        "ownerReferences": [{"kind": "ReplicaSet", "name": "web", "uid": "r-1", "controller": True}],
-    },
-    "spec": {
-        "nodeName": "n1",
-        "containers": [
-            {
-                "name": "c",
-                "image": "i",
-                "ports": [{"containerPort": 8080}, {"containerPort": 80, "hostPort": 80}],
-                "resources": {"limits": {"cpu": 1.5}, "requests": {"cpu": "250m", "memory": "1Ki"}},
-            }
-        ],
-        "nodeSelector": {"disk": "ssd"},
-        "tolerations": [{"key": "gpu", "operator": "Exists"}],
-        "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}],
-        "volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}, {"name": "t", "emptyDir": {}}],
-        "priority": 0,
-    },
-    "status": {"phase": "Running", "conditions": [{"type": "Ready"}], "qosClass": "Burstable"},
-}
 
 
 def encoded(value: object) -> bytes:
@@ -58,26 +27,27 @@ def encoded(value: object) -> bytes:
 
 def test_a_pod_is_reduced_to_what_scheduling_reads() -> None:
     expected = Pod(
-        uid="u-1",
+        uid="uid-web-1",
         namespace="shop",
         name="web-1",
         labels={"app": "web"},
         node_name="n1",
-        requests={"cpu": 250, "memory": 1024},
+        requests={"cpu": 260, "memory": 64 * 2**20},
         best_effort=False,
-        controller=ControllerRef("ReplicaSet", "web", "r-1"),
+        controller=ControllerRef("Owner", "c", "uid-c", "v1"),
         resource_version="42",
-        non_zero_requests=(250, 1024),
-        scored_requests=(250, 1024),
+        non_zero_requests=(260, 64 * 2**20),
+        scored_requests=(510, 128 * 2**20),
         tolerations=frozenset({Toleration("gpu", "Exists")}),
         node_affinity=NodeAffinity(Selector((Requirement("disk", Operator.IN, ("ssd",)),))),
         host_ports=frozenset({HostPort(80)}),
-        images=("i:latest",),
+        images=(":latest", "i:latest"),
         volumes=(PodClaim("data"),),
         spread=(SpreadConstraint(1, "zone"),),
-        load=PodLoad(limited_cpu=1500, limits=(1500, 0)),
+        load=PodLoad(limited_cpu=1500, overhead_cpu=10, limits=(1510, 10**8)),
     )
-    assert expected == decode_pod(encoded(FULL_POD))
+    read = decode_pod(encoded(FULL_OBJECTS[Pod]))
+    assert expected == replace(read, affinity=NO_AFFINITY, resources=None)  # which have files of their own
 
 
 def test_a_hand_written_manifest_needs_only_a_name() -> None:
@@ -109,9 +79,9 @@ def test_a_terminating_pod_still_occupies_its_node() -> None:
 def test_pods_of_one_controller_share_all_but_their_names() -> None:
     pods = []
     for number in "12":
-        wire = json.loads(json.dumps(FULL_POD))
+        wire = json.loads(json.dumps(FULL_OBJECTS[Pod]))
         wire["metadata"] |= {"name": f"web-{number}", "uid": number}
-        wire["status"]["containerStatuses"] = [{"name": "c", "containerID": number, "restartCount": int(number)}]
+        wire["status"]["containerStatuses"][0] |= {"containerID": number, "restartCount": int(number)}
         pods.append(decode_pod(encoded(wire)))
     one, other = pods
     assert (one.name, other.name) == ("web-1", "web-2")

@@ -104,7 +104,3 @@ def test_ephemeral_volumes_of_two_pods_are_two_claims() -> None:
     volume = {"name": "v", "ephemeral": {}}
     claims = [decode_pod(make_pod(name).volume(volume).json()).volumes for name in ("p", "q")]
     assert claims == [(PodClaim("p-v", ephemeral=True),), (PodClaim("q-v", ephemeral=True),)]
-
-
-def test_without_volumes_there_are_none() -> None:
-    assert volumes_of() == ()

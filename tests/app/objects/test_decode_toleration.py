@@ -5,7 +5,7 @@ import json
 import pytest
 
 from app.objects.decode_pod import decode_pod
-from core.objects.toleration import NO_TOLERATIONS, Toleration
+from core.objects.toleration import Toleration
 from tests.builders import Object, make_pod
 
 
@@ -37,11 +37,6 @@ def test_the_order_of_tolerations_is_irrelevant_and_doubles_are_one() -> None:
     assert tolerations_of([one, other]) == tolerations_of([other, one, one])
 
 
-@pytest.mark.parametrize("wire", [None, []], ids=["null", "empty"])
-def test_no_tolerations_are_the_one_value_of_none(wire: object) -> None:
-    assert tolerations_of(wire) is NO_TOLERATIONS
-
-
 @pytest.mark.parametrize("count", [1, 100], ids=["few", "too-many-to-be-remembered"])
 def test_the_builder_and_the_decoder_agree(count: int) -> None:
     pod, expected = make_pod("p").toleration("x"), {Toleration("x")}
@@ -49,8 +44,3 @@ def test_the_builder_and_the_decoder_agree(count: int) -> None:
         pod = pod.toleration(f"key-{number}", "Equal", "v", "NoSchedule")
         expected.add(Toleration(f"key-{number}", "Equal", "v", "NoSchedule"))
     assert expected == decode_pod(pod.json()).tolerations
-
-
-def test_pods_with_the_same_tolerations_share_them() -> None:
-    pod = make_pod("p").toleration("gpu", "Exists")
-    assert decode_pod(pod.json()).tolerations is decode_pod(pod.on("n").json()).tolerations

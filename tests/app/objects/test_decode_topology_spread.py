@@ -76,15 +76,5 @@ def test_constraints_keep_their_order() -> None:
     assert expected == decode_pod(pod.json()).spread
 
 
-@pytest.mark.parametrize("wire", [None, []], ids=["null", "empty"])
-def test_no_constraints_are_an_empty_list(wire: object) -> None:
-    assert spread_of(wire) == ()
-
-
-def test_pods_with_the_same_constraints_share_them() -> None:
-    pod = make_pod("p").spread("zone")
-    assert decode_pod(pod.json()).spread is decode_pod(pod.on("n").json()).spread
-
-
 def test_constraints_that_are_too_long_to_be_remembered_are_read() -> None:
     assert spread_of([zone(topologyKey="z" * 5000)]) == (SpreadConstraint(1, "z" * 5000),)

@@ -7,9 +7,7 @@ import pytest
 from app.objects.decode_storage import decode_persistent_volume, decode_persistent_volume_claim
 from core.objects.labels import EVERYTHING, NOTHING, Operator, Requirement, Selector
 from core.objects.node_selector import NodeSelector, parse_node_selector
-from core.objects.owner import ControllerRef
 from core.objects.volumes import ClaimRef, PersistentVolume, PersistentVolumeClaim, VolumeSource
-from tests.app.objects.full_objects import FULL_OBJECTS, full_metadata
 from tests.builders import Object, expressed, labelled
 
 BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
@@ -21,33 +19,6 @@ def volume(spec: object = None, **metadata: object) -> PersistentVolume:
 
 def claim(spec: object = None, **metadata: object) -> PersistentVolumeClaim:
     return decode_persistent_volume_claim(json.dumps({"metadata": {"name": "c", **metadata}, "spec": spec}).encode())
-
-
-def test_a_claim_is_reduced_to_what_scheduling_reads() -> None:
-    annotations = {"pv.kubernetes.io/bind-completed": "", "volume.kubernetes.io/selected-node": "n1"}
-    told = {
-        **FULL_OBJECTS[PersistentVolumeClaim],
-        "metadata": full_metadata("data", annotations=annotations, deletionTimestamp="2026-01-01T00:00:00Z"),
-    }
-    expected = PersistentVolumeClaim(
-        namespace="shop",
-        name="data",
-        volume="pv-1",
-        bind_completed=True,
-        storage_class="fast",
-        selected_node="n1",
-        requested=10 * 2**30,
-        access_modes=frozenset({"ReadWriteOnce"}),
-        volume_mode="Block",
-        volume_attributes_class="gold",
-        selector=Selector((Requirement("app", Operator.IN, ("db",)), Requirement("tier", Operator.IN, ("a", "b")))),
-        phase="Bound",
-        deleting=True,
-        controller=ControllerRef("Owner", "c", "uid-c", "v1"),
-        uid="uid-data",
-        resource_version="42",
-    )
-    assert expected == decode_persistent_volume_claim(json.dumps(told).encode())
 
 
 def test_a_volume_and_a_claim_of_which_nothing_is_said() -> None:

@@ -1,4 +1,4 @@
-"""Objects with every member that is read are reduced to what scheduling reads; nodes, pods and claims stand apart."""
+"""Objects with every member that is read are reduced to what scheduling reads; test_decode_pod.py has pods."""
 
 import json
 from typing import Final
@@ -11,17 +11,20 @@ from core.objects.device_class import DeviceClass
 from core.objects.disruption import PodDisruptionBudget
 from core.objects.labels import parse_selector
 from core.objects.namespace import Namespace
+from core.objects.node import Node
 from core.objects.node_selector import parse_node_selector
 from core.objects.owner import ControllerRef, ReplicaSet, ReplicationController, StatefulSet
 from core.objects.pod_group import PodGroup
 from core.objects.scheduling_group import GroupCondition, SchedulingGroup
 from core.objects.service import Service
+from core.objects.toleration import Taint
 from core.objects.volumes import (
     ClaimRef,
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
     PersistentVolume,
+    PersistentVolumeClaim,
     StorageClass,
     VolumeAttachment,
     VolumeSource,
@@ -30,6 +33,36 @@ from tests.app.objects.full_objects import FULL_OBJECTS
 
 WEB_A: Final = parse_selector({"app": "web", "tier": "a"}, ())
 EXPECTED: Final[tuple[Object, ...]] = (
+    Node(
+        name="n1",
+        labels={"app": "web"},
+        allocatable={"cpu": 4000, "memory": 2**34, "pods": 110},
+        uid="uid-n1",
+        resource_version="42",
+        taints=(Taint("gpu", "a100", "NoSchedule"),),
+        unschedulable=True,
+        images={"app:1": 5, "app@sha256:12": 5},
+        conditions={"Ready": "True"},
+        capacity={"cpu": 4100, "memory": 2**34},
+    ),
+    PersistentVolumeClaim(
+        namespace="shop",
+        name="data",
+        volume="pv-1",
+        bind_completed=True,
+        storage_class="fast",
+        selected_node="n1",
+        requested=10 * 2**30,
+        access_modes=frozenset({"ReadWriteOnce"}),
+        volume_mode="Block",
+        volume_attributes_class="gold",
+        selector=parse_selector({"app": "db"}, [("tier", "In", ["a", "b"])]),
+        phase="Bound",
+        deleting=True,
+        controller=ControllerRef("Owner", "c", "uid-c", "v1"),
+        uid="uid-data",
+        resource_version="42",
+    ),
     Namespace("shop", {"app": "web"}, "uid-shop", "42"),
     PersistentVolume(
         name="pv-1",
