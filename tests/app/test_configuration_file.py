@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-import yaml
 
-from app.configuration_file import API_VERSION, FIELDS, HEAD, KIND, parse
-from app.settings import Settings, SettingsError
+from app.configuration_file import API_VERSION, HEAD, KIND, parse
+from app.settings import SettingsError
 
 TOP = "".join(f"{key}: {value}\n" for key, value in HEAD.items())
 
@@ -88,10 +87,6 @@ def test_what_is_wrong_is_named_by_its_path(text: str, expected: str) -> None:
     assert problems(TOP + text) == [expected]
 
 
-def test_everything_that_is_wrong_is_named_at_once() -> None:
-    assert len(problems(f"kind: {KIND}\na: 1\nb: 2\nmaxScore: 1\nmaxScore: 2")) == 4
-
-
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -117,9 +112,3 @@ def test_off_and_no_are_text() -> None:
 
 def test_a_number_without_a_fraction_stands_for_one_with() -> None:
     assert values(f"{TOP}httpTimeout: 4") == {"http_timeout": 4}
-
-
-def test_the_defaults_are_valid_in_a_file() -> None:
-    document = Settings().model_dump(mode="json")
-    keys = {key: document[name] for key, name in FIELDS.items()}
-    assert values(TOP + yaml.safe_dump(keys)).keys() == {name for name, value in document.items() if value is not None}

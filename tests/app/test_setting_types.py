@@ -54,22 +54,6 @@ def test_every_setting_with_a_url_has_the_type_that_refuses_a_password() -> None
 
 
 @pytest.mark.parametrize(
-    "url",
-    [
-        "",
-        "http://collector:4318",
-        "https://prometheus.monitoring:9090/",
-        "http://[::1]:4318/otlp/v1/traces",
-        "https://10.0.0.1",
-        "HTTPS://host/a%20b",
-    ],
-)
-@each_setting
-def test_a_url_without_a_password_is_taken_as_it_is(name: str, url: str) -> None:
-    assert getattr(load_configuration(flags={name: url}).settings, name) == url
-
-
-@pytest.mark.parametrize(
     "url", ["collector:4318", "ftp://collector", "http://", "http://[", "http://a:port", "http://a:0", "http:///path"]
 )
 @each_setting

@@ -82,24 +82,9 @@ def test_a_variable_sets_the_field_of_its_name(
     assert expected == getattr(load_settings(), variable.lower())
 
 
-def test_a_flag_wins_over_the_environment_and_a_flag_not_given_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KINDRED_HEALTH_PORT", "1000")
-    monkeypatch.setenv("KINDRED_LISTEN", "localhost:1")
-    settings = load_settings(listen=None, health_port="2000")
-    assert (settings.listen, settings.health_port) == ("localhost:1", 2000)
-
-
 def test_a_variable_without_the_prefix_is_not_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LISTEN", "localhost:1")
     assert load_settings().listen == "127.0.0.1:8888"
-
-
-def test_what_kubernetes_sets_beside_a_service_called_kindred_is_not_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = load_settings()
-    monkeypatch.setenv("KINDRED_PORT", "tcp://10.0.0.1:8888")
-    monkeypatch.setenv("KINDRED_SERVICE_HOST", "10.0.0.1")
-    monkeypatch.setenv("KINDRED_PORT_8888_TCP_PROTO", "tcp")
-    assert expected == load_settings()
 
 
 @pytest.mark.parametrize(
@@ -157,12 +142,6 @@ def test_a_wrong_value_is_refused_with_its_variable_and_the_rule(
     assert str(caught.value).startswith(f"KINDRED_{variable}={value!r}: ")
     assert rule in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_every_wrong_value_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KINDRED_MAX_SCORE", "many")
-    with pytest.raises(SettingsError, match=r"^KINDRED_MAX_SCORE='many': .*; --health-port='99999': "):
-        load_settings(health_port="99999")
 
 
 def test_a_setting_that_does_not_exist_is_refused() -> None:

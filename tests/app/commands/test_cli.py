@@ -179,11 +179,6 @@ def test_version_is_printed() -> None:
     assert kindred("--version").stdout == f"kindred, version {__version__}\n"
 
 
-def test_the_help_of_a_flag_is_a_whole_sentence() -> None:
-    printed = " ".join(kindred("serve", "--help").stdout.split())
-    assert "Schedulers whose pods Kindred does not judge, by spec.schedulerName (KINDRED_BYPASS_SCHEDULERS)" in printed
-
-
 @pytest.mark.parametrize(("word", "completed"), [("conf", "plain,config\n"), ("--vers", "plain,--version\n")])
 def test_the_shell_completes_by_the_variable_that_the_page_names(word: str, completed: str) -> None:
     assert "_KINDRED_COMPLETE=bash_source" in Path("docs/commands.md").read_text("utf-8")
@@ -196,14 +191,3 @@ def test_the_shell_completes_by_the_variable_that_the_page_names(word: str, comp
         check=False,
     )
     assert (ran.stdout, ran.stderr) == (completed, "")
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [["-h"], ["--help"], ["serve", "-h"], ["filter", "-h"]],
-    ids=" ".join,
-)
-def test_help_is_printed(arguments: list[str]) -> None:
-    result = kindred(*arguments)
-    assert result.exit_code == 0
-    assert result.stdout.startswith("Usage: ")

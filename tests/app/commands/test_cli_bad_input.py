@@ -95,10 +95,6 @@ def test_a_kubeconfig_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert str(tmp_path / "absent") in result.stderr
 
 
-def test_a_pod_is_required() -> None:
-    assert_refused(kindred("filter", "--demo"), "Missing option '--pod'.")
-
-
 @pytest.mark.parametrize(
     ("option", "arguments"),
     [("--snapshot", ["--snapshot", "absent.json"]), ("--pod", ["--demo", "--pod", "absent.json"])],
@@ -171,17 +167,6 @@ def test_a_pod_with_a_broken_term_is_an_error_of_the_command(dump: str, tmp_path
     assert_refused(result, OPERATOR_ERROR)
 
 
-def test_a_node_asked_about_twice_is_an_error_of_the_command(dump: str, pod: str) -> None:
-    result = kindred("filter", "--snapshot", dump, "--pod", pod, "--nodes", "a1,b1,a1")
-    assert_refused(result, "NodeNames[2]: a1 is at position 0 already")
-
-
-def test_a_dump_of_which_nothing_came_is_refused(pod: str, tmp_path: Path) -> None:
-    assert_refused(
-        kindred("filter", "--snapshot", saved(tmp_path, "dump", b""), "--pod", pod), "empty: nothing was dumped"
-    )
-
-
 def test_a_dump_without_nodes_is_warned_of(pod: str, tmp_path: Path) -> None:
     dump = saved(tmp_path, "dump", as_json(listed()))
     result = kindred("filter", "--snapshot", dump, "--pod", pod, "--nodes", "a1")
@@ -195,14 +180,3 @@ def test_a_node_name_that_is_not_utf_8_is_refused_without_a_traceback(dump: str,
     # The shell's byte 0xff, as Python hands it over.
     result = kindred("filter", "--snapshot", dump, "--pod", pod, "--nodes", "\udcff")
     assert_refused(result, "--nodes: a name is not UTF-8.")
-
-
-def test_a_wrong_setting_is_refused_by_its_name(dump: str, pod: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KINDRED_MAX_SCORE", "101")
-    message = "KINDRED_MAX_SCORE='101': Input should be less than or equal to 100"
-    assert_refused(kindred("filter", "--snapshot", dump, "--pod", pod), message)
-
-
-def test_a_wrong_port_is_refused() -> None:
-    message = "--health-port='65536': Input should be less than or equal to 65535"
-    assert_refused(kindred("serve", "--demo", "--health-port", "65536"), message)

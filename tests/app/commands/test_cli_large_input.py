@@ -29,23 +29,6 @@ def kindred(*arguments: str) -> Result:
     return CliRunner().invoke(main, arguments)
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        pytest.param("/dev/zero", "Error: --snapshot: a NUL at byte 0: neither JSON nor YAML in UTF-8", id="device"),
-        pytest.param("/", "'/': Is a directory", id="directory"),
-    ],
-)
-def test_a_snapshot_that_is_no_file_is_told_at_once(given: str, told: str, pod: str) -> None:
-    result = kindred("filter", "--snapshot", given, "--pod", pod)
-    assert (result.exit_code, told in result.stderr) == (2, True)
-
-
-def test_a_manifest_without_end_is_refused() -> None:
-    result = kindred("filter", "--demo", "--pod", "/dev/zero")
-    assert (result.exit_code, "--pod: a NUL at byte 0" in result.stderr) == (2, True)
-
-
 def test_a_snapshot_that_takes_most_of_the_memory_is_refused_before_it_is_read(
     monkeypatch: pytest.MonkeyPatch, dump: str, pod: str
 ) -> None:

@@ -16,7 +16,7 @@ import pytest
 from tests.app.questions import NEAR_WEB, ZONE, by_name
 from tests.app.serving import ANY_PORT, PATIENCE, Service, connected, kindred, request_head
 from tests.builders import make_node, make_pod
-from tests.fake_apiserver import Behaviour, FakeApiServer
+from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.faults import Stall
 from tests.fake_apiserver.resources import NODES, PODS
 
@@ -130,31 +130,6 @@ def test_a_server_that_is_not_there_yet_is_tried_until_it_is(tmp_path: Path) -> 
                     await until_ready(service)
                     assert await fitting(service) == ["a1"]
                     assert "Traceback" not in service.stderr
-
-    asyncio.run(scenario())
-
-
-def test_a_forbidden_resource_is_named_with_its_rule_in_the_log_and_in_readyz(tmp_path: Path) -> None:
-    rule = 'apiGroups: [""], resources: ["pods"], verbs: ["list", "watch"]'
-
-    async def scenario() -> None:
-        async with FakeApiServer(Behaviour(forbidden={PODS.path})) as server:
-            fill(server)
-            config = kubeconfig(tmp_path, server.url)
-            with kindred(tmp_path, "serve", "--kubeconfig", config, *ANY_PORT) as service:
-
-                async def all_but_pods() -> bool:
-                    _, state = await readiness(service)
-                    resources = state["resources"]
-                    return bool(resources["pods"]["problem"]) and len(state["problems"]) == 1
-
-                await until(all_but_pods)
-                code, state = await readiness(service)
-                assert (code, state["resources"]["pods"]["missing_rbac_rule"]) == (503, rule)
-                assert f"the RBAC rule that is missing: {rule}" in state["problems"][0]
-                assert f"the RBAC rule that is missing: {json.dumps(rule)[1:-1]}" in service.stderr  # a string of JSON
-                server.behaviour.forbidden.clear()
-                await until_ready(service)
 
     asyncio.run(scenario())
 

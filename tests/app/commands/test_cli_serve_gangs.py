@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from core.objects.pod_group import POD_GROUP_LABEL
-from tests.app.commands.test_cli_serve_cluster import kubeconfig, readiness, until, until_ready
+from tests.app.commands.test_cli_serve_cluster import kubeconfig, readiness, until_ready
 from tests.app.serving import ANY_PORT, Service, kindred
 from tests.app.verbs.deciding.deciding_setting import args
 from tests.builders import PodBuilder, make_pod
@@ -97,21 +97,3 @@ def test_where_pod_groups_cannot_be_followed_only_their_members_wait(
         assert (code, state["resources"]["podgroups"]["serves"]) == (200, False)
 
     run(tmp_path, behaviour, scenario)
-
-
-def test_a_pod_group_that_comes_later_is_followed(tmp_path: Path) -> None:
-    async def scenario(server: FakeApiServer, service: Service) -> None:
-        server.delete(POD_GROUPS.path, "train", "default")
-
-        async def waits() -> bool:
-            return "does not exist" in json.dumps(await decided(service, B))
-
-        await until(waits)
-        server.create(POD_GROUPS.path, GROUP)
-
-        async def has_place() -> bool:
-            return bool((await decided(service, B))["Nodes"])
-
-        await until(has_place)
-
-    run(tmp_path, Behaviour(), scenario)

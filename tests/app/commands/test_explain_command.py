@@ -13,10 +13,8 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner, Result
-from fastapi import FastAPI
 
 from app.commands.cli import main
-from tests.app.commands.running import running
 from tests.app.dump.dumps import as_json, kinded, listed
 from tests.app.serving import ANY_PORT, until
 from tests.app.serving import kindred as running_kindred
@@ -331,15 +329,6 @@ def test_a_service_that_cannot_be_reached_is_named() -> None:
     )
 
 
-def test_another_service_is_told_from_the_admin_port() -> None:
-    app = FastAPI()
-    with running(app) as server:
-        assert explain("x/y", "--server", server.url).stderr == f"Error: {server.url}: 404 Not Found: Not Found\n"
-        app.post("/explain")(lambda: ["hello"])
-        result = explain("x/y", "--server", server.url)
-        assert (result.exit_code, result.stderr) == (2, f"Error: {server.url}: is that the admin port?\n")
-
-
 def test_more_nodes_than_a_service_tells_of_are_refused_by_it(service: str) -> None:
     result = explain("default/web", "--server", service, *(["--why-not", "a1"] * 21))
     assert result.exit_code == 2
@@ -347,15 +336,6 @@ def test_more_nodes_than_a_service_tells_of_are_refused_by_it(service: str) -> N
 
 
 # Colours.
-
-
-def test_there_are_colours_on_a_terminal_alone_and_not_against_its_users_will(folder: Path) -> None:
-    asked = ("-f", "@pod.json", "--why-not", "a1")
-    assert "\x1b" not in of_dump(folder, *asked).output
-    coloured = of_dump(folder, *asked, terminal=True).stdout
-    assert "\x1b" in coloured
-    assert "\x1b" not in of_dump(folder, *asked, terminal=True, environment={"NO_COLOR": "1"}).stdout
-    assert "\x1b" not in of_dump(folder, *asked, "-o", "json", terminal=True).stdout
 
 
 # kubectl.

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner, Result
-from fastapi import FastAPI
 
 from app.commands.cli import main
 from app.main import create_service
@@ -72,16 +71,6 @@ def test_a_dump_is_answered_as_a_service_answers(service: str, dump: str) -> Non
     assert names("--snapshot", dump, "-n", "shop") == ["pod/early", "pod/late"]
 
 
-def test_the_table_says_how_many_fit_nowhere_and_why(service: str) -> None:
-    result = pending("--server", service, "-n", "shop")
-    assert (result.exit_code, result.stderr) == (0, "")
-    head, _, _, *rows = result.stdout.splitlines()
-    assert head == "2 pending pods in namespace shop of 1 class; 2 fit nowhere"
-    assert [(row.split()[0], row.split()[2:]) for row in rows] == [
-        (name, ["unschedulable", "0/2", "Insufficient", "cpu"]) for name in ("early", "late")
-    ]
-
-
 def test_json_is_what_the_route_says_and_yaml_the_same(service: str) -> None:
     found: dict[str, Any] = json.loads(pending("--server", service, "-o", "json").stdout)
     assert found.keys() >= {"generation", "nodes", "standing", "problems", "pods", "classes"}
@@ -110,17 +99,6 @@ def test_what_is_wrong_is_said_with_exit_status_2(arguments: list[str], message:
     result = pending(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert message in result.stderr.splitlines()[-1]
-
-
-def test_another_service_is_told_from_the_admin_port() -> None:
-    app = FastAPI()
-    with running(app) as server:
-        refused = pending("--server", server.url)
-        app.get("/pending")(lambda: ["hello"])
-        other = pending("--server", server.url)
-        url = server.url
-    assert (refused.exit_code, refused.stderr) == (2, f"Error: {url}: 404 Not Found: Not Found\n")
-    assert (other.exit_code, other.stderr) == (2, f"Error: {url}: is that the admin port?\n")
 
 
 def test_pods_of_several_schedulers_are_judged_by_the_profile_of_each(tmp_path: Path) -> None:

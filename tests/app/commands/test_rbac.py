@@ -163,10 +163,3 @@ def test_the_table_has_a_line_for_each_rule() -> None:
     assert head.split() == ["ROLE", "GROUP", "RESOURCE", "VERBS"]
     assert lines[0].split() == ["ClusterRole", "nodes", "list", "watch"]
     assert lines[-1].split() == ["Role", "coordination.k8s.io", "leases", "kindred", "get", "update"]
-
-
-def test_a_setting_that_is_not_allowed_ends_it_with_one_line() -> None:
-    result = CliRunner().invoke(main, ["rbac", "--preempt", "often"])
-    assert result.exit_code == 2
-    assert "--preempt='often'" in result.stderr
-    assert result.stdout == ""

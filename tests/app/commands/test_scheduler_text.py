@@ -23,22 +23,9 @@ def text(lines: object) -> str:
     return " ".join(" ".join(lines).split())
 
 
-def test_what_is_off_is_listed_by_side() -> None:
-    assert text(scheduler_text(state())) == "Not in the scheduler's profile mine, nor judged by Kindred: NodeName"
-    assert text(unscored_text(state())) == (
-        "not in the scheduler's profile: ImageLocality not in these scores: Mine: no in-tree plugin"
-    )
-
-
 def test_a_profile_with_all_rules_takes_no_line() -> None:
     whole = state(SchedulerRules("mine", has_profile=True))
     assert [*scheduler_text(whole), *unscored_text(whole), *sample_text(whole, 5000)] == []
-
-
-def test_a_scheduler_without_a_profile_is_told() -> None:
-    assert "schedulerName other: this kube-scheduler does not schedule" in text(
-        scheduler_text(state(SchedulerRules("other")))
-    )
 
 
 def test_the_profile_and_the_extender_are_named() -> None:

@@ -64,20 +64,6 @@ def test_it_ends_with_1_where_the_service_is_not_ready(serve: Callable[[Service]
     assert result.stdout.startswith(f"Service     {url}: not ready\n            ")
 
 
-def test_it_ends_with_2_where_there_is_no_service() -> None:
-    result = status("--server", "http://127.0.0.1:1")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith("Error: no service at 127.0.0.1:1 (Connection refused): start one with ")
-
-
-def test_the_scheduler_s_port_is_told_from_the_admin_port() -> None:
-    service = create_service(Settings(), shop(), None)
-    with running(service.app) as server:
-        result = status("--server", server.url)
-        assert result.stderr == f"Error: {server.url}: 404 Not Found: Not Found\n"
-    assert (result.exit_code, result.stdout) == (2, "")
-
-
 @pytest.mark.parametrize("path", ["/readyz", "/version", "/debug/equivalence", "/debug/decisions"])
 def test_a_route_that_says_something_else_is_told(path: str) -> None:
     service = create_service(Settings(admin="127.0.0.1:0"), shop(), None)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.leadership.election import Election, Failure, Get, Update
+from app.leadership.election import Election, Update
 from app.leadership.lease_object import LeaseRecord
 from tests.app.leadership.lease_store import LeaseStore, Time, candidate, run
 
@@ -62,19 +62,6 @@ def test_a_lease_that_is_not_renewed_is_taken_once_it_was_not_seen_to_change_for
     assert setting.a.leader == "b"
 
 
-def test_who_could_not_renew_in_time_leads_no_more_before_anybody_else_can() -> None:
-    setting = Setting()
-    setting.attempt(setting.a)
-    setting.attempt(setting.b)
-    setting.time.now = 9.9
-    assert setting.a.holds()
-    setting.time.now = 10
-    assert not setting.a.holds()
-    assert setting.a.others_may_acquire_at == 14.25
-    setting.time.now = 14.9
-    assert not setting.attempt(setting.b)
-
-
 def test_a_renewal_deadline_near_the_duration_leaves_time_for_clocks_that_run_differently() -> None:
     time, store = Time(), LeaseStore()
     election = candidate("a", time.clock(), renew_deadline=14.9)
@@ -87,20 +74,6 @@ def test_a_duration_is_written_as_whole_seconds_and_no_shorter() -> None:
     run(candidate("a", time.clock(), duration=1.5, renew_deadline=1.0).attempt(), store)
     assert store.lease is not None
     assert store.lease.record.seconds == 2
-
-
-def test_the_time_counts_from_when_the_renewal_was_sent() -> None:
-    setting = Setting()
-    exchange = setting.a.attempt()
-    assert next(exchange) == Get()
-    setting.time.now = 3
-    request = exchange.send(Failure.ABSENT)
-    setting.time.now = 4
-    answer = setting.store.carry_out(request)
-    setting.time.now = 5
-    with pytest.raises(StopIteration):
-        exchange.send(answer)
-    assert setting.a.holds_until == 10
 
 
 def test_a_renewal_whose_answer_is_lost_is_found_by_reading() -> None:
@@ -163,16 +136,3 @@ def test_who_was_overtaken_knows_it_from_the_first_answer() -> None:
     assert setting.attempt(setting.a)
     assert not setting.attempt(setting.b)
     assert setting.b.holds_until == float("-inf")
-
-
-def test_of_two_who_have_seen_the_same_one_wins() -> None:
-    setting = Setting()
-    exchanges = [setting.a.attempt(), setting.b.attempt()]
-    requests = [next(each) for each in exchanges]
-    requests = [each.send(setting.store.carry_out(request)) for each, request in zip(exchanges, requests, strict=True)]
-    won = []
-    for exchange, request in zip(exchanges, requests, strict=True):
-        with pytest.raises(StopIteration) as end:
-            exchange.send(setting.store.carry_out(request))
-        won.append(end.value.value)
-    assert won == [True, False]

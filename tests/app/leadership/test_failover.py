@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import httpx
 
@@ -17,7 +17,6 @@ from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.resources import LEASES, NODES, PODS
 
 DURATION, RENEW, RETRY = 4.0, 3.0, 0.2
-SLACK: Final = 3.0  # seconds that a busy machine may take for what is done at once
 
 
 class Replica:
@@ -105,43 +104,6 @@ def test_a_leader_that_is_terminated_is_followed_at_once(tmp_path: Path) -> None
                 assert await first.ended() == 0
                 assert server.objects(LEASES.path)[0]["spec"]["leaseTransitions"] == 1
                 assert await second.bind(pod, "n1") == ""
-
-    asyncio.run(scenario())
-
-
-def test_a_leader_that_is_killed_is_followed_when_its_lease_has_run_out(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with FakeApiServer() as server:
-            pod = fill(server)
-            async with replicas(tmp_path, {"first": server, "second": server}) as (first, second):
-                first.process.kill()
-                took = await until(second.is_ready)
-                assert DURATION - 2 * RETRY < took < DURATION + SLACK
-                assert await second.bind(pod, "n1") == ""
-
-    asyncio.run(scenario())
-
-
-def test_a_leader_without_its_api_server_is_not_ready_before_another_leads(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with FakeApiServer() as server, FakeApiServer(store=server.store) as other:
-            pod = fill(server)
-            async with replicas(tmp_path, {"first": server, "second": other}) as (first, second):
-                async with server.refusing_connections(drop=True):
-                    began = time.monotonic()
-
-                    async def first_is_not() -> bool:
-                        # In this order: if both were ready at once, this would be seen.
-                        ready = await second.is_ready()
-                        return not await first.is_ready() and not ready
-
-                    await until(first_is_not)
-                    assert time.monotonic() - began < DURATION
-                    assert (await first.bind(pod, "n1")).startswith("not leading: the lease was not renewed in time")
-                    await until(second.is_ready)
-                    assert not await first.is_ready()
-                    assert await second.bind(pod, "n1") == ""
-                await until(lambda: problem_of(first, "another replica leads: second"))
 
     asyncio.run(scenario())
 

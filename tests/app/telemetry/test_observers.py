@@ -34,17 +34,6 @@ def test_all_are_told_though_one_of_them_fails(caplog: pytest.LogCaptureFixture)
 QUESTION = by_name(make_pod("p").label("app", "intruder"), "a1", "b1")
 
 
-def test_a_bad_request_is_a_line_without_its_words_and_a_good_one_is_none(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "kindred.questions")
-    app = create_service(Settings(), shop(), None).app
-    ask(app, "POST", "/filter", QUESTION)
-    assert "kindred.questions" not in {record.name for record in caplog.records}
-    assert "secret" in ask(app, "POST", "/filter", b'{"secret":1}').json()["Error"]
-    (record,) = (record for record in caplog.records if record.name == "kindred.questions")
-    assert vars(record)["outcome"] == "bad_request"
-    assert "secret" not in JsonLines().format(record)
-
-
 def test_all_questions_have_a_line_where_the_settings_want_it(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "kindred.questions")
     app = create_service(Settings(log_questions="all"), shop(), None).app

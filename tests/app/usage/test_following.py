@@ -40,15 +40,6 @@ def test_scores_follow_what_metrics_server_measures() -> None:
     assert asyncio.run(scores_beside(usage, 2)) == {"n1": 85, "n2": 20}
 
 
-def test_a_node_that_is_not_measured_scores_nothing() -> None:
-    assert asyncio.run(scores_beside(FakeUsage(cpu={"n1": 800}), 1)) == {"n1": 85, "n2": 0}
-
-
-def test_usage_that_is_hours_old_scores_nothing() -> None:
-    usage = FakeUsage(cpu={"n1": 800, "n2": 2400}, age=7200.0)
-    assert asyncio.run(scores_beside(usage, 2)) == {"n1": 0, "n2": 0}
-
-
 @pytest.mark.parametrize(
     ("responses", "logged"),
     [

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import pytest
@@ -10,7 +10,6 @@ import pytest
 from app.api_server.client import ConnectionFailedError, StatusError
 from app.objects.decode import DecodeError
 from app.objects.decode_node_metrics import Measurements, covered_until
-from app.usage.metrics_api import RBAC_RULE, MetricsApi
 from app.usage.usage_feed import UsageFeed
 from core.objects.node_metrics import NodeMetrics, Usage
 from tests.builders import make_node
@@ -185,23 +184,6 @@ def test_the_source_is_asked_at_the_interval_though_the_clock_is_set_back() -> N
         return source.asked
 
     assert run_in_virtual_time(main()) == 4
-
-
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        pytest.param(404, "no metrics-server is installed", id="not-installed"),
-        pytest.param(
-            403,
-            f"the RBAC rule that is missing: {RBAC_RULE}",
-            id="forbidden",
-        ),
-        pytest.param(500, "", id="other"),
-    ],
-)
-def test_what_helps_is_said_where_the_metrics_api_is_missing_or_forbidden(code: int, expected: str) -> None:
-    make: Callable[..., MetricsApi] = MetricsApi.__new__
-    assert make(MetricsApi).remedy(StatusError(code, "", "")) == expected
 
 
 def test_the_source_is_closed_when_the_feed_ends() -> None:

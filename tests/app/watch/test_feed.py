@@ -13,8 +13,8 @@ from app.watch.feed import MirrorFeed
 from core.events import Action, ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.waiting import Waiting
-from tests.builders import PodBuilder, make_node, make_pod
-from tests.core.decoded import node_of, pod_of
+from tests.builders import PodBuilder, make_pod
+from tests.core.decoded import pod_of
 
 PATIENCE = 5.0
 
@@ -33,16 +33,6 @@ class Fed:
 
     def assume(self, name: str, node: str) -> None:
         self.mirror.assume(pod_of(make_pod(name)), node, self.now)
-
-
-def test_events_reach_the_mirror() -> None:
-    fed = Fed()
-    fed.feed.apply(ClusterEvent("Add", node_of(make_node("n1"))))
-    fed.tell("Add", make_pod("p").on("n1"))
-    assert list(fed.mirror.nodes.slots) == ["n1"]
-    assert fed.mirror.is_mirrored("default/p")
-    fed.tell("Delete", make_pod("p").on("n1"))
-    assert not fed.mirror.is_mirrored("default/p")
 
 
 def test_the_delay_of_a_confirmation_is_observed_and_nothing_else() -> None:

@@ -161,36 +161,6 @@ def test_a_replacement_pauses_after_each_object_that_is_looked_at(told: Told) ->
     assert seen == [[("Delete", A1)], [], [], [("Add", C1)]]
 
 
-@pytest.mark.parametrize(
-    ("action", "put", "told_again"),
-    [
-        pytest.param("Add", B1, [("Add", B1)], id="add"),
-        pytest.param("Update", A2, [("Update", A2)], id="update"),
-        pytest.param("Delete", AGAIN, [("Delete", A1), ("Add", AGAIN)], id="delete-of-a-predecessor"),
-        pytest.param("Add", AGAIN, [("Add", AGAIN)], id="add-of-a-successor"),
-    ],
-)
-def test_a_change_that_was_not_taken_is_told_again(
-    told: Told, action: str, put: Namespace, told_again: list[tuple[str, object]]
-) -> None:
-    known = knowing(told, A1)
-    told.raise_at = action
-    with pytest.raises(RuntimeError):
-        known.put(put)
-    told.take()
-    known.put(put)
-    assert told.take() == told_again
-
-
-def test_a_deletion_that_was_not_taken_is_told_again_by_the_next_replacement(told: Told) -> None:
-    known = knowing(told, A1, B1)
-    told.raise_at = "Delete"
-    with pytest.raises(RuntimeError):
-        known.drop("a", "ua")
-    list(known.replace({"b": B1}, {}))
-    assert told.take() == [("Delete", A1)]
-
-
 def test_of_an_object_that_is_told_again_the_first_telling_is_kept(told: Told) -> None:
     known = knowing(told, A1)
     for _ in known.replace({"a": Namespace("a", {"v": "1"}, uid="ua", resource_version="1")}, {}):

@@ -18,17 +18,6 @@ def test_only_line_feeds_end_lines_wherever_chunks_break(size: int) -> None:
     assert not splitter.unfinished
 
 
-def test_a_line_is_given_once_it_is_complete() -> None:
-    splitter = LineSplitter()
-    assert splitter.feed(b"ab") == []
-    assert splitter.unfinished
-    assert splitter.feed(b"") == []
-    assert splitter.feed(b"c\nd") == [b"abc"]
-    assert splitter.unfinished
-    assert splitter.feed(b"\n") == [b"d"]
-    assert not splitter.unfinished
-
-
 def test_a_line_without_end_is_refused_and_lines_before_it_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.watch.stream.MAX_LINE_BYTES", 10)
     splitter = LineSplitter()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from app.api_server.client import ResponseTooLargeError
-from app.watch.stream import MAX_PAGE_BYTES, PAGE_SIZE, Pages
+from app.watch.stream import MAX_PAGE_BYTES, Pages
 
 
 class Client:
@@ -33,16 +33,6 @@ def limits(client: Client, pages: int) -> list[tuple[str, str]]:
 
     asyncio.run(ask())
     return client.asked
-
-
-def test_ordinary_pages_are_of_one_size() -> None:
-    assert limits(Client(500, 500), 2) == [("500", ""), ("500", "c1")]
-    assert PAGE_SIZE == 500
-
-
-def test_a_page_that_is_too_large_is_asked_for_again_and_later_ones_grow_back() -> None:
-    asked = [("500", ""), ("62", ""), ("7", ""), ("14", "c1"), ("28", "c2")]
-    assert limits(Client(10, 500, 500), 3) == asked
 
 
 def test_an_object_that_is_too_large_alone_is_an_error() -> None:

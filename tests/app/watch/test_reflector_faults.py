@@ -205,20 +205,6 @@ async def test_connections_that_are_closed_on_accept_cost_an_attempt_each(server
 
 
 @scenario()
-async def test_a_server_that_says_when_to_come_back_is_left_alone_until_then(server: FakeApiServer) -> None:
-    seed(server)
-    async with Following(server, Pod) as following:
-        await following.until_equal()
-        following.mark()
-        resumed(refuse(too_many_requests(1)))(server)
-        churn(server)
-        await following.until_counts(Counts({"watch": 2}, {"429": 1}))
-        refused, resumed_at = (request.time for request in following.requests())
-        assert resumed_at - refused >= 1.0
-        await following.until_equal()
-
-
-@scenario()
 async def test_a_server_whose_versions_went_back_is_synced_from(server: FakeApiServer) -> None:
     seed(server)
     server.store.version += 100

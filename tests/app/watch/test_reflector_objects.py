@@ -233,17 +233,3 @@ async def test_what_had_the_name_of_an_unreadable_object_before_is_gone(
         assert known(following, "db") is None
         update(server, make_pod("db").on("n1"))
         await following.until_equal()
-
-
-@scenario()
-async def test_a_pod_with_broken_terms_is_kept_without_them(
-    server: FakeApiServer, caplog: pytest.LogCaptureFixture
-) -> None:
-    seed(server)
-    broken = {"topologyKey": "zone", "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Near"}]}}
-    create(server, make_pod("odd").on("n1").required_affinity(broken))
-    async with Following(server, Pod) as following:
-        await following.until_equal()
-        assert known(following, "odd") is not None
-        assert following.states[Pod].decode_errors == 1
-        assert "pods: default/odd: kept without its requiredAffinityTerms: spec.affinity." in caplog.text

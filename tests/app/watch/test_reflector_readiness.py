@@ -70,28 +70,6 @@ async def test_an_outage_makes_the_mirror_stale_and_asks_at_most_once_for_each_w
 
 
 @scenario()
-async def test_a_server_that_refuses_connections_for_a_while_is_asked_at_most_once_for_each_wait(
-    server: FakeApiServer,
-) -> None:
-    seed(server)
-    async with Following(server, Node, Pod, Namespace) as following:
-        await following.until_equal()
-        following.mark()
-        began = time.monotonic()
-        async with server.refusing_connections(drop=True):
-            churn(server)
-            await following.until(lambda: len(following.freshness.problems()) == 3, "stale")
-            lasted = time.monotonic() - began
-            problems = following.freshness.problems()
-            attempts = [state.failures["ConnectionFailed"] for state in following.states.values()]
-        assert [problem.partition(":")[0] for problem in problems] == ["nodes", "pods", "namespaces"]
-        assert all("Connection refused" in problem for problem in problems)
-        assert max(attempts) <= FIRST_ATTEMPTS + ATTEMPTS_A_SECOND * lasted
-        await following.until_equal()
-        assert following.counts().relists == {}
-
-
-@scenario()
 async def test_a_server_that_restarts_is_resumed_from(server: FakeApiServer) -> None:
     seed(server)
     async with Following(server, Node, Pod, Namespace) as following:

@@ -120,14 +120,6 @@ def test_the_servers_release_is_answered_for_before_the_first_request() -> None:
     follows(lambda _: "v1.37.1", look)
 
 
-def test_the_server_is_asked_once_a_minute() -> None:
-    async def look(asking: Asking) -> None:
-        await pass_minutes(asking, 10)
-        assert 10 <= len(asking.server.asked) <= 11
-
-    follows(lambda _: "v1.37.1", look)
-
-
 def test_an_upgrade_is_taken_over_when_only_the_new_version_was_told_for_two_minutes() -> None:
     async def look(asking: Asking) -> None:
         assert await pass_minutes(asking, 11.5) == {"1.36"}
@@ -152,14 +144,6 @@ def test_two_new_versions_in_turn_are_not_taken_for_steady() -> None:
         assert await pass_minutes(asking, 30) == {"1.36"}
 
     follows(lambda now: turns(now) if now else "v1.36.3", look)
-
-
-def test_a_rollback_is_taken_over_as_an_upgrade_is() -> None:
-    async def look(asking: Asking) -> None:
-        assert await pass_minutes(asking, 10) == {"1.37", "1.36"}
-        assert asking.answered.status.told == "v1.36.3"
-
-    follows(lambda now: "v1.37.1" if now < MINUTE else "v1.36.3", look)
 
 
 def test_a_restart_of_the_server_is_looked_at_within_seconds() -> None:

@@ -55,11 +55,6 @@ def test_events_come_as_they_are_told_and_are_counted(size: int) -> None:
     assert reading.error is None
 
 
-def test_nothing_is_no_error() -> None:
-    reading = Reading()
-    assert (reading.events, reading.error) == ([], None)
-
-
 @pytest.mark.parametrize(
     ("text", "kind", "message"),
     [
@@ -82,13 +77,6 @@ def test_an_error_event_carries_the_status_of_the_server_and_is_counted() -> Non
     assert isinstance(reading.error, InStreamError)
     assert (reading.error.status.code, reading.error.status.reason) == (410, "Expired")
     assert (reading.events, reading.state.events) == ([], {"ERROR": 1})
-
-
-def test_a_line_without_end_breaks_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.watch.stream.MAX_LINE_BYTES", 100)
-    reading = Reading(ADDED, b"x" * 101, ADDED)
-    assert type(reading.error) is GarbledWatchError
-    assert "a line of more than 100 bytes" in str(reading.error)
 
 
 def test_many_events_in_one_chunk_let_others_run_in_between(monkeypatch: pytest.MonkeyPatch) -> None:

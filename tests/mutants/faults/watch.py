@@ -206,7 +206,7 @@ FAULTS: Final = (
         breaks="A page that is too large stays so until only one object is asked for at a time, for the whole list.",
         old="            self._objects = min(PAGE_SIZE, 2 * self._objects)  # large",
         new="            self._objects = min(PAGE_SIZE, self._objects)  # large",
-        tests=("test_pages.py",),
+        tests=("test_reflector_memory.py",),
     ),
     Fault(
         id="sync-above-the-watermark-refused",

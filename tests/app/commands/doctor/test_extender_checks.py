@@ -9,7 +9,6 @@ from app.scheduler_configuration.scheduler_config import parse_scheduler_config
 from tests.app.commands.doctor.registrations import (
     BESIDE,
     FULL_OFFLOAD,
-    OFF,
     SCORE_OFFLOAD,
     Case,
     assert_told_apart,
@@ -17,14 +16,12 @@ from tests.app.commands.doctor.registrations import (
     extenders,
     found,
     not_checked,
-    profiles,
     registration,
     warning,
 )
 
 PREFIX = "extenders[0].urlPrefix"
 TIMEOUT = "extenders[0].httpTimeout"
-MULTI_POINT: dict[str, Any] = {"multiPoint": OFF}
 OTHER = {"urlPrefix": "http://other", "filterVerb": "filter"}
 NO_FILTER = {"urlPrefix": "http://other:1", "preemptVerb": "preempt"}
 BINDER = {"urlPrefix": "http://other", "bindVerb": "bind"}
@@ -52,24 +49,6 @@ CASES = {
         "profiles[0].schedulerName",
         registration({**FULL_OFFLOAD, "profiles": [{"schedulerName": "one"}, {"schedulerName": "one"}]}),
         registration({**FULL_OFFLOAD, "profiles": [{}]}),
-    ),
-    "a-profile-without-a-name": error(
-        "rejected-values",
-        "profiles[1].schedulerName",
-        registration({**FULL_OFFLOAD, "profiles": [{"schedulerName": "one"}, {}]}),
-        registration(profiles(FULL_OFFLOAD, MULTI_POINT, MULTI_POINT)),
-    ),
-    "more-than-all-nodes": error(
-        "rejected-values",
-        "percentageOfNodesToScore",
-        registration({**FULL_OFFLOAD, "percentageOfNodesToScore": 101}),
-        registration(FULL_OFFLOAD),
-    ),
-    "less-than-no-node-in-a-profile": error(
-        "rejected-values",
-        "profiles[0].percentageOfNodesToScore",
-        registration(profiles(FULL_OFFLOAD, MULTI_POINT, percentageOfNodesToScore=-1)),
-        registration(profiles(FULL_OFFLOAD, MULTI_POINT, percentageOfNodesToScore=0)),
     ),
     "no-weight": error("rejected-values", "extenders[0].weight", registration(weight=None), registration(weight=1)),
     "a-negative-weight": error(

@@ -249,16 +249,6 @@ def test_what_cannot_be_explained_is_an_error_line_and_exit_status_2(
     assert message in result.stderr
 
 
-def test_a_namespace_that_may_not_be_read_is_told_with_the_rule(cluster: SmallCluster, why: Why) -> None:
-    cluster.forbidden.add("get pods shop")
-    result = why("large")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.splitlines() == [
-        "Error: dev may not get pods in namespace shop. Add to a Role in namespace shop:",
-        '  - {apiGroups: [""], resources: ["pods"], verbs: ["get"]}',
-    ]
-
-
 def test_of_a_workload_the_pod_is_named_and_gates_are_told(cluster: SmallCluster, why: Why) -> None:
     selector = {"matchLabels": {"app": "gated"}}
     cluster.add("deployments", {"metadata": {"name": "gated", "namespace": "shop"}, "spec": {"selector": selector}})

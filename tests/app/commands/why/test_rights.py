@@ -18,16 +18,6 @@ def test_the_user_the_verb_the_resource_the_namespace_and_the_rule_are_named() -
     ]
 
 
-def test_rights_in_the_whole_cluster_are_told_together() -> None:
-    rights = [Right("list", "nodes"), Right("list", "csinodes", "storage.k8s.io"), Right("list", "pods")]
-    error = MissingRightsError(rights)
-    assert [str(error), *error.rules] == [
-        "this user may not list nodes, csinodes, pods in the whole cluster. Add to a ClusterRole:",
-        '  - {apiGroups: [""], resources: ["nodes", "pods"], verbs: ["list"]}',
-        '  - {apiGroups: ["storage.k8s.io"], resources: ["csinodes"], verbs: ["list"]}',
-    ]
-
-
 def test_two_verbs_are_two_in_the_rule() -> None:
     error = MissingRightsError([Right("get,create", "pods/portforward", namespace="kindred")], "dev")
     assert [str(error), *error.rules] == [

@@ -5,12 +5,10 @@ import time
 from app.objects.resources import RESOURCES
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.mirror import watch_metrics
-from app.watch.feed import MirrorFeed
 from app.watch.freshness import Freshness, ResourceState
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
-from core.objects.pod import Pod
 from tests.app.telemetry.metrics.scraped import families, values
 
 
@@ -54,15 +52,6 @@ def test_confirmations_are_a_histogram_from_milliseconds_to_a_minute() -> None:
     buckets = {sample.labels["le"]: sample.value for sample in family.samples if sample.name.endswith("_bucket")}
     assert (buckets["0.005"], buckets["0.025"], buckets["30.0"], buckets["60.0"], buckets["+Inf"]) == (1, 3, 3, 4, 5)
     assert values([family])["kindred_mirror_to_watch_delay_seconds_sum"] == {(): 120.044}
-
-
-def test_the_feed_tells_how_long_a_confirmation_took() -> None:
-    mirror = ClusterMirror()
-    metrics = metrics_of(mirror)
-    pod = Pod("u", "shop", "web", node_name="n1")
-    mirror.assume(pod, "n1", clock() - 0.25)
-    MirrorFeed(mirror, clock, metrics.confirmations.observe).apply(ClusterEvent("Update", pod))
-    assert (metrics.confirmations.sum, sum(metrics.confirmations.counts)) == (0.25, 1)
 
 
 def large(nodes: int) -> Metrics:
