@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from fastapi import FastAPI
 
-from app.admin.samples_routes import Sample
+from app.admin.explain_routes import Sample
 from app.answered_release import AnsweredRelease
 from app.api_server.credentials import Credentials
 from app.server.loop_watch import watch_loop

@@ -6,18 +6,17 @@ So a new route leaks nothing before it has an entry.
 """
 
 import asyncio
+import re
 from collections.abc import Collection, Iterable
 from http import HTTPStatus
 from typing import Final
 
 import msgspec
 from fastapi import HTTPException, Request, Response
+from starlette.datastructures import Headers
 
-from app.admin.caller import CALLER_HEADER, caller_of
-from app.admin.chunks import Encoder
-from app.admin.json_response import JsonResponse
 from app.admin.page_routes import OPEN_PATHS
-from app.admin.reading import is_reading
+from app.admin.responses import Encoder, JsonResponse
 from app.api_server.access_reviews import (
     ALL_NAMESPACES,
     AccessReviews,
@@ -25,9 +24,39 @@ from app.api_server.access_reviews import (
     TokenCaller,
     UnknownCallerError,
 )
+from app.api_server.login import bearer
 from app.explain.explainer import Explanation
 from app.server.admin_auth import ADMIN
 from core.diagnosis.pod_names import NamesPods
+
+CALLER_HEADER: Final = "Kindred-Caller-Token"
+"""Has the caller's own token of the API server. Not `Authorization`, which the API server's proxy removes."""
+
+
+def caller_of(headers: Headers) -> TokenCaller | None:
+    """Return the caller, or None if the request has no token of one. Raises HTTPException for a malformed header."""
+    given = headers.getlist(CALLER_HEADER)
+    if len(given) > 1:
+        raise HTTPException(HTTPStatus.BAD_REQUEST, f"{CALLER_HEADER}: given {len(given)} times")
+    token = given[0].strip() if given else ""
+    if not token:
+        return None
+    try:
+        bearer(token)
+    except ValueError as error:
+        raise HTTPException(HTTPStatus.BAD_REQUEST, f"{CALLER_HEADER}: {error}") from None
+    return TokenCaller(token)
+
+
+_METHODS: Final = frozenset({"GET", "HEAD"})
+_ASKED_BY_POST: Final = re.compile(r"/explain(/nodes|/manifest)?")
+"""Paths whose POST requests are queries, which change nothing."""
+
+
+def is_reading(method: str, path: str) -> bool:
+    """Return whether a request changes nothing. Unknown requests count as changes."""
+    return method in _METHODS or (method == "POST" and _ASKED_BY_POST.fullmatch(path) is not None)
+
 
 MAX_REVIEWED: Final = 64
 """Namespaces that the API server reviews for one request. Pods of further namespaces are hidden."""

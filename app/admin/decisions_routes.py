@@ -8,7 +8,7 @@ import msgspec
 from fastapi import APIRouter, HTTPException, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.admin.json_response import JsonResponse
+from app.admin.responses import JsonResponse
 from app.explain.decisions import Decisions, RecordedDecision
 from app.long_work import LongWork
 from app.objects.decode import NULL

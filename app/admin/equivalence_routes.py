@@ -10,8 +10,7 @@ from fastapi import APIRouter, HTTPException, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.responses import StreamingResponse
 
-from app.admin.chunks import in_chunks
-from app.admin.json_response import JsonResponse
+from app.admin.responses import JsonResponse, in_chunks
 from app.json_text import encode
 from app.long_work import LongWork
 from core.equivalence.cache import RESULTS, EquivalenceCache

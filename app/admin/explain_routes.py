@@ -1,13 +1,92 @@
-"""`POST /explain` of the admin port. It shows much of the cluster, and costs as much as a few filter calls."""
+"""`POST /explain` of the admin port, and what the page asks beside it: all nodes to draw, YAML as JSON, samples.
 
-from typing import Annotated, Final, Literal
+Requests of people are read and evaluated one at a time, and errors name the field. An explanation shows much of the
+cluster, and costs as much as a few filter calls.
+"""
 
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Annotated, Final, Literal, TypeAlias
+
+import msgspec
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.admin.access import Access
-from app.admin.asking import answered
+from app.admin.access import Access, NotVisibleError, Sight, shown
+from app.admin.responses import JsonResponse
+from app.explain.explain_request import (
+    ExplainError,
+    ExplainRequest,
+    TooMuchWorkError,
+    UnknownError,
+    decode_explain_request,
+)
 from app.explain.explainer import Detail, Explainer
+from app.explain.node_map import NodeMap, node_map
+from app.objects.decode import DecodeError
+from app.objects.yaml_documents import DocumentsError, documents
+from app.verbs.request_body import RequestBody
+from core.diagnosis.pod_names import Sees
+from core.objects.label_validation import label_key_errors
+
+Answer: TypeAlias = Callable[[ExplainRequest, Sees | None], Awaitable[msgspec.Struct]]
+"""Evaluates a request for a caller who sees some namespaces (None: all)."""
+
+_STATUSES: Final[Mapping[type[ExplainError], HTTPStatus]] = {
+    UnknownError: HTTPStatus.NOT_FOUND,
+    TooMuchWorkError: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+}
+TOO_MUCH: Final = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+
+
+class ExplainProblem(msgspec.Struct, frozen=True):
+    """The error of a request, in the form of FastAPI's own errors."""
+
+    detail: str
+    field: str
+    """The place in the request. Empty for the whole request."""
+
+
+async def answered(request: Request, most: int, explainer: Explainer, answer: Answer, sight: Sight) -> Response:
+    """Respond to a request of at most `most` bytes with a value that msgspec encodes, when the request's turn comes.
+
+    The caller must have the right to see the pods that the request names. A pod that they may not see is unknown by its
+    uid, so that the response does not say whether any namespace has it. Other pod names are hidden.
+    """
+    try:
+        body = await body_of(request, most, "KINDRED_MAX_BODY_BYTES")
+        sees: Sees | None = None
+        if not sight.is_full:
+            async with explainer.turn():
+                asked = explainer.namespaces_of(decode_explain_request(body, explainer.mirror))
+            await sight.need(asked.named)  # before the turn: the API server may be slow
+            visible = await sight.of((*asked.named, *asked.of_uids))
+            sees = None if visible.namespaces is None else visible
+        async with explainer.turn():
+            told = await answer(decode_explain_request(body, explainer.mirror), sees)
+        return await shown(told, sight)
+    except NotVisibleError as error:
+        return problem(error.status, f"pod: {error}", "pod")
+    except DecodeError as error:
+        return problem(TOO_MUCH if error.field == "body" else HTTPStatus.BAD_REQUEST, str(error), error.field)
+    except ExplainError as error:
+        return problem(_STATUSES.get(type(error), HTTPStatus.CONFLICT), str(error), error.field)
+
+
+async def body_of(request: Request, most: int, limit: str = "") -> bytes:
+    """Read the body of a request. Raises DecodeError of the field `body` that names the limit."""
+    body = RequestBody(most)
+    await body.read(request.scope, request.receive)
+    if body.is_too_large:
+        raise DecodeError("body", f"larger than {most} bytes" + (f" ({limit})" if limit else ""))
+    return bytes(body.content)
+
+
+def problem(status: HTTPStatus, text: str, field: str) -> Response:
+    """Return the error response."""
+    return JsonResponse(ExplainProblem(text, field), status)
+
 
 MAX_SHOWN: Final = 200
 """Limit of every list of domains, pods and nodes. While Kindred fills the lists, it serves no other request."""
@@ -41,5 +120,89 @@ def explain_router(explainer: Explainer, max_body_bytes: int, access: Access) ->
             lambda question, sees: explainer.explain(question, detail, sees),
             access.sight(request),
         )
+
+    return router
+
+
+_MAX_YAML: Final = 256 * 1024  # bytes
+
+
+class NodesQuery(BaseModel):
+    """Which data of the nodes are returned."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    rack: Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=1)] = []
+    """The label of racks. Without it, a label whose name looks like one is searched for."""
+    score: Literal["fitting", "all"] = "fitting"
+    """Which nodes are scored. kube-scheduler scores the fitting ones."""
+
+
+_object_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def explained_nodes_router(explainer: Explainer, max_body_bytes: int, access: Access) -> APIRouter:
+    """Return the routes."""
+    router = APIRouter()
+
+    @router.post("/explain/nodes")
+    async def nodes(request: Request, query: Annotated[NodesQuery, Query()]) -> Response:
+        rack = query.rack[0] if query.rack else None
+        errors = label_key_errors(rack) if rack is not None else []
+        if errors:
+            return problem(HTTPStatus.BAD_REQUEST, f"rack: {errors[0]}", "rack")
+
+        async def draw(question: ExplainRequest, sees: Sees | None) -> NodeMap:
+            every = query.score == "all"
+            return await explainer.look(question, lambda decision: node_map(decision, rack), score_all=every, sees=sees)
+
+        return await answered(request, max_body_bytes, explainer, draw, access.sight(request))
+
+    @router.post("/explain/manifest")
+    async def manifest(request: Request) -> Response:
+        try:
+            text = await body_of(request, _MAX_YAML, "for YAML")
+            found = await asyncio.to_thread(documents, text)
+        except DecodeError as error:
+            return problem(TOO_MUCH, str(error), "pod")
+        except DocumentsError as error:
+            return problem(HTTPStatus.BAD_REQUEST, f"pod: {error}", "pod")
+        if len(found) != 1 or not _is_object(found[0]):
+            return problem(HTTPStatus.BAD_REQUEST, "pod: expected one manifest", "pod")
+        return Response(found[0], media_type="application/json")
+
+    return router
+
+
+def _is_object(text: bytes) -> bool:
+    try:
+        _object_decoder.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """A pod that is not in the cluster."""
+
+    name: str
+    """Its subject, such as `required-affinity`."""
+    pod: msgspec.Raw
+    """Its manifest."""
+
+
+class Samples(msgspec.Struct, frozen=True):
+    """The samples. Empty unless the demo cluster is served."""
+
+    samples: Sequence[Sample]
+
+
+def samples_router(samples: Sequence[Sample]) -> APIRouter:
+    """Return the route."""
+    router = APIRouter()
+
+    @router.get("/samples")
+    async def all_samples() -> Response:
+        return JsonResponse(Samples(samples))
 
     return router

@@ -1,14 +1,17 @@
-"""Liveness, readiness and version."""
+"""Liveness, readiness, version and metrics."""
 
 import platform
 from http import HTTPStatus
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter
 from msgspec.structs import asdict
 from pydantic import BaseModel
+from starlette.responses import PlainTextResponse, Response
 
 from app import __version__
 from app.answered_release import AnsweredRelease, ReleaseSource
+from app.long_work import LongWork
+from app.telemetry.metrics import Metrics
 from app.verbs.serving_state import ServingState
 from app.watch.freshness import Freshness, ResourceState
 from core.mirror.cluster import ClusterMirror
@@ -128,3 +131,20 @@ def _readiness(state: ResourceState, freshness: Freshness) -> ResourceReadiness:
         problem=state.problem or None,
         missing_rbac_rule=state.resource.rbac_rule if state.forbidden else None,
     )
+
+
+def metrics_router(metrics: Metrics, work: LongWork) -> APIRouter:
+    """Return the route of the metrics. It has only the text format, which every Prometheus reads."""
+    router = APIRouter()
+
+    @router.get("/metrics", response_class=PlainTextResponse)
+    async def scrape() -> Response:
+        pieces = []
+        async with work.turn():
+            for piece in metrics.pieces():
+                pieces.append(piece)
+                if work.over:
+                    await work.give_way()
+        return Response(b"".join(pieces), media_type=Metrics.CONTENT_TYPE)
+
+    return router

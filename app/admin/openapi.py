@@ -12,15 +12,14 @@ import msgspec
 from fastapi import APIRouter, FastAPI, Response
 from fastapi.openapi.utils import get_openapi
 
+from app.admin.cluster_routes import Units
 from app.admin.decisions_routes import DecisionDetail, LastDecisions
 from app.admin.equivalence_routes import CacheState, CellsOfNode, ClassState
-from app.admin.node_partition import Rule
-from app.admin.partition_routes import PartitionState
-from app.admin.samples_routes import Samples
-from app.admin.units_routes import Units
+from app.admin.explain_routes import Samples
+from app.admin.partition import PartitionState, Rule
 from app.explain.explain_request import ExplainRequestBody
 from app.explain.explainer import Explanation
-from app.explain.name_search import FoundNames
+from app.explain.known_pods import FoundNames
 from app.explain.node_map import NodeMap
 from app.explain.pending import PendingPods
 from app.json_text import encode

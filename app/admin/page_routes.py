@@ -9,36 +9,8 @@ from fastapi import APIRouter, HTTPException, Response
 
 _SCRIPT, _STYLE, _IMAGE = "text/javascript; charset=utf-8", "text/css; charset=utf-8", "image/svg+xml"
 _TYPES: Final[Mapping[str, str]] = {"js": _SCRIPT, "css": _STYLE, "svg": _IMAGE}
-_FILES: Final = (
-    "style.css",
-    "page.js",
-    "address.js",
-    "amounts.js",
-    "api.js",
-    "cluster.js",
-    "completion.js",
-    "details.js",
-    "elements.js",
-    "judged_details.js",
-    "layers.js",
-    "legend.js",
-    "live.js",
-    "manifest.js",
-    "map.js",
-    "map_layout.js",
-    "measured.js",
-    "pending.js",
-    "question.js",
-    "sentences.js",
-    "service.js",
-    "signs.js",
-    "suppositions.js",
-    "tree.js",
-    "units.js",
-    "use_layer.js",
-    "verdict_layer.js",
-    "icon.svg",
-)
+_FOLDER: Final = resources.files("app.admin") / "web"
+_FILES: Final = sorted(each.name for each in _FOLDER.iterdir() if each.name.rpartition(".")[2] in _TYPES)
 OPEN_PATHS: Final = frozenset({"/", *(f"/page/{name}" for name in _FILES)})
 """Files that browsers must be able to load before they have a token."""
 _HEADERS: Final[Mapping[str, str]] = {
@@ -57,9 +29,8 @@ class _File(NamedTuple):
 def page_router() -> APIRouter:
     """Return the routes of the page."""
     router = APIRouter()
-    folder = resources.files("app.admin") / "web"
-    files = {name: _File((folder / name).read_bytes(), _TYPES[name.rpartition(".")[2]]) for name in _FILES}
-    page = _File((folder / "index.html").read_bytes(), "text/html; charset=utf-8")
+    files = {name: _File((_FOLDER / name).read_bytes(), _TYPES[name.rpartition(".")[2]]) for name in _FILES}
+    page = _File((_FOLDER / "index.html").read_bytes(), "text/html; charset=utf-8")
 
     @router.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
     async def index() -> Response:

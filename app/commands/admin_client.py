@@ -10,7 +10,7 @@ import click
 import httpx
 import msgspec
 
-from app.admin.caller import CALLER_HEADER
+from app.admin.access import CALLER_HEADER
 from app.api_server.pem import load_authorities
 from app.files import MAX_TOKEN_BYTES, read_file
 from app.json_text import decode

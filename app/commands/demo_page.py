@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from app.admin.samples_routes import Sample
+from app.admin.explain_routes import Sample
 from app.commands.dump_source import DEMO
 from app.configuration import Configuration
 from app.setting_types import split_address

@@ -26,7 +26,7 @@ from app.commands.settings_commands import (
 )
 from app.commands.shared_options import output_option, refuse_options, with_options
 from app.dump.snapshot_file import SnapshotError
-from app.explain.explain_error import ExplainError
+from app.explain.explain_request import ExplainError
 from app.long_work import LongWork
 from app.objects.decode import DecodeError
 from app.settings import SettingsError

@@ -6,7 +6,7 @@ from typing import Unpack
 import click
 import msgspec
 
-from app.admin.units_routes import Units
+from app.admin.cluster_routes import Units
 from app.commands.admin_client import ACCESS_OPTIONS, NOT_UNDERSTOOD, Access, CannotAskError, asked, refusal
 from app.commands.exit_status import exit_with_error
 from app.commands.output_format import NO_NAMES, OutputFormat, print_output

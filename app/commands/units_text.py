@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from app.admin.units_routes import Units
+from app.admin.cluster_routes import Units
 from app.commands.age_text import age_text
 from app.commands.printer import Line, Styled
 from app.commands.text_columns import counted, wrapped, wrapped_table

@@ -8,8 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from app.answered_release import AnsweredRelease, ReleaseStatus
-from app.explain.explain_error import ContradictionError, TooMuchWorkError, UnknownError
-from app.explain.explain_request import ExplainRequest
+from app.explain.explain_request import ContradictionError, ExplainRequest, TooMuchWorkError, UnknownError
 from app.explain.known_pods import KnownPods, the_one
 from app.explain.scheduler_profiles import SchedulerProfiles
 from app.long_work import LongWork

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from app.explain.explain_error import UnknownError
+from app.explain.explain_request import UnknownError
 from core.diagnosis.diagnosis import NO_PLUGIN, Diagnosis
 from core.diagnosis.explained_profile import Judge
 from core.diagnosis.not_judged import NotJudged

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from app.explain.explain_error import TooMuchWorkError
+from app.explain.explain_request import TooMuchWorkError
 from app.explain.explainer import Explainer, MirrorState
 from app.long_work import LongWork
 from core.diagnosis.diagnosis import Diagnosis

@@ -10,27 +10,18 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from fastapi import APIRouter, Depends, FastAPI, Request
 
 from app import __version__
-from app.admin.access import Access
-from app.admin.cluster_routes import cluster_router
-from app.admin.config_routes import config_router
-from app.admin.debug_routes import debug_router
+from app.admin.access import Access, is_reading
+from app.admin.cluster_routes import cluster_router, events_router, names_router, pending_router, units_router
+from app.admin.debug_routes import config_router, debug_router
 from app.admin.decisions_routes import decisions_router
 from app.admin.equivalence_routes import equivalence_router
-from app.admin.events_routes import events_router
-from app.admin.explain_routes import explain_router
-from app.admin.explained_nodes_routes import explained_nodes_router
-from app.admin.health_routes import health_router
-from app.admin.metrics_routes import metrics_router
-from app.admin.names_routes import names_router
+from app.admin.explain_routes import Sample, explain_router, explained_nodes_router, samples_router
+from app.admin.health_routes import health_router, metrics_router
 from app.admin.openapi import openapi_router
 from app.admin.page_routes import OPEN_PATHS, page_router
-from app.admin.pending_routes import pending_router
-from app.admin.reading import is_reading
-from app.admin.samples_routes import Sample, samples_router
-from app.admin.units_routes import units_router
 from app.answered_release import AnsweredRelease
 from app.explain.explainer import Explainer
-from app.explain.name_search import NameSearch
+from app.explain.known_pods import NameSearch
 from app.explain.pending import PendingPodsExplainer
 from app.objects.resources import Resource
 from app.server.ports import Port, admin_port, extender_port, health_port

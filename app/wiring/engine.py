@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-from app.admin.node_partition import NodePartition, decode_rule
+from app.admin.partition import NodePartition, decode_rule
 from app.explain.scheduler_profiles import SchedulerProfiles
 from app.objects.decode import DecodeError
 from app.objects.plugin_args import plugin_arguments

@@ -9,7 +9,7 @@ from typing import Final, TypedDict, Unpack
 import click
 import msgspec
 
-from app.admin.caller import CALLER_HEADER
+from app.admin.access import CALLER_HEADER
 from app.admin.explain_routes import MAX_SHOWN
 from app.api_server.client import ApiClient, ApiError
 from app.api_server.credentials import ConfigurationError, Credentials, CredentialsError, load_credentials
@@ -34,7 +34,7 @@ from app.commands.why.listed_cluster import list_cluster
 from app.commands.why.pod_argument import Argument, NotPendingError, PendingPod, find_pod, parse_argument
 from app.commands.why.rights import MissingRightsError
 from app.commands.why.service import ADMIN_PORT, Caller, NoServiceError, Way, find_way
-from app.explain.explain_error import ExplainError
+from app.explain.explain_request import ExplainError
 from app.files import MAX_TOKEN_BYTES, read_file
 from app.json_text import encode
 from app.long_work import LongWork

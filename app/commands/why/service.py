@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 import httpx
 import msgspec
 
-from app.admin.caller import CALLER_HEADER
+from app.admin.access import CALLER_HEADER
 from app.api_server.client import ApiClient, StatusError
 from app.commands.admin_client import CannotAskError, trusting
 from app.commands.why.pod_port import NoHttpError, PodPort, post_to_pod

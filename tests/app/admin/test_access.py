@@ -10,8 +10,7 @@ import pytest
 from fastapi import FastAPI
 
 from app.admin import access
-from app.admin.access import MAX_REVIEWED, NotVisibleError, Sight
-from app.admin.caller import CALLER_HEADER
+from app.admin.access import CALLER_HEADER, MAX_REVIEWED, NotVisibleError, Sight
 from app.api_server.access_reviews import TokenCaller
 from app.api_server.client import ConnectionFailedError
 from app.main import create_service

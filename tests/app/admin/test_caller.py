@@ -4,7 +4,7 @@ import pytest
 from fastapi import HTTPException
 from starlette.datastructures import Headers
 
-from app.admin.caller import caller_of
+from app.admin.access import caller_of
 from app.api_server.access_reviews import TokenCaller
 
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable, Iterator
 from time import perf_counter
 
-from app.admin.chunks import in_chunks
+from app.admin.responses import in_chunks
 from app.long_work import LongWork
 
 KIB = 1024

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from fastapi import FastAPI
 
-from app.admin.samples_routes import Sample
+from app.admin.explain_routes import Sample
 from app.json_text import encode
 from app.main import create_service
 from app.settings import Settings

@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from starlette.types import Message
 
 from app.admin.debug_routes import debug_router
-from app.admin.node_partition import NodePartition
+from app.admin.partition import NodePartition
 from app.api_server.client import ApiClient
 from app.api_server.cluster_access import ClusterAccess
 from app.api_server.credentials import Credentials

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from app.admin import events_routes
-from app.admin.events_routes import events_router
-from app.admin.reading import is_reading
+from app.admin import cluster_routes
+from app.admin.access import is_reading
+from app.admin.cluster_routes import events_router
 from app.explain.explainer import MirrorState
 from app.server.connections import Refusal
 from app.server.ports import Port, admin_port
@@ -37,7 +37,7 @@ class Source:
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events_routes, "_TICK", 0.01)
+    monkeypatch.setattr(cluster_routes, "_TICK", 0.01)
 
 
 @asynccontextmanager
@@ -110,7 +110,7 @@ def test_the_state_is_looked_at_once_in_five_ticks_however_often_it_changes() ->
 
 
 def test_a_comment_is_sent_where_nothing_changes_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events_routes, "_SILENCE", 3)
+    monkeypatch.setattr(cluster_routes, "_SILENCE", 3)
 
     async def story() -> None:
         async with served(Source(), ServingState()) as (_, number), connected(number) as (reader, writer):
@@ -139,7 +139,7 @@ def test_the_streams_end_when_the_process_is_about_to_and_no_other_begins() -> N
 
 
 def test_a_client_more_than_may_be_is_refused_until_another_has_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events_routes, "MAX_FOLLOWERS", 1)
+    monkeypatch.setattr(cluster_routes, "MAX_FOLLOWERS", 1)
 
     async def story() -> None:
         async with served(Source(), ServingState()) as (port, number):

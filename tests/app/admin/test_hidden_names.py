@@ -10,8 +10,7 @@ from fastapi.routing import APIRoute, iter_route_contexts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.admin.access import HIDING, NAMELESS
-from app.admin.caller import CALLER_HEADER
+from app.admin.access import CALLER_HEADER, HIDING, NAMELESS
 from app.admin.page_routes import OPEN_PATHS
 from app.api_server.client import ConnectionFailedError
 from core.diagnosis.pod_names import HIDDEN as PLACEHOLDER

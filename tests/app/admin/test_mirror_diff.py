@@ -8,7 +8,7 @@ from typing import Final, cast
 import msgspec
 import pytest
 
-from app.admin.mirror_diff import mirror_diff
+from app.admin.debug_routes import mirror_diff
 from app.api_server.client import ApiClient, ConnectionFailedError, StatusError
 from app.api_server.cluster_access import ClusterAccess
 from app.api_server.credentials import Credentials

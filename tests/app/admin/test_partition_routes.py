@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 from fastapi import FastAPI
 
-from app.admin.node_partition import NodePartition
-from app.admin.partition_routes import partition_router
+from app.admin.partition import NodePartition, partition_router
 from app.long_work import LongWork
 from core.mirror.cluster import ClusterMirror
 from tests.app.asgi import ask

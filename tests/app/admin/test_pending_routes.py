@@ -4,7 +4,7 @@ import asyncio
 
 from fastapi import FastAPI
 
-from app.admin.pending_routes import pieces_of
+from app.admin.cluster_routes import pieces_of
 from app.explain.pending import PendingPods
 from app.json_text import decode, encode
 from app.main import create_service

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 from fastapi import FastAPI
 
-from app.admin.caller import CALLER_HEADER
+from app.admin.access import CALLER_HEADER
 from app.main import create_service
 from app.settings import Settings
 from core.mirror.cluster import ClusterMirror

@@ -5,8 +5,8 @@ from typing import Final
 
 import pytest
 
+from app.admin.access import is_reading
 from app.admin.openapi import describe
-from app.admin.reading import is_reading
 from app.main import create_service
 from app.settings import Settings
 from tests.app.questions import shop

@@ -7,8 +7,8 @@ from weakref import ref
 
 import pytest
 
-from app.admin import shared_copy
-from app.admin.shared_copy import SharedCopy
+from app.admin import responses
+from app.admin.responses import SharedCopy
 
 
 class Copied:
@@ -57,7 +57,7 @@ def test_all_who_ask_meanwhile_have_the_same_copy() -> None:
 
 
 def test_a_copy_is_made_again_and_released_when_it_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_copy, "_OLDEST", 0.05)
+    monkeypatch.setattr(responses, "_OLDEST", 0.05)
     maker = Maker()
 
     async def story() -> None:

@@ -5,7 +5,7 @@ from typing import Any, Final
 import pytest
 from fastapi import FastAPI
 
-from app.admin.units_routes import units_router
+from app.admin.cluster_routes import units_router
 from app.api_server.cluster_access import ClusterAccess
 from app.api_server.credentials import Credentials
 from app.main import create_service

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from fastapi import FastAPI, Response
 
-from app.admin.units_routes import Units
+from app.admin.cluster_routes import Units
 from app.commands.cli import main
 from app.commands.dump_source import DEMO
 from app.commands.text_columns import WIDTH

@@ -9,7 +9,7 @@ from click import unstyle
 from click.testing import CliRunner, Result
 from fastapi import FastAPI
 
-from app.admin.units_routes import Units, units_router
+from app.admin.cluster_routes import Units, units_router
 from app.commands.cli import main
 from app.commands.printer import laid_out
 from app.commands.units_text import units_text

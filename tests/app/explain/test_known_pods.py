@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.explain.explain_error import UnknownError
+from app.explain.explain_request import UnknownError
 from app.explain.known_pods import the_one
 from core.objects.pod import Pod
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from app.explain.name_search import FoundNames, FoundPod, NameSearch
+from app.explain.known_pods import FoundNames, FoundPod, NameSearch
 from app.long_work import LongWork
 from app.verbs.recent_pods import RecentPods
 from core.events import ClusterEvent

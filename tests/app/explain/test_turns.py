@@ -12,9 +12,8 @@ import pytest
 import uvloop
 from fastapi import FastAPI
 
-from app.admin.access import EVERYBODY_SEES_ALL
+from app.admin.access import EVERYBODY_SEES_ALL, is_reading
 from app.admin.explain_routes import explain_router
-from app.admin.reading import is_reading
 from app.answered_release import AnsweredRelease
 from app.explain.explainer import Explainer
 from app.long_work import LongWork

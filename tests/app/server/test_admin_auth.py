@@ -9,9 +9,9 @@ import pytest
 from fastapi import FastAPI
 from starlette.types import Message, Receive, Scope, Send
 
+from app.admin.access import is_reading
 from app.admin.openapi import describe
 from app.admin.page_routes import OPEN_PATHS
-from app.admin.reading import is_reading
 from app.api_server.credential_errors import ConfigurationError
 from app.main import create_service
 from app.server.admin_auth import ADMIN, TOKEN_HEADER, AdminAuthentication, AdminToken
