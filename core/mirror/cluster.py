@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from core.events import ClusterEvent, Kind
 from core.mirror.assumed_pods import AssumedPod, AssumedPods
-from core.mirror.audit import Auditor
 from core.mirror.changes import Listener, Listeners, ObjectChange
 from core.mirror.cluster_figures import ClusterFigures
 from core.mirror.dump import Dumper, MirrorCopy, MirrorDump
@@ -280,21 +279,6 @@ class ClusterMirror:
         """Begin a copy of everything that `dump` shows. See MirrorCopy."""
         parts = self.nodes, self.pods, self.assumed, self.pending
         return MirrorCopy(*parts, preemptors=self.preemptors, figures=self._figures)
-
-    def audit(self) -> list[str]:
-        """Recount everything by plain loops, and return the differences. No difference is expected.
-
-        For tests, expensive.
-        """
-        auditor = Auditor(self.nodes, self.pods)
-        return [
-            *self.affinity.audit(),
-            *auditor.placement(),
-            *auditor.figures(self.figures),
-            *auditor.partition(),
-            *auditor.generations(self.generation),
-            *auditor.assumed(self.assumed),
-        ]
 
     # The scheduler's partition of the nodes. Partition has the rule.
 

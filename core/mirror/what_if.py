@@ -39,7 +39,7 @@ class Supposition:
     - Removed pods keep their rows, like pods on an unknown node. Placed pods are in no NodeInfo.
     - No generation is taken, so figures and copies do not read any node again.
     - Other listeners, such as the equivalence cache, get no event, so no cell becomes invalid.
-    - Dumps and audits in the block show a mixture of both states.
+    - Dumps in the block show a mixture of both states.
 
     With `cache_follows`, all listeners get every step as a change, and every undo as another one. Then cached results
     equal fresh ones in the block and after it, at the cost of the cells that become invalid. In such a block,

@@ -22,6 +22,7 @@ from core.profile import Profile, full_profile
 from core.scheduling_cycle import OUT_OF_PARTITION, filter_nodes
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, node_of, pod_of, tell
+from tests.core.mirror.audit import audit
 from tests.core.plain_plugin import PlainPlugin
 
 FULL: Final = full_profile()
@@ -171,7 +172,7 @@ def test_the_mirror_is_as_it_was_afterwards_and_so_is_the_work_of_the_evaluation
     mirror.work.spend(77, "spec", 1)
     before = mirror.dump()
     assert refusals(mirror, FULL.filters, pod_of(NEXT), mirror.batch(["n0", "n1", "n2"]))
-    assert (mirror.dump(), mirror.audit(), mirror.work.spent) == (before, [], 77)
+    assert (mirror.dump(), audit(mirror), mirror.work.spent) == (before, [], 77)
 
 
 def test_a_pod_that_takes_too_much_work_beside_nominated_pods_is_refused() -> None:
@@ -179,7 +180,7 @@ def test_a_pod_that_takes_too_much_work_beside_nominated_pods_is_refused() -> No
     mirror.work.limit = 1_000
     with pytest.raises(WorkLimitError):
         refusals(mirror, FULL.filters, pod_of(NEXT), mirror.batch(["n1"]))
-    assert mirror.audit() == []
+    assert audit(mirror) == []
 
 
 def test_a_terminating_pod_is_told_as_one_that_runs() -> None:

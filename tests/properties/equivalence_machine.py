@@ -16,6 +16,7 @@ from core.objects.pod import Pod, counted
 from core.profile import Profile, affinity_profile
 from core.releases import RELEASES, Rules, rules_of
 from core.scheduling_cycle import filter_nodes
+from tests.core.mirror.audit import audit
 from tests.properties import scheduling_pool as pool
 
 TTL: Final = 30.0
@@ -187,7 +188,7 @@ class EquivalenceMachine(RuleBasedStateMachine):
     @rule(rules=st.sampled_from(RULES))
     def kubernetes_is_upgraded_or_downgraded(self, rules: Rules) -> None:
         self.mirror.change_rules(rules)
-        assert self.mirror.audit() == []
+        assert audit(self.mirror) == []
         held = [pod for _, pod in self.mirror.placed_pods()]
         assert held == [counted(pod, rules.request_counting) for pod in held]
 

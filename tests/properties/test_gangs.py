@@ -21,6 +21,7 @@ from core.scheduling_cycle import filter_nodes
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, pod_of
 from tests.core.gangs.gang_setting import HOSTNAME, ZONE, GangSetting, placer
+from tests.core.mirror.audit import audit
 
 PROFILE: Final = full_profile()
 _A: Final = labelled(app="a")
@@ -86,7 +87,7 @@ def worlds(draw: st.DrawFn) -> World:
 def test_what_is_placed_can_be_placed_one_by_one_and_what_is_refused_not_at_all(world: World) -> None:
     mirror, members = world.mirror(), world.members()
     found = placer(mirror).place(members, 0.0, max_steps=2_000)
-    assert mirror.audit() == []
+    assert audit(mirror) == []
     if not isinstance(found, Shortfall):
         assert found == {uid: each.pod.node_name for uid, each in mirror.assumed.items()}
         replay(world.mirror(), members, found)
@@ -130,7 +131,7 @@ def test_a_packed_gang_has_the_fewest_domains_and_is_refused_only_if_it_is_when_
     beside = [node.name for number, node in enumerate(world.nodes) if number == other]
     mirror, members = world.mirror(), world.members()
     found = placer(mirror).place(members, 0.0, max_steps=100_000, packing=packing, beside=beside)
-    assert mirror.audit() == []
+    assert audit(mirror) == []
     if isinstance(found, Shortfall):
         assert not mirror.assumed
         assert isinstance(placer(mirror).place(members, 0.0, max_steps=100_000), Shortfall)
@@ -257,7 +258,7 @@ def test_places_are_held_for_whole_gangs_alone_and_none_is_left_in_the_end(data:
             assert not status.reserved or status.status is SchedulingStatus.RESERVED, status
         unfinished = [uid for uid, each in mirror.assumed.items() if each.deadline is None]
         assert sum(held.values()) == len(unfinished)
-        assert mirror.audit() == []
+        assert audit(mirror) == []
     life.end()
     assert not life.setting.mirror.assumed
     assert len(life.setting.mirror.groups) == 0

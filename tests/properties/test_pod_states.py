@@ -16,6 +16,7 @@ from core.mirror.pod_states import PodState, PodStateCounts, PodStateError, PodT
 from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.core.decoded import counter_of
+from tests.core.mirror.audit import audit
 from tests.properties import mirrored_values
 from tests.properties.mirrored_values import NODES, UIDS, state_of
 
@@ -188,7 +189,7 @@ class PodStates(RuleBasedStateMachine):
 
     @invariant()
     def the_mirror_stands_a_recount(self) -> None:
-        assert self.mirror.audit() == []
+        assert audit(self.mirror) == []
 
     def teardown(self) -> None:
         """Compare with a mirror that was told only of the objects that are there in the end, in another order."""
@@ -202,7 +203,7 @@ class PodStates(RuleBasedStateMachine):
             self.mirror.apply(ClusterEvent("Delete", Pod(uid, "default", uid)))
         for name in NODES:
             self.mirror.apply(ClusterEvent("Delete", Node(name)))
-        assert (self.mirror.pod_count(), self.mirror.nodes.infos, self.mirror.audit()) == (0, {}, [])
+        assert (self.mirror.pod_count(), self.mirror.nodes.infos, audit(self.mirror)) == (0, {}, [])
 
 
 def _told(transition: PodTransition) -> Told:

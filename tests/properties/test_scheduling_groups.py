@@ -24,6 +24,7 @@ from core.releases import Release, rules_of
 from tests.app.questions import mirror_of
 from tests.app.verbs.deciding.deciding_setting import DecidingSetting, written
 from tests.builders import make_node, make_pod
+from tests.core.mirror.audit import audit
 
 NODES: Final = ("n0", "n1", "n2")
 ROOM: Final = 2
@@ -236,7 +237,7 @@ def test_no_node_has_more_pods_than_room(actions: list[int]) -> None:
         cluster.step(action)
     cluster.settle()
     assert cluster.kindred.assumed() == {}
-    assert cluster.kindred.mirror.audit() == []
+    assert audit(cluster.kindred.mirror) == []
 
 
 def forgets_members(kindred: DecidingSetting) -> None:

@@ -19,6 +19,7 @@ from core.objects.node import Node
 from core.objects.pod import Pod
 from core.profile import PLUGINS, Profile, full_profile, parse_profile
 from core.scheduling_cycle import filter_nodes, score_nodes
+from tests.core.mirror.audit import audit
 from tests.depth import tries
 from tests.properties import scheduling_pool as pool
 from tests.properties.equivalence_machine import Shown, shown
@@ -170,7 +171,7 @@ def state(mirror: ClusterMirror) -> list[object]:
     """Return all that anybody can see of a mirror, in the order in which it is shown."""
     return [
         mirror.dump(),
-        mirror.audit(),
+        audit(mirror),
         dict(mirror.assumed),
         {each: getattr(mirror.pod_states, each) for each in PodStateCounts.__slots__},
         list(mirror.pods.rows.items()),

@@ -23,6 +23,7 @@ from tests.app.verbs.receptions import effects_over
 from tests.builders import make_namespace, make_node, make_pod
 from tests.builders import term as affinity_term
 from tests.conformance.engine import decoded_pod, load
+from tests.core.mirror.audit import audit
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 WEB = {"matchLabels": {"app": "web"}}
@@ -68,7 +69,7 @@ class Setting:
         before = self.mirror.dump(), self.mirror.generation, len(self.cache)
         answer = ask(self.app, "POST", f"/explain{query}", content=json.dumps(body).encode())
         assert (self.mirror.dump(), self.mirror.generation, len(self.cache)) == before
-        assert self.mirror.audit() == []
+        assert audit(self.mirror) == []
         return answer
 
     def explained(self, body: object, query: str = "") -> dict[str, Any]:

@@ -12,6 +12,7 @@ from core.mirror.cluster import ClusterMirror
 from tests.app.asgi import ask
 from tests.app.questions import mirror_of
 from tests.builders import Object, make_node
+from tests.core.mirror.audit import audit
 
 ZONE_A = {"matchLabels": {"zone": "a"}}
 
@@ -61,7 +62,7 @@ def test_a_selector_lets_in_the_nodes_that_it_matches() -> None:
     answer = put(served(mirror), {"selector": ZONE_A})
     assert answer == {"rule": {"selector": ZONE_A, "in": [], "out": []}, "nodes": {"in": 2, "out": 1}}
     assert inside(mirror) == ["a1", "a2"]
-    assert mirror.audit() == []
+    assert audit(mirror) == []
 
 
 def test_expressions_are_those_of_a_label_selector() -> None:

@@ -31,6 +31,7 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.namespace import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
+from tests.core.mirror.audit import audit
 from tests.fake_apiserver import Behaviour, FakeApiServer
 from tests.fake_apiserver.request_log import LoggedRequest
 from tests.fake_apiserver.store import Store
@@ -314,7 +315,7 @@ def mirror_differences(fresh: ClusterMirror, mirror: ClusterMirror) -> list[str]
         },
     }
     found = [f"{name}: {part(mirror)}, is {part(fresh)}" for name, part in parts.items() if part(mirror) != part(fresh)]
-    return found + mirror.audit()
+    return found + audit(mirror)
 
 
 Scenario = Callable[Concatenate[FakeApiServer, P], Awaitable[None]]

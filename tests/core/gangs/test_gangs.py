@@ -8,6 +8,7 @@ from core.objects.pod_group import PodGroup
 from tests.builders import PodBuilder, make_pod
 from tests.core.decoded import pod_of
 from tests.core.gangs.gang_setting import GangSetting, member, node
+from tests.core.mirror.audit import audit
 
 OLD_AND_YOUNG = (("old", "2026-01-01T00:00:00Z"), ("young", "2026-01-02T00:00:00Z"))
 A, B, C, D = (member(name, 3) for name in "abcd")
@@ -34,7 +35,7 @@ def test_the_first_request_reserves_for_all_and_each_gets_its_own_place() -> Non
         reserved = setting.place_of(pod)
         assert setting.ask(pod) == f"on {reserved}"
     assert setting.status().status is SchedulingStatus.SCHEDULED
-    assert setting.mirror.audit() == []
+    assert audit(setting.mirror) == []
 
 
 def test_a_reservation_does_not_expire_as_an_assumption_does() -> None:
@@ -97,7 +98,7 @@ def test_a_member_that_comes_again_gets_another_place_alone() -> None:
     for pod in (A, B, C, B):
         assert setting.ask(pod).startswith("on ")
     assert setting.assumed() == {"a", "b", "c"}
-    assert setting.mirror.audit() == []
+    assert audit(setting.mirror) == []
 
 
 def test_nothing_is_held_where_the_only_member_that_was_decided_for_comes_again_in_vain() -> None:
@@ -119,7 +120,7 @@ def test_a_place_that_no_longer_fits_has_the_gang_placed_anew() -> None:
     assert answer.startswith("on ")
     assert answer != f"on {gone}"
     assert setting.ask(C).startswith("on ")
-    assert setting.mirror.audit() == []
+    assert audit(setting.mirror) == []
 
 
 def test_a_place_that_no_longer_fits_is_released_with_the_others_where_there_is_no_other() -> None:

@@ -13,6 +13,7 @@ from core.profile import full_profile, parse_profile
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_pod, term
 from tests.core.decoded import mirror_of, pod_of
 from tests.core.gangs.gang_setting import HOSTNAME, ZONE, GangSetting, member, node, placer
+from tests.core.mirror.audit import audit
 
 PACK = Packing(PackingWay.PACK)
 NEAR = Packing(PackingWay.NEAR, ZONE)
@@ -27,7 +28,7 @@ def placed(
         [pod_of(pod) for pod in pods], 0.0, max_steps=max_steps, packing=packing, beside=beside
     )
     assert not isinstance(found, Shortfall)
-    assert mirror.audit() == []
+    assert audit(mirror) == []
     return {uid.partition("/")[2]: name for uid, name in found.items()}
 
 
@@ -146,7 +147,7 @@ def test_what_does_not_fit_is_refused_as_if_it_were_spread_and_leaves_nothing() 
         assert isinstance(found, Shortfall)
         assert (found.placed, found.wanted, found.is_proved) == (4, 5, True)
         assert not mirror.assumed
-        assert mirror.audit() == []
+        assert audit(mirror) == []
 
 
 def test_the_first_member_stays_on_the_nodes_of_its_request() -> None:

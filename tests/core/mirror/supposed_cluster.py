@@ -8,6 +8,7 @@ from core.mirror.pod_states import PodStateCounts
 from core.objects.affinity import PodMatcher
 from core.objects.labels import NOTHING
 from tests.core.decoded import counter_of
+from tests.core.mirror.audit import audit
 from tests.core.mirror.values import REPELLING, mirror_of, node, pod, selecting
 
 N1 = node("n1", labels={"zone": "a"}, cpu=4)
@@ -44,7 +45,7 @@ def seen(mirror: ClusterMirror) -> list[object]:
     """Give all that anybody can see of a mirror, in the order in which it is shown."""
     return [
         mirror.dump(),
-        mirror.audit(),
+        audit(mirror),
         list(mirror.placed_pods()),
         list(mirror.pods.rows.items()),
         list(mirror.nodes),

@@ -6,6 +6,7 @@ from typing import Final
 import pytest
 
 from core.mirror.cluster import ClusterMirror
+from tests.core.mirror.audit import audit
 from tests.core.mirror.values import REPELLING, mirror_of, node, pod, selecting
 
 P: Final = pod("p", "na", affinity=REPELLING, cpu=5)
@@ -93,7 +94,7 @@ DAMAGE: Final[dict[str, tuple[Callable[[ClusterMirror], object], str]]] = {
 
 def test_a_sound_mirror_has_nothing_to_tell() -> None:
     mirror = cluster()
-    assert mirror.audit() == []
+    assert audit(mirror) == []
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
@@ -101,11 +102,11 @@ def test_damage_is_told(damage: str) -> None:
     mirror = cluster()
     do, told = DAMAGE[damage]
     do(mirror)
-    found = mirror.audit()
+    found = audit(mirror)
     assert any(told in line for line in found), found
 
 
 def test_an_empty_mirror_whose_figures_are_not_empty_is_told() -> None:
     mirror = ClusterMirror()
     mirror._figures._best_effort_requested["pods"] = 1  # noqa: SLF001 - damage is done inside
-    assert mirror.audit() == ["the cluster: best_effort_requested is {'pods': 1}, recounted {}"]
+    assert audit(mirror) == ["the cluster: best_effort_requested is {'pods': 1}, recounted {}"]

@@ -8,6 +8,7 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.labels import NOTHING, parse_selector
 from tests.builders import PodBuilder, labelled, make_namespace, make_node, make_pod, term
 from tests.core.decoded import Builder, counter_of, matcher_of, mirror_of, node_of, tell
+from tests.core.mirror.audit import audit
 
 WEB: Final = term("zone", labelled(app="web"))
 N_A: Final = make_node("na").label("zone", "a")
@@ -156,7 +157,7 @@ def test_the_partition_is_asked_by_name_and_by_the_labels_given_or_known() -> No
     assert [mirror.node_in_partition(name) for name in ("na", "unknown")] == [False, True]
     mirror.clear_node_partition("na")
     assert mirror.node_in_partition("na")
-    assert mirror.audit() == []
+    assert audit(mirror) == []
 
 
 def test_pods_of_nodes_out_of_the_partition_count_for_everything() -> None:

@@ -12,6 +12,7 @@ from core.objects.affinity import PodMatcher
 from core.objects.labels import NOTHING, parse_selector
 from tests.builders import labelled, make_namespace, make_node, make_pod, term
 from tests.core.decoded import matcher_of, mirror_of, tell
+from tests.core.mirror.audit import audit
 
 NODES: Final = [make_node(f"n{zone}").label("zone", zone).label("host", f"n{zone}") for zone in "ab"]
 WEB_POD: Final = make_pod("web").label("app", "web")
@@ -138,4 +139,4 @@ def test_a_namespace_without_pods_that_a_term_begins_to_select_recounts_nothing(
     assert counter.by_value() == {"a": 2}
     tell(mirror, "Update", new)
     assert counter.by_value() == {"a": 1}
-    assert mirror.audit() == []
+    assert audit(mirror) == []

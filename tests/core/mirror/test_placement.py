@@ -11,6 +11,7 @@ from core.mirror.pod_columns import PodColumns
 from core.objects.namespace import Namespace
 from core.objects.owner import ControllerRef
 from core.objects.pod import Pod
+from tests.core.mirror.audit import audit
 from tests.core.mirror.values import REPELLING, mirror_of, node, pod, tell
 
 P: Final = pod("p", "na", cpu=5, version="1")
@@ -59,7 +60,7 @@ def test_exactly_the_nodes_that_changed_get_a_new_generation(action: Action, thi
     assert changed == {name for name, generation in after.items() if generation != before.get(name)}
     assert all(after[name] > last for name in changed)
     assert (mirror.generation > last) is bool(changed)
-    assert mirror.audit() == []
+    assert audit(mirror) == []
 
 
 @pytest.mark.parametrize(
@@ -81,9 +82,9 @@ def test_the_newest_state_of_a_pod_is_held_and_counted(changed: Pod) -> None:
     tell(mirror, "Update", changed)
     assert mirror.get_pod("p") is changed
     assert [mirror.pods.pods[row] for row in mirror.nodes.infos["na"].rows] == [changed]
-    assert mirror.audit() == []
+    assert audit(mirror) == []
     tell(mirror, "Delete", changed)
-    assert (mirror.nodes.infos["na"].figures.guaranteed_requested, mirror.audit()) == ({}, [])
+    assert (mirror.nodes.infos["na"].figures.guaranteed_requested, audit(mirror)) == ({}, [])
 
 
 def test_a_status_update_moves_no_pod(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,4 +93,4 @@ def test_a_status_update_moves_no_pod(monkeypatch: pytest.MonkeyPatch) -> None:
         for method in ("insert", "remove"):
             patched.setattr(PodColumns, method, lambda *_: pytest.fail("a pod was taken out"))
         tell(mirror, "Update", replace(P, resource_version="2"))
-    assert mirror.audit() == []
+    assert audit(mirror) == []

@@ -22,6 +22,7 @@ from core.preemption.victims import NO_VICTIMS_FOUND, Victims, dry_run
 from core.profile import Profile, full_profile
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, pod_of
+from tests.core.mirror.audit import audit
 from tests.core.plain_plugin import PlainPlugin
 
 FULL: Final = full_profile({"PodTopologySpread": {"defaulting_type": "List"}})
@@ -149,7 +150,7 @@ def test_when_a_plugin_raises_midway_the_mirror_is_as_before(questions: int) -> 
     with pytest.raises(RuntimeError, match="a plugin"):
         dry_run(mirror, (*FULL.filters, RaisesAtLast(questions)), pod_of(INCOMING), ["n1"])
     assert (mirror.dump(), dict(mirror.pods.rows), list(mirror.placed_pods())) == before
-    assert not mirror.audit()
+    assert not audit(mirror)
     assert on_node(mirror, INCOMING) == on_node(mirror_of(N1, on_n1("a", 1), on_n1("b", 1), on_n1("c", 1)), INCOMING)
 
 

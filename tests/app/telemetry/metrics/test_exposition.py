@@ -10,6 +10,7 @@ from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from tests.app.telemetry.metrics.scraped import families, values
+from tests.core.mirror.audit import audit
 
 
 def clock() -> float:
@@ -89,4 +90,4 @@ def test_a_scrape_changes_nothing_in_the_mirror() -> None:
     metrics = metrics_of(mirror)
     assert families(metrics).keys() == families(metrics).keys()
     assert mirror.generation == before
-    assert mirror.audit() == []
+    assert audit(mirror) == []

@@ -10,6 +10,7 @@ from tests.app.asgi import ask
 from tests.app.questions import shop
 from tests.app.verbs.binding.binding_setting import FORBIDDEN, N1, N2, WEB, loner, scheduling, until
 from tests.app.watch.following import scenario
+from tests.core.mirror.audit import audit
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.faults import Close, Stall
 from tests.fake_apiserver.resources import PODS
@@ -27,7 +28,7 @@ async def test_a_pod_is_bound_and_counts_until_the_watch_confirms_it(server: Fak
         stall.release()
         await until(lambda: scheduler.is_added(pod, "n1"))
         assert (scheduler.mirror.pod_states.confirmed, scheduler.mirror.pod_states.mismatches) == (1, 0)
-        assert scheduler.mirror.audit() == []
+        assert audit(scheduler.mirror) == []
 
 
 @scenario()

@@ -11,6 +11,7 @@ import pytest
 from tests.app.verbs.binding.binding_setting import HOSTNAME, POD_KINDS, Scheduler, scheduling, until
 from tests.app.watch.following import scenario
 from tests.builders import labelled, make_node, make_pod, term
+from tests.core.mirror.audit import audit
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.faults import Action, Close, Stall, overloaded, refuse
 from tests.fake_apiserver.resources import PODS
@@ -92,4 +93,4 @@ async def test_pods_that_repel_each_other_are_all_bound_and_never_together(serve
         await until(lambda: all(scheduler.is_added(pod, scheduler.node_of(pod)) for pod in pods))
         assert_no_rule_is_broken(server)
         assert not scheduler.mirror.assumed
-        assert scheduler.mirror.audit() == []
+        assert audit(scheduler.mirror) == []

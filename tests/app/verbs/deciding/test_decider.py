@@ -13,6 +13,7 @@ from tests.app.asgi import ask
 from tests.app.questions import mirror_of
 from tests.app.verbs.deciding.deciding_setting import DecidingSetting, args, node_of, written
 from tests.builders import NodeBuilder, PodBuilder, expressed, labelled, make_node, make_pod, named, term
+from tests.core.mirror.audit import audit
 
 HOSTNAME = "kubernetes.io/hostname"
 NAMES = ["n0", "n1", "n2", "n3"]
@@ -37,7 +38,7 @@ def test_a_decision_is_one_node_and_counts_at_once() -> None:
     assert setting.assumed() == {f"default/p{number}": node for number, node in enumerate(sorted(nodes))}
     assert setting.decide(loner("p4"), NAMES) == ""
     assert setting.counts() == {"assumed": 4, "no_fit": 1}
-    assert setting.mirror.audit() == []
+    assert audit(setting.mirror) == []
 
 
 def test_without_the_assumption_two_pods_would_meet() -> None:
@@ -58,7 +59,7 @@ def test_a_dry_run_about_a_pod_that_counts_already_does_not_meet_the_pod_itself(
         setting.tell(loner("s").on(placed["s"]))
     assert node_of(setting.ask(loner("s"), NAMES, dry_run=True)) == placed["s"]
     assert setting.decide(loner("t"), NAMES) == ""
-    assert setting.mirror.audit() == []
+    assert audit(setting.mirror) == []
 
 
 def test_the_node_with_the_highest_sum_is_taken_whatever_its_place() -> None:
@@ -122,7 +123,7 @@ def test_a_pod_that_comes_again_is_decided_for_anew() -> None:
     assert node_of(setting.ask(loner("p"), [other])) == other
     assert setting.assumed() == {"default/p": other}
     assert setting.counts() == {"assumed": 1, "replaced": 2}
-    assert setting.mirror.audit() == []
+    assert audit(setting.mirror) == []
 
 
 def test_a_pod_that_comes_again_and_fits_nowhere_counts_nowhere() -> None:
@@ -150,7 +151,7 @@ def test_how_an_assumption_ends(after: object) -> None:
     assert callable(after)
     after(setting)
     assert setting.assumed() == {}
-    assert setting.mirror.audit() == []
+    assert audit(setting.mirror) == []
 
 
 @pytest.mark.parametrize(

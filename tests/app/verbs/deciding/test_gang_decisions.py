@@ -11,6 +11,7 @@ from tests.app.verbs.deciding.deciding_setting import DecidingSetting, node_of
 from tests.builders import PodBuilder, labelled, make_pod, term
 from tests.core.decoded import mirror_of
 from tests.core.gangs.gang_setting import ZONE, member, node
+from tests.core.mirror.audit import audit
 
 NAMES = ["n0", "n1"]
 A, B, C = (member(name, 3) for name in "abc")
@@ -45,7 +46,7 @@ def test_all_members_get_the_places_that_were_reserved_at_the_first_request(
     assert [node_of(setting.ask(pod, NAMES)) for pod in (B, C)] == [reserved["default/b"], reserved["default/c"]]
     assert setting.counts() == {"assumed": 3}
     assert {each.deadline is None for each in mirror.assumed.values()} == {False}
-    assert mirror.audit() == []
+    assert audit(mirror) == []
 
 
 @pytest.mark.parametrize("scope", DecideScope)
@@ -107,7 +108,7 @@ def test_the_nodes_of_the_request_hold_for_the_pod_that_it_is_about() -> None:
     assert node_of(setting.ask(A, ["n1"])) == "n1"
     other = "n0" if setting.assumed()["default/b"] == "n1" else "n1"
     assert node_of(setting.ask(B, [other])) == other
-    assert setting.mirror.audit() == []
+    assert audit(setting.mirror) == []
 
 
 def test_a_member_that_takes_too_much_work_is_answered_with_an_error() -> None:
@@ -146,4 +147,4 @@ def test_a_request_that_names_only_nodes_that_are_not_known(scope: DecideScope, 
     placed = known and scope is DecideScope.ANY_NODE
     assert bool(result["FailedAndUnresolvableNodes"]) is not placed
     assert bool(setting.assumed()) is placed
-    assert setting.mirror.audit() == []
+    assert audit(setting.mirror) == []

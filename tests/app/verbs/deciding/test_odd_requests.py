@@ -11,6 +11,7 @@ import pytest
 from tests.app.verbs.binding.binding_setting import HOSTNAME, Scheduler, loner, scheduling, until
 from tests.app.watch.following import scenario
 from tests.builders import make_node, make_pod
+from tests.core.mirror.audit import audit
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.resources import NODES as NODE_OBJECTS
 from tests.fake_apiserver.resources import PODS
@@ -34,7 +35,7 @@ async def deciding(server: FakeApiServer, scope: str) -> AsyncIterator[Scheduler
             server.delete(PODS.path, pod["metadata"]["name"], pod["metadata"]["namespace"])
         await until(lambda: not scheduler.mirror.pending and not scheduler.mirror.pod_count())
         assert scheduler.mirror.assumed == {}
-        assert scheduler.mirror.audit() == []
+        assert audit(scheduler.mirror) == []
 
 
 async def pending(scheduler: Scheduler, name: str = "p") -> Object:
@@ -246,7 +247,7 @@ async def test_a_bound_pod_is_not_in_its_own_way_where_all_nodes_that_fit_are_an
         assert (before["NodeNames"], before["Error"]) == (["n2"], "")
         assert ("n1" in (await answered(scheduler, pod, "n1", "n2"))["NodeNames"]) is (profile == "affinity")
         assert scheduler.mirror.pod_count() == 1
-        assert scheduler.mirror.audit() == []
+        assert audit(scheduler.mirror) == []
 
 
 @scenario()

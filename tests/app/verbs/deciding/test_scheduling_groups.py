@@ -22,6 +22,7 @@ from core.releases import Release, rules_of
 from tests.app.questions import mirror_of
 from tests.app.verbs.deciding.deciding_setting import DecidingSetting, node_of, written
 from tests.builders import PodBuilder, make_node, make_pod
+from tests.core.mirror.audit import audit
 
 GROUPS: Final = "grouped"
 NAMES: Final = ["n0", "n1"]
@@ -73,7 +74,7 @@ def test_a_node_that_fits_here_is_preferred_and_none_is_refused() -> None:
     assert answer(made, member("m2"), "n0", "n1") in NAMES  # kube-scheduler knows what Kindred does not: p has gone
     assert answer(made, member("m3"), "n0") == "n0"
     assert answer(made, member("m4"), "unknown") == "unknown"
-    assert made.mirror.audit() == []
+    assert audit(made.mirror) == []
 
 
 def test_no_node_is_rejected_for_a_member_so_kindred_preempts_for_none(monkeypatch: pytest.MonkeyPatch) -> None:

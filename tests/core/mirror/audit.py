@@ -5,12 +5,26 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from core.mirror.assumed_pods import AssumedPod
+from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeInfo, NodeTable
 from core.mirror.pod_columns import PodColumns
 from core.mirror.resource_figures import Figures
 from core.objects.pod import Pod
 
 _FIGURES: Final = ("guaranteed_allocatable", "guaranteed_requested", "best_effort_allocatable", "best_effort_requested")
+
+
+def audit(mirror: ClusterMirror) -> list[str]:
+    """Recount everything, and return the differences."""
+    auditor = Auditor(mirror.nodes, mirror.pods)
+    return [
+        *mirror.affinity.audit(),
+        *auditor.placement(),
+        *auditor.figures(mirror.figures),
+        *auditor.partition(),
+        *auditor.generations(mirror.generation),
+        *auditor.assumed(mirror.assumed),
+    ]
 
 
 class Auditor:
