@@ -1,4 +1,4 @@
-# Without arguments the image serves the demo. Other arguments serve a cluster, or a dump of one (docs/image.md).
+# Without arguments the image serves the demo. Other arguments serve a cluster, or a dump of one (docs/install.md).
 # To pin the base: --build-arg BASE_DIGEST=sha256:...
 ARG BASE=docker.io/library/python:3.11-slim
 ARG BASE_DIGEST=""

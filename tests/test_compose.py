@@ -22,7 +22,7 @@ from tests.demo_server import demo_server
 
 DOCUMENT: Final[dict[str, Any]] = yaml.safe_load(Path("docker-compose.yml").read_text("utf-8"))
 SERVICES: Final[dict[str, dict[str, Any]]] = DOCUMENT["services"]
-DOCS: Final = Path("docs/image.md").read_text("utf-8")
+DOCS: Final = Path("docs/install.md").read_text("utf-8")
 each_service = pytest.mark.parametrize("name", SERVICES)
 
 
