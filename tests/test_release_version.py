@@ -52,7 +52,7 @@ def test_images_and_labels_of_a_kustomization_are_of_the_version(path: Path) -> 
     labels = {pairs["pairs"]["app.kubernetes.io/version"] for pairs in kustomization.get("labels", [])}
     assert tags | labels <= {__version__}
     assert bool(tags) == (path.parts[1] == "overlays")
-    assert bool(labels) == (path.parent.name != "tls-secret"), "which adds no object"
+    assert bool(labels) == (path.parent.name not in {"tls-secret", "leader"}), "which add no object"
 
 
 def test_make_image_makes_the_image_that_manifests_name() -> None:

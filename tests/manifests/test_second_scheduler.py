@@ -10,16 +10,12 @@ from app.configuration import Configuration
 from app.verbs.deciding.scopes import decide_scopes
 from tests.manifests.conftest import DECIDE_NAMESPACES, VARIANTS, Variant
 from tests.manifests.install_commands import INSTALL
-from tests.manifests.kustomize import DECIDE, MANIFESTS, Manifest, of_kind, only
+from tests.manifests.kustomize import DECIDE, Manifest, of_kind, only
 
 each_variant = pytest.mark.parametrize(
     "variant", [each for each in VARIANTS if each.overlay == DECIDE], ids=str, indirect=True
 )
 NAME = "kindred-scheduler"
-
-
-def text_of(path: str) -> str:
-    return (MANIFESTS / path).read_text("utf-8")
 
 
 @pytest.fixture
@@ -31,12 +27,6 @@ def scheduler_config(of_second_scheduler: list[Manifest]) -> Manifest:
 
 def test_only_the_overlay_of_decide_brings_a_scheduler(variant: Variant, of_second_scheduler: list[Manifest]) -> None:
     assert bool(of_second_scheduler) == (variant.overlay == DECIDE)
-
-
-def test_its_configuration_is_the_one_of_a_static_pod_without_a_kubeconfig() -> None:
-    on_a_node = yaml.safe_load(text_of("scheduler/decide.yaml"))
-    del on_a_node["clientConnection"]["kubeconfig"]
-    assert on_a_node == yaml.safe_load(text_of("overlays/decide/scheduler.yaml"))
 
 
 @each_variant

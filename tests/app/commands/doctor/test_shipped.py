@@ -30,14 +30,6 @@ def test_what_is_shipped_together_is_right(name: str) -> None:
     assert "\n0 errors, 0 warnings, " in result.stdout
 
 
-def test_what_the_second_scheduler_of_an_overlay_has_is_right() -> None:
-    folder = OVERLAYS / "decide"
-    scheduler, kindred = folder / "scheduler.yaml", folder / "kindred.yaml"
-    result = doctor("--scheduler-config", str(scheduler), "--config", str(kindred), "--strict")
-    assert result.exit_code == 0, result.output
-    assert "\n0 errors, 0 warnings, " in result.stdout
-
-
 def test_there_is_one_of_each() -> None:
     assert CONFIGURATIONS == ["decide", "full-offload", "score-offload"]
 
