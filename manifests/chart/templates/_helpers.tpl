@@ -75,31 +75,72 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
 {{- /*
-The objects of a file that the overlays have, too, with the names, the namespace and the labels of the release:
+The text of a file that the overlays have, too, with the names and the namespace of the release:
   (dict "root" $ "file" "components/...")
 */ -}}
-{{- define "kindred.objects" -}}
+{{- define "kindred.text" -}}
 {{- $root := .root -}}
 {{- $name := include "kindred.fullname" $root -}}
 {{- $text := $root.Files.Get (printf "files/%s" .file)
     | replace "secretName: kindred-tls" (printf "secretName: %s" (include "kindred.tlsSecret" $root))
     | replace "secretName: kindred-scheduler-tls" (printf "secretName: %s" (include "kindred.schedulerTlsSecret" $root))
     | replace "secretName: kindred-ca" (printf "secretName: %s-ca" $name)
+    | replace "secretName: kindred-admin" (printf "secretName: %s-admin" $name)
     | replace "kindred.kindred.svc" (include "kindred.host" $root)
     | replace "kindred-admin:admin" (printf "%s-admin:admin" $name)
     | replace "resourceNames: [kindred-scheduler]" (printf "resourceNames: [%s-scheduler]" $name)
     | replace "resourceNames: [kindred]" (printf "resourceNames: [%s]" (include "kindred.lease" $root))
     | replace "values: [kindred, kube-system]" (printf "values: [%s, kube-system]" $root.Release.Namespace) -}}
 {{- $text = regexReplaceAll "(?m)^( +)namespace: kindred$" $text (printf "${1}namespace: %s" $root.Release.Namespace) -}}
-{{- $text = regexReplaceAll "(?m)^( +)(name|policyName): kindred" $text (printf "${1}${2}: %s" $name) -}}
-{{- range regexSplit "(?m)^---$" $text -1 }}
+{{ regexReplaceAll "(?m)^( +)(name|policyName|serviceAccountName): kindred" $text (printf "${1}${2}: %s" $name) }}
+{{- end }}
+
+{{- /* An object with the labels of the release: (dict "root" $ "object" ...) */ -}}
+{{- define "kindred.labelled" -}}
+{{- $labels := merge (include "kindred.labels" .root | fromYaml) (.object.metadata.labels | default dict) }}
+{{- $_ := set .object.metadata "labels" $labels }}
+---
+{{ toYaml .object }}
+{{- end }}
+
+{{- /* The objects of such a file. */ -}}
+{{- define "kindred.objects" -}}
+{{- $root := .root -}}
+{{- range regexSplit "(?m)^---$" (include "kindred.text" .) -1 }}
 {{- $object := fromYaml . }}
 {{- if $object.kind }}
-{{- $labels := merge (include "kindred.labels" $root | fromYaml) ($object.metadata.labels | default dict) }}
-{{- $_ := set $object.metadata "labels" $labels }}
 {{- if and (eq $object.kind "ClusterRole") $root.Values.rbac.rules }}{{ $_ := set $object "rules" $root.Values.rbac.rules }}{{ end }}
----
+{{- include "kindred.labelled" (dict "root" $root "object" $object) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /*
+A Deployment of such files: the first one, patched by the others. Patches add members to lists, as those of the overlays:
+  (dict "root" $ "files" (list ...) "values" .Values "image" "..." "annotations" (dict ...))
+*/ -}}
+{{- define "kindred.deployment" -}}
+{{- $root := .root -}}
+{{- $object := include "kindred.text" (dict "root" $root "file" (first .files)) | fromYaml -}}
+{{- $template := $object.spec.template -}}
+{{- $spec := $template.spec -}}
+{{- $container := first $spec.containers -}}
+{{- range rest .files }}
+{{- $patch := (include "kindred.text" (dict "root" $root "file" .) | fromYaml).spec.template.spec -}}
+{{- $added := first $patch.containers -}}
+{{- range list "env" "ports" "volumeMounts" }}
+{{- if hasKey $added . }}{{ $_ := set $container . (concat (get $container . | default list) (get $added .)) }}{{ end }}
+{{- end }}
+{{- $_ := set $spec "volumes" (concat $spec.volumes $patch.volumes) -}}
+{{- $_ := mergeOverwrite $spec (omit $patch "containers" "volumes") -}}
+{{- end }}
+{{- range list "priorityClassName" "nodeSelector" "tolerations" }}
+{{- if get $root.Values . }}{{ $_ := set $spec . (get $root.Values .) }}{{ else }}{{ $_ := unset $spec . }}{{ end }}
+{{- end }}
+{{- $_ := set $object.spec "replicas" .values.replicas -}}
+{{- $_ := set $container "resources" .values.resources -}}
+{{- $_ := set $container "image" .image -}}
+{{- $_ := set $template.metadata "annotations" .annotations -}}
+{{- $_ := set $template.metadata.labels "app.kubernetes.io/instance" $root.Release.Name -}}
 {{ toYaml $object }}
-{{- end }}
-{{- end }}
 {{- end }}
