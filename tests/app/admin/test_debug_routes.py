@@ -24,7 +24,7 @@ from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.app.asgi import ASGI_REQUEST, ask
 from tests.builders import Object, make_pod
-from tests.fake_apiserver.faults import Action, Close, Stall, refuse
+from tests.fake_apiserver.faults import Action, Answer, Close, Stall, refuse
 from tests.fake_apiserver.server import FakeApiServer
 from tests.fake_apiserver.statuses import too_many_requests
 
@@ -305,6 +305,9 @@ def test_the_second_list_comes_after_the_settle_time_that_is_asked_for() -> None
     [
         pytest.param(refuse(too_many_requests()), "429 TooManyRequests", id="refused"),
         pytest.param(Close(), f"GET {PODS.path}", id="connection-lost"),
+        pytest.param(
+            Answer(200, b'{"items": []}', {"Content-Type": "application/json"}), f"GET {PODS.path}", id="not-a-list"
+        ),
     ],
 )
 def test_a_list_that_fails_is_503_and_says_why(fault: Action, why: str) -> None:

@@ -6,14 +6,12 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Final, cast
 
 import msgspec
-import pytest
 
 from app.admin.debug_routes import mirror_diff
-from app.api_server.client import ApiClient, ConnectionFailedError, StatusError
+from app.api_server.client import ApiClient
 from app.api_server.cluster_access import ClusterAccess
 from app.api_server.credentials import Credentials
 from app.long_work import LongWork
-from app.objects.decode import DecodeError
 from app.objects.resources import RESOURCES, Resource
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
@@ -24,9 +22,8 @@ from core.objects.node import Node
 from core.objects.owner import ReplicaSet
 from core.objects.pod import Pod
 from tests.builders import labelled, make_namespace, make_node, make_pod
-from tests.fake_apiserver.faults import Action, Answer, Close, Undecodable, refuse
+from tests.fake_apiserver.faults import Undecodable
 from tests.fake_apiserver.server import FakeApiServer
-from tests.fake_apiserver.statuses import expired_continue
 
 NODES, PODS, NAMESPACES = RESOURCES[Node], RESOURCES[Pod], RESOURCES[Namespace]
 CLASSES = RESOURCES[DeviceClass]
@@ -93,25 +90,6 @@ def test_a_mirror_that_has_followed_differs_in_nothing_and_each_resource_is_list
     }
     assert [request.path for request in server.requests] == [resource.path for resource in RESOURCES.values()]
     assert slept == []
-
-
-def test_what_two_lists_show_is_told() -> None:
-    server = small_cluster()
-    mirror = followed(server)
-    relabelled = make_node("n1").label("zone", "b").obj()
-    node = server.update(NODES.path, relabelled)
-    server.create(NAMESPACES.path, {"metadata": {"name": "new", "uid": "u-new"}})
-    server.delete(PODS.path, "web", "shop")
-    slept: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        slept.append(seconds)
-
-    found = asyncio.run(diff(server, mirror, sleep=sleep))
-    assert slept == [SETTLE]
-    assert found["nodes"].differing == (Difference("n1", node["metadata"]["uid"], ("labels", "resource_version")),)
-    assert found["namespaces"].missed == (Difference("new", "u-new"),)
-    assert found["pods"].redundant == (Difference("shop/web", "u-web"),)
 
 
 def test_a_resource_that_the_server_does_not_have_is_compared_with_nothing() -> None:
@@ -190,21 +168,6 @@ def test_an_object_that_cannot_be_read_is_counted_and_not_redundant() -> None:
     found = asyncio.run(diff(server, mirror, [PODS]))
     assert not found["pods"]
     assert found["pods"].unreadable == 1
-
-
-@pytest.mark.parametrize(
-    ("action", "error"),
-    [
-        pytest.param(refuse(expired_continue()), StatusError, id="refused"),
-        pytest.param(Close(), ConnectionFailedError, id="connection-lost"),
-        pytest.param(Answer(200, b'{"items": []}', {"Content-Type": "application/json"}), DecodeError, id="not-a-list"),
-    ],
-)
-def test_a_list_that_fails_ends_the_comparison_and_is_named(action: Action, error: type[Exception]) -> None:
-    server = small_cluster()
-    server.faults.add(action, PODS.path)
-    with pytest.raises(error, match=PODS.path):
-        asyncio.run(diff(server, followed(server)))
 
 
 # Turns.

@@ -10,9 +10,7 @@ from app.verbs.observation import NOT_KNOWN, Asked, Observation, VerbOutcome
 from app.verbs.recent_pods import RecentPods
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
-from tests.app.explain.noted_decisions import NOON, Asking
-from tests.app.questions import by_name, shop
-from tests.builders import make_pod
+from tests.app.explain.noted_decisions import NOON
 
 ONE = Observation(
     "filter",
@@ -46,21 +44,6 @@ def about(uid: str, body: bytes = b"asked!") -> Observation:
 
 def numbers(decisions: Decisions, pod: str | None = None) -> list[int]:
     return [decision.number for decision in decisions.latest(pod)]
-
-
-def test_a_decision_is_kept_with_the_generation_and_the_pod_as_it_was_sent() -> None:
-    asking = Asking(shop())
-    generation = asking.mirror.generation
-    body = by_name(make_pod("in").uid("u").label("app", "intruder"), "a1", "b1")
-    asking.ask(body)
-    found = asking.decisions.get(1)
-    assert found is not None
-    assert (found.number, found.at, found.generation, found.verb) == (1, NOON, generation, "filter")
-    assert (found.outcome, found.asked) == (VerbOutcome.FIT, Asked("default/in", "u", 2, 1))
-    assert (found.request, found.pod) == (body, asking.effects.recent_pods.json_of("u"))
-    assert found.pod == body[len(b'{"Pod": ') : body.index(b', "Nodes"')]
-    assert b"existing pods anti-affinity" in found.response
-    assert (found.seconds, found.waited, found.request_bytes) == (0.25, 0.125, len(body))
 
 
 def test_the_pod_is_shared_and_stays_though_another_state_of_it_was_asked_about(
