@@ -26,49 +26,12 @@ OLD = RequestCounting()
 # Containers and init containers. id -> pod, requests
 ADDED_UP: dict[str, tuple[PodResources, Mapping[str, int]]] = {
     "nothing": (PodResources(), {}),
-    "one": (PodResources([asking(cpu="250m", memory="64Mi")]), {"cpu": 250, "memory": 2**26}),
-    "sum-of-containers": (
-        PodResources([asking(cpu="1", memory="1Gi"), asking(cpu="500m"), asking(memory="1Mi")]),
-        {"cpu": 1500, "memory": 2**30 + 2**20},
-    ),
     "zero-is-asked-for": (PodResources([asking(cpu="0")]), {"cpu": 0}),
     "fractions-are-added-before-rounding": (
         PodResources([asking(cpu="100u", memory="1500m"), asking(cpu="100u", memory="1500m")]),
         {"cpu": 1, "memory": 3},
     ),
     "sum-over-int64": (PodResources([asking(memory="8Ei"), asking(memory="8Ei")]), {"memory": MAX_INT64}),
-    "init-container-smaller": (PodResources([asking(cpu="2")], [asking(cpu="1")]), {"cpu": 2000}),
-    "init-container-larger": (PodResources([asking(cpu="2")], [asking(cpu="3")]), {"cpu": 3000}),
-    "init-containers-one-after-the-other": (
-        PodResources([asking(cpu="1")], [asking(cpu="2"), asking(cpu="3"), asking(cpu="2")]),
-        {"cpu": 3000},
-    ),
-    "most-by-resource": (
-        PodResources([asking(cpu="1", memory="4")], [asking(cpu="2", memory="3")]),
-        {"cpu": 2000, "memory": 4},
-    ),
-    "init-container-alone-asks": (PodResources([asking(cpu="1")], [asking(memory="5")]), {"cpu": 1000, "memory": 5}),
-    "sidecar-runs-on": (PodResources([asking(cpu="1")], [sidecar(cpu="2")]), {"cpu": 3000}),
-    "sidecar-beside-a-later-init-container": (
-        PodResources([asking(cpu="1")], [sidecar(cpu="2"), asking(cpu="5")]),
-        {"cpu": 7000},
-    ),
-    "sidecar-after-an-init-container": (
-        PodResources([asking(cpu="1")], [asking(cpu="5"), sidecar(cpu="2")]),
-        {"cpu": 5000},
-    ),
-    "init-container-between-sidecars": (
-        PodResources([asking(cpu="1")], [sidecar(cpu="1"), asking(cpu="8"), sidecar(cpu="2")]),
-        {"cpu": 9000},
-    ),
-    "sidecars-accumulate": (
-        PodResources([asking(cpu="1")], [sidecar(cpu="1"), sidecar(cpu="2"), asking(cpu="4"), asking(cpu="3")]),
-        {"cpu": 7000},
-    ),
-    "sidecar-and-init-container-of-other-resources": (
-        PodResources([], [sidecar(cpu="1"), asking(memory="2")]),
-        {"cpu": 1000, "memory": 2},
-    ),
     # The pod as a whole, and overhead.
     "pod-level-wins": (
         PodResources([asking(cpu="1", memory="1")], pod_level=Resources(amounts(cpu="500m"))),

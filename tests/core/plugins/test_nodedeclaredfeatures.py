@@ -69,13 +69,6 @@ def verdicts(release: Release, asking: Pod, *nodes: Node, gates: dict[str, bool]
     return None if found is None else [found.status(position) for position in range(len(batch))]
 
 
-def test_a_node_has_to_declare_all_that_the_pod_needs() -> None:
-    asking = pod(containers=[RESTARTS], hostNetwork=True, hostUsers=False)
-    found = verdicts(Release(1, 37), asking, node("none"), node("one", RESTART), node("all", USERS, RESTART, "Other"))
-    assert found is not None
-    assert [status is NOT_DECLARED for status in found] == [True, True, False]
-
-
 def test_what_the_release_does_not_know_is_not_needed() -> None:
     asking = pod(containers=[MOUNTING])
     assert verdicts(Release(1, 36), asking, node("none")) is None
