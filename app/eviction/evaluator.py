@@ -6,11 +6,11 @@ all nodes at once. Here other requests are served in between, so the plan is che
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Final
+from enum import Enum
+from typing import Final, NamedTuple
 
 import msgspec
 
-from app.eviction.eviction_outcome import EvictionResult
 from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import AnyFilter
 from core.framework.status import Code
@@ -25,6 +25,40 @@ from core.profile import Profile
 from core.scheduling_cycle import filter_nodes
 
 _AT_ONCE: Final = 8  # nodes; with all predicates and 30 pods a node about 15 ms, in which no other request is served
+
+
+class EvictionResult(Enum):
+    """The result for a pod without a node. Also the values of the metric's label."""
+
+    PREEMPTED = "preempted"
+    """The victims were deleted, and the node is nominated."""
+    FITS = "fits"
+    """The pod now fits on one of the nodes."""
+    WAITS = "waits"
+    """The pod waits for victims, of its own or another preemption, that still terminate."""
+    NEVER = "never"
+    """The pod's preemptionPolicy is Never."""
+    NO_CANDIDATE = "no_candidate"
+    """On no node would victims of lower priority help."""
+    NOMINATED = "nominated"
+    """kube-scheduler has meanwhile found victims for the pod."""
+    SETTLED = "settled"
+    """The pod is bound or terminating, or does not exist, such as the pod of a simulator."""
+    NOT_GIVEN_UP = "not_given_up"
+    """kube-scheduler has not reported the pod as unschedulable."""
+    STALE = "stale"
+    """The mirror is stale."""
+    FAILED = "failed"
+    """The API server rejected a request, or was unreachable."""
+    DROPPED = "dropped"
+    """Too many pods were waiting for their turn."""
+
+
+class EvictionOutcome(NamedTuple):
+    """The result of a turn, and the number of evicted pods."""
+
+    result: EvictionResult
+    evicted: int = 0
 
 
 class Plan(msgspec.Struct, frozen=True, gc=False):

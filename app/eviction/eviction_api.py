@@ -6,8 +6,9 @@ the pod's name. Here each write also has the uid, so that it cannot affect a new
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote
@@ -16,7 +17,6 @@ import msgspec
 
 from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import CredentialsError
-from app.eviction.preempted_event import Event
 from app.objects.decode import DecodeError, Wire, decoding
 from app.verbs.binding.read_rate import ReadRate, TooManyReadsError
 from app.verbs.incoming_pod import decode_incoming_pod
@@ -31,6 +31,10 @@ RBAC_RULES: Final = (
 
 _PAUSES: Final = (0.1, 0.4)  # seconds before the second and the third attempt after a temporary error
 _MAX_LENGTH: Final = 5.0  # timeout of one request in seconds
+_MAX_NAME: Final = 253  # characters; the name of an Event must be a DNS subdomain
+_MAX_INSTANCE: Final = 128  # characters that the API server allows
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
 _GONE: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT})
 
 
@@ -101,11 +105,10 @@ class EvictionApi:
         """Remove the nominated node of a pod, if the pod still exists."""
         await self._patch_status(pod, {"nominatedNodeName": None})
 
-    async def create_event(self, event: Event) -> None:
-        """Create an Event of events.k8s.io in the namespace that it names."""
-        namespace = quote(event.metadata.namespace, safe="")
-        body = msgspec.json.encode(event)
-        await _sent(lambda: self._client.post(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", body))
+    async def create_event(self, namespace: str, event: Mapping[str, Any]) -> None:
+        """Create an Event of events.k8s.io."""
+        path = f"/apis/events.k8s.io/v1/namespaces/{quote(namespace, safe='')}/events"
+        await _sent(lambda: self._client.post(path, msgspec.json.encode(event)))
 
     async def evict(self, victim: Pod, scheduler_name: str) -> bool:
         """Mark a pod as preempted and delete it. Return False if it no longer existed, which is a success, too."""
@@ -125,6 +128,34 @@ class EvictionApi:
         # The uid is immutable. So the server rejects the patch for a pod with another uid (as in pkg/util/pod/pod.go).
         body = msgspec.json.encode({"metadata": {"uid": pod.uid}, "status": status})
         return await _sent(lambda: self._client.patch(f"{_path(pod)}/status", body)) is not None
+
+
+def preempted_event(victim: Pod, preemptor: LivePod, node: str, *, host: str, now: datetime) -> dict[str, Any]:
+    """Return the Event of a victim, with the fields that kube-scheduler sets. `now` is in UTC.
+
+    `host` is this machine's name. Source: executor.go (PreemptPod) and k8s.io/client-go v0.36 tools/events (makeEvent,
+    NewRecorder).
+    """
+    nanoseconds = (now - _EPOCH) // _MICROSECOND * 1000
+    name = f"{victim.name}.{nanoseconds:x}"
+    return {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": name if len(name) <= _MAX_NAME else str(uuid.uuid4()), "namespace": victim.namespace},
+        "eventTime": now.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "reportingController": preemptor.scheduler_name,
+        "reportingInstance": f"{preemptor.scheduler_name}-{host}"[:_MAX_INSTANCE],
+        "action": "Preempting",
+        "reason": "Preempted",
+        "regarding": _reference(victim),
+        "related": _reference(preemptor.pod),
+        "note": f"Preempted by pod {preemptor.pod.uid} on node {node}",
+        "type": "Normal",
+    }
+
+
+def _reference(pod: Pod) -> dict[str, str]:
+    return {"apiVersion": "v1", "kind": "Pod", "namespace": pod.namespace, "name": pod.name, "uid": pod.uid}
 
 
 async def _sent(request: Callable[[], Awaitable[bytes]]) -> bytes | None:

@@ -20,17 +20,14 @@ preemption finds no candidate. It also clears them after each attempt if its pro
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
-from app.eviction.evaluator import Evaluator, Plan
-from app.eviction.eviction_api import EvictionApi, EvictionError, LivePod
-from app.eviction.eviction_outcome import EvictionOutcome, EvictionResult
-from app.eviction.eviction_queue import QueuedPod
-from app.eviction.executor import Executor
-from app.eviction.preemptions import Preemptions
-from app.eviction.unschedulable_pods import UnschedulablePods
+from app.eviction.evaluator import Evaluator, EvictionOutcome, EvictionResult, Plan
+from app.eviction.eviction_api import EvictionError, LivePod
+from app.eviction.executor import Executor, Preemptions
 from app.logs import one_line
 from app.verbs.refused_nodes import RefusedNodes
+from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 
 log = logging.getLogger(__name__)
@@ -42,6 +39,86 @@ _REST: Final = 1.0  # pause before the next turn, as a multiple of the plan's ti
 _REST_OF_A_POD: Final = 10.0  # pause before the same pod's next turn, as a multiple of its plan's time
 
 
+_PAUSE: Final = 0.2  # seconds; more if kube-scheduler rejected nodes itself, because it may find victims there
+_LONGER_PAUSE: Final = 1.0
+_TURNS: Final = 4  # the later ones after two, four and eight times the pause
+_MAX_WAITING: Final = 1000  # pods
+
+
+class QueuedPod(NamedTuple):
+    """A pod, its due time, and the number of its earlier turns."""
+
+    pod: Pod
+    due: float
+    had: int
+
+
+class UnschedulablePods:
+    """The pods that wait for their turn, each once. `filter` adds them, and the evictor takes them."""
+
+    def __init__(
+        self, mirror: ClusterMirror, clock: Callable[[], float], observe: Callable[[EvictionOutcome], None]
+    ) -> None:
+        """`clock` returns seconds. `observe` is called for a pod that finds too many others waiting."""
+        self._nodes = mirror.nodes
+        self._clock = clock
+        self._observe = observe
+        self._turns: dict[str, QueuedPod] = {}  # by uid
+        self._news = asyncio.Event()
+        self._resting: dict[str, float] = {}  # uid of a pod without candidates -> earliest time of its next turn
+
+    def add(self, pod: Pod, nodes: int) -> None:
+        """Give a turn to a pod that was rejected on all nodes. `nodes`: where preemption might help."""
+        pause = _PAUSE if nodes >= len(self._nodes.slots) else _LONGER_PAUSE
+        rest = self._resting.get(pod.uid, 0.0) - self._clock()
+        if pod.uid in self._turns or len(self._turns) < _MAX_WAITING:
+            self._put(pod, max(pause, rest), had=0)
+        else:
+            log.warning("preemption: %s: too many pods wait for their turn", one_line(pod.full_name))
+            self._observe(EvictionOutcome(EvictionResult.DROPPED))
+
+    async def take(self) -> QueuedPod:
+        """Wait until a turn is due, remove it, and return it."""
+        while True:
+            self._news.clear()
+            first = min(self._turns.values(), key=lambda turn: turn.due, default=None)
+            wait = first.due - self._clock() if first is not None else None
+            if first is not None and wait is not None and wait <= 0:
+                return self._turns.pop(first.pod.uid)
+            try:
+                async with asyncio.timeout(wait):
+                    await self._news.wait()
+            except TimeoutError:
+                pass
+
+    def retry(self, turn: QueuedPod) -> bool:
+        """Give a pod another turn later. Return False if it has had all its turns, or waits for one already."""
+        had = turn.had + 1
+        if had >= _TURNS or turn.pod.uid in self._turns or len(self._turns) >= _MAX_WAITING:
+            return False
+        self._put(turn.pod, _PAUSE * 2**had, had)
+        return True
+
+    def rest(self, uid: str, seconds: float) -> None:
+        """Give a pod no turn for `seconds`, even if a new request arrives in the meantime."""
+        now = self._clock()
+        self._resting = {each: until for each, until in self._resting.items() if until > now}
+        self._resting[uid] = now + seconds
+        turn = self._turns.get(uid)
+        if turn is not None:
+            self._turns[uid] = turn._replace(due=max(now + seconds, turn.due))
+
+    def _put(self, pod: Pod, delay: float, had: int) -> None:
+        """Give a pod its turn in `delay` seconds.
+
+        A pod that waits already keeps its due time. Otherwise a pod with frequent requests would never have its turn.
+        """
+        before = self._turns.get(pod.uid)
+        due = self._clock() + delay
+        self._turns[pod.uid] = QueuedPod(pod, due if before is None else min(due, before.due), had)
+        self._news.set()
+
+
 class Evictor:
     """Gives pods their turns, one at a time. Errors are logged and counted, and end only the present turn."""
 
@@ -51,24 +128,17 @@ class Evictor:
         preemptions: Preemptions,
         evaluator: Evaluator,
         refused_nodes: RefusedNodes,
-        api: EvictionApi,
-        *,
         executor: Executor,
-        may_evict: Callable[[], bool],
+        *,
         clock: Callable[[], float],
         observe: Callable[[EvictionOutcome], None],
     ) -> None:
-        """Evict only while `may_evict` returns True: the mirror is fresh, and this replica decides.
-
-        `observe` gets each outcome.
-        """
+        """`clock` returns seconds. `observe` gets each outcome."""
         self._pods = pods
         self._preemptions = preemptions
         self._evaluator = evaluator
         self._refused_nodes = refused_nodes
-        self._api = api
         self._executor = executor
-        self._may_evict = may_evict
         self._clock = clock
         self._observe = observe
         self._planning = 0.0  # seconds that the last plan took
@@ -109,25 +179,25 @@ class Evictor:
         began = self._clock()
         plan = await self._evaluator.plan(live.pod, nodes, going)
         self._planning = self._clock() - began
-        if isinstance(plan, Plan) and self._may_evict():
+        if isinstance(plan, Plan) and self._executor.may_evict():
             return await self._executor.carry_out(live, plan)
         return EvictionOutcome(EvictionResult.STALE if isinstance(plan, Plan) else plan)
 
     async def _looked_at(self, pod: Pod) -> LivePod | EvictionResult:
         """Return the API server's state of the pod, or why no pod is evicted for it."""
-        if not self._may_evict():
+        if not self._executor.may_evict():
             return EvictionResult.STALE
         if pod.uid in self._preemptions.going():
             return await self._kept_nominated(pod)
         if not self._refused_nodes.all_of_last_filter(pod):
             return EvictionResult.FITS
-        live = await self._api.read(pod)
+        live = await self._executor.api.read(pod)
         return EvictionResult.SETTLED if live is None else self._obstacle(pod, live) or live
 
     async def _kept_nominated(self, pod: Pod) -> EvictionResult:
         """Nominate a pod again if it lost its nomination while its victims terminate."""
         node = self._preemptions.lost_nomination(pod.uid)
-        live = await self._api.read(pod) if node else None
+        live = await self._executor.api.read(pod) if node else None
         if live is not None and not live.pod.nominated_node_name and self._obstacle(pod, live) is None:
             await self._executor.nominate_again(live, node)
         return EvictionResult.WAITS

@@ -9,10 +9,8 @@ from typing import NamedTuple
 
 from app.eviction.evaluator import Evaluator
 from app.eviction.eviction_api import EvictionApi
-from app.eviction.evictor import Evictor
-from app.eviction.executor import Executor
-from app.eviction.preemptions import Preemptions
-from app.eviction.unschedulable_pods import UnschedulablePods
+from app.eviction.evictor import Evictor, UnschedulablePods
+from app.eviction.executor import Executor, Preemptions
 from app.server.process import Background
 from app.settings import Settings
 from app.telemetry.metrics import Metrics
@@ -46,7 +44,6 @@ def create_preemption(
     pods = UnschedulablePods(mirror, clock, observe)
     preemptions = Preemptions(mirror, clock)
     refused_nodes = RefusedNodes(mirror, clock, pods.add)
-    api = EvictionApi(cluster.client)
 
     def may_evict() -> bool:
         return cluster.freshness.status() is SyncStatus.FRESH and cluster.state.may_decide()
@@ -56,9 +53,7 @@ def create_preemption(
         preemptions,
         Evaluator(profile, mirror, random.randrange),
         refused_nodes,
-        api,
-        executor=Executor(api, preemptions, mirror.pending, may_evict),
-        may_evict=may_evict,
+        Executor(EvictionApi(cluster.client), preemptions, mirror.pending, may_evict),
         clock=clock,
         observe=observe,
     )

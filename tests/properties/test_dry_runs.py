@@ -209,8 +209,8 @@ async def world(server: FakeApiServer, settings: Mapping[str, Any], seed: int) -
 @pytest.fixture(autouse=True)
 def no_turn_of_the_evictor(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave all pods in the queue of the evictor, so that the state follows requests alone."""
-    monkeypatch.setattr("app.eviction.unschedulable_pods._PAUSE", 3600.0)
-    monkeypatch.setattr("app.eviction.unschedulable_pods._LONGER_PAUSE", 3600.0)
+    monkeypatch.setattr("app.eviction.evictor._PAUSE", 3600.0)
+    monkeypatch.setattr("app.eviction.evictor._LONGER_PAUSE", 3600.0)
 
 
 def test_everything_that_the_law_leaves_out_is_there() -> None:
@@ -270,7 +270,7 @@ LEAKS: Final[Mapping[str, Leak]] = {
     "recent-pod": Leak(lambda effects, pod, _: effects.recent_pods.add(pod, b"{}"), "recent_pods"),
     "rotation": Leak(lambda effects, _, __: setattr(effects, "rotation", effects.rotation + 1), "rotation"),
     "refused-nodes": Leak(lambda effects, pod, batch: effects.reject(pod, batch, REJECTED), "_refusals"),
-    "queue-of-the-evictor": Leak(lambda effects, pod, batch: effects.reject(pod, batch, REJECTED), "_queue._turns"),
+    "queue-of-the-evictor": Leak(lambda effects, pod, batch: effects.reject(pod, batch, REJECTED), "_turns"),
     "doubt": Leak(_doubt, "_doubts"),
     "gang": Leak(_refused_gang, "gangs._units"),
     "look-up": Leak(

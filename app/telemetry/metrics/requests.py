@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from app.eviction.eviction_outcome import EvictionOutcome, EvictionResult
+from app.eviction.evaluator import EvictionOutcome, EvictionResult
 from app.telemetry.metrics.families import Histogram, counter, histogram
 from app.verbs.binding.binding_outcome import BindingResult
 from app.verbs.effects import Decision

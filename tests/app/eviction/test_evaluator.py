@@ -6,8 +6,7 @@ from typing import Final
 
 import pytest
 
-from app.eviction.evaluator import Evaluator, Plan
-from app.eviction.eviction_outcome import EvictionResult
+from app.eviction.evaluator import Evaluator, EvictionResult, Plan
 from core.mirror.cluster import ClusterMirror
 from core.profile import affinity_profile
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term

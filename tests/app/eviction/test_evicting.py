@@ -41,8 +41,8 @@ from tests.fake_apiserver.stored import Object
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.eviction.unschedulable_pods._PAUSE", 0.05)
-    monkeypatch.setattr("app.eviction.unschedulable_pods._LONGER_PAUSE", 0.1)
+    monkeypatch.setattr("app.eviction.evictor._PAUSE", 0.05)
+    monkeypatch.setattr("app.eviction.evictor._LONGER_PAUSE", 0.1)
     monkeypatch.setattr("app.verbs.nominations._PATIENCE", -1.0)  # refusals are told at once
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from app.eviction.evaluator import Evaluator
-from app.eviction.preemptions import Preemptions
+from app.eviction.executor import Preemptions
 from tests.app.eviction.evicting_setting import (
     IMPORTANT,
     WEB,
@@ -37,8 +37,8 @@ FORBIDDEN = refuse(forbidden("eve", "patch", PODS))
 
 @pytest.fixture(autouse=True)
 def short_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.eviction.unschedulable_pods._PAUSE", 0.02)
-    monkeypatch.setattr("app.eviction.unschedulable_pods._LONGER_PAUSE", 0.04)
+    monkeypatch.setattr("app.eviction.evictor._PAUSE", 0.02)
+    monkeypatch.setattr("app.eviction.evictor._LONGER_PAUSE", 0.04)
     monkeypatch.setattr("app.verbs.nominations._PATIENCE", -1.0)  # refusals are told at once
     monkeypatch.setattr("app.eviction.eviction_api._PAUSES", (0.01, 0.02))
 
@@ -61,8 +61,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_what_passes_is_tried_again_in_the_same_turn(
     server: FakeApiServer, monkeypatch: pytest.MonkeyPatch, action: Action, kind: Kind, path: str
 ) -> None:
-    monkeypatch.setattr("app.eviction.unschedulable_pods._PAUSE", 0.2)
-    monkeypatch.setattr("app.eviction.unschedulable_pods._TURNS", 1)
+    monkeypatch.setattr("app.eviction.evictor._PAUSE", 0.2)
+    monkeypatch.setattr("app.eviction.evictor._TURNS", 1)
     async with scheduling(server, N1, preempt="evict") as scheduler:
         await running(scheduler, *TWO)
         server.faults.add(action, path, kind, times=2)
@@ -254,7 +254,7 @@ async def test_a_victim_whose_end_the_watch_never_shows_is_one_again_in_the_end(
 async def test_a_victim_that_terminates_for_long_makes_its_room_all_the_time(
     server: FakeApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.eviction.preemptions.UNSEEN", 0.0)
+    monkeypatch.setattr("app.eviction.executor.UNSEEN", 0.0)
     async with scheduling(server, N1, N2, preempt="evict") as scheduler:
         victim, _ = await running(scheduler, web("a", "n1", 1), web("b", "n2", 2))
         await attempt(scheduler, scheduler.create(IMPORTANT), "n1", "n2")
@@ -285,7 +285,7 @@ async def test_a_fault_of_our_own_is_logged_and_the_next_pod_gets_its_turn(
 
 @scenario()
 async def test_of_too_many_pods_some_get_no_turn(server: FakeApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.eviction.eviction_queue._MAX", 2)
+    monkeypatch.setattr("app.eviction.evictor._MAX_WAITING", 2)
     async with scheduling(server, N1, preempt="evict") as scheduler:
         await running(scheduler, web("a", "n1"))
         for name in ("one", "two", "two", "three"):

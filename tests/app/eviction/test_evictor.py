@@ -2,18 +2,14 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
-from app.eviction.evaluator import Evaluator, Plan
+from app.eviction.evaluator import Evaluator, EvictionOutcome, EvictionResult, Plan
 from app.eviction.eviction_api import EvictionApi, LivePod
-from app.eviction.eviction_outcome import EvictionOutcome, EvictionResult
-from app.eviction.evictor import Evictor
-from app.eviction.executor import Executor
-from app.eviction.preempted_event import Event
-from app.eviction.preemptions import Preemptions
-from app.eviction.unschedulable_pods import UnschedulablePods
+from app.eviction.evictor import Evictor, UnschedulablePods
+from app.eviction.executor import Executor, Preemptions
 from app.verbs.refused_nodes import RefusedNodes
 from core.objects.pod import Pod
 from tests.builders import make_node
@@ -49,8 +45,8 @@ class AllGivenUp(EvictionApi):
         self.asked.append(f"evict {victim.name} for {scheduler_name}")
         return True
 
-    async def create_event(self, event: Event) -> None:
-        self.asked.append(f"event {event.regarding.name}")
+    async def create_event(self, namespace: str, event: Mapping[str, Any]) -> None:
+        self.asked.append(f"event {namespace}/{event['regarding']['name']}")
 
 
 class Slow(Evaluator):
@@ -81,9 +77,7 @@ async def turns(result: EvictionResult, *asked: Pod, number: int) -> list[tuple[
         preemptions,
         evaluator,
         AllRefused(mirror, clock),
-        api,
-        executor=Executor(api, preemptions, mirror.pending, lambda: True),
-        may_evict=lambda: True,
+        Executor(api, preemptions, mirror.pending, lambda: True),
         clock=clock,
         observe=outcomes.append,
     )
@@ -120,7 +114,7 @@ def test_a_pod_that_is_asked_about_again_and_again_has_its_turns() -> None:
         pytest.param(
             [True, True, True],
             EvictionResult.PREEMPTED,
-            ["read", "nominate a n1", "evict b for mine", "event b"],
+            ["read", "nominate a n1", "evict b for mine", "event default/b"],
             id="fresh",
         ),
         pytest.param([False], EvictionResult.STALE, [], id="stale-before"),
@@ -145,9 +139,7 @@ def test_a_plan_is_carried_out_only_if_the_mirror_is_fresh_still(
             preemptions,
             Slow(Plan("n1", (B,))),
             AllRefused(mirror, clock),
-            api,
-            executor=Executor(api, preemptions, mirror.pending, may_evict),
-            may_evict=may_evict,
+            Executor(api, preemptions, mirror.pending, may_evict),
             clock=clock,
             observe=outcomes.put_nowait,
         )

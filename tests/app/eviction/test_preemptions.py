@@ -1,6 +1,6 @@
 """For which pods others were evicted lately; test_evicting*.py have how long those count as going."""
 
-from app.eviction.preemptions import Preemptions
+from app.eviction.executor import Preemptions
 from tests.builders import make_node
 from tests.core.decoded import mirror_of
 

@@ -5,14 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.eviction.eviction_outcome import EvictionOutcome, EvictionResult
-from app.eviction.eviction_queue import QueuedPod
-from app.eviction.unschedulable_pods import UnschedulablePods
+from app.eviction.evaluator import EvictionOutcome, EvictionResult
+from app.eviction.evictor import QueuedPod, UnschedulablePods
 from core.objects.pod import Pod
 from tests.builders import make_node
 from tests.core.decoded import mirror_of
 
-A = Pod("a", "default", "a")
+A, B = (Pod(uid, "default", uid) for uid in "ab")
 
 
 class Waiting:
@@ -95,3 +94,54 @@ def test_a_pod_for_which_there_is_no_room_is_told_as_dropped(waiting: Waiting) -
     for number in range(1001):
         waiting.pods.add(Pod(str(number), "default", "p"), 2)
     assert waiting.outcomes == [EvictionOutcome(EvictionResult.DROPPED)]
+
+
+def test_the_pod_that_is_due_first_comes_first(waiting: Waiting) -> None:
+    waiting.pods.add(A, 1)
+    waiting.pods.add(B, 2)
+    turns = [waiting.turn_within(seconds) for seconds in (1.0, 0.0)]
+    assert [turn.pod for turn in turns if turn is not None] == [B, A]
+
+
+def test_a_pod_that_comes_again_is_the_newer_one_and_does_not_lose_its_place(waiting: Waiting) -> None:
+    waiting.pods.add(A, 2)
+    waiting.now += 0.1
+    waiting.pods.add(Pod("a", "default", "newer"), 2)
+    turn = waiting.turn_within(0.11)
+    assert turn is not None
+    assert turn.pod.name == "newer"
+
+
+def test_a_pod_that_comes_again_for_an_earlier_turn_has_that(waiting: Waiting) -> None:
+    waiting.pods.add(A, 1)
+    waiting.pods.add(A, 2)
+    assert waiting.turn_within(0.21) is not None
+
+
+def test_a_pod_that_comes_while_nobody_waits_or_another_does_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.eviction.evictor._PAUSE", 0.0)
+    monkeypatch.setattr("app.eviction.evictor._LONGER_PAUSE", 0.05)
+
+    async def main() -> list[Pod]:
+        mirror = mirror_of(make_node("n1"), make_node("n2"))
+        pods = UnschedulablePods(mirror, asyncio.get_running_loop().time, lambda _: None)
+
+        async def two() -> list[Pod]:
+            return [(await pods.take()).pod for _ in range(2)]
+
+        taking = asyncio.create_task(two())
+        await asyncio.sleep(0)
+        pods.add(A, 1)
+        await asyncio.sleep(0)
+        pods.add(B, 2)
+        async with asyncio.timeout(5):
+            return await taking
+
+    assert asyncio.run(main()) == [B, A]
+
+
+def test_one_that_waits_already_is_no_more(waiting: Waiting) -> None:
+    for number in range(1000):
+        waiting.pods.add(Pod(str(number), "default", "p"), 2)
+    waiting.pods.add(Pod("0", "default", "p"), 2)
+    assert not waiting.outcomes

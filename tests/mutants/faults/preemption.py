@@ -99,9 +99,9 @@ FAULTS: Final = (
     Fault(
         id="event-of-a-victim-that-was-gone",
         breaks="An Event tells that a pod was preempted that had gone before.",
-        old="                    if await self._api.evict(victim, live.scheduler_name):\n"
+        old="                    if await self.api.evict(victim, live.scheduler_name):\n"
         "                        deleted.append(victim)\n",
-        new="                    await self._api.evict(victim, live.scheduler_name)\n"
+        new="                    await self.api.evict(victim, live.scheduler_name)\n"
         "                    deleted.append(victim)\n",
         tests=("test_executor.py",),
     ),
@@ -124,6 +124,6 @@ FAULTS: Final = (
         breaks="A pod that is asked about again and again never has its turn to preempt.",
         old="due if before is None else min(due, before.due), had)",
         new="due, had)",
-        tests=("test_eviction_queue.py", "test_evictor.py"),
+        tests=("test_unschedulable_pods.py", "test_evictor.py"),
     ),
 )

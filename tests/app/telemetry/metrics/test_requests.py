@@ -3,7 +3,7 @@
 import pytest
 from prometheus_client import Metric
 
-from app.eviction.eviction_outcome import EvictionOutcome, EvictionResult
+from app.eviction.evaluator import EvictionOutcome, EvictionResult
 from app.telemetry.metrics.requests import OUTCOMES, RequestMetrics
 from app.verbs.binding.binding_outcome import BindingResult
 from app.verbs.observation import Asked, Observation, VerbOutcome
