@@ -16,9 +16,8 @@ from app.explain.scheduler_plugins import (
     scheduler_plugins,
 )
 from app.objects.plugin_args import plugin_arguments
-from app.scheduler_configuration.kindred_extender import choose_extender
 from app.scheduler_configuration.plugin_sets import Profile
-from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER, Extender, SchedulerConfig
+from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER, Extender, SchedulerConfig, choose_extender
 from app.scheduler_configuration.schema import Point
 from app.settings import Settings
 from app.verbs.deciding.devices import device_schedulers, with_devices

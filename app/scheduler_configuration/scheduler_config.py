@@ -1,7 +1,7 @@
-"""A KubeSchedulerConfiguration for checks: read from a file, with upstream's defaults."""
+"""A KubeSchedulerConfiguration: read from a file, with upstream's defaults, and which of its extenders is Kindred."""
 
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import SplitResult, urlsplit
@@ -10,21 +10,23 @@ import msgspec
 import yaml
 
 from app.files import MAX_CONFIGURATION_BYTES, read_file
-from app.scheduler_configuration.finding import Finding, Severity
-from app.scheduler_configuration.go_duration import parse_go_duration
 from app.scheduler_configuration.plugin_sets import Profile
 from app.scheduler_configuration.schema import (
     TYPES,
+    Finding,
     LeaderElection,
+    Severity,
     WrittenConfig,
     WrittenExtender,
     WrittenProfile,
+    parse_go_duration,
     read_document,
 )
 
 DEFAULT_TIMEOUT: Final = 5.0
 """Seconds: k8s.io/kubernetes pkg/scheduler/extender.go, DefaultExtenderTimeout."""
 DEFAULT_SCHEDULER: Final = "default-scheduler"
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _ALL: Final = 100  # percent
 _INT32: Final = 2**31 - 1
 
@@ -151,6 +153,39 @@ def rejected_values(config: SchedulerConfig) -> Iterator[str]:
     for where, value, most in places:
         if not 0 <= value <= most:
             yield f"{where}: {value}: must be 0..{most}"
+
+
+def choose_extender(config: SchedulerConfig, prefix: str, url: str) -> tuple[Extender | None, str]:
+    """Return the extender that is Kindred: by prefix or URL, by the name in its URL, or the only extender.
+
+    Otherwise return None and the reason.
+    """
+    extenders = config.extenders
+    if not extenders:
+        return None, "there is no extender: kube-scheduler does not call Kindred"
+    if prefix:
+        chosen = [each for each in extenders if each.url_prefix.startswith(prefix)]
+        return _one(chosen, f"urlPrefix begins with {prefix}")
+    at_url = [each for each in extenders if url and _place(each.url_prefix) == _place(url)]
+    called = [each for each in extenders if "kindred" in each.host]
+    if len(extenders) == 1 or at_url:
+        return (at_url or extenders)[0], ""
+    return _one(called, "urlPrefix names a host with kindred in it")
+
+
+def _one(chosen: Iterable[Extender], which: str) -> tuple[Extender | None, str]:
+    found = tuple(chosen)
+    if len(found) == 1:
+        return found[0], ""
+    return None, f"there are {len(found)} extenders whose {which}, and one of them must be Kindred"
+
+
+def _place(url: str) -> tuple[str, int | None]:
+    try:
+        parsed = urlsplit(url)
+        return parsed.hostname or "", parsed.port or _DEFAULT_PORTS.get(parsed.scheme)
+    except ValueError:
+        return url, None
 
 
 def parse_scheduler_config(text: str) -> Reading:

@@ -1,32 +1,69 @@
-"""KubeSchedulerConfiguration v1 as structs, and the check of a document against them.
+"""KubeSchedulerConfiguration v1 as structs, the check of a document against them, and what a finding is.
 
 Source: k8s.io/kube-scheduler config/v1/types.go and k8s.io/component-base config/v1alpha1/types.go, v0.36 and, for
 podGroupPostFilter, v0.37.
 kube-scheduler decodes strictly: it does not start with an unknown field, a wrong type or a duplicate key.
 """
 
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
+from enum import Enum
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args, get_origin
 
 import msgspec
 
-from app.scheduler_configuration.finding import VALIDATION, Finding, Severity
-from app.scheduler_configuration.go_duration import PATTERN
-
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"
+VALIDATION: Final = "kubernetes pkg/scheduler/apis/config/validation/validation.go"
 TYPES: Final = "kube-scheduler config/v1 types.go"
 
 _MAX_LENGTH: Final = 60  # characters of a value in a message
 
-Duration = Annotated[str, msgspec.Meta(pattern=PATTERN)]
+_SECONDS: Final = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "μs": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "m": 60.0,
+    "h": 3600.0,
+}  # Go accepts both micro signs
+_duration_part: Final = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")  # the same
+_DURATION: Final = rf"\A[+-]?(?:0|(?:{_duration_part.pattern})+)\Z"
+"""The syntax of time.ParseDuration."""
+_duration: Final = re.compile(_DURATION)
+
+Duration = Annotated[str, msgspec.Meta(pattern=_DURATION)]
 Point: TypeAlias = Literal[
     "preEnqueue", "queueSort", "preFilter", "filter", "postFilter", "preScore", "score", "reserve", "permit", "preBind",
     "bind", "postBind", "multiPoint", "placementGenerate", "placementScore", "podGroupPostFilter",
 ]  # fmt: skip
 """The extension points of a profile, and `multiPoint` for all of them."""
 POINTS: Final[tuple[Point, ...]] = get_args(Point)
+
+
+class Severity(Enum):
+    """The severity of a finding."""
+
+    ERROR = "error"
+    """kube-scheduler does not start, pods are placed wrongly or not at all, or a rule is not enforced."""
+    WARNING = "warning"
+    """The registration works, but not well: late, with too much weight, unsafe."""
+    INFO = "info"
+    """A fact to check. If it is intended, there is nothing to do."""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """A problem, with the check that found it."""
+
+    id: str
+    severity: Severity
+    where: str
+    message: str
+    fix: str
+    reference: str
 
 
 class _Part(msgspec.Struct, rename="camel", frozen=True):
@@ -151,6 +188,20 @@ class WrittenConfig(_Part, frozen=True):
 
 
 _SCALARS: Final = {str: "a string", int: "an integer", float: "a number", bool: "a boolean"}
+
+
+def parse_go_duration(text: str) -> float | None:
+    """Return the seconds of a duration in the syntax of Go's time.ParseDuration. None for any other text."""
+    if not _duration.match(text):
+        return None
+    seconds = sum(float(number) * _SECONDS[unit] for number, unit in _duration_part.findall(text))
+    return -seconds if text.startswith("-") else seconds
+
+
+def go_duration(seconds: float) -> str:
+    """Write seconds as a duration, in whole milliseconds."""
+    milliseconds = round(seconds * 1000)
+    return f"{milliseconds // 1000}s" if milliseconds % 1000 == 0 else f"{milliseconds}ms"
 
 
 def read_document(document: Mapping[str, Any]) -> tuple[WrittenConfig | None, list[Finding]]:

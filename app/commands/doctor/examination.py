@@ -21,9 +21,13 @@ from app.commands.doctor.service import TlsFiles, fetch_settings, visit
 from app.commands.rbac import NAME
 from app.configuration import DEFAULT, load_configuration
 from app.logs import one_line
-from app.scheduler_configuration.finding import Finding, Severity
-from app.scheduler_configuration.kindred_extender import choose_extender
-from app.scheduler_configuration.scheduler_config import SchedulerConfig, UnreadableError, read_scheduler_config
+from app.scheduler_configuration.scheduler_config import (
+    SchedulerConfig,
+    UnreadableError,
+    choose_extender,
+    read_scheduler_config,
+)
+from app.scheduler_configuration.schema import Finding, Severity
 from app.settings import Settings, key_of
 from app.wiring.engine import create_profile
 

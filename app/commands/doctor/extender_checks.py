@@ -6,10 +6,8 @@ from urllib.parse import urlsplit
 
 from app.commands.doctor.findings import BEHAVIOUR, EXTENDER_TYPE, SETTINGS, NotChecked, error, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration
-from app.scheduler_configuration.finding import VALIDATION
-from app.scheduler_configuration.go_duration import go_duration
 from app.scheduler_configuration.scheduler_config import DEFAULT_TIMEOUT, rejected_values
-from app.scheduler_configuration.schema import TlsConfig
+from app.scheduler_configuration.schema import VALIDATION, TlsConfig, go_duration
 from app.setting_types import split_address
 from app.settings import wants_certificates
 

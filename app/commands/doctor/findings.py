@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from app.scheduler_configuration.finding import Finding, Severity
+from app.scheduler_configuration.schema import Finding, Severity
 from app.settings import key_of, variable_of
 
 HANDBOOK: Final = "docs/register.md"

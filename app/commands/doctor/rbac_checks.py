@@ -11,8 +11,8 @@ from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import Credentials, CredentialsError
 from app.commands.rbac import NAME, cluster_rules, lease_rules
 from app.json_text import encode
-from app.scheduler_configuration.finding import Finding, Severity
 from app.scheduler_configuration.scheduler_config import UnreadableError
+from app.scheduler_configuration.schema import Finding, Severity
 from app.settings import Settings
 
 CHECK: Final = "rbac"

@@ -5,9 +5,9 @@ from typing import NamedTuple, TypeAlias
 
 from app.answered_release import allowed_rules
 from app.commands.doctor.findings import NotChecked, Problem
-from app.scheduler_configuration.finding import Finding, Severity
 from app.scheduler_configuration.plugin_sets import Profile
 from app.scheduler_configuration.scheduler_config import Extender, SchedulerConfig
+from app.scheduler_configuration.schema import Finding, Severity
 from app.settings import Settings
 from app.verbs.deciding.scopes import DecideScope, decide_scopes
 from core.profile import COMPOSITES

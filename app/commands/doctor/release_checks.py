@@ -12,8 +12,8 @@ from app.api_server.credentials import Credentials, CredentialsError
 from app.commands.doctor.findings import VERSIONS, Problem, error, info, setting, warning
 from app.logs import one_line
 from app.objects.decode import DecodeError
-from app.scheduler_configuration.finding import Finding
 from app.scheduler_configuration.scheduler_config import UnreadableError
+from app.scheduler_configuration.schema import Finding
 from app.setting_types import AUTO, Gates
 from app.settings import Settings
 from app.watch.server_release import fetch_version

@@ -9,7 +9,7 @@ from typing import Final
 from app.commands.doctor.findings import Report
 from app.commands.printer import Line, Styled
 from app.commands.text_columns import prose_width
-from app.scheduler_configuration.finding import Finding, Severity
+from app.scheduler_configuration.schema import Finding, Severity
 from app.shown_text import shown
 
 _TITLES: Final = {Severity.ERROR: "Errors", Severity.WARNING: "Warnings", Severity.INFO: "Good to know"}

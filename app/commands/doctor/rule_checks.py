@@ -9,9 +9,8 @@ from app.commands.doctor.registration import Check, Found, Registration
 from app.json_text import encode
 from app.objects.decode import DecodeError
 from app.objects.plugin_args import decode_plugin_args, plugin_arguments
-from app.scheduler_configuration.finding import VALIDATION
 from app.scheduler_configuration.plugin_sets import KNOWN, NEEDS_PRE, Profile
-from app.scheduler_configuration.schema import POINTS, Point
+from app.scheduler_configuration.schema import POINTS, VALIDATION, Point
 from app.verbs.deciding.scopes import DecideScope
 from core.plugin_names import FORMER_NAMES, todays_name
 from core.profile import PLUGINS

@@ -12,7 +12,7 @@ from app.commands.doctor.release_checks import told_problems
 from app.commands.doctor.service import Visit
 from app.json_text import decode
 from app.objects.resources import RESOURCES
-from app.scheduler_configuration.finding import Finding
+from app.scheduler_configuration.schema import Finding
 from app.setting_types import split_address
 from core.objects.scheduling_group import SchedulingGroup
 

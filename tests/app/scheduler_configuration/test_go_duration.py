@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.scheduler_configuration.go_duration import go_duration, parse_go_duration
+from app.scheduler_configuration.schema import go_duration, parse_go_duration
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.scheduler_configuration.kindred_extender import choose_extender
+from app.scheduler_configuration.scheduler_config import choose_extender
 from tests.app.scheduler_configuration.test_scheduler_config import config
 
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from app.scheduler_configuration.finding import Severity
 from app.scheduler_configuration.scheduler_config import (
     Reading,
     SchedulerConfig,
@@ -13,6 +12,7 @@ from app.scheduler_configuration.scheduler_config import (
     parse_scheduler_config,
     read_scheduler_config,
 )
+from app.scheduler_configuration.schema import Severity
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 

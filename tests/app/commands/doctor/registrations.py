@@ -7,9 +7,8 @@ import yaml
 
 from app.commands.doctor.examination import REGISTRATION_CHECKS
 from app.commands.doctor.registration import KnownSettings, Registration
-from app.scheduler_configuration.finding import Finding, Severity
-from app.scheduler_configuration.kindred_extender import choose_extender
-from app.scheduler_configuration.scheduler_config import parse_scheduler_config
+from app.scheduler_configuration.scheduler_config import choose_extender, parse_scheduler_config
+from app.scheduler_configuration.schema import Finding, Severity
 from app.settings import Settings
 from app.wiring.engine import create_profile
 

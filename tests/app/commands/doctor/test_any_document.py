@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from app.commands.doctor.examination import REGISTRATION_CHECKS
 from app.commands.doctor.registration import KnownSettings, Registration
-from app.scheduler_configuration.kindred_extender import choose_extender
-from app.scheduler_configuration.scheduler_config import UnreadableError, parse_scheduler_config
+from app.scheduler_configuration.scheduler_config import UnreadableError, choose_extender, parse_scheduler_config
 from app.scheduler_configuration.schema import POINTS
 from app.settings import Settings
 from app.wiring.engine import create_profile

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.scheduler_configuration.finding import Severity
 from app.scheduler_configuration.scheduler_config import parse_scheduler_config
+from app.scheduler_configuration.schema import Severity
 from tests.app.commands.doctor.registrations import (
     BESIDE,
     FULL_OFFLOAD,

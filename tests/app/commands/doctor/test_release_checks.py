@@ -10,8 +10,8 @@ import pytest
 from app.answered_release import AnsweredRelease, ReleaseStatus
 from app.api_server.credentials import load_credentials
 from app.commands.doctor.release_checks import gate_findings, release_findings, told_problems
-from app.scheduler_configuration.finding import Finding, Severity
 from app.scheduler_configuration.scheduler_config import UnreadableError
+from app.scheduler_configuration.schema import Finding, Severity
 from app.settings import Settings
 from core.mirror.cluster import ClusterMirror
 from tests.app.api_server.api_server import Request, response, serving

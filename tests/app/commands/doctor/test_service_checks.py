@@ -10,7 +10,7 @@ from app import __version__
 from app.commands.doctor.registration import KnownSettings
 from app.commands.doctor.service import Answer, Visit
 from app.commands.doctor.service_checks import CHECKS, CHECKS_OF_KINDRED, Running
-from app.scheduler_configuration.finding import Finding, Severity
+from app.scheduler_configuration.schema import Finding, Severity
 from app.settings import Settings
 from app.wiring.engine import create_profile
 
