@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.leadership.election import Election, Update
+from app.leadership.election import Election, Failure, Get, Update
 from app.leadership.lease_object import LeaseRecord
 from tests.app.leadership.lease_store import LeaseStore, Time, candidate, run
 
@@ -74,6 +74,20 @@ def test_a_duration_is_written_as_whole_seconds_and_no_shorter() -> None:
     run(candidate("a", time.clock(), duration=1.5, renew_deadline=1.0).attempt(), store)
     assert store.lease is not None
     assert store.lease.record.seconds == 2
+
+
+def test_the_time_counts_from_when_the_renewal_was_sent() -> None:
+    setting = Setting()
+    exchange = setting.a.attempt()
+    assert next(exchange) == Get()
+    setting.time.now = 3
+    request = exchange.send(Failure.ABSENT)
+    setting.time.now = 4
+    answer = setting.store.carry_out(request)
+    setting.time.now = 5
+    with pytest.raises(StopIteration):
+        exchange.send(answer)
+    assert setting.a.holds_until == 10
 
 
 def test_a_renewal_whose_answer_is_lost_is_found_by_reading() -> None:
