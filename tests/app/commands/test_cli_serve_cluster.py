@@ -1,18 +1,18 @@
 """`kindred serve` following an API server, as a process of its own: what it becomes, says and survives."""
 
 import asyncio
-import json
 import re
 import signal
 import socket
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
 import httpx
 import pytest
 
+from tests.app.api_server.kubeconfigs import write_kubeconfig
 from tests.app.questions import NEAR_WEB, ZONE, by_name
 from tests.app.serving import ANY_PORT, PATIENCE, Service, connected, kindred, request_head
 from tests.builders import make_node, make_pod
@@ -28,13 +28,7 @@ AT_ONCE: Final = 2.0  # seconds; a grace period is many times that here
 
 def kubeconfig(folder: Path, server: str) -> str:
     """Write a kubeconfig, and give its path."""
-    config = {
-        "clusters": [{"name": "fake", "cluster": {"server": server}}],
-        "contexts": [{"name": "test", "context": {"cluster": "fake"}}],
-        "current-context": "test",
-    }
-    (folder / "kubeconfig").write_text(json.dumps(config))
-    return str(folder / "kubeconfig")
+    return write_kubeconfig(folder / "kubeconfig", server)
 
 
 def fill(server: FakeApiServer) -> None:
@@ -44,11 +38,13 @@ def fill(server: FakeApiServer) -> None:
     server.create(PODS.path, make_pod("w").label("app", "web").on("a1").obj())
 
 
-async def until(condition: Callable[[], Coroutine[Any, Any, bool]]) -> None:
-    """Wait for a condition, with patience, while the server of this process serves."""
+async def until(condition: Callable[[], Awaitable[bool]]) -> float:
+    """Wait for a condition, with patience, while the server of this process serves; return the seconds that it took."""
+    began = time.monotonic()
     async with asyncio.timeout(PATIENCE):
         while not await condition():  # noqa: ASYNC110  # what happens in another process sets no event here
             await asyncio.sleep(0.02)
+    return time.monotonic() - began
 
 
 async def readiness(service: Service) -> tuple[int, dict[str, Any]]:
@@ -94,7 +90,7 @@ def test_it_follows_the_cluster(tmp_path: Path) -> None:
                 _, state = await readiness(service)
                 assert (state["nodes"], state["pods"]) == (2, 1)
                 assert state["resources"].keys() == {"nodes", "pods", "namespaces"}
-                assert f"Following {server.url} (kubeconfig {tmp_path}/kubeconfig, context test)\n" in service.stderr
+                assert f"Following {server.url} (kubeconfig {tmp_path}/kubeconfig, context here)\n" in service.stderr
                 async with httpx.AsyncClient() as client:
                     assert (await client.get(f"{service.url}/debug/mirror")).status_code == 404
                     metrics = (await client.get(f"{service.url}/metrics")).text

@@ -10,22 +10,13 @@ from typing import Final
 import httpx
 import pytest
 
-from tests.app.dump.dumps import as_json, kinded, listed
-from tests.app.questions import NEAR_WEB, ZONE, by_name
+from tests.app.commands.test_cli_serve import DUMP
+from tests.app.questions import NEAR_WEB, by_name
 from tests.app.server.tls.secrets import Certificates, MountedSecret
 from tests.app.serving import ANY_PORT, PATIENCE, Service, kindred, until
-from tests.builders import make_node, make_pod
+from tests.builders import make_pod
 
 QUESTION: Final = by_name(make_pod("p").required_affinity(NEAR_WEB), "a1", "b1")
-DUMP: Final = as_json(
-    listed(
-        *kinded(
-            make_node("a1").label(ZONE, "a"),
-            make_node("b1").label(ZONE, "b"),
-            make_pod("w").label("app", "web").on("a1"),
-        )
-    )
-)
 TOKEN: Final = "t0ken"  # noqa: S105 - of a test
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Final
@@ -16,6 +16,7 @@ from app.leadership.election import Election
 from app.leadership.elector import Elector, create_elector, pod_of
 from app.leadership.lease_api import LeaseApi
 from app.settings import Settings, SettingsError
+from tests.app.verbs.binding.binding_setting import until
 from tests.fake_apiserver import FakeApiServer, Stall, refuse
 from tests.fake_apiserver.leases import lease_path, leases_path
 from tests.fake_apiserver.resources import LEASES
@@ -77,12 +78,6 @@ async def replicas(server: FakeApiServer, *names: str) -> AsyncIterator[list[Rep
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
         await client.close()
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not condition():  # noqa: ASYNC110  # an elector tells nobody
-            await asyncio.sleep(0.005)
 
 
 def test_the_winner_leads_once_it_has_caught_up_and_the_other_says_who_leads() -> None:

@@ -2,15 +2,14 @@
 
 import asyncio
 import signal
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 
-from tests.app.commands.test_cli_serve_cluster import kubeconfig
+from tests.app.commands.test_cli_serve_cluster import kubeconfig, until
 from tests.app.serving import ANY_PORT, PATIENCE, Service, kindred
 from tests.builders import make_node, make_pod
 from tests.fake_apiserver import FakeApiServer
@@ -75,15 +74,6 @@ async def replicas(folder: Path, servers: dict[str, FakeApiServer]) -> AsyncIter
 
 async def follows(replica: Replica) -> bool:
     return bool((await replica.readiness())["problems"] == ["another replica leads: first"])
-
-
-async def until(condition: Callable[[], Awaitable[bool]]) -> float:
-    """Wait for a condition, with patience; return the seconds that it took."""
-    began = time.monotonic()
-    async with asyncio.timeout(PATIENCE):
-        while not await condition():  # noqa: ASYNC110  # what happens in another process sets no event here
-            await asyncio.sleep(0.02)
-    return time.monotonic() - began
 
 
 def fill(server: FakeApiServer) -> dict[str, Any]:

@@ -2,13 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import pytest
 
-from tests.app.verbs.binding.binding_setting import N1, PATIENCE, WEB, Scheduler, loner, scheduling
+from tests.app.commands.test_cli_serve_cluster import until
+from tests.app.verbs.binding.binding_setting import N1, WEB, Scheduler, loner, scheduling
 from tests.fake_apiserver import FakeApiServer, Stall
 from tests.fake_apiserver.leases import lease_path
 from tests.fake_apiserver.resources import PODS
@@ -40,12 +41,6 @@ async def two_replicas(
 
 async def problems_are(replica: Scheduler, problems: list[str]) -> bool:
     return bool((await replica.readiness())["problems"] == problems)
-
-
-async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not await condition():  # noqa: ASYNC110  # an election tells nobody
-            await asyncio.sleep(0.01)
 
 
 def test_one_replica_is_ready_and_the_other_decides_nothing_and_sends_its_clients_away() -> None:
