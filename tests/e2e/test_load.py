@@ -1,7 +1,6 @@
 """Load: of two halves of the nodes that request the same, the one that is measured to be busy gets hardly a pod."""
 
 import ssl
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -110,15 +109,6 @@ def test_usage_that_is_hours_old_is_passed_over_and_pods_are_placed_all_the_same
         )
     assert on_busy > PODS // 3
     assert log_of(cluster)[before:].count("nodes measured more than 180 s ago, ignored") == 1
-
-
-def test_a_metrics_api_that_is_not_installed_is_said_once_and_pods_are_placed_all_the_same(cluster: Cluster) -> None:
-    settings, before = {"KINDRED_USAGE_SOURCE": "metrics-api", "KINDRED_USAGE_INTERVAL": "1"}, len(log_of(cluster))
-    on_busy, kindred = placed(cluster, {"KINDRED_PROFILE": "full,TargetLoadPacking=100", **settings}, known=0)
-    time.sleep(4.0)  # it asks every second, and says the same
-    assert kindred.samples()['kindred_node_usage_nodes{state="not_measured"}'] == NUMBER
-    assert on_busy > PODS // 3
-    assert log_of(cluster)[before:].count("no metrics-server is installed") == 1
 
 
 def log_of(cluster: Cluster) -> str:

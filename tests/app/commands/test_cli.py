@@ -136,14 +136,6 @@ def test_a_dump_is_read_in_every_form(text: bytes, from_stdin: bool, pod: str, t
     assert (result.exit_code, result.stderr) == (0, LOADED)
 
 
-@pytest.mark.parametrize("text", [WANTS_WEB.json(), yaml.safe_dump(WANTS_WEB.obj()).encode()], ids=["json", "yaml"])
-@pytest.mark.parametrize("from_stdin", [False, True], ids=["file", "stdin"])
-def test_a_manifest_is_read_in_every_form(text: bytes, from_stdin: bool, dump: str, tmp_path: Path) -> None:  # noqa: FBT001 - one of two cases
-    pod = "-" if from_stdin else saved(tmp_path, "manifest", text)
-    result = kindred("filter", "--snapshot", dump, "--pod", pod, stdin=text if from_stdin else b"")
-    assert json.loads(result.stdout)["NodeNames"] == ["a1", "b1"]
-
-
 @pytest.mark.parametrize(
     ("options", "expected"),
     [

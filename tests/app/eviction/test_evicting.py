@@ -137,15 +137,6 @@ async def test_a_victim_that_terminates_already_is_left_alone(server: FakeApiSer
 
 
 @scenario()
-async def test_only_nodes_that_kindred_was_asked_about_are_looked_at(server: FakeApiServer) -> None:
-    async with scheduling(server, N1, N2, preempt="evict") as scheduler:
-        await running(scheduler, web("a", "n1", 1), web("b", "n2", 9))
-        await attempt(scheduler, scheduler.create(IMPORTANT), "n2")
-        await until_counted(scheduler, preempted=1)
-        assert terminates(scheduler, "a", "b") == [False, True]
-
-
-@scenario()
 async def test_a_pod_that_is_given_up_a_little_later_gets_another_turn(server: FakeApiServer) -> None:
     async with scheduling(server, N1, preempt="evict") as scheduler:
         await running(scheduler, web("victim", "n1"))
@@ -171,19 +162,6 @@ async def test_while_its_victims_terminate_nobody_else_is_evicted_for_a_pod(serv
             await until_counted(scheduler, preempted=1, waits=times)
         assert terminates(scheduler, "a", "b") == [True, False]
         assert scheduler.asked() == ["get"], "nor is the server asked about it again"
-
-
-@scenario()
-async def test_also_one_that_has_been_restarted_since_waits_for_the_victims_on_its_nominated_node(
-    server: FakeApiServer,
-) -> None:
-    async with scheduling(server, N1, N2, preempt="evict") as scheduler:
-        going = web("a", "n1", 1).terminating().preempted()
-        await running(scheduler, going, web("b", "n2", 2))
-        pod = scheduler.create(IMPORTANT.nominated("n1"))
-        await attempt(scheduler, pod, "n1", "n2")
-        await until_counted(scheduler, waits=1)
-        assert writes(scheduler) == []
 
 
 @scenario()
@@ -319,23 +297,6 @@ async def test_nobody_is_evicted_for_a_pod_that_the_server_has_never_had(server:
             simulated = {**IMPORTANT.obj(), "metadata": {"name": name, "namespace": "default", "uid": name}}
             assert await scheduler.filter(simulated, "n1") == []
         await until_counted(scheduler, settled=3)
-        assert writes(scheduler) == []
-
-
-@pytest.mark.parametrize(
-    ("pod", "result"),
-    [
-        pytest.param(IMPORTANT.preemption_policy("Never"), "never", id="policy-never"),
-        pytest.param(IMPORTANT.priority(5), "no_candidate", id="equal-priority"),
-        pytest.param(IMPORTANT.priority(4), "no_candidate", id="higher-priority"),
-    ],
-)
-@scenario()
-async def test_nobody_is_evicted_by_a_pod_that_may_not(server: FakeApiServer, pod: PodBuilder, result: str) -> None:
-    async with scheduling(server, N1, preempt="evict") as scheduler:
-        await running(scheduler, web("victim", "n1", 5))
-        await attempt(scheduler, scheduler.create(pod), "n1")
-        await until_counted(scheduler, **{result: 1})
         assert writes(scheduler) == []
 
 

@@ -123,21 +123,6 @@ def test_a_lease_that_is_given_up_goes_to_the_next_who_catches_up_with_it() -> N
     asyncio.run(scenario())
 
 
-def test_who_leads_no_more_gives_nothing_up() -> None:
-    async def scenario() -> None:
-        async with FakeApiServer() as server, replicas(server, "a", "b") as (a, b):
-            a.start()
-            await until(a.elector.leads)
-            b.start()
-            await until(lambda: b.elector.leader == "a_1")
-            asked = len(server.requests.of(LEASE, "update"))
-            await b.elector.resign()
-            assert a.elector.leads()
-            assert [each for each in server.requests.of(LEASE, "update")[asked:] if b"b_1" in each.body] == []
-
-    asyncio.run(scenario())
-
-
 def test_without_an_api_server_the_leader_stops_before_the_lease_runs_out_and_catches_up_when_it_is_back(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
