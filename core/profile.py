@@ -159,17 +159,6 @@ class Profile(msgspec.Struct, frozen=True, dict=True):
         return (Node, Pod, *sorted(read - {Node, Pod}, key=lambda kind: kind.__name__))
 
 
-def affinity_profile(
-    *, hard_pod_affinity_weight: int = 1, ignore_preferred_terms_of_existing_pods: bool = False
-) -> Profile:
-    """Return the profile of a registration beside a scheduler: inter-pod affinity and no other plugin."""
-    plugin = InterPodAffinity(
-        hard_pod_affinity_weight=hard_pod_affinity_weight,
-        ignore_preferred_terms_of_existing_pods=ignore_preferred_terms_of_existing_pods,
-    )
-    return Profile(filters=(plugin,), scores=((plugin, 1),))
-
-
 def full_profile(arguments: Arguments = NO_ARGUMENTS) -> Profile:
     """Return the profile of a whole scheduler: upstream's default plugins and weights. Raises ProfileError."""
     return parse_profile("full", arguments)

@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from core.profile import Profile, affinity_profile, full_profile
+from core.profile import Profile, full_profile
 from tests.bench import cluster, command, dressed
 from tests.bench.cluster import Object
 from tests.bench.command import Size
 from tests.bench.decisions import Decider, decoded
 from tests.bench.report import Ratio, Row, Section, Times
 from tests.conformance.engine import load
+from tests.core.profile_parts import affinity_profile
 
 SLOWEST: Final = 1.05
 """Limit for the time of both verbs with the cache, as a multiple of their time without it, for any kind."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from core.objects.pod import Pod
-from core.profile import affinity_profile
 from tests.bench import cluster, command
 from tests.bench.cluster import Object
 from tests.bench.command import Size
@@ -16,6 +15,7 @@ from tests.bench.decisions import Decider, decoded, timed
 from tests.bench.live import BenchError
 from tests.bench.report import Ratio, Row, Section, Times
 from tests.conformance.engine import load
+from tests.core.profile_parts import affinity_profile
 from tests.reference.naive import NaiveCluster
 
 FASTER: Final = 100

@@ -12,13 +12,13 @@ from typing import Final, NamedTuple
 from app.objects.decode_node import decode_node
 from app.objects.decode_pod import decode_pod
 from core.events import Action, ClusterEvent
-from core.profile import affinity_profile
 from tests.bench import cluster, command
 from tests.bench.cluster import Object
 from tests.bench.command import Size
 from tests.bench.decisions import Decider, decoded, timed
 from tests.bench.report import Ratio, Row, Section, Times
 from tests.conformance.engine import load
+from tests.core.profile_parts import affinity_profile
 
 _ROUNDS: Final = 5
 _PODS_PER_ROUND: Final = 200

@@ -7,13 +7,13 @@ import gc
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from core.profile import affinity_profile
 from tests.bench import cluster, command
 from tests.bench.cluster import KINDS
 from tests.bench.command import Size
 from tests.bench.decisions import Decider, decoded
 from tests.bench.report import Ratio, Row, Section, Times
 from tests.conformance.engine import load
+from tests.core.profile_parts import affinity_profile
 
 _ROUNDS: Final = 5
 _PODS_PER_ROUND: Final = 12

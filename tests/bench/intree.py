@@ -23,7 +23,6 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array, IntpArray
 from core.objects.affinity import NO_AFFINITY
-from core.profile import affinity_profile
 from core.scheduling_cycle import filter_nodes, score_nodes
 from tests.bench import cluster, command
 from tests.bench.cluster import Object
@@ -34,6 +33,7 @@ from tests.bench.live import BenchError, say
 from tests.bench.report import INTREE, Ratio, Report, Row, Section, Times, write
 from tests.bench.text import section_text
 from tests.conformance.engine import decoded_pod, load
+from tests.core.profile_parts import affinity_profile
 from tests.e2e.binaries import BuildError, binaries
 
 KNOWN_FASTER: Final = 500

@@ -10,7 +10,8 @@ from core.events import ClusterEvent
 from core.framework.evaluation import FreshEvaluation
 from core.mirror.changes import Listener
 from core.mirror.cluster import ClusterMirror
-from core.profile import COMPOSITES, PLUGINS, Profile, affinity_profile, full_profile, parse_profile
+from core.profile import COMPOSITES, PLUGINS, Profile, full_profile, parse_profile
+from tests.core.profile_parts import affinity_profile
 from tests.properties import scheduling_pool as pool
 
 OF_NODES_ALONE: Final = frozenset({"_taints", "_cordoned_nodes", "_reports", "LabelColumns", "LabelProjections"})

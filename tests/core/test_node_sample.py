@@ -7,9 +7,9 @@ import pytest
 
 from core.framework.evaluation import FreshEvaluation
 from core.node_sample import ADAPTIVE, ALL, NodeSample, nodes_to_score
-from core.profile import affinity_profile
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, pod_of
+from tests.core.profile_parts import affinity_profile
 
 HOSTNAME = "kubernetes.io/hostname"
 NODES = 200

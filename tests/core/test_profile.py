@@ -18,13 +18,13 @@ from core.objects.owner import ReplicaSet
 from core.objects.pod import Pod
 from core.objects.service import Service
 from core.objects.volumes import CSINode
-from core.profile import Profile, affinity_profile, full_profile, parse_profile
+from core.profile import Profile, full_profile, parse_profile
 from core.releases import Release, rules_of
 from core.scheduling_cycle import filter_nodes, score_nodes
 from tests.builders import expressed, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, node_of, pod_of
 from tests.core.plain_plugin import PlainPlugin
-from tests.core.profile_parts import filters_of, scores_of
+from tests.core.profile_parts import affinity_profile, filters_of, scores_of
 
 WEB = make_pod("web").label("app", "web")
 NODES = [make_node("n1").label("zone", "a"), make_node("n2").label("zone", "b")]

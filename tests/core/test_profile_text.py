@@ -9,11 +9,11 @@ from core.framework.evaluation import FreshEvaluation
 from core.plugin_names import FORMER_NAMES
 from core.plugins.noderesources.allocation import ResourceSpec
 from core.plugins.noderesources.strategies import ScoringStrategy
-from core.profile import COMPOSITES, PLUGINS, PROFILES, ProfileError, affinity_profile, full_profile, parse_profile
+from core.profile import COMPOSITES, PLUGINS, PROFILES, ProfileError, full_profile, parse_profile
 from core.scheduling_cycle import score_nodes
 from tests.builders import make_node, make_pod
 from tests.core.decoded import mirror_of, pod_of
-from tests.core.profile_parts import filters_of, scores_of
+from tests.core.profile_parts import affinity_profile, filters_of, scores_of
 
 # What getDefaultPlugins gives, in pkg/scheduler/apis/config/v1/default_plugins.go of v1.34.
 DEFAULT_FILTERS: Final = [

@@ -13,10 +13,11 @@ from core.framework.status import SUCCESS, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.pod import Pod, counted
-from core.profile import Profile, affinity_profile
+from core.profile import Profile
 from core.releases import RELEASES, Rules, rules_of
 from core.scheduling_cycle import filter_nodes
 from tests.core.mirror.audit import audit
+from tests.core.profile_parts import affinity_profile
 from tests.properties import scheduling_pool as pool
 
 TTL: Final = 30.0

@@ -11,9 +11,9 @@ from app.objects.decode_pod import decode_pod
 from core.framework.evaluation import FreshEvaluation
 from core.mirror.cluster import ClusterMirror
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
-from core.profile import affinity_profile
 from core.scheduling_cycle import UNKNOWN_NODE, filter_nodes, score_nodes
 from tests.conformance.engine import ask, load
+from tests.core.profile_parts import affinity_profile
 from tests.properties import strategies
 from tests.properties.strategies import Args, Cluster, Object, name_of
 from tests.reference.naive import NaiveCluster

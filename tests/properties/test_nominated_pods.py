@@ -11,10 +11,10 @@ from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
 from core.framework.evaluation import FreshEvaluation
 from core.mirror.cluster import ClusterMirror
-from core.profile import affinity_profile
 from core.scheduling_cycle import filter_nodes
 from tests.conformance.engine import decoded_pod, load
 from tests.core.mirror.audit import audit
+from tests.core.profile_parts import affinity_profile
 from tests.properties import strategies
 from tests.properties.strategies import NODE_NAMES, Cluster, Object, name_of
 from tests.reference.answer import Verdict

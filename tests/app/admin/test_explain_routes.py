@@ -17,13 +17,14 @@ from app.watch.freshness import OF_A_DUMP
 from core.diagnosis.explained_profile import served_alone
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
-from core.profile import Profile, affinity_profile, parse_profile
+from core.profile import Profile, parse_profile
 from tests.app.asgi import ask
 from tests.app.verbs.receptions import effects_over
 from tests.builders import make_namespace, make_node, make_pod
 from tests.builders import term as affinity_term
 from tests.conformance.engine import decoded_pod, load
 from tests.core.mirror.audit import audit
+from tests.core.profile_parts import affinity_profile
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 WEB = {"matchLabels": {"app": "web"}}

@@ -30,10 +30,11 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod_group import PackingWay
 from core.objects.scheduling_group import GroupCondition, SchedulingGroup
-from core.profile import Profile, affinity_profile, full_profile
+from core.profile import Profile, full_profile
 from tests.app.verbs.receptions import effects_over
 from tests.builders import PodBuilder, make_namespace, make_node, make_pod, term
 from tests.conformance.engine import load
+from tests.core.profile_parts import affinity_profile
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 WEB = {"matchLabels": {"app": "web"}}

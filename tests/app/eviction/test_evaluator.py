@@ -8,9 +8,9 @@ import pytest
 
 from app.eviction.evaluator import Evaluator, EvictionResult, Plan
 from core.mirror.cluster import ClusterMirror
-from core.profile import affinity_profile
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, pod_of, tell
+from tests.core.profile_parts import affinity_profile
 
 HOST: Final = "kubernetes.io/hostname"
 POD: Final = make_pod("p").priority(10).required_anti_affinity(term(HOST, labelled(app="web")))

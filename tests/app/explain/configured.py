@@ -10,7 +10,8 @@ from app.scheduler_configuration.scheduler_config import SchedulerConfig, parse_
 from app.scheduler_configuration.schema import API_VERSION, KIND
 from app.settings import Settings
 from core.diagnosis.explained_profile import every_rule
-from core.profile import Profile, affinity_profile
+from core.profile import Profile
+from tests.core.profile_parts import affinity_profile
 
 
 def configured(profile: dict[str, Any], **members: Any) -> dict[str, Any]:  # noqa: ANN401  # any YAML

@@ -19,10 +19,10 @@ from core.diagnosis.victim_waits import AwaitedVictim, victims_by_pod
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.scheduling_group import SchedulingGroup
-from core.profile import affinity_profile
 from tests.builders import PodBuilder, make_node, make_pod
 from tests.conformance.engine import load
 from tests.core.decoded import pod_of
+from tests.core.profile_parts import affinity_profile
 
 NOON = 1767268800.0  # 2026-01-01T12:00:00Z
 

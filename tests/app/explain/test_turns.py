@@ -25,11 +25,11 @@ from app.verbs.observation import Observation
 from app.verbs.routes import ExtenderApp, extender_routes
 from app.watch.freshness import OF_A_DUMP
 from core.diagnosis.explained_profile import served_alone
-from core.profile import affinity_profile
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving
 from tests.app.verbs.receptions import effects_over, reception
 from tests.builders import make_namespace, make_node, make_pod
 from tests.conformance.engine import load
+from tests.core.profile_parts import affinity_profile
 
 SETTINGS: Final = Settings(listen="127.0.0.1:0", admin="127.0.0.1:0")
 POD: Final = make_pod("next").obj()

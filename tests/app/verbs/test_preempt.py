@@ -11,10 +11,10 @@ from app.verbs.preempt import PreemptVerb, PreemptVerbOff
 from app.verbs.refused_nodes import RefusedNodes
 from core.framework.evaluation import FreshEvaluation
 from core.mirror.cluster import ClusterMirror
-from core.profile import affinity_profile
 from core.scheduling_cycle import filter_nodes
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, pod_of
+from tests.core.profile_parts import affinity_profile
 
 HOST: Final = "kubernetes.io/hostname"
 POD: Final = make_pod("p").priority(10).required_anti_affinity(term(HOST, labelled(app="web")))

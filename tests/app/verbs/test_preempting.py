@@ -9,12 +9,12 @@ from app.main import create_service
 from app.settings import Settings
 from app.wiring.engine import watched_kinds
 from core.objects.disruption import PodDisruptionBudget
-from core.profile import affinity_profile
 from tests.app.asgi import ask
 from tests.app.questions import shop
 from tests.app.verbs.binding.binding_setting import HOSTNAME, N1, N2, PATIENCE, Scheduler, loner, scheduling, until
 from tests.app.watch.following import scenario
 from tests.builders import labelled, make_pod, term
+from tests.core.profile_parts import affinity_profile
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.resources import POD_DISRUPTION_BUDGETS
 from tests.fake_apiserver.stored import Object

@@ -16,10 +16,11 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.match_counters import MatchCounters
 from core.mirror.work import WorkLimitError
 from core.preemption.victims import dry_run
-from core.profile import affinity_profile, full_profile
+from core.profile import full_profile
 from tests.app.questions import ZONE, by_name, decoded, mirror_of, scores, shop
 from tests.builders import PodBuilder, expressed, labelled, make_node, make_pod, term
 from tests.core.decoded import pod_of
+from tests.core.profile_parts import affinity_profile
 
 NODES: Final = ("a1", "b1")
 LIMIT: Final = 1_000_000

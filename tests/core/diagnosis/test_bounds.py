@@ -11,9 +11,9 @@ from core.diagnosis import counted_terms, node_detail, summary
 from core.diagnosis.counted_terms import Effect
 from core.diagnosis.diagnosis import Diagnosis
 from core.mirror.cluster import ClusterMirror
-from core.profile import affinity_profile
 from tests.builders import PodBuilder, make_namespace, make_node, make_pod, term
 from tests.conformance.engine import decoded_pod, load
+from tests.core.profile_parts import affinity_profile
 
 HOST = "kubernetes.io/hostname"
 APPS = 30

@@ -1,8 +1,9 @@
 """What explanations judge beside what is served."""
 
 from core.diagnosis.explained_profile import Judge, every_rule, served_alone
-from core.profile import Profile, affinity_profile, full_profile, parse_profile
+from core.profile import Profile, full_profile, parse_profile
 from core.releases import Release, rules_of
+from tests.core.profile_parts import affinity_profile
 
 
 def names(profile: Profile) -> tuple[list[str], list[str]]:

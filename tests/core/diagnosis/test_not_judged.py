@@ -11,11 +11,12 @@ from core.objects.device_class import DeviceClass
 from core.objects.service import Service
 from core.objects.volumes import PersistentVolumeClaim
 from core.plugins.noderesources.device_classes import DeviceSchedulers
-from core.profile import Profile, affinity_profile, full_profile, parse_profile
+from core.profile import Profile, full_profile, parse_profile
 from core.releases import Release, rules_of
 from tests.builders import Object, PodBuilder, make_node, make_pod
 from tests.conformance.engine import decoded_pod, load
 from tests.core.decoded import pod_of
+from tests.core.profile_parts import affinity_profile
 
 CLAIMS = "persistentvolumeclaims: not synced"
 DEVICES = "deviceclasses: not synced"

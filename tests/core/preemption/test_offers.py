@@ -11,9 +11,10 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.disruption import PodDisruptionBudget
 from core.objects.labels import parse_selector
 from core.preemption.offers import Offer, accepted
-from core.profile import affinity_profile, full_profile
+from core.profile import full_profile
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, pod_of, tell
+from tests.core.profile_parts import affinity_profile
 
 AFFINITY: Final = affinity_profile().filters
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"

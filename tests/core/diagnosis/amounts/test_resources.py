@@ -9,11 +9,12 @@ from core.diagnosis.remedies.what_would_help import what_would_help
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.device_class import DeviceClass
-from core.profile import affinity_profile, parse_profile
+from core.profile import parse_profile
 from core.releases import Release, rules_of
 from tests.builders import make_node
 from tests.core.decoded import mirror_of, node_of, pod_of
 from tests.core.diagnosis.deciding import asking, decision_in, decision_of, roomy, using
+from tests.core.profile_parts import affinity_profile
 
 GI = 2**30
 NODES = (roomy("n1", cpu="4"), roomy("n2", cpu="8"))

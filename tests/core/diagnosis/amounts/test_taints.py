@@ -10,9 +10,9 @@ from core.diagnosis.amounts.taints import (
     taints_on_node,
 )
 from core.diagnosis.diagnosis import Diagnosis
-from core.profile import affinity_profile
 from tests.core.decoded import mirror_of, pod_of
 from tests.core.diagnosis.deciding import asking, decision_of, roomy
+from tests.core.profile_parts import affinity_profile
 
 NODES = (
     roomy("n1").taint("gpu", "yes", "NoSchedule").taint("soft", "", "PreferNoSchedule"),
