@@ -9,10 +9,11 @@ from functools import partial
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from core.events import Object
 from core.framework.status import SKIP, SUCCESS, Code, Status
-from core.objects.labels import NOTHING
+from core.objects.labels import NOTHING, parse_selector
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.objects.pod_volumes import InlineDisk
@@ -28,8 +29,10 @@ from tests.core.plugins.volumebinding.values import (
     ZONE,
     bound,
     ebs_volume,
+    free_volume,
     node,
     pod_with,
+    reserved_volume,
     unbound,
     waiting,
     within,
@@ -37,6 +40,7 @@ from tests.core.plugins.volumebinding.values import (
 
 NODES: Final = (node("n1", zone="a", host="n1"), node("n2", zone="b", host="n2"), node("bare"))
 IN_A: Final = within("zone", "a")
+ON_N1, ON_N2 = within("host", "n1"), within("host", "n2")
 PROVISIONED: Final = waiting(provisioner=DRIVER)
 NO_EBS_VOLUME: Final = "failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume"
 MIGRATED: Final = CSINode(name="n1", migrated_plugins=frozenset({EBS}))
@@ -115,6 +119,48 @@ def test_migration_is_a_matter_of_each_node() -> None:
 
 
 # Free volumes for claims that wait.
+
+
+@pytest.mark.parametrize(
+    ("claim", "volume", "expected"),
+    [
+        pytest.param(unbound("a"), free_volume("pv", ON_N1), ["n1"], id="fits"),
+        pytest.param(unbound("a"), free_volume("pv"), ["n1", "n2", "bare"], id="reached-from-everywhere"),
+        pytest.param(unbound("a", requested=11), free_volume("pv"), [], id="too-small"),
+        pytest.param(unbound("a", requested=None), free_volume("pv", capacity=0), ["n1", "n2", "bare"], id="no-size"),
+        pytest.param(unbound("a"), free_volume("pv", storage_class="other"), [], id="of-another-class"),
+        pytest.param(unbound("a"), free_volume("pv", volume_mode="Block"), [], id="of-another-mode"),
+        pytest.param(unbound("a"), free_volume("pv", access_modes=frozenset()), [], id="without-the-access-mode"),
+        pytest.param(unbound("a"), free_volume("pv", phase="Released"), [], id="not-available"),
+        pytest.param(unbound("a"), free_volume("pv", deleting=True), [], id="being-deleted"),
+        pytest.param(
+            unbound("a"), free_volume("pv", volume_attributes_class="gold"), [], id="of-another-attributes-class"
+        ),
+        pytest.param(unbound("a", selector=parse_selector({"x": "y"}, ())), free_volume("pv"), [], id="not-selected"),
+        pytest.param(
+            unbound("a", selector=parse_selector({"x": "y"}, ())),
+            free_volume("pv", ON_N1, labels={"x": "y"}),
+            ["n1"],
+            id="selected",
+        ),
+        pytest.param(unbound("a"), reserved_volume("pv", "a", ON_N2), ["n2"], id="reserved-for-it"),
+        pytest.param(unbound("a"), reserved_volume("pv", "a", uid="a"), ["n1", "n2", "bare"], id="reserved-by-uid"),
+        pytest.param(unbound("a"), reserved_volume("pv", "a", uid="older"), [], id="reserved-for-an-older-claim"),
+        pytest.param(unbound("a"), reserved_volume("pv", "b"), [], id="reserved-for-another"),
+        pytest.param(unbound("a"), reserved_volume("pv", "a", capacity=1), [], id="reserved-but-too-small"),
+        pytest.param(
+            unbound("a"), replace(reserved_volume("pv", "a"), storage_class="other"), [], id="reserved-in-another-class"
+        ),
+    ],
+)
+def test_a_waiting_claim_takes_a_volume_that_fits(claim: Object, volume: Object, expected: list[str]) -> None:
+    assert passed([waiting(), claim, volume], "a") == expected
+
+
+def test_a_claim_that_two_volumes_of_a_pod_name_wants_two_volumes() -> None:
+    assert passed([waiting(), unbound("a"), free_volume("pv")], "a", "a") == []
+    assert passed([waiting(), unbound("a"), free_volume("pv"), free_volume("pv-2", ON_N1)], "a", "a") == ["n1"]
+    assert passed([waiting(), unbound("a"), reserved_volume("pv", "a")], "a", "a") == []
 
 
 def test_an_invalid_selector_is_an_error() -> None:
