@@ -12,8 +12,8 @@ from app.api_server.login import bearer_of_file
 from app.api_server.pem import PemSource
 from app.api_server.tls_context import TlsSettings
 from app.objects.decode import DecodeError, decoding
-from app.objects.decode_node_metrics import Measurements, covered_until, plausible
 from app.settings import Settings, variable_of
+from app.usage.metrics_api import Measurements, covered_until, plausible
 from core.objects.node_metrics import NodeMetrics, Usage
 
 PATH: Final = "/api/v1/query"

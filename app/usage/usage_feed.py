@@ -5,10 +5,13 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
+from app.api_server.client import ApiError
+from app.api_server.credentials import CredentialsError
 from app.logs import one_line
-from app.usage.source import SOURCE_ERRORS, UsageSource
+from app.objects.decode import DecodeError
+from app.usage.metrics_api import Measurements
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_usage import judged, outdated
@@ -19,10 +22,29 @@ log = logging.getLogger(__name__)
 Apply: TypeAlias = Callable[[ClusterEvent], object]
 """Applies one change to the mirror. The result is ignored."""
 
+_SOURCE_ERRORS: Final = (ApiError, CredentialsError, DecodeError)
+"""Errors that a source raises when its request fails, or the response cannot be decoded."""
 _TURN: Final = 0.002  # seconds that the event loop is held; 5,000 measurements take 100 ms
 _AGED_EVERY: Final = 5.0  # seconds between two checks of the age of held measurements
 _MAX_AHEAD: Final = 60  # seconds that the clock of a node may be ahead
 _SHOWN: Final = 3  # values that a log line names
+
+
+class UsageSource(Protocol):
+    """One source, which is read at an interval."""
+
+    @property
+    def name(self) -> str:
+        """The name of the source in logs."""
+
+    async def measurements(self) -> Measurements:
+        """Return the measurements of all nodes. Raises ApiError, CredentialsError, DecodeError, TimeoutError."""
+
+    def remedy(self, error: Exception) -> str:
+        """Return the remedy for an error, in one line. Empty if none is known."""
+
+    async def close(self) -> None:
+        """Close the connections that belong to the source."""
 
 
 class UsageFeed:
@@ -69,7 +91,7 @@ class UsageFeed:
         try:
             async with asyncio.timeout(self._interval):
                 found = await self._source.measurements()
-        except SOURCE_ERRORS as error:
+        except _SOURCE_ERRORS as error:
             self._failed(str(error), self._source.remedy(error))
         except TimeoutError:
             self._failed(f"no response within {self._interval:g} s", "")

@@ -106,7 +106,7 @@ def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds
     elector = create_elector(
         settings, client, stands=synced, catch_up=relist if settling is None else settling.after_election
     )
-    metrics.register(partial(leader_metrics, elector))
+    metrics.register(partial(leader_metrics, elector.leads))
     state = ServingState(elector, memory, names=names)
     return Cluster(freshness, state, client, (*following, elector.run), settling, reviews)
 

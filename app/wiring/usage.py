@@ -10,8 +10,7 @@ from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.mirror import usage_metrics
 from app.usage.metrics_api import MetricsApi
 from app.usage.prometheus import Prometheus, prometheus_client, queries_of
-from app.usage.source import UsageSource
-from app.usage.usage_feed import Apply, UsageFeed
+from app.usage.usage_feed import Apply, UsageFeed, UsageSource
 from core.mirror.cluster import ClusterMirror
 from core.objects.node_metrics import NodeMetrics
 from core.profile import Profile

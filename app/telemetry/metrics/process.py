@@ -4,7 +4,7 @@ import gc
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal, Protocol
+from typing import Literal
 
 from prometheus_client.core import GaugeMetricFamily, Metric, SummaryMetricFamily
 
@@ -80,16 +80,9 @@ class LoopHolds:
         )
 
 
-class Elected(Protocol):
-    """The state of the leader election, as this replica sees it."""
-
-    def leads(self) -> bool:
-        """Whether this replica may decide now."""
-
-
-def leader_metrics(leadership: Elected) -> Iterator[Metric]:
+def leader_metrics(leads: Callable[[], bool]) -> Iterator[Metric]:
     """Yield whether this replica leads."""
-    yield GaugeMetricFamily("kindred_leader", "Whether this replica leads (1) or not (0).", leadership.leads())
+    yield GaugeMetricFamily("kindred_leader", "Whether this replica leads (1) or not (0).", leads())
 
 
 def memory_metrics(memory: MemoryWatch) -> Iterator[Metric]:

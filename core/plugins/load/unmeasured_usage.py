@@ -7,7 +7,8 @@ is the start of the pod, so that a restart, another replica and a dump give the 
 started, nor has a pod that its kubelet has not seen.
 """
 
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -19,15 +20,10 @@ from core.mirror.topology import Int64Array
 from core.objects.node_metrics import NodeMetrics
 from core.objects.pod import Pod
 
+Prediction: TypeAlias = Callable[[Pod], tuple[int, int]]
+"""Predicts the millicores and bytes that a pod uses, from its object alone. Hashable: equal ones share one state."""
 _MOST: int = 2**50
 """Upper bound of one pod's amounts. With it, the sums of a node cannot overflow."""
-
-
-class Prediction(Protocol):
-    """Predicts the usage of a pod from its object alone. Predictions are hashable: equal ones share one state."""
-
-    def __call__(self, pod: Pod) -> tuple[int, int]:
-        """Return millicores and bytes."""
 
 
 class _Part(NamedTuple):

@@ -10,8 +10,8 @@ import pytest
 from app.api_server.client import ApiClient, StatusError
 from app.api_server.credentials import ConfigurationError
 from app.objects.decode import DecodeError
-from app.objects.decode_node_metrics import Measurements
 from app.settings import Settings
+from app.usage.metrics_api import Measurements
 from app.usage.prometheus import Prometheus, Queries, prometheus_client, queries_of
 from core.objects.node_metrics import NodeMetrics, Usage
 from tests.fake_apiserver import Behaviour, FakeApiServer

@@ -9,7 +9,7 @@ import pytest
 
 from app.api_server.client import ConnectionFailedError, StatusError
 from app.objects.decode import DecodeError
-from app.objects.decode_node_metrics import Measurements, covered_until
+from app.usage.metrics_api import Measurements, covered_until
 from app.usage.usage_feed import UsageFeed
 from core.objects.node_metrics import NodeMetrics, Usage
 from tests.builders import make_node

@@ -149,8 +149,8 @@ READINGS: dict[str, tuple[Callable[[], Iterable[Metric]], dict[str, dict[tuple[s
         lambda: decision_metrics({Decision.ASSUMED: 3, Decision.NO_FIT: 1}),
         {"kindred_decisions_total": {("assumed",): 3, ("no_fit",): 1}},
     ),
-    "leader": (lambda: leader_metrics(SimpleNamespace(leads=lambda: True)), {"kindred_leader": {(): 1}}),
-    "no leader": (lambda: leader_metrics(SimpleNamespace(leads=lambda: False)), {"kindred_leader": {(): 0}}),
+    "leader": (lambda: leader_metrics(lambda: True), {"kindred_leader": {(): 1}}),
+    "no leader": (lambda: leader_metrics(lambda: False), {"kindred_leader": {(): 0}}),
     "memory": (
         lambda: memory_metrics(MemoryWatch(MemoryLimit(1000, "the test"), 0.9, (), lambda: 0.0)),
         {"kindred_memory_limit_bytes": {(): 1000}},
