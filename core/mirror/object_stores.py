@@ -1,21 +1,13 @@
 """Objects of all kinds without a rule of their own, stored unchanged by kind and full name."""
 
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
+from core.events import Object
 from core.mirror.generation_store import GenerationCounter, GenerationStore
 from core.objects.node_metrics import NodeMetrics
 from core.objects.volumes import CSINode
 
-
-class Named(Protocol):
-    """An object with a key within its kind."""
-
-    @property
-    def full_name(self) -> str:
-        """NAMESPACE/NAME, or the name where the kind has no namespaces."""
-
-
-HeldObject = TypeVar("HeldObject", bound=Named)
+HeldObject = TypeVar("HeldObject", bound=Object)
 
 OF_A_NODE: Final = (CSINode, NodeMetrics)
 """Kinds whose objects have the name of the node that they describe."""
