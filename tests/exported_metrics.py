@@ -37,9 +37,11 @@ def exported_metrics() -> list[Exported]:
 
 
 def blocks() -> dict[str, str]:
-    """Return the table, a line for each metric."""
+    """Return the table, a line for each metric but those of the process, which every Python client has."""
     lines = ["| metric | type | labels | meaning |", "|---|---|---|---|"]
     for metric in exported_metrics():
+        if metric.name.startswith("process_"):
+            continue
         labels = ", ".join(f"`{label}`" for label in metric.labels)
         lines.append(f"| `{metric.name}` | {metric.type} | {labels} | {metric.documentation} |")
     return {"metrics": "\n".join(lines)}

@@ -123,10 +123,12 @@ def open_table() -> Iterator[str]:
 
 
 def fields_table() -> Iterator[str]:
-    """Yield the lines of the table of fields."""
+    """Yield the lines of the table of fields, without those whose values have lines of their own."""
     yield "| type | fields | judged by | source | remark |"
     yield "|---|---|---|---|---|"
     for row in FIELDS:
+        if row.judge is Judge.PARTS:
+            continue
         fields = ", ".join(f"`{name}`" for name in row.names)
         dated = [f"`{name}`: {releases}" for name in row.names if (releases := _releases_of_field(row.of, name))]
         remark = "<br>".join(filter(None, [*dated, row.note]))
