@@ -22,6 +22,7 @@ from fastapi import FastAPI
 from app.admin.explain_routes import Sample
 from app.answered_release import AnsweredRelease
 from app.api_server.credentials import Credentials
+from app.limits import DEFAULTS, Limits
 from app.server.loop_watch import watch_loop
 from app.server.ports import Port
 from app.server.process import Background
@@ -59,6 +60,7 @@ def create_service(  # noqa: PLR0913  # the inputs of a service
     release: AnsweredRelease | None = None,
     *,
     samples: Sequence[Sample] = (),
+    limits: Limits = DEFAULTS,
 ) -> Service:
     """Return the service that answers from a mirror, which follows a cluster if there are credentials for one.
 
@@ -72,7 +74,7 @@ def create_service(  # noqa: PLR0913  # the inputs of a service
     metrics.register(partial(release_metrics, release))
     profile = prepare_mirror(settings, mirror)
     if credentials is None:
-        cluster = dumped_cluster(settings, metrics)
+        cluster = dumped_cluster(settings, metrics, limits)
     else:
         check_usage(settings, profile)
         cluster = followed_cluster(
@@ -83,9 +85,12 @@ def create_service(  # noqa: PLR0913  # the inputs of a service
             beside=(*explained_kinds(settings, profile), *grouping_kinds(settings)),
             credentials=credentials,
             metrics=metrics,
+            limits=limits,
         )
     preemption = create_preemption(settings, mirror, profile, cluster, metrics)
-    engine = create_engine(settings, mirror, profile, cluster=cluster, preemption=preemption, metrics=metrics)
+    engine = create_engine(
+        settings, mirror, profile, cluster=cluster, preemption=preemption, metrics=metrics, limits=limits
+    )
     verbs = create_verbs(settings, engine, cluster, preemption, metrics)
     ports = create_ports(
         settings, engine, cluster, verbs, metrics=metrics, sources=sources, release=release, samples=samples

@@ -6,9 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.setting_types import AUTO, Gates, Json, KubernetesRelease, Names, Profile
 from core.framework.interface import MAX_NODE_SCORE
-from core.mirror.work import DEFAULT_MAX_WORK
 from core.node_sample import ADAPTIVE, ALL
-from core.plugins.interpodaffinity.plugin import MAX_HARD_POD_AFFINITY_WEIGHT
 
 
 class SchedulingSettings(BaseModel):
@@ -28,11 +26,6 @@ class SchedulingSettings(BaseModel):
     list, these two names stand for their plugins."""
     plugin_args: Json = ""
     """Arguments of plugins, as JSON: plugin -> upstream's `*Args`. Empty: upstream's defaults."""
-    hard_pod_affinity_weight: Annotated[int, Field(ge=0, le=MAX_HARD_POD_AFFINITY_WEIGHT)] = 1
-    """Score that a required affinity term of an existing pod adds: `hardPodAffinityWeight` of InterPodAffinityArgs."""
-    ignore_preferred_terms_of_existing_pods: bool = False
-    """Score only pods that have preferred terms themselves: `ignorePreferredTermsOfExistingPods` of
-    InterPodAffinityArgs."""
     max_score: Annotated[int, Field(ge=1, le=MAX_NODE_SCORE)] = MAX_NODE_SCORE
     """Highest score that `prioritize` returns. kube-scheduler multiplies the scores of an extender by 10. With 20 and
     weight 1, Kindred weighs as much as the in-tree plugin with its weight 2. Upstream's range for extenders is 0 to
@@ -45,8 +38,6 @@ class SchedulingSettings(BaseModel):
     """Nodes that this scheduler may use, as a rule in the format of `PUT /debug/partition`. Empty: all nodes."""
     bypass_namespaces: Names = ()
     """Namespaces whose pods Kindred does not judge: every node fits, and every score is 0."""
-    bypass_labels: str = ""
-    """Label selector of pods that Kindred does not judge, in the format of `kubectl -l`. Empty: none."""
     bypass_schedulers: Names = ()
     """Schedulers whose pods Kindred does not judge, by `spec.schedulerName`."""
     bind: bool = False
@@ -75,13 +66,3 @@ class SchedulingSettings(BaseModel):
     scheduler. Otherwise they get an `Error` that says so. Empty: there is no such profile. If it is set, all schedulers
     that Kindred decides for must be profiles of one kube-scheduler. `featureGates` must say whether its feature gate
     GenericWorkload is on."""
-    decide_settle: Annotated[float, Field(ge=0, le=60)] = 3.0
-    """Seconds that Kindred waits before the first decision after a start or a failover, if pods are pending then.
-    Bindings of earlier decisions complete in this time."""
-    groups: bool = True
-    """With `decide`: whether the pods of a group are placed all or none. Groups by the label
-    `kindred.dev/group` need no permission. For PodGroups of scheduler-plugins, Kindred must be allowed to list and
-    watch them."""
-    max_work: Annotated[int, Field(ge=1_000_000)] = DEFAULT_MAX_WORK
-    """Work that one evaluation may take, in units of about 1 ns. A pod that takes more gets an `Error` that names the
-    field. Pods of the benchmark take at most 1/50 of the default."""

@@ -15,6 +15,8 @@ from core.releases import RELEASES, FeatureGateError, nearest, rules_of
 
 PREFIX: Final = "KINDRED_"
 OFF: Final = "off"
+_LATE: Final = 120.0
+"""Seconds from the time at which the mirror is stale until a new watch has shown all pods."""
 PortName: TypeAlias = Literal["extender", "health", "admin"]
 _ADDRESSES: Final[Mapping[PortName, str]] = {"extender": "listen", "health": "listen", "admin": "admin"}
 _PROOFS: Final[Mapping[PortName, tuple[str, ...]]] = {
@@ -25,8 +27,6 @@ _PROOFS: Final[Mapping[PortName, tuple[str, ...]]] = {
 """Port -> settings. With any one of them, all clients of the port must authenticate, if they could have effects."""
 CLIENT_AUTHORITIES: Final = "ca.crt"
 """File of `tls_directory`."""
-_RENEWALS: Final = 1.2
-"""lease_renew_deadline must exceed lease_retry_period by this factor: client-go leaderelection.go, JitterFactor."""
 
 
 def key_of(name: str) -> str:
@@ -68,29 +68,11 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
     equivalence_mode: Literal["controller", "spec"] = "spec"
     """Pods that share a class: with `spec`, all pods that are equal to the plugins; with `controller`, equal pods of
     one controller. With `controller`, pods without a controller are not cached."""
-    equivalence_max_bytes: Annotated[int, Field(ge=64 * 1024)] = 128 * 1024 * 1024
-    """Approximate size limit of the cache, in bytes. Above it, Kindred evicts the classes whose last request is the
-    longest ago."""
-    equivalence_shadow_share: Annotated[float, Field(ge=0, le=1)] = 0.001
-    """Share of the requests served from the cache whose results Kindred computes again and compares."""
 
     # The mirror: when it is stale, and its memory.
     stale_after: Annotated[float, Field(ge=1)] = 180.0
     """Seconds without data from the API server after which the mirror is stale. A quiet API server sends a bookmark
     about once a minute. Without one, Kindred renews the watch after 75 s."""
-    memory_limit: Annotated[int, Field(ge=0)] | None = None
-    """Memory limit of the process, in bytes; 0 for no limit. Empty: the limit of its cgroup, which is the container's,
-    or the memory of the machine if that is less."""
-    memory_watermark: Annotated[float, Field(ge=0.1, le=1)] = 0.9
-    """Share of `memoryLimit` above which the replica is not ready and starts no list. `/readyz` then names the kinds
-    of objects that take most. Lists continue when memory is below it again."""
-    stale_policy: Literal["fail", "answer"] = "fail"
-    """Response to a request while the mirror is stale: with `fail`, an `Error`; with `answer`, the result of the old
-    mirror, with a header that says so."""
-    assumed_pod_ttl: Annotated[float, Field(ge=1)] = 300.0
-    """Seconds after the end of its binding within which the watch must confirm an assumed pod. After that the pod does
-    not count any more. Set it above `staleAfter`: bound pods must count while requests are served and the watch is
-    late."""
 
     # The scheduler's port.
     listen: Listening = "127.0.0.1:8888"
@@ -108,8 +90,6 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
     tls_client_names: Names = ()
     """Common names, or DNS names, of client certificates that may send requests. Empty: every certificate that the
     authorities signed."""
-    tls_min_version: Literal["1.2", "1.3"] = "1.2"
-    """Lowest version of TLS that the ports accept."""
     max_connections: Annotated[int, Field(ge=1)] = 512
     """Connections that can be open on one port. Kindred closes further ones at once."""
     max_body_bytes: Annotated[int, Field(ge=1024)] = 64 * 1024 * 1024
@@ -129,31 +109,16 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
     and `prioritize` an empty list, which adds nothing to any node."""
     queue_limit: Annotated[int, Field(ge=1)] = 100
     """Requests that may wait in the queue. Kindred rejects further ones at once, as those that waited too long."""
-    queue_max_bytes: Annotated[int, Field(ge=1024 * 1024)] = 256 * 1024 * 1024
-    """Bytes that the bodies of requests in progress and in the queue may take, chunk framing included. Kindred rejects
-    further requests at once, as those that waited too long."""
-    drain_delay: Annotated[float, Field(ge=0, le=600)] = 0.0
-    """Seconds after SIGTERM in which Kindred still accepts requests, while `/readyz` fails. It covers the time until
-    every client has the new endpoints. Leave it at 0 with leader election, where a delay only keeps another replica
-    from leading."""
     grace_period: Annotated[float, Field(ge=1, le=3600)] = 20.0
-    """Seconds from SIGTERM within which the process ends. Set it below the pod's terminationGracePeriodSeconds."""
+    """Seconds from SIGTERM within which the process ends. Set it below the pod's terminationGracePeriodSeconds. In a
+    pod without leader election, Kindred still accepts requests in the first quarter of it, while `/readyz` fails: until
+    every client has the new endpoints."""
 
     # Leader election of several replicas.
     leader_election: LeaseName = OFF
-    """Name of a Lease in `podNamespace`, whose holder alone is ready, binds and decides; `off` for no election. More
-    than one replica needs it with the verb `bind`, or with `decide`."""
-    lease_duration: Annotated[float, Field(ge=1)] = 15.0
-    """Seconds after its last renewal for which a Lease is valid."""
-    lease_renew_deadline: Annotated[float, Field(ge=0.5)] = 10.0
-    """Seconds within which the leader must renew its Lease. After that it stops leading."""
-    lease_retry_period: Annotated[float, Field(ge=0.1)] = 2.0
-    """Seconds between two attempts to acquire or renew the Lease."""
-    pod_name: str = ""
-    """Name of this replica. Empty: the host name, which in a pod is the pod's name."""
-    pod_namespace: str = ""
-    """Namespace of this replica. Empty: the namespace of the service account. Kindred does not judge pods there with
-    the label `app.kubernetes.io/name: kindred`, so that a Kindred that is down does not block its own pods."""
+    """Name of a Lease in the namespace of the pod, whose holder alone is ready, binds and decides; `off` for no
+    election. More than one replica needs it with the verb `bind`, or with `decide`. The variables POD_NAMESPACE and
+    POD_NAME, if set, name the pod; by default its service account and its host name."""
 
     # Health, explanations and logs.
     health_port: Port | None = None
@@ -163,10 +128,6 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
     admin: OptionalListening = ""
     """HOST:PORT of the admin port, which shows the contents of the mirror and changes the partition; port 0 for any
     free port. Any host but the loopback needs `adminTokenFile` or `adminReadTokenFile`. Empty: no admin port."""
-    explain: Literal["full", "profile"] = "full"
-    """Rules that explanations on the admin port judge: with `full`, every rule of the profile `full` and the served
-    rules; with `profile`, the served rules alone. With `full`, Kindred also watches the objects that these rules read.
-    Requests do not depend on those watches."""
     scheduler_config: File = None
     """KubeSchedulerConfiguration of the kube-scheduler whose pods are explained: its plugins, with their arguments and
     weights. Kindred reads it at the start. Pods of a profile that disables DynamicResources get no node for devices
@@ -181,13 +142,11 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
     list the pods of the namespace. With `review`, the API server reviews the token in `Kindred-Caller-Token`. The
     bearer of `adminTokenFile` sees all names. docs/security.md has the rules."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    """Lowest level that is logged."""
+    """Lowest level that is logged. `debug` has a line for every request, which costs more than most decisions; the
+    others only for failed ones."""
     log_format: Literal["auto", "json", "text"] = "auto"
     """Format of the log: `json`, an object a line; `text`, for people; `auto`, text on a terminal and JSON
     elsewhere."""
-    log_questions: Literal["problems", "all"] = "problems"
-    """Requests that are logged: with `problems`, failed requests; with `all`, every request. `all` costs more than most
-    decisions."""
 
     @model_validator(mode="after")
     def _together(self) -> Self:
@@ -203,24 +162,22 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
                 raise _wrong(name, self, f"needs {variable_of(needed)}")
         if self.usage_source == "prometheus" and not self.usage_prometheus_url:
             raise _wrong("usage_source", self, f"needs {variable_of('usage_prometheus_url')}")
-        if self.scheduler_config and self.explain != "full":
-            raise _wrong("scheduler_config", self, f"needs {variable_of('explain')}=full")
-        if error := _wrong_port(self) or _wrong_lease(self):
+        if error := _wrong_port(self):
             raise error
-        if self.queue_max_bytes < self.max_body_bytes:
-            rule = f"must be at least {variable_of('max_body_bytes')}, {self.max_body_bytes}"
-            raise _wrong("queue_max_bytes", self, rule)
-        if self.decide != OFF and self.stale_policy == "answer":
-            raise _wrong("stale_policy", self, f"must be fail with {variable_of('decide')}={self.decide}")
-        if self.drain_delay >= self.grace_period:
-            rule = f"must be less than {variable_of('grace_period')}, {self.grace_period}"
-            raise _wrong("drain_delay", self, rule)
         return self
 
     @property
     def deadline(self) -> float:
         """Seconds within which `bind` responds, and the evaluation of another request begins."""
         return 0.8 * self.http_timeout
+
+    @property
+    def assumed_pod_ttl(self) -> float:
+        """Seconds after the end of its binding within which the watch must confirm an assumed pod.
+
+        More than `staleAfter`: bound pods must count while requests are served and the watch is late.
+        """
+        return self.stale_after + _LATE
 
     @property
     def elects(self) -> bool:
@@ -318,18 +275,6 @@ def _wrong_port(settings: Settings) -> WrongTogetherError | None:
             keys.append(f"{variable_of('allow_unauthenticated_effects')}=true")
             served = f", and every client could use {' and '.join(rule.guarded)}"
         return _wrong(address, settings, f"is not the loopback{served}: needs {', '.join(keys[:-1])} or {keys[-1]}")
-    return None
-
-
-def _wrong_lease(settings: Settings) -> WrongTogetherError | None:
-    """Return the error in the durations of the Lease; None if they are valid."""
-    if settings.lease_duration <= settings.lease_renew_deadline:
-        rule = f"must be more than {variable_of('lease_renew_deadline')}, {settings.lease_renew_deadline}"
-        return _wrong("lease_duration", settings, rule)
-    if settings.lease_renew_deadline <= _RENEWALS * settings.lease_retry_period:
-        retry = settings.lease_retry_period
-        rule = f"must be more than {_RENEWALS} times {variable_of('lease_retry_period')}, {retry}"
-        return _wrong("lease_renew_deadline", settings, rule)
     return None
 
 

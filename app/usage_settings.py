@@ -18,8 +18,6 @@ class UsageSettings(BaseModel):
     `usagePrometheusUrl`. See docs/plugins.md."""
     usage_interval: Annotated[float, Field(ge=1, le=3600)] = 30.0
     """Seconds between two polls of the usage of all nodes. A poll that takes longer fails."""
-    usage_max_age: Annotated[float, Field(ge=1)] = 180.0
-    """Seconds after which a measurement is too old. Plugins then judge the node as not measured."""
     usage_prometheus_url: Url = ""
     """Base URL of the Prometheus API, such as `https://prometheus.monitoring:9090`, without a user, a password and a
     query."""
@@ -27,12 +25,8 @@ class UsageSettings(BaseModel):
     """File with the bearer token for Prometheus, only with https. Kindred reads it again when it changes."""
     usage_prometheus_ca_file: File = None
     """Certificate authorities, PEM, that sign the certificate of Prometheus. Empty: the authorities of the system."""
-    usage_window: Annotated[float, Field(ge=60, le=86400)] = 900.0
-    """Seconds over which Prometheus computes averages and standard deviations."""
     usage_cpu_query: Query = 'sum by (node) (rate(container_cpu_usage_seconds_total{id="/"}[5m]))'
     """PromQL query of the CPU in use, in cores, one series for each node. The default reads the metrics of the
     kubelet."""
     usage_memory_query: Query = 'sum by (node) (container_memory_working_set_bytes{id="/"})'
     """PromQL query of the memory in use, in bytes, one series for each node."""
-    usage_node_label: Annotated[str, Field(pattern="^[a-zA-Z_][a-zA-Z0-9_]*$")] = "node"
-    """Label of these series that has the name of the node. Kindred ignores a `:PORT` after the name."""

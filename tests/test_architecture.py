@@ -7,6 +7,7 @@ from typing import Final
 
 import pytest
 
+from app.limits import Limits
 from tests.app.server.conversations import answer, connected, request, serving
 from tests.app.verbs.binding.binding_setting import N1, PATIENCE, WEB, loner, scheduling, until
 from tests.app.watch.following import scenario
@@ -60,7 +61,7 @@ async def test_a_watch_event_takes_the_way_that_is_written(server: FakeApiServer
 @scenario()
 async def test_a_decision_takes_the_way_that_is_written(server: FakeApiServer) -> None:
     listed, calls = way("A decision"), Calls()
-    async with scheduling(server, N1, decide="listed-nodes", decide_settle=0.0) as scheduler:
+    async with scheduling(server, N1, decide="listed-nodes", limits=Limits(settle=0.0)) as scheduler:
         pod = scheduler.create(WEB)
         await until(lambda: len(scheduler.mirror.pending) == 1)
         with calls.watching():

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from app.settings import Settings
+from app.limits import DEFAULTS
 from tests.exported_metrics import Exported, exported_metrics
 from tests.query_labels import QueryError, QueryLabels
 
@@ -263,7 +263,7 @@ def test_the_alert_on_memory_comes_before_the_watermark() -> None:
     (rule,) = (rule for rule in RULES if rule["alert"] == "KindredMemoryHigh")
     share = re.search(r"> ([0-9.]+) \* \(kindred_memory_limit_bytes", rule["expr"])
     assert share is not None
-    assert float(share[1]) < Settings().memory_watermark
+    assert float(share[1]) < DEFAULTS.memory_watermark
 
 
 # The exported metrics.

@@ -1,19 +1,19 @@
-"""The namespace of this replica: from the settings, else from the service account that kubelet mounts."""
+"""The namespace of this replica: from the downward API, else from the service account that kubelet mounts."""
 
+import os
 from pathlib import Path
 from typing import Final
 
 from app.files import MAX_TOKEN_BYTES, read_file
-from app.settings import Settings
 
+VARIABLE: Final = "POD_NAMESPACE"
+"""The usual name of the variable that a manifest sets by the downward API. It is no setting."""
 _SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
-def own_namespace(settings: Settings) -> str:
+def own_namespace() -> str:
     """Return the namespace of this replica. Empty if unknown, as outside of a cluster."""
-    if settings.pod_namespace:
-        return settings.pod_namespace
-    return namespace_of(_SERVICE_ACCOUNT_NAMESPACE)
+    return os.environ.get(VARIABLE) or namespace_of(_SERVICE_ACCOUNT_NAMESPACE)
 
 
 def namespace_of(file: Path) -> str:

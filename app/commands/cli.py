@@ -12,6 +12,7 @@ import msgspec
 
 from app import __version__, logs
 from app.api_server.credentials import ConfigurationError, load_credentials
+from app.api_server.own_namespace import own_namespace
 from app.commands.announcement import Announcement
 from app.commands.command_group import CommandGroup
 from app.commands.config_commands import config_command
@@ -46,7 +47,7 @@ from app.objects.decode import DecodeError
 from app.server import process
 from app.server.memory import keep_freed_memory
 from app.server.server import Server
-from app.settings import SettingsError
+from app.settings import Settings, SettingsError
 from app.verbs.incoming_pod import decode_incoming_pod
 from app.verbs.observation import VerbOutcome
 from app.wiring.engine import create_extender, create_partition
@@ -120,9 +121,17 @@ def serve(*, demo: bool, config: Path | None, **options: Any) -> None:  # noqa: 
         keep_freed_memory()
         service = _service(configuration, demo=demo, **source)
     announcement = Announcement([port.connections.port for port in service.ports], demo=demo)
-    ending = process.Ending(service.state, settings.drain_delay, service.finish)
+    ending = process.Ending(service.state, drain_delay(settings), service.finish)
     servers = [Server(port, partial(announcement.listening, port.connections.port)) for port in service.ports]
     sys.exit(process.run(servers, (service.watch_loop, *service.background), settings.grace_period, ending))
+
+
+def drain_delay(settings: Settings) -> float:
+    """Return the seconds after SIGTERM in which requests are still accepted, until every client has the new endpoints.
+
+    A pod alone has endpoints. With leader election a delay only keeps another replica from leading.
+    """
+    return 0.0 if settings.elects or not own_namespace() else settings.grace_period / 4
 
 
 def _service(configuration: Configuration, *, demo: bool, **source: Unpack[Source]) -> Service:

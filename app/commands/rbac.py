@@ -28,7 +28,7 @@ from app.verbs.binding import pod_api
 from app.wiring.engine import create_profile, explained_kinds, grouping_kinds, watched_kinds
 
 NAME: Final = "kindred"
-"""The name of all objects, and the namespace if the settings name none."""
+"""The name of all objects, and the namespace by default."""
 _WIDTH: Final = 116
 """Columns of the settings in the head: yamllint allows lines of 120."""
 _GROUP: Final = "rbac.authorization.k8s.io"
@@ -39,14 +39,11 @@ _DECIDING: Final = (
     "bind",
     "leader_election",
     "decide",
-    "groups",
     "usage_source",
     "admin",
-    "explain",
-    "pod_namespace",
     "usage_prometheus_url",
 )
-_IN_THE_HEAD: Final = _DECIDING[: _DECIDING.index("pod_namespace")]
+_IN_THE_HEAD: Final = _DECIDING[: _DECIDING.index("usage_prometheus_url")]
 
 
 def cluster_rules(settings: Settings) -> list[dict[str, Any]]:
@@ -70,9 +67,8 @@ def lease_rules(settings: Settings) -> list[dict[str, Any]]:
     return [_parsed(rule) for rule in lease_api.rbac_rules(settings.leader_election)] if settings.elects else []
 
 
-def rbac_documents(settings: Settings, *, account: str = NAME) -> list[dict[str, Any]]:
+def rbac_documents(settings: Settings, *, account: str = NAME, namespace: str = NAME) -> list[dict[str, Any]]:
     """Return roles and their bindings for a service account. Raises SettingsError."""
-    namespace = settings.pod_namespace or NAME
     subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
     documents = [*_granted("Cluster", {"name": NAME}, cluster_rules(settings), subject)]
     if of_lease := lease_rules(settings):
@@ -80,13 +76,13 @@ def rbac_documents(settings: Settings, *, account: str = NAME) -> list[dict[str,
     return documents
 
 
-def rbac_text(settings: Settings, *, account: str = NAME) -> str:
+def rbac_text(settings: Settings, *, account: str = NAME, namespace: str = NAME) -> str:
     """Return the same as YAML, with its purpose. Raises SettingsError."""
     made_for = ", ".join(f"{key_of(name)} {_shown(getattr(settings, name))}" for name in _IN_THE_HEAD)
     lines = wrap(made_for, _WIDTH, break_long_words=False, break_on_hyphens=False)
     head = "# Made by `kindred rbac`, the least for:\n"
     head += "".join(f"#   {line}\n" for line in lines)
-    documents = rbac_documents(settings, account=account)
+    documents = rbac_documents(settings, account=account, namespace=namespace)
     return head + yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False)
 
 
@@ -145,13 +141,16 @@ _Dumper.add_representer(str, represent_text)
 
 @click.command("rbac", params=settings_options(_DECIDING))
 @click.option("--service-account", default=NAME, show_default=True, help="Who is allowed.")
+@click.option("--namespace", default=NAME, show_default=True, help="Namespace of the service account.")
 @output_option(FORMATS, OutputFormat.YAML)
-def rbac_command(*, service_account: str, output: OutputFormat, config: Path | None, **flags: str | None) -> None:
+def rbac_command(
+    *, service_account: str, namespace: str, output: OutputFormat, config: Path | None, **flags: str | None
+) -> None:
     """Print the minimal roles that Kindred needs with these settings, and their bindings."""
     try:
         configuration = load_configuration(config, flags)
-        text = rbac_text(configuration.settings, account=service_account)
-        documents = rbac_documents(configuration.settings, account=service_account)
+        text = rbac_text(configuration.settings, account=service_account, namespace=namespace)
+        documents = rbac_documents(configuration.settings, account=service_account, namespace=namespace)
     except SettingsError as error:
         exit_with_error(error)
     warn(configuration)

@@ -11,6 +11,7 @@ can lead again without a full sync. A replica that is not synced is no candidate
 
 import asyncio
 import logging
+import os
 import random
 import socket
 import time
@@ -20,11 +21,12 @@ from datetime import UTC, datetime
 from typing import Final
 
 from app.api_server.client import ApiClient
-from app.api_server.own_namespace import own_namespace
+from app.api_server.own_namespace import VARIABLE, own_namespace
 from app.leadership.election import Election, Exchange, LeaseResponse, Request
 from app.leadership.lease_api import LeaseApi
+from app.limits import Limits
 from app.logs import one_line
-from app.settings import Settings, SettingsError, variable_of
+from app.settings import Settings, SettingsError
 
 log = logging.getLogger(__name__)
 
@@ -177,26 +179,31 @@ def pod_of(identity: str) -> str:
 
 
 def create_elector(
-    settings: Settings, client: ApiClient, *, stands: Callable[[], bool], catch_up: Callable[[], Awaitable[None]]
+    settings: Settings,
+    client: ApiClient,
+    limits: Limits,
+    *,
+    stands: Callable[[], bool],
+    catch_up: Callable[[], Awaitable[None]],
 ) -> Elector:
     """Return the elector that the settings define. Raises SettingsError."""
-    namespace = own_namespace(settings)
+    namespace = own_namespace()
     if not namespace:
-        raise SettingsError(f"{variable_of('pod_namespace')}='': leader election needs the namespace of the lease")
+        raise SettingsError(f"{VARIABLE}='': leader election needs the namespace of the lease")
     election = Election(
         # Not the pod's name alone: a restarted container must not hold the Lease of its predecessor.
-        f"{settings.pod_name or socket.gethostname()}_{uuid.uuid4()}",
-        duration=settings.lease_duration,
-        renew_deadline=settings.lease_renew_deadline,
+        f"{os.environ.get('POD_NAME') or socket.gethostname()}_{uuid.uuid4()}",
+        duration=limits.lease_duration,
+        renew_deadline=limits.lease_renew_deadline,
         clock=time.monotonic,
         date=lambda: datetime.now(UTC),
     )
     # As in kube-scheduler (cmd/kube-scheduler/app/options), half of the deadline leaves time for a second request.
-    api = LeaseApi(client, namespace, settings.leader_election, settings.lease_renew_deadline / 2)
+    api = LeaseApi(client, namespace, settings.leader_election, limits.lease_renew_deadline / 2)
     return Elector(
         election,
         api,
-        retry_period=settings.lease_retry_period,
+        retry_period=limits.lease_retry_period,
         stands=stands,
         catch_up=catch_up,
         clock=time.monotonic,

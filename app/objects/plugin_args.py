@@ -198,12 +198,6 @@ _ARGS: Final[Mapping[str, type[_Args]]] = {
     "LoadVariationRiskBalancing": _LoadVariationRiskBalancingArgs,
     "LoadAware": _LoadAwareArgs,
 }
-_SETTINGS: Final = {
-    "hard_pod_affinity_weight": "hardPodAffinityWeight",
-    "ignore_preferred_terms_of_existing_pods": "ignorePreferredTermsOfExistingPods",
-}
-"""Arguments of InterPodAffinity that are also settings of the same name."""
-
 _decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _node_affinity_decoder: Final = msgspec.json.Decoder(strict(WireNodeAffinity) | None)
 _constraints_decoder: Final = msgspec.json.Decoder(list[strict(WireSpreadConstraint)] | None)  # type: ignore[misc]  # derived
@@ -212,16 +206,9 @@ _constraints_decoder: Final = msgspec.json.Decoder(list[strict(WireSpreadConstra
 def plugin_arguments(settings: Settings) -> Arguments:
     """Return plugin -> arguments for the plugins with arguments in the settings. Raises SettingsError."""
     try:
-        arguments = decode_plugin_args(settings.plugin_args) if settings.plugin_args else {}
+        return decode_plugin_args(settings.plugin_args) if settings.plugin_args else {}
     except DecodeError as error:
         raise SettingsError(f"KINDRED_PLUGIN_ARGS: {error}") from None
-    given = arguments.get(_INTER_POD_AFFINITY, {})
-    for name, field in _SETTINGS.items():
-        if name in given and name in settings.model_fields_set:
-            raise SettingsError(
-                f"KINDRED_PLUGIN_ARGS: {_INTER_POD_AFFINITY}.{field}: given by KINDRED_{name.upper()}, too"
-            )
-    return {**arguments, _INTER_POD_AFFINITY: {**{name: getattr(settings, name) for name in _SETTINGS}, **given}}
 
 
 def decode_plugin_args(text: str) -> Arguments:

@@ -5,7 +5,7 @@ No line above level debug has the contents of a request, except the name and the
 
 import logging
 from functools import partial
-from typing import Final, Literal
+from typing import Final
 
 from app.line_rate import LIMIT, NO_LIMIT, LineLimit
 from app.logs import LATE, one_line
@@ -41,17 +41,14 @@ _IN_OUR_WORDS: Final = frozenset(
 
 
 class RequestLog:
-    """`problems` has a line for each failed request, up to a number a second; `all` one for every request."""
-
-    def __init__(self, which: Literal["problems", "all"]) -> None:
-        self._all = which == "all"
+    """A line for each failed request, up to a number a second; at level debug one for every request."""
 
     def __call__(self, observation: Observation) -> None:
         """Record a request."""
         if observation.outcome in PROBLEMS:
             self._write(logging.WARNING, observation)
-        elif self._all:
-            self._write(logging.INFO, observation)
+        else:
+            self._write(logging.DEBUG, observation)
 
     def _write(self, level: int, observation: Observation) -> None:
         if log.isEnabledFor(level):
@@ -62,7 +59,7 @@ class RequestLog:
                 extra={
                     "verb": observation.verb,
                     "outcome": observation.outcome.value,
-                    LIMIT: NO_LIMIT if self._all else _LIMIT,
+                    LIMIT: NO_LIMIT if log.isEnabledFor(logging.DEBUG) else _LIMIT,
                     LATE: partial(question_fields, observation, error=error),
                 },
             )

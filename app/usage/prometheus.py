@@ -19,6 +19,10 @@ from core.objects.node_metrics import NodeMetrics, Usage
 PATH: Final = "/api/v1/query"
 _STEP: Final = 60  # seconds between the samples of a window
 _MILLI: Final = 1000
+WINDOW: Final = 900
+"""Seconds over which averages and deviations are computed, as Trimaran's load watcher does by default."""
+NODE_LABEL: Final = "node"
+"""Label of the series that has the name of the node. PromQL's label_replace makes it of another one."""
 
 
 class Queries(NamedTuple):
@@ -157,9 +161,7 @@ def prometheus_client(settings: Settings) -> ApiClient:
 
 def queries_of(settings: Settings) -> Queries:
     """Return the queries of the settings."""
-    return Queries(
-        settings.usage_cpu_query, settings.usage_memory_query, settings.usage_node_label, int(settings.usage_window)
-    )
+    return Queries(settings.usage_cpu_query, settings.usage_memory_query, NODE_LABEL, WINDOW)
 
 
 def _node_name(label: str) -> str:

@@ -22,11 +22,11 @@ class Reception(NamedTuple):
     max_body_bytes: int
 
 
-def create_admission(settings: Settings) -> Admission:
-    """Return the queue with the limits of the settings."""
+def create_admission(settings: Settings, max_bytes: int) -> Admission:
+    """Return the queue with the limits of the settings. `max_bytes`: of all bodies together."""
     return Admission(
         deadline=settings.deadline,
         queue_limit=settings.queue_limit,
-        max_bytes=settings.queue_max_bytes,
+        max_bytes=max_bytes,
         clock=time.monotonic,
     )

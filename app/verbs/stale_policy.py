@@ -1,7 +1,7 @@
 """The responses to requests while the mirror is stale."""
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from app.watch.freshness import Freshness, SyncStatus
 
@@ -16,18 +16,18 @@ class Reserve(NamedTuple):
 
 
 NO_RESERVE = Reserve()
+_ANSWERED: Final = "prioritize"
 
 
 class StalePolicy:
-    """With `fail`, a request to a stale mirror is rejected. With `answer`, its response has a warning.
+    """A request to a stale mirror is rejected. A score has a warning instead, because it breaks no rule.
 
-    While the mirror has never been complete, both reject requests, because no response could be right.
+    While the mirror has never been complete, all requests are rejected, because no response could be right.
     """
 
     def __init__(
         self,
         freshness: Freshness,
-        policy: Literal["fail", "answer"],
         count: Callable[[str], None],
         *,
         names: bool = True,
@@ -37,7 +37,6 @@ class StalePolicy:
         `names`: whether the effects may name resources, and quote the API server.
         """
         self._freshness = freshness
-        self._answers = policy == "answer"
         self._count = count
         self._names = names
 
@@ -49,6 +48,6 @@ class StalePolicy:
         self._count(verb)
         state = f"the mirror is {standing.value}"
         problems = "; ".join(self._freshness.problems()) if self._names else ""
-        if standing is SyncStatus.STALE and self._answers:
+        if standing is SyncStatus.STALE and verb == _ANSWERED:
             return Reserve(warning=problems or state)
         return Reserve(refusal=f"{state}: {problems}" if problems else state)

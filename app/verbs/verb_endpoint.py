@@ -31,7 +31,7 @@ _JSON: Final[Header] = (b"content-type", b"application/json")
 _SHED: Final = {
     Shed.DEADLINE: "the request waited longer than the deadline (KINDRED_HTTP_TIMEOUT)",
     Shed.QUEUE_FULL: "too many requests are in the queue (KINDRED_QUEUE_LIMIT)",
-    Shed.BYTES: "the bodies of requests take too many bytes (KINDRED_QUEUE_MAX_BYTES)",
+    Shed.BYTES: "the bodies of requests take too many bytes (a quarter of the memory limit)",
 }
 CLOSE: Final[Header] = (b"connection", b"close")  # else the server would keep reading a client that keeps writing
 

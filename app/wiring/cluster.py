@@ -10,6 +10,7 @@ from app.api_server.access_reviews import AccessReviews
 from app.api_server.client import ApiClient
 from app.api_server.credentials import Credentials
 from app.leadership.elector import create_elector
+from app.limits import Limits
 from app.objects.resources import RESOURCES
 from app.server.process import Background
 from app.settings import Settings, SettingsError, port_rule, variable_of
@@ -20,7 +21,7 @@ from app.verbs.deciding.settling import Settling
 from app.verbs.serving_state import ServingState
 from app.watch.feed import MirrorFeed
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState, SyncStatus
-from app.watch.memory import MemoryLimit, MemoryWatch, memory_limit
+from app.watch.memory import MemoryWatch, memory_limit
 from app.watch.retry import Timing
 from app.watch.server_release import ServerRelease
 from app.watch.watcher import Watcher
@@ -46,13 +47,13 @@ class Cluster(NamedTuple):
     """Reviews of the callers of the admin port. None if all callers see everything."""
 
 
-def dumped_cluster(settings: Settings, metrics: Metrics) -> Cluster:
+def dumped_cluster(settings: Settings, metrics: Metrics, limits: Limits) -> Cluster:
     """Return the cluster of a mirror that was loaded from a dump. Raises SettingsError."""
     if settings.explain_access == "review":
         name = variable_of("explain_access")
         raise SettingsError(f"{name}: review needs an API server, but the cluster is from a dump")
     metrics.register(partial(watch_metrics, OF_A_DUMP, time.time))
-    return Cluster(OF_A_DUMP, ServingState(memory=_memory(settings, (), metrics)), None, ())
+    return Cluster(OF_A_DUMP, ServingState(memory=_memory(limits, (), metrics)), None, ())
 
 
 def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds
@@ -64,6 +65,7 @@ def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds
     beside: Sequence[Kind],
     credentials: Credentials,
     metrics: Metrics,
+    limits: Limits,
 ) -> Cluster:
     """Return the cluster that the mirror follows, for objects of these kinds. Raises SettingsError.
 
@@ -77,7 +79,7 @@ def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds
     client = ApiClient(credentials)
     asking = ServerRelease(client, release, states, clock)
     freshness = Freshness(states, settings.stale_after, clock, asking.problem)
-    memory = _memory(settings, states, metrics)
+    memory = _memory(limits, states, metrics)
     feed = MirrorFeed(mirror, clock, metrics.confirmations.observe)
     watcher = Watcher(client, states, feed, Timing(clock=clock), memory)
     known = {reflector.state.plural: reflector.known for reflector in watcher.reflectors}
@@ -96,16 +98,15 @@ def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds
         await watcher.resync(Pod)
 
     names = not port_rule(settings, "extender").is_open
-    settling, reviews = _settling(settings, mirror, relist), _reviews(settings, credentials)
+    settling, reviews = _settling(settings, limits, mirror, relist), _reviews(settings, credentials)
     if reviews is not None:
         following = (*following, reviews.run)
     if not settings.elects:
         first = () if settling is None else (partial(settling.after_sync, synced),)
         state, following = ServingState(None, memory, settling, names=names), (*following, *first)
         return Cluster(freshness, state, client, following, settling, reviews)
-    elector = create_elector(
-        settings, client, stands=synced, catch_up=relist if settling is None else settling.after_election
-    )
+    catch_up = relist if settling is None else settling.after_election
+    elector = create_elector(settings, client, limits, stands=synced, catch_up=catch_up)
     metrics.register(partial(leader_metrics, elector.leads))
     state = ServingState(elector, memory, names=names)
     return Cluster(freshness, state, client, (*following, elector.run), settling, reviews)
@@ -122,16 +123,15 @@ def _is_known(state: ResourceState) -> bool:
     return state.synced or bool(state.problem)
 
 
-def _settling(settings: Settings, mirror: ClusterMirror, relist: Callable[[], Awaitable[None]]) -> Settling | None:
+def _settling(
+    settings: Settings, limits: Limits, mirror: ClusterMirror, relist: Callable[[], Awaitable[None]]
+) -> Settling | None:
     if settings.decide == "off":
         return None
-    return Settling(settings.decide_settle, pending=lambda: len(mirror.pending), relist=relist, clock=time.monotonic)
+    return Settling(limits.settle, pending=lambda: len(mirror.pending), relist=relist, clock=time.monotonic)
 
 
-def _memory(settings: Settings, states: Sequence[ResourceState], metrics: Metrics) -> MemoryWatch:
-    limit = memory_limit()
-    if settings.memory_limit is not None:
-        limit = MemoryLimit(settings.memory_limit, variable_of("memory_limit"))
-    memory = MemoryWatch(limit, settings.memory_watermark, states, time.monotonic)
+def _memory(limits: Limits, states: Sequence[ResourceState], metrics: Metrics) -> MemoryWatch:
+    memory = MemoryWatch(memory_limit(), limits.memory_watermark, states, time.monotonic)
     metrics.register(partial(memory_metrics, memory))
     return memory

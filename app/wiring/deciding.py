@@ -54,7 +54,7 @@ def create_decider(  # the parts of a decider
 def create_gangs(settings: Settings, mirror: ClusterMirror, profile: Profile, evaluations: Evaluations) -> Gangs | None:
     """Return the groups of pods that are placed together. None if the settings define none. Raises SettingsError."""
     scopes = decide_scopes(settings)
-    if scopes is None or not settings.groups:
+    if scopes is None:
         return None
     placer = Placer(mirror, profile, partial(evaluations.begin, cached=True), at_random)
     return Gangs(mirror, placer, is_decided_for(scopes, _needs(settings, mirror, profile)))

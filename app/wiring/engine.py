@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from app.admin.partition import NodePartition, decode_rule
 from app.explain.scheduler_profiles import SchedulerProfiles
+from app.limits import DEFAULTS, Limits, cache_bytes
 from app.objects.decode import DecodeError
 from app.objects.plugin_args import plugin_arguments
 from app.scheduler_configuration.scheduler_config import SchedulerConfig, UnreadableError, load_scheduler_config
@@ -23,11 +24,12 @@ from app.verbs.evaluations import Evaluations
 from app.verbs.extender import Extender
 from app.verbs.pod_lookup import PodLookup
 from app.watch.freshness import SyncStatus
+from app.watch.memory import memory_limit
 from app.wiring.cluster import Cluster
 from app.wiring.deciding import create_decider, create_gangs, waiting_schedulers
 from app.wiring.preemption import Preemption
 from core.derived_states import derive_states
-from core.diagnosis.explained_profile import ExplainedProfile, every_rule, served_alone
+from core.diagnosis.explained_profile import ExplainedProfile, every_rule
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import Kind
 from core.mirror.cluster import ClusterMirror
@@ -94,15 +96,13 @@ def grouping_kinds(settings: Settings) -> tuple[Kind, ...]:
 
     The admin port lists the groups of kube-scheduler, whatever is answered.
     """
-    own = (PodGroup,) if settings.decide != "off" and settings.groups else ()
+    own = (PodGroup,) if settings.decide != "off" else ()
     is_read = settings.decide != "off" or settings.preempt != "off" or bool(settings.admin)
     return (*own, SchedulingGroup) if is_read else own
 
 
 def explained_profile(settings: Settings, profile: Profile) -> ExplainedProfile:
     """Return the rules of explanations beside this serving profile. Raises SettingsError."""
-    if settings.explain == "profile":
-        return served_alone(profile)
     return every_rule(profile, plugin_arguments(settings))
 
 
@@ -134,8 +134,7 @@ def explained_kinds(settings: Settings, profile: Profile) -> tuple[Kind, ...]:
         return ()
     watched = watched_kinds(settings, profile)
     read = judged_kinds(settings, profile)
-    kinds = read if settings.explain == "profile" else (*read, PodDisruptionBudget)
-    return tuple(kind for kind in kinds if kind not in watched)
+    return tuple(kind for kind in (*read, PodDisruptionBudget) if kind not in watched)
 
 
 def _watched(kinds: Sequence[Kind]) -> tuple[Kind, ...]:
@@ -151,14 +150,16 @@ def judged_kinds(settings: Settings, profile: Profile) -> tuple[Kind, ...]:
     return tuple(dict.fromkeys((*judged, *full_profile().kinds)))  # `judged` has arguments, which may need more kinds
 
 
-def create_cache(settings: Settings, mirror: ClusterMirror, profile: Profile) -> EquivalenceCache | None:
+def create_cache(
+    settings: Settings, mirror: ClusterMirror, profile: Profile, limits: Limits = DEFAULTS
+) -> EquivalenceCache | None:
     """Return the equivalence cache over a mirror. None if it is off."""
     if not settings.equivalence_cache:
         return None
     options = CacheOptions(
         mode=settings.equivalence_mode,
-        max_bytes=settings.equivalence_max_bytes,
-        shadow_share=settings.equivalence_shadow_share,
+        max_bytes=limits.cache_bytes or cache_bytes(memory_limit().bytes),
+        shadow_share=limits.shadow_share,
     )
     return EquivalenceCache(mirror, profile.plugins, options, MismatchLog(), time.monotonic)
 
@@ -180,9 +181,8 @@ def create_extender(settings: Settings, mirror: ClusterMirror) -> Extender:
 
 
 def prepare_mirror(settings: Settings, mirror: ClusterMirror) -> Profile:
-    """Prepare the mirror for the plugins of the settings, and set its work limit. Raises SettingsError."""
+    """Prepare the mirror for the plugins of the settings. Raises SettingsError."""
     profile = served_profile(settings)
-    mirror.work.limit = settings.max_work
     derive_states(profile, mirror)
     if settings.admin:
         derive_states(explained_profile(settings, profile).profile, mirror)
@@ -197,9 +197,10 @@ def create_engine(  # noqa: PLR0913  # the parts of an engine
     cluster: Cluster,
     preemption: Preemption,
     metrics: Metrics,
+    limits: Limits,
 ) -> Engine:
     """Return the engine for schedulers over a prepared mirror. Raises SettingsError."""
-    cache = create_cache(settings, mirror, profile)
+    cache = create_cache(settings, mirror, profile, limits)
     if cache is not None:
         metrics.register(partial(cache_metrics, cache))
     bypass = create_bypass(settings)

@@ -2,6 +2,7 @@
 
 import time
 from functools import partial
+from typing import Final
 
 from app.api_server.client import ApiClient
 from app.api_server.credentials import ConfigurationError
@@ -14,6 +15,9 @@ from app.usage.usage_feed import Apply, UsageFeed, UsageSource
 from core.mirror.cluster import ClusterMirror
 from core.objects.node_metrics import NodeMetrics
 from core.profile import Profile
+
+_MAX_AGE: Final = 180.0
+"""Seconds after which a measurement is not used: metrics-server and Prometheus make one a minute or more often."""
 
 
 def check_usage(settings: Settings, profile: Profile) -> None:
@@ -35,7 +39,7 @@ def create_usage_feed(
     source = _source(settings, client)
     if source is None:
         return None
-    feed = UsageFeed(source, mirror, apply, time.time, interval=settings.usage_interval, max_age=settings.usage_max_age)
+    feed = UsageFeed(source, mirror, apply, time.time, interval=settings.usage_interval, max_age=_MAX_AGE)
     metrics.register(partial(usage_metrics, feed))
     return feed
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from starlette.routing import Route
 
 from app.explain.decisions import Decisions
+from app.limits import queue_bytes
 from app.long_work import LongWork
 from app.server.process import Background
 from app.settings import Settings, port_rule
@@ -23,6 +24,7 @@ from app.verbs.preempt import PreemptVerb, PreemptVerbOff
 from app.verbs.reception import Reception, create_admission
 from app.verbs.routes import binding_route, extender_routes, preemption_route
 from app.verbs.stale_policy import StalePolicy
+from app.watch.memory import memory_limit
 from app.wiring.cluster import Cluster
 from app.wiring.engine import Engine
 from app.wiring.preemption import Preemption
@@ -46,14 +48,13 @@ def create_verbs(
     """Return the verbs that the settings define. Raises SettingsError."""
     decisions = Decisions(engine.mirror, engine.effects.recent_pods, time.time)
     noting = () if not settings.admin else (decisions,)
-    observers = Observers(metrics.requests.observe, *noting, RequestLog(settings.log_questions))
-    admission = create_admission(settings)
+    observers = Observers(metrics.requests.observe, *noting, RequestLog())
+    admission = create_admission(settings, queue_bytes(memory_limit().bytes, settings.max_body_bytes))
     metrics.register(partial(queue_metrics, admission))
     reception = Reception(
         cluster.state,
         StalePolicy(
             cluster.freshness,
-            settings.stale_policy,
             metrics.requests.count_stale,
             names=not port_rule(settings, "extender").is_open,
         ),

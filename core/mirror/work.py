@@ -17,7 +17,7 @@ class WorkLimitError(Exception):
 
     def __init__(self, field: str, entries: int, needed: int, limit: int) -> None:
         self.field: Final = f"Pod.{field}"
-        self.reason: Final = f"too much work: {entries} entries, {needed} of {limit} units (KINDRED_MAX_WORK)"
+        self.reason: Final = f"too much work: {entries} entries, {needed} of {limit} units"
         super().__init__(f"{self.field}: {self.reason}")
 
 

@@ -51,10 +51,10 @@ def overlay(name: str, folder: Path, authority: Certificates) -> dict[str, str]:
         "KINDRED_LISTEN": "0.0.0.0:0",
         "KINDRED_ADMIN": "127.0.0.1:0",
         "KINDRED_HEALTH_PORT": "0",
-        "KINDRED_POD_NAME": REPLICA,
-        "KINDRED_POD_NAMESPACE": "kindred",
-        "KINDRED_DRAIN_DELAY": "0",
-        "KINDRED_DECIDE_SETTLE": "0",
+        "POD_NAME": REPLICA,
+        "POD_NAMESPACE": "kindred",
+        "KINDRED_GRACE_PERIOD": "2",
+        "KINDRED_TEST_LIMITS": '{"settle": 0}',
     }
     if name in GUARDED:
         secret = MountedSecret(folder / "secret", authority.secret())
@@ -110,7 +110,8 @@ async def running(
         if broken:
             server.faults.add(refuse(forbidden(USER, "list", PODS)), PODS.path, times=None)
         environment = overlay(name, folder, authority)
-        with kindred(folder, "serve", "--kubeconfig", kubeconfig(folder, server.url), environment=environment) as one:
+        arguments = ("serve", "--kubeconfig", kubeconfig(folder, server.url))
+        with kindred(folder, *arguments, environment=environment, module="tests.quick") as one:
             await until(lambda: announced(one))
             found = Running(one, server)
             if not broken:

@@ -85,24 +85,11 @@ def test_lists_and_json_may_be_yaml_in_the_file(file: Path) -> None:
         pytest.param("1: 2", ": 1: unknown key", id="a key that is no text"),
         pytest.param("profile: {a: b}", ": profile={'a': 'b'}: Input should be a valid string", id="another type"),
         pytest.param("listen: 0.0.0.0", ": listen='0.0.0.0': Value error, expected HOST:PORT", id="address"),
-        pytest.param(
-            "schedulerConfig: a\nexplain: profile", ": schedulerConfig='a': needs KINDRED_EXPLAIN=full", id="explained"
-        ),
         pytest.param("tlsClientNames: [a]", ": tlsClientNames=('a',): needs KINDRED_TLS_DIRECTORY", id="names"),
         pytest.param(
             "admin: 0.0.0.0:1",
             "KINDRED_ADMIN_TOKEN_FILE or KINDRED_ADMIN_READ_TOKEN_FILE",
             id="open",
-        ),
-        pytest.param(
-            "decide: any-node\nstalePolicy: answer",
-            ": stalePolicy='answer': must be fail with KINDRED_DECIDE=any-node",
-            id="stale",
-        ),
-        pytest.param("drainDelay: 20", ": drainDelay=20.0: must be less than KINDRED_GRACE_PERIOD", id="drain"),
-        pytest.param("leaseDuration: 10", ": leaseDuration=10.0: must be more than KINDRED_LEASE_RENEW_", id="lease"),
-        pytest.param(
-            "leaseRetryPeriod: 9", "KINDRED_LEASE_RENEW_DEADLINE=10.0: must be more than 1.2 times", id="renewals"
         ),
     ],
 )
@@ -157,8 +144,8 @@ def test_every_setting_is_a_key_a_variable_and_a_flag(file: Path, monkeypatch: p
     texts = {name: ",".join(v) if isinstance(v, tuple) else str(v) for name, v in values.items() if v is not None}
     texts["kubernetes"], texts["feature_gates"] = "1.36", "NodeDeclaredFeatures=false,PodLevelResources=true"
     gates = {"NodeDeclaredFeatures": False, "PodLevelResources": True}
-    texts["health_port"] = texts["memory_limit"] = "5"
-    ports = {"health_port": 5, "memory_limit": 5}
+    texts["health_port"] = "5"
+    ports = {"health_port": 5}
     expected = expected.model_copy(update={"kubernetes": "1.36", "feature_gates": gates, **ports})
     typed = {key_of(name): getattr(expected, name) for name in texts}
     file.write_text(

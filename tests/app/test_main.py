@@ -39,12 +39,16 @@ X = by_name(make_pod("p").label("app", "x"), "n1", "n2", "n3")
 def test_hard_pod_affinity_weight_is_what_a_required_term_of_an_existing_pod_adds(
     weight: int, expected: dict[str, int]
 ) -> None:
-    extender = create_extender(Settings(hard_pod_affinity_weight=weight), mirror_of(*SUITORS))
+    extender = create_extender(
+        Settings(plugin_args=json.dumps({"InterPodAffinity": {"hardPodAffinityWeight": weight}})), mirror_of(*SUITORS)
+    )
     assert expected == scores(extender.prioritize(X).body)
 
 
 def test_preferred_terms_of_existing_pods_can_be_ignored_for_pods_without_preferences() -> None:
-    extender = create_extender(Settings(ignore_preferred_terms_of_existing_pods=True), mirror_of(*SUITORS))
+    extender = create_extender(
+        Settings(plugin_args='{"InterPodAffinity": {"ignorePreferredTermsOfExistingPods": true}}'), mirror_of(*SUITORS)
+    )
     assert scores(extender.prioritize(X).body) == {"n1": 0, "n2": 0, "n3": 0}
 
 

@@ -29,7 +29,7 @@ _ITERATIONS: Final = 20
 _SETTINGS: Final = {
     "KINDRED_DECIDE": "any-node",
     "KINDRED_PROFILE": "full",
-    "KINDRED_DECIDE_SETTLE": "0",
+    "KINDRED_TEST_LIMITS": '{"settle": 0}',
 }
 _LARGEST_ANSWER: Final = 2**16
 

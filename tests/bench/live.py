@@ -221,7 +221,8 @@ def kindred(
     with TemporaryDirectory() as folder:
         kubeconfig = Path(folder) / "kubeconfig"
         kubeconfig.write_text(_KUBECONFIG.format(url=api.url))
-        command = ["app.commands.cli", "serve", "--kubeconfig", str(kubeconfig), "--listen", "127.0.0.1:0"]
+        module = "tests.quick" if "KINDRED_TEST_LIMITS" in settings else "app.commands.cli"
+        command = [module, "serve", "--kubeconfig", str(kubeconfig), "--listen", "127.0.0.1:0"]
         started = time.perf_counter()
         environment = {"KINDRED_ADMIN": "127.0.0.1:0", "KINDRED_LOG_LEVEL": "warning", **settings}
         with _running(command, environment) as (pid, line):

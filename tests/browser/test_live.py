@@ -95,7 +95,7 @@ def test_a_service_that_has_stopped_is_said_and_found_again(browser: Browser, tm
 
 
 def test_a_service_with_a_page_that_follows_it_ends_at_once(browser: Browser, tmp_path: Path) -> None:
-    with demo(tmp_path, KINDRED_DRAIN_DELAY="0", KINDRED_GRACE_PERIOD="5") as service:
+    with demo(tmp_path, KINDRED_GRACE_PERIOD="5") as service:
         page = opened(browser, admin_url(service))
         browser.until("document.querySelector('#mirror').textContent.includes('fresh')")
         assert page.text("#lost") == ""

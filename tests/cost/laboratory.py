@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 import httpx
 
+from app.limits import Limits
 from app.main import Service, create_service
 from app.objects.decode import DecodeError
 from app.objects.resources import RESOURCES, Resource
@@ -42,9 +43,10 @@ class Laboratory:
         self.names: Final = [cluster.node_name(index) for index in range(nodes)]
         self.mirror: Final = ClusterMirror()
         self.service: Final[Service] = create_service(
-            Settings(profile=profile, admin="127.0.0.1:0", equivalence_shadow_share=0.0, http_timeout=300),
+            Settings(profile=profile, admin="127.0.0.1:0", http_timeout=300),
             self.mirror,
             None,
+            limits=Limits(shadow_share=0.0),
         )
         self._feed = MirrorFeed(self.mirror, time.monotonic, lambda _: None)
         self._apps = cluster.app_count(pods)

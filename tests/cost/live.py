@@ -199,7 +199,7 @@ class Range:
 @contextmanager
 def ranged(nodes: int, pods: int, profile: str) -> Iterator[Range]:
     """Run a fake API server, and Kindred with limited memory."""
-    settings = {"KINDRED_PROFILE": profile, "KINDRED_EQUIVALENCE_SHADOW_SHARE": "0", "KINDRED_LOG_LEVEL": "error"}
+    settings = {"KINDRED_PROFILE": profile, "KINDRED_LOG_LEVEL": "error"}
     with fake_api(nodes, pods) as api, kindred(api, settings) as service:
         service.wait_until_ready()
         mapped = round(service.memory("VmSize") * _MB)

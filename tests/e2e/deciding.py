@@ -15,7 +15,7 @@ from tests.throughput.modes import Mode
 
 LATE: Final = 2.0  # seconds
 PATIENCE: Final = 180.0  # seconds
-_CONFIRMED: Final = 20.0  # seconds, far less than an assumption lives by itself (KINDRED_ASSUMED_POD_TTL)
+_CONFIRMED: Final = 20.0  # seconds, far less than an assumption lives by itself
 _UNBOUND: Final = f"{PODS}?fieldSelector=spec.nodeName%3D&limit=1"
 _DECISIONS: Final = "kindred_decisions_total"
 

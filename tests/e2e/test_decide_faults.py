@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from app.limits import DEFAULTS
 from tests.app.server.balancer import balancer
 from tests.e2e.cluster import Cluster
 from tests.e2e.conftest import Note
@@ -15,15 +16,10 @@ from tests.e2e.test_leader_election import LEASE, elected, killed, terminated
 from tests.throughput.modes import LISTED_NODES, MODES
 from tests.throughput.table import ANY_NODE
 
-SETTLES = 3.0  # seconds; the default of KINDRED_DECIDE_SETTLE
+SETTLES = DEFAULTS.settle  # seconds
 BINDINGS_LATE = 2.5  # seconds: some are under way when the next leader has the Lease, and land while it settles
 # kube-scheduler 1.34 sends 16 bindings at a time, and queues the others. Then they land long after a leader has gone.
 BINDINGS_AT_ONCE = "--feature-gates=SchedulerAsyncAPICalls=false"
-SHORT_LEASE = {
-    "KINDRED_LEASE_DURATION": "8",
-    "KINDRED_LEASE_RENEW_DEADLINE": "6",
-    "KINDRED_LEASE_RETRY_PERIOD": "1",
-}
 
 
 @pytest.mark.parametrize(
@@ -61,7 +57,7 @@ def test_the_leader_goes_and_bindings_of_its_decisions_are_under_way(
         cluster.api.delete(LEASE)
     load, mode = Load(cluster), MODES[ANY_NODE]
     first, second = (
-        load.start_kindred(mode, follows=follows, **elected(name), **SHORT_LEASE)
+        load.start_kindred(mode, follows=follows, **elected(name))
         for name, follows in (("first", False), ("second", True))
     )
     with balancer() as service:

@@ -22,7 +22,6 @@ from tests.e2e.deciding import PATIENCE, assert_followed, decisions
 from tests.e2e.kindred import Kindred
 from tests.e2e.programs import wait_until
 from tests.e2e.shapes import HOSTNAME, RACK, node, pod
-from tests.e2e.test_decide_faults import SHORT_LEASE
 from tests.e2e.test_leader_election import LEASE, elected, terminated
 from tests.throughput.modes import LISTED_NODES, MODES
 from tests.throughput.table import ANY_NODE
@@ -126,7 +125,7 @@ def test_no_gang_runs_in_part_though_the_leader_goes_while_gangs_are_placed(clus
     cluster.api.create_all(NODES, nodes())
     mode = MODES[ANY_NODE]
     first, second = (
-        cluster.start_kindred({**mode.settings, **elected(name), **SHORT_LEASE}, follows=follows)
+        cluster.start_kindred({**mode.settings, **elected(name)}, follows=follows)
         for name, follows in (("first", False), ("second", True))
     )
     with balancer() as service:
@@ -237,14 +236,3 @@ def test_packed_gangs_end_on_the_fewest_nodes_or_in_the_fewest_racks(cluster: Cl
     assert in_racks["spread"] > in_racks["near"]
     assert cluster.rejections() == []
     assert_followed(kindred)
-
-
-def test_without_groups_gangs_run_in_part_so_these_tests_can_fail(cluster: Cluster, note: Note) -> None:
-    cluster.api.create_all(NODES, nodes())
-    kindred = cluster.start_kindred({**MODES[ANY_NODE].settings, "KINDRED_GROUPS": "false"})
-    cluster.start_scheduler(MODES[ANY_NODE].config(kindred.url))
-    cluster.create_pods(gangs(MODES[ANY_NODE].scheduler_name))
-    wait_until(lambda: running(cluster).total() == ROOM * SIZE, PATIENCE, "all rooms taken", every=0.5)
-    in_part = [name for name, members in running(cluster).items() if members < SIZE]
-    note(f"{len(in_part)} of {len(running(cluster))} gangs run in part")
-    assert in_part

@@ -20,7 +20,7 @@ DURATION: Final = 15.0  # seconds; the default
 
 
 def elected(name: str) -> dict[str, str]:
-    return {"KINDRED_LEADER_ELECTION": "kindred", "KINDRED_POD_NAMESPACE": "kindred", "KINDRED_POD_NAME": name}
+    return {"KINDRED_LEADER_ELECTION": "kindred", "POD_NAMESPACE": "kindred", "POD_NAME": name}
 
 
 def killed(leader: Kindred) -> None:

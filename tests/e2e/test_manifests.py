@@ -106,7 +106,7 @@ HERE: Final = {
     "KINDRED_HEALTH_PORT": "0",
     "KINDRED_TLS_DIRECTORY": "",
     "KINDRED_TLS_CLIENT_NAMES": "",
-    "KINDRED_POD_NAMESPACE": "kindred",
+    "POD_NAMESPACE": "kindred",
 }
 
 

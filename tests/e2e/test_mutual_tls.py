@@ -30,7 +30,7 @@ class KindredByTls(Kindred):
         settings = {
             "KINDRED_CONFIG": str(OVERLAY / "kindred.yaml"),
             "KINDRED_HEALTH_PORT": str(self.health_port),
-            "KINDRED_POD_NAMESPACE": "kindred",
+            "POD_NAMESPACE": "kindred",
             "KINDRED_TLS_DIRECTORY": str(certificates),
         }
         super().__init__(folder, kubeconfig, settings)
@@ -62,7 +62,7 @@ def test_the_scheduler_is_let_in_by_its_certificate_and_nobody_without(cluster: 
         **BINDS,
         "KINDRED_PREEMPT": "verb",
         "KINDRED_LEADER_ELECTION": "kindred",
-        "KINDRED_POD_NAMESPACE": "kindred",
+        "POD_NAMESPACE": "kindred",
     }
     token = cluster.admit_kindred(admitted)
     kindred = KindredByTls(tmp_path, cluster.plane.kubeconfig("kindred", token_file=token), tmp_path)

@@ -4,6 +4,7 @@ Ties are broken at random, so that two runs go apart at the first one. Here the 
 went elsewhere is put where the first run had it, and so every pod is scored over the same cluster twice.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, Final
@@ -27,6 +28,7 @@ TEAM: Final = {"team": "neighbours"}
 OF_TEAM: Final = {"namespaceSelector": {"matchLabels": TEAM}}
 OF_ALL: Final[Mapping[str, Any]] = {"namespaceSelector": {}}
 HARD_WEIGHT: Final = 40
+ARGS: Final = json.dumps({INTER_POD_AFFINITY: {"hardPodAffinityWeight": HARD_WEIGHT}})
 """hardPodAffinityWeight: what a required term of a pod counts for the pods after it. The default is 1."""
 ROUNDS: Final = 5
 PATIENCE: Final = 60.0  # seconds
@@ -59,7 +61,7 @@ class Registration(msgspec.Struct, frozen=True):
 
     def settings(self) -> dict[str, str]:
         """Return what is to be set on Kindred."""
-        return {"KINDRED_MAX_SCORE": str(self.max_score), "KINDRED_HARD_POD_AFFINITY_WEIGHT": str(HARD_WEIGHT)}
+        return {"KINDRED_MAX_SCORE": str(self.max_score), "KINDRED_PLUGIN_ARGS": ARGS}
 
     def answer(self, score: int) -> int:
         """Return what Kindred has to answer for a score of InterPodAffinity, 0..100."""

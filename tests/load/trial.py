@@ -13,7 +13,7 @@ from tests.load.certificates import Certificates
 from tests.load.faults import FaultInjector
 from tests.load.memory import Memory, second_and_last
 
-_SETTINGS: Final = {"KINDRED_EQUIVALENCE_MAX_BYTES": str(16 * 1024 * 1024)}
+_SETTINGS: Final = {"KINDRED_TEST_LIMITS": json.dumps({"cache_bytes": 16 * 1024 * 1024})}
 """The equivalence cache is full after a minute, so that later growth has another cause."""
 _ROTATED_EVERY: Final = 15.0  # seconds; longer than Kindred's check for new certificates
 _SURELY_TAKEN: Final = 30.0  # seconds within which Kindred has reloaded once

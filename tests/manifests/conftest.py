@@ -94,7 +94,7 @@ def configuration(
     manifests: list[Manifest], container: Manifest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Configuration:
     """Load the settings as a container does, which has a file of the ConfigMap and variables of its own."""
-    for variable in container["env"]:
+    for variable in container.get("env", ()):
         field = variable.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath")
         monkeypatch.setenv(variable["name"], variable["value"] if field is None else f"the-{field}")
     (config,) = (each for each in manifests if each["metadata"]["name"].startswith("kindred-config-"))

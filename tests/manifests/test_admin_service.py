@@ -42,7 +42,7 @@ def container(manifests: list[Manifest]) -> Manifest:
 def settings(
     manifests: list[Manifest], container: Manifest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Settings:
-    for variable in container["env"]:
+    for variable in container.get("env", ()):
         monkeypatch.setenv(variable["name"], variable.get("value", "x"))
     (config,) = (each for each in manifests if each["metadata"]["name"].startswith("kindred-config-"))
     (tmp_path / "kindred.yaml").write_text(config["data"]["kindred.yaml"])

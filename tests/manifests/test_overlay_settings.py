@@ -9,6 +9,7 @@ import pytest
 
 from app.commands.rbac import rbac_documents, rbac_text
 from app.configuration import Configuration, load_configuration
+from app.limits import DEFAULTS, cache_bytes, queue_bytes
 from app.setting_types import split_address
 from app.settings import SettingsError, effects, port_rule
 from tests.manifests.conftest import Variant
@@ -31,8 +32,6 @@ def seconds(duration: str) -> float:
 def test_every_variable_is_a_setting_and_none_comes_from_services(configuration: Configuration, pod: Manifest) -> None:
     assert configuration.unknown_variables == ()
     assert pod["spec"]["enableServiceLinks"] is False
-    settings = configuration.settings
-    assert (settings.pod_name, settings.pod_namespace) == ("the-metadata.name", "the-metadata.namespace")
 
 
 def test_the_file_that_is_named_is_the_one_that_is_mounted(pod: Manifest, container: Manifest) -> None:
@@ -55,7 +54,7 @@ def test_it_listens_where_the_container_says_and_on_the_loopback_for_the_admin_p
 
 def test_the_pod_is_given_longer_than_it_takes_to_end(configuration: Configuration, pod: Manifest) -> None:
     settings = configuration.settings
-    assert 0 < settings.drain_delay < settings.grace_period < pod["spec"]["terminationGracePeriodSeconds"]
+    assert settings.grace_period < pod["spec"]["terminationGracePeriodSeconds"]
 
 
 def test_replicas_are_kept_apart_by_what_the_scheduler_filters_by_in_every_mode(pod: Manifest) -> None:
@@ -74,10 +73,10 @@ def test_the_memory_is_enough_for_the_mirror_the_cache_and_the_queue(
     configuration: Configuration, container: Manifest
 ) -> None:
     settings, resources = configuration.settings, container["resources"]
-    assert amount(resources["requests"]["memory"]) >= PEAK + settings.equivalence_max_bytes
-    at_most = PEAK + settings.equivalence_max_bytes + settings.queue_max_bytes
-    assert amount(resources["limits"]["memory"]) * settings.memory_watermark >= at_most
-    assert settings.memory_limit is None, "or it would not follow the container's"
+    limit = amount(resources["limits"]["memory"])
+    assert amount(resources["requests"]["memory"]) >= PEAK + cache_bytes(limit)
+    at_most = PEAK + cache_bytes(limit) + queue_bytes(limit, settings.max_body_bytes)
+    assert limit * DEFAULTS.memory_watermark >= at_most
     assert "cpu" not in resources["limits"]
 
 
@@ -146,7 +145,7 @@ def without_labels(manifest: Manifest) -> Manifest:
 def test_the_roles_are_what_kindred_rbac_prints(
     variant: Variant, configuration: Configuration, manifests: list[Manifest]
 ) -> None:
-    settings = configuration.settings.model_copy(update={"pod_namespace": ""})
+    settings = configuration.settings
     rendered = [each for each in manifests if each["apiVersion"].startswith("rbac.")]
     expected = {document["kind"]: document for document in rbac_documents(settings)}
     assert expected == {each["kind"]: without_labels(each) for each in rendered}

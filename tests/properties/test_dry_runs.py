@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
+from app.limits import Limits
 from app.objects.limits import Body
 from app.objects.resources import RESOURCES
 from app.verbs.effects import Decision, Effects
@@ -200,7 +201,7 @@ def _forged(chance: random.Random, pod: Object) -> Object:
 @asynccontextmanager
 async def world(server: FakeApiServer, settings: Mapping[str, Any], seed: int) -> AsyncIterator[World]:
     """Serve a world."""
-    async with scheduling(server, *NODES, decide_settle=0.0, **settings) as scheduler:
+    async with scheduling(server, *NODES, limits=Limits(settle=0.0), **settings) as scheduler:
         made = World(scheduler, seed)
         await made.start()
         yield made

@@ -14,8 +14,6 @@ T = TypeVar("T")
 FULL_OFFLOAD: Final = "full-offload"
 LISTED_NODES: Final = "decide-listed-nodes"
 """The registration decide, with all nodes in each request, and a choice among them."""
-ONE_BY_ONE: Final = "decide-any-node-one-by-one"
-"""As decide-any-node, with the pods of a gang decided as pods without a group: what gangs are compared with."""
 _DECIDE: Final = "decide"
 _BINDS: Final = {"KINDRED_BIND": "true"}
 _DECIDES: Final = {
@@ -61,7 +59,6 @@ MODES: Final = {
         Mode(FULL_OFFLOAD, FULL_OFFLOAD, _BINDS),
         Mode(LISTED_NODES, _DECIDE, {**_DECIDES, "KINDRED_DECIDE": "listed-nodes"}, percentage=100),
         Mode(ANY_NODE, _DECIDE, {**_DECIDES, "KINDRED_DECIDE": "any-node"}),
-        Mode(ONE_BY_ONE, _DECIDE, {**_DECIDES, "KINDRED_DECIDE": "any-node", "KINDRED_GROUPS": "false"}),
         # No filter, no score, no extender: the next node in turn. What is left is queue, binding, events and watch.
         Mode(CEILING, _DECIDE, has_extender=False, percentage=100),
         Mode("in-tree-100", IN_TREE, has_extender=False, percentage=100),

@@ -56,7 +56,7 @@ def needs(settings: Settings, account: Account) -> Iterator[Need]:
     for rule in cluster_rules(settings):
         yield from _of_rule(rule, "")
     for rule in lease_rules(settings):
-        yield from _of_rule(rule, settings.pod_namespace or account.namespace or NAME)
+        yield from _of_rule(rule, account.namespace or NAME)
 
 
 def _of_rule(rule: dict[str, Any], namespace: str) -> Iterator[Need]:
@@ -135,7 +135,7 @@ def rbac_findings(credentials: Credentials, settings: Settings, account: Account
 
     Raises UnreadableError, SettingsError.
     """
-    serving = {*needs(settings.model_copy(update={"explain": "profile"}), account)}
+    serving = {*needs(settings.model_copy(update={"admin": ""}), account)}
     for need in denied(credentials, list(needs(settings, account)), account):
         where = f"{need.resource}{'.' + need.group if need.group else ''}"
         place = f" in the namespace {need.namespace}" if need.namespace else " in all namespaces"
@@ -147,6 +147,6 @@ def rbac_findings(credentials: Credentials, settings: Settings, account: Account
             f"the service account {account.namespace}/{account.name} may not {need.verb} {need.resource}{place}"
             f"{'' if serves else ', for explanations'}",
             f"{need.rule}; `kindred rbac{' --bind true' if settings.bind else ''}` prints all of it"
-            f"{'' if serves else '; or set explain: profile'}",
+            f"{'' if serves else '; or no admin port'}",
             "docs/install.md",
         )

@@ -10,7 +10,6 @@ from app.api_server.pem import PemSource, TlsMaterial, identify, trust
 from app.settings import CLIENT_AUTHORITIES, Settings, wants_certificates
 
 _MAX_READINGS: Final = 5  # for files that keep changing
-_VERSIONS: Final = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 
 class ServerTls(msgspec.Struct, frozen=True):
@@ -97,7 +96,7 @@ def _server_tls(settings: Settings, client_ca: PemSource | None) -> ServerTls | 
         _source(directory, "tls.crt", "certificate"),
         _source(directory, "tls.key", "key"),
         client_ca,
-        _VERSIONS[settings.tls_min_version],
+        ssl.TLSVersion.TLSv1_2,
     )
 
 

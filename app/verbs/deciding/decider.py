@@ -7,7 +7,7 @@ see the same free capacity. kube-scheduler does not report the outcome of a deci
     when the watch shows the pod bound, on any node, deleted or ended                (ClusterMirror)
     when a second request for the pod arrives, because a step after `filter` failed  (Effects)
     when the pod's status reports a failed attempt long after the decision           (MirrorFeed)
-    when the watch has shown nothing for KINDRED_ASSUMED_POD_TTL                     (ClusterMirror.expire)
+    when the watch has shown nothing for the ttl of the mirror                       (ClusterMirror.expire)
 
 A pod of a group gets the place that its gang has for it, if the gang has one. See core/gangs/gangs.py.
 

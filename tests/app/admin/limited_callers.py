@@ -12,6 +12,7 @@ from starlette.types import Message
 from app.answered_release import AnsweredRelease
 from app.api_server.access_reviews import AccessReviews
 from app.api_server.client import ApiClient, ConnectionFailedError, StatusError
+from app.limits import DEFAULTS
 from app.server.ports import Port
 from app.settings import Settings
 from app.telemetry.metrics import Metrics
@@ -66,11 +67,13 @@ def limited_service(mirror: ClusterMirror, server: ReviewingServer | None, **set
     of_ports = Settings(admin="127.0.0.1:0", **settings)
     metrics = Metrics(mirror, lambda: 0.0)
     profile = prepare_mirror(of_ports, mirror)
-    cluster = dumped_cluster(of_ports, metrics)
+    cluster = dumped_cluster(of_ports, metrics, DEFAULTS)
     if server is not None:
         cluster = cluster._replace(reviews=server.reviews())
     preemption = create_preemption(of_ports, mirror, profile, cluster, metrics)
-    engine = create_engine(of_ports, mirror, profile, cluster=cluster, preemption=preemption, metrics=metrics)
+    engine = create_engine(
+        of_ports, mirror, profile, cluster=cluster, preemption=preemption, metrics=metrics, limits=DEFAULTS
+    )
     verbs = create_verbs(of_ports, engine, cluster, preemption, metrics)
     release = AnsweredRelease(of_ports, mirror)
     ports = create_ports(of_ports, engine, cluster, verbs, metrics=metrics, sources={}, release=release)

@@ -2,7 +2,6 @@
 
 from typing import Any, Final
 
-import pytest
 from fastapi import FastAPI
 
 from app.admin.cluster_routes import units_router
@@ -93,15 +92,8 @@ def test_groups_of_kube_scheduler_are_in_the_same_list_by_name() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        pytest.param(Settings(admin="127.0.0.1:0"), id="all"),
-        pytest.param(Settings(admin="127.0.0.1:0", decide="listed-nodes", groups=False), id="decide-without-groups"),
-    ],
-)
-def test_a_service_that_places_nothing_together_lists_the_groups_of_kube_scheduler(settings: Settings) -> None:
-    assert [each["unit"] for each in listed(settings)] == ["default/team"]
+def test_a_service_that_places_nothing_together_lists_the_groups_of_kube_scheduler() -> None:
+    assert [each["unit"] for each in listed(Settings(admin="127.0.0.1:0"))] == ["default/team"]
 
 
 def test_a_podgroup_that_could_not_be_read_yet_is_not_said_to_be_missing() -> None:

@@ -22,7 +22,7 @@ NAMES: Final = ["n0", "n1"]
 DECIDING: Final = {
     "KINDRED_PROFILE": "full",
     "KINDRED_DECIDE": "any-node",
-    "KINDRED_DECIDE_SETTLE": "0.1",
+    "KINDRED_TEST_LIMITS": '{"settle": 0.1}',
 }
 GROUP: Final = {"metadata": {"name": "train", "namespace": "default"}, "spec": {"minMember": 3}}
 A, B, C = (make_pod(name).label(POD_GROUP_LABEL, "train").requests(cpu=1) for name in "abc")
@@ -59,7 +59,7 @@ def run(folder: Path, behaviour: Behaviour, scenario: Callable[[FakeApiServer, S
             if POD_GROUPS.path not in behaviour.absent | behaviour.forbidden:
                 server.create(POD_GROUPS.path, GROUP)
             command = ("serve", "--kubeconfig", kubeconfig(folder, server.url), *ANY_PORT)
-            with kindred(folder, *command, environment=DECIDING) as service:
+            with kindred(folder, *command, environment=DECIDING, module="tests.quick") as service:
                 await until_ready(service)
                 await scenario(server, service)
                 assert "Traceback" not in service.stderr

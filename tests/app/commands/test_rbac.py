@@ -47,19 +47,11 @@ def allowed(settings: Settings) -> dict[str, str]:
             {**AFFINITY, "pods": "list watch get", "podgroups.scheduling.x-k8s.io": "list watch", **UNITS},
             id="decide-which-looks-pods-up",
         ),
-        pytest.param(
-            Settings(decide="listed-nodes", groups=False),
-            {**AFFINITY, "pods": "list watch get", **UNITS},
-            id="decide-without-groups",
-        ),
         pytest.param(Settings(preempt="verb"), {**AFFINITY, **BUDGETS, **UNITS}, id="preempt"),
         pytest.param(
             Settings(preempt="evict", bind=True), {**AFFINITY, **BUDGETS, **BOUND, **EVICTED, **UNITS}, id="evict"
         ),
         pytest.param(Settings(admin="127.0.0.1:1"), {**AFFINITY, **FULL, **BUDGETS, **UNITS}, id="explanations"),
-        pytest.param(
-            Settings(admin="127.0.0.1:1", explain="profile"), {**AFFINITY, **UNITS}, id="explanations-of-the-profile"
-        ),
         pytest.param(Settings(leader_election="kindred"), AFFINITY, id="a-lease-is-not-of-the-cluster"),
         pytest.param(Settings(explain_access="review"), AFFINITY, id="callers-review-themselves"),
     ],
@@ -94,8 +86,8 @@ def test_the_usage_of_nodes_may_be_read_only_where_it_is_read_from_the_api_serve
 
 
 def test_one_lease_may_be_made_read_and_changed_in_the_namespace_of_the_replica() -> None:
-    settings = Settings(leader_election="mine", pod_namespace="there")
-    (role,) = (each for each in rbac_documents(settings) if each["kind"] == "Role")
+    settings = Settings(leader_election="mine")
+    (role,) = (each for each in rbac_documents(settings, namespace="there") if each["kind"] == "Role")
     assert role["metadata"] == {"name": "kindred", "namespace": "there"}
     leases = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
     assert role["rules"] == [
@@ -109,8 +101,8 @@ def test_without_leader_election_nothing_is_asked_for_a_lease() -> None:
 
 
 def test_each_role_is_bound_to_the_service_account() -> None:
-    settings = Settings(leader_election="kindred", pod_namespace="there")
-    documents = rbac_documents(settings, account="somebody")
+    settings = Settings(leader_election="kindred")
+    documents = rbac_documents(settings, account="somebody", namespace="there")
     for role, binding in zip(documents[::2], documents[1::2], strict=True):
         reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": role["kind"], "name": role["metadata"]["name"]}
         assert (binding["kind"], binding["metadata"]) == (f"{role['kind']}Binding", role["metadata"])
@@ -135,9 +127,9 @@ def test_it_is_printed_as_manifests_for_the_settings_of_a_file_the_environment_a
 
 
 def test_what_is_printed_is_what_is_meant_also_for_names_that_look_like_numbers() -> None:
-    settings = Settings(leader_election="on", pod_namespace="12", plugin_args='{\n"NodeName": {}}')
-    text = rbac_text(settings, account="3e4")
-    assert rbac_documents(settings, account="3e4") == list(yaml.safe_load_all(text))
+    settings = Settings(leader_election="on", plugin_args='{\n"NodeName": {}}')
+    text = rbac_text(settings, account="3e4", namespace="12")
+    assert rbac_documents(settings, account="3e4", namespace="12") == list(yaml.safe_load_all(text))
 
 
 def output(form: str) -> str:

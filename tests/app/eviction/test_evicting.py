@@ -312,8 +312,8 @@ async def test_a_pod_that_no_eviction_helps_or_that_has_a_node_left_gets_no_turn
 
 
 @scenario(bookmark_interval=60.0)
-async def test_a_stale_mirror_evicts_nobody_whatever_the_policy(server: FakeApiServer) -> None:
-    async with scheduling(server, N1, preempt="evict", stale_after=1, stale_policy="answer") as scheduler:
+async def test_a_stale_mirror_evicts_nobody(server: FakeApiServer) -> None:
+    async with scheduling(server, N1, preempt="evict", stale_after=1) as scheduler:
         await running(scheduler, web("victim", "n1"))
         pod = scheduler.create(IMPORTANT)
         scheduler.stall_watch()

@@ -1,5 +1,6 @@
 """A configuration that equals the defaults explains the golden cases as no configuration does."""
 
+import json
 from typing import Any
 
 from app.explain.scheduler_profiles import SchedulerProfiles
@@ -50,12 +51,7 @@ def profiles_of(document: dict[str, Any], case: Members, settings: Settings) -> 
 
 
 def settings_of(case: Members) -> Settings:
-    args = case.get("args") or {}
-    return Settings(
-        profile="full",
-        hard_pod_affinity_weight=args.get("hardPodAffinityWeight", 1),
-        ignore_preferred_terms_of_existing_pods=args.get("ignorePreferredTermsOfExistingPods", False),
-    )
+    return Settings(profile="full", plugin_args=json.dumps({"InterPodAffinity": case.get("args") or {}}))
 
 
 @some_parts

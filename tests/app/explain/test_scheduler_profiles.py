@@ -217,7 +217,9 @@ def test_other_arguments_of_what_both_judge_are_said() -> None:
 
 
 def test_a_plugin_with_the_same_arguments_is_asked_once() -> None:
-    found = explained(beside_with(AFFINITY, hardPodAffinityWeight=9), hard_pod_affinity_weight=9)
+    found = explained(
+        beside_with(AFFINITY, hardPodAffinityWeight=9), plugin_args='{"InterPodAffinity": {"hardPodAffinityWeight": 9}}'
+    )
     assert found.scheduler is not None
     assert (found.scheduler.not_judged, found.scheduler.not_scored) == ((), ())
     assert found.served.filters[0] in found.profile.filters

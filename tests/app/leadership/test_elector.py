@@ -15,6 +15,7 @@ from app.api_server.credentials import Credentials
 from app.leadership.election import Election
 from app.leadership.elector import Elector, create_elector, pod_of
 from app.leadership.lease_api import LeaseApi
+from app.limits import DEFAULTS
 from app.settings import Settings, SettingsError
 from tests.app.verbs.binding.binding_setting import until
 from tests.fake_apiserver import FakeApiServer, Stall, refuse
@@ -224,14 +225,18 @@ def test_an_error_of_the_server_is_tried_again_within_the_deadline() -> None:
     asyncio.run(scenario())
 
 
-def test_leader_election_needs_a_namespace() -> None:
+def test_leader_election_needs_a_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
         async with FakeApiServer() as server:
             client = ApiClient(Credentials(ClusterAccess(source="test", server=server.url, tls=None), None))
-            with pytest.raises(SettingsError, match="KINDRED_POD_NAMESPACE=''"):
-                create_elector(Settings(), client, stands=lambda: True, catch_up=client.close)
-            settings = Settings(pod_name="kindred-0", pod_namespace="ours")
-            made = [create_elector(settings, client, stands=lambda: True, catch_up=client.close) for _ in range(2)]
+            with pytest.raises(SettingsError, match="POD_NAMESPACE=''"):
+                create_elector(Settings(), client, DEFAULTS, stands=lambda: True, catch_up=client.close)
+            monkeypatch.setenv("POD_NAMESPACE", "ours")
+            monkeypatch.setenv("POD_NAME", "kindred-0")
+            settings = Settings(leader_election="kindred")
+            made = [
+                create_elector(settings, client, DEFAULTS, stands=lambda: True, catch_up=client.close) for _ in range(2)
+            ]
             running = [asyncio.create_task(each.run()) for each in made]
             await until(lambda: made[0].leader == made[1].leader != "")
             assert made[0].leader.startswith("kindred-0_")

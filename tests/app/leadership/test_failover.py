@@ -1,6 +1,7 @@
 """Two processes that are elected, at one API server: who is ready, and when the other is after the leader has gone."""
 
 import asyncio
+import json
 import signal
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
@@ -16,6 +17,7 @@ from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.resources import LEASES, NODES, PODS
 
 DURATION, RENEW, RETRY = 4.0, 3.0, 0.2
+LIMITS = json.dumps({"lease_duration": DURATION, "lease_renew_deadline": RENEW, "lease_retry_period": RETRY})
 
 
 class Replica:
@@ -55,15 +57,13 @@ async def replicas(folder: Path, servers: dict[str, FakeApiServer]) -> AsyncIter
                 environment = {
                     "KINDRED_BIND": "true",
                     "KINDRED_LEADER_ELECTION": "kindred",
-                    "KINDRED_POD_NAMESPACE": "ours",
-                    "KINDRED_POD_NAME": name,
-                    "KINDRED_LEASE_DURATION": str(DURATION),
-                    "KINDRED_LEASE_RENEW_DEADLINE": str(RENEW),
-                    "KINDRED_LEASE_RETRY_PERIOD": str(RETRY),
-                    "KINDRED_DRAIN_DELAY": "10",
+                    "POD_NAMESPACE": "ours",
+                    "POD_NAME": name,
+                    "KINDRED_TEST_LIMITS": LIMITS,
                 }
                 config = kubeconfig(folder / name, server.url)
-                starting = kindred(folder / name, "serve", "--kubeconfig", config, *ANY_PORT, environment=environment)
+                arguments = ("serve", "--kubeconfig", config, *ANY_PORT)
+                starting = kindred(folder / name, *arguments, environment=environment, module="tests.quick")
                 # In a thread: this loop has to serve what the process asks.
                 service = await asyncio.to_thread(stack.enter_context, starting)
                 replica = Replica(service, client)

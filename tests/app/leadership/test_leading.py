@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 
+from app.limits import Limits
 from tests.app.commands.test_cli_serve_cluster import until
 from tests.app.verbs.binding.binding_setting import N1, WEB, Scheduler, loner, scheduling
 from tests.fake_apiserver import FakeApiServer, Stall
@@ -19,10 +20,7 @@ DURATION: Final = 3.0  # seconds
 LEASE: Final = lease_path("kindred", "ours")
 ELECTED: Final[dict[str, Any]] = {
     "leader_election": "kindred",
-    "pod_namespace": "ours",
-    "lease_duration": DURATION,
-    "lease_renew_deadline": 2.0,
-    "lease_retry_period": 0.1,
+    "limits": Limits(lease_duration=DURATION, lease_renew_deadline=2.0, lease_retry_period=0.1),
 }
 
 
@@ -32,8 +30,8 @@ async def two_replicas(
 ) -> AsyncIterator[tuple[Scheduler, Scheduler]]:
     """Serve twice; the first leads, and the second, which may follow another server of the cluster, knows it."""
     async with (
-        scheduling(server, N1, **ELECTED, pod_name="first") as first,
-        scheduling(other or server, **ELECTED, pod_name="second", ready=False) as second,
+        scheduling(server, N1, **ELECTED, pod="ours/first") as first,
+        scheduling(other or server, **ELECTED, pod="ours/second", ready=False) as second,
     ):
         await until(lambda: problems_are(second, ["another replica leads: first"]))
         yield first, second
@@ -121,7 +119,10 @@ def test_a_leader_that_cannot_renew_stops_deciding_before_another_leads() -> Non
 
 def test_a_binding_that_the_server_keeps_waiting_does_not_outlast_the_lease() -> None:
     async def scenario() -> None:
-        async with FakeApiServer() as server, scheduling(server, N1, **ELECTED, http_timeout=75.0) as scheduler:
+        async with (
+            FakeApiServer() as server,
+            scheduling(server, N1, **ELECTED, pod="ours/kindred", http_timeout=75.0) as scheduler,
+        ):
             pod = scheduler.create(WEB)
             assert await scheduler.filter(pod, "n1") == ["n1"]
             stall = Stall(before_head=True)

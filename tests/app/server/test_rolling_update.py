@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from tests.app.server.balancer import Balancer, balancer
-from tests.app.serving import PATIENCE, ROOT, Service, kindred, until
+from tests.app.serving import ANY_PORT, PATIENCE, ROOT, Service, kindred, until
 
 DRAIN_DELAY: Final = 1.0  # seconds: ten times the time between two probes
 ROUNDS: Final = 3
@@ -77,8 +77,12 @@ def clients(of: Balancer) -> Iterator[list[Client]]:
 def start(stack: ExitStack, folder: Path, service: Balancer) -> Service:
     """Start a replica, and wait until it is asked, too."""
     folder.mkdir()
-    environment = {"KINDRED_DRAIN_DELAY": str(DRAIN_DELAY), "KINDRED_LISTEN": "127.0.0.1:0"}
-    replica = stack.enter_context(kindred(folder, "serve", "--demo", environment=environment))
+    environment = {
+        "POD_NAMESPACE": "kindred",
+        "KINDRED_GRACE_PERIOD": str(4 * DRAIN_DELAY),
+        "KINDRED_LISTEN": "127.0.0.1:0",
+    }
+    replica = stack.enter_context(kindred(folder, "serve", "--demo", *ANY_PORT, environment=environment))
     service.backends.append(replica.address)
     until(lambda: replica.address in service.ready)
     return replica
@@ -112,7 +116,7 @@ def test_no_question_fails_while_replicas_are_replaced(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("number", "longest"), [(signal.SIGINT, DRAIN_DELAY), (signal.SIGTERM, PATIENCE)])
 def test_only_sigterm_has_a_delay(tmp_path: Path, number: signal.Signals, longest: float) -> None:
-    environment = {"KINDRED_DRAIN_DELAY": "2", "KINDRED_LISTEN": "127.0.0.1:0"}
+    environment = {"POD_NAMESPACE": "kindred", "KINDRED_GRACE_PERIOD": "8", "KINDRED_LISTEN": "127.0.0.1:0"}
     with kindred(tmp_path, "serve", "--demo", environment=environment) as replica:
         began = time.monotonic()
         assert replica.end(number) == 0

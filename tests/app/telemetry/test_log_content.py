@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import pytest
 
+from app.limits import Limits
 from app.logs import JsonLines
 from app.main import Service, create_service
 from app.settings import Settings
@@ -67,11 +68,9 @@ def service() -> Service:
         listen="127.0.0.1:0",
         profile="full",
         preempt="verb",
-        log_questions="all",
-        equivalence_shadow_share=1,
         max_header_bytes=1024,
     )
-    return create_service(settings, shop(), None)
+    return create_service(settings, shop(), None, limits=Limits(shadow_share=1.0))
 
 
 def marked(document: Any) -> Iterator[Any]:  # noqa: ANN401 - JSON

@@ -34,9 +34,9 @@ def test_all_are_told_though_one_of_them_fails(caplog: pytest.LogCaptureFixture)
 QUESTION = by_name(make_pod("p").label("app", "intruder"), "a1", "b1")
 
 
-def test_all_questions_have_a_line_where_the_settings_want_it(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "kindred.questions")
-    app = create_service(Settings(log_questions="all"), shop(), None).app
+def test_all_questions_have_a_line_at_level_debug(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "kindred.questions")
+    app = create_service(Settings(), shop(), None).app
     for verb in ("filter", "prioritize"):
         ask(app, "POST", f"/{verb}", QUESTION)
     told = [json.loads(JsonLines().format(record)) for record in caplog.records if record.name == "kindred.questions"]

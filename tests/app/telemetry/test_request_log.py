@@ -32,21 +32,21 @@ def fields(record: logging.LogRecord, *names: str) -> list[object]:
 @pytest.mark.parametrize("outcome", VerbOutcome, ids=lambda outcome: outcome.value)
 def test_problems_are_warnings_and_nothing_else_is_told(outcome: VerbOutcome, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    RequestLog("problems")(FITTING._replace(outcome=outcome))
+    RequestLog()(FITTING._replace(outcome=outcome))
     good = {VerbOutcome.FIT, VerbOutcome.NO_FIT, VerbOutcome.BYPASSED}
     assert [record.levelno for record in caplog.records] == ([] if outcome in good else [logging.WARNING])
     assert set(VerbOutcome) - good == PROBLEMS
 
 
-def test_all_is_a_line_for_every_question_with_problems_standing_out(
+def test_at_level_debug_there_is_a_line_for_every_question_with_problems_standing_out(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level(logging.INFO)
-    log = RequestLog("all")
+    caplog.set_level(logging.DEBUG)
+    log = RequestLog()
     for observation in (FITTING, FITTING._replace(outcome=VerbOutcome.NO_FIT), *2 * 10 * [REFUSED]):
         log(observation)
     assert [record.levelno for record in caplog.records] == [
-        *2 * [logging.INFO],
+        *2 * [logging.DEBUG],
         *2 * 10 * [logging.WARNING],
     ]
 
@@ -88,7 +88,7 @@ def test_what_may_quote_the_request_is_told_at_level_debug_alone(
     observation = FITTING._replace(
         outcome=outcome, error="Pod.spec: has a secret", request=b"a secret", response=b"secret"
     )
-    log = RequestLog("problems")
+    log = RequestLog()
     caplog.set_level(logging.INFO)
     log(observation)
     assert ("secret" in JsonLines().format(caplog.records[0])) is not quotes
@@ -101,8 +101,9 @@ def test_what_may_quote_the_request_is_told_at_level_debug_alone(
 def test_each_verb_and_outcome_has_its_own_limit_unless_every_request_is_wanted(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    RequestLog("problems")(REFUSED)
-    RequestLog("all")(REFUSED)
+    for level in (logging.INFO, logging.DEBUG):
+        caplog.set_level(level)
+        RequestLog()(REFUSED)
     limits = [vars(record)[LIMIT] for record in caplog.records]
     assert limits == [LineLimit(("verb", "outcome")), NO_LIMIT]
     assert fields(caplog.records[0], *limits[0].by) == ["filter", "shed"]

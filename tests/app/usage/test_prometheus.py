@@ -151,7 +151,7 @@ def test_a_server_is_asked_by_the_queries_of_the_settings() -> None:
 
     async def main() -> Measurements:
         async with FakeApiServer(Behaviour(other_apis=usage.apis)) as server:
-            settings = Settings(usage_source="prometheus", usage_prometheus_url=server.url, usage_window=600)
+            settings = Settings(usage_source="prometheus", usage_prometheus_url=server.url)
             client = prometheus_client(settings)
             try:
                 return await Prometheus(client, queries_of(settings)).measurements()
@@ -162,11 +162,11 @@ def test_a_server_is_asked_by_the_queries_of_the_settings() -> None:
     assert (found.cpu, found.memory, problems) == (Usage(250, 25), Usage(2**30, 107374182), [])
     default = Settings()
     assert usage.queries == [
-        f"max_over_time(timestamp({default.usage_cpu_query})[600s:60s])",
-        f"avg_over_time(({default.usage_cpu_query})[600s:60s])",
-        f"avg_over_time(({default.usage_memory_query})[600s:60s])",
-        f"stddev_over_time(({default.usage_cpu_query})[600s:60s])",
-        f"stddev_over_time(({default.usage_memory_query})[600s:60s])",
+        f"max_over_time(timestamp({default.usage_cpu_query})[900s:60s])",
+        f"avg_over_time(({default.usage_cpu_query})[900s:60s])",
+        f"avg_over_time(({default.usage_memory_query})[900s:60s])",
+        f"stddev_over_time(({default.usage_cpu_query})[900s:60s])",
+        f"stddev_over_time(({default.usage_memory_query})[900s:60s])",
     ]
 
 

@@ -63,8 +63,8 @@ def reception(
     """Return one that lets everybody in, unless told otherwise."""
     return Reception(
         state or ServingState(),
-        stale_policy or StalePolicy(OF_A_DUMP, "fail", lambda _: None),
-        admission or create_admission(Settings()),
+        stale_policy or StalePolicy(OF_A_DUMP, lambda _: None),
+        admission or create_admission(Settings(), 1 << 30),
         observe,
         max_body_bytes,
     )

@@ -44,7 +44,7 @@ class Bound(Failing):
 
 
 def app_of(binder: Binder, freshness: Freshness) -> Starlette:
-    policy = StalePolicy(freshness, "answer", lambda _: None)
+    policy = StalePolicy(freshness, lambda _: None)
     return Starlette(routes=[binding_route(binder, reception(policy))])
 
 
@@ -64,12 +64,6 @@ def test_the_answer_has_the_headers_of_a_verb() -> None:
     response = ask(app_of(Bound(), freshness(0.0)), "POST", "/bind", QUESTION)
     assert response.content == b'{"Error":""}'
     assert dict(response.headers) == {"content-type": "application/json", "content-length": "12"}
-
-
-def test_a_stale_mirror_is_told_in_a_header_where_the_policy_is_to_answer() -> None:
-    response = ask(app_of(Bound(), freshness(11.0)), "POST", "/bind", QUESTION)
-    assert response.json() == {"Error": ""}
-    assert response.headers["kindred-stale"] == "pods: stale for 11 s"
 
 
 def test_a_bad_request_is_answered_with_an_error() -> None:
@@ -98,7 +92,7 @@ def test_without_the_setting_it_is_answered_with_the_setting_and_not_logged(
     settings: dict[str, Any], body: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    app = create_service(Settings(log_questions="problems", **settings), shop(), None).app
+    app = create_service(Settings(**settings), shop(), None).app
     for headers in ({}, {"Kindred-Dry-Run": "true"}):
         response = ask(app, "POST", "/bind", body, headers)
         assert (response.status_code, response.json()) == (200, {"Error": OFF})
@@ -109,5 +103,5 @@ def test_without_the_setting_it_is_answered_with_the_setting_and_not_logged(
 
 
 def test_without_the_setting_a_stale_mirror_changes_nothing() -> None:
-    app = Starlette(routes=[binding_route(None, reception(StalePolicy(freshness(11.0), "fail", lambda _: None)))])
+    app = Starlette(routes=[binding_route(None, reception(StalePolicy(freshness(11.0), lambda _: None)))])
     assert ask(app, "POST", "/bind", QUESTION).json() == {"Error": OFF}

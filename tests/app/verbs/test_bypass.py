@@ -6,13 +6,12 @@ import pytest
 
 from app.main import create_service
 from app.objects.decode_pod import decode_pod
-from app.settings import Settings, SettingsError
-from app.verbs.bypass import create_bypass, parse_label_selector
+from app.settings import Settings
+from app.verbs.bypass import create_bypass
 from core.mirror.cluster import ClusterMirror
-from core.objects.labels import SelectorError
 from tests.app.asgi import ask
 from tests.app.questions import NEAR_WEB, by_name, by_object, shop
-from tests.app.verbs.binding.binding_setting import N1, WEB, loner, scheduling
+from tests.app.verbs.binding.binding_setting import N1, loner, scheduling
 from tests.app.watch.following import scenario
 from tests.builders import PodBuilder, make_node, make_pod
 from tests.fake_apiserver import FakeApiServer
@@ -42,51 +41,14 @@ def test_pods_of_a_scheduler_pass() -> None:
     assert not covers(decode_pod(make_pod("p").json()))
 
 
-@pytest.mark.parametrize(
-    ("selector", "expected"),
-    [
-        ("tier=edge", True),
-        ("tier==edge", True),
-        (" tier = edge ", True),
-        ("tier=web", False),
-        ("tier!=web", True),
-        ("tier!=edge", False),
-        ("other!=edge", True),
-        ("tier in (web, edge)", True),
-        ("tier in (web)", False),
-        ("tier notin (web)", True),
-        ("tier notin (web,edge)", False),
-        ("tier", True),
-        ("other", False),
-        ("!other", True),
-        ("! tier", False),
-        ("tier=edge,other", False),
-        ("tier in (web,edge),!other,a.b/c=", True),
-    ],
-)
-def test_pods_with_labels_pass_as_kubectl_selects_them(selector: str, expected: bool) -> None:  # noqa: FBT001 - a column
-    assert expected == passes(make_pod("p").label("tier", "edge").label("a.b/c", ""), bypass_labels=selector)
-
-
-@pytest.mark.parametrize("selector", ["=a", "a=b c", "a in b", "a in (b", "a,,b", "a=b)", "!", "a!b", "a > 1"])
-def test_a_selector_that_is_none_is_refused_by_its_setting(selector: str) -> None:
-    with pytest.raises(SelectorError):
-        parse_label_selector(selector)
-    with pytest.raises(SettingsError, match=r"^KINDRED_BYPASS_LABELS='"):
-        create_bypass(Settings(bypass_labels=selector))
-
-
-def test_a_label_that_cannot_be_one_is_refused() -> None:
-    with pytest.raises(SettingsError, match=r"^KINDRED_BYPASS_LABELS='a=-': .*-"):
-        create_bypass(Settings(bypass_labels="a=-"))
-
-
-def test_our_own_pods_pass_in_our_own_namespace() -> None:
+def test_our_own_pods_pass_in_our_own_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
     own = make_pod("kindred-1").in_namespace("infra").label(*next(iter(OWN.items())))
-    assert passes(own, pod_namespace="infra")
-    assert not passes(own, pod_namespace="other")
     assert not passes(own), "outside of a cluster there is no own namespace"
-    assert not passes(make_pod("other").in_namespace("infra"), pod_namespace="infra")
+    monkeypatch.setenv("POD_NAMESPACE", "infra")
+    assert passes(own)
+    assert not passes(make_pod("other").in_namespace("infra"))
+    monkeypatch.setenv("POD_NAMESPACE", "other")
+    assert not passes(own)
 
 
 def test_filter_passes_all_nodes_on_and_prioritize_gives_each_0() -> None:
@@ -133,8 +95,8 @@ async def test_a_pod_that_passes_is_bound_where_no_other_of_its_kind_would_be(se
 
 @scenario()
 async def test_a_pod_that_passes_is_bound_though_the_mirror_was_never_complete(server: FakeApiServer) -> None:
-    async with scheduling(server, N1, following=False, bypass_labels="app=web") as scheduler:
-        web, other = scheduler.create(WEB), scheduler.create(loner("other"))
+    async with scheduling(server, N1, following=False, bypass_schedulers=["web"]) as scheduler:
+        web, other = scheduler.create(make_pod("web").scheduler("web")), scheduler.create(loner("other"))
         assert await scheduler.decide(web, "n1") == ""
         assert scheduler.node_of(web) == "n1"
         release = "release of Kubernetes: not known yet (no response to GET /version)"

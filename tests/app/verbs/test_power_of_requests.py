@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pytest
 
+from app.limits import Limits
 from app.verbs.binding.read_rate import READS_OF_A_NAME
 from tests.app.eviction.evicting_setting import give_up, writes
 from tests.app.verbs.binding.binding_setting import HOSTNAME, Scheduler, scheduling, until
@@ -22,7 +23,7 @@ CONTROL: Final = replace(N2, name="control").label(HOSTNAME, "control").taint("c
 TO_EVERYTHING: Final = {"operator": "Exists"}
 DECIDE: Final[dict[str, Any]] = {
     "decide": "listed-nodes",
-    "decide_settle": 0.0,
+    "limits": Limits(settle=0.0),
     "profile": "full",
 }
 
@@ -202,13 +203,13 @@ async def test_no_pod_is_preempted_for_a_pod_that_the_api_server_does_not_have(s
 
 
 @scenario(bookmark_interval=60.0)
-async def test_a_label_of_the_request_lets_no_pod_pass_untouched_while_the_mirror_is_stale(
+async def test_a_scheduler_of_the_request_lets_no_pod_pass_untouched_while_the_mirror_is_stale(
     server: FakeApiServer,
 ) -> None:
-    settings: dict[str, Any] = {"bypass_labels": "pass=yes", "bind": True, "stale_after": 3}
+    settings: dict[str, Any] = {"bypass_schedulers": ["passing"], "bind": True, "stale_after": 3}
     async with scheduling(server, N1, CONTROL, profile="TaintToleration", **settings) as scheduler:
         pod = await scheduler.pending(make_pod("p"))
-        passing = {**pod, "metadata": {**pod["metadata"], "labels": {"pass": "yes"}}}
+        passing = {**pod, "spec": {**pod["spec"], "schedulerName": "passing"}}
         assert await scheduler.filter(passing, "control") == ["control"]
         assert "does not fit on control" in await scheduler.bind(pod, "control")
         scheduler.stall_watch()

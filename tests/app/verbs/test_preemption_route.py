@@ -36,7 +36,7 @@ def app_of(verb: Callable[[Body], Answer], age: float = 0.0, counted: list[str] 
     state = ResourceState(RESOURCES[Pod])
     state.synced, state.followed_at = True, 100.0 - age
     count = counted.append if counted is not None else lambda _: None
-    policy = StalePolicy(Freshness([state], 10.0, lambda: 100.0), "fail", count)
+    policy = StalePolicy(Freshness([state], 10.0, lambda: 100.0), count)
     return Starlette(routes=[verb_route(verb, reception(policy))])
 
 

@@ -1,7 +1,6 @@
-"""What questions get while the mirror cannot be trusted, under both policies, on the wire."""
+"""What questions get while the mirror cannot be trusted, on the wire."""
 
 from collections.abc import Callable
-from typing import Literal
 
 import pytest
 from starlette.applications import Starlette
@@ -27,12 +26,12 @@ STALE_AFTER = 10.0
 class Followed:
     """The verbs over a mirror that follows nodes and pods, as far as the test says."""
 
-    def __init__(self, policy: Literal["fail", "answer"], *, names: bool = True) -> None:
+    def __init__(self, *, names: bool = True) -> None:
         self.now = 100.0
         self.counted: list[str] = []
         self.nodes, self.pods = ResourceState(RESOURCES[Node]), ResourceState(RESOURCES[Pod])
         freshness = Freshness([self.nodes, self.pods], STALE_AFTER, lambda: self.now)
-        self.policy = StalePolicy(freshness, policy, self.counted.append, names=names)
+        self.policy = StalePolicy(freshness, self.counted.append, names=names)
         mirror = shop()
         routes = extender_routes(create_extender(Settings(), mirror), effects_over(mirror), reception(self.policy))
         self.app = Starlette(routes=routes)
@@ -42,9 +41,8 @@ class Followed:
             state.synced, state.followed_at = True, self.now
 
 
-@pytest.mark.parametrize("policy", ["fail", "answer"])
-def test_a_fresh_mirror_is_answered_from_without_a_word(policy: Literal["fail", "answer"]) -> None:
-    followed = Followed(policy)
+def test_a_fresh_mirror_is_answered_from_without_a_word() -> None:
+    followed = Followed()
     followed.sync(followed.nodes, followed.pods)
     followed.now += STALE_AFTER
     response = ask(followed.app, "POST", "/filter", QUESTION)
@@ -53,12 +51,9 @@ def test_a_fresh_mirror_is_answered_from_without_a_word(policy: Literal["fail", 
     assert followed.counted == []
 
 
-@pytest.mark.parametrize("policy", ["fail", "answer"])
 @pytest.mark.parametrize(("verb", "error"), [("filter", filter_error), ("prioritize", prioritize_error)])
-def test_a_mirror_that_was_never_complete_is_refused_under_both_policies(
-    policy: Literal["fail", "answer"], verb: str, error: Callable[[str], bytes]
-) -> None:
-    followed = Followed(policy)
+def test_a_mirror_that_was_never_complete_is_refused(verb: str, error: Callable[[str], bytes]) -> None:
+    followed = Followed()
     followed.sync(followed.nodes)
     response = ask(followed.app, "POST", f"/{verb}", QUESTION)
     assert response.status_code == 200
@@ -66,35 +61,33 @@ def test_a_mirror_that_was_never_complete_is_refused_under_both_policies(
     assert followed.counted == [verb]
 
 
-@pytest.mark.parametrize(("verb", "error"), [("filter", filter_error), ("prioritize", prioritize_error)])
-def test_fail_refuses_a_stale_mirror_and_names_every_resource(verb: str, error: Callable[[str], bytes]) -> None:
-    followed = Followed("fail")
+def test_filter_refuses_a_stale_mirror_and_names_every_resource() -> None:
+    followed = Followed()
     followed.sync(followed.nodes, followed.pods)
     followed.now += STALE_AFTER + 2
     followed.pods.problem = "Connection refused"
     expected = "the mirror is stale: nodes: stale for 12 s; pods: stale for 12 s (Connection refused)"
-    response = ask(followed.app, "POST", f"/{verb}", QUESTION)
-    assert error(expected) == response.content
+    response = ask(followed.app, "POST", "/filter", QUESTION)
+    assert filter_error(expected) == response.content
     assert "kindred-stale" not in response.headers
-    assert followed.counted == [verb]
+    assert followed.counted == ["filter"]
 
 
-@pytest.mark.parametrize("verb", ["filter", "prioritize"])
-def test_answer_answers_from_a_stale_mirror_and_says_so_in_a_header(verb: str) -> None:
-    followed = Followed("answer")
+def test_prioritize_scores_by_a_stale_mirror_and_says_so_in_a_header() -> None:
+    followed = Followed()
     followed.sync(followed.nodes, followed.pods)
-    fresh = ask(followed.app, "POST", f"/{verb}", QUESTION)
+    fresh = ask(followed.app, "POST", "/prioritize", QUESTION)
     followed.now += STALE_AFTER + 2
     followed.sync(followed.nodes)
     followed.pods.problem = "réponse\u2028\n"
-    stale = ask(followed.app, "POST", f"/{verb}", QUESTION)
+    stale = ask(followed.app, "POST", "/prioritize", QUESTION)
     assert fresh.content == stale.content
     assert stale.headers["kindred-stale"] == "pods: stale for 12 s (r\\xe9ponse\\u2028\\n)"
-    assert followed.counted == [verb]
+    assert followed.counted == ["prioritize"]
 
 
 def test_a_resource_that_is_followed_again_ends_the_refusals() -> None:
-    followed = Followed("fail")
+    followed = Followed()
     followed.sync(followed.nodes, followed.pods)
     followed.now += STALE_AFTER + 1
     assert followed.policy.reserve("filter").refusal
@@ -103,20 +96,16 @@ def test_a_resource_that_is_followed_again_ends_the_refusals() -> None:
 
 
 def test_a_dump_is_never_stale() -> None:
-    assert Reserve() == StalePolicy(OF_A_DUMP, "fail", lambda _: None).reserve("filter")
+    assert Reserve() == StalePolicy(OF_A_DUMP, lambda _: None).reserve("filter")
 
 
 def test_a_port_that_names_nothing_says_only_that_the_mirror_is_stale() -> None:
-    told = {}
-    policies: tuple[Literal["fail", "answer"], ...] = ("fail", "answer")
-    for policy in policies:
-        followed = Followed(policy, names=False)
-        followed.pods.problem = "403 at https://10.0.0.1"
-        never = ask(followed.app, "POST", "/filter", QUESTION)
-        assert decoded(never.content)["Error"] == "the mirror is not synced"
-        followed.sync(followed.nodes, followed.pods)
-        followed.now += STALE_AFTER + 1
-        told[policy] = ask(followed.app, "POST", "/filter", QUESTION)
-    assert decoded(told["fail"].content)["Error"] == "the mirror is stale"
-    assert decoded(told["answer"].content)["Error"] == ""
-    assert told["answer"].headers["kindred-stale"] == "the mirror is stale"
+    followed = Followed(names=False)
+    followed.pods.problem = "403 at https://10.0.0.1"
+    never = ask(followed.app, "POST", "/filter", QUESTION)
+    assert decoded(never.content)["Error"] == "the mirror is not synced"
+    followed.sync(followed.nodes, followed.pods)
+    followed.now += STALE_AFTER + 1
+    refused, scored = (ask(followed.app, "POST", f"/{verb}", QUESTION) for verb in ("filter", "prioritize"))
+    assert decoded(refused.content)["Error"] == "the mirror is stale"
+    assert scored.headers["kindred-stale"] == "the mirror is stale"

@@ -55,7 +55,7 @@ class Follower:
 def stale() -> StalePolicy:
     state = ResourceState(RESOURCES[Pod])
     state.synced, state.followed_at = True, 0.0
-    return StalePolicy(Freshness([state], 10.0, lambda: 100.0), "fail", lambda _: None)
+    return StalePolicy(Freshness([state], 10.0, lambda: 100.0), lambda _: None)
 
 
 def app_of(desk: Reception, bypass: Bypass | None = None) -> ExtenderApp:
@@ -178,7 +178,7 @@ def test_a_body_is_decoded_once_whether_its_pod_is_refused_or_passes(
     ("bounds", "reason", "message"),
     [
         ({"deadline": -1.0}, "deadline", "the request waited longer than the deadline (KINDRED_HTTP_TIMEOUT)"),
-        ({"max_bytes": 10}, "bytes", "the bodies of requests take too many bytes (KINDRED_QUEUE_MAX_BYTES)"),
+        ({"max_bytes": 10}, "bytes", "the bodies of requests take too many bytes (a quarter of the memory limit)"),
     ],
     ids=["deadline", "bytes"],
 )

@@ -75,7 +75,7 @@ def test_a_heavy_pod_is_refused_by_filter_with_the_field_and_the_numbers(setting
     assert answer.outcome is VerbOutcome.TOO_MUCH_WORK
     assert decoded(answer.body)["Error"] == answer.error
     assert answer.error.startswith(REASON)
-    assert answer.error.endswith(f" of {LIMIT} units (KINDRED_MAX_WORK)")
+    assert answer.error.endswith(f" of {LIMIT} units")
     assert answer.asked.pod == "default/heavy"
 
 

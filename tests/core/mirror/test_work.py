@@ -14,7 +14,7 @@ def test_work_up_to_the_limit_is_allowed_and_the_next_unit_is_not() -> None:
     with pytest.raises(WorkLimitError) as raised:
         work.spend(1, "spec.nodeSelector", 3)
     assert raised.value.field == "Pod.spec.nodeSelector"
-    assert str(raised.value) == "Pod.spec.nodeSelector: too much work: 3 entries, 101 of 100 units (KINDRED_MAX_WORK)"
+    assert str(raised.value) == "Pod.spec.nodeSelector: too much work: 3 entries, 101 of 100 units"
 
 
 def test_each_evaluation_begins_at_nothing() -> None:

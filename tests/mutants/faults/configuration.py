@@ -27,13 +27,6 @@ FAULTS: Final = (
         tests=("test_configuration.py",),
     ),
     Fault(
-        id="lease-as-long-as-its-deadline",
-        breaks="A Lease may be as short as the deadline of its renewal, so that two may lead.",
-        old="if settings.lease_duration <= settings.lease_renew_deadline:",
-        new="if settings.lease_duration < settings.lease_renew_deadline:",
-        tests=("test_settings.py", "test_configuration.py"),
-    ),
-    Fault(
         id="admin-port-open-beyond-the-loopback",
         breaks="The admin port listens on all addresses without a token or a certificate.",
         old="if is_open else ())",

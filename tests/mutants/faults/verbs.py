@@ -168,9 +168,9 @@ FAULTS: Final = (
     ),
     Fault(
         id="mirror-never-synced-answers",
-        breaks="With the policy `answer`, requests are answered from a mirror that was never complete.",
-        old="if standing is SyncStatus.STALE and self._answers:",
-        new="if self._answers:",
+        breaks="Scores are answered from a mirror that was never complete.",
+        old="if standing is SyncStatus.STALE and verb == _ANSWERED:",
+        new="if verb == _ANSWERED:",
         tests=("test_stale_policy.py",),
     ),
     Fault(

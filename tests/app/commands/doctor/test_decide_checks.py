@@ -264,7 +264,7 @@ CASES = {
         "decide-waits",
         "profiles[1].pluginConfig",
         deciding(waits(1, "VolumeBinding", bindTimeoutSeconds=900)),
-        deciding(waits(1, "VolumeBinding", bindTimeoutSeconds=900), {"assumed_pod_ttl": 1000}),
+        deciding(waits(1, "VolumeBinding", bindTimeoutSeconds=900), {"stale_after": 900}),
     ),
     "devices-that-wait-for-longer": error(
         "decide-waits",

@@ -70,7 +70,8 @@ CASES = {
         "profiles[0].pluginConfig InterPodAffinity",
         registration(with_arguments("InterPodAffinity", hardPodAffinityWeight=5)),
         registration(
-            with_arguments("InterPodAffinity", hardPodAffinityWeight=5), settings={"hard_pod_affinity_weight": 5}
+            with_arguments("InterPodAffinity", hardPodAffinityWeight=5),
+            settings={"plugin_args": '{"InterPodAffinity": {"hardPodAffinityWeight": 5}}'},
         ),
     ),
     "arguments-that-kindred-has-as-plugin-arguments": warning(

@@ -81,20 +81,13 @@ def test_a_client_that_offers_http_2_speaks_http_1_1(certificates: Certificates)
     run(talked())
 
 
-@pytest.mark.parametrize(
-    ("lowest", "spoken"),
-    [("1.2", ssl.TLSVersion.TLSv1_1), ("1.3", ssl.TLSVersion.TLSv1_2)],
-    ids=["1.1-below-1.2", "1.2-below-1.3"],
-)
-def test_lower_versions_are_refused(
-    certificates: Certificates, lowest: str, spoken: ssl.TLSVersion, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_lower_versions_are_refused(certificates: Certificates, caplog: pytest.LogCaptureFixture) -> None:
     tls = certificates.client_tls()
     tls.set_ciphers("ALL:@SECLEVEL=0")  # or OpenSSL would not even offer the old ones
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        tls.minimum_version, tls.maximum_version = ssl.TLSVersion.TLSv1_1, spoken
-    served = port(certificates, tls_min_version=lowest)
+        tls.minimum_version = tls.maximum_version = ssl.TLSVersion.TLSv1_1
+    served = port(certificates)
     with pytest.raises((ssl.SSLError, ConnectionError)):
         asked(served, tls)
     assert "rejected 127.0.0.1: tls handshake: unsupported protocol" in caplog.text

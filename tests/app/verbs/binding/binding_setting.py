@@ -1,14 +1,17 @@
 """The whole service beside a fake API server, asked over HTTP as kube-scheduler asks."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
+from unittest.mock import patch
 
 import httpx
 
 from app.api_server.cluster_access import ClusterAccess
 from app.api_server.credentials import Credentials
+from app.limits import DEFAULTS, Limits
 from app.main import Service, create_service
 from app.settings import Settings
 from core.mirror.cluster import ClusterMirror
@@ -153,19 +156,28 @@ class Scheduler:
 
 
 @asynccontextmanager
-async def scheduling(
-    server: FakeApiServer, *nodes: NodeBuilder, following: bool = True, ready: bool = True, **settings: object
+async def scheduling(  # noqa: PLR0913  # what a story sets
+    server: FakeApiServer,
+    *nodes: NodeBuilder,
+    following: bool = True,
+    ready: bool = True,
+    limits: Limits = DEFAULTS,
+    pod: str = "",
+    assumed_pod_ttl: float = 0,
+    **settings: object,
 ) -> AsyncIterator[Scheduler]:
     """Serve beside a server that has these nodes, and wait until it is ready, if it is to be.
 
-    `following`: whether it follows the server at all.
+    `following`: whether it follows the server at all. `pod`: NAMESPACE/NAME of the replica.
     """
     for node in nodes:
         server.create(NODES.path, node.obj())
     configured = Settings.model_validate({"bind": True, **settings})
-    mirror = ClusterMirror(configured.assumed_pod_ttl)
+    mirror = ClusterMirror(assumed_pod_ttl or configured.assumed_pod_ttl)
     access = ClusterAccess(source="test", server=server.url, tls=None)
-    service = create_service(configured, mirror, Credentials(access, None))
+    of_pod = dict(zip(("POD_NAMESPACE", "POD_NAME"), pod.split("/"), strict=True)) if pod else {}
+    with patch.dict(os.environ, of_pod):
+        service = create_service(configured, mirror, Credentials(access, None), limits=limits)
     running = [asyncio.create_task(start()) for start in service.background] if following else []
     transport = httpx.ASGITransport(service.app)
     async with httpx.AsyncClient(transport=transport, base_url="http://kindred", timeout=PATIENCE) as client:

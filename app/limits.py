@@ -1,0 +1,41 @@
+"""Numbers that no installation had to change, each with its reason. They are no settings; tests pass other ones."""
+
+from typing import Final, NamedTuple
+
+_MIB: Final = 1024 * 1024
+
+
+class Limits(NamedTuple):
+    """Limits of the cache, of leader election and of waits. Times are in seconds."""
+
+    lease_duration: float = 15.0
+    """A Lease is valid for this time after its last renewal. The three times are kube-scheduler's own defaults: a
+    renewal must succeed before the Lease ends, and can be tried several times until then."""
+    lease_renew_deadline: float = 10.0
+    """After this time without a renewal, the leader stops leading: before another replica can lead."""
+    lease_retry_period: float = 2.0
+    """Between two attempts to acquire or renew the Lease."""
+    settle: float = 3.0
+    """Wait before the first decision after a start or a fail-over, if pods are pending then. Bindings of earlier
+    decisions complete in this time: one takes some tens of milliseconds."""
+    cache_bytes: int = 0
+    """Size limit of the equivalence cache, in bytes; 0 for an eighth of the memory limit."""
+    shadow_share: float = 0.001
+    """Share of the requests served from the cache whose results are computed again and compared. It costs less than
+    can be measured, and shows a wrong cell within about a thousand requests."""
+    memory_watermark: float = 0.9
+    """Share of the memory limit above which the replica is not ready and starts no list: a list of a large cluster
+    takes some of the rest before it can be seen."""
+
+
+DEFAULTS: Final = Limits()
+
+
+def cache_bytes(memory: int) -> int:
+    """Return the size limit of the equivalence cache, in bytes, for a memory limit in bytes; 0 for no limit."""
+    return max(memory // 8, 16 * _MIB) if memory else 128 * _MIB
+
+
+def queue_bytes(memory: int, largest_body: int) -> int:
+    """Return the bytes that the bodies of requests in progress may take, for a memory limit in bytes; 0 for none."""
+    return max(memory // 4 if memory else 256 * _MIB, largest_body)
