@@ -1,7 +1,7 @@
 """Node usage from the HTTP API of Prometheus: averages and standard deviations over a window, by node."""
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -19,21 +19,12 @@ from core.objects.node_metrics import NodeMetrics, Usage
 PATH: Final = "/api/v1/query"
 _STEP: Final = 60  # seconds between the samples of a window
 _MILLI: Final = 1000
-WINDOW: Final = 900
+_WINDOW: Final = 900
 """Seconds over which averages and deviations are computed, as Trimaran's load watcher does by default."""
-NODE_LABEL: Final = "node"
-"""Label of the series that has the name of the node. PromQL's label_replace makes it of another one."""
-
-
-class Queries(NamedTuple):
-    """PromQL of the usage of all nodes now: cpu in cores, memory in bytes, one series a node."""
-
-    cpu: str
-    memory: str
-    node_label: str
-    """The label that has the name of the node. A port behind the name is ignored."""
-    window: int
-    """Seconds over which averages and deviations are computed."""
+_NODE_LABEL: Final = "node"
+"""Label of the series that has the name of the node. PromQL's label_replace makes it of another one. A port
+behind the name is ignored."""
+_RANGE: Final = f"{_WINDOW}s:{_STEP}s"
 
 
 class _Series(msgspec.Struct):
@@ -64,16 +55,17 @@ class Prometheus:
 
     name = "Prometheus"
 
-    def __init__(self, client: ApiClient, queries: Queries) -> None:
-        """`client` belongs to this source, which closes it."""
+    def __init__(self, client: ApiClient, cpu: str, memory: str) -> None:
+        """PromQL: `cpu` in cores, `memory` in bytes, one series a node. The source closes `client`."""
         self._client = client
-        self._queries = queries
+        self._cpu = cpu
+        self._memory = memory
 
     async def measurements(self) -> Measurements:
         """Query all nodes, see UsageSource."""
         problems: list[str] = []
-        cpu, memory = self._queries.cpu, self._queries.memory
-        times = await self._values(f"max_over_time(timestamp({cpu})[{self._range}])", "time", problems)
+        cpu, memory = self._cpu, self._memory
+        times = await self._values(f"max_over_time(timestamp({cpu})[{_RANGE}])", "time", problems)
         averages = {
             "cpu": await self._over_window("avg", cpu, "cpu average", problems),
             "memory": await self._over_window("avg", memory, "memory average", problems),
@@ -94,7 +86,7 @@ class Prometheus:
                     name=name,
                     measured_at=int(time),
                     covers_pods_until=until,
-                    window=float(self._queries.window),
+                    window=float(_WINDOW),
                     cpu=_usage(name, "cpu", averages, deviations, problems),
                     memory=_usage(name, "memory", averages, deviations, problems),
                 )
@@ -109,12 +101,8 @@ class Prometheus:
         """Close the client."""
         await self._client.close()
 
-    @property
-    def _range(self) -> str:
-        return f"{self._queries.window}s:{_STEP}s"
-
     async def _over_window(self, function: str, query: str, what: str, problems: list[str]) -> dict[str, float]:
-        return await self._values(f"{function}_over_time(({query})[{self._range}])", what, problems)
+        return await self._values(f"{function}_over_time(({query})[{_RANGE}])", what, problems)
 
     async def _values(self, query: str, what: str, problems: list[str]) -> dict[str, float]:
         """Return node -> value. A node with several series is left out, because it is unknown which one is right."""
@@ -127,14 +115,14 @@ class Prometheus:
         twice: set[str] = set()
         unlabelled = 0
         for series in answer.data.result:
-            name = _node_name(series.metric.get(self._queries.node_label, ""))
+            name = _node_name(series.metric.get(_NODE_LABEL, ""))
             unlabelled += not name
             if name in found:
                 twice.add(name)
             if name and series.value is not None:
                 found[name] = _number(series.value[1])
         if unlabelled:
-            problems.append(f"{what}: a series without the label {self._queries.node_label}")
+            problems.append(f"{what}: a series without the label {_NODE_LABEL}")
         for name in twice:
             problems.append(f"node {name}: {what}: several series")
             del found[name]
@@ -157,11 +145,6 @@ def prometheus_client(settings: Settings) -> ApiClient:
         return ApiClient(Credentials(read(), read))
     except CredentialsError as error:
         raise ConfigurationError(str(error)) from None
-
-
-def queries_of(settings: Settings) -> Queries:
-    """Return the queries of the settings."""
-    return Queries(settings.usage_cpu_query, settings.usage_memory_query, NODE_LABEL, WINDOW)
 
 
 def _node_name(label: str) -> str:

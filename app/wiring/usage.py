@@ -10,7 +10,7 @@ from app.settings import Settings, SettingsError, variable_of
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.mirror import usage_metrics
 from app.usage.metrics_api import MetricsApi
-from app.usage.prometheus import Prometheus, prometheus_client, queries_of
+from app.usage.prometheus import Prometheus, prometheus_client
 from app.usage.usage_feed import Apply, UsageFeed, UsageSource
 from core.mirror.cluster import ClusterMirror
 from core.objects.node_metrics import NodeMetrics
@@ -52,6 +52,6 @@ def _source(settings: Settings, client: ApiClient) -> UsageSource | None:
             return MetricsApi(client)
         case "prometheus":
             try:
-                return Prometheus(prometheus_client(settings), queries_of(settings))
+                return Prometheus(prometheus_client(settings), settings.usage_cpu_query, settings.usage_memory_query)
             except ConfigurationError as error:
                 raise SettingsError(str(error)) from None

@@ -12,13 +12,13 @@ from app.api_server.credentials import ConfigurationError
 from app.objects.decode import DecodeError
 from app.settings import Settings
 from app.usage.metrics_api import Measurements
-from app.usage.prometheus import Prometheus, Queries, prometheus_client, queries_of
+from app.usage.prometheus import Prometheus, prometheus_client
 from core.objects.node_metrics import NodeMetrics, Usage
 from tests.fake_apiserver import Behaviour, FakeApiServer
 from tests.fake_apiserver.usage import FakeUsage
 
 NOW: Final = 1_767_225_720.0
-QUERIES: Final = Queries("CPU", "MEMORY", "node", 900)
+QUERIES: Final = ("CPU", "MEMORY")
 TIME: Final = "max_over_time(timestamp(CPU)[900s:60s])"
 CPU: Final = "avg_over_time((CPU)[900s:60s])"
 CPU_DEVIATION: Final = "stddev_over_time((CPU)[900s:60s])"
@@ -67,7 +67,7 @@ class Server(ApiClient):
 def measurements(**changed: bytes) -> Measurements:
     names = {"time": TIME, "cpu": CPU, "cpu_deviation": CPU_DEVIATION, "memory": MEMORY}
     answers = GOOD | {names[name]: answer for name, answer in changed.items()}
-    return asyncio.run(Prometheus(Server(answers), QUERIES).measurements())
+    return asyncio.run(Prometheus(Server(answers), *QUERIES).measurements())
 
 
 def test_cores_become_millicores_and_the_time_is_that_of_the_last_value() -> None:
@@ -76,7 +76,7 @@ def test_cores_become_millicores_and_the_time_is_that_of_the_last_value() -> Non
 
 def test_a_port_behind_the_name_of_a_node_is_passed_over() -> None:
     found = {name: answer.replace(b'"n1"', b'"n1:9100"') for name, answer in GOOD.items()}
-    assert asyncio.run(Prometheus(Server(found), QUERIES).measurements()) == ([MEASURED], [])
+    assert asyncio.run(Prometheus(Server(found), *QUERIES).measurements()) == ([MEASURED], [])
 
 
 @pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", "-0.5", "1e300", "much"])
@@ -154,7 +154,7 @@ def test_a_server_is_asked_by_the_queries_of_the_settings() -> None:
             settings = Settings(usage_source="prometheus", usage_prometheus_url=server.url)
             client = prometheus_client(settings)
             try:
-                return await Prometheus(client, queries_of(settings)).measurements()
+                return await Prometheus(client, settings.usage_cpu_query, settings.usage_memory_query).measurements()
             finally:
                 await client.close()
 
@@ -176,7 +176,7 @@ def test_a_query_that_prometheus_refuses_is_an_error_of_its_status() -> None:
         async with FakeApiServer(behaviour) as server:
             client = prometheus_client(Settings(usage_source="prometheus", usage_prometheus_url=server.url))
             try:
-                await Prometheus(client, QUERIES).measurements()
+                await Prometheus(client, *QUERIES).measurements()
             finally:
                 await client.close()
 
