@@ -29,7 +29,7 @@ from app.server.process import Background
 from app.settings import Settings
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.mirror import release_metrics
-from app.verbs.serving_state import ServingState
+from app.verbs.admission import ServingState
 from app.wiring.apps import Ports, create_ports
 from app.wiring.cluster import Cluster, dumped_cluster, followed_cluster
 from app.wiring.engine import create_engine, explained_kinds, grouping_kinds, prepare_mirror, watched_kinds

@@ -24,7 +24,7 @@ from app.explain.node_map import guessed_rack_key
 from app.explain.pending import PendingPodsExplainer, PendingView
 from app.json_text import encode
 from app.long_work import LongWork
-from app.verbs.serving_state import ServingState
+from app.verbs.admission import ServingState
 from core.diagnosis.cluster_view import ClusterSurvey, ClusterView
 from core.gangs.unit_status import UnitStatus
 from core.mirror.cluster import ClusterMirror

@@ -12,7 +12,7 @@ from app.admin.responses import JsonResponse
 from app.explain.decisions import Decisions, RecordedDecision
 from app.long_work import LongWork
 from app.objects.decode import NULL
-from app.verbs.observation import VerbOutcome
+from app.verbs.request import VerbOutcome
 
 MAX_SHOWN: Final = 1000
 _Number = Annotated[int, Path(ge=1)]

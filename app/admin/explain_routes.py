@@ -26,7 +26,7 @@ from app.explain.explainer import Detail, Explainer
 from app.explain.node_map import NodeMap, node_map
 from app.objects.decode import DecodeError
 from app.objects.yaml_documents import DocumentsError, documents
-from app.verbs.request_body import RequestBody
+from app.verbs.endpoint import RequestBody
 from core.diagnosis.pod_names import Sees
 from core.objects.label_validation import label_key_errors
 

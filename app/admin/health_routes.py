@@ -12,7 +12,7 @@ from app import __version__
 from app.answered_release import AnsweredRelease, ReleaseSource
 from app.long_work import LongWork
 from app.telemetry.metrics import Metrics
-from app.verbs.serving_state import ServingState
+from app.verbs.admission import ServingState
 from app.watch.freshness import Freshness, ResourceState
 from core.mirror.cluster import ClusterMirror
 

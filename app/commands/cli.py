@@ -48,8 +48,8 @@ from app.server import process
 from app.server.memory import keep_freed_memory
 from app.server.server import Server
 from app.settings import Settings, SettingsError
-from app.verbs.incoming_pod import decode_incoming_pod
-from app.verbs.observation import VerbOutcome
+from app.verbs.request import VerbOutcome
+from app.verbs.wire_in import decode_incoming_pod
 from app.wiring.engine import create_extender, create_partition
 from core.mirror.cluster import ClusterMirror
 

@@ -5,7 +5,7 @@ from app.commands.dump_source import Dump
 from app.explain.explainer import Explainer
 from app.long_work import LongWork
 from app.settings import Settings
-from app.verbs.recent_pods import RecentPods
+from app.verbs.effects import RecentPods
 from app.watch.freshness import OF_A_DUMP, Freshness
 from app.wiring.engine import create_cache, create_partition, explained_profile, scheduler_profiles, served_profile
 from core.mirror.cluster import ClusterMirror

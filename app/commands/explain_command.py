@@ -30,8 +30,8 @@ from app.explain.explain_request import ExplainError
 from app.long_work import LongWork
 from app.objects.decode import DecodeError
 from app.settings import SettingsError
-from app.verbs.incoming_pod import decode_incoming_pod
-from app.verbs.recent_pods import RecentPods
+from app.verbs.effects import RecentPods
+from app.verbs.wire_in import decode_incoming_pod
 from app.wiring.engine import check_explained
 
 _OF_A_SERVICE: Final = frozenset(Access.__annotations__)

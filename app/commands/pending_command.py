@@ -28,7 +28,7 @@ from app.explain.pending import PendingPods, PendingPodsExplainer
 from app.json_text import decode, encode
 from app.long_work import LongWork
 from app.settings import SettingsError
-from app.verbs.recent_pods import RecentPods
+from app.verbs.effects import RecentPods
 from app.wiring.engine import check_explained
 
 _OF_A_SERVICE: Final = frozenset(Access.__annotations__)

@@ -24,7 +24,7 @@ from app.leadership import lease_api
 from app.objects.resources import RESOURCES
 from app.settings import Settings, SettingsError, key_of
 from app.usage import metrics_api
-from app.verbs.binding import pod_api
+from app.verbs import pod_api
 from app.wiring.engine import create_profile, explained_kinds, grouping_kinds, watched_kinds
 
 NAME: Final = "kindred"

@@ -18,8 +18,8 @@ import msgspec
 from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import CredentialsError
 from app.objects.decode import DecodeError, Wire, decoding
-from app.verbs.binding.read_rate import ReadRate, TooManyReadsError
-from app.verbs.incoming_pod import decode_incoming_pod
+from app.verbs.pod_api import ReadRate, TooManyReadsError
+from app.verbs.wire_in import decode_incoming_pod
 from core.objects.pod import Pod
 
 RBAC_RULES: Final = (

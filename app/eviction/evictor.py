@@ -26,7 +26,7 @@ from app.eviction.evaluator import Evaluator, EvictionOutcome, EvictionResult, P
 from app.eviction.eviction_api import EvictionError, LivePod
 from app.eviction.executor import Executor, Preemptions
 from app.logs import one_line
-from app.verbs.refused_nodes import RefusedNodes
+from app.verbs.effects import RefusedNodes
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
-from app.verbs.observation import Asked, Observation, VerbOutcome
-from app.verbs.recent_pods import RecentPods
+from app.verbs.effects import RecentPods
+from app.verbs.request import Asked, Observation, VerbOutcome
 from core.mirror.cluster import ClusterMirror
 
 MAX_DECISIONS: Final = 4096

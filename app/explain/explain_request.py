@@ -13,8 +13,7 @@ from app.objects.decode import NULL, DecodeError, decoding, decoding_field, unde
 from app.objects.decode_node import decode_node
 from app.objects.go_struct import EXTENDER_ARGS, members_of
 from app.objects.limits import MAX_NODES, Body, refuse_too_many_elements
-from app.verbs.extender_args import decode_args
-from app.verbs.incoming_pod import decode_incoming_pod
+from app.verbs.wire_in import decode_args, decode_incoming_pod
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.node import Node

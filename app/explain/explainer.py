@@ -12,7 +12,7 @@ from app.explain.explain_request import ContradictionError, ExplainRequest, TooM
 from app.explain.known_pods import KnownPods, the_one
 from app.explain.scheduler_profiles import SchedulerProfiles
 from app.long_work import LongWork
-from app.verbs.recent_pods import RecentPods
+from app.verbs.effects import RecentPods
 from app.watch.freshness import Freshness
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.explained_profile import ExplainedProfile

@@ -20,8 +20,7 @@ from app.scheduler_configuration.plugin_sets import Profile
 from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER, Extender, SchedulerConfig, choose_extender
 from app.scheduler_configuration.schema import Point
 from app.settings import Settings
-from app.verbs.deciding.devices import device_schedulers, with_devices
-from app.verbs.deciding.scopes import DecideScope, decide_scopes
+from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers, with_devices
 from core.diagnosis.explained_profile import ExplainedProfile
 from core.diagnosis.not_judged import NotJudged
 from core.diagnosis.scheduler_rules import NOTHING, SchedulerRules, joined

@@ -22,7 +22,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from app.verbs.serving_state import ServingState
+from app.verbs.admission import ServingState
 
 if TYPE_CHECKING:
     from app.server.server import Server

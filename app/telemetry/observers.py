@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from typing import TypeAlias
 
-from app.verbs.observation import Observation
+from app.verbs.request import Observation
 
 log = logging.getLogger(__name__)
 

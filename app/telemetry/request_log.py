@@ -9,7 +9,7 @@ from typing import Final
 
 from app.line_rate import LIMIT, NO_LIMIT, LineLimit
 from app.logs import LATE, one_line
-from app.verbs.observation import Observation, VerbOutcome
+from app.verbs.request import Observation, VerbOutcome
 
 log = logging.getLogger("kindred.questions")
 

@@ -6,10 +6,185 @@ once. Shedding must be cheap, or the queue would not get shorter.
 """
 
 import asyncio
+import logging
+import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
+
+from app.watch.memory import UNLIMITED, MemoryWatch
+
+# Whether this process accepts requests: the state that shutdown, leader election, probes and verbs share.
+#
+# With leader election a replica that does not lead decides nothing. Every verb returns an `Error`, which
+# kube-scheduler ignores for `prioritize`, and each response closes its connection. The reason is that kube-scheduler
+# keeps connections alive, also to a pod that has left the Service, and would continue to call the previous leader.
+# The `filter` of that replica would break no rule, because `bind` checks all rules again. But the replica lacks the
+# pods that the leader assumed and the rejections that `preempt` needs. So many of its decisions would end as
+# conflicts. The cost is one attempt for each pod in progress when the leader changes. A replica that does not lead
+# does not bind pods that pass untouched either, because they take capacity.
+
+
+class Leadership(Protocol):
+    """The known state of the leadership."""
+
+    @property
+    def leader(self) -> str:
+        """The present or last holder of the Lease. Empty if none is known."""
+
+    def leads(self) -> bool:
+        """Whether this replica may decide now."""
+
+    def problem(self) -> str:
+        """Return why this replica may not decide, in one line. Empty if it may."""
+
+    def seconds_left(self) -> float:
+        """Return the seconds for which no other replica can lead."""
+
+    async def resign(self) -> None:
+        """Release the Lease. All bindings of this replica must have ended."""
+
+
+class Obstacle(Protocol):
+    """A reason besides the election that keeps a replica from deciding."""
+
+    def problem(self) -> str:
+        """Return why this replica may not decide, in one line. Empty if it may."""
+
+
+class ServingState:
+    """The state. It changes at the start and at the shutdown, and every request reads it."""
+
+    def __init__(
+        self,
+        leadership: Leadership | None = None,
+        memory: MemoryWatch = UNLIMITED,
+        obstacle: Obstacle | None = None,
+        *,
+        names: bool = True,
+    ) -> None:
+        """`leadership` is None without leader election. No request is evaluated while `obstacle` has a problem.
+
+        `names`: whether a refusal may name another replica, and quote the API server.
+        """
+        self.leadership = leadership
+        """None without leader election: then every replica decides."""
+        self.draining = False
+        """Whether the shutdown has begun. The process still serves requests, but is not ready."""
+        self.memory = memory
+        """The memory of the process, compared with its limit."""
+        self._obstacle = obstacle
+        self._names = names
+
+    def may_decide(self) -> bool:
+        """Return whether this replica may decide now."""
+        if self._obstacle is not None and self._obstacle.problem():
+            return False
+        return self.leadership is None or self.leadership.leads()
+
+    def closes_connections(self) -> bool:
+        """Return whether clients must move on to another replica after their next response."""
+        return self.draining or not self.may_decide()
+
+    def refusal(self) -> str:
+        """Return why no request is evaluated, in one line. Empty if requests are evaluated."""
+        problem = self.leadership.problem() if self.leadership is not None else ""
+        if problem:
+            return f"not leading: {problem}" if self._names else "not leading"
+        return self._obstacle.problem() if self._obstacle is not None else ""
+
+    def problems(self) -> list[str]:
+        """Return the reasons, other than the mirror, why this replica is not ready."""
+        problem = self.leadership.problem() if self.leadership is not None else ""
+        obstacle = self._obstacle.problem() if self._obstacle is not None else ""
+        return [
+            each for each in ("draining" if self.draining else "", problem, obstacle, self.memory.problem()) if each
+        ]
+
+    def kinds_of_problems(self) -> list[str]:
+        """Return the kinds of these problems, without the names and texts of other programs."""
+        kinds = {
+            "draining": self.draining,
+            "not leading": self.leadership is not None and self.leadership.problem(),
+            "waiting for earlier decisions": self._obstacle is not None and self._obstacle.problem(),
+            "memory": self.memory.is_above(),
+        }
+        return [kind for kind, exists in kinds.items() if exists]
+
+    def seconds_left(self) -> float:
+        """Return the seconds for which no other replica can decide."""
+        return self.leadership.seconds_left() if self.leadership is not None else math.inf
+
+
+# The wait before the first decision, in which the bindings of earlier decisions complete.
+#
+# A replica that starts or takes over lacks the decisions of its predecessor. kube-scheduler binds in the background
+# and reports nothing to the extender. Each pod with such a decision is still pending. So if pods are pending, the
+# replica waits some seconds, ten times the duration of a binding. Then it lists the pods again, by a read that shows
+# every binding up to that moment.
+
+log = logging.getLogger(__name__)
+
+_LOOKS_EVERY: Final = 0.1  # seconds
+
+
+class Settling:
+    """Waits for the bindings of earlier decisions. An app.verbs.admission.Obstacle until they are complete."""
+
+    def __init__(
+        self,
+        seconds: float,
+        *,
+        pending: Callable[[], int],
+        relist: Callable[[], Awaitable[None]],
+        clock: Callable[[], float],
+    ) -> None:
+        """Wait `seconds` if pods are `pending`. `relist` brings the mirror up to the state at the time of its call."""
+        self.settled = False
+        """Whether the bindings of earlier decisions are complete."""
+        self._wait = seconds
+        self._pending = pending
+        self._relist = relist
+        self._clock = clock
+        self._first: Callable[[], None] = lambda: None
+
+    def before_first_decision(self, call: Callable[[], None]) -> None:
+        """Call `call` when the bindings are complete, before any decision."""
+        self._first = call
+
+    def problem(self) -> str:
+        """Return why no decision can be made yet, in one line. Empty if decisions can be made."""
+        return "" if self.settled else "waiting for earlier decisions to settle"
+
+    async def after_sync(self, synced: Callable[[], bool]) -> None:
+        """Settle once the mirror is synced, for a service without leader election. Then wait for cancellation.
+
+        The wait is needed because background work that returns ends the process.
+        """
+        while not synced():  # noqa: ASYNC110 - the freshness of several reflectors is no event
+            await asyncio.sleep(_LOOKS_EVERY)
+        began = self._clock()
+        await self._settle()
+        self._end(began)
+        await asyncio.Event().wait()
+
+    async def after_election(self) -> None:
+        """Settle after the Lease was won."""
+        began = self._clock()
+        await self._relist()
+        await self._settle()
+        self._end(began)
+
+    async def _settle(self) -> None:
+        if self._pending() and self._wait:
+            await asyncio.sleep(self._wait)
+            await self._relist()
+
+    def _end(self, began: float) -> None:
+        log.info("earlier decisions have settled in %.1f s", self._clock() - began)
+        self._first()
+        self.settled = True
 
 
 class Shed(Enum):

@@ -15,23 +15,278 @@ for a dry run. So a dry run cannot reach an effect.
 """
 
 import logging
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
+import numpy as np
 
-from app.verbs.incoming_pod import decode_incoming_pod
-from app.verbs.nominations import Doubt, Nominations
-from app.verbs.pod_lookup import PodLookup
-from app.verbs.recent_pods import RecentPods
-from app.verbs.refused_nodes import RefusedNodes
+from app.verbs.lookup import PodLookup
+from app.verbs.wire_in import decode_incoming_pod
 from core.framework.interface import Verdicts
+from core.framework.status import Code
 from core.gangs.gangs import Gangs
 from core.gangs.group_cycles import GroupCycles, Released
+from core.mirror.changes import Change, NodeChange
 from core.mirror.cluster import ClusterMirror
-from core.mirror.node_info import NodeBatch
-from core.objects.pod import Pod
+from core.mirror.node_info import NO_SLOT, NodeBatch
+from core.mirror.topology import BoolArray, IntpArray
+from core.objects.pod import Pod, decides_alike
+from core.preemption.victims import pods_on
+
+# Doubts about rejections of nominated nodes: the watch may not have shown yet that the victims were deleted.
+#
+# kube-scheduler nominates a node for a pod, evicts the victims there, and retries the pod as soon as its own watch
+# shows their deletion. If Kindred's watch lags, Kindred rejects the node, and kube-scheduler preempts again on
+# another node. v1.36.3 evicted a second victim needlessly this way. So `filter` evaluates such a request again for a
+# moment. If the rejection remains, it returns an `Error`. An `Error` only ends the attempt (schedule_one.go: no
+# PostFilter runs, but the nomination is lost). kube-scheduler retries the pod after its backoff, which is 1 s at
+# first.
+#
+# If Kindred itself preempts for the pod, a remaining rejection is returned as it is: the victims may terminate
+# slowly, and the pod must stay nominated. The same is true for each pod that Kindred decides for
+# (app/verbs/decide.py).
+
+_PATIENCE: Final = 3.0  # seconds: an attempt, its backoff, and another attempt
+_MAX_DOUBTS: Final = 1024
+
+
+class Doubt(NamedTuple):
+    """Why a rejection is doubted, and whether `filter` returns the rejection if the doubt remains."""
+
+    reason: str
+    told: bool
+
+
+class _Doubted(NamedTuple):
+    node: str
+    since: float
+
+
+class Nominations:
+    """uid -> time since which the rejection of the pod's nominated node is doubted. The oldest entries are dropped."""
+
+    def __init__(
+        self, mirror: ClusterMirror, clock: Callable[[], float], is_ours: Callable[[str], bool] = lambda _: False
+    ) -> None:
+        """Read the pods of a mirror. `clock` returns seconds.
+
+        `is_ours` returns whether Kindred itself preempts for the pod of a uid.
+        """
+        self._mirror = mirror
+        self._clock = clock
+        self._doubts: OrderedDict[str, _Doubted] = OrderedDict()
+        self._is_ours = is_ours
+
+    def doubt(self, pod: Pod, batch: NodeBatch, verdicts: Verdicts) -> Doubt | None:
+        """Return why the verdicts should not be returned yet. None if they may be.
+
+        Verdicts are held back if no node fits, and the nominated node has pods of lower priority that are not
+        terminating in the mirror. These pods are the victims, or pods that took their place.
+        """
+        name = pod.nominated_node_name
+        if not name or not self._refused_only_for_now(name, batch, verdicts):
+            return None
+        if not any(each.priority < pod.priority and not each.terminating for each in pods_on(self._mirror, name)):
+            return None
+        if self._clock() - self._since(pod.uid, name) > _PATIENCE:
+            return None
+        reason = (
+            f"pod {pod.full_name} does not fit on its nominated node {name}; the watch may be late with its victims"
+        )
+        return Doubt(reason, self._is_ours(pod.uid))
+
+    def _refused_only_for_now(self, name: str, batch: NodeBatch, verdicts: Verdicts) -> bool:
+        slot = self._mirror.nodes.slots.get(name)
+        if slot is None:
+            return False
+        codes = [status.code for status in verdicts.statuses]
+        if any(codes[index] is Code.SUCCESS for index in np.unique(verdicts.codes).tolist()):
+            return False
+        return any(codes[index] is Code.UNSCHEDULABLE for index in verdicts.codes[batch.slots == slot].tolist())
+
+    def _since(self, uid: str, node: str) -> float:
+        known = self._doubts.get(uid)
+        if known is None or known.node != node:
+            self._doubts[uid] = known = _Doubted(node, self._clock())
+            if len(self._doubts) > _MAX_DOUBTS:
+                self._doubts.popitem(last=False)
+        return known.since
+
+
+# The pods of recent requests.
+#
+# `bind` gets only the name of a pod. `prioritize` gets the same bytes as the `filter` before it.
+
+_MAX_PODS: Final = 4096
+_MAX_BYTES: Final = 16 * 1024 * 1024  # of JSON, which may take 20 times as much memory when decoded
+_ORDINARY_BYTES: Final = 16 * 1024
+_WEIGHT: Final = 8
+"""Factor for the bytes of a pod that is larger than ordinary pods. Without it, a few megabytes of odd pods would take
+hundreds of megabytes when decoded."""
+
+
+class _Written(NamedTuple):
+    pod: Pod
+    raw: bytes
+
+
+class RecentPods:
+    """uid -> the pod as the scheduler last sent it. The oldest entries are dropped."""
+
+    def __init__(self) -> None:
+        self._pods: OrderedDict[str, _Written] = OrderedDict()
+        self._bytes = 0
+        self._last: _Written | None = None
+
+    def __iter__(self) -> Iterator[Pod]:
+        """Yield the pods, the latest request first."""
+        yield from [written.pod for written in reversed(self._pods.values())]
+
+    def add(self, pod: Pod, raw: bytes) -> None:
+        """Add a pod with its JSON."""
+        before = self._pods.pop(pod.uid, None)
+        self._last = self._pods[pod.uid] = _Written(pod, raw)
+        self._bytes += _weight(raw) - (_weight(before.raw) if before is not None else 0)
+        while len(self._pods) > _MAX_PODS or self._bytes > _MAX_BYTES:
+            self._bytes -= _weight(self._pods.popitem(last=False)[1].raw)
+
+    def get(self, uid: str) -> Pod | None:
+        """Return a pod, if it was in a recent request."""
+        found = self._pods.get(uid)
+        return found.pod if found is not None else None
+
+    def json_of(self, uid: str) -> bytes:
+        """Return the JSON of a pod from a recent request. Empty if there was none."""
+        found = self._pods.get(uid)
+        return found.raw if found is not None else b""
+
+    def written_as(self, raw: bytes) -> Pod | None:
+        """Return the pod that was added last, if its JSON was the same, byte for byte."""
+        return self._last.pod if self._last is not None and self._last.raw == raw else None
+
+
+def _weight(raw: bytes) -> int:
+    return len(raw) if len(raw) <= _ORDINARY_BYTES else _WEIGHT * len(raw)
+
+
+# The nodes that `filter` rejected for the pods of recent requests. Preemption searches victims on them.
+#
+# kube-scheduler sends an extender only nodes that passed its own filters. So if Kindred accepts such a node later,
+# the pod fits there.
+
+_MAX_REFUSALS: Final = 4096
+_MAX_BYTES_OF_REFUSALS: Final = 8 * 1024 * 1024  # of bits, one a node: 0.6 KB for 5,000 nodes
+# A request after this time belongs to another scheduling attempt, and kube-scheduler may have rejected the node itself
+# in between. Within an attempt, this is the time from the filter to the preemption. Two attempts are mostly
+# podInitialBackoffSeconds apart.
+_ONE_ATTEMPT: Final = 1.0  # seconds
+
+
+class _Refusal(NamedTuple):
+    pod: Pod  # as it was judged
+    at: float
+    node_lives: int  # RefusedNodes._node_lives at that time
+    slots: bytes  # bit of a slot -> whether preemption might help on its node
+    asked: bytes  # bit of a slot -> whether its node was in the request; empty if some node was not rejected
+
+    @property
+    def size(self) -> int:
+        return len(self.slots) + len(self.asked)
+
+
+class RefusedNodes:
+    """uid -> the nodes that its last `filter` rejected and where preemption might help. The oldest are dropped."""
+
+    hears: Final = (NodeChange,)
+
+    def __init__(
+        self,
+        mirror: ClusterMirror,
+        clock: Callable[[], float],
+        refused_everywhere: Callable[[Pod, int], None] | None = None,
+    ) -> None:
+        """Record slots of a mirror. `clock` returns seconds.
+
+        `refused_everywhere` is called with each pod for which no node was left although preemption might help, and with
+        the number of nodes where it might.
+        """
+        self._mirror = mirror
+        self._nodes = mirror.nodes
+        self._clock = clock
+        self._refusals: OrderedDict[str, _Refusal] = OrderedDict()
+        self._bytes = 0
+        self._node_lives = 0
+        self._changed_hands: dict[int, int] = {}  # slot -> self._node_lives when it was last taken or left
+        self._refused_everywhere = refused_everywhere
+        mirror.listen(self)
+
+    def changed(self, change: Change) -> None:
+        """Track added and deleted nodes, because another node may then have the slot."""
+        if isinstance(change, NodeChange) and (change.before is None or change.after is None):
+            self._node_lives += 1
+            self._changed_hands[change.slot] = self._node_lives
+
+    def note(self, pod: Pod, batch: NodeBatch, verdicts: Verdicts) -> None:
+        """Record the result of `filter`, in place of the pod's earlier result."""
+        self.forget(pod.uid)
+        resolvable: BoolArray = np.array([status.code is Code.UNSCHEDULABLE for status in verdicts.statuses])
+        known = batch.slots != NO_SLOT
+        slots: IntpArray = batch.slots[resolvable[verdicts.codes] & known]
+        if not len(slots):
+            return
+        everywhere = self._refused_everywhere is not None and bool(verdicts.codes.all())
+        asked = _bits(batch.slots[known], self._nodes.extent) if everywhere else b""
+        resolvable_slots = _bits(slots, self._nodes.extent)
+        judged = self._mirror.counted(pod)
+        self._add(pod.uid, _Refusal(judged, self._clock(), self._node_lives, resolvable_slots, asked))
+        if everywhere and self._refused_everywhere is not None:
+            self._refused_everywhere(pod, len(batch))
+
+    def forget(self, uid: str) -> None:
+        """Drop the results for a pod that has got a node."""
+        before = self._refusals.pop(uid, None)
+        self._bytes -= before.size if before is not None else 0
+
+    def of_this_attempt(self, pod: Pod) -> list[str]:
+        """Return the names of the nodes, by slot, if the pod's last request belongs to this attempt. Else none.
+
+        A rejection of another pod under this uid, or of another state of this pod, is no reason to preempt for it.
+        """
+        refusal = self._of(pod)
+        if refusal is None or self._clock() - refusal.at > _ONE_ATTEMPT:
+            return []
+        return self._names(refusal, refusal.slots)
+
+    def all_of_last_filter(self, pod: Pod) -> list[str]:
+        """Return the names of all nodes of the last `filter`, by slot, if none was left for this state of the pod."""
+        refusal = self._of(pod)
+        return self._names(refusal, refusal.asked) if refusal is not None else []
+
+    def _of(self, pod: Pod) -> _Refusal | None:
+        refusal = self._refusals.get(pod.uid)
+        return refusal if refusal is not None and decides_alike(refusal.pod, self._mirror.counted(pod)) else None
+
+    def _add(self, uid: str, refusal: _Refusal) -> None:
+        self._refusals[uid] = refusal
+        self._bytes += refusal.size
+        while len(self._refusals) > _MAX_REFUSALS or self._bytes > _MAX_BYTES_OF_REFUSALS:
+            self._bytes -= self._refusals.popitem(last=False)[1].size
+
+    def _names(self, refusal: _Refusal, bits: bytes) -> list[str]:
+        """Return the names of the nodes that still have these slots."""
+        slots = np.flatnonzero(np.unpackbits(np.frombuffer(bits, np.uint8))).tolist()
+        same = [slot for slot in slots if self._changed_hands.get(slot, 0) <= refusal.node_lives]
+        return [self._nodes.name(slot) for slot in same]
+
+
+def _bits(slots: IntpArray, extent: int) -> bytes:
+    chosen = np.zeros(extent, np.bool_)
+    chosen[slots] = True
+    return np.packbits(chosen).tobytes()
+
 
 log = logging.getLogger(__name__)
 

@@ -13,12 +13,11 @@ import msgspec
 from app.objects.decode import NULL, DecodeError, decoding, decoding_field, under
 from app.objects.go_struct import GoStruct
 from app.objects.limits import MAX_NODES, Body, error_json, refuse_too_many_elements
-from app.verbs.bypass import Bypass
-from app.verbs.effects import Effects
-from app.verbs.incoming_pod import decode_incoming_pod
-from app.verbs.observation import NOT_KNOWN, Asked, VerbOutcome, VerbResponse
-from app.verbs.pod_lookup import Standing
-from app.verbs.refused_nodes import RefusedNodes
+from app.verbs.effects import Effects, RefusedNodes
+from app.verbs.filter import Bypass
+from app.verbs.lookup import Standing
+from app.verbs.request import NOT_KNOWN, Asked, VerbOutcome, VerbResponse
+from app.verbs.wire_in import decode_incoming_pod
 from core.mirror.cluster import ClusterMirror
 from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod

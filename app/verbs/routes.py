@@ -12,17 +12,15 @@ from starlette.types import Receive, Scope, Send
 
 from app.logs import one_line
 from app.objects.limits import Body
-from app.verbs.binding.binder import Binder
-from app.verbs.binding.binding_args import binding_result
-from app.verbs.binding.binding_outcome import BindingResult
+from app.verbs.bind import Binder
 from app.verbs.effects import Effects
-from app.verbs.extender import Extender
-from app.verbs.extender_results import filter_error, prioritize_error
-from app.verbs.observation import VerbOutcome, VerbResponse
-from app.verbs.pod_lookup import PodLookup
+from app.verbs.endpoint import Manner, Reception, VerbEndpoint
+from app.verbs.filter import Extender
+from app.verbs.lookup import PodLookup
+from app.verbs.pod_api import binding_result
 from app.verbs.preempt import preempt_error
-from app.verbs.reception import Reception
-from app.verbs.verb_endpoint import Manner, VerbEndpoint
+from app.verbs.request import BindingResult, VerbOutcome, VerbResponse
+from app.verbs.wire_out import filter_error, prioritize_error
 from core.objects.pod import Pod
 
 log = logging.getLogger(__name__)

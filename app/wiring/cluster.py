@@ -17,8 +17,7 @@ from app.settings import Settings, SettingsError, port_rule, variable_of
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.mirror import watch_metrics
 from app.telemetry.metrics.process import leader_metrics, memory_metrics
-from app.verbs.deciding.settling import Settling
-from app.verbs.serving_state import ServingState
+from app.verbs.admission import ServingState, Settling
 from app.watch.feed import MirrorFeed
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState, SyncStatus
 from app.watch.memory import MemoryWatch, memory_limit

@@ -5,11 +5,10 @@ from collections.abc import Callable
 from functools import partial
 
 from app.settings import Settings, SettingsError, variable_of
-from app.verbs.deciding.claims import InTreeNeeds
-from app.verbs.deciding.decider import Decider
-from app.verbs.deciding.gang_keeping import is_decided_for
-from app.verbs.deciding.scopes import DecideScope, decide_scopes
+from app.verbs.decide import Decider, InTreeNeeds
 from app.verbs.evaluations import Evaluations
+from app.verbs.gang_keeping import is_decided_for
+from app.verbs.scopes import DecideScope, decide_scopes
 from core.gangs.gangs import Gangs
 from core.gangs.placing import Placer
 from core.mirror.cluster import ClusterMirror

@@ -16,13 +16,12 @@ from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.mirror import cache_metrics
 from app.telemetry.metrics.requests import decision_metrics
 from app.telemetry.mismatch_log import MismatchLog
-from app.verbs.binding.pod_api import PodApi
-from app.verbs.bypass import Bypass, create_bypass
-from app.verbs.deciding.devices import device_schedulers, with_devices
 from app.verbs.effects import Effects
 from app.verbs.evaluations import Evaluations
-from app.verbs.extender import Extender
-from app.verbs.pod_lookup import PodLookup
+from app.verbs.filter import Bypass, Extender, create_bypass
+from app.verbs.lookup import PodLookup
+from app.verbs.pod_api import PodApi
+from app.verbs.scopes import device_schedulers, with_devices
 from app.watch.freshness import SyncStatus
 from app.watch.memory import memory_limit
 from app.wiring.cluster import Cluster

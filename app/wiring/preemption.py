@@ -14,8 +14,7 @@ from app.eviction.executor import Executor, Preemptions
 from app.server.process import Background
 from app.settings import Settings
 from app.telemetry.metrics import Metrics
-from app.verbs.nominations import Nominations
-from app.verbs.refused_nodes import RefusedNodes
+from app.verbs.effects import Nominations, RefusedNodes
 from app.watch.freshness import SyncStatus
 from app.wiring.cluster import Cluster
 from core.mirror.cluster import ClusterMirror

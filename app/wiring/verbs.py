@@ -17,13 +17,11 @@ from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.requests import queue_metrics
 from app.telemetry.observers import Observers
 from app.telemetry.request_log import RequestLog
-from app.verbs.binding.binder import Binder
-from app.verbs.binding.binding_check import BindingCheck
-from app.verbs.deciding.gang_keeping import keep_cycles, keep_gangs
+from app.verbs.bind import Binder, BindingCheck
+from app.verbs.endpoint import Reception, StalePolicy, create_admission
+from app.verbs.gang_keeping import keep_cycles, keep_gangs
 from app.verbs.preempt import PreemptVerb, PreemptVerbOff
-from app.verbs.reception import Reception, create_admission
 from app.verbs.routes import binding_route, extender_routes, preemption_route
-from app.verbs.stale_policy import StalePolicy
 from app.watch.memory import memory_limit
 from app.wiring.cluster import Cluster
 from app.wiring.engine import Engine

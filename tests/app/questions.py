@@ -7,7 +7,7 @@ from typing import Any
 from app.objects.decode_kinds import decode_namespace
 from app.objects.decode_node import decode_node
 from app.objects.decode_pod import decode_pod
-from app.verbs.extender import Extender
+from app.verbs.filter import Extender
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from tests.builders import NamespaceBuilder, NodeBuilder, Object, PodBuilder, labelled, make_node, make_pod, term

@@ -8,8 +8,8 @@ from typing import Final, TypeVar
 
 from app.objects.decode_pod import decode_pod
 from app.verbs.effects import Effects
-from app.verbs.extender import Extender
-from app.verbs.pod_lookup import PodLookup
+from app.verbs.filter import Extender
+from app.verbs.lookup import PodLookup
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.framework.evaluation import Evaluation, FreshEvaluation
 from core.mirror.cluster import ClusterMirror

@@ -13,8 +13,8 @@ from app.explain.explainer import Detail, Explainer
 from app.json_text import encode
 from app.settings import Settings
 from app.verbs.effects import Effects
-from app.verbs.extender import Extender
-from app.verbs.pod_lookup import PodLookup
+from app.verbs.filter import Extender
+from app.verbs.lookup import PodLookup
 from app.watch.freshness import OF_A_DUMP
 from core.derived_states import derive_states
 from core.diagnosis.explained_profile import every_rule

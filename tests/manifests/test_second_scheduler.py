@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from app.configuration import Configuration
-from app.verbs.deciding.scopes import decide_scopes
+from app.verbs.scopes import decide_scopes
 from tests.manifests.conftest import DECIDE_NAMESPACES, VARIANTS, Variant
 from tests.manifests.install_commands import INSTALL
 from tests.manifests.kustomize import DECIDE, Manifest, of_kind, only

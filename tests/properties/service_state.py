@@ -38,13 +38,12 @@ TIMED: Final[Mapping[str, str]] = {
     "app.server": "connections",
     "app.admin": "the admin port",
     "app.api_server": "connections",
-    "app.verbs.admission": "times in the queue",
-    "app.verbs.reception": "holds the queue and the observers",
-    "app.verbs.stale_policy": "counts requests to a stale mirror",
+    "app.verbs.admission.Admission": "times in the queue",
+    "app.verbs.endpoint": "holds the queue and the observers, and counts requests to a stale mirror",
     "app.long_work": "turns of the admin port",
     "app.usage": "times of readings",
 }
-"""Modules whose state follows the time, or the number of requests of any kind."""
+"""Modules and classes whose state follows the time, or the number of requests of any kind."""
 
 
 def state_of(root: object) -> dict[str, str]:
@@ -127,7 +126,7 @@ def _of_function(function: FunctionType) -> Iterator[tuple[str, object]]:
 def _of_object(value: object) -> Iterator[tuple[str, object]]:
     kind = type(value)
     name = f"{kind.__module__}.{kind.__qualname__}"
-    if not kind.__module__.startswith(_OURS) or name in KEPT or kind.__module__.startswith(tuple(TIMED)):
+    if not kind.__module__.startswith(_OURS) or name in KEPT or name.startswith(tuple(TIMED)):
         return
     if isinstance(value, msgspec.Struct):
         for field in value.__struct_fields__:

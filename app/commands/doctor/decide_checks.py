@@ -8,8 +8,8 @@ from app.commands.doctor.registration import Check, Found, Registration
 from app.scheduler_configuration.plugin_sets import DEFAULTS, IMPLEMENTED, KNOWN, Profile
 from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER
 from app.scheduler_configuration.schema import POINTS, parse_go_duration
-from app.verbs.deciding.scopes import DecideScope, decide_scopes
 from app.verbs.effects import LONGEST_WAIT
+from app.verbs.scopes import DecideScope, decide_scopes
 from core.releases import nearest
 
 _LEASE: Final = "kube-scheduler"

@@ -9,7 +9,7 @@ from app.scheduler_configuration.plugin_sets import Profile
 from app.scheduler_configuration.scheduler_config import Extender, SchedulerConfig
 from app.scheduler_configuration.schema import Finding, Severity
 from app.settings import Settings
-from app.verbs.deciding.scopes import DecideScope, decide_scopes
+from app.verbs.scopes import DecideScope, decide_scopes
 from core.profile import COMPOSITES
 from core.profile import Profile as Plugins
 from core.releases import nearest

@@ -11,7 +11,7 @@ from app.objects.decode import DecodeError
 from app.objects.plugin_args import decode_plugin_args, plugin_arguments
 from app.scheduler_configuration.plugin_sets import KNOWN, NEEDS_PRE, Profile
 from app.scheduler_configuration.schema import POINTS, VALIDATION, Point
-from app.verbs.deciding.scopes import DecideScope
+from app.verbs.scopes import DecideScope
 from core.plugin_names import FORMER_NAMES, todays_name
 from core.profile import PLUGINS
 

@@ -41,7 +41,7 @@ from app.long_work import LongWork
 from app.objects.decode import DecodeError
 from app.objects.decode_pod import decode_pod
 from app.settings import Settings, SettingsError
-from app.verbs.recent_pods import RecentPods
+from app.verbs.effects import RecentPods
 from app.wiring.engine import check_explained, create_profile, judged_kinds
 from core.events import Kind
 from core.objects.scheduling_group import SchedulingGroup

@@ -12,9 +12,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from app.eviction.evaluator import EvictionOutcome, EvictionResult
 from app.telemetry.metrics.families import Histogram, counter, histogram
-from app.verbs.binding.binding_outcome import BindingResult
 from app.verbs.effects import Decision
-from app.verbs.observation import Observation, VerbOutcome
+from app.verbs.request import BindingResult, Observation, VerbOutcome
 
 _SECONDS: Final = (
     0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,

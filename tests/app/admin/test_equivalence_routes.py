@@ -12,7 +12,7 @@ from app.admin.equivalence_routes import equivalence_router
 from app.long_work import LongWork
 from app.main import Service, create_service
 from app.settings import Settings
-from app.verbs.extender import Extender
+from app.verbs.filter import Extender
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror

@@ -16,7 +16,7 @@ from app.explain.explainer import MirrorState
 from app.server.connections import Refusal
 from app.server.ports import Port, admin_port
 from app.settings import Settings
-from app.verbs.serving_state import ServingState
+from app.verbs.admission import ServingState
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving, until
 
 GET = request("/events", method="GET")

@@ -12,7 +12,7 @@ from app.admin.explain_routes import explain_router
 from app.answered_release import AnsweredRelease
 from app.explain.explainer import Explainer
 from app.settings import Settings
-from app.verbs.extender import Extender
+from app.verbs.filter import Extender
 from app.watch.freshness import OF_A_DUMP
 from core.diagnosis.explained_profile import served_alone
 from core.equivalence.cache import CacheOptions, EquivalenceCache

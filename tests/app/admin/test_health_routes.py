@@ -14,7 +14,7 @@ from app.main import create_service
 from app.objects.decode_node import decode_node
 from app.objects.resources import RESOURCES
 from app.settings import Settings
-from app.verbs.serving_state import ServingState
+from app.verbs.admission import ServingState
 from app.watch.freshness import Freshness, ResourceState
 from app.watch.memory import MemoryLimit, MemoryWatch, memory_limit
 from core.events import ClusterEvent, Kind

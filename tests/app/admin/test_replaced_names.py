@@ -14,7 +14,7 @@ from app.api_server.access_reviews import TokenCaller
 from app.explain.explain_request import ExplainRequest
 from app.explain.explainer import Detail, Explainer, Explanation
 from app.settings import Settings
-from app.verbs.recent_pods import RecentPods
+from app.verbs.effects import RecentPods
 from app.watch.freshness import OF_A_DUMP
 from core.derived_states import derive_states
 from core.diagnosis.explained_profile import served_alone

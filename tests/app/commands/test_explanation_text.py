@@ -19,7 +19,7 @@ from app.explain.explainer import Detail, Explainer
 from app.objects.decode_pod import decode_pod
 from app.objects.resources import RESOURCES
 from app.settings import Settings
-from app.verbs.extender import Extender
+from app.verbs.filter import Extender
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState
 from core.diagnosis.explained_profile import served_alone
 from core.diagnosis.victim_waits import AwaitedVictim

@@ -9,7 +9,7 @@ from app.commands.printer import laid_out
 from app.commands.service_status import Status
 from app.commands.status_text import status_text
 from app.commands.text_columns import WIDTH
-from app.verbs.observation import VerbOutcome
+from app.verbs.request import VerbOutcome
 
 RULE = 'apiGroups: [""], resources: ["namespaces"], verbs: ["list", "watch"]'
 SYNCED = ResourceReadiness(

@@ -43,7 +43,7 @@ from tests.fake_apiserver.stored import Object
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.eviction.evictor._PAUSE", 0.05)
     monkeypatch.setattr("app.eviction.evictor._LONGER_PAUSE", 0.1)
-    monkeypatch.setattr("app.verbs.nominations._PATIENCE", -1.0)  # refusals are told at once
+    monkeypatch.setattr("app.verbs.effects._PATIENCE", -1.0)  # refusals are told at once
 
 
 # A pod that only Kindred keeps off all nodes.

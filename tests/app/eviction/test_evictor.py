@@ -10,7 +10,7 @@ from app.eviction.evaluator import Evaluator, EvictionOutcome, EvictionResult, P
 from app.eviction.eviction_api import EvictionApi, LivePod
 from app.eviction.evictor import Evictor, UnschedulablePods
 from app.eviction.executor import Executor, Preemptions
-from app.verbs.refused_nodes import RefusedNodes
+from app.verbs.effects import RefusedNodes
 from core.objects.pod import Pod
 from tests.builders import make_node
 from tests.core.decoded import mirror_of

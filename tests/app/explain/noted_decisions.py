@@ -4,7 +4,7 @@ from typing import Final
 
 from app.explain.decisions import Decisions
 from app.settings import Settings
-from app.verbs.observation import Observation
+from app.verbs.request import Observation
 from app.wiring.engine import create_extender
 from core.mirror.cluster import ClusterMirror
 from tests.app.verbs.receptions import effects_over

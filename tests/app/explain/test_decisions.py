@@ -6,8 +6,8 @@ from hashlib import blake2b
 import pytest
 
 from app.explain.decisions import MAX_BYTES, MAX_DECISIONS, MAX_OF_A_POD, SMALL, Decisions
-from app.verbs.observation import NOT_KNOWN, Asked, Observation, VerbOutcome
-from app.verbs.recent_pods import RecentPods
+from app.verbs.effects import RecentPods
+from app.verbs.request import NOT_KNOWN, Asked, Observation, VerbOutcome
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from tests.app.explain.noted_decisions import NOON

@@ -6,7 +6,7 @@ import pytest
 
 from app.explain.known_pods import FoundNames, FoundPod, NameSearch
 from app.long_work import LongWork
-from app.verbs.recent_pods import RecentPods
+from app.verbs.effects import RecentPods
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node

@@ -13,8 +13,8 @@ from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Explainer
 from app.explain.node_map import NodeMap, guessed_rack_key, node_map
 from app.settings import Settings
-from app.verbs.extender import Extender
-from app.verbs.recent_pods import RecentPods
+from app.verbs.effects import RecentPods
+from app.verbs.filter import Extender
 from app.watch.freshness import OF_A_DUMP
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.explained_profile import served_alone

@@ -12,7 +12,7 @@ from app.explain.pending import MAX_CLASSES, PendingPods, PendingPodsExplainer, 
 from app.long_work import LongWork
 from app.objects.decode_pod import decode_pod
 from app.settings import Settings
-from app.verbs.recent_pods import RecentPods
+from app.verbs.effects import RecentPods
 from app.watch.freshness import OF_A_DUMP
 from core.diagnosis.explained_profile import every_rule
 from core.diagnosis.victim_waits import AwaitedVictim, victims_by_pod

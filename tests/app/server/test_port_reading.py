@@ -17,7 +17,7 @@ from app.server.connections import Connections, Limits
 from app.server.port import Connection
 from app.server.ports import Port
 from app.settings import Settings
-from app.verbs.observation import VerbResponse
+from app.verbs.request import VerbResponse
 from app.verbs.routes import ExtenderApp
 from tests.app.questions import NEAR_WEB, by_name, shop
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving

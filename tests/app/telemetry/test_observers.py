@@ -9,7 +9,7 @@ from app.logs import JsonLines
 from app.main import create_service
 from app.settings import Settings
 from app.telemetry.observers import Observers
-from app.verbs.observation import Asked, Observation, VerbOutcome
+from app.verbs.request import Asked, Observation, VerbOutcome
 from tests.app.asgi import ask
 from tests.app.questions import by_name, shop
 from tests.builders import make_pod

@@ -7,7 +7,7 @@ import pytest
 from app.line_rate import LIMIT, NO_LIMIT, LineLimit
 from app.logs import LATE, JsonLines
 from app.telemetry.request_log import PROBLEMS, RequestLog, question_fields
-from app.verbs.observation import Asked, Observation, VerbOutcome
+from app.verbs.request import Asked, Observation, VerbOutcome
 
 FITTING = Observation(
     "filter",

@@ -8,15 +8,12 @@ from starlette.routing import Route
 
 from app.objects.limits import Body
 from app.settings import Settings
-from app.verbs.admission import Admission
+from app.verbs.admission import Admission, ServingState
 from app.verbs.effects import Effects
-from app.verbs.observation import Observation
-from app.verbs.pod_lookup import PodLookup
+from app.verbs.endpoint import Answer, Reception, StalePolicy, VerbEndpoint, create_admission
+from app.verbs.lookup import PodLookup
 from app.verbs.preempt import preempt_error
-from app.verbs.reception import Reception, create_admission
-from app.verbs.serving_state import ServingState
-from app.verbs.stale_policy import StalePolicy
-from app.verbs.verb_endpoint import Answer, VerbEndpoint
+from app.verbs.request import Observation
 from app.watch.freshness import OF_A_DUMP
 from app.wiring.engine import create_extender
 from core.mirror.cluster import ClusterMirror

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.objects.decode import DecodeError
 from app.objects.decode_node import decode_node
-from app.verbs.extender_args import decode_args
+from app.verbs.wire_in import decode_args
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch

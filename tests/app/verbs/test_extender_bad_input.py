@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from app.objects.decode import NULL
 from app.settings import Settings
-from app.verbs.extender_results import filter_error, prioritize_error
-from app.verbs.incoming_pod import decode_incoming_pod
+from app.verbs.wire_in import decode_incoming_pod
+from app.verbs.wire_out import filter_error, prioritize_error
 from app.wiring.engine import create_extender
 from tests.app.questions import NEAR_WEB, UNKNOWN, ZONE, Bodies, by_name, decoded, reasons, shop, state, zeros
 from tests.builders import PREFERRED, REQUIRED, Object, expressed, labelled, make_node, make_pod, term
@@ -229,8 +229,8 @@ def test_prioritize_answers_a_bad_request_with_zeros_where_its_nodes_can_be_read
 def test_the_nodes_of_a_request_whose_pod_alone_is_bad_are_not_read_again(
     question: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.verbs.extender.names_asked", lambda _: pytest.fail("read again"))
-    monkeypatch.setattr("app.verbs.extender.decode_incoming_pod", lambda _: decode_incoming_pod(NULL))
+    monkeypatch.setattr("app.verbs.filter.names_asked", lambda _: pytest.fail("read again"))
+    monkeypatch.setattr("app.verbs.filter.decode_incoming_pod", lambda _: decode_incoming_pod(NULL))
     assert extender().prioritize(question) == zeros(TWO)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from app.main import create_service
 from app.settings import Settings
-from app.verbs.extender import Extender
+from app.verbs.filter import Extender
 from app.wiring.engine import create_profile
 from core.mirror.cluster import ClusterMirror
 from core.node_sample import ADAPTIVE, ALL

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from app.objects.decode_node import decode_node
-from app.verbs.known_names import _MAX_BYTES, _MISSES, KnownNames
+from app.verbs.wire_in import _MAX_BYTES, _MISSES, KnownNames
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch

@@ -63,7 +63,7 @@ async def storm(server: FakeApiServer, verb: str, body: bytes) -> None:
         pytest.param(
             "bind",
             b'{"PodName": "$name", "PodNamespace": "$namespace", "PodUID": "$uid", "Node": "n1"}',
-            ("app.verbs.binding.binder", "", "bind:"),
+            ("app.verbs.bind", "", "bind:"),
             id="bind-that-fails",
         ),
         pytest.param("filter", b'{"Pod": 1}', ("kindred.questions", "filter", "request"), id="bad-filter"),

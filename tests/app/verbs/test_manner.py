@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.verbs.verb_endpoint import ORDINARY, Header, Manner, manner_of
+from app.verbs.endpoint import ORDINARY, Header, Manner, manner_of
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.verbs.node_rows import rows
+from app.verbs.wire_out import rows
 
 TEXTS = st.lists(st.text("abc,}", max_size=12).map(str.encode), max_size=40)
 

@@ -3,10 +3,9 @@
 import pytest
 
 from app.settings import Settings
-from app.verbs.extender import Extender
-from app.verbs.nominations import Nominations
-from app.verbs.observation import VerbResponse
-from app.verbs.refused_nodes import RefusedNodes
+from app.verbs.effects import Nominations, RefusedNodes
+from app.verbs.filter import Extender
+from app.verbs.request import VerbResponse
 from app.wiring.engine import create_profile
 from core.events import ClusterEvent
 from tests.app.questions import ANTI_AFFINITY_RULES, by_name, decoded

@@ -8,9 +8,9 @@ import pytest
 from app.objects.limits import Body
 from app.verbs import routes
 from app.verbs.effects import Effects
-from app.verbs.observation import VerbResponse
+from app.verbs.endpoint import ORDINARY, Manner
+from app.verbs.request import VerbResponse
 from app.verbs.routes import Patient
-from app.verbs.verb_endpoint import ORDINARY, Manner
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from tests.app.verbs.receptions import effects_over

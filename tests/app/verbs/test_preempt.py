@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import pytest
 
-from app.verbs.bypass import NOBODY as NO_BYPASS
+from app.verbs.effects import RefusedNodes
+from app.verbs.filter import NOBODY as NO_BYPASS
 from app.verbs.preempt import PreemptVerb, PreemptVerbOff
-from app.verbs.refused_nodes import RefusedNodes
 from core.framework.evaluation import FreshEvaluation
 from core.mirror.cluster import ClusterMirror
 from core.scheduling_cycle import filter_nodes

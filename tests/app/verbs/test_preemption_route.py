@@ -10,9 +10,8 @@ from app.main import create_service
 from app.objects.limits import Body
 from app.objects.resources import RESOURCES
 from app.settings import Settings
-from app.verbs.observation import VerbResponse
-from app.verbs.stale_policy import StalePolicy
-from app.verbs.verb_endpoint import Answer
+from app.verbs.endpoint import Answer, StalePolicy
+from app.verbs.request import VerbResponse
 from app.watch.freshness import Freshness, ResourceState
 from core.objects.pod import Pod
 from tests.app.asgi import ask

@@ -3,7 +3,7 @@
 import pytest
 
 from app.settings import Settings
-from app.verbs.recent_pods import RecentPods
+from app.verbs.effects import RecentPods
 from app.wiring.engine import create_extender
 from core.objects.pod import Pod
 from tests.app.questions import by_name, shop

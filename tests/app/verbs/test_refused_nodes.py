@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from app.verbs.refused_nodes import RefusedNodes
+from app.verbs.effects import RefusedNodes
 from core.events import ClusterEvent
 from core.framework.interface import Verdicts
 from core.framework.status import SUCCESS, Code, Status

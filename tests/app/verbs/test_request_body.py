@@ -8,7 +8,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
 from app.verbs.admission import Admission
-from app.verbs.request_body import RequestBody
+from app.verbs.endpoint import RequestBody
 
 
 def budget_of(most: int) -> Admission:

@@ -13,10 +13,10 @@ from app.json_text import decode
 from app.main import create_service
 from app.settings import Settings
 from app.verbs.admission import Shed
-from app.verbs.extender import Extender
-from app.verbs.extender_results import filter_error, prioritize_error
+from app.verbs.endpoint import Arrival
+from app.verbs.filter import Extender
 from app.verbs.routes import ExtenderApp, extender_routes
-from app.verbs.verb_endpoint import Arrival
+from app.verbs.wire_out import filter_error, prioritize_error
 from app.wiring.engine import create_extender
 from core.events import ClusterEvent
 from core.framework.status import Status

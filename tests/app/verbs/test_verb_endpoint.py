@@ -8,20 +8,17 @@ from typing import Any
 import httpx
 import pytest
 
-import app.verbs.extender
+import app.verbs.filter
 from app.objects.limits import Body
 from app.objects.resources import RESOURCES
 from app.settings import Settings
-from app.verbs.admission import Admission
-from app.verbs.bypass import Bypass
-from app.verbs.extender import Extender
-from app.verbs.extender_args import ExtenderArgs, decode_args
-from app.verbs.extender_results import filter_error
-from app.verbs.observation import Asked, Observation, VerbOutcome, VerbResponse
-from app.verbs.reception import Reception
+from app.verbs.admission import Admission, ServingState
+from app.verbs.endpoint import Reception, StalePolicy
+from app.verbs.filter import Bypass, Extender
+from app.verbs.request import Asked, Observation, VerbOutcome, VerbResponse
 from app.verbs.routes import ExtenderApp, extender_routes
-from app.verbs.serving_state import ServingState
-from app.verbs.stale_policy import StalePolicy
+from app.verbs.wire_in import ExtenderArgs, decode_args
+from app.verbs.wire_out import filter_error
 from app.watch.freshness import Freshness, ResourceState
 from app.wiring.engine import create_profile
 from core.objects.pod import Pod
@@ -162,7 +159,7 @@ def test_a_body_is_decoded_once_whether_its_pod_is_refused_or_passes(
         decoded.append(body)
         return decode_args(body, *rest)
 
-    monkeypatch.setattr(app.verbs.extender, "decode_args", counted)
+    monkeypatch.setattr(app.verbs.filter, "decode_args", counted)
     ask(app_of(reception(stale_policy=stale()), bypass), "POST", f"/{verb}", QUESTION)
     assert decoded == [QUESTION]
 

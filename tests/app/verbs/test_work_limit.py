@@ -5,11 +5,10 @@ from typing import Any, Final
 
 import pytest
 
-from app.verbs.bypass import NOBODY
-from app.verbs.extender import Extender
-from app.verbs.observation import VerbOutcome, VerbResponse
+from app.verbs.effects import RefusedNodes
+from app.verbs.filter import NOBODY, Extender
 from app.verbs.preempt import PreemptVerb
-from app.verbs.refused_nodes import RefusedNodes
+from app.verbs.request import VerbOutcome, VerbResponse
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror

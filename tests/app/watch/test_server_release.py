@@ -15,7 +15,7 @@ from app.api_server.client import ApiClient, ApiError, ConnectionFailedError, St
 from app.objects.decode_node import decode_node
 from app.objects.resources import RESOURCES
 from app.settings import Settings
-from app.verbs.extender import Extender
+from app.verbs.filter import Extender
 from app.watch.freshness import Freshness, ResourceState, SyncStatus
 from app.watch.server_release import ServerRelease
 from core.equivalence.cache import EquivalenceCache

@@ -5,8 +5,7 @@ from prometheus_client import Metric
 
 from app.eviction.evaluator import EvictionOutcome, EvictionResult
 from app.telemetry.metrics.requests import OUTCOMES, RequestMetrics
-from app.verbs.binding.binding_outcome import BindingResult
-from app.verbs.observation import Asked, Observation, VerbOutcome
+from app.verbs.request import Asked, BindingResult, Observation, VerbOutcome
 from tests.app.telemetry.metrics.scraped import values
 
 FITTING = Observation("filter", VerbOutcome.FIT, 0.0004, 0.0, 7000, 300, Asked("shop/web", "u", 500, 480), "", "", "")

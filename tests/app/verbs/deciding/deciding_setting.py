@@ -6,18 +6,15 @@ from functools import partial
 from typing import Any
 
 from app.objects.decode_pod import decode_pod
-from app.verbs.binding.binding_args import BindingArgs
-from app.verbs.binding.pod_api import PodApi
-from app.verbs.deciding.claims import InTreeNeeds
-from app.verbs.deciding.decider import Decider
-from app.verbs.deciding.gang_keeping import is_decided_for
-from app.verbs.deciding.scopes import DecideScope, DecideScopes
-from app.verbs.effects import Effects
+from app.verbs.decide import Decider, InTreeNeeds
+from app.verbs.effects import Effects, Nominations
 from app.verbs.evaluations import Evaluations
-from app.verbs.extender import Extender
-from app.verbs.nominations import Nominations
-from app.verbs.observation import VerbResponse
-from app.verbs.pod_lookup import PodLookup
+from app.verbs.filter import Extender
+from app.verbs.gang_keeping import is_decided_for
+from app.verbs.lookup import PodLookup
+from app.verbs.pod_api import BindingArgs, PodApi
+from app.verbs.request import VerbResponse
+from app.verbs.scopes import DecideScope, DecideScopes
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import Action, ClusterEvent
 from core.gangs.gangs import Gangs

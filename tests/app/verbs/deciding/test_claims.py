@@ -5,9 +5,9 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from app.verbs.deciding.claims import InTreeNeeds
-from app.verbs.deciding.scopes import DecideScope
-from app.verbs.observation import VerbOutcome
+from app.verbs.decide import InTreeNeeds
+from app.verbs.request import VerbOutcome
+from app.verbs.scopes import DecideScope
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod

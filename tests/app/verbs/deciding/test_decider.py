@@ -7,8 +7,8 @@ import pytest
 
 from app.main import create_service
 from app.settings import Settings
-from app.verbs.deciding.scopes import DecideScope
-from app.verbs.observation import VerbOutcome
+from app.verbs.request import VerbOutcome
+from app.verbs.scopes import DecideScope
 from tests.app.asgi import ask
 from tests.app.questions import mirror_of
 from tests.app.verbs.deciding.deciding_setting import DecidingSetting, args, node_of, written

@@ -10,7 +10,7 @@ import yaml
 
 from app.main import create_service
 from app.settings import Settings, SettingsError
-from app.verbs.deciding.devices import device_schedulers
+from app.verbs.scopes import device_schedulers
 from core.events import ClusterEvent
 from core.objects.device_class import DeviceClass
 from core.releases import RELEASES, Release

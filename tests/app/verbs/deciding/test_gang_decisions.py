@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from app.verbs.deciding.scopes import DecideScope
-from app.verbs.observation import VerbOutcome
+from app.verbs.request import VerbOutcome
+from app.verbs.scopes import DecideScope
 from core.gangs.unit_status import SchedulingStatus
 from tests.app.verbs.deciding.deciding_setting import DecidingSetting, node_of
 from tests.builders import PodBuilder, labelled, make_pod, term

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from app.verbs.deciding import gang_keeping
-from app.verbs.deciding.gang_keeping import keep_gangs
+from app.verbs import gang_keeping
+from app.verbs.gang_keeping import keep_gangs
 from tests.core.gangs.gang_setting import GangSetting, member, node
 
 

@@ -7,8 +7,8 @@ from typing import Final
 import msgspec
 import pytest
 
-from app.verbs.deciding.scopes import DecideScope
-from app.verbs.observation import VerbOutcome
+from app.verbs.request import VerbOutcome
+from app.verbs.scopes import DecideScope
 from tests.app.verbs.deciding.deciding_setting import DecidingSetting, node_of
 from tests.conformance.combined_cases import combined_profile
 from tests.conformance.engine import load

@@ -9,9 +9,9 @@ import pytest
 from app.main import create_service
 from app.objects.decode_pod import decode_pod
 from app.settings import Settings, SettingsError
-from app.verbs.deciding import decider
+from app.verbs import decide as decider
 from app.verbs.effects import LONGEST_WAIT
-from app.verbs.observation import VerbResponse
+from app.verbs.request import VerbResponse
 from app.watch.feed import MirrorFeed
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror

@@ -7,7 +7,7 @@ import pytest
 
 from app.main import create_service
 from app.settings import Settings
-from app.verbs.deciding.scopes import DecideScope, decide_scopes
+from app.verbs.scopes import DecideScope, decide_scopes
 from core.objects.pod import Pod
 from tests.app.asgi import ask
 from tests.app.questions import by_name, mirror_of

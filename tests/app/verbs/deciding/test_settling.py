@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.verbs.deciding.settling import Settling
-from app.verbs.serving_state import ServingState
+from app.verbs.admission import ServingState, Settling
 
 
 class Timeline:
@@ -18,7 +17,7 @@ class Timeline:
         self.relists: list[float] = []
         self.settling = Settling(3.0, pending=lambda: pending, relist=self._relist, clock=lambda: self.now)
         self._sleep = asyncio.sleep
-        monkeypatch.setattr("app.verbs.deciding.settling.asyncio.sleep", self._pass)
+        monkeypatch.setattr("app.verbs.admission.asyncio.sleep", self._pass)
 
     async def _pass(self, seconds: float) -> None:
         self.now = round(self.now + seconds, 3)

@@ -5,16 +5,21 @@ str for every name, would cost many times the decision. A bad request gets HTTP 
 kube-scheduler discards the body of any other status.
 """
 
+from collections.abc import Collection
+from typing import Final
+
 import numpy as np
 
+from app.api_server.own_namespace import own_namespace
 from app.objects.decode import DecodeError
 from app.objects.limits import Body
-from app.verbs.bypass import NOBODY, Bypass
-from app.verbs.deciding.decider import Decider
+from app.settings import Settings
+from app.verbs.decide import Decider
 from app.verbs.effects import Effects
 from app.verbs.evaluations import Evaluations, set_apart
-from app.verbs.extender_args import ExtenderArgs, decode_args, names_asked
-from app.verbs.extender_results import (
+from app.verbs.request import Asked, VerbOutcome, VerbResponse
+from app.verbs.wire_in import ExtenderArgs, KnownNames, decode_args, decode_incoming_pod, names_asked
+from app.verbs.wire_out import (
     NONE_FAILED,
     HostPriorities,
     failed_nodes,
@@ -25,9 +30,6 @@ from app.verbs.extender_results import (
     result_of_names,
     result_of_objects,
 )
-from app.verbs.incoming_pod import decode_incoming_pod
-from app.verbs.known_names import KnownNames
-from app.verbs.observation import Asked, VerbOutcome, VerbResponse
 from core.equivalence.cache import EquivalenceCache
 from core.framework.evaluation import Evaluation
 from core.framework.interface import MAX_NODE_SCORE, Verdicts
@@ -36,9 +38,46 @@ from core.mirror.node_info import NodeBatch
 from core.mirror.topology import IntpArray
 from core.mirror.work import WorkLimitError
 from core.node_sample import ALL, NodeSample
+from core.objects.labels import parse_selector
 from core.objects.pod import Pod
 from core.profile import Profile
 from core.scheduling_cycle import filter_nodes, score_nodes
+
+# Which pods pass untouched: the pods that the settings name, and Kindred's own pods, so that they can always start.
+
+OWN_LABELS: Final = {"app.kubernetes.io/name": "kindred"}
+
+
+class Bypass:
+    """Returns whether a pod passes untouched."""
+
+    def __init__(
+        self,
+        namespaces: Collection[str] = (),
+        schedulers: Collection[str] = (),
+        own_namespace: str = "",
+    ) -> None:
+        """Let pods of these namespaces and schedulers pass, and Kindred's own pods in `own_namespace`."""
+        self._namespaces = frozenset(namespaces)
+        self._schedulers = frozenset(schedulers)
+        self._own_namespace = own_namespace
+        self._own = parse_selector(OWN_LABELS, ())
+
+    def covers(self, pod: Pod) -> bool:
+        """Whether a pod passes."""
+        return (
+            pod.namespace in self._namespaces
+            or pod.scheduler_name in self._schedulers
+            or (pod.namespace == self._own_namespace and self._own.matches(pod.labels))
+        )
+
+
+NOBODY: Final = Bypass()
+
+
+def create_bypass(settings: Settings) -> Bypass:
+    """Return the bypass that the settings define."""
+    return Bypass(settings.bypass_namespaces, settings.bypass_schedulers, own_namespace())
 
 
 class Extender:

@@ -6,7 +6,9 @@ already has a node, even the same one, that is being deleted, or that has anothe
 """
 
 import asyncio
+import re
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final, TypeAlias
@@ -15,10 +17,127 @@ import msgspec
 
 from app.api_server.client import ApiClient, ApiError, ConnectionFailedError, StatusError
 from app.api_server.credentials import CredentialsError
-from app.verbs.binding.binding_args import BindingArgs
-from app.verbs.binding.read_rate import ReadRate
-from app.verbs.incoming_pod import decode_incoming_pod
+from app.logs import one_line
+from app.objects.decode import DecodeError, decoding
+from app.objects.go_struct import GoStruct
+from app.objects.limits import Body
+from app.verbs.wire_in import decode_incoming_pod
 from core.objects.pod import Pod
+
+# The wire of `bind`: ExtenderBindingArgs in, ExtenderBindingResult out.
+#
+# Source: k8s.io/kube-scheduler extender/v1/types.go. Go reads keys in any case.
+
+_ARGS: Final = GoStruct("ExtenderBindingArgs", "PodName", "PodNamespace", "PodUID", "Node")
+_MAX_BYTES: Final = 64 * 1024  # four names fit, while a body of a million keys would take a gigabyte when decoded
+_MAX_NAME_LENGTH: Final = 253
+# RFC 1123, as the API server checks it. An invalid name must not become part of a URL path.
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+_text_decoder: Final = msgspec.json.Decoder(str | None)
+
+
+class BindingArgs(msgspec.Struct, frozen=True, gc=False):
+    """The pod of a binding, and its node."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+
+    @property
+    def full_name(self) -> str:
+        """NAMESPACE/NAME of the pod."""
+        return f"{self.namespace}/{self.name}"
+
+
+def decode_binding_args(body: Body) -> BindingArgs:
+    """Decode ExtenderBindingArgs with keys in any case. Raises DecodeError that names the field."""
+    if len(body) > _MAX_BYTES:
+        raise DecodeError("body", f"larger than {_MAX_BYTES} bytes")
+    fields: dict[str, str | None] = {}
+    for name, raw in _ARGS.decode(body).items():
+        try:
+            fields[name] = decoding(_text_decoder.decode, raw)
+        except DecodeError as error:
+            raise error.under(name) from None
+    return BindingArgs(
+        _checked_name("PodNamespace", fields),
+        _checked_name("PodName", fields),
+        _required("PodUID", fields),
+        _required("Node", fields),
+    )
+
+
+def is_name(text: str) -> bool:
+    """Return whether an object of the API server can have a name."""
+    return len(text) <= _MAX_NAME_LENGTH and _NAME.fullmatch(text) is not None
+
+
+def binding_result(error: str = "") -> bytes:
+    """Return an ExtenderBindingResult. With an error, on one line, the scheduler drops the binding and tries again."""
+    return b'{"Error":' + msgspec.json.encode(one_line(error)) + b"}"
+
+
+def _required(field: str, fields: dict[str, str | None]) -> str:
+    text = fields.get(field)
+    if not text:
+        raise DecodeError(field, "required")
+    return text
+
+
+def _checked_name(field: str, fields: dict[str, str | None]) -> str:
+    name = _required(field, fields)
+    if not is_name(name):
+        raise DecodeError(field, f"{name!r} is not a valid object name")
+    return name
+
+
+# How often pods may be read because of requests, in all and by name.
+#
+# A request may name a pod that does not exist. Without a limit, each such request would be a GET of the API server,
+# which serves others, too.
+
+READS_A_SECOND: Final = 100
+"""A kube-scheduler sends one `filter` after the other. A late watch costs each of them 30 ms, so 33 reads a second."""
+READS_OF_A_NAME: Final = 5
+"""Reads of one name a second. An attempt reads a pod twice at most, and the next one begins a second later."""
+_SECOND: Final = 1.0
+_ROUNDING: Final = 1e-6  # seconds; the times are sums of fractions
+_MAX_NAMES: Final = 4096
+
+
+class TooManyReadsError(ApiError):
+    """The pod was not read, because too many were."""
+
+
+class ReadRate:
+    """Turns for reads. Both limits are over a window of a second that moves on with each read."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """`clock` returns seconds."""
+        self._clock = clock
+        self._next = 0.0  # time at which the rate is used up to that moment
+        self._of_name: OrderedDict[str, float] = OrderedDict()  # the same for each name, the oldest first
+
+    async def turn(self, name: str) -> None:
+        """Return when a pod may be read, within a second. Raises TooManyReadsError if that is later."""
+        now = self._clock()
+        of_name = max(self._of_name.pop(name, 0.0), now) + _SECOND / READS_OF_A_NAME
+        if of_name > now + _SECOND + _ROUNDING:
+            self._of_name[name] = of_name - _SECOND / READS_OF_A_NAME
+            raise TooManyReadsError(f"more than {READS_OF_A_NAME} reads of pod {name} a second")
+        at = max(self._next, now) + _SECOND / READS_A_SECOND
+        wait = at - now - _SECOND  # the reads of a second may come at once
+        if wait > _SECOND + _ROUNDING:
+            raise TooManyReadsError(f"more than {READS_A_SECOND} reads of pods a second")
+        self._next = at
+        self._of_name[name] = of_name
+        if len(self._of_name) > _MAX_NAMES:
+            self._of_name.popitem(last=False)
+        if wait > _ROUNDING:
+            await asyncio.sleep(wait)
+
 
 GET_RULE: Final = 'apiGroups: [""], resources: ["pods"], verbs: ["get"]'
 """The rule of a ClusterRole that allows `PodApi.get`, as a line of YAML."""

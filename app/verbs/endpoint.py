@@ -6,6 +6,7 @@ of a request.
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Collection
 from http import HTTPStatus
 from typing import Final, NamedTuple, Protocol, TypeAlias
@@ -15,10 +16,158 @@ from starlette.types import Receive, Scope, Send
 
 from app.logs import one_line, raised_at
 from app.objects.limits import Body
-from app.verbs.admission import Shed, Turn
-from app.verbs.observation import Observation, VerbOutcome, VerbResponse
-from app.verbs.reception import Reception
-from app.verbs.request_body import RequestBody
+from app.settings import Settings
+from app.verbs.admission import Admission, ServingState, Shed, Turn
+from app.verbs.request import Observation, VerbOutcome, VerbResponse
+from app.watch.freshness import Freshness, SyncStatus
+
+# The responses to requests while the mirror is stale.
+
+
+class Reserve(NamedTuple):
+    """The effect of a stale mirror on a response. At most one of the two texts is not empty."""
+
+    refusal: str = ""
+    """Why there is no result."""
+    warning: str = ""
+    """A warning about the response."""
+
+
+NO_RESERVE = Reserve()
+_ANSWERED: Final = "prioritize"
+
+
+class StalePolicy:
+    """A request to a stale mirror is rejected. A score has a warning instead, because it breaks no rule.
+
+    While the mirror has never been complete, all requests are rejected, because no response could be right.
+    """
+
+    def __init__(
+        self,
+        freshness: Freshness,
+        count: Callable[[str], None],
+        *,
+        names: bool = True,
+    ) -> None:
+        """Call `count` with the verb for each request to a stale mirror.
+
+        `names`: whether the effects may name resources, and quote the API server.
+        """
+        self._freshness = freshness
+        self._count = count
+        self._names = names
+
+    def reserve(self, verb: str) -> Reserve:
+        """Check the mirror for one request."""
+        standing = self._freshness.status()
+        if standing is SyncStatus.FRESH:
+            return NO_RESERVE
+        self._count(verb)
+        state = f"the mirror is {standing.value}"
+        problems = "; ".join(self._freshness.problems()) if self._names else ""
+        if standing is SyncStatus.STALE and verb == _ANSWERED:
+            return Reserve(warning=problems or state)
+        return Reserve(refusal=f"{state}: {problems}" if problems else state)
+
+
+# The steps before and after every verb: access, the queue, and the observers.
+
+
+class Reception(NamedTuple):
+    """The parts that the verbs of one port share."""
+
+    state: ServingState
+    stale_policy: StalePolicy
+    admission: Admission
+    observe: Callable[[Observation], object]
+    """Called for each request, after its response was made."""
+    max_body_bytes: int
+
+
+def create_admission(settings: Settings, max_bytes: int) -> Admission:
+    """Return the queue with the limits of the settings. `max_bytes`: of all bodies together."""
+    return Admission(
+        deadline=settings.deadline,
+        queue_limit=settings.queue_limit,
+        max_bytes=max_bytes,
+        clock=time.monotonic,
+    )
+
+
+# The body of a request, collected as it arrives. At most the allowed size is held.
+
+
+class RequestBody:
+    """Collects the pieces of a body. Once the body is too large, or the budget is spent, it holds none of them."""
+
+    __slots__ = (
+        "_budget",
+        "_held",
+        "_most",
+        "content",
+        "is_over_budget",
+        "is_too_large",
+        "size",
+    )
+
+    content: Body
+    """The held bytes of the body."""
+
+    def __init__(self, most: int, budget: Admission | None = None) -> None:
+        """Allow a body of `most` bytes. `budget`: counts the bytes that all requests hold, and limits them."""
+        self.content = b""
+        self.size = 0
+        """Bytes received, held or not."""
+        self.is_too_large = False
+        """Whether the body is larger than allowed."""
+        self.is_over_budget = False
+        """Whether the budget was spent when the body arrived."""
+        self._most = most
+        self._budget = budget
+        self._held = 0
+
+    async def read(self, scope: Scope, receive: Receive) -> None:
+        """Read the body by ASGI, unless its Content-Length is too large already. Raises ClientDisconnect."""
+        for name, value in scope["headers"]:
+            if name == b"content-length" and int(value) > self._most:
+                self.is_too_large = True
+                return
+        more = True
+        while more and not self.is_too_large:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            self.add(message.get("body", b""))
+            more = message.get("more_body", False)
+
+    def add(self, piece: Body) -> None:
+        """Add a piece."""
+        self.size += len(piece)
+        if self.size > self._most:
+            self.is_too_large = True
+            self.release()
+            return
+        if self._budget is not None and not self.is_over_budget:
+            self._held += len(piece)
+            self.is_over_budget = not self._budget.hold(len(piece))
+        if self.is_over_budget:
+            self.release()
+        # Not a list of pieces: a body in pieces of one byte would take 40 times its size.
+        elif not self.content:
+            self.content = piece
+        elif isinstance(self.content, bytearray):
+            self.content += piece
+        else:
+            self.content = bytearray(self.content) + piece
+
+    def release(self) -> None:
+        """Release the body."""
+        if self._budget is not None and self._held:
+            self._budget.release(self._held)
+            self._held = 0
+        self.content = b""
+
 
 log = logging.getLogger(__name__)
 

@@ -21,8 +21,7 @@ import msgspec
 from app.api_server.client import ApiError
 from app.api_server.credentials import CredentialsError
 from app.objects.decode import DecodeError
-from app.verbs.binding.binding_args import BindingArgs, is_name
-from app.verbs.binding.pod_api import PodApi
+from app.verbs.pod_api import BindingArgs, PodApi, is_name
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod, decides_alike
 

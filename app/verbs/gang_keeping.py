@@ -5,9 +5,9 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from app.verbs.deciding.claims import InTreeNeeds
-from app.verbs.deciding.scopes import DecideScopes
+from app.verbs.decide import InTreeNeeds
 from app.verbs.effects import Effects
+from app.verbs.scopes import DecideScopes
 from core.gangs.gangs import Gangs
 from core.objects.pod import Pod
 

@@ -1,0 +1,116 @@
+"""The pods for which Kindred decides, and the nodes among which it chooses, by `spec.schedulerName`."""
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Final
+
+from app.scheduler_configuration.plugin_sets import Profile
+from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER, SchedulerConfig
+from app.scheduler_configuration.schema import Point
+from app.settings import Settings
+from core.objects.pod import Pod
+from core.plugins.noderesources.device_classes import DeviceSchedulers
+from core.profile import Arguments
+
+
+class DecideScope(Enum):
+    """The nodes among which Kindred chooses. Also the values of the setting."""
+
+    LISTED_NODES = "listed-nodes"
+    """The nodes of the request."""
+    ANY_NODE = "any-node"
+    """All nodes of the mirror, whichever the request names. Right only for a scheduler profile without filters."""
+
+
+class DecideScopes:
+    """spec.schedulerName -> scope."""
+
+    def __init__(self, default: DecideScope | None, by_scheduler: Mapping[str, DecideScope] | None = None) -> None:
+        """Take scopes by scheduler, and `default` for others. None: Kindred does not decide for their pods."""
+        self._default = default
+        self._by_scheduler = by_scheduler or {}
+
+    def of(self, pod: Pod) -> DecideScope | None:
+        """Return the scope of a pod. None: `filter` returns all nodes that fit."""
+        return self.of_scheduler(pod.scheduler_name)
+
+    def of_scheduler(self, name: str) -> DecideScope | None:
+        """Return the scope of a scheduler's pods. None: `filter` returns all nodes that fit."""
+        return self._by_scheduler.get(name, self._default)
+
+    @property
+    def schedulers(self) -> frozenset[str]:
+        """The schedulers that have a scope of their own."""
+        return frozenset(self._by_scheduler)
+
+    @property
+    def decides_by_default(self) -> bool:
+        """Whether Kindred decides for schedulers without a scope of their own."""
+        return self._default is not None
+
+    @property
+    def all(self) -> frozenset[DecideScope]:
+        """All scopes in use."""
+        found = {*self._by_scheduler.values(), self._default}
+        return frozenset(scope for scope in found if scope is not None)
+
+
+def decide_scopes(settings: Settings) -> DecideScopes | None:
+    """Return the scopes that the settings define. None if Kindred does not decide.
+
+    The schedulers for claims and for groups keep in-tree filters, which rejected the nodes that are not listed.
+    """
+    if settings.decide == "off":
+        return None
+    scope = DecideScope(settings.decide)
+    keeping = filter(None, (settings.decide_claims_scheduler, settings.decide_groups_scheduler))
+    listed = dict.fromkeys(keeping, DecideScope.LISTED_NODES)
+    if not settings.decide_schedulers:
+        return DecideScopes(scope, listed)
+    return DecideScopes(None, {**dict.fromkeys(settings.decide_schedulers, scope), **listed})
+
+
+# The schedulers whose pods get devices, by the settings and the scheduler's configuration.
+#
+# Kubernetes allocates devices in the plugin DynamicResources of kube-scheduler. NodeResourcesFit leaves an extended
+# resource that a DeviceClass provides to that plugin, and rejects no node for it. Where the plugin is off, no program
+# rejects such a node. The kubelet then runs the pod without its device, or rejects it (k8s.io/kubernetes
+# pkg/kubelet/lifecycle/predicate.go).
+
+_DYNAMIC_RESOURCES: Final = "DynamicResources"
+_FIT: Final = "NodeResourcesFit"
+_NEEDED: Final[tuple[Point, ...]] = ("preFilter", "filter", "reserve", "preBind")
+"""Where the plugin allocates a device."""
+
+
+def device_schedulers(settings: Settings, config: SchedulerConfig | None = None) -> DeviceSchedulers:
+    """Return the schedulers whose pods get devices.
+
+    A scheduler for which Kindred decides has the plugin only if it is the one for claims or for scheduling groups. A
+    profile of `config` that disables the plugin has none.
+    """
+    off = {profile.name for profile in (config.profiles if config is not None else ()) if not _allocates(profile)}
+    scopes = decide_scopes(settings)
+    if scopes is None:
+        return DeviceSchedulers(_names(off))
+    named = filter(None, (settings.decide_claims_scheduler, settings.decide_groups_scheduler))
+    keep = [each for each in named if each not in off]
+    advised = keep[0] if keep else ""
+    if scopes.decides_by_default:
+        return DeviceSchedulers(frozenset(keep), others=False, advised=advised)
+    return DeviceSchedulers(_names((scopes.schedulers | off) - frozenset(keep)), advised=advised)
+
+
+def with_devices(arguments: Arguments, schedulers: DeviceSchedulers) -> Arguments:
+    """Return arguments of plugins under which only these schedulers leave resources to devices."""
+    return {**arguments, _FIT: {**arguments.get(_FIT, {}), "device_schedulers": schedulers}}
+
+
+def _allocates(profile: Profile) -> bool:
+    return all(profile.runs(_DYNAMIC_RESOURCES, point) for point in _NEEDED)
+
+
+def _names(schedulers: Iterable[str]) -> frozenset[str]:
+    """Return the names as pods have them. The API server sets the default one, but a manifest may have none."""
+    names = frozenset(schedulers)
+    return names | {""} if DEFAULT_SCHEDULER in names else names
