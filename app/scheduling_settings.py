@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.setting_types import AUTO, Gates, Json, KubernetesRelease, Names, Profile
 from core.framework.interface import MAX_NODE_SCORE
-from core.node_sample import ADAPTIVE, ALL
+from core.scheduling_cycle import ADAPTIVE, ALL
 
 
 class SchedulingSettings(BaseModel):

@@ -14,10 +14,8 @@ from app.admin.responses import JsonResponse, in_chunks
 from app.json_text import encode
 from app.long_work import LongWork
 from core.equivalence.cache import RESULTS, EquivalenceCache
-from core.equivalence.cells import Miss
-from core.equivalence.class_entry import ClassEntry
 from core.equivalence.lookup import PredicateCell, ScoreCell
-from core.equivalence.rows import Row
+from core.equivalence.rows import ClassEntry, Miss, Row
 from core.equivalence.shadow_check import CHAIN
 from core.profile import Profile
 

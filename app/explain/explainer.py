@@ -21,8 +21,8 @@ from core.diagnosis.pod_names import PodName, PodText, Sees, name_of
 from core.diagnosis.summary import Summary, summary
 from core.diagnosis.victim_waits import AwaitedVictim
 from core.equivalence.cache import EquivalenceCache
-from core.equivalence.class_entry import ClassEntry
 from core.equivalence.lookup import PredicateCell, ScoreCell
+from core.equivalence.rows import ClassEntry
 from core.gangs.scheduling_group_status import scheduling_group_status
 from core.gangs.unit_status import UnitStatus
 from core.mirror.cluster import ClusterMirror

@@ -24,10 +24,10 @@ from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers, with
 from core.diagnosis.explained_profile import ExplainedProfile
 from core.diagnosis.not_judged import NotJudged
 from core.diagnosis.scheduler_rules import NOTHING, SchedulerRules, joined
-from core.node_sample import ALL
 from core.objects.pod import Pod
 from core.profile import COMPOSITES, profile_arguments
 from core.profile import Profile as Plugins
+from core.scheduling_cycle import ALL
 
 _FILTERING: Final[Sequence[Point]] = ("preFilter", "filter")
 _SCALE: Final = 10

@@ -4,14 +4,35 @@ No line above level debug has the contents of a request, except the name and the
 """
 
 import logging
+from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 from app.line_rate import LIMIT, NO_LIMIT, LineLimit
 from app.logs import LATE, one_line
 from app.verbs.request import Observation, VerbOutcome
 
+# All observers of each request, in their order; an error of one of them does not affect the response.
+
 log = logging.getLogger("kindred.questions")
+
+Observer: TypeAlias = Callable[[Observation], object]
+
+
+class Observers:
+    """Calls each observer for each request."""
+
+    def __init__(self, *observers: Observer) -> None:
+        self._observers = observers
+
+    def __call__(self, observation: Observation) -> None:
+        """Call all observers."""
+        for observer in self._observers:
+            try:
+                observer(observation)
+            except Exception:
+                logging.getLogger(__name__).exception("request served, but an observer failed")
+
 
 PROBLEMS: Final = frozenset(
     {

@@ -30,7 +30,6 @@ import numpy as np
 
 from app.settings import variable_of
 from app.verbs.effects import Decision, Effects
-from app.verbs.evaluations import Evaluations, set_apart
 from app.verbs.lookup import Standing
 from app.verbs.request import Asked, VerbOutcome, VerbResponse
 from app.verbs.scopes import DecideScope, DecideScopes
@@ -46,6 +45,7 @@ from app.verbs.wire_out import (
     result_of_names,
     result_of_objects,
 )
+from core.equivalence.cache import Evaluations, set_apart
 from core.framework.interface import Verdicts
 from core.framework.status import Status
 from core.gangs.attempts import Choose

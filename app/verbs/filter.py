@@ -16,7 +16,6 @@ from app.objects.limits import Body
 from app.settings import Settings
 from app.verbs.decide import Decider
 from app.verbs.effects import Effects
-from app.verbs.evaluations import Evaluations, set_apart
 from app.verbs.request import Asked, VerbOutcome, VerbResponse
 from app.verbs.wire_in import ExtenderArgs, KnownNames, decode_args, decode_incoming_pod, names_asked
 from app.verbs.wire_out import (
@@ -30,18 +29,17 @@ from app.verbs.wire_out import (
     result_of_names,
     result_of_objects,
 )
-from core.equivalence.cache import EquivalenceCache
+from core.equivalence.cache import EquivalenceCache, Evaluations, set_apart
 from core.framework.evaluation import Evaluation
 from core.framework.interface import MAX_NODE_SCORE, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import IntpArray
 from core.mirror.work import WorkLimitError
-from core.node_sample import ALL, NodeSample
 from core.objects.labels import parse_selector
 from core.objects.pod import Pod
 from core.profile import Profile
-from core.scheduling_cycle import filter_nodes, score_nodes
+from core.scheduling_cycle import ALL, NodeSample, filter_nodes, score_nodes
 
 # Which pods pass untouched: the pods that the settings name, and Kindred's own pods, so that they can always start.
 
@@ -109,8 +107,8 @@ class Extender:
         self._bypass = bypass
         self._host_priorities = HostPriorities(max_score)
         self._known_names = KnownNames(mirror.nodes)
-        self._to_filter = Evaluations(profile, mirror, cache)
-        self._to_score = Evaluations(profile, mirror, cache)
+        self._to_filter = Evaluations(profile.plugins, mirror, cache)
+        self._to_score = Evaluations(profile.plugins, mirror, cache)
 
     def filter(self, body: Body, *, cached: bool = True, effects: Effects | None = None) -> VerbResponse:
         """Return the ExtenderFilterResult for ExtenderArgs. Its `Error` names the field of a bad request.

@@ -6,9 +6,9 @@ from functools import partial
 
 from app.settings import Settings, SettingsError, variable_of
 from app.verbs.decide import Decider, InTreeNeeds
-from app.verbs.evaluations import Evaluations
 from app.verbs.gang_keeping import is_decided_for
 from app.verbs.scopes import DecideScope, decide_scopes
+from core.equivalence.cache import Evaluations
 from core.gangs.gangs import Gangs
 from core.gangs.placing import Placer
 from core.mirror.cluster import ClusterMirror

@@ -17,7 +17,6 @@ from app.telemetry.metrics.mirror import cache_metrics
 from app.telemetry.metrics.requests import decision_metrics
 from app.telemetry.mismatch_log import MismatchLog
 from app.verbs.effects import Effects
-from app.verbs.evaluations import Evaluations
 from app.verbs.filter import Bypass, Extender, create_bypass
 from app.verbs.lookup import PodLookup
 from app.verbs.pod_api import PodApi
@@ -29,7 +28,7 @@ from app.wiring.deciding import create_decider, create_gangs, waiting_schedulers
 from app.wiring.preemption import Preemption
 from core.derived_states import derive_states
 from core.diagnosis.explained_profile import ExplainedProfile, every_rule
-from core.equivalence.cache import CacheOptions, EquivalenceCache
+from core.equivalence.cache import CacheOptions, EquivalenceCache, Evaluations
 from core.events import Kind
 from core.mirror.cluster import ClusterMirror
 from core.objects.disruption import PodDisruptionBudget
@@ -204,7 +203,7 @@ def create_engine(  # noqa: PLR0913  # the parts of an engine
         metrics.register(partial(cache_metrics, cache))
     bypass = create_bypass(settings)
     pods = PodApi(cluster.client) if cluster.client is not None else None
-    evaluations = Evaluations(profile, mirror, cache)
+    evaluations = Evaluations(profile.plugins, mirror, cache)
     decider = create_decider(settings, mirror, profile, evaluations, refusal=lambda: _refusal(cluster))
     effects = Effects(
         mirror,

@@ -15,8 +15,7 @@ from app.server.process import Background
 from app.settings import Settings, port_rule
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.requests import queue_metrics
-from app.telemetry.observers import Observers
-from app.telemetry.request_log import RequestLog
+from app.telemetry.request_log import Observers, RequestLog
 from app.verbs.bind import Binder, BindingCheck
 from app.verbs.endpoint import Reception, StalePolicy, create_admission
 from app.verbs.gang_keeping import keep_cycles, keep_gangs

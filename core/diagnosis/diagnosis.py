@@ -20,12 +20,11 @@ from core.framework.status import SUCCESS, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray
-from core.nominated_pods import Refusal, nominated_beside, refusals
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.profile import Profile
-from core.scheduling_cycle import filter_nodes, score_nodes
+from core.scheduling_cycle import Refusal, filter_nodes, nominated_beside, refusals, score_nodes
 
 NO_PLUGIN: Final = ""
 """Stands for a plugin if none decided, because the node is unknown or out of the partition."""

@@ -6,9 +6,9 @@ from typing import Final
 import msgspec
 
 from core.diagnosis.not_judged import NotJudged
-from core.node_sample import ALL, nodes_to_score
 from core.profile import Profile
 from core.releases import Rules
+from core.scheduling_cycle import ALL, nodes_to_score
 
 NOTHING: Final = Profile((), ())
 

@@ -6,24 +6,39 @@ drops the cells that the plugins' rules name.
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, TypeAlias
+from contextlib import contextmanager
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
 from core.equivalence.cached_evaluation import CachedEvaluation
-from core.equivalence.cells import Miss
-from core.equivalence.class_entry import ClassEntry
 from core.equivalence.classes import Classifier, ClassKey, Mode, equivalence_hash
 from core.equivalence.lookup import CellLookup
 from core.equivalence.ranking import Ranker
-from core.equivalence.shadow_check import Difference, Sampler, ShadowedEvaluation
+from core.equivalence.rows import ClassEntry, Miss
+from core.equivalence.shadow_check import Difference, ShadowedEvaluation
 from core.equivalence.validity import Validities
 from core.framework.evaluation import Evaluation, FreshEvaluation
 from core.framework.interface import AnyFilter, AnyScore, Plugin
 from core.mirror.changes import EVERY_CHANGE, Change, RulesChange
 from core.mirror.cluster import ClusterMirror
+from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
 from core.releases import Rules
+
+# Rejected classes whose evaluation takes too much work, so that a repeated request costs no evaluation.
+#
+# kube-scheduler repeats the request for a rejected pod after every event of the cluster.
+
+MAX_HEAVY_CLASSES: Final = 256
+"""How many classes are kept. One holds the fields of its pod: up to 10 times the bytes of the JSON."""
+
+
+class _Refused(NamedTuple):
+    error: WorkLimitError
+    nodes: int
+    pods: int
+
 
 RESULTS: Final = ("hit", "partial", "miss", "none")
 """How a request was served: all, some or no cells were cached, or the pod has no class."""
@@ -76,6 +91,23 @@ class Statistics(msgspec.Struct):
     """Cells that the shadow check computed again."""
     mismatches: int = 0
     """Checked cells that were wrong. Must be 0."""
+
+
+class Sampler:
+    """Selects the requests to check at even distances, without randomness."""
+
+    def __init__(self, share: float) -> None:
+        """Select a share of the requests, 0..1."""
+        self._share: Final = share
+        self._due = 0.0
+
+    def chosen(self) -> bool:
+        """Return whether to check the next request."""
+        self._due += self._share
+        if self._due < 1.0:
+            return False
+        self._due -= 1.0
+        return True
 
 
 class EquivalenceCache:
@@ -182,7 +214,7 @@ class EquivalenceCache:
         self._entries.clear()
         self.nbytes = 0
 
-    # Reports of evaluations (cached_evaluation.Keeper).
+    # Reports of evaluations.
 
     def hit(self, cells: int) -> None:
         """Count cells that were cached."""
@@ -249,3 +281,78 @@ class EquivalenceCache:
             )
         )
         self.clear()  # if one cell is wrong, none can be trusted
+
+
+# The evaluation of a pod for a verb, from the equivalence cache or fresh, unless its class takes too much work.
+
+
+@contextmanager
+def set_apart(mirror: ClusterMirror, pod: Pod) -> Iterator[bool]:
+    """Suppose in a `with` block that a pod is on no node, because it must not count for its own decision.
+
+    Yields whether it was on a known node. If so, no kept result may be read or written in the block.
+    """
+    held = mirror.get_pod(pod.uid)
+    if held is None or held.node_name not in mirror.nodes.slots:
+        yield False
+        return
+    with mirror.suppose() as supposed:
+        supposed.remove(held)
+        yield True
+
+
+class Evaluations:
+    """Begins and ends the evaluations of one verb."""
+
+    def __init__(self, plugins: Sequence[Plugin], mirror: ClusterMirror, cache: EquivalenceCache | None) -> None:
+        """Evaluate by plugins. Without a cache every evaluation is fresh."""
+        self._mirror = mirror
+        self._cache = cache
+        # Pods without a controller are recorded, too: their requests may be as heavy and as frequent.
+        self._classifier = Classifier(plugins, "spec")
+        self._heavy: OrderedDict[ClassKey, _Refused] = OrderedDict()  # the least recently used class first
+
+    def begin(self, pod: Pod, *, cached: bool) -> Evaluation:
+        """Return the evaluation of a pod. With `cached` false, no kept result is read or written.
+
+        Raises WorkLimitError for a pod of a class that recently took too much work, unless `cached` is false.
+        """
+        if cached and self._heavy:  # usually empty: an ordinary pod costs nothing here
+            self._check(pod)
+        if self._cache is None or not cached:
+            return FreshEvaluation(self._mirror, pod)
+        return self._cache.evaluation(pod)
+
+    def finish(self, evaluation: Evaluation, *, cached: bool) -> str:
+        """End an evaluation. Return the source of its results, see VerbResponse.source."""
+        if self._cache is None:
+            return ""
+        return self._cache.finish(evaluation) if cached else "off"
+
+    def refused(self, pod: Pod, error: WorkLimitError, *, cached: bool) -> None:
+        """Record that the evaluation of a pod took too much work, unless `cached` is false."""
+        if not cached:
+            return
+        nodes, pods = len(self._mirror.nodes.slots), len(self._mirror.pods)
+        self._heavy[self._key(pod)] = _Refused(error.with_traceback(None), nodes, pods)
+        if len(self._heavy) > MAX_HEAVY_CLASSES:
+            self._heavy.popitem(last=False)
+
+    def _check(self, pod: Pod) -> None:
+        """Raise WorkLimitError for a pod of a rejected class.
+
+        The work grows with the numbers of nodes and pods in the mirror. A rejection applies until either decreases.
+        """
+        key = self._key(pod)
+        refused = self._heavy.get(key)
+        if refused is None:
+            return
+        if len(self._mirror.nodes.slots) < refused.nodes or len(self._mirror.pods) < refused.pods:
+            del self._heavy[key]
+            return
+        self._heavy.move_to_end(key)
+        raise refused.error
+
+    def _key(self, pod: Pod) -> ClassKey:
+        key = self._classifier.key(self._mirror, pod)
+        return () if key is None else key

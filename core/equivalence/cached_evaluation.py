@@ -1,14 +1,22 @@
 """The results of plugins for one pod, from the rows of its class. Only invalid cells are evaluated again."""
 
 from collections.abc import Sequence
-from typing import Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.equivalence.cells import Cells, Integers, Miss
-from core.equivalence.class_entry import ClassEntry
-from core.equivalence.ranking import Question, Ranker
-from core.equivalence.rows import NEVER, Aspect, FilterAspect, Row, ScoreAspect, counters_unchanged, kept_codes
+from core.equivalence.ranking import NEVER, Question
+from core.equivalence.rows import (
+    Cells,
+    ClassEntry,
+    Integers,
+    Miss,
+    PluginRow,
+    Prepared,
+    Row,
+    counters_unchanged,
+    kept_codes,
+)
 from core.equivalence.validity import Validities, Validity
 from core.framework.evaluation import FreshEvaluation, everywhere, first_failures
 from core.framework.interface import AnyFilter, AnyScore, Verdicts, Versions
@@ -18,39 +26,24 @@ from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray
 from core.objects.pod import Pod
 
-_Prepared: TypeAlias = tuple[Status, Any]
-
-
-class Keeper(Protocol):
-    """Counts cells, and evicts classes to stay within the size limit."""
-
-    def hit(self, cells: int) -> None:
-        """Count cells that were cached."""
-
-    def miss(self, reason: Miss, cells: int) -> None:
-        """Count cells that were not cached."""
-
-    def weigh(self, entry: ClassEntry) -> None:
-        """Update the size of a class that may have grown."""
-
-    def ranker(self, filters: Sequence[AnyFilter], scores: Sequence[tuple[AnyScore, int]]) -> Ranker:
-        """Return the maker of rankings."""
+if TYPE_CHECKING:
+    from core.equivalence.cache import EquivalenceCache
 
 
 class CachedEvaluation:
     """The results of plugins for one pod. Valid until the next event."""
 
     def __init__(
-        self, mirror: ClusterMirror, pod: Pod, entry: ClassEntry, validities: Validities, keeper: Keeper
+        self, mirror: ClusterMirror, pod: Pod, entry: ClassEntry, validities: Validities, cache: "EquivalenceCache"
     ) -> None:
         """Evaluate a pod of the class of `entry`. Plugins get the class's representative instead of the pod."""
         self.mirror: Final = mirror
         self.pod: Final = pod
         self._entry = entry
         self._validities = validities
-        self._keeper = keeper
+        self._cache = cache
         self._representative = entry.representative
-        self._prepared: dict[Row, _Prepared] = {}  # results of plugins that ran before the look-up in their rows
+        self._prepared: dict[Row, Prepared] = {}  # results of plugins that ran before the look-up in their rows
         self._prepared_at = NEVER
         self._hits = 0
         self._misses = 0
@@ -64,8 +57,8 @@ class CachedEvaluation:
 
     def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:
         """Return the verdicts of the class's row. Missing verdicts are evaluated and stored."""
-        row = self._entry.filter_row(plugin.name)
-        found = self._look_up(FilterAspect(plugin), row, batch)
+        row = self._entry.filter_row(plugin)
+        found = self._look_up(row, batch)
         if isinstance(found, Status):
             return everywhere(found, batch)
         return Verdicts(found, tuple(row.statuses))
@@ -73,7 +66,7 @@ class CachedEvaluation:
     def filtered(self, filters: Sequence[AnyFilter], batch: NodeBatch) -> Verdicts:
         """Return the verdicts of the class's chain. Missing verdicts are combined from the plugins' rows."""
         if len(filters) == 1:
-            return first_failures(filters, batch, self.verdicts)
+            return self.verdicts(filters[0], batch) or first_failures((), batch, self.verdicts)
         chain = self._entry.chain_row()
         cells = self._chain_cells(chain, filters, batch)
         if cells is None:
@@ -91,7 +84,7 @@ class CachedEvaluation:
         numbers, kept = kept_codes(chain, first_failures(filters, part, self.verdicts))
         _put(cells, part, numbers, kept)
         if chain.nbytes != size:
-            self._keeper.weigh(self._entry)
+            self._cache.weigh(self._entry)
         if part is not batch:
             found = found.astype(np.int64)
             found[positions] = numbers
@@ -107,7 +100,7 @@ class CachedEvaluation:
         if as_of == now:
             if chain.cells is None:
                 chain.cells = Cells(self._validities.capacity, chain.miss)
-                self._keeper.weigh(self._entry)
+                self._cache.weigh(self._entry)
             return chain.cells
         changed = self._chain_changes(filters, batch, as_of)
         drops = self._drops(filters)
@@ -119,7 +112,7 @@ class CachedEvaluation:
             chain.versions = drops
         elif changed is not None and changed.any():
             chain.drop_some(changed, Miss.NODE_CHANGED)
-        self._keeper.weigh(self._entry)
+        self._cache.weigh(self._entry)
         return chain.cells if keeps else None
 
     def _chain_changes(self, filters: Sequence[AnyFilter], batch: NodeBatch, as_of: int) -> BoolArray | None:
@@ -128,7 +121,7 @@ class CachedEvaluation:
         for plugin in filters:
             validity = self._validities.of[plugin.name]
             if validity.reads_counters:
-                self._bring_up_to_date(FilterAspect(plugin), self._entry.filter_row(plugin.name), batch)
+                self._bring_up_to_date(self._entry.filter_row(plugin), batch)
             if validity.all_at > as_of:
                 return None
             if validity.last_at > as_of:
@@ -138,13 +131,13 @@ class CachedEvaluation:
     def _drops(self, filters: Sequence[AnyFilter]) -> Versions:
         """Return how often the rows of plugins that read counters were dropped. A chain depends on these rows."""
         of = self._validities.of
-        return tuple(self._entry.filter_row(each.name).drops for each in filters if of[each.name].reads_counters)
+        return tuple(self._entry.filter_row(each).drops for each in filters if of[each.name].reads_counters)
 
     def raw_scores(self, plugin: AnyScore, batch: NodeBatch) -> Int64Array | None:
         """Return the raw scores of the class's row. Missing scores are evaluated and stored."""
         if not plugin.scores_alone:
             return FreshEvaluation(self.mirror, self._representative).raw_scores(plugin, batch)
-        found = self._look_up(ScoreAspect(plugin), self._entry.score_row(plugin.name), batch)
+        found = self._look_up(self._entry.score_row(plugin), batch)
         return None if isinstance(found, Status) else found.astype(np.int64, copy=False)
 
     def best(
@@ -155,7 +148,7 @@ class CachedEvaluation:
         if entry.last_slots is not batch.slots or batch.strangers or not len(batch):
             entry.last_slots = batch.slots
             return None
-        ranker, ranking = self._keeper.ranker(filters, scores), entry.ranking
+        ranker, ranking = self._cache.ranker(filters, scores), entry.ranking
         size = 0 if ranking is None else ranking.nbytes
         question = Question(self.mirror, self._representative, batch)
         again = None if ranking is None else ranker.refreshed(ranking, question)
@@ -168,18 +161,18 @@ class CachedEvaluation:
             return None
         best = ranker.best(ranking, question)
         if ranking.nbytes != size:
-            self._keeper.weigh(entry)
+            self._cache.weigh(entry)
         return best
 
-    def _look_up(self, aspect: Aspect, row: Row, batch: NodeBatch) -> Status | Integers:
+    def _look_up(self, row: PluginRow, batch: NodeBatch) -> Status | Integers:
         if row.as_of == self._validities.now:  # no event since: no cell can be invalid, and no table larger
             kept = self._kept(row, batch)
             if kept is not None:
                 return kept
         size = 0 if row.as_of == NEVER else row.nbytes
-        found = self._found(aspect, row, batch)
+        found = self._found(row, batch)
         if row.nbytes != size:
-            self._keeper.weigh(self._entry)
+            self._cache.weigh(self._entry)
         return found
 
     def _kept(self, row: Row, batch: NodeBatch) -> Status | Integers | None:
@@ -195,36 +188,36 @@ class CachedEvaluation:
         self._hit(len(batch))
         return found
 
-    def _found(self, aspect: Aspect, row: Row, batch: NodeBatch) -> Status | Integers:
-        prepared = self._bring_up_to_date(aspect, row, batch)
+    def _found(self, row: PluginRow, batch: NodeBatch) -> Status | Integers:
+        prepared = self._bring_up_to_date(row, batch)
         if row.outcome is not None:
             self._hit(len(batch))
             return row.outcome
         if row.cells is None and prepared is None:
-            prepared = aspect.prepare(self.mirror, self._representative, batch)
+            prepared = row.prepare(self.mirror, self._representative, batch)
         if prepared is not None and prepared[1] is None:
             self._miss(row.miss, len(batch))
             return self._settle(row, prepared[0])
         if row.cells is None:
             row.cells = Cells(self._validities.capacity, row.miss)
-        return self._from_cells(aspect, row, row.cells, batch, prepared)
+        return self._from_cells(row, row.cells, batch, prepared)
 
-    def _bring_up_to_date(self, aspect: Aspect, row: Row, batch: NodeBatch) -> _Prepared | None:
+    def _bring_up_to_date(self, row: PluginRow, batch: NodeBatch) -> Prepared | None:
         """Drop the cells that events invalidated. Return the result of PreFilter or PreScore if it had to run."""
-        validity = self._validities.of[aspect.name]  # raises at once for a plugin without invalidation rules
+        validity = self._validities.of[row.plugin.name]  # raises at once for a plugin without invalidation rules
         as_of, now = row.as_of, self._validities.now
         if self._prepared_at != now:  # a state from before an event must not be used after it
             self._prepared.clear()
             self._prepared_at = now
         if as_of == now:
             return self._prepared.get(row)
-        prepared = None if as_of == NEVER else self._drop_invalid(aspect, row, batch, validity)
+        prepared = None if as_of == NEVER else self._drop_invalid(row, batch, validity)
         row.as_of = now  # only now: if a plugin raises, the row must be checked again
         if prepared is not None:
             self._prepared[row] = prepared
         return prepared
 
-    def _drop_invalid(self, aspect: Aspect, row: Row, batch: NodeBatch, validity: Validity) -> _Prepared | None:
+    def _drop_invalid(self, row: PluginRow, batch: NodeBatch, validity: Validity) -> Prepared | None:
         row.grow(self._validities.capacity)
         if validity.all_at > row.as_of:
             row.drop(Miss.CLUSTER_CHANGED)
@@ -232,18 +225,18 @@ class CachedEvaluation:
             row.drop_some(validity.changed_at > row.as_of, Miss.NODE_CHANGED)
         if not validity.reads_counters:
             return None
-        prepared = aspect.prepare(self.mirror, self._representative, batch)
-        if not counters_unchanged(row, aspect, prepared):
+        prepared = row.prepare(self.mirror, self._representative, batch)
+        if not counters_unchanged(row, prepared):
             row.drop(Miss.COUNTERS_CHANGED)
         return prepared
 
     def _from_cells(
-        self, aspect: Aspect, row: Row, cells: Cells, batch: NodeBatch, prepared: _Prepared | None
+        self, row: PluginRow, cells: Cells, batch: NodeBatch, prepared: Prepared | None
     ) -> Status | Integers:
         if row.empty:  # no cell needs a look-up: this saves 40 us
             self._miss(row.miss, len(batch) - len(batch.strangers))
-            status, state = prepared or aspect.prepare(self.mirror, self._representative, batch)
-            return self._settle(row, status) if state is None else self._results(aspect, row, cells, state, batch)
+            status, state = prepared or row.prepare(self.mirror, self._representative, batch)
+            return self._settle(row, status) if state is None else self._results(row, cells, state, batch)
         found = cells.get(batch.slots)
         if not batch.strangers and cells.complete(found):
             self._hit(len(batch))
@@ -260,17 +253,17 @@ class CachedEvaluation:
         if not len(positions):
             return found
         part = batch.part(positions)
-        status, state = prepared or aspect.prepare(self.mirror, self._representative, part)
+        status, state = prepared or row.prepare(self.mirror, self._representative, part)
         if state is None:
             return self._settle(row, status)
-        numbers = self._results(aspect, row, cells, state, part)
+        numbers = self._results(row, cells, state, part)
         whole = found.astype(np.int64)
         whole[positions] = numbers
         return whole
 
-    def _results(self, aspect: Aspect, row: Row, cells: Cells, state: object, part: NodeBatch) -> Int64Array:
-        numbers, kept = aspect.results(row, state, part)
-        row.versions = aspect.versions(state)
+    def _results(self, row: PluginRow, cells: Cells, state: object, part: NodeBatch) -> Int64Array:
+        numbers, kept = row.results(state, part)
+        row.versions = row.versions_of(state)
         row.empty = row.empty and not len(part)
         _put(cells, part, numbers, kept)
         return numbers
@@ -289,12 +282,12 @@ class CachedEvaluation:
     def _hit(self, cells: int) -> None:
         self._hits += cells
         self._entry.hits += cells
-        self._keeper.hit(cells)
+        self._cache.hit(cells)
 
     def _miss(self, reason: Miss, cells: int) -> None:
         self._misses += cells
         self._entry.misses += cells
-        self._keeper.miss(reason, cells)
+        self._cache.miss(reason, cells)
 
 
 def _put(cells: Cells, part: NodeBatch, numbers: Int64Array, kept: BoolArray | None) -> None:

@@ -5,9 +5,8 @@ Source: PredicateWithECache of the equivalence class design, which returns fit, 
 
 import msgspec
 
-from core.equivalence.cells import Miss
-from core.equivalence.class_entry import ClassEntry
-from core.equivalence.rows import NEVER, Aspect, FilterAspect, Row, ScoreAspect, counters_unchanged
+from core.equivalence.ranking import NEVER
+from core.equivalence.rows import ClassEntry, Miss, PluginRow, counters_unchanged
 from core.equivalence.validity import Validities
 from core.framework.interface import NOT_SCORED, AnyFilter, AnyScore
 from core.framework.status import Code, Status
@@ -51,7 +50,7 @@ class CellLookup:
 
     def predicate(self, plugin: AnyFilter) -> PredicateCell:
         """Return the cell of a predicate."""
-        found = self._look_up(FilterAspect(plugin), self._entry.filters.get(plugin.name))
+        found = self._look_up(self._entry.filters.get(plugin.name))
         if isinstance(found, Miss):
             return PredicateCell(plugin.name, fit=False, reasons=(), invalid=True, miss=found.label)
         status = found if isinstance(found, Status) else self._entry.filters[plugin.name].statuses[found]
@@ -62,36 +61,36 @@ class CellLookup:
         """Return the cell of a priority."""
         if not plugin.scores_alone:
             return ScoreCell(plugin.name, raw=None, invalid=True, miss=None)
-        found = self._look_up(ScoreAspect(plugin), self._entry.scores.get(plugin.name))
+        found = self._look_up(self._entry.scores.get(plugin.name))
         if isinstance(found, Miss):
             return ScoreCell(plugin.name, raw=None, invalid=True, miss=found.label)
         raw = None if isinstance(found, Status) or found == NOT_SCORED else found
         return ScoreCell(plugin.name, raw, invalid=False, miss=None)
 
-    def _look_up(self, aspect: Aspect, row: Row | None) -> Miss | Status | int:
+    def _look_up(self, row: PluginRow | None) -> Miss | Status | int:
         """Return the number in the cell, the status for all nodes, or the reason for a miss."""
         if row is None:
             return self._entry.miss
         found = row.outcome or (row.miss if row.empty or row.cells is None else row.cells.at(self._slot))
         if isinstance(found, Miss):
             return found
-        dropped = self._dropped(aspect, row)
+        dropped = self._dropped(row)
         return found if dropped is None else dropped
 
-    def _dropped(self, aspect: Aspect, row: Row) -> Miss | None:
+    def _dropped(self, row: PluginRow) -> Miss | None:
         """Return why the next request drops the row, or None.
 
         Runs PreFilter or PreScore to read the counters' versions.
         """
         if row.as_of in (NEVER, self._validities.now):
             return None
-        validity = self._validities.of[aspect.name]
+        validity = self._validities.of[row.plugin.name]
         if validity.all_at > row.as_of:
             return Miss.CLUSTER_CHANGED
         if row.outcome is None and validity.changed_at[self._slot] > row.as_of:
             return Miss.NODE_CHANGED
         if validity.reads_counters:
-            prepared = aspect.prepare(self._mirror, self._entry.representative, self._batch)
-            if not counters_unchanged(row, aspect, prepared):
+            prepared = row.prepare(self._mirror, self._entry.representative, self._batch)
+            if not counters_unchanged(row, prepared):
                 return Miss.COUNTERS_CHANGED
         return None

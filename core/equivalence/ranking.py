@@ -9,7 +9,6 @@ from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from core.equivalence.rows import NEVER
 from core.equivalence.validity import Validities, Validity
 from core.framework.evaluation import Evaluation
 from core.framework.interface import AnyFilter, AnyScore, Verdicts, Versions
@@ -96,6 +95,8 @@ class Ranking:
 
 NO_SLOTS: Final[IntpArray] = np.empty(0, np.intp)
 """The slots of a class without a decision."""
+NEVER: Final = -1
+"""Time of a row or of a ranking without results."""
 NO_RANKING: Final[Ranking | None] = None
 """The ranking of a class that was never decided for twice with the same nodes in the same order."""
 

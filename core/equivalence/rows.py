@@ -1,25 +1,151 @@
 """The results of one plugin for one class: a verdict or a raw score per node, or one status for all nodes."""
 
-from typing import Final, Protocol
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from core.equivalence.cells import Cells, Miss
+from core.equivalence.classes import ClassKey, equivalence_hash, key_text
+from core.equivalence.ranking import NEVER, NO_RANKING, NO_SLOTS
 from core.framework.interface import AnyFilter, AnyScore, Verdicts, Versions
 from core.framework.status import SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.topology import BoolArray, Int64Array
+from core.mirror.topology import BoolArray, Int64Array, IntpArray
 from core.objects.pod import Pod
+
+# A number for every node slot, or the reason for a miss.
+
+Integers: TypeAlias = NDArray[np.signedinteger[Any]]
+
+
+class Miss(IntEnum):
+    """Why a cell has no valid result."""
+
+    NEW_CLASS = 0
+    """The class was not requested before."""
+    EVICTED = 1
+    """The class was evicted to stay within the size limit."""
+    NODE_CHANGED = 2
+    """An event changed a field of the node that the plugin reads."""
+    COUNTERS_CHANGED = 3
+    """An event changed a counter that the class reads."""
+    CLUSTER_CHANGED = 4
+    """An event changed an input of the plugin for all nodes."""
+
+    @property
+    def label(self) -> str:
+        """The name in metrics, such as `new_class`."""
+        return self.name.lower()
+
+
+_WIDTHS: Final[Sequence[type[np.signedinteger[Any]]]] = (np.int8, np.int16, np.int32, np.int64)
+_LIMITS: Final = {width: (int(np.iinfo(width).min), int(np.iinfo(width).max)) for width in _WIDTHS}
+_LOWEST_NUMBER: Final = _LIMITS[np.int64][0] + len(Miss)
+
+
+class Cells:
+    """Slot -> number, in the narrowest integer type that holds the numbers.
+
+    The lowest few numbers of the type encode the reasons of misses. 5,000 cells of verdicts take 5 KB. All cells are
+    misses at first.
+    """
+
+    __slots__ = ("_floor", "_highest", "_lowest", "values")
+
+    def __init__(self, capacity: int, reason: Miss) -> None:
+        self._set_type(_WIDTHS[0])
+        self.values: Integers = np.full(capacity, self._lowest + reason, _WIDTHS[0])
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return int(self.values.nbytes)
+
+    def get(self, slots: IntpArray) -> Integers:
+        """Return the stored values of the slots, numbers or encoded reasons. See `missing`."""
+        found: Integers = self.values.take(slots)  # 4.4 us for 5,000, against 5.9 us with indexing
+        return found
+
+    def complete(self, found: Integers) -> bool:
+        """Return whether all found values are numbers."""
+        return not len(found) or int(found.min()) >= self._floor
+
+    def missing(self, found: Integers) -> BoolArray:
+        """Return which of the found values are not numbers."""
+        missing: BoolArray = found < self._floor
+        return missing
+
+    @property
+    def kept(self) -> int:
+        """How many slots have a number."""
+        return int(np.count_nonzero(self.values >= self._floor))
+
+    def at(self, slot: int) -> Miss | int:
+        """Return the number of one slot, or the reason for the miss."""
+        if slot >= len(self.values):
+            return Miss.NEW_CLASS
+        number = int(self.values[slot])
+        return number if number >= self._floor else Miss(number - self._lowest)
+
+    def reasons(self, found: Integers) -> Int64Array:
+        """Return the count of each Miss. `found` must hold only misses."""
+        return np.bincount(found.astype(np.int64) - self._lowest, minlength=len(Miss))
+
+    def put(self, slots: IntpArray, numbers: Int64Array) -> None:
+        """Set the numbers of some slots, except for the lowest few of int64, which encode reasons."""
+        if not len(numbers):
+            return
+        lowest = int(numbers.min())
+        if lowest < _LOWEST_NUMBER:  # a score that has overflowed as a float
+            fitting = numbers >= _LOWEST_NUMBER
+            self.put(slots[fitting], numbers[fitting])
+            return
+        self._make_room_for(lowest, int(numbers.max()))
+        self.values[slots] = numbers
+
+    def drop(self, which: BoolArray, reason: Miss) -> None:
+        """Remove the numbers of some slots. A slot that already has a reason keeps it."""
+        which = which[: len(self.values)]
+        self.values[which & (self.values >= self._floor)] = self._lowest + reason
+
+    def drop_all(self, reason: Miss) -> None:
+        """Remove all numbers."""
+        self.values[self.values >= self._floor] = self._lowest + reason
+
+    def grow(self, capacity: int) -> None:
+        """Extend to `capacity` slots. The new ones were not requested before."""
+        if capacity > len(self.values):
+            more = np.full(capacity - len(self.values), self._lowest + Miss.NEW_CLASS, self.values.dtype)
+            self.values = np.concatenate((self.values, more))
+
+    def _set_type(self, width: type[np.signedinteger[Any]]) -> None:
+        self._lowest, self._highest = _LIMITS[width]
+        self._floor = self._lowest + len(Miss)
+
+    def _make_room_for(self, lowest: int, highest: int) -> None:
+        if lowest >= self._floor and highest <= self._highest:
+            return
+        fitting = (width for width, (least, most) in _LIMITS.items() if lowest >= least + len(Miss) and highest <= most)
+        width = next(fitting)
+        shift = _LIMITS[width][0] - self._lowest
+        wide = self.values.astype(np.int64)
+        self.values = np.where(wide < self._floor, wide + shift, wide).astype(width)
+        self._set_type(width)
+
 
 _MANY_STATUSES: Final = 1024
 """From this many statuses on, unused ones are removed."""
-NEVER: Final = -1
-"""Time of a row without results."""
 ROW_BYTES: Final = 600
 """Size of a row without its cells and statuses."""
 STATUS_BYTES: Final = 300
 """Size of a status other than success, with a reason and its code."""
+
+
+Prepared: TypeAlias = tuple[Status, Any]
+"""A status and a state, by PreFilter or PreScore."""
 
 
 class Row:
@@ -93,63 +219,51 @@ class Row:
         return np.array(codes, np.int64)
 
 
-class Aspect(Protocol):
-    """The filter side or the score side of a plugin, as a row uses it."""
+class FilterRow(Row):
+    """The verdicts of a plugin, by PreFilter and Filter."""
 
-    name: str
+    __slots__ = ("plugin",)
 
-    def prepare(self, mirror: ClusterMirror, pod: Pod, batch: NodeBatch) -> tuple[Status, object]:
-        """Run the Pre extension point. If the state is None, the status is for all nodes."""
+    def __init__(self, plugin: AnyFilter, miss: Miss) -> None:
+        super().__init__(miss)
+        self.plugin = plugin
 
-    def versions(self, state: object) -> Versions:
+    def prepare(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> Prepared:
+        """Run PreFilter. If the state is None, the status is for all nodes."""
+        return self.plugin.pre_filter(mirror, pod)
+
+    def versions_of(self, state: object) -> Versions:
         """Return the versions of the counters that the state reads."""
+        return self.plugin.filter_versions(state)
 
-    def results(self, row: Row, state: object, batch: NodeBatch) -> tuple[Int64Array, BoolArray | None]:
-        """Run the extension point. Return the row's numbers, and which of them may be cached (None: all)."""
+    def results(self, state: object, batch: NodeBatch) -> tuple[Int64Array, BoolArray | None]:
+        """Run Filter. Return the row's numbers, and which of them may be cached (None: all)."""
+        return kept_codes(self, self.plugin.filter(state, batch))
 
 
-class FilterAspect:
-    """PreFilter and Filter."""
+class ScoreRow(Row):
+    """The raw scores of a plugin, by PreScore and Score."""
 
-    __slots__ = ("_plugin", "name")
+    __slots__ = ("plugin",)
 
-    def __init__(self, plugin: AnyFilter) -> None:
-        self.name = plugin.name
-        self._plugin = plugin
+    def __init__(self, plugin: AnyScore, miss: Miss) -> None:
+        super().__init__(miss)
+        self.plugin = plugin
 
-    def prepare(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, object]:
-        """Run PreFilter."""
-        return self._plugin.pre_filter(mirror, pod)
+    def prepare(self, mirror: ClusterMirror, pod: Pod, batch: NodeBatch) -> Prepared:
+        """Run PreScore. If the state is None, the status is for all nodes."""
+        return self.plugin.pre_score(mirror, pod, batch)
 
-    def versions(self, state: object) -> Versions:
+    def versions_of(self, state: object) -> Versions:
         """Return the versions of the counters that the state reads."""
-        return self._plugin.filter_versions(state)
+        return self.plugin.score_versions(state)
 
-    def results(self, row: Row, state: object, batch: NodeBatch) -> tuple[Int64Array, BoolArray | None]:
-        """Run Filter."""
-        return kept_codes(row, self._plugin.filter(state, batch))
+    def results(self, state: object, batch: NodeBatch) -> tuple[Int64Array, BoolArray | None]:
+        """Run Score. Return the row's numbers, all of which may be cached."""
+        return self.plugin.score(state, batch), None
 
 
-class ScoreAspect:
-    """PreScore and Score."""
-
-    __slots__ = ("_plugin", "name")
-
-    def __init__(self, plugin: AnyScore) -> None:
-        self.name = plugin.name
-        self._plugin = plugin
-
-    def prepare(self, mirror: ClusterMirror, pod: Pod, batch: NodeBatch) -> tuple[Status, object]:
-        """Run PreScore."""
-        return self._plugin.pre_score(mirror, pod, batch)
-
-    def versions(self, state: object) -> Versions:
-        """Return the versions of the counters that the state reads."""
-        return self._plugin.score_versions(state)
-
-    def results(self, _row: Row, state: object, batch: NodeBatch) -> tuple[Int64Array, BoolArray | None]:
-        """Run Score."""
-        return self._plugin.score(state, batch), None
+PluginRow: TypeAlias = FilterRow | ScoreRow
 
 
 def kept_codes(row: Row, verdicts: Verdicts) -> tuple[Int64Array, BoolArray | None]:
@@ -161,9 +275,97 @@ def kept_codes(row: Row, verdicts: Verdicts) -> tuple[Int64Array, BoolArray | No
     return translated, kept
 
 
-def counters_unchanged(row: Row, aspect: Aspect, prepared: tuple[Status, object]) -> bool:
+def counters_unchanged(row: PluginRow, prepared: Prepared) -> bool:
     """Return whether a row's results still agree with the counters, by the present state of PreFilter or PreScore."""
     status, state = prepared
     if state is None:
         return status == row.outcome
-    return row.outcome is None and aspect.versions(state) == row.versions
+    return row.outcome is None and row.versions_of(state) == row.versions
+
+
+# All rows of one class.
+
+ENTRY_BYTES: Final = 2500
+"""Size of a class without its rows: a short key, the representative, dictionaries."""
+SHORT_KEY: Final = 1000
+"""Up to this many bytes, the text of a key is short."""
+KEY_FACTOR: Final = 4
+"""Bytes of a pod's fields in memory per byte of their text: 3.5 to 5. The text may have a megabyte."""
+
+
+class ClassEntry:
+    """The rows of one class: by plugin, verdicts and raw scores separately."""
+
+    __slots__ = (
+        "_own_bytes",
+        "asked_at",
+        "chain",
+        "filters",
+        "first_pod",
+        "hash",
+        "hash_text",
+        "hits",
+        "in_cache",
+        "key",
+        "last_slots",
+        "made_at",
+        "miss",
+        "misses",
+        "nbytes",
+        "questions",
+        "ranking",
+        "representative",
+        "scores",
+    )
+
+    def __init__(self, key: ClassKey, first_pod: Pod, representative: Pod, now: float) -> None:
+        """Create an entry without results, at a time of the cache's clock."""
+        self.key = key
+        self.hash = equivalence_hash(key)
+        self.hash_text = f"{self.hash:016x}"
+        self._own_bytes = ENTRY_BYTES + KEY_FACTOR * max(0, len(key_text(key)) - SHORT_KEY)
+        self.first_pod = first_pod.full_name
+        self.representative = representative
+        self.miss = Miss.NEW_CLASS
+        self.filters: dict[str, FilterRow] = {}
+        self.scores: dict[str, ScoreRow] = {}
+        self.chain: Row | None = None  # the verdicts of all filters together: the first failure of each node
+        self.last_slots = NO_SLOTS  # of the last decision
+        self.ranking = NO_RANKING
+        self.made_at = now
+        self.asked_at = now
+        self.questions = 0
+        self.hits = 0  # cached cells
+        self.misses = 0  # cells that were not cached
+        self.nbytes = 0  # as counted in the cache's sum
+        self.in_cache = True
+
+    def filter_row(self, plugin: AnyFilter) -> FilterRow:
+        """Return the verdicts of a plugin."""
+        row = self.filters.get(plugin.name)
+        if row is None:
+            row = self.filters[plugin.name] = FilterRow(plugin, self.miss)
+        row.plugin = plugin
+        return row
+
+    def score_row(self, plugin: AnyScore) -> ScoreRow:
+        """Return the raw scores of a plugin."""
+        row = self.scores.get(plugin.name)
+        if row is None:
+            row = self.scores[plugin.name] = ScoreRow(plugin, self.miss)
+        row.plugin = plugin
+        return row
+
+    def chain_row(self) -> Row:
+        """Return the verdicts of all filters together."""
+        if self.chain is None:
+            self.chain = Row(self.miss)
+        return self.chain
+
+    def weigh(self) -> int:
+        """Add up the bytes, about."""
+        rows: list[Row] = [*self.filters.values(), *self.scores.values()]
+        if self.chain is not None:
+            rows.append(self.chain)
+        ranking = 0 if self.ranking is None else self.ranking.nbytes
+        return self._own_bytes + ranking + sum(row.nbytes for row in rows)

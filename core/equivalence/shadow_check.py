@@ -35,23 +35,6 @@ class Difference(msgspec.Struct, frozen=True, gc=False):
     fresh: Result
 
 
-class Sampler:
-    """Selects the requests to check at even distances, without randomness."""
-
-    def __init__(self, share: float) -> None:
-        """Select a share of the requests, 0..1."""
-        self._share: Final = share
-        self._due = 0.0
-
-    def chosen(self) -> bool:
-        """Return whether to check the next request."""
-        self._due += self._share
-        if self._due < 1.0:
-            return False
-        self._due -= 1.0
-        return True
-
-
 class ShadowedEvaluation:
     """Compares each cached result with a fresh one, and returns the fresh one."""
 

@@ -2,7 +2,7 @@
 
 Source: k8s.io/kubernetes v1.34 pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go
 (SelectVictimsOnNode) and pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption). As upstream, each check
-counts the pods that are nominated for the node (core/nominated_pods.py).
+counts the pods that are nominated for the node (core/scheduling_cycle.py).
 
 The search runs on the mirror itself: it supposes the pods of one node gone, and puts them back one by one (see
 Supposition). A copy of all the state that plugins read would cost as much as a sync, at 150,000 pods. A copy of the
@@ -20,13 +20,13 @@ from core.framework.interface import AnyFilter
 from core.framework.status import Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.what_if import Supposition
-from core.nominated_pods import nominated_beside
 from core.objects.disruption import PodDisruptionBudget
 from core.objects.go_format import quoted
 from core.objects.pod import Pod
 from core.objects.scheduling_group import SchedulingGroup
 from core.preemption.disruption import split_by_violation
 from core.preemption.importance import most_important_first
+from core.scheduling_cycle import nominated_beside
 
 NO_VICTIMS_FOUND: Final = Failure(
     Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("No preemption victims found for incoming pod",))

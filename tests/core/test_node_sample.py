@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.framework.evaluation import FreshEvaluation
-from core.node_sample import ADAPTIVE, ALL, NodeSample, nodes_to_score
+from core.scheduling_cycle import ADAPTIVE, ALL, NodeSample, nodes_to_score
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, pod_of
 from tests.core.profile_parts import affinity_profile

@@ -15,11 +15,10 @@ from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.work import WorkLimitError
-from core.nominated_pods import NO_REFUSALS, nominated_beside, refusals
 from core.objects.pod import Pod
 from core.plugins.noderesources.fit import NodeResourcesFit
 from core.profile import Profile, full_profile
-from core.scheduling_cycle import OUT_OF_PARTITION, filter_nodes
+from core.scheduling_cycle import NO_REFUSALS, OUT_OF_PARTITION, filter_nodes, nominated_beside, refusals
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, node_of, pod_of, tell
 from tests.core.mirror.audit import audit

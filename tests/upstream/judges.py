@@ -298,7 +298,7 @@ FIELDS: Final[Sequence[Row]] = (
         "nominatedNodeName",
         _KINDRED,
         "pkg/scheduler/framework/runtime/framework.go (RunFilterPluginsWithNominatedPods)",
-        "core/nominated_pods.py",
+        "core/scheduling_cycle.py",
     ),
     _row(
         "PodStatus", "phase", _KINDRED, "pkg/scheduler/eventhandlers.go: a pod that ended takes nothing", "core/mirror"

@@ -14,7 +14,7 @@ from app.telemetry.metrics.families import counter, gauge
 from app.usage.usage_feed import UsageFeed
 from app.watch.freshness import Freshness, ResourceState, SyncStatus
 from core.equivalence.cache import EquivalenceCache
-from core.equivalence.cells import Miss
+from core.equivalence.rows import Miss
 from core.mirror.cluster import ClusterMirror
 
 _DIGITS: Final = 3

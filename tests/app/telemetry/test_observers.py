@@ -8,7 +8,7 @@ import pytest
 from app.logs import JsonLines
 from app.main import create_service
 from app.settings import Settings
-from app.telemetry.observers import Observers
+from app.telemetry.request_log import Observers
 from app.verbs.request import Asked, Observation, VerbOutcome
 from tests.app.asgi import ask
 from tests.app.questions import by_name, shop

@@ -7,7 +7,7 @@ from app.settings import Settings
 from app.verbs.filter import Extender
 from app.wiring.engine import create_profile
 from core.mirror.cluster import ClusterMirror
-from core.node_sample import ADAPTIVE, ALL
+from core.scheduling_cycle import ADAPTIVE, ALL
 from tests.app.asgi import ask
 from tests.app.questions import ANTI_AFFINITY_RULES, by_name, by_object, decoded, mirror_of
 from tests.builders import labelled, make_node, make_pod, term

@@ -6,10 +6,9 @@ from typing import Final
 import pytest
 from msgspec.structs import replace
 
-from core.equivalence import class_entry
+from core.equivalence import rows
 from core.equivalence.cache import CacheOptions, EquivalenceCache
-from core.equivalence.class_entry import ENTRY_BYTES, ClassEntry
-from core.equivalence.rows import ROW_BYTES
+from core.equivalence.rows import ENTRY_BYTES, ROW_BYTES, ClassEntry
 from core.framework.evaluation import FreshEvaluation
 from core.framework.invalidation import Scope
 from core.framework.status import SKIP, SUCCESS, Code, Status
@@ -225,7 +224,7 @@ def test_by_default_a_controller_makes_the_class() -> None:
 
 
 def test_classes_whose_hashes_collide_are_not_taken_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(class_entry, "equivalence_hash", lambda _key: 0)
+    monkeypatch.setattr(rows, "equivalence_hash", lambda _key: 0)
     asked = Asked()
     expected = {}
     for name, status in (("a", FULL), ("b", SUCCESS), ("c", failing("tainted"))):

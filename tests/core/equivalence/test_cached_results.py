@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from core.equivalence.cells import Miss
+from core.equivalence.rows import Miss
 from core.framework.evaluation import FreshEvaluation
 from core.framework.invalidation import Scope
 from core.framework.status import SUCCESS, Code, Status

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.equivalence.cells import Cells, Miss
+from core.equivalence.rows import Cells, Miss
 from core.mirror.topology import BoolArray, Int64Array, IntpArray
 
 

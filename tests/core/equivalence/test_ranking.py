@@ -1,7 +1,7 @@
 """When a class gets a ranking, what is looked at again, and what is not kept."""
 
 from core.equivalence.cache import CacheOptions, EquivalenceCache
-from core.equivalence.class_entry import ClassEntry
+from core.equivalence.rows import ClassEntry
 from core.events import ClusterEvent
 from core.framework.invalidation import Scope
 from core.framework.status import Code, Status

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from core.equivalence.cells import Cells, Miss
-from core.equivalence.rows import ROW_BYTES, FilterAspect, Row, counters_unchanged
+from core.equivalence.rows import ROW_BYTES, Cells, FilterRow, Miss, Row, counters_unchanged
 from core.framework.status import SKIP, SUCCESS, Code, Status
 from tests.core.equivalence.said_plugin import SaidPlugin, failing
 from tests.core.mirror.values import mirror_of, pod
@@ -89,9 +88,9 @@ def test_counters_are_told_by_versions_or_by_the_outcome(
 ) -> None:
     plugin = SaidPlugin()
     plugin.outcome, plugin.version = status, version
-    row = Row(Miss.NEW_CLASS)
+    row = FilterRow(plugin, Miss.NEW_CLASS)
     row.outcome, row.versions = outcome, versions
 
     prepared = plugin.pre_filter(mirror_of(), pod("p"))
 
-    assert counters_unchanged(row, FilterAspect(plugin), prepared) is unchanged
+    assert counters_unchanged(row, prepared) is unchanged

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from core.equivalence.cache import CacheOptions, EquivalenceCache, Mismatch
-from core.equivalence.shadow_check import Difference, Sampler, ShadowedEvaluation
+from core.equivalence.cache import CacheOptions, EquivalenceCache, Mismatch, Sampler
+from core.equivalence.shadow_check import Difference, ShadowedEvaluation
 from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import AnyFilter, Verdicts
 from core.framework.status import SKIP, SUCCESS, Status

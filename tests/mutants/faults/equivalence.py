@@ -29,11 +29,8 @@ FAULTS: Final = (
     Fault(
         id="chain-skips-nodes-of-counting-plugins",
         breaks="A label of a node that InterPodAffinity reads leaves the first failing filter of the node as it was.",
-        old="self._bring_up_to_date(FilterAspect(plugin), self._entry.filter_row(plugin.name), batch)\n",
-        new=(
-            "self._bring_up_to_date(FilterAspect(plugin), self._entry.filter_row(plugin.name), batch)\n"
-            "                continue\n"
-        ),
+        old="self._bring_up_to_date(self._entry.filter_row(plugin), batch)\n",
+        new=("self._bring_up_to_date(self._entry.filter_row(plugin), batch)\n                continue\n"),
         tests=("test_cached_chain.py", "test_cached_evaluation.py", "test_planted_faults.py"),
     ),
     Fault(

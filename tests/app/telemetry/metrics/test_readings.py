@@ -28,7 +28,7 @@ from app.verbs.effects import Decision
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState
 from app.watch.memory import MemoryLimit, MemoryWatch
 from core.equivalence.cache import CacheOptions, EquivalenceCache
-from core.equivalence.cells import Miss
+from core.equivalence.rows import Miss
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node

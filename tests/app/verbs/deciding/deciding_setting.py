@@ -8,14 +8,13 @@ from typing import Any
 from app.objects.decode_pod import decode_pod
 from app.verbs.decide import Decider, InTreeNeeds
 from app.verbs.effects import Effects, Nominations
-from app.verbs.evaluations import Evaluations
 from app.verbs.filter import Extender
 from app.verbs.gang_keeping import is_decided_for
 from app.verbs.lookup import PodLookup
 from app.verbs.pod_api import BindingArgs, PodApi
 from app.verbs.request import VerbResponse
 from app.verbs.scopes import DecideScope, DecideScopes
-from core.equivalence.cache import CacheOptions, EquivalenceCache
+from core.equivalence.cache import CacheOptions, EquivalenceCache, Evaluations
 from core.events import Action, ClusterEvent
 from core.gangs.gangs import Gangs
 from core.gangs.placing import Placer
@@ -66,7 +65,7 @@ class DecidingSetting:
         self.refusal = ""
         profile = profile or full_profile()
         cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec")) if cached else None
-        evaluations, scopes = Evaluations(profile, mirror, cache), DecideScopes(scope)
+        evaluations, scopes = Evaluations(profile.plugins, mirror, cache), DecideScopes(scope)
         needs = InTreeNeeds(mirror, claims_scheduler, groups_scheduler=groups_scheduler)
         placer = Placer(mirror, profile, partial(evaluations.begin, cached=True), self._choose)
         self.decider = Decider(
