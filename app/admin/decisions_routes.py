@@ -137,7 +137,7 @@ def _summary(decision: RecordedDecision) -> DecisionSummary:
         response_bytes=decision.response_bytes,
         pod_hash=decision.pod_hash,
         arguments_hash=decision.arguments_hash,
-        kubernetes=decision.release,
+        kubernetes=str(decision.release),
     )
 
 

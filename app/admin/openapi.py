@@ -23,7 +23,7 @@ from app.explain.known_pods import FoundNames
 from app.explain.node_map import NodeMap
 from app.explain.pending import PendingPods
 from app.json_text import encode
-from app.verbs.routes import ExtenderApp
+from app.verbs.endpoint import ExtenderApp
 from core.diagnosis.cluster_view import ClusterView
 from core.framework.interface import MAX_NODE_SCORE
 from core.mirror.comparer import Differences

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from app.verbs.effects import RecentPods
 from app.verbs.request import Asked, Observation, VerbOutcome
 from core.mirror.cluster import ClusterMirror
+from core.releases import Release
 
 MAX_DECISIONS: Final = 4096
 MAX_BYTES: Final = 16 * 1024 * 1024
@@ -47,8 +48,8 @@ class RecordedDecision(NamedTuple):
     request: bytes
     response_bytes: int
     response: bytes
-    release: str
-    """Release of Kubernetes whose rules applied, `1.37`."""
+    release: Release
+    """Release of Kubernetes whose rules applied."""
 
     @property
     def answered_at(self) -> str:
@@ -122,7 +123,7 @@ class Decisions:
             bytes(sent) if len(sent) <= SMALL else b"",
             response_bytes,
             answer if len(answer) <= SMALL else b"",
-            str(self._mirror.rules.release),
+            self._mirror.rules.release,
         )
         self._bytes += _weight(decision)
         numbers = self._of_pod.get(uid)

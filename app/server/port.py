@@ -19,7 +19,7 @@ from app.server.connections import Connections, Peer, Refusal
 from app.server.exchange import Exchange, Header, begin, head_of_response
 from app.server.head import HeadReader, LargeHeadError, MalformedError
 from app.server.tls.peer import peer_names
-from app.verbs.routes import ExtenderApp
+from app.verbs.endpoint import ExtenderApp
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp

@@ -18,6 +18,8 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, NamedTuple
 
+from starlette.routing import Route
+
 from app.api_server.client import ApiError
 from app.api_server.credentials import CredentialsError
 from app.logs import one_line
@@ -25,6 +27,7 @@ from app.objects.decode import DecodeError
 from app.objects.limits import Body
 from app.verbs.admission import ServingState
 from app.verbs.effects import Effects
+from app.verbs.endpoint import Reception, VerbEndpoint, verb_route
 from app.verbs.filter import Bypass
 from app.verbs.lookup import Standing
 from app.verbs.pod_api import BindError, BindingArgs, PodApi, binding_result, decode_binding_args
@@ -104,6 +107,12 @@ _VERB_OUTCOMES: Final[Mapping[BindingResult, VerbOutcome]] = {
     BindingResult.INVALID: VerbOutcome.BAD_REQUEST,
 }
 _FAILURES: Final = (ApiError, CredentialsError, DecodeError, TimeoutError)
+
+
+_OFF: Final = "switched off, so that no pod is bound: set KINDRED_BIND=true, or take bindVerb away"
+_BIND_OFF: Final = VerbResponse(
+    binding_result(_OFF), outcome=VerbOutcome.NO_FIT, error=_OFF, result=BindingResult.OFF
+)  # not logged: every pod of a scheduler would have a line
 
 
 class _Running(NamedTuple):
@@ -331,6 +340,31 @@ class Binder:
                 self._mirror.forget(uid)
         else:
             self._mirror.finish_binding(uid, self._clock())
+
+
+def binding_route(binder: Binder | None, reception: Reception) -> Route:
+    """Return the route of the verb `bind`, which does not use the cache. None: the verb is off."""
+    if binder is None:
+        return verb_route(
+            VerbEndpoint(
+                "bind",
+                lambda *_: _BIND_OFF,
+                reception,
+                error=binding_result,
+                turned_away=binding_result,
+                untouched=lambda *_: _BIND_OFF,
+            )
+        )
+    return verb_route(
+        VerbEndpoint(
+            "bind",
+            lambda body, manner: binder.judge(body) if manner.dry_run else binder.bind(body),
+            reception,
+            error=binding_result,
+            turned_away=binding_result,
+            untouched=lambda body, manner: None if manner.dry_run else binder.bind_untouched(body),
+        )
+    )
 
 
 def _response(outcome: BindingOutcome, asked: Asked) -> VerbResponse:

@@ -5,17 +5,23 @@ str for every name, would cost many times the decision. A bad request gets HTTP 
 kube-scheduler discards the body of any other status.
 """
 
-from collections.abc import Collection
-from typing import Final
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection
+from typing import Final, Protocol
 
 import numpy as np
+from starlette.routing import Route
 
 from app.api_server.own_namespace import own_namespace
+from app.logs import one_line
 from app.objects.decode import DecodeError
 from app.objects.limits import Body
 from app.settings import Settings
 from app.verbs.decide import Decider
 from app.verbs.effects import Effects
+from app.verbs.endpoint import Manner, Reception, VerbEndpoint, verb_route
+from app.verbs.lookup import PodLookup
 from app.verbs.request import Asked, VerbOutcome, VerbResponse
 from app.verbs.wire_in import ExtenderArgs, KnownNames, decode_args, decode_incoming_pod, names_asked
 from app.verbs.wire_out import (
@@ -42,6 +48,8 @@ from core.profile import Profile
 from core.scheduling_cycle import ALL, NodeSample, filter_nodes, score_nodes
 
 # Which pods pass untouched: the pods that the settings name, and Kindred's own pods, so that they can always start.
+
+log = logging.getLogger(__name__)
 
 OWN_LABELS: Final = {"app.kubernetes.io/name": "kindred"}
 
@@ -76,6 +84,66 @@ NOBODY: Final = Bypass()
 def create_bypass(settings: Settings) -> Bypass:
     """Return the bypass that the settings define."""
     return Bypass(settings.bypass_namespaces, settings.bypass_schedulers, own_namespace())
+
+
+_LOOKS_AGAIN: Final = (0.01, 0.02, 0.04, 0.08, 0.15, 0.2)
+"""Pauses in seconds, in all half of the shortest httpTimeout in manifests/scheduler. A watch lags by milliseconds."""
+_LOOKS_BEFORE_ASKING: Final = 1
+
+
+class Evaluate(Protocol):
+    """A verb that responds at once. Without effects it changes no state."""
+
+    def __call__(self, body: Body, *, cached: bool, effects: Effects | None) -> VerbResponse:
+        """Respond to the body of a request."""
+
+
+class Patient:
+    """A verb that retries a doubtful response for a moment. The scheduler waits, with all its pods.
+
+    A request with effects for an unknown pod waits until the watch shows the pod. After some milliseconds the pod is
+    read from the API server. A dry run gets no effects, is evaluated once, and reads nothing.
+    """
+
+    def __init__(
+        self, evaluate: Evaluate, unread: Callable[[Pod, str, Effects], VerbResponse], effects: Effects
+    ) -> None:
+        """`unread` responds for a pod that could not be read, for a reason."""
+        self._evaluate = evaluate
+        self._unread = unread
+        self._effects = effects
+
+    def __call__(self, body: Body, manner: Manner) -> VerbResponse | Awaitable[VerbResponse]:
+        """Respond at once, or later."""
+        if manner.dry_run:
+            return self._evaluate(body, cached=False, effects=None)
+        answer = self._evaluate(body, cached=manner.cached, effects=self._effects)
+        doubted = answer.doubtful or answer.unknown_pod is not None
+        return self._later(body, answer, cached=manner.cached) if doubted else answer
+
+    async def _later(self, body: Body, answer: VerbResponse, *, cached: bool) -> VerbResponse:
+        effects = self._effects
+        for number, pause in enumerate(_LOOKS_AGAIN):
+            await _pause(pause, answer.unknown_pod, effects.lookup)
+            answer = self._evaluate(body, cached=cached, effects=effects)
+            unknown = answer.unknown_pod
+            if unknown is not None and number >= _LOOKS_BEFORE_ASKING:
+                problem = await effects.lookup.ask(unknown)
+                if problem:
+                    return self._unread(unknown, problem, effects)
+                answer = self._evaluate(body, cached=cached, effects=effects)
+            if not answer.doubtful and answer.unknown_pod is None:
+                return answer
+        log.info("the watch may be late: %s", one_line(answer.error))
+        return answer
+
+
+async def _pause(seconds: float, unknown_pod: Pod | None, lookup: PodLookup) -> None:
+    """Pause so that the watch can catch up. With an unknown pod, the pause ends when the watch shows the pod."""
+    if unknown_pod is None:
+        await asyncio.sleep(seconds)
+    else:
+        await lookup.wait(unknown_pod, seconds)
 
 
 class Extender:
@@ -277,3 +345,43 @@ def _neutral_list(body: Body) -> bytes:
         return neutral_priorities(names_asked(body))
     except DecodeError:
         return b""
+
+
+def extender_routes(extender: Extender, effects: Effects, reception: Reception) -> list[Route]:
+    """Return the routes of the extender verbs."""
+    return [
+        verb_route(
+            VerbEndpoint(
+                "filter",
+                Patient(extender.filter, extender.unread, effects),
+                reception,
+                error=filter_error,
+                turned_away=filter_error,
+                untouched=lambda body, manner: extender.filter_untouched(body, _of(manner, effects)),
+            )
+        ),
+        verb_route(
+            VerbEndpoint(
+                "prioritize",
+                lambda body, manner: extender.prioritize(
+                    body, cached=manner.cached and not manner.dry_run, effects=_of(manner, effects)
+                ),
+                reception,
+                error=prioritize_error,
+                turned_away=_no_priorities,
+                untouched=lambda body, manner: extender.prioritize_untouched(body, _of(manner, effects)),
+            )
+        ),
+    ]
+
+
+def _of(manner: Manner, effects: Effects) -> Effects | None:
+    return None if manner.dry_run else effects
+
+
+def _no_priorities(_: str) -> bytes:
+    """Return an empty HostPriorityList, which adds nothing to any node (schedule_one.go, prioritizeNodes).
+
+    A 0 for every node would have the same effect, but finding the nodes is most of the cost of an ordinary response.
+    """
+    return b"[]"

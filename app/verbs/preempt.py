@@ -6,15 +6,17 @@ response to a bad request has no node, and an `Error` that only people read.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated, Final
+from typing import Annotated, Final, Protocol
 
 import msgspec
+from starlette.routing import Route
 
 from app.objects.decode import NULL, DecodeError, decoding, decoding_field, under
 from app.objects.go_struct import GoStruct
 from app.objects.limits import MAX_NODES, Body, error_json, refuse_too_many_elements
 from app.verbs.effects import Effects, RefusedNodes
-from app.verbs.filter import Bypass
+from app.verbs.endpoint import Reception, VerbEndpoint, verb_route
+from app.verbs.filter import Bypass, Patient
 from app.verbs.lookup import Standing
 from app.verbs.request import NOT_KNOWN, Asked, VerbOutcome, VerbResponse
 from app.verbs.wire_in import decode_incoming_pod
@@ -247,3 +249,30 @@ def _checked(uid: str | None, field: str) -> str:
     if not uid:
         raise DecodeError(field, "required")
     return uid
+
+
+class Preempts(Protocol):
+    """The endpoint of `preempt`: a PreemptVerb, or its stand-in."""
+
+    def preempt(self, body: Body, *, cached: bool, effects: Effects | None) -> VerbResponse:
+        """Respond to ExtenderPreemptionArgs."""
+
+    def unread(self, asked: Pod, problem: str, effects: Effects) -> VerbResponse:
+        """Respond for a pod that could not be read from the API server."""
+
+    def preempt_untouched(self, body: Body) -> VerbResponse | None:
+        """Respond for a pod that passes untouched, whatever the state of the mirror. None for other or invalid pods."""
+
+
+def preemption_route(preempter: Preempts, effects: Effects, reception: Reception) -> Route:
+    """Return the route of the verb `preempt`, which does not use the cache."""
+    return verb_route(
+        VerbEndpoint(
+            "preempt",
+            Patient(preempter.preempt, preempter.unread, effects),
+            reception,
+            error=preempt_error,
+            turned_away=preempt_error,
+            untouched=lambda body, _: preempter.preempt_untouched(body),
+        )
+    )

@@ -1,6 +1,7 @@
 """ExtenderFilterResult and HostPriorityList: the responses to kube-scheduler, as bytes."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain, repeat
 from typing import Final, NamedTuple, TypeAlias
 
@@ -73,6 +74,9 @@ class FailedNodes(NamedTuple):
     unresolvable: memoryview
 
 
+_KEPT_TEXTS: Final = 256
+_SHORT: Final = 512
+"""Characters of the reasons whose text is kept. A reason may quote a request, and be as long as a pod."""
 NONE_FAILED: Final = FailedNodes(memoryview(b""), memoryview(b""))
 
 
@@ -89,10 +93,21 @@ def failed_nodes(names: NameTexts, verdicts: Verdicts) -> FailedNodes:
             continue
         status = verdicts.statuses[code]
         failing = names.take((verdicts.codes == code).nonzero()[0])
-        message = b":" + reason_json(status.message) + b","
-        texts[status.code is not Code.UNSCHEDULABLE].append(rows(len(failing), failing, message))
+        texts[status.code is not Code.UNSCHEDULABLE].append(rows(len(failing), failing, _behind_name(status)))
     resolvable, unresolvable = (memoryview(b"".join(texts[unresolvable]))[:-1] for unresolvable in (False, True))
     return FailedNodes(resolvable, unresolvable)
+
+
+def _behind_name(status: Status) -> bytes:
+    """Return the text behind the name of a node that failed. The statuses of a class are the same at each request."""
+    return _kept_text(status) if sum(map(len, status.reasons)) <= _SHORT else _text(status)
+
+
+def _text(status: Status) -> bytes:
+    return b":" + reason_json(status.message) + b","
+
+
+_kept_text: Final = lru_cache(_KEPT_TEXTS)(_text)
 
 
 def result_of_names(passing: bytes, failed: FailedNodes) -> bytes:

@@ -28,7 +28,7 @@ from app.server.ports import Port, admin_port, extender_port, health_port
 from app.settings import PortName, Settings, port_rule
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.process import tls_metrics
-from app.verbs.routes import ExtenderApp
+from app.verbs.endpoint import ExtenderApp
 from app.wiring.cluster import Cluster
 from app.wiring.engine import Engine, explained_profile, scheduler_profiles
 from app.wiring.verbs import Verbs

@@ -16,11 +16,11 @@ from app.settings import Settings, port_rule
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.requests import queue_metrics
 from app.telemetry.request_log import Observers, RequestLog
-from app.verbs.bind import Binder, BindingCheck
+from app.verbs.bind import Binder, BindingCheck, binding_route
 from app.verbs.endpoint import Reception, StalePolicy, create_admission
+from app.verbs.filter import extender_routes
 from app.verbs.gang_keeping import keep_cycles, keep_gangs
-from app.verbs.preempt import PreemptVerb, PreemptVerbOff
-from app.verbs.routes import binding_route, extender_routes, preemption_route
+from app.verbs.preempt import PreemptVerb, PreemptVerbOff, preemption_route
 from app.watch.memory import memory_limit
 from app.wiring.cluster import Cluster
 from app.wiring.engine import Engine

@@ -19,7 +19,8 @@ class PendingPods:
 
     def __init__(self) -> None:
         self._pods: dict[str, Pod] = {}
-        self._nominated: dict[str, dict[str, Pod]] = {}  # node, known or not -> uid -> pod
+        self.nominated: Final[dict[str, dict[str, Pod]]] = {}
+        """Node, known or not -> uid -> pods nominated for the node. Nodes without nominated pods have no entry."""
         self._expected: dict[str, list[Callable[[], None]]] = {}  # uid -> callbacks for when the watch shows the pod
 
     def __len__(self) -> int:
@@ -31,18 +32,13 @@ class PendingPods:
     def __iter__(self) -> Iterator[Pod]:
         return iter(self._pods.values())
 
-    @property
-    def nominated(self) -> Mapping[str, Mapping[str, Pod]]:
-        """Node -> uid -> pods nominated for the node. Nodes without nominated pods have no entry."""
-        return self._nominated
-
     def get(self, uid: str) -> Pod | None:
         """Return a pod, or None if it is unknown or not pending."""
         return self._pods.get(uid)
 
     def nominated_for(self, node: str) -> Mapping[str, Pod]:
         """Return the pods nominated for a node, by UID."""
-        return self._nominated.get(node, _NONE)
+        return self.nominated.get(node, _NONE)
 
     @contextmanager
     def expecting(self, uid: str, call: Callable[[], None]) -> Iterator[None]:
@@ -61,7 +57,7 @@ class PendingPods:
         self.remove(pod.uid)
         self._pods[pod.uid] = pod
         if pod.nominated_node_name:
-            self._nominated.setdefault(pod.nominated_node_name, {})[pod.uid] = pod
+            self.nominated.setdefault(pod.nominated_node_name, {})[pod.uid] = pod
         if self._expected:
             for call in self._expected.get(pod.uid, ()):
                 call()
@@ -70,7 +66,7 @@ class PendingPods:
         """Remove a pod that is bound, ended or deleted. An unknown pod is ignored."""
         known = self._pods.pop(uid, None)
         if known is not None and known.nominated_node_name:
-            there = self._nominated[known.nominated_node_name]
+            there = self.nominated[known.nominated_node_name]
             del there[uid]
             if not there:
-                del self._nominated[known.nominated_node_name]
+                del self.nominated[known.nominated_node_name]

@@ -17,9 +17,9 @@ from app.objects.limits import Body
 from app.objects.resources import RESOURCES
 from app.verbs.effects import Decision, Effects
 from app.verbs.endpoint import Manner
+from app.verbs.filter import Patient
 from app.verbs.lookup import Found, Standing
 from app.verbs.request import VerbResponse
-from app.verbs.routes import Patient
 from core.framework.interface import Verdicts
 from core.framework.status import SUCCESS, Code, Status
 from core.mirror.node_info import NodeBatch

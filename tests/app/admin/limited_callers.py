@@ -16,7 +16,7 @@ from app.limits import DEFAULTS
 from app.server.ports import Port
 from app.settings import Settings
 from app.telemetry.metrics import Metrics
-from app.verbs.routes import ExtenderApp
+from app.verbs.endpoint import ExtenderApp
 from app.wiring.apps import create_ports
 from app.wiring.cluster import dumped_cluster
 from app.wiring.engine import create_engine, prepare_mirror

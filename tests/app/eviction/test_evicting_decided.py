@@ -29,7 +29,7 @@ SCOPES = pytest.mark.parametrize("scope", ["listed-nodes", "any-node"])
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.eviction.evictor._PAUSE", 0.05)
     monkeypatch.setattr("app.eviction.evictor._LONGER_PAUSE", 0.1)
-    monkeypatch.setattr("app.verbs.routes._LOOKS_AGAIN", (0.001, 0.001, 0.001))
+    monkeypatch.setattr("app.verbs.filter._LOOKS_AGAIN", (0.001, 0.001, 0.001))
 
 
 def node(name: str) -> NodeBuilder:

@@ -20,9 +20,9 @@ from app.long_work import LongWork
 from app.server.ports import admin_port, extender_port
 from app.settings import Settings
 from app.verbs.admission import Admission
-from app.verbs.filter import Extender
+from app.verbs.endpoint import ExtenderApp
+from app.verbs.filter import Extender, extender_routes
 from app.verbs.request import Observation
-from app.verbs.routes import ExtenderApp, extender_routes
 from app.watch.freshness import OF_A_DUMP
 from core.diagnosis.explained_profile import served_alone
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving

@@ -12,8 +12,8 @@ import uvloop
 
 from app.server.ports import Port, extender_port
 from app.settings import Settings
+from app.verbs.endpoint import ExtenderApp
 from app.verbs.request import VerbResponse
-from app.verbs.routes import ExtenderApp
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving, until
 from tests.app.server.tls.secrets import Certificates
 from tests.app.verbs.receptions import reception, verb_route

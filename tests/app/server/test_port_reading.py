@@ -17,8 +17,8 @@ from app.server.connections import Connections, Limits
 from app.server.port import Connection
 from app.server.ports import Port
 from app.settings import Settings
+from app.verbs.endpoint import ExtenderApp
 from app.verbs.request import VerbResponse
-from app.verbs.routes import ExtenderApp
 from tests.app.questions import NEAR_WEB, by_name, shop
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving
 from tests.app.verbs.receptions import reception, verb_route

@@ -16,8 +16,8 @@ from app.objects.limits import Body
 from app.server.ports import extender_port
 from app.server.server import Server
 from app.settings import Settings
+from app.verbs.endpoint import ExtenderApp
 from app.verbs.request import VerbResponse
-from app.verbs.routes import ExtenderApp
 from tests.app.asgi import ask
 from tests.app.questions import NEAR_WEB, by_name, shop
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving

@@ -10,10 +10,9 @@ from app.main import create_service
 from app.objects.limits import Body
 from app.objects.resources import RESOURCES
 from app.settings import Settings
-from app.verbs.bind import Binder
+from app.verbs.bind import Binder, binding_route
 from app.verbs.endpoint import StalePolicy
 from app.verbs.request import VerbResponse
-from app.verbs.routes import binding_route
 from app.watch.freshness import Freshness, ResourceState
 from core.objects.pod import Pod
 from tests.app.asgi import ask

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 import pytest
 
 from app.objects.limits import Body
-from app.verbs import routes
+from app.verbs import filter as routes
 from app.verbs.effects import Effects
 from app.verbs.endpoint import ORDINARY, Manner
+from app.verbs.filter import Patient
 from app.verbs.request import VerbResponse
-from app.verbs.routes import Patient
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from tests.app.verbs.receptions import effects_over

@@ -10,10 +10,10 @@ from msgspec import structs
 from app.api_server.client import ConnectionFailedError
 from app.objects.decode_pod import decode_pod
 from app.verbs.endpoint import ORDINARY, Manner
+from app.verbs.filter import Patient
 from app.verbs.lookup import PodLookup, Standing
 from app.verbs.pod_api import BindingArgs
 from app.verbs.request import VerbOutcome, VerbResponse
-from app.verbs.routes import Patient
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
@@ -121,7 +121,7 @@ def patient(setting: DecidingSetting) -> Patient:
 
 
 def asked(setting: DecidingSetting, monkeypatch: pytest.MonkeyPatch, manner: Manner = ORDINARY) -> VerbResponse:
-    monkeypatch.setattr("app.verbs.routes._LOOKS_AGAIN", (0.0, 0.0, 0.0))
+    monkeypatch.setattr("app.verbs.filter._LOOKS_AGAIN", (0.0, 0.0, 0.0))
 
     async def once() -> VerbResponse:
         answer = patient(setting)(args(make_pod("p").uid("u"), ["n1"]), manner)
@@ -140,7 +140,7 @@ def test_a_pod_that_the_watch_is_late_with_is_looked_up_and_assumed(monkeypatch:
 
 
 def test_a_pod_is_decided_for_as_soon_as_the_watch_shows_it_and_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.verbs.routes._LOOKS_AGAIN", (60.0,))
+    monkeypatch.setattr("app.verbs.filter._LOOKS_AGAIN", (60.0,))
     setting = DecidingSetting(mirror_of(make_node("n1").allocatable(pods=10)))
 
     async def asked_before_it_is_shown() -> VerbResponse:

@@ -13,9 +13,8 @@ from app.json_text import decode
 from app.main import create_service
 from app.settings import Settings
 from app.verbs.admission import Shed
-from app.verbs.endpoint import Arrival
-from app.verbs.filter import Extender
-from app.verbs.routes import ExtenderApp, extender_routes
+from app.verbs.endpoint import Arrival, ExtenderApp
+from app.verbs.filter import Extender, extender_routes
 from app.verbs.wire_out import filter_error, prioritize_error
 from app.wiring.engine import create_extender
 from core.events import ClusterEvent

@@ -11,8 +11,8 @@ from app.objects.limits import Body
 from app.server.ports import extender_port
 from app.settings import Settings
 from app.verbs.admission import Admission
+from app.verbs.endpoint import ExtenderApp
 from app.verbs.request import VerbResponse
-from app.verbs.routes import ExtenderApp
 from tests.app.server.conversations import PATIENCE, Connection, answer, connected, request, serving, until
 from tests.app.verbs.receptions import reception, verb_route
 

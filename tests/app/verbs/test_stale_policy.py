@@ -8,7 +8,7 @@ from starlette.applications import Starlette
 from app.objects.resources import RESOURCES
 from app.settings import Settings
 from app.verbs.endpoint import Reserve, StalePolicy
-from app.verbs.routes import extender_routes
+from app.verbs.filter import extender_routes
 from app.verbs.wire_out import filter_error, prioritize_error
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState
 from app.wiring.engine import create_extender

@@ -13,10 +13,9 @@ from app.objects.limits import Body
 from app.objects.resources import RESOURCES
 from app.settings import Settings
 from app.verbs.admission import Admission, ServingState
-from app.verbs.endpoint import Reception, StalePolicy
-from app.verbs.filter import Bypass, Extender
+from app.verbs.endpoint import ExtenderApp, Reception, StalePolicy
+from app.verbs.filter import Bypass, Extender, extender_routes
 from app.verbs.request import Asked, Observation, VerbOutcome, VerbResponse
-from app.verbs.routes import ExtenderApp, extender_routes
 from app.verbs.wire_in import ExtenderArgs, decode_args
 from app.verbs.wire_out import filter_error
 from app.watch.freshness import Freshness, ResourceState
