@@ -244,8 +244,10 @@ class NodeSample:
 
         `start` is where the rotation begins. The next sample begins `len(sample)` later.
         """
+        if self._percentage == ALL:
+            return fitting
         wanted = nodes_to_score(self._percentage, nodes)
-        if self._percentage == ALL or len(fitting) <= wanted:
+        if len(fitting) <= wanted:
             return fitting
         turned = np.roll(fitting, -(start % len(fitting)))
         scores = score_nodes(profile, evaluation, batch.part(turned))

@@ -20,7 +20,7 @@ from starlette.types import Receive, Scope, Send
 from app.logs import one_line, raised_at
 from app.objects.limits import Body
 from app.settings import Settings
-from app.verbs.admission import Admission, ServingState, Shed, Turn
+from app.verbs.admission import Admission, ServingState, Shed
 from app.verbs.request import Observation, VerbOutcome, VerbResponse
 from app.watch.freshness import Freshness, SyncStatus
 
@@ -289,7 +289,8 @@ class VerbEndpoint:
                     turn = await admission.wait(began, lambda: _has_left(receive))
                 if turn is None:
                     return
-                reply = self._reply_in_turn(turn, arrived, body, manner_of(scope["headers"]))
+                arrival = Arrival(arrived, turn.waited, body.size, body.content, manner_of(scope["headers"]))
+                reply = self.reply(arrival) if turn.shed is None else self.reject(turn.shed, arrival)
             if not isinstance(reply, Reply):
                 # A call to another service needs a task, which this request may not have yet: see exchange.begin.
                 await asyncio.sleep(0)
@@ -302,10 +303,6 @@ class VerbEndpoint:
         finally:
             admission.in_flight -= 1
             body.release()
-
-    def _reply_in_turn(self, turn: Turn, arrived: float, body: RequestBody, manner: Manner) -> Reply | Awaitable[Reply]:
-        arrival = Arrival(arrived, turn.waited, body.size, body.content, manner)
-        return self.reply(arrival) if turn.shed is None else self.reject(turn.shed, arrival)
 
     def reply(self, arrival: Arrival) -> Reply | Awaitable[Reply]:
         """Respond to a request whose turn has come, at once or later."""

@@ -35,9 +35,15 @@ def rows(count: int, *pieces: Piece) -> bytearray | bytes:
     """
     if not count:
         return b""
-    if any(not isinstance(piece, bytes) and piece.dtype == np.object_ for piece in pieces):
-        return _joined(count, pieces)
-    row = b"".join([piece if isinstance(piece, bytes) else bytes(piece.itemsize) for piece in pieces])
+    blanks = []  # a loop, because a generator would take longer than most rows of a small request
+    for piece in pieces:
+        if isinstance(piece, bytes):
+            blanks.append(piece)
+        elif piece.dtype.hasobject:
+            return _joined(count, pieces)
+        else:
+            blanks.append(bytes(piece.itemsize))
+    row = b"".join(blanks)
     text = bytearray(row) * count
     offset = 0
     for piece in pieces:
@@ -94,8 +100,7 @@ def failed_nodes(names: NameTexts, verdicts: Verdicts) -> FailedNodes:
         status = verdicts.statuses[code]
         failing = names.take((verdicts.codes == code).nonzero()[0])
         texts[status.code is not Code.UNSCHEDULABLE].append(rows(len(failing), failing, _behind_name(status)))
-    resolvable, unresolvable = (memoryview(b"".join(texts[unresolvable]))[:-1] for unresolvable in (False, True))
-    return FailedNodes(resolvable, unresolvable)
+    return FailedNodes(memoryview(b"".join(texts[False]))[:-1], memoryview(b"".join(texts[True]))[:-1])
 
 
 def _behind_name(status: Status) -> bytes:
