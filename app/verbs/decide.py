@@ -188,7 +188,6 @@ class Decider:
     def __init__(  # noqa: PLR0913  # what a decision needs
         self,
         profile: Profile,
-        mirror: ClusterMirror,
         evaluations: Evaluations,
         scopes: DecideScopes,
         *,
@@ -205,7 +204,7 @@ class Decider:
         """
         self._profile = profile
         self._of_requests = Profile(tuple(each for each in profile.filters if _judges_requests(each.name)), ())
-        self._mirror = mirror
+        self._mirror = evaluations.mirror
         self._evaluations = evaluations
         self._scopes = scopes
         self._needs = needs

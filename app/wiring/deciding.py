@@ -40,7 +40,6 @@ def create_decider(  # the parts of a decider
     _check_groups_scheduler(settings)
     return Decider(
         profile,
-        mirror,
         evaluations,
         scopes,
         needs=_needs(settings, mirror, profile),

@@ -306,7 +306,7 @@ class Evaluations:
 
     def __init__(self, plugins: Sequence[Plugin], mirror: ClusterMirror, cache: EquivalenceCache | None) -> None:
         """Evaluate by plugins. Without a cache every evaluation is fresh."""
-        self._mirror = mirror
+        self.mirror: Final = mirror
         self._cache = cache
         # Pods without a controller are recorded, too: their requests may be as heavy and as frequent.
         self._classifier = Classifier(plugins, "spec")
@@ -320,7 +320,7 @@ class Evaluations:
         if cached and self._heavy:  # usually empty: an ordinary pod costs nothing here
             self._check(pod)
         if self._cache is None or not cached:
-            return FreshEvaluation(self._mirror, pod)
+            return FreshEvaluation(self.mirror, pod)
         return self._cache.evaluation(pod)
 
     def finish(self, evaluation: Evaluation, *, cached: bool) -> str:
@@ -333,7 +333,7 @@ class Evaluations:
         """Record that the evaluation of a pod took too much work, unless `cached` is false."""
         if not cached:
             return
-        nodes, pods = len(self._mirror.nodes.slots), len(self._mirror.pods)
+        nodes, pods = len(self.mirror.nodes.slots), len(self.mirror.pods)
         self._heavy[self._key(pod)] = _Refused(error.with_traceback(None), nodes, pods)
         if len(self._heavy) > MAX_HEAVY_CLASSES:
             self._heavy.popitem(last=False)
@@ -347,12 +347,12 @@ class Evaluations:
         refused = self._heavy.get(key)
         if refused is None:
             return
-        if len(self._mirror.nodes.slots) < refused.nodes or len(self._mirror.pods) < refused.pods:
+        if len(self.mirror.nodes.slots) < refused.nodes or len(self.mirror.pods) < refused.pods:
             del self._heavy[key]
             return
         self._heavy.move_to_end(key)
         raise refused.error
 
     def _key(self, pod: Pod) -> ClassKey:
-        key = self._classifier.key(self._mirror, pod)
+        key = self._classifier.key(self.mirror, pod)
         return () if key is None else key

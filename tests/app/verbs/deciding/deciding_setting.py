@@ -70,7 +70,6 @@ class DecidingSetting:
         placer = Placer(mirror, profile, partial(evaluations.begin, cached=True), self._choose)
         self.decider = Decider(
             profile,
-            mirror,
             evaluations,
             scopes,
             needs=needs,
