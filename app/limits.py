@@ -6,7 +6,7 @@ _MIB: Final = 1024 * 1024
 
 
 class Limits(NamedTuple):
-    """Limits of the cache, of leader election and of waits. Times are in seconds."""
+    """Limits of ports, of the queue, of the cache, of leader election and of waits. Times are in seconds."""
 
     lease_duration: float = 15.0
     """A Lease is valid for this time after its last renewal. The three times are kube-scheduler's own defaults: a
@@ -26,6 +26,23 @@ class Limits(NamedTuple):
     memory_watermark: float = 0.9
     """Share of the memory limit above which the replica is not ready and starts no list: a list of a large cluster
     takes some of the rest before it can be seen."""
+    max_connections: int = 512
+    """Connections that can be open on one port; further ones are closed at once. kube-scheduler has one for each
+    of its requests in progress."""
+    max_body_bytes: int = 64 * _MIB
+    """Largest request body. 5,000 whole Node objects are about 32 MB."""
+    max_header_bytes: int = 32 * 1024
+    """Largest head of a request: request line and headers. Each header counts for 32 bytes more, because an object of
+    its own costs that."""
+    read_timeout: float = 10.0
+    """A client must complete a request that it began, and must read a response, within this time. So slow clients do
+    not take all connections."""
+    idle_timeout: float = 120.0
+    """After this time without a request, a connection is closed. It is above the 90 s of Go's clients: the side that
+    closes first receives no request at that moment."""
+    queue_limit: int = 100
+    """Requests that may wait in the queue. Further ones are rejected at once, as those that waited too long: most of
+    them would be, later."""
 
 
 DEFAULTS: Final = Limits()

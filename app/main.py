@@ -91,9 +91,17 @@ def create_service(  # noqa: PLR0913  # the inputs of a service
     engine = create_engine(
         settings, mirror, profile, cluster=cluster, preemption=preemption, metrics=metrics, limits=limits
     )
-    verbs = create_verbs(settings, engine, cluster, preemption, metrics)
+    verbs = create_verbs(settings, engine, cluster, preemption, metrics=metrics, limits=limits)
     ports = create_ports(
-        settings, engine, cluster, verbs, metrics=metrics, sources=sources, release=release, samples=samples
+        settings,
+        engine,
+        cluster,
+        verbs,
+        metrics=metrics,
+        limits=limits,
+        sources=sources,
+        release=release,
+        samples=samples,
     )
     return Service(
         app=ports.extender.app,

@@ -90,25 +90,12 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
     tls_client_names: Names = ()
     """Common names, or DNS names, of client certificates that may send requests. Empty: every certificate that the
     authorities signed."""
-    max_connections: Annotated[int, Field(ge=1)] = 512
-    """Connections that can be open on one port. Kindred closes further ones at once."""
-    max_body_bytes: Annotated[int, Field(ge=1024)] = 64 * 1024 * 1024
-    """Largest request body, in bytes. 5,000 whole Node objects are about 32 MB."""
-    max_header_bytes: Annotated[int, Field(ge=1024)] = 32 * 1024
-    """Largest head of a request, in bytes: request line and headers. Each header counts for 32 bytes more."""
-    read_timeout: Annotated[float, Field(ge=0.1)] = 10.0
-    """Seconds within which a client must complete a request that it began, and must read a response."""
-    idle_timeout: Annotated[float, Field(ge=1)] = 120.0
-    """Seconds after which Kindred closes a connection without a request. The default is above the 90 s of Go's clients:
-    the side that closes first receives no request at that moment."""
 
-    # The queue, and the end of the process.
+    # The deadline of requests, and the end of the process.
     http_timeout: Annotated[float, Field(ge=0.05, le=375)] = 5.0
     """Seconds that kube-scheduler waits for a response: `httpTimeout` of the registration. Kindred uses 0.8 of it. In
     that time `bind` responds, and the evaluation of another request must begin. After it `filter` returns an `Error`,
     and `prioritize` an empty list, which adds nothing to any node."""
-    queue_limit: Annotated[int, Field(ge=1)] = 100
-    """Requests that may wait in the queue. Kindred rejects further ones at once, as those that waited too long."""
     grace_period: Annotated[float, Field(ge=1, le=3600)] = 20.0
     """Seconds from SIGTERM within which the process ends. Set it below the pod's terminationGracePeriodSeconds. In a
     pod without leader election, Kindred still accepts requests in the first quarter of it, while `/readyz` fails: until

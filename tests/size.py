@@ -65,7 +65,7 @@ def sizes() -> list[Size]:
         Size("lines of the page of the admin port", _lines(web), 4_949),
         Size("lines of the median module", int(median(_lines([each]) for each in product)), 250),
         Size("modules in the root of app", len([*(ROOT / "app").glob("[!_]*.py")]), 16),
-        Size("settings", len(Settings.model_fields), 46),
+        Size("settings", len(Settings.model_fields), 40),
         Size("commands", len(main.commands), 18),
         Size("pages in docs", len(pages), 20),
         Size("lines of these pages", _lines(pages), 3_837),

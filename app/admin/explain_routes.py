@@ -55,7 +55,7 @@ async def answered(request: Request, most: int, explainer: Explainer, answer: An
     uid, so that the response does not say whether any namespace has it. Other pod names are hidden.
     """
     try:
-        body = await body_of(request, most, "KINDRED_MAX_BODY_BYTES")
+        body = await body_of(request, most)
         sees: Sees | None = None
         if not sight.is_full:
             async with explainer.turn():

@@ -6,6 +6,7 @@ import click
 import msgspec
 
 from app.commands.input_file import InputError, read_input
+from app.limits import DEFAULTS
 from app.objects.decode import DecodeError, decoding
 from app.objects.yaml_documents import DocumentsError, documents
 
@@ -14,8 +15,8 @@ class _List(msgspec.Struct):
     items: list[msgspec.Raw] | None = None
 
 
-MAX_MANIFEST_BYTES: Final = 64 * 1024 * 1024
-"""The limit of a service for a request (maxBodyBytes)."""
+MAX_MANIFEST_BYTES: Final = DEFAULTS.max_body_bytes
+"""A manifest is as large as the request that a service reads."""
 _list_decoder: Final = msgspec.json.Decoder(_List)
 
 

@@ -4,17 +4,15 @@ import asyncio
 import logging
 from collections import Counter
 from enum import Enum
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
+from app.limits import Limits
 from app.line_rate import LIMIT, LineLimit
 from app.logs import one_line
-from app.settings import Settings
 
 log = logging.getLogger(__name__)
 
 Peer = tuple[str, int] | None
-_SMALL_BODY: Final = 4 * 1024 * 1024
-"""Bytes, for ports without the verbs. The routes themselves have lower limits."""
 _LIMIT: Final = LineLimit(("port", "reason"), 1)
 """Any client of a port can cause these lines, also one that may not send a request."""
 
@@ -34,18 +32,6 @@ class Refusal(Enum):
     READ_ONLY = "read_only_token"
     HOST = "foreign_host"
     CROSS_SITE = "cross_site"
-
-
-class Limits(NamedTuple):
-    """The limits of one port."""
-
-    max_connections: int
-    max_header_bytes: int
-    max_body_bytes: int
-    read_timeout: float
-    """Seconds from the beginning of a request to its end, and for the client to read a response."""
-    idle_timeout: float
-    """Seconds that a connection may be open without a request."""
 
 
 class Expiring(Protocol):
@@ -102,14 +88,3 @@ class Connections:
             now = loop.time()
             for connection in [each for each in self.connections if each.deadline < now]:
                 connection.expire(now)
-
-
-def limits_of(settings: Settings, *, large_bodies: bool) -> Limits:
-    """Return the limits of a port. Only the scheduler's port needs large bodies."""
-    return Limits(
-        settings.max_connections,
-        settings.max_header_bytes,
-        settings.max_body_bytes if large_bodies else _SMALL_BODY,
-        settings.read_timeout,
-        settings.idle_timeout,
-    )

@@ -7,8 +7,9 @@ from typing import Final, NamedTuple
 
 from fastapi import FastAPI
 
+from app.limits import DEFAULTS, Limits
 from app.server.admin_auth import AdminAuthentication, AdminToken, IsReading
-from app.server.connections import Connections, limits_of
+from app.server.connections import Connections
 from app.server.foreign_pages import ForeignPages
 from app.server.process import Background
 from app.server.tls.reloaded import ReloadedTls
@@ -18,7 +19,8 @@ from app.settings import Settings, effects, port_rule
 
 log = logging.getLogger(__name__)
 
-
+_SMALL_BODY: Final = 4 * 1024 * 1024
+"""Bytes, for the health port. Its routes read no body."""
 _ADMIN_HEADERS: Final = (
     (
         "Cache-Control",
@@ -43,26 +45,27 @@ class Port(NamedTuple):
     """Sent with every response of the port."""
 
 
-def extender_port(settings: Settings, app: FastAPI) -> Port:
+def extender_port(settings: Settings, app: FastAPI, limits: Limits = DEFAULTS) -> Port:
     """Return the scheduler's port. Raises ConfigurationError."""
     if port_rule(settings, "extender").is_open and (on := effects(settings)):
         log.warning("scheduler's port: every client that reaches it can use %s", " and ".join(on))
     names = frozenset(settings.tls_client_names)
-    connections = Connections("extender", limits_of(settings, large_bodies=True), names)
+    connections = Connections("extender", limits, names)
     tls = _followed("extender", scheduler_tls(settings))
     host, number = split_address(settings.listen)
     return Port(app, host, number, connections, tls, _runs(tls))
 
 
-def health_port(settings: Settings, number: int, app: FastAPI) -> Port:
+def health_port(settings: Settings, number: int, app: FastAPI, limits: Limits) -> Port:
     """Return the port for clients without a certificate."""
     host = split_address(settings.listen).host
-    return Port(app, host, number, Connections("health", limits_of(settings, large_bodies=False)), None)
+    return Port(app, host, number, Connections("health", limits._replace(max_body_bytes=_SMALL_BODY)), None)
 
 
 def admin_port(
     settings: Settings,
     app: FastAPI,
+    limits: Limits = DEFAULTS,
     *,
     is_reading: IsReading,
     open_paths: frozenset[str] = frozenset(),
@@ -72,7 +75,7 @@ def admin_port(
     `open_paths` need no authentication: they have no data of the cluster. `is_reading` returns whether the token for
     reading is enough for a request.
     """
-    connections = Connections("admin", limits_of(settings, large_bodies=True))
+    connections = Connections("admin", limits)
     tls = _followed("admin", admin_tls(settings))
     background = _runs(tls)
     token = _token(settings.admin_token_file, "admin_token_file")

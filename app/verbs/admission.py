@@ -233,7 +233,7 @@ class Admission:
         self.shed: Final = {reason.value: 0 for reason in Shed}
         """Reason -> requests that were shed for it."""
         self._deadline = deadline
-        self._queue_limit = queue_limit
+        self.queue_limit: Final = queue_limit
         self._max_bytes = max_bytes
         self._queue: deque[_Waiting] = deque()
         self._taken = False  # whether a request had its turn since the loop last read its sockets
@@ -256,7 +256,7 @@ class Admission:
     def enter(self, began: float) -> Turn | None:
         """Return the turn of a complete request that began at a time, by the clock. None if it must `wait`."""
         if self._taken or self._queue:
-            return None if len(self._queue) < self._queue_limit else self.shed_now(Shed.QUEUE_FULL)
+            return None if len(self._queue) < self.queue_limit else self.shed_now(Shed.QUEUE_FULL)
         if self.clock() - began > self._deadline:  # the body took long to arrive
             return self.shed_now(Shed.DEADLINE)
         self._taken = True

@@ -6,7 +6,6 @@ of a request.
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from http import HTTPStatus
 from types import MappingProxyType
@@ -19,7 +18,6 @@ from starlette.types import Receive, Scope, Send
 
 from app.logs import one_line, raised_at
 from app.objects.limits import Body
-from app.settings import Settings
 from app.verbs.admission import Admission, ServingState, Shed
 from app.verbs.request import Observation, VerbOutcome, VerbResponse
 from app.watch.freshness import Freshness, SyncStatus
@@ -86,16 +84,6 @@ class Reception(NamedTuple):
     observe: Callable[[Observation], object]
     """Called for each request, after its response was made."""
     max_body_bytes: int
-
-
-def create_admission(settings: Settings, max_bytes: int) -> Admission:
-    """Return the queue with the limits of the settings. `max_bytes`: of all bodies together."""
-    return Admission(
-        deadline=settings.deadline,
-        queue_limit=settings.queue_limit,
-        max_bytes=max_bytes,
-        clock=time.monotonic,
-    )
 
 
 # The body of a request, collected as it arrives. At most the allowed size is held.
@@ -182,7 +170,7 @@ DRY_RUN: Final = b"kindred-dry-run"
 _JSON: Final[Header] = (b"content-type", b"application/json")
 _SHED: Final = {
     Shed.DEADLINE: "the request waited longer than the deadline (KINDRED_HTTP_TIMEOUT)",
-    Shed.QUEUE_FULL: "too many requests are in the queue (KINDRED_QUEUE_LIMIT)",
+    Shed.QUEUE_FULL: "too many requests are in the queue ({limit})",
     Shed.BYTES: "the bodies of requests take too many bytes (a quarter of the memory limit)",
 }
 CLOSE: Final[Header] = (b"connection", b"close")  # else the server would keep reading a client that keeps writing
@@ -324,13 +312,13 @@ class VerbEndpoint:
 
     def reject(self, reason: Shed, arrival: Arrival) -> Reply:
         """Respond to a shed request, without an evaluation."""
-        message = f"shed: {_SHED[reason]}"
+        message = f"shed: {_SHED[reason].format(limit=self.admission.queue_limit)}"
         shed = VerbResponse(self._turned_away(message), outcome=VerbOutcome.SHED, error=message)
         return self._replied(shed, arrival, more_headers=((b"kindred-shed", reason.value.encode()),))
 
     def too_large(self) -> Reply:
         """Respond to a body that is larger than allowed."""
-        message = f"body: larger than {self.max_body_bytes} bytes (KINDRED_MAX_BODY_BYTES)"
+        message = f"body: larger than {self.max_body_bytes} bytes"
         refusal = VerbResponse(self._error(message), outcome=VerbOutcome.BAD_REQUEST, error=message)
         return self._replied(refusal, Arrival(self.admission.clock(), 0.0, 0), more_headers=(CLOSE,))
 

@@ -23,6 +23,7 @@ from app.answered_release import AnsweredRelease
 from app.explain.explainer import Explainer
 from app.explain.known_pods import NameSearch
 from app.explain.pending import PendingPodsExplainer
+from app.limits import Limits
 from app.objects.resources import Resource
 from app.server.ports import Port, admin_port, extender_port, health_port
 from app.settings import PortName, Settings, port_rule
@@ -61,6 +62,7 @@ def create_ports(  # noqa: PLR0913  # all parts with routes
     verbs: Verbs,
     *,
     metrics: Metrics,
+    limits: Limits,
     sources: Mapping[str, str],
     release: AnsweredRelease,
     samples: Sequence[Sample] = (),
@@ -76,12 +78,13 @@ def create_ports(  # noqa: PLR0913  # all parts with routes
 
     scrapes = metrics_router(metrics, verbs.work)
     ports = Ports(
-        extender_port(settings, _extender_app((health("extender"), scrapes), verbs, metrics)),
-        health_port(settings, settings.health_port, _app(FastAPI, health("health"), scrapes))
+        extender_port(settings, _extender_app((health("extender"), scrapes), verbs, metrics), limits),
+        health_port(settings, settings.health_port, _app(FastAPI, health("health"), scrapes), limits)
         if settings.health_port is not None
         else None,
         _admin_port(
             *(settings, engine, cluster, verbs),
+            limits=limits,
             health=health("admin"),
             sources=sources,
             release=release,
@@ -110,6 +113,7 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
     cluster: Cluster,
     verbs: Verbs,
     *,
+    limits: Limits,
     health: APIRouter,
     sources: Mapping[str, str],
     release: AnsweredRelease,
@@ -153,8 +157,8 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
         equivalence_router(engine.cache, engine.profile, time.monotonic, work),
         config_router(settings, sources),
         decisions_router(verbs.decisions, work),
-        explain_router(explainer, settings.max_body_bytes, access),
-        explained_nodes_router(explainer, settings.max_body_bytes, access),
+        explain_router(explainer, limits.max_body_bytes, access),
+        explained_nodes_router(explainer, limits.max_body_bytes, access),
         cluster_router(mirror, work),
         names_router(NameSearch(mirror, recent_pods, work), access),
         events_router(explainer.mirror_state, cluster.state),
@@ -164,7 +168,7 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
         page_router(),
         admitted=access.admit,
     )
-    return admin_port(settings, app, is_reading=is_reading, open_paths=OPEN_PATHS)
+    return admin_port(settings, app, limits, is_reading=is_reading, open_paths=OPEN_PATHS)
 
 
 def _app(

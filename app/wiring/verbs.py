@@ -9,15 +9,16 @@ from typing import NamedTuple
 from starlette.routing import Route
 
 from app.explain.decisions import Decisions
-from app.limits import queue_bytes
+from app.limits import Limits, queue_bytes
 from app.long_work import LongWork
 from app.server.process import Background
 from app.settings import Settings, port_rule
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.requests import queue_metrics
 from app.telemetry.request_log import Observers, RequestLog
+from app.verbs.admission import Admission
 from app.verbs.bind import Binder, BindingCheck, binding_route
-from app.verbs.endpoint import Reception, StalePolicy, create_admission
+from app.verbs.endpoint import Reception, StalePolicy
 from app.verbs.filter import extender_routes
 from app.verbs.gang_keeping import keep_cycles, keep_gangs
 from app.verbs.preempt import PreemptVerb, PreemptVerbOff, preemption_route
@@ -39,14 +40,19 @@ class Verbs(NamedTuple):
     background: tuple[Background, ...]
 
 
-def create_verbs(
-    settings: Settings, engine: Engine, cluster: Cluster, preemption: Preemption, metrics: Metrics
+def create_verbs(  # noqa: PLR0913  # the parts before it
+    settings: Settings, engine: Engine, cluster: Cluster, preemption: Preemption, *, metrics: Metrics, limits: Limits
 ) -> Verbs:
     """Return the verbs that the settings define. Raises SettingsError."""
     decisions = Decisions(engine.mirror, engine.effects.recent_pods, time.time)
     noting = () if not settings.admin else (decisions,)
     observers = Observers(metrics.requests.observe, *noting, RequestLog())
-    admission = create_admission(settings, queue_bytes(memory_limit().bytes, settings.max_body_bytes))
+    admission = Admission(
+        deadline=settings.deadline,
+        queue_limit=limits.queue_limit,
+        max_bytes=queue_bytes(memory_limit().bytes, limits.max_body_bytes),
+        clock=time.monotonic,
+    )
     metrics.register(partial(queue_metrics, admission))
     reception = Reception(
         cluster.state,
@@ -57,7 +63,7 @@ def create_verbs(
         ),
         admission,
         observers,
-        settings.max_body_bytes,
+        limits.max_body_bytes,
     )
     binder = _binder(settings, engine, cluster) if settings.bind else None
     routes = (

@@ -199,11 +199,11 @@ def test_only_settings_that_differ_from_their_defaults_are_printed_on_request(
 ) -> None:
     monkeypatch.setenv("KINDRED_HTTP_TIMEOUT", "5.0")
     file.write_text(f"{HEAD}maxScore: 20\nlisten: 127.0.0.1:8888\n")
-    arguments = ["config", "--config", str(file), "--changed", "--queue-limit", "7"]
+    arguments = ["config", "--config", str(file), "--changed", "--health-port", "7"]
     printed = CliRunner().invoke(main, arguments).stdout
-    assert yaml.safe_load(printed) == {**yaml.safe_load(HEAD), "maxScore": 20, "queueLimit": 7}
+    assert yaml.safe_load(printed) == {**yaml.safe_load(HEAD), "maxScore": 20, "healthPort": 7}
     as_json = msgspec.json.decode(CliRunner().invoke(main, [*arguments, "-o", "json"]).stdout)
-    assert as_json.keys() == {"maxScore", "queueLimit"}
+    assert as_json.keys() == {"maxScore", "healthPort"}
 
 
 def test_config_print_ends_with_2_where_anything_is_wrong(file: Path) -> None:

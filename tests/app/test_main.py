@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from app.limits import Limits
 from app.main import create_service
 from app.settings import Settings, SettingsError
 from app.wiring.engine import create_extender, create_profile, explained_kinds
@@ -53,11 +54,11 @@ def test_preferred_terms_of_existing_pods_can_be_ignored_for_pods_without_prefer
 
 
 def test_max_score_and_max_body_bytes_reach_the_service() -> None:
-    app = create_service(Settings(max_score=10, max_body_bytes=2048), shop(), None).app
+    app = create_service(Settings(max_score=10), shop(), None, limits=Limits(max_body_bytes=2048)).app
     question = by_name(LIKES_WEB, "a1", "b1", "c1")
     assert scores(ask(app, "POST", "/prioritize", question).content) == {"a1": 10, "b1": 3, "c1": 0}
     error = ask(app, "POST", "/filter", question.ljust(2049)).json()["Error"]
-    assert error == "body: larger than 2048 bytes (KINDRED_MAX_BODY_BYTES)"
+    assert error == "body: larger than 2048 bytes"
 
 
 def test_two_apps_do_not_share_anything() -> None:

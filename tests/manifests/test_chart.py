@@ -113,11 +113,13 @@ def test_the_notes_have_the_configuration_of_kube_scheduler(helm: Path, registra
 def test_settings_of_the_values_are_over_those_of_the_registration_and_whole_numbers_stay_whole(
     helm: Path, tmp_path: Path
 ) -> None:
-    values = {**values_of("score-offload"), "settings": {"maxScore": 7, "maxBodyBytes": 1_000_000_000}}
+    values = {**values_of("score-offload"), "settings": {"maxScore": 7, "staleAfter": 1_000_000_000}}
     file = tmp_path / "kindred.yaml"
-    file.write_text(of_kind(template(helm, values), "ConfigMap")["kindred-config"]["data"]["kindred.yaml"])
+    text = of_kind(template(helm, values), "ConfigMap")["kindred-config"]["data"]["kindred.yaml"]
+    assert "staleAfter: 1000000000\n" in text
+    file.write_text(text)
     settings = load_configuration(file).settings
-    assert (settings.max_score, settings.max_body_bytes) == (7, 1_000_000_000)
+    assert settings.max_score == 7
     assert settings.deadline == 0.8
 
 

@@ -69,13 +69,11 @@ def test_replicas_are_kept_apart_by_what_the_scheduler_filters_by_in_every_mode(
     assert pod["spec"]["priorityClassName"] == "system-cluster-critical"
 
 
-def test_the_memory_is_enough_for_the_mirror_the_cache_and_the_queue(
-    configuration: Configuration, container: Manifest
-) -> None:
-    settings, resources = configuration.settings, container["resources"]
+def test_the_memory_is_enough_for_the_mirror_the_cache_and_the_queue(container: Manifest) -> None:
+    resources = container["resources"]
     limit = amount(resources["limits"]["memory"])
     assert amount(resources["requests"]["memory"]) >= PEAK + cache_bytes(limit)
-    at_most = PEAK + cache_bytes(limit) + queue_bytes(limit, settings.max_body_bytes)
+    at_most = PEAK + cache_bytes(limit) + queue_bytes(limit, DEFAULTS.max_body_bytes)
     assert limit * DEFAULTS.memory_watermark >= at_most
     assert "cpu" not in resources["limits"]
 

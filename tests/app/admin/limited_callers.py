@@ -74,9 +74,11 @@ def limited_service(mirror: ClusterMirror, server: ReviewingServer | None, **set
     engine = create_engine(
         of_ports, mirror, profile, cluster=cluster, preemption=preemption, metrics=metrics, limits=DEFAULTS
     )
-    verbs = create_verbs(of_ports, engine, cluster, preemption, metrics)
+    verbs = create_verbs(of_ports, engine, cluster, preemption, metrics=metrics, limits=DEFAULTS)
     release = AnsweredRelease(of_ports, mirror)
-    ports = create_ports(of_ports, engine, cluster, verbs, metrics=metrics, sources={}, release=release)
+    ports = create_ports(
+        of_ports, engine, cluster, verbs, metrics=metrics, limits=DEFAULTS, sources={}, release=release
+    )
     assert ports.admin is not None
     assert isinstance(ports.extender.app, ExtenderApp)
     return LimitedService(ports.admin.app, ports.extender.app, verbs, ports.admin)

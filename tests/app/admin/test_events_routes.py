@@ -13,6 +13,7 @@ from app.admin import cluster_routes
 from app.admin.access import is_reading
 from app.admin.cluster_routes import events_router
 from app.explain.explainer import MirrorState
+from app.limits import DEFAULTS, Limits
 from app.server.connections import Refusal
 from app.server.ports import Port, admin_port
 from app.settings import Settings
@@ -41,10 +42,10 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def served(source: Source, state: ServingState, **settings: Any) -> AsyncIterator[tuple[Port, int]]:  # noqa: ANN401  # as Settings has them
+async def served(source: Source, state: ServingState, limits: Limits = DEFAULTS) -> AsyncIterator[tuple[Port, int]]:
     app = FastAPI()
     app.include_router(events_router(source, state))
-    port = admin_port(Settings(admin="127.0.0.1:0", **settings), app, is_reading=is_reading)
+    port = admin_port(Settings(admin="127.0.0.1:0"), app, limits, is_reading=is_reading)
     async with serving(port) as (_, number):
         yield port, number
 
@@ -162,7 +163,8 @@ def test_a_client_that_reads_nothing_is_closed() -> None:
     async def story() -> None:
         source = Source()
         source.text = "x" * 1_000_000
-        async with served(source, ServingState(), read_timeout=0.2) as (port, number), connected(number) as (_, writer):
+        limits = Limits(read_timeout=0.2)
+        async with served(source, ServingState(), limits) as (port, number), connected(number) as (_, writer):
             writer.write(GET)
             while not port.connections.refused[Refusal.ANSWER_NOT_TAKEN]:
                 source.generation += 1

@@ -165,16 +165,16 @@ def test_less_severe_messages_than_the_log_level_are_not_logged(tmp_path: Path) 
 
 
 def test_a_client_that_writes_before_it_reads_gets_its_answer(tmp_path: Path) -> None:
-    environment = {"KINDRED_MAX_BODY_BYTES": str(256 * 1024)}
-    with kindred(tmp_path, "serve", "--demo", *ANY_PORT, environment=environment) as service:
+    environment = {"KINDRED_TEST_LIMITS": '{"max_body_bytes": 262144}'}
+    with kindred(tmp_path, "serve", "--demo", *ANY_PORT, environment=environment, module="tests.quick") as service:
         answer = httpx.post(f"{service.url}/filter", content=b" " * 900 * 1024)
         assert answer.json()["Error"].startswith("body: larger than 262144 bytes")
 
 
 def test_the_connection_of_a_client_that_does_not_stop_writing_is_closed(tmp_path: Path) -> None:
-    environment = {"KINDRED_MAX_BODY_BYTES": "1024"}
+    environment = {"KINDRED_TEST_LIMITS": '{"max_body_bytes": 1024}'}
     with (
-        kindred(tmp_path, "serve", "--demo", *ANY_PORT, environment=environment) as service,
+        kindred(tmp_path, "serve", "--demo", *ANY_PORT, environment=environment, module="tests.quick") as service,
         connected(service, request_head(1 << 30)) as connection,
         pytest.raises(ConnectionError),
     ):

@@ -13,9 +13,10 @@ from app.admin.access import is_reading
 from app.admin.openapi import describe
 from app.admin.page_routes import OPEN_PATHS
 from app.api_server.credential_errors import ConfigurationError
+from app.limits import DEFAULTS
 from app.main import create_service
 from app.server.admin_auth import ADMIN, TOKEN_HEADER, AdminAuthentication, AdminToken
-from app.server.connections import Connections, Refusal, limits_of
+from app.server.connections import Connections, Refusal
 from app.server.ports import Port
 from app.settings import Settings
 from tests.app.asgi import ask
@@ -138,7 +139,7 @@ def test_the_start_and_the_end_of_the_app_need_no_proof(token_file: Path) -> Non
     async def app(scope: object, receive: object, send: object) -> None:  # noqa: ARG001 - ASGI
         begun.append(scope)
 
-    connections = Connections("admin", limits_of(Settings(), large_bodies=True))
+    connections = Connections("admin", DEFAULTS)
     authentication = AdminAuthentication(app, connections, AdminToken(token_file))
     asyncio.run(authentication({"type": "lifespan"}, None, None))  # type: ignore[arg-type]  # not used
     assert begun == [{"type": "lifespan"}]
@@ -207,7 +208,7 @@ def test_a_token_makes_an_admin_of_its_own_request_alone(token_file: Path, read_
     async def send(_: Message) -> None:
         raise AssertionError
 
-    connections = Connections("admin", limits_of(Settings(), large_bodies=True))
+    connections = Connections("admin", DEFAULTS)
     tokens = AdminToken(token_file), AdminToken(read_token_file)
     guarded = AdminAuthentication(app, connections, tokens[0], read_token=tokens[1], is_reading=is_reading)
     shared: dict[str, object] = {}

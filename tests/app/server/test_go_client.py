@@ -11,6 +11,7 @@ from typing import Final
 
 import pytest
 
+from app.limits import DEFAULTS, Limits
 from app.main import create_service
 from app.settings import Settings
 from tests.app.questions import shop
@@ -33,10 +34,10 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_go_client_keeps_its_connection_for_as_long_as_it_wants(client: Path) -> None:
-    kept = Settings().idle_timeout
+    kept = DEFAULTS.idle_timeout
     assert kept > OF_GO
-    settings = Settings(listen="127.0.0.1:0", idle_timeout=kept / SCALE, read_timeout=0.1)
-    port = create_service(settings, shop(), None).ports[0]
+    limits = Limits(idle_timeout=kept / SCALE, read_timeout=0.1)
+    port = create_service(Settings(listen="127.0.0.1:0"), shop(), None, limits=limits).ports[0]
 
     async def talked() -> list[str]:
         async with asyncio.timeout(PATIENCE), serving(port) as (_, number):

@@ -13,6 +13,7 @@ import uvloop
 from fastapi import FastAPI
 from starlette.responses import StreamingResponse
 
+from app.limits import DEFAULTS, Limits
 from app.line_rate import LineRate
 from app.main import create_service
 from app.server.connections import Connections, Refusal
@@ -23,7 +24,7 @@ from tests.app.server.conversations import PATIENCE, Connection, answer, connect
 from tests.builders import make_pod
 
 QUESTION: Final = by_name(make_pod("p").required_affinity(NEAR_WEB), "a1", "c1")
-QUICK: Final = {"read_timeout": 0.4}
+QUICK: Final = Limits(read_timeout=0.4)
 Say = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -32,9 +33,8 @@ def run(talked: Coroutine[Any, Any, None], loop: Callable[[], asyncio.AbstractEv
         runner.run(talked)
 
 
-def verbs(**settings: float) -> Port:
-    service = create_service(Settings.model_validate({"listen": "127.0.0.1:0", **settings}), shop(), None)
-    return service.ports[0]
+def verbs(limits: Limits = DEFAULTS) -> Port:
+    return create_service(Settings(listen="127.0.0.1:0"), shop(), None, limits=limits).ports[0]
 
 
 def talk(port: Port, say: Say, loop: Callable[[], asyncio.AbstractEventLoop] | None = None) -> Connections:
@@ -69,7 +69,7 @@ def streams(pieces: int) -> Port:
 
         return StreamingResponse(told())
 
-    return extender_port(Settings(listen="127.0.0.1:0", read_timeout=0.4), app)
+    return extender_port(Settings(listen="127.0.0.1:0"), app, QUICK)
 
 
 @pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
@@ -95,7 +95,7 @@ def test_a_request_that_is_not_complete_in_time_is_ended(
             assert (status, headers["connection"]) == (408, "close")
         assert await closed(reader) == b""
 
-    assert talk(verbs(**QUICK), say, loop).refused[Refusal.SLOW_REQUEST] == 1
+    assert talk(verbs(QUICK), say, loop).refused[Refusal.SLOW_REQUEST] == 1
 
 
 def test_a_request_that_comes_byte_by_byte_has_no_more_time_than_others() -> None:
@@ -111,7 +111,7 @@ def test_a_request_that_comes_byte_by_byte_has_no_more_time_than_others() -> Non
         assert b"408 Request Timeout" in await closed(reader)
         dripping.cancel()
 
-    talk(verbs(**QUICK), say)
+    talk(verbs(QUICK), say)
 
 
 def test_empty_lines_before_a_request_keep_no_connection_open() -> None:
@@ -127,7 +127,7 @@ def test_empty_lines_before_a_request_keep_no_connection_open() -> None:
         assert await closed(reader) == b""
         dripping.cancel()
 
-    talk(verbs(idle_timeout=1), say)
+    talk(verbs(Limits(idle_timeout=1)), say)
 
 
 @pytest.mark.parametrize("before", [b"", request("/filter", QUESTION)], ids=["never-asked", "asked-before"])
@@ -141,7 +141,7 @@ def test_a_connection_without_a_request_is_closed_after_a_while(before: bytes) -
         assert await closed(reader) == b""
         assert loop.time() - began >= 0.9
 
-    connections = talk(verbs(idle_timeout=1, read_timeout=0.1), say)
+    connections = talk(verbs(Limits(idle_timeout=1, read_timeout=0.1)), say)
     assert not connections.refused.total()
 
 
@@ -199,7 +199,7 @@ def test_a_head_that_is_too_large_is_refused(head: bytes, piece: int) -> None:
         await closed(reader)
         writing.cancel()
 
-    assert talk(verbs(max_header_bytes=1024), say).refused[Refusal.LARGE_HEAD] == 1
+    assert talk(verbs(Limits(max_header_bytes=1024)), say).refused[Refusal.LARGE_HEAD] == 1
 
 
 def test_a_small_head_before_a_large_body_is_none_too_large() -> None:
@@ -208,7 +208,7 @@ def test_a_small_head_before_a_large_body_is_none_too_large() -> None:
             writer.write(request("/filter", QUESTION + b" " * 10_000))
             assert json.loads((await answer(reader))[2])["NodeNames"] == ["a1"]
 
-    talk(verbs(max_header_bytes=1024), say)
+    talk(verbs(Limits(max_header_bytes=1024)), say)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_what_is_no_http_1_1_gets_400_and_leaves_no_trace_back(sent: bytes, capl
 
 @pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
 def test_connections_past_the_limit_are_closed_at_once(loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
-    port = verbs(max_connections=2)
+    port = verbs(Limits(max_connections=2))
 
     async def talked() -> None:
         async with asyncio.timeout(PATIENCE), serving(port) as (_, number):
@@ -278,7 +278,7 @@ async def asked(connection: Connection) -> int:
 
 
 def test_who_stands_in_the_way_does_not_keep_others_from_being_answered() -> None:
-    port = verbs(max_connections=300, read_timeout=PATIENCE)
+    port = verbs(Limits(max_connections=300, read_timeout=PATIENCE))
 
     async def talked() -> None:
         async with asyncio.timeout(PATIENCE), serving(port) as (_, number), contextlib.AsyncExitStack() as stack:

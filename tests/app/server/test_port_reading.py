@@ -11,9 +11,10 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
+from app.limits import Limits
 from app.main import create_service
 from app.objects.limits import Body
-from app.server.connections import Connections, Limits
+from app.server.connections import Connections
 from app.server.port import Connection
 from app.server.ports import Port
 from app.settings import Settings
@@ -127,7 +128,7 @@ def wired(connections: Connections) -> tuple[Connection, Wire]:
 
 
 def port_state(head: int = 1 << 15) -> Connections:
-    return Connections("extender", Limits(8, head, 1 << 24, PATIENCE, PATIENCE))
+    return Connections("extender", Limits(max_header_bytes=head, max_body_bytes=1 << 24, read_timeout=PATIENCE))
 
 
 def test_a_large_body_is_read_in_many_rounds_of_the_loop() -> None:

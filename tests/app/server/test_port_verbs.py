@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 from fastapi import FastAPI
 
+from app.limits import Limits
 from app.main import create_service
 from app.objects.limits import Body
 from app.server.ports import extender_port
@@ -28,8 +29,8 @@ QUESTION: Final = by_name(make_pod("p").required_affinity(NEAR_WEB), "a1", "c1")
 LARGEST: Final = 100_000
 
 
-def service(**settings: int) -> ExtenderApp:
-    app = create_service(Settings.model_validate({"max_body_bytes": LARGEST, **settings}), shop(), None).app
+def service() -> ExtenderApp:
+    app = create_service(Settings(), shop(), None, limits=Limits(max_body_bytes=LARGEST)).app
     assert isinstance(app, ExtenderApp)
     return app
 
@@ -165,7 +166,7 @@ def test_a_body_that_is_too_large_is_refused_and_the_connection_closed(times: in
         writer.write(request("/filter", b" " * (times * LARGEST + 1)))
         status, headers, body = await answer(reader)
         assert (status, headers["connection"]) == (200, "close")
-        assert json.loads(body)["Error"] == f"body: larger than {LARGEST} bytes (KINDRED_MAX_BODY_BYTES)"
+        assert json.loads(body)["Error"] == f"body: larger than {LARGEST} bytes"
         assert await reader.read() == b""
 
     talk(service(), say)

@@ -6,6 +6,7 @@ from typing import Final
 
 import pytest
 
+from app.limits import Limits
 from app.main import create_service
 from app.server.ports import Port
 from app.settings import Settings
@@ -16,14 +17,9 @@ ON_ALL: Final = (b"\r\ncache-control: no-store\r\n", b"\r\nx-content-type-option
 
 
 def port_of(index: int, **settings: object) -> Port:
-    values = {
-        "listen": "127.0.0.1:0",
-        "admin": "127.0.0.1:0",
-        "max_body_bytes": 1024,
-        "max_header_bytes": 1024,
-        **settings,
-    }
-    return create_service(Settings.model_validate(values), shop(), None).ports[index]
+    values = {"listen": "127.0.0.1:0", "admin": "127.0.0.1:0", **settings}
+    limits = Limits(max_body_bytes=1024, max_header_bytes=1024)
+    return create_service(Settings.model_validate(values), shop(), None, limits=limits).ports[index]
 
 
 def head_of_answer(port: Port, sent: bytes) -> bytes:

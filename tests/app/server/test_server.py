@@ -11,6 +11,7 @@ import pytest
 import uvloop
 from fastapi import FastAPI
 
+from app.limits import DEFAULTS, Limits
 from app.server.connections import Refusal
 from app.server.listener import listening_sockets
 from app.server.port import Connection
@@ -31,15 +32,15 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     return Certificates(tmp_path_factory.mktemp("listener") / "ca")
 
 
-def port(certificates: Certificates, **settings: float | None) -> Port:
+def port(certificates: Certificates, limits: Limits = DEFAULTS, *, secure: bool = True) -> Port:
     app = FastAPI()
 
     @app.get("/")
     async def hello() -> str:
         return "hello"
 
-    files = {"tls_directory": certificates.directory()}
-    return extender_port(Settings.model_validate({"listen": "127.0.0.1:0", **files, **settings}), app)
+    files = {"tls_directory": certificates.directory()} if secure else {}
+    return extender_port(Settings.model_validate({"listen": "127.0.0.1:0", **files}), app, limits)
 
 
 @contextlib.asynccontextmanager
@@ -53,7 +54,7 @@ async def silent(number: int, count: int) -> AsyncIterator[None]:
 
 @ON_BOTH_LOOPS
 def test_who_never_begins_tls_counts_and_is_closed_in_time(certificates: Certificates, loop: LoopFactory) -> None:
-    served = port(certificates, max_connections=3, read_timeout=1.0)
+    served = port(certificates, Limits(max_connections=3, read_timeout=1.0))
     connections = served.connections
 
     async def talked() -> None:
@@ -99,9 +100,8 @@ def test_a_connection_that_begins_in_the_very_moment_of_the_end_is_closed(
     """`rounds` of the loop after it was accepted, or when it is made: else the end would wait for the grace period."""
 
     async def talked() -> None:
-        files = {} if secure else {"tls_directory": None}
         ending: list[asyncio.Task[None]] = []
-        async with asyncio.timeout(PATIENCE), serving(port(certificates, **files)) as (server, number):
+        async with asyncio.timeout(PATIENCE), serving(port(certificates, secure=secure)) as (server, number):
             loop = asyncio.get_running_loop()
             made: Any = server.config.http_protocol_class
 

@@ -68,9 +68,8 @@ def service() -> Service:
         listen="127.0.0.1:0",
         profile="full",
         preempt="verb",
-        max_header_bytes=1024,
     )
-    return create_service(settings, shop(), None, limits=Limits(shadow_share=1.0))
+    return create_service(settings, shop(), None, limits=Limits(shadow_share=1.0, max_header_bytes=1024))
 
 
 def marked(document: Any) -> Iterator[Any]:  # noqa: ANN401 - JSON

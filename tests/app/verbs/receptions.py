@@ -1,5 +1,6 @@
 """Receptions, effects and routes for tests of single verbs."""
 
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -10,7 +11,7 @@ from app.objects.limits import Body
 from app.settings import Settings
 from app.verbs.admission import Admission, ServingState
 from app.verbs.effects import Effects
-from app.verbs.endpoint import Answer, Reception, StalePolicy, VerbEndpoint, create_admission
+from app.verbs.endpoint import Answer, Reception, StalePolicy, VerbEndpoint
 from app.verbs.lookup import PodLookup
 from app.verbs.preempt import preempt_error
 from app.verbs.request import Observation
@@ -61,7 +62,7 @@ def reception(
     return Reception(
         state or ServingState(),
         stale_policy or StalePolicy(OF_A_DUMP, lambda _: None),
-        admission or create_admission(Settings(), 1 << 30),
+        admission or Admission(deadline=4.0, queue_limit=100, max_bytes=1 << 30, clock=time.monotonic),
         observe,
         max_body_bytes,
     )

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 
+from app.limits import Limits
 from app.main import create_service
 from app.objects.limits import Body
 from app.objects.resources import RESOURCES
@@ -66,11 +67,11 @@ def test_the_answer_has_the_headers_of_a_verb() -> None:
 
 
 def test_a_bad_request_is_answered_with_an_error() -> None:
-    app = create_service(Settings(bind=True, max_body_bytes=1024), shop(), None).app
+    app = create_service(Settings(bind=True), shop(), None, limits=Limits(max_body_bytes=1024)).app
     error = ask(app, "POST", "/bind", QUESTION.replace(b"podUID", b"uid")).json()["Error"]
     assert error == "uid: unknown field; ExtenderBindingArgs has PodName, PodNamespace, PodUID, Node"
     error = ask(app, "POST", "/bind", QUESTION.ljust(1025)).json()["Error"]
-    assert error == "body: larger than 1024 bytes (KINDRED_MAX_BODY_BYTES)"
+    assert error == "body: larger than 1024 bytes"
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])

@@ -279,7 +279,7 @@ def test_binds_of_invented_pods_read_no_more_than_so_many_pods_a_second(monkeypa
 
     @scenario()
     async def run(server: FakeApiServer) -> None:
-        async with scheduling(server, N1, bind=True, http_timeout=6.25, queue_limit=1000) as scheduler:
+        async with scheduling(server, N1, bind=True, http_timeout=6.25, limits=Limits(queue_limit=1000)) as scheduler:
             pod = await scheduler.pending(make_pod("p"))
             began = time.monotonic()
             invented = [{"PodName": f"x{number}", "PodUID": f"u{number}"} for number in range(300)]

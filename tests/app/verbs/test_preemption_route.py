@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 from starlette.applications import Starlette
 
+from app.limits import Limits
 from app.main import create_service
 from app.objects.limits import Body
 from app.objects.resources import RESOURCES
@@ -60,10 +61,10 @@ def test_a_stale_mirror_preempts_nobody() -> None:
 
 
 def test_a_body_that_is_too_large_preempts_nobody() -> None:
-    app = create_service(Settings(max_body_bytes=1024, preempt="verb"), shop(), None).app
+    app = create_service(Settings(preempt="verb"), shop(), None, limits=Limits(max_body_bytes=1024)).app
     assert ask(app, "POST", "/preempt", QUESTION).json() == {"NodeNameToMetaVictims": {}}
     error = ask(app, "POST", "/preempt", QUESTION.ljust(1025)).json()["Error"]
-    assert error == "body: larger than 1024 bytes (KINDRED_MAX_BODY_BYTES)"
+    assert error == "body: larger than 1024 bytes"
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])

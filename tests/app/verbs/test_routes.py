@@ -10,6 +10,7 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp, Message
 
 from app.json_text import decode
+from app.limits import DEFAULTS, Limits
 from app.main import create_service
 from app.settings import Settings
 from app.verbs.admission import Shed
@@ -37,11 +38,11 @@ QUESTION = by_name(WANTS_WEB, "a1", "c1")
 HTTP_API = Path(__file__).parents[3] / "docs" / "commands.md"
 MIB = 1024 * 1024
 CHUNK = 64 * 1024
-LARGEST = 64 * MIB
+LARGEST = DEFAULTS.max_body_bytes
 
 
-def served(mirror: ClusterMirror | None = None, **settings: int) -> ASGIApp:
-    return create_service(Settings.model_validate(settings), shop() if mirror is None else mirror, None).app
+def served(mirror: ClusterMirror | None = None, limits: Limits = DEFAULTS) -> ASGIApp:
+    return create_service(Settings(), shop() if mirror is None else mirror, None, limits=limits).app
 
 
 async def spaces(size: int, consumed: list[int] | None = None) -> AsyncIterator[bytes]:
@@ -118,10 +119,10 @@ def test_a_body_in_chunks_without_a_length_is_put_together() -> None:
 
 
 def test_a_body_of_exactly_the_largest_size_is_read_and_one_byte_more_is_refused() -> None:
-    app = served(max_body_bytes=1024)
+    app = served(limits=Limits(max_body_bytes=1024))
     largest = QUESTION.ljust(1024)
     assert ask(app, "POST", "/filter", largest).json()["NodeNames"] == ["a1"]
-    expected = "body: larger than 1024 bytes (KINDRED_MAX_BODY_BYTES)"
+    expected = "body: larger than 1024 bytes"
     assert filter_error(expected) == ask(app, "POST", "/filter", largest + b" ").content
     assert prioritize_error(expected) == ask(app, "POST", "/prioritize", largest + b" ").content
 
@@ -139,7 +140,7 @@ def test_one_hundred_megabytes_are_refused_while_no_more_than_the_largest_body_i
         held, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    error = f"body: larger than {LARGEST} bytes (KINDRED_MAX_BODY_BYTES)"
+    error = f"body: larger than {LARGEST} bytes"
     assert response.status_code == 200
     assert response.content == {"filter": filter_error, "prioritize": prioritize_error}[verb](error)
     assert peak <= LARGEST + 2 * MIB
@@ -152,13 +153,13 @@ def test_one_hundred_megabytes_are_refused_while_no_more_than_the_largest_body_i
 
 def test_a_body_without_end_is_answered_after_a_few_times_the_largest_size() -> None:
     consumed: list[int] = []
-    response = ask(served(max_body_bytes=MIB), "POST", "/filter", spaces(100 * MIB, consumed))
+    response = ask(served(limits=Limits(max_body_bytes=MIB)), "POST", "/filter", spaces(100 * MIB, consumed))
     assert response.json()["Error"].startswith("body: larger than ")
     assert MIB < sum(consumed) <= 5 * MIB
 
 
 def test_a_body_in_tiny_chunks_costs_not_many_times_its_size() -> None:
-    app = served(max_body_bytes=256 * 1024)
+    app = served(limits=Limits(max_body_bytes=256 * 1024))
 
     def pairs() -> Iterator[Message]:
         for _ in range(64 * 1024):

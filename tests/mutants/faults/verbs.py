@@ -161,9 +161,9 @@ FAULTS: Final = (
     ),
     Fault(
         id="queue-takes-one-more",
-        breaks="One request more than KINDRED_QUEUE_LIMIT waits.",
-        old="return None if len(self._queue) < self._queue_limit else",
-        new="return None if len(self._queue) <= self._queue_limit else",
+        breaks="One request more than the limit of the queue waits.",
+        old="return None if len(self._queue) < self.queue_limit else",
+        new="return None if len(self._queue) <= self.queue_limit else",
         tests=("test_admission.py", "test_shedding.py"),
     ),
     Fault(

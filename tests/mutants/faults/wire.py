@@ -49,7 +49,7 @@ FAULTS: Final = (
     ),
     Fault(
         id="one-connection-too-many",
-        breaks="A port takes one connection more than KINDRED_MAX_CONNECTIONS.",
+        breaks="A port takes one connection more than the limit.",
         old="return self.open >= self.limits.max_connections",
         new="return self.open > self.limits.max_connections",
         tests=("test_closed_connections.py", "test_server.py", "test_port_limits.py"),
@@ -77,7 +77,7 @@ FAULTS: Final = (
     ),
     Fault(
         id="largest-body-refused",
-        breaks="A body of exactly KINDRED_MAX_BODY_BYTES is refused.",
+        breaks="A body of exactly the largest size is refused.",
         old="if self.size > self._most:",
         new="if self.size >= self._most:",
         tests=("test_port_verbs.py", "test_extender.py", "test_request_body.py", "test_verb_endpoint.py"),

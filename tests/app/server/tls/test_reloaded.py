@@ -12,8 +12,9 @@ import pytest
 import uvloop
 
 from app.api_server.pem import PemSource, TlsMaterial
+from app.limits import DEFAULTS
 from app.main import create_service
-from app.server.connections import Connections, limits_of
+from app.server.connections import Connections
 from app.server.ports import Port
 from app.server.tls.reloaded import ReloadedTls
 from app.server.tls.server_context import scheduler_tls
@@ -68,7 +69,7 @@ def followed(secret: MountedSecret, wall_clock: Callable[[], float] = time.time)
 
 def port(tls: ReloadedTls) -> Port:
     app = create_service(Settings(), shop(), None).app
-    connections = Connections("extender", limits_of(Settings(), large_bodies=True))
+    connections = Connections("extender", DEFAULTS)
     return Port(app, "127.0.0.1", 0, connections, tls, (tls.run,))
 
 
