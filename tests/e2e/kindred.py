@@ -26,10 +26,12 @@ _SAMPLE: Final = re.compile(r"^(\w+(?:\{[^}]*\})?) (\S+)$", re.MULTILINE)
 
 def grant(api: Api, variables: Mapping[str, str]) -> None:
     """Make Kindred's service account, and the roles that it needs with settings, given as variables, and no others."""
-    values: dict[str, Any] = {name.removeprefix(PREFIX).lower(): value for name, value in variables.items()}
+    settings = {
+        name.removeprefix(PREFIX).lower(): value for name, value in variables.items() if name.startswith(PREFIX)
+    }
     for file in ("namespace", "serviceaccount"):
         api.apply(yaml.safe_load((MANIFESTS / "base" / f"{file}.yaml").read_text("utf-8")))
-    for document in rbac_documents(Settings(**{"admin": "127.0.0.1:0", **values})):
+    for document in rbac_documents(Settings.model_validate({"admin": "127.0.0.1:0", **settings})):
         api.apply(document)
 
 
