@@ -43,8 +43,7 @@ RUN set -eu; library="$(python3 -c 'import sysconfig; print(sysconfig.get_path("
     echo 'kindred:x:65532:65532::/nonexistent:/usr/sbin/nologin' >> /etc/passwd; \
     echo 'kindred:x:65532:' >> /etc/group
 ENV PATH=/opt/kindred/bin:/usr/local/bin:/usr/bin:/bin \
-    PYTHONDONTWRITEBYTECODE=1 PYTHONSAFEPATH=1 PYTHONUNBUFFERED=1 \
-    KINDRED_LISTEN=0.0.0.0:8888
+    PYTHONDONTWRITEBYTECODE=1 PYTHONSAFEPATH=1 PYTHONUNBUFFERED=1
 LABEL org.opencontainers.image.base.name=${BASE} org.opencontainers.image.base.digest=${BASE_DIGEST}
 USER 65532:65532
 STOPSIGNAL SIGTERM
@@ -82,4 +81,5 @@ from os import environ; from urllib.request import ProxyHandler, build_opener; \
 port = environ.get('KINDRED_HEALTH_PORT') or environ.get('KINDRED_LISTEN', '8888').rpartition(':')[2]; \
 build_opener(ProxyHandler({})).open(f'http://127.0.0.1:{port}/livez', timeout=4)"]
 ENTRYPOINT ["kindred"]
-CMD ["serve", "--demo"]
+# A flag and no variable: a variable would win over `listen` in the file of settings.
+CMD ["serve", "--demo", "--listen", "0.0.0.0:8888"]

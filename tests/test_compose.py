@@ -221,7 +221,8 @@ def test_the_image_and_the_service_start_with_their_settings(monkeypatch: pytest
         monkeypatch.setenv(name, value)
     for name, value in SERVICES["kindred"].get("environment", {}).items():
         monkeypatch.setenv(name, value)
-    assert SERVICES["kindred"].get("command", ["serve", "--demo"]) == ["serve", "--demo"]
-    settings = load_configuration().settings
-    assert split_address(settings.listen).host == "0.0.0.0"  # noqa: S104  # of the container
+    (command,) = re.findall(r'^CMD (\["serve".*\])$', image, re.MULTILINE)
+    assert SERVICES["kindred"].get("command", json.loads(command)) == ["serve", "--demo", "--listen", "0.0.0.0:8888"]
+    settings = load_configuration(flags={"listen": "0.0.0.0:8888"}).settings  # the flag of the command
+    assert "KINDRED_LISTEN" not in re.sub(r"(?m)^port = .*$", "", image)  # a variable would win over a file of settings
     assert port_rule(settings, "extender") == PortRule(is_open=True, guarded=())

@@ -63,7 +63,7 @@ class KubernetesRelease(BaseModel):
     release: str
     """`1.37`"""
     source: ReleaseSource
-    """`setting`; `server`: the API server; `nodes`, `case`: a dump; `default`: no source named a release."""
+    """`setting`; `server`: the API server; `nodes`: a dump; `default`: no source named a release."""
     exact: bool
     """False: the source named an unknown release, or none, and this is the nearest known one."""
     told: str

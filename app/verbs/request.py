@@ -58,7 +58,7 @@ class VerbOutcome(Enum):
     BAD_REQUEST = "bad_request"
     """The request could not be read."""
     TOO_MUCH_WORK = "too_much_work"
-    """Rejected: the pod takes more work than `max_work` allows."""
+    """Rejected: the pod takes more work than Kindred allows."""
     DOUBTED = "doubted"
     """`filter` returned an Error because the watch may be late. See app/verbs/effects.py and Decider."""
     STALE = "stale"

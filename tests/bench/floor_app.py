@@ -63,7 +63,7 @@ async def _body(receive: Receive) -> bytes:
 
 
 def config(app: FloorApp) -> uvicorn.Config:
-    """Return the settings of Kindred's server, for a free port. `test_floor_app.py` compares the two."""
+    """Return the settings of Kindred's server, for a free port."""
     return uvicorn.Config(
         app,
         host="127.0.0.1",

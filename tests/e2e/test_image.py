@@ -138,7 +138,7 @@ def test_what_is_laid_upon_the_base_is_small(image: Image, contents: list[str]) 
 def test_it_is_started_without_a_shell_and_without_root(image: Image) -> None:
     config = image.config
     assert config["User"] == f"{USER}:{USER}"
-    assert (config["Entrypoint"], config["Cmd"]) == (["kindred"], ["serve", "--demo"])
+    assert (config["Entrypoint"], config["Cmd"]) == (["kindred"], ["serve", "--demo", "--listen", "0.0.0.0:8888"])
     assert config["StopSignal"] == "SIGTERM"
     assert set(config["ExposedPorts"]) == {"8888/tcp", "8889/tcp"}
     assert config["Healthcheck"]["Test"][:3] == ["CMD", "python", "-c"]
@@ -208,7 +208,7 @@ def test_it_serves_is_found_healthy_and_ends_at_sigterm(image: Image, with_healt
     environment = [f"KINDRED_LISTEN=127.0.0.1:{port}"]
     if with_health_port:
         environment.append(f"KINDRED_HEALTH_PORT={free_port()}")
-    with container(image, *image.config["Cmd"], environment=environment) as (process, first):
+    with container(image, "serve", "--demo", environment=environment) as (process, first):
         wait_until(lambda: healthy(image, first, environment), PATIENCE, "health")
         assert httpx.get(f"http://127.0.0.1:{port}/readyz").status_code == 200
         assert re.search(rf"^Uid:\t{USER}\t{USER}\t", Path(f"/proc/{first}/status").read_text(), re.MULTILINE)

@@ -78,7 +78,7 @@ async def fail(scheduler: Scheduler, random: Random) -> None:
 async def test_pods_that_repel_each_other_are_all_bound_and_never_together(server: FakeApiServer, seed: int) -> None:
     random = Random(seed)  # noqa: S311 - not for secrets
     async with scheduling(
-        server, *(make_node(name).label(HOSTNAME, name) for name in NODES), http_timeout=0.375
+        server, *(make_node(name).label(HOSTNAME, name) for name in NODES), http_timeout=0.6
     ) as scheduler:
         pods = [create(scheduler, group, number) for number in range(PODS_OF_A_GROUP) for group in GROUPS]
         for _ in range(len(pods)):
