@@ -122,7 +122,8 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
     admin_token_file: File = None
     """File with the bearer token of the admin port. Kindred reads it again when it changes."""
     admin_read_token_file: File = None
-    """File with a bearer token that may read the admin port and explain, but not change the partition. Kindred reads it again when it changes."""
+    """File with a bearer token that may read the admin port and explain, but not change the partition. Kindred reads it
+    again when it changes."""
     explain_access: Literal["all", "review"] = "all"
     """Callers of the admin port that see the names of pods: with `all`, every caller; with `review`, callers that may
     list the pods of the namespace. With `review`, the API server reviews the token in `Kindred-Caller-Token`. The

@@ -16,7 +16,6 @@ import pytest
 import yaml
 
 from app.configuration import load_configuration
-from app.setting_types import split_address
 from app.settings import PortRule, Settings, port_rule
 from tests.demo_server import demo_server
 

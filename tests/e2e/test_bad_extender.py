@@ -1,4 +1,4 @@
-"""What kube-scheduler does when its extender misbehaves, and that all pods recover: docs/architecture.md, Errors, seen in the real one.
+"""What kube-scheduler does when its extender misbehaves, and that all pods recover (docs/architecture.md, Errors).
 
 Between the scheduler and Kindred stands a relay that goes wrong for one verb and one pod at a time, by the pod's name.
 All pods repel each other, so that a mistake would be seen in where they stand.
