@@ -40,6 +40,7 @@ def test_a_pod_a_supposition_and_a_node_are_restored_from_the_address(page: Page
     address, headline = page.value("location.href"), page.text("#answer")
     assert "pod=data/queue-0" in address
     reopen(page, address)
+    answered(page, "40/60")
     page.wait_for_details("node21")
     assert headline == page.text("#answer")
     assert address == page.value("location.href")
