@@ -69,6 +69,15 @@ def test_a_pod_has_four_turns_with_longer_and_longer_pauses(waiting: Waiting) ->
     assert waiting.turn_within(100.0) is None
 
 
+def test_with_too_many_pods_waiting_none_is_tried_again(waiting: Waiting, monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting.pods.add(A, 2)
+    turn = waiting.turn_within(0.21)
+    assert turn is not None
+    monkeypatch.setattr("app.eviction.evictor._MAX_WAITING", 0)
+    assert not waiting.pods.retry(turn)
+    assert waiting.turn_within(100.0) is None
+
+
 def test_a_pod_that_waits_already_is_not_tried_again_besides(waiting: Waiting) -> None:
     waiting.pods.add(A, 2)
     turn = waiting.turn_within(0.21)

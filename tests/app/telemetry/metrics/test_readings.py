@@ -1,4 +1,4 @@
-"""What the metrics tell of each component, read at the scrape."""
+"""The metrics of each component, as a scrape reads them."""
 
 import gc
 import platform
