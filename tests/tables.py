@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from app.settings import Settings, key_of, variable_of
 from core.releases import DIFFERENCES, GATES, RELEASES, Difference, Stage
-from tests import exported_metrics, judged_page
+from tests import exported_metrics
 from tests.bench import memory, report
 from tests.bench import table as bench_table
 from tests.bench.command import Size
@@ -19,6 +19,7 @@ from tests.markdown import table, with_blocks
 from tests.throughput import results as throughput
 from tests.throughput.modes import LISTED_NODES
 from tests.throughput.results import ANY_NODE, IN_TREE, KINDRED, Throughput
+from tests.upstream import judges
 
 WITHOUT_AFFINITY: Final = ("plain", "topology-spread")
 """Measured shapes without inter-pod affinity."""
@@ -180,7 +181,7 @@ PAGES: Final[Mapping[str, Callable[[], Mapping[str, str]]]] = MappingProxyType(
         "README.md": lambda: {"gains": gains(), "speed": speed()},
         "docs/benchmarks.md": lambda: {**bench_table.blocks(), **throughput.blocks()},
         "docs/configuration.md": lambda: {"settings": settings()},
-        "docs/judged.md": judged_page.blocks,
+        "docs/judged.md": judges.blocks,
         "docs/metrics.md": exported_metrics.blocks,
         "docs/versions.md": lambda: {"differences": differences(), "gates": gates()},
     }
