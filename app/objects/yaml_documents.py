@@ -28,7 +28,7 @@ _BASE_60: Final = "(?!.*:)"
 _JSON: Final = re.compile(rb"\s*[{\[]")
 _READ_AS_TEXT: Final = {"tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value"}
 _NUMBERS: Final = {"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"}
-_UNREADABLE: Final = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
+UNREADABLE: Final = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
 """The errors of PyYAML and msgspec for a value that does not fit its tag, such as `!!int ""` or `!!timestamp x`."""
 
 
@@ -65,7 +65,7 @@ def documents(text: bytes) -> list[bytes]:
         return [msgspec.json.encode(each) for each in yaml.load_all(text, _TextLoader) if each is not None]
     except yaml.YAMLError as error:
         raise DocumentsError(f"neither JSON nor YAML: {_told(error)}") from None
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise DocumentsError(f"YAML that has no JSON form: {_told(error)}") from None
 
 

@@ -142,10 +142,6 @@ class Profile(WrittenProfile, frozen=True):
         """Return the plugins configured as enabled: present name -> weight, 0 without one."""
         return {todays_name(each.name): each.weight for each in self._at(point).enabled}
 
-    def enabled_as_written(self, point: Point) -> list[str]:
-        """Return the names of the plugins configured as enabled, which may be former names."""
-        return [each.name for each in self._at(point).enabled]
-
     def disabled(self, point: Point) -> list[str]:
         """Return the names configured as disabled. A former name disables nothing: no release has such a plugin."""
         return [each.name for each in self._at(point).disabled]

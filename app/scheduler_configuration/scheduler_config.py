@@ -10,17 +10,18 @@ import msgspec
 import yaml
 
 from app.files import MAX_CONFIGURATION_BYTES, read_file
+from app.logs import one_line
+from app.objects.decode import DecodeError, decoding
+from app.objects.yaml_documents import UNREADABLE
 from app.scheduler_configuration.plugin_sets import Profile
 from app.scheduler_configuration.schema import (
-    TYPES,
-    Finding,
+    API_VERSION,
+    KIND,
     LeaderElection,
-    Severity,
     WrittenConfig,
     WrittenExtender,
     WrittenProfile,
     parse_go_duration,
-    read_document,
 )
 
 DEFAULT_TIMEOUT: Final = 5.0
@@ -29,6 +30,22 @@ DEFAULT_SCHEDULER: Final = "default-scheduler"
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _ALL: Final = 100  # percent
 _INT32: Final = 2**31 - 1
+_MAX_LENGTH: Final = 60  # characters of a value in a message
+_decoder: Final = msgspec.json.Decoder(WrittenConfig)
+
+
+class _Loader(yaml.SafeLoader):
+    """A loader that rejects a repeated key, as kube-scheduler does. PyYAML itself takes the last one."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002  # PyYAML's
+        """Return the mapping of a node."""
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):  # any other key is an error anyway
+                if key.value in seen:
+                    raise yaml.constructor.ConstructorError(None, None, f"{key.value} is there twice", key.start_mark)
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
 
 
 class UnreadableError(ValueError):
@@ -101,39 +118,19 @@ class SchedulerConfig(NamedTuple):
         return tuple(sorted(self.extenders, key=lambda extender: extender.ignorable))
 
 
-class Reading(NamedTuple):
-    """The configuration (None if it cannot be checked), and the errors of its document."""
-
-    config: SchedulerConfig | None
-    findings: tuple[Finding, ...]
-
-
-def read_scheduler_config(path: Path) -> Reading:
-    """Read a file. Raises UnreadableError if it does not exist, or is not YAML."""
+def load_scheduler_config(path: Path) -> SchedulerConfig:
+    """Read the file of a kube-scheduler. Raises UnreadableError if kube-scheduler would reject it."""
     try:
-        text = read_file(path, MAX_CONFIGURATION_BYTES).decode()
+        return parse_scheduler_config(read_file(path, MAX_CONFIGURATION_BYTES).decode())
     except OSError as error:
         raise UnreadableError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise UnreadableError(f"{path}: not UTF-8") from None
-    try:
-        return parse_scheduler_config(text)
     except UnreadableError as error:
         raise UnreadableError(f"{path}: {error}") from None
 
 
-def load_scheduler_config(path: Path) -> SchedulerConfig:
-    """Read the file of a running kube-scheduler. Raises UnreadableError if kube-scheduler would reject it."""
-    config, findings = read_scheduler_config(path)
-    problems = [f"{each.where}: {each.message}".removeprefix(": ") for each in findings]
-    if config is not None:
-        problems += rejected_values(config)
-    if problems or config is None:
-        raise UnreadableError(f"{path}: {'; '.join(problems)}")
-    return config
-
-
-def rejected_values(config: SchedulerConfig) -> Iterator[str]:
+def _rejected_values(config: SchedulerConfig) -> Iterator[str]:
     """Yield "PLACE: RULE" for values that kube-scheduler rejects, and for weights that are too large for Kindred."""
     names = Counter(profile.name for profile in config.profiles)
     places = [("percentageOfNodesToScore", config.percentage_of_nodes_to_score, _ALL)]
@@ -153,6 +150,12 @@ def rejected_values(config: SchedulerConfig) -> Iterator[str]:
     for where, value, most in places:
         if not 0 <= value <= most:
             yield f"{where}: {value}: must be 0..{most}"
+
+
+def _bad_durations(config: SchedulerConfig) -> Iterator[str]:
+    for extender in config.extenders:
+        if parse_go_duration(extender.http_timeout) is None:
+            yield f"{extender.at('httpTimeout')}: {extender.http_timeout!r}: must be a duration such as 5s or 500ms"
 
 
 def choose_extender(config: SchedulerConfig, prefix: str, url: str) -> tuple[Extender | None, str]:
@@ -188,47 +191,38 @@ def _place(url: str) -> tuple[str, int | None]:
         return url, None
 
 
-def parse_scheduler_config(text: str) -> Reading:
-    """Read a text. Raises UnreadableError if it is not a YAML mapping."""
-    duplicates: list[str] = []
-
-    class Loader(yaml.SafeLoader):
-        """Records duplicate keys. PyYAML itself uses the last one."""
-
-        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002  # PyYAML's
-            duplicates.extend(_duplicates(node))
-            return super().construct_mapping(node, deep)
-
+def parse_scheduler_config(text: str) -> SchedulerConfig:
+    """Read a text. Raises UnreadableError if kube-scheduler would reject it."""
     try:
-        documents = [each for each in yaml.load_all(text, Loader) if each is not None]  # a SafeLoader
-    except (yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f"line {mark.line + 1}: " if mark is not None else ""
-        raise UnreadableError(f"no YAML: {line}{getattr(error, 'problem', None) or 'too deep'}") from None
-    if not documents or not isinstance(documents[0], dict):
-        raise UnreadableError("not a KubeSchedulerConfiguration: expected fields with values")
-    written, findings = read_document(documents[0])
-    return Reading(
-        None if written is None else _config(written), (*_document_findings(documents, duplicates), *findings)
-    )
+        documents = [_without_nulls(each) for each in yaml.load_all(text, _Loader) if each is not None]
+        encoded = msgspec.json.encode(documents[0]) if len(documents) == 1 else b"null"
+    except yaml.MarkedYAMLError as error:
+        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark is not None else ""
+        raise UnreadableError(f"no YAML: {line}{error.problem}") from None
+    except (yaml.YAMLError, *UNREADABLE) as error:
+        raise UnreadableError(f"no YAML: {one_line(str(error))}") from None
+    if len(documents) != 1 or not isinstance(documents[0], dict):
+        raise UnreadableError("not a KubeSchedulerConfiguration: expected one document, with fields and values")
+    for key, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
+        if documents[0].get(key) != wanted:
+            raise UnreadableError(f"{key}: expected {wanted}, found {str(documents[0].get(key))[:_MAX_LENGTH]!r}")
+    try:
+        config = _config(decoding(_decoder.decode, encoded))
+    except DecodeError as error:
+        raise UnreadableError(str(error).replace("key` in `$.", "a key of ")) from None
+    if problems := [*_rejected_values(config), *_bad_durations(config)]:
+        raise UnreadableError("; ".join(problems))
+    return config
 
 
-def _duplicates(node: yaml.MappingNode) -> Iterator[str]:
-    seen: set[str] = set()
-    for key, _ in node.value:
-        if isinstance(key, yaml.ScalarNode):  # any other key is an error anyway
-            if key.value in seen:
-                yield f"{key.value} (line {key.start_mark.line + 1})"
-            seen.add(key.value)
-
-
-def _document_findings(documents: list[Any], duplicates: list[str]) -> Iterator[Finding]:
-    if len(documents) > 1:
-        message = f"expected one document, found {len(documents)}; only the first is looked at"
-        yield Finding("several-documents", Severity.ERROR, "", message, "keep one of them in the file", TYPES)
-    for each in duplicates:
-        message = f"the field is there twice: {each}; kube-scheduler does not start"
-        yield Finding("duplicate-field", Severity.ERROR, each, message, "take one of them out", TYPES)
+def _without_nulls(value: Any) -> Any:  # noqa: ANN401  # whatever YAML holds
+    """Return a value as Go reads it: null is a missing field, and in a list an empty struct."""
+    match value:
+        case dict():
+            return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+        case list():
+            return [{} if each is None else _without_nulls(each) for each in value]
+    return value
 
 
 def _config(written: WrittenConfig) -> SchedulerConfig:

@@ -8,8 +8,7 @@ import click
 
 from app.api_server.credentials import ConfigurationError
 from app.commands.doctor.examination import Inputs, examine
-from app.commands.doctor.findings import Report
-from app.commands.doctor.report_text import report_text
+from app.commands.doctor.findings import Report, report_text
 from app.commands.doctor.service import TlsFiles
 from app.commands.exit_status import EXIT_NO, EXIT_OK, exit_with_error
 from app.commands.output_format import NO_NAMES, OutputFormat, print_output

@@ -1,26 +1,129 @@
-"""Checks of a registration in which Kindred alone decides (`decide`), with claims and scheduling groups."""
+"""Who binds, who preempts, and who decides: also for pods with claims and members of scheduling groups."""
 
 from collections.abc import Iterator
 from typing import Any, Final
 
-from app.commands.doctor.findings import DECIDE, error, info, setting, warning
+from app.commands.doctor.findings import DECIDE, HANDBOOK, SETTINGS, error, info, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration
 from app.scheduler_configuration.plugin_sets import DEFAULTS, IMPLEMENTED, KNOWN, Profile
 from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER
 from app.scheduler_configuration.schema import POINTS, parse_go_duration
 from app.verbs.effects import LONGEST_WAIT
 from app.verbs.scopes import DecideScope, decide_scopes
-from core.releases import nearest
 
+_ALL: Final = 100  # percent
 _LEASE: Final = "kube-scheduler"
 _FOR_CLAIMS: Final = ("VolumeBinding", "DynamicResources")
-_OF_RESIZES: Final = "DeferredPodScheduling"
-_GATE_OF_RESIZES: Final = "InPlacePodVerticalScalingSchedulerPreemption"
-_HAS_RESIZES: Final = nearest("1.37").release
 _GANGS: Final = "GangScheduling"
 _JUDGING: Final = frozenset({"preFilter", "filter", "reserve", "preBind"})
 _WAITS: Final = {"VolumeBinding": "bindTimeoutSeconds", "DynamicResources": "bindingTimeout"}
 """Plugin -> its argument for how long a binding may wait."""
+
+
+def _gap(registration: Registration) -> Found:
+    extender, off = registration.extender, registration.filters_off(registration.undecided)
+    if extender.bind_verb or not extender.filter_verb or not off:
+        return
+    other = next((each for each in registration.config.extenders if each.bind_verb), None)
+    binds = f"{other.at()} binds" if other is not None else "not set"
+    yield error(
+        extender.at("bindVerb"),
+        f"{binds}, while Kindred alone filters by {', '.join(off)}: two pods that must not be together can both go to "
+        "one node in the time between the decision and its watch event",
+        f"bindVerb: bind, with {setting('bind', 'true')} and the roles of `kindred rbac --bind true`",
+    )
+
+
+def _bind_off(registration: Registration) -> Found:
+    extender, binds = registration.extender, registration.settings.bind
+    if extender.bind_verb and not binds:
+        yield error(
+            extender.at("bindVerb"),
+            f"{extender.bind_verb}, while Kindred's bind is off{registration.known.remark}: each response of bind then "
+            "has an Error, and no pod is bound",
+            f"{setting('bind', 'true')}, with the roles of `kindred rbac --bind true`; or take bindVerb out",
+        )
+    elif binds and not extender.bind_verb:
+        yield info(
+            extender.at("bindVerb"),
+            "not set, while Kindred's bind is on: other clients of its port can have pods bound",
+            f"bindVerb: bind, or {setting('bind', 'false')}",
+        )
+
+
+def _replicas(registration: Registration) -> Found:
+    if (registration.extender.bind_verb or registration.decided) and not registration.settings.elects:
+        yield info(
+            setting("leader_election"),
+            f"off{registration.known.remark}, and Kindred binds or decides: that is right for exactly one replica, "
+            "because each replica has only its own latest bindings and decisions",
+            f"replicas: 1, or {setting('leader_election', 'kindred')}",
+        )
+
+
+def _preempt(registration: Registration) -> Found:
+    extender, preempt = registration.extender, registration.settings.preempt
+    off = registration.filters_off(registration.undecided)
+    if extender.preempt_verb and preempt == "off":
+        yield error(
+            extender.at("preemptVerb"),
+            f"{extender.preempt_verb}, while Kindred's preempt is off{registration.known.remark}: responses of "
+            "preempt then have no node, and no pod is preempted",
+            f"{setting('preempt', 'verb')}, with the roles of `kindred rbac --preempt verb`; or take preemptVerb out",
+        )
+    elif off and extender.filter_verb and not extender.preempt_verb:
+        yield warning(
+            extender.at("preemptVerb"),
+            f"not set, while Kindred alone filters by {', '.join(off)}: kube-scheduler ignores these rules when it "
+            "chooses victims, and may evict pods for a pod that still does not fit",
+            f"preemptVerb: preempt, with {setting('preempt', 'verb')} and the roles of `kindred rbac --preempt verb`",
+        )
+
+
+def _evict(registration: Registration) -> Found:
+    extender, config = registration.extender, registration.config
+    if registration.settings.preempt != "evict" or not extender.filter_verb:
+        return
+    if not extender.bind_verb and registration.undecided:
+        yield error(
+            extender.at("bindVerb"),
+            "not set, while Kindred's preempt is evict: it evicts pods for a pod that kube-scheduler has just placed",
+            f"bindVerb: bind, or {setting('preempt', 'verb')}",
+        )
+    for profile in registration.undecided:
+        where, percentage = config.percentage_of(profile)
+        if percentage < _ALL:
+            yield error(
+                where,
+                f"less than 100 in the profile {profile.name}, while Kindred's preempt is evict: it evicts pods "
+                "although the new one fits on a node outside of the request",
+                f"percentageOfNodesToScore: 100, or {setting('preempt', 'verb')}",
+            )
+            return
+
+
+def _preempt_of_decided(registration: Registration) -> Found:
+    evicts = registration.settings.preempt == "evict"
+    for profile in registration.decided:
+        where, is_on = profile.at("plugins.postFilter"), profile.runs("DefaultPreemption", "postFilter")
+        # The profile for groups has the filters for a dry run, and Kindred evicts for no member.
+        if profile.name == registration.settings.decide_groups_scheduler:
+            continue
+        if is_on and profile.filtering():
+            yield warning(
+                where,
+                f"DefaultPreemption is on in the profile {profile.name}, but does not have the filters of Kindred for "
+                "its dry run: it finds no victims, or wrong ones" + (", while Kindred preempts, too" if evicts else ""),
+                "disable DefaultPreemption"
+                + ("" if evicts else f", and {setting('preempt', 'evict')}, if priorities matter"),
+            )
+        elif evicts and not profile.post_filtering():
+            yield warning(
+                where,
+                f"no PostFilter plugin is on in the profile {profile.name}: kube-scheduler clears nominatedNodeName "
+                f"after each attempt that fails, and other pods may take the capacity of the victims",
+                "enable DefaultPreemption, as manifests/scheduler/decide.yaml does; without filters it evicts no pod",
+            )
 
 
 def _answer(registration: Registration) -> Found:
@@ -77,13 +180,6 @@ def _filters(registration: Registration) -> Found:
                 "it has rejected",
                 "enable it only at the extension points that need it, and not at filter",
             )
-        elif not {"*"} & {*profile.disabled("multiPoint"), *profile.disabled("filter")}:
-            yield warning(
-                profile.at("plugins.multiPoint.disabled"),
-                f"disabled by name in the profile {profile.name}: a new default filter of a newer kube-scheduler "
-                "stays enabled, and Kindred chooses nodes that it has rejected",
-                fix,
-            )
 
 
 def _claims(registration: Registration) -> Found:
@@ -124,22 +220,6 @@ def _claims_profile(profile: Profile) -> Found:
         )
 
 
-def _resize(registration: Registration) -> Found:
-    for profile in registration.decided:
-        disabled = any(_OF_RESIZES in profile.disabled(point) for point in POINTS)
-        missing = "*" in profile.disabled("multiPoint") and not any(
-            _OF_RESIZES in profile.enabled(point) for point in POINTS
-        )
-        if disabled or (missing and nearest(registration.settings.kubernetes).release >= _HAS_RESIZES):
-            yield info(
-                profile.at("plugins"),
-                f"{_OF_RESIZES} is off in the profile {profile.name}: with the feature gate {_GATE_OF_RESIZES} on, "
-                "kube-scheduler asks about running pods whose resize waits, and may name other nodes than theirs",
-                f"enable {_OF_RESIZES} at multiPoint if that gate is on, from {_HAS_RESIZES} on; an older "
-                "kube-scheduler does not start with it",
-            )
-
-
 def _groups(registration: Registration) -> Found:
     if not registration.decided:
         return
@@ -158,6 +238,7 @@ def _groups(registration: Registration) -> Found:
             f"{name} is no profile of this configuration: no scheduler schedules the pods that name it",
             f"a profile with schedulerName: {name}, as in manifests/scheduler/decide.yaml",
         )
+    yield from _one_process(registration)
     for profile in found:
         if missing := sorted(_switched_off(profile)):
             yield error(
@@ -178,9 +259,10 @@ def _switched_off(profile: Profile) -> Iterator[str]:
 
 def _one_process(registration: Registration) -> Found:
     scopes = decide_scopes(registration.settings)
-    if scopes is None or not registration.settings.decide_groups_scheduler:
+    if scopes is None:
         return
-    others = scopes.schedulers - {profile.name for profile in registration.config.profiles}
+    named = {profile.name for profile in registration.config.profiles}
+    others = scopes.schedulers - named - {registration.settings.decide_groups_scheduler}
     if others:
         yield error(
             setting("decide_schedulers"),
@@ -219,12 +301,16 @@ def _seconds(value: Any) -> float:  # noqa: ANN401  # an argument of a plugin, o
 
 
 CHECKS: Final = (
+    Check("gap", HANDBOOK, _gap),
+    Check("bind-off", HANDBOOK, _bind_off, of_settings=True),
+    Check("replicas", SETTINGS, _replicas),
+    Check("preempt", HANDBOOK, _preempt, of_settings=True),
+    Check("evict", HANDBOOK, _evict, of_settings=True),
+    Check("decide-preemption", DECIDE, _preempt_of_decided),
     Check("decide-answer", DECIDE, _answer, of_settings=True),
     Check("decide-scheduler", DECIDE, _scheduler),
     Check("decide-filters", DECIDE, _filters),
     Check("decide-claims", DECIDE, _claims),
-    Check("decide-resize", DECIDE, _resize),
     Check("decide-groups", DECIDE, _groups),
-    Check("decide-groups-process", DECIDE, _one_process),
     Check("decide-waits", DECIDE, _waits),
 )

@@ -2,22 +2,30 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from app.api_server.credentials import load_credentials
-from app.commands.doctor import (
-    binding_checks,
-    decide_checks,
-    extender_checks,
-    rbac_checks,
-    release_checks,
-    rule_checks,
-    score_checks,
-    service_checks,
+from app.commands.doctor import decide_checks, extender_checks, rule_checks
+from app.commands.doctor.cluster_checks import (
+    FEATURE_GATES,
+    RBAC,
+    RELEASE,
+    Account,
+    gate_findings,
+    rbac_findings,
+    release_findings,
 )
-from app.commands.doctor.findings import HANDBOOK, Report, Skipped, report
+from app.commands.doctor.findings import HANDBOOK, Finding, Report, Severity, Skipped, report
 from app.commands.doctor.registration import Check, KnownSettings, Registration
-from app.commands.doctor.service import TlsFiles, fetch_settings, visit
+from app.commands.doctor.service import (
+    OF_KINDRED,
+    REACHABLE,
+    TlsFiles,
+    fetch_settings,
+    is_kindred,
+    service_findings,
+    visit,
+)
 from app.commands.rbac import NAME
 from app.configuration import DEFAULT, load_configuration
 from app.logs import one_line
@@ -25,22 +33,21 @@ from app.scheduler_configuration.scheduler_config import (
     SchedulerConfig,
     UnreadableError,
     choose_extender,
-    read_scheduler_config,
+    load_scheduler_config,
 )
-from app.scheduler_configuration.schema import Finding, Severity
 from app.settings import Settings, key_of
 from app.wiring.engine import create_profile
 
 REGISTRATION_CHECKS: Final[tuple[Check, ...]] = (
     *extender_checks.CHECKS,
     *rule_checks.CHECKS,
-    *binding_checks.CHECKS,
-    *score_checks.CHECKS,
     *decide_checks.CHECKS,
 )
+OTHER_CHECKS: Final = (REACHABLE, *OF_KINDRED, RBAC, RELEASE, FEATURE_GATES)
+_IDS: Final = tuple(check.id for check in REGISTRATION_CHECKS)
 _NEEDS_CONFIG: Final = "--scheduler-config FILE"
-_NEEDS_FIT_CONFIG: Final = "a scheduler configuration without the errors above"
 _NEEDS_EXTENDER: Final = "an extender that is Kindred: --extender URLPREFIX"
+_NEEDS_SETTINGS: Final = "Kindred's settings: --config FILE or --admin-url URL"
 _NEEDS_URL: Final = "--url URL"
 _NEEDS_GATES: Final = "--scheduler-feature-gates TEXT"
 _NEEDS_KUBECONFIG: Final = "--kubeconfig FILE or --context NAME"
@@ -71,13 +78,13 @@ class _Notes:
         self.findings: list[Finding] = []
         self.skipped: list[Skipped] = []
 
-    def skip(self, checks: tuple[Any, ...], needs: str) -> None:
-        self.skipped += [Skipped(check.id, needs) for check in checks]
+    def skip(self, needs: str, *checks: str) -> None:
+        self.skipped += [Skipped(check, needs) for check in checks]
 
 
 def examine(inputs: Inputs) -> Report:
     """Check all inputs. Raises UnreadableError, SettingsError and ConfigurationError for bad input."""
-    account = rbac_checks.Account.parse(inputs.service_account)
+    account = Account.parse(inputs.service_account)
     notes = _Notes()
     known = _known_settings(inputs)
     notes.inputs["settings"] = known.source
@@ -123,21 +130,15 @@ def _settings_of(told: Mapping[str, Mapping[str, object]]) -> Settings:
 
 def _registration(inputs: Inputs, known: KnownSettings, notes: _Notes) -> Registration | None:
     if inputs.scheduler_config is None:
-        notes.skip(REGISTRATION_CHECKS, _NEEDS_CONFIG)
+        notes.skip(_NEEDS_CONFIG, *_IDS)
         return None
     notes.inputs["scheduler configuration"] = str(inputs.scheduler_config)
-    reading = read_scheduler_config(inputs.scheduler_config)
-    notes.findings += reading.findings
-    if reading.config is None:
-        notes.skip(REGISTRATION_CHECKS, _NEEDS_FIT_CONFIG)
-        return None
-    config = _of_profile(reading.config, inputs.scheduler_profile)
+    config = _of_profile(load_scheduler_config(inputs.scheduler_config), inputs.scheduler_profile)
     extender, problem = choose_extender(config, inputs.extender, inputs.url)
     if extender is None:
         fix = "extenders as in manifests/scheduler" if not config.extenders else "--extender URLPREFIX"
-        severity = Severity.ERROR
-        notes.findings.append(Finding("which-extender", severity, "extenders", problem, fix, HANDBOOK))
-        notes.skip(REGISTRATION_CHECKS, _NEEDS_EXTENDER)
+        notes.findings.append(Finding("which-extender", Severity.ERROR, "extenders", problem, fix, HANDBOOK))
+        notes.skip(_NEEDS_EXTENDER, *_IDS)
         return None
     notes.inputs["extender"] = f"{extender.at()}, {extender.url_prefix}"
     return Registration(config, extender, known)
@@ -145,9 +146,9 @@ def _registration(inputs: Inputs, known: KnownSettings, notes: _Notes) -> Regist
 
 def _check_gates(inputs: Inputs, known: KnownSettings, notes: _Notes) -> None:
     if inputs.scheduler_feature_gates is None:
-        notes.skipped.append(Skipped(release_checks.GATES_CHECK, _NEEDS_GATES))
+        notes.skip(_NEEDS_GATES, FEATURE_GATES)
     else:
-        notes.findings += release_checks.gate_findings(inputs.scheduler_feature_gates, known.settings)
+        notes.findings += gate_findings(inputs.scheduler_feature_gates, known.settings)
 
 
 def _of_profile(config: SchedulerConfig, name: str) -> SchedulerConfig:
@@ -162,35 +163,28 @@ def _of_profile(config: SchedulerConfig, name: str) -> SchedulerConfig:
 
 def _check_registration(registration: Registration, notes: _Notes) -> None:
     for check in REGISTRATION_CHECKS:
-        findings, not_checked = check.findings(registration)
-        notes.findings += findings
-        notes.skipped += [Skipped(check.id, each.needs) for each in not_checked]
+        if check.needs_settings and registration.known.assumed:
+            notes.skip(_NEEDS_SETTINGS, check.id)
+        else:
+            notes.findings += check.findings(registration)
 
 
 def _check_service(inputs: Inputs, known: KnownSettings, notes: _Notes) -> None:
     if not inputs.url:
-        notes.skip((*service_checks.CHECKS, *service_checks.CHECKS_OF_KINDRED), _NEEDS_URL)
+        notes.skip(_NEEDS_URL, REACHABLE, *OF_KINDRED)
         return
     notes.inputs["service"] = inputs.url
-    running = service_checks.Running(visit(inputs.url, inputs.tls), known)
-    for check in service_checks.CHECKS:
-        notes.findings += check.findings(running)
-    if not running.is_kindred():
-        notes.skip(service_checks.CHECKS_OF_KINDRED, "a Kindred that responds at --url")
-        return
-    for check in service_checks.CHECKS_OF_KINDRED:
-        notes.findings += check.findings(running)
+    visited = visit(inputs.url, inputs.tls)
+    notes.findings += service_findings(visited, known.settings)
+    if not is_kindred(visited):
+        notes.skip("a Kindred that responds at --url", *OF_KINDRED)
 
 
 def _check_cluster(
-    inputs: Inputs,
-    known: KnownSettings,
-    registration: Registration | None,
-    account: rbac_checks.Account,
-    notes: _Notes,
+    inputs: Inputs, known: KnownSettings, registration: Registration | None, account: Account, notes: _Notes
 ) -> None:
     if inputs.kubeconfig is None and inputs.context is None:
-        notes.skipped += [Skipped(check, _NEEDS_KUBECONFIG) for check in (rbac_checks.CHECK, release_checks.CHECK)]
+        notes.skip(_NEEDS_KUBECONFIG, RBAC, RELEASE)
         return
     credentials = load_credentials(inputs.kubeconfig, inputs.context)
     notes.inputs["cluster"] = credentials.server
@@ -198,11 +192,11 @@ def _check_cluster(
     if registration is not None and registration.extender.bind_verb:
         settings = settings.model_copy(update={"bind": True})  # `bind-off` compares the setting
     looks: dict[str, Callable[[], Iterator[Finding]]] = {
-        rbac_checks.CHECK: lambda: rbac_checks.rbac_findings(credentials, settings, account),
-        release_checks.CHECK: lambda: release_checks.release_findings(credentials, known.settings),
+        RBAC: lambda: rbac_findings(credentials, settings, account),
+        RELEASE: lambda: release_findings(credentials, known.settings),
     }
     for check, look in looks.items():
         try:
             notes.findings += look()
         except UnreadableError as error:
-            notes.skipped.append(Skipped(check, f"a response of the API server: {error}"))
+            notes.skip(f"a response of the API server: {error}", check)

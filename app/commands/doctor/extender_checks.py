@@ -1,13 +1,12 @@
 """Whether kube-scheduler's calls reach Kindred: its address, TLS and time, for all pods and among other extenders."""
 
-from difflib import get_close_matches
 from typing import Final
 from urllib.parse import urlsplit
 
-from app.commands.doctor.findings import BEHAVIOUR, EXTENDER_TYPE, SETTINGS, NotChecked, error, setting, warning
+from app.commands.doctor.findings import BEHAVIOUR, EXTENDER_TYPE, SETTINGS, error, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration
-from app.scheduler_configuration.scheduler_config import DEFAULT_TIMEOUT, rejected_values
-from app.scheduler_configuration.schema import VALIDATION, TlsConfig, go_duration
+from app.scheduler_configuration.scheduler_config import DEFAULT_TIMEOUT
+from app.scheduler_configuration.schema import TlsConfig, go_duration
 from app.setting_types import split_address
 from app.settings import wants_certificates
 
@@ -16,45 +15,15 @@ _CA_LINE: Final = "tlsConfig: {caFile: /etc/kubernetes/kindred/ca.crt}"
 _ALL: Final = 100
 
 
-def _rejected(registration: Registration) -> Found:
-    extender, config = registration.extender, registration.config
-    for told in rejected_values(config):
-        where, _, rule = told.partition(": ")
-        yield error(where, f"{rule}; kube-scheduler does not start", "a value that it takes")
-    if extender.prioritize_verb and not extender.weight:
-        yield error(
-            extender.at("weight"),
-            "not set: must be positive beside a prioritizeVerb; kube-scheduler does not start",
-            "weight: 1",
-        )
-    binders = [each for each in config.extenders if each.bind_verb]
-    if len(binders) > 1:
-        kept = extender if extender in binders else binders[-1]
-        yield error(
-            "extenders",
-            f"{len(binders)} extenders have a bindVerb ({', '.join(each.at() for each in binders)}): only one may; "
-            f"kube-scheduler does not start",
-            f"keep bindVerb only in {kept.at()}",
-        )
-
-
 def _verbs(registration: Registration) -> Found:
     extender = registration.extender
     if not extender.verbs:
         close = "prioritizeVerb: prioritize and weight: 1, for a start"
         yield error(extender.at(), "has no verb, so Kindred is never called", close)
     for field, verb in extender.verbs.items():
-        served = _SERVED[field]
-        if verb == served:
-            continue
-        meant = get_close_matches(verb.lower(), _SERVED.values(), 1)
-        another = "".join(f", which is for {name}" for name, each in _SERVED.items() if each == verb)
-        typo = "; a typo?" if meant and not another else ""
-        yield error(
-            extender.at(field),
-            f"{verb!r}{another}: kube-scheduler calls /{verb}, and Kindred serves /{served}{typo}",
-            f"{field}: {served}",
-        )
+        if verb != (served := _SERVED[field]):
+            message = f"{verb!r}: kube-scheduler calls /{verb}, and Kindred serves /{served}"
+            yield error(extender.at(field), message, f"{field}: {served}")
 
 
 def _prefix(registration: Registration) -> Found:
@@ -68,18 +37,12 @@ def _prefix(registration: Registration) -> Found:
         return
     if url.scheme not in {"http", "https"} or not url.hostname:
         yield error(where, f"{prefix!r} is no URL that begins with http:// or https://", example)
-        return
-    if url.query or url.fragment:
-        yield error(
-            where, f"{prefix!r}: kube-scheduler appends the verb, which then ends in the query or fragment", example
-        )
-    elif url.path.strip("/"):
-        verb = url.path.strip("/").rpartition("/")[2]
-        hint = "kube-scheduler appends the verb" if verb in _SERVED.values() else "Kindred serves no such path"
-        tell = error if verb in _SERVED.values() else warning
-        base = f"{url.scheme}://{url.netloc}"
-        yield tell(where, f"has the path {url.path}: {hint}, unless a proxy takes it off", f"urlPrefix: {base}")
-    if port is None:
+    elif url.query or url.fragment or url.path.strip("/"):
+        ends_in_verb = url.path.strip("/").rpartition("/")[2] in _SERVED.values()
+        tell = error if url.query or url.fragment or ends_in_verb else warning
+        hint = "kube-scheduler appends the verb to it, and Kindred serves no such path, unless a proxy takes it off"
+        yield tell(where, f"{prefix!r}: {hint}", f"urlPrefix: {url.scheme}://{url.netloc}")
+    elif port is None:
         own = split_address(registration.settings.listen).port
         yield warning(
             where,
@@ -113,31 +76,20 @@ def _tls(registration: Registration) -> Found:
     extender, tls = registration.extender, registration.extender.tls_config or TlsConfig()
     if not _is_https(registration):
         if extender.enable_https or extender.tls_config is not None:
-            what = "enableHTTPS" if extender.enable_https else "tlsConfig"
             yield error(
                 extender.at("urlPrefix"),
-                f"{extender.url_prefix!r} is plain HTTP: the scheme alone decides, not {what}",
+                f"{extender.url_prefix!r} is plain HTTP: the scheme alone decides, not enableHTTPS or tlsConfig",
                 f"urlPrefix: {extender.url_prefix.replace('http://', 'https://', 1)}",
             )
-    elif not tls.has_ca:
-        yield from _without_ca(registration, tls)
-
-
-def _without_ca(registration: Registration, tls: TlsConfig) -> Found:
-    extender = registration.extender
-    if tls.insecure:
-        yield warning(
-            extender.at("tlsConfig.insecure"),
-            "true: kube-scheduler accepts any certificate, so redirected traffic decides on every pod",
+    elif not tls.has_ca and (tls.insecure or extender.enable_https):
+        tell = warning if tls.insecure else error
+        yield tell(
+            extender.at("tlsConfig.insecure" if tls.insecure else "tlsConfig.caFile"),
+            f"{'true' if tls.insecure else 'not set, with enableHTTPS'}: kube-scheduler accepts any certificate, so "
+            "redirected traffic decides on every pod",
             f"{_CA_LINE}, without insecure",
         )
-    elif extender.enable_https:
-        yield error(
-            extender.at("tlsConfig.caFile"),
-            "not set: with enableHTTPS and no CA, kube-scheduler silently accepts any certificate",
-            _CA_LINE,
-        )
-    else:
+    elif not tls.has_ca:
         yield warning(
             extender.at("enableHTTPS"),
             "false, with an https URL and no CA: an authority of the machine must have signed the certificate, and "
@@ -148,9 +100,6 @@ def _without_ca(registration: Registration, tls: TlsConfig) -> Found:
 
 def _tls_of_kindred(registration: Registration) -> Found:
     extender, settings = registration.extender, registration.settings
-    if registration.known.assumed:
-        yield NotChecked("Kindred's settings: --config FILE or --admin-url URL")
-        return
     tls = extender.tls_config or TlsConfig()
     if settings.tls_directory and not _is_https(registration):
         yield error(
@@ -175,31 +124,24 @@ def _tls_of_kindred(registration: Registration) -> Found:
 
 def _node_cache(registration: Registration) -> Found:
     extender = registration.extender
-    if extender.node_cache_capable or not extender.verbs:
-        return
-    tell = error if extender.filter_verb else warning
-    lost = "; after filter, kube-scheduler scores resources as if the nodes were empty (issue 141781)"
-    yield tell(
-        extender.at("nodeCacheCapable"),
-        "not true: every call carries all Node objects, about 32 MB for 5,000 nodes"
-        + (lost if extender.filter_verb else ""),
-        "nodeCacheCapable: true",
-    )
+    if extender.filter_verb and not extender.node_cache_capable:
+        yield error(
+            extender.at("nodeCacheCapable"),
+            "not true: every call carries all Node objects, and after filter, kube-scheduler scores resources as if "
+            "the nodes were empty (issue 141781)",
+            "nodeCacheCapable: true",
+        )
 
 
 def _managed_resources(registration: Registration) -> Found:
-    extender = registration.extender
-    if not extender.managed_resources:
-        return
+    extender, off = registration.extender, registration.filters_off()
     names = ", ".join(each.name for each in extender.managed_resources)
-    off = registration.filters_off()
-    tell = error if off and extender.filter_verb else warning
-    consequence = f"; nobody keeps {', '.join(off)} for the others" if off else ""
-    yield tell(
-        extender.at("managedResources"),
-        f"only pods that request {names} are sent to Kindred{consequence}",
-        "take managedResources out",
-    )
+    if names and off and extender.filter_verb:
+        yield error(
+            extender.at("managedResources"),
+            f"only pods that request {names} are sent to Kindred; nobody filters the others by {', '.join(off)}",
+            "take managedResources out",
+        )
     ignored = [each.name for each in extender.managed_resources if each.ignored_by_scheduler]
     if ignored:
         yield error(
@@ -239,12 +181,11 @@ def _others(registration: Registration) -> Found:
 
 
 CHECKS: Final = (
-    Check("rejected-values", VALIDATION, _rejected),
     Check("verb-name", BEHAVIOUR, _verbs),
     Check("url-prefix", EXTENDER_TYPE, _prefix),
     Check("timeout", SETTINGS, _timeout, of_settings=True),
     Check("tls", "kubernetes pkg/scheduler/extender.go (makeTransport)", _tls),
-    Check("tls-of-kindred", SETTINGS, _tls_of_kindred, of_settings=True),
+    Check("tls-of-kindred", SETTINGS, _tls_of_kindred, needs_settings=True),
     Check("node-cache-capable", "kubernetes issue 141781", _node_cache),
     Check("managed-resources", EXTENDER_TYPE, _managed_resources),
     Check("other-extenders", BEHAVIOUR, _others, of_settings=True),

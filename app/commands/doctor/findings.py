@@ -1,19 +1,49 @@
 """The results of the doctor: findings with their fixes, skipped checks, and the report of both."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from functools import partial
+from itertools import groupby
+from textwrap import wrap
 from typing import Final, NamedTuple
 
 import msgspec
 
-from app.scheduler_configuration.schema import Finding, Severity
+from app.commands.printer import Line, Styled
+from app.commands.text_columns import prose_width
 from app.settings import key_of, variable_of
+from app.shown_text import shown
 
 HANDBOOK: Final = "docs/register.md"
 DECIDE: Final = "docs/decide.md"
 BEHAVIOUR: Final = "docs/architecture.md"
 VERSIONS: Final = "docs/versions.md"
+RUN: Final = "docs/run.md"
 SETTINGS: Final = "docs/configuration.md"
 EXTENDER_TYPE: Final = "kube-scheduler config/v1 types.go (Extender)"
+
+
+class Severity(Enum):
+    """The severity of a finding."""
+
+    ERROR = "error"
+    """Pods are placed wrongly or not at all, or a rule is not enforced."""
+    WARNING = "warning"
+    """The registration works, but not well: late, with too much weight, unsafe."""
+    INFO = "info"
+    """A fact to check. If it is intended, there is nothing to do."""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """A problem, with the check that found it."""
+
+    id: str
+    severity: Severity
+    where: str
+    message: str
+    fix: str
+    reference: str
 
 
 class Problem(NamedTuple):
@@ -25,20 +55,19 @@ class Problem(NamedTuple):
     fix: str
 
 
+error: Final = partial(Problem, Severity.ERROR)
+warning: Final = partial(Problem, Severity.WARNING)
+info: Final = partial(Problem, Severity.INFO)
+
+
 def setting(name: str, value: object = None) -> str:
     """Return a setting as people write it: its key in the file, the value if given, and its variable."""
     written = key_of(name) if value is None else f"{key_of(name)}: {value}"
     return f"{written} ({variable_of(name)})"
 
 
-class NotChecked(NamedTuple):
-    """A skipped check, and the input that it needs."""
-
-    needs: str
-
-
 class Skipped(msgspec.Struct, frozen=True):
-    """A check that was skipped, or made in part."""
+    """A skipped check, and the input that it needs."""
 
     id: str
     needs: str
@@ -80,16 +109,68 @@ def report(inputs: dict[str, str], findings: Sequence[Finding], skipped: Sequenc
     )
 
 
-def error(where: str, message: str, fix: str) -> Problem:
-    """Return a problem of that severity."""
-    return Problem(Severity.ERROR, where, message, fix)
+_TITLES: Final = {Severity.ERROR: "Errors", Severity.WARNING: "Warnings", Severity.INFO: "Good to know"}
+_COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
-def warning(where: str, message: str, fix: str) -> Problem:
-    """Return a problem of that severity."""
-    return Problem(Severity.WARNING, where, message, fix)
+def report_text(report: Report, *, wide: bool, verbose: bool = False) -> Iterator[Line]:
+    """Return the report as lines, which have colours on a terminal.
+
+    `verbose`: list the skipped checks instead of their number.
+    """
+    return _lines(report, sys.maxsize if wide else prose_width(), verbose=verbose)
 
 
-def info(where: str, message: str, fix: str) -> Problem:
-    """Return a problem of that severity."""
-    return Problem(Severity.INFO, where, message, fix)
+def _lines(report: Report, width: int, *, verbose: bool) -> Iterator[Line]:
+    for name, value in report.inputs.items():
+        yield from _wrapped(f"{name}: {value}", "  ", width, first="")
+    for severity, findings in groupby(report.findings, lambda finding: finding.severity):
+        yield ""
+        yield Styled(_TITLES[severity], fg=_COLOURS[severity], bold=True)
+        for finding in findings:
+            yield from _finding(finding, width)
+    if report.skipped:
+        yield ""
+        yield Styled("Not checked", bold=True)
+        for needs in dict.fromkeys(each.needs for each in report.skipped):
+            checks = [each.id for each in report.skipped if each.needs == needs]
+            told = ", ".join(checks) if verbose else _count(len(checks), "check")
+            yield from _wrapped(f"without {needs}: {told}", "    ", width, first="  ")
+    yield ""
+    yield summary(report)
+
+
+def _finding(finding: Finding, width: int) -> Iterator[Line]:
+    yield Styled(f"  {finding.id}", bold=True, rest=f"  {finding.where}" if finding.where else "")
+    yield from _wrapped(finding.message, "    ", width)
+    if finding.fix:
+        yield from _wrapped(f"fix: {finding.fix}", "         ", width, first="    ")
+    yield from _wrapped(f"see: {finding.reference}", "         ", width, first="    ")
+
+
+def summary(report: Report) -> str:
+    """Return the last line."""
+    count = report.summary
+    named = [
+        _count(count.errors, "error"),
+        _count(count.warnings, "warning"),
+        f"{count.infos} to know",
+        f"{_count(count.skipped, 'check')} not made",
+    ]
+    return ", ".join(named)
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number} {name}{'' if number == 1 else 's'}"
+
+
+def _wrapped(text: str, indent: str, width: int, first: str | None = None) -> list[str]:
+    lines = wrap(
+        shown(text),
+        width,
+        initial_indent=indent if first is None else first,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return lines or [indent]

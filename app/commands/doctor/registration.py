@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
+import msgspec
+
 from app.answered_release import allowed_rules
-from app.commands.doctor.findings import NotChecked, Problem
+from app.commands.doctor.findings import Finding, Problem, Severity
 from app.scheduler_configuration.plugin_sets import Profile
 from app.scheduler_configuration.scheduler_config import Extender, SchedulerConfig
-from app.scheduler_configuration.schema import Finding, Severity
 from app.settings import Settings
 from app.verbs.scopes import DecideScope, decide_scopes
 from core.profile import COMPOSITES
@@ -77,27 +78,28 @@ class Registration(NamedTuple):
         return [name for name in sorted(self.filters) if any(each.switched_off(name, "filter") for each in looked_at)]
 
 
-Found: TypeAlias = Iterable[Problem | NotChecked]
+Found: TypeAlias = Iterable[Problem]
 
 
 class Check(NamedTuple):
-    """A check of a registration. `of_settings`: it compares the registration with Kindred's settings."""
+    """A check of a registration.
+
+    `of_settings`: it compares the registration with Kindred's settings. If they are assumed, its finding is no error
+    yet. `needs_settings`: it is not made with assumed settings.
+    """
 
     id: str
     reference: str
     look: Callable[[Registration], Found]
     of_settings: bool = False
+    needs_settings: bool = False
 
-    def findings(self, registration: Registration) -> tuple[list[Finding], list[NotChecked]]:
-        """Run the check. If the settings are assumed, a finding that depends on them is no error yet."""
-        findings: list[Finding] = []
-        not_checked: list[NotChecked] = []
-        for found in self.look(registration):
-            if isinstance(found, NotChecked):
-                not_checked.append(found)
-                continue
-            severity = found.severity
-            if self.of_settings and registration.known.assumed and severity is Severity.ERROR:
-                severity = Severity.WARNING
-            findings.append(Finding(self.id, severity, found.where, found.message, found.fix, self.reference))
-        return findings, not_checked
+    def findings(self, registration: Registration) -> list[Finding]:
+        """Run the check."""
+        findings = [Finding(self.id, *problem, self.reference) for problem in self.look(registration)]
+        if not (self.of_settings and registration.known.assumed):
+            return findings
+        return [
+            msgspec.structs.replace(each, severity=Severity.WARNING) if each.severity is Severity.ERROR else each
+            for each in findings
+        ]

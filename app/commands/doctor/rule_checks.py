@@ -1,7 +1,6 @@
-"""Whether a program enforces each hard rule, with the arguments of the scheduler, and for all nodes."""
+"""Whether one program enforces each hard rule, for all nodes, and whether each score counts once."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Final
 
 from app.commands.doctor.findings import BEHAVIOUR, EXTENDER_TYPE, HANDBOOK, error, setting, warning
@@ -9,51 +8,21 @@ from app.commands.doctor.registration import Check, Found, Registration
 from app.json_text import encode
 from app.objects.decode import DecodeError
 from app.objects.plugin_args import decode_plugin_args, plugin_arguments
-from app.scheduler_configuration.plugin_sets import KNOWN, NEEDS_PRE, Profile
-from app.scheduler_configuration.schema import POINTS, VALIDATION, Point
+from app.scheduler_configuration.plugin_sets import NEEDS_PRE, Profile
+from app.scheduler_configuration.schema import Point
 from app.verbs.scopes import DecideScope
-from core.plugin_names import FORMER_NAMES, todays_name
 from core.profile import PLUGINS
 
-_ALL: Final = 100
+_ALL: Final = 100  # percent
+_SCALE: Final = 10  # MaxNodeScore / MaxExtenderPriority, kube-scheduler's factor
+_MAX_NODE_SCORE: Final = 100
+_NEAR: Final = 0.25  # relative error of the weight that changes little
 _WITHOUT_A_STAND_IN: Final[Mapping[tuple[str, Point], str]] = {
     ("VolumeBinding", "filter"): "pods are bound without their claims",
     ("DynamicResources", "filter"): "no plugin allocates ResourceClaims",
     ("SchedulingGates", "preEnqueue"): "pods are scheduled despite their scheduling gates",
     ("DefaultPreemption", "postFilter"): f"no pod is preempted, unless by Kindred with {setting('preempt', 'evict')}",
 }
-
-
-def _plugins(registration: Registration) -> Found:
-    for profile in registration.config.profiles:
-        for point in POINTS:
-            for side, written in (
-                ("disabled", profile.disabled(point)),
-                ("enabled", profile.enabled_as_written(point)),
-            ):
-                for name in written:
-                    yield from _plugin(profile.at(f"plugins.{point}.{side}"), name, switched_off=side == "disabled")
-
-
-def _plugin(where: str, name: str, *, switched_off: bool) -> Found:
-    if name in KNOWN or name == "*":
-        return
-    if name in FORMER_NAMES:
-        present = todays_name(name)
-        if switched_off:
-            yield warning(where, f"{name} is a former name of {present}, so nothing is disabled", f"name: {present}")
-        else:
-            message = f"{name} is a former name of {present}: no plugin has it now, and kube-scheduler does not start"
-            yield error(where, message, f"name: {present}")
-        return
-    # A name that is like none may be of a plugin that is built into the scheduler.
-    for close in get_close_matches(name, KNOWN, 1):
-        if switched_off:
-            message = f"there is no plugin {name!r}, so nothing is disabled; did you mean {close}?"
-            yield error(where, message, f"name: {close}")
-        else:
-            message = f"{name!r} is no in-tree plugin; did you mean {close}? Without it kube-scheduler does not start"
-            yield warning(where, message, f"name: {close}")
 
 
 def _arguments(registration: Registration) -> Found:
@@ -68,10 +37,7 @@ def _arguments(registration: Registration) -> Found:
             text = encode({plugin: args}).decode()
             try:
                 theirs = decode_plugin_args(text).get(plugin, {})
-            except DecodeError as problem:
-                yield error(
-                    where, f"{problem}; kube-scheduler does not start", "as upstream documents the plugin's args"
-                )
+            except DecodeError:  # kube-scheduler does not start
                 continue
             wrong = sorted(name for name, value in theirs.items() if value and ours.get(plugin, {}).get(name) != value)
             if wrong:
@@ -93,6 +59,7 @@ def _by_nobody(registration: Registration) -> Found:
             f"filterVerb: filter, or take {', '.join(off)} out of filter.disabled and multiPoint.disabled",
         )
     for profile in registration.config.profiles:
+        yield from _in_neither(registration, profile)
         for (plugin, point), consequence in _WITHOUT_A_STAND_IN.items():
             if profile.switched_off(plugin, point) and not _stands_in(registration, profile, plugin):
                 tell = warning if plugin in {"DynamicResources", "DefaultPreemption"} else error
@@ -116,22 +83,22 @@ def _stands_in(registration: Registration, profile: Profile, plugin: str) -> boo
     return plugin in {"VolumeBinding", "DynamicResources"}
 
 
-def _in_neither(registration: Registration) -> Found:
-    for profile in registration.config.profiles:
-        # Without VolumeBinding, a profile is always wrong, which the check `filter-by-nobody` reports.
-        elsewhere = {"VolumeBinding"} if registration.scope_of(profile) is None else set()
-        lost = ", ".join(
-            name
-            for name in sorted(PLUGINS.keys() - elsewhere)
-            if profile.switched_off(name, "filter") and name not in registration.filters
+def _in_neither(registration: Registration, profile: Profile) -> Found:
+    # Without VolumeBinding, a profile that Kindred does not decide for is always wrong, which _by_nobody reports.
+    elsewhere = {"VolumeBinding"} if registration.scope_of(profile) is None else set()
+    lost = ", ".join(
+        name
+        for name in sorted(PLUGINS.keys() - elsewhere)
+        if profile.switched_off(name, "filter") and name not in registration.filters
+    )
+    if lost:
+        tell = warning if registration.known.assumed else error
+        yield tell(
+            profile.at("plugins"),
+            f"neither kube-scheduler nor Kindred filters by {lost} in the profile {profile.name}: the rule is not "
+            "enforced",
+            f"take {lost} out of filter.disabled and multiPoint.disabled, or add to {setting('profile')}",
         )
-        if lost:
-            yield error(
-                profile.at("plugins"),
-                f"neither kube-scheduler nor Kindred filters by {lost} in the profile {profile.name}: the rule is not "
-                "enforced",
-                f"take {lost} out of filter.disabled and multiPoint.disabled, or add to {setting('profile')}",
-            )
 
 
 def _halves(registration: Registration) -> Found:
@@ -187,12 +154,93 @@ def _sampling(registration: Registration) -> Found:
         )
 
 
+def _balance(registration: Registration) -> Found:
+    extender = registration.extender
+    if not extender.prioritize_verb or extender.weight <= 0 or not registration.scores:
+        return
+    wanted, given = _wanted(registration), _given(registration)
+    for profile in registration.config.profiles:
+        off = _switched_off(registration, profile)
+        if not off and given <= wanted:
+            continue  # besides; that it counts twice is said elsewhere
+        if abs(given - wanted) <= _NEAR * wanted or not _has_rivals(registration, profile):
+            continue
+        strong = "strong" if given > wanted else "weak"
+        stands_for = f"the in-tree scores that it stands for add up to {wanted}" if off else f"as in-tree: {wanted}"
+        max_score, weight = finest_pair(wanted // _MAX_NODE_SCORE)
+        yield warning(
+            extender.at("weight"),
+            f"too {strong}: weight {extender.weight} * maxScore {registration.settings.max_score}"
+            f"{registration.known.remark} * 10 = up to {given} for a node, while {stands_for} "
+            f"({_by_plugin(registration)}), in the profile {profile.name}",
+            f"weight: {weight} and {setting('max_score', max_score)}, which is up to {weight * max_score * _SCALE}",
+        )
+
+
+def finest_pair(weight: int) -> tuple[int, int]:
+    """Return max_score and weight of an extender that weighs as an in-tree weight, with the most steps."""
+    product = weight * _SCALE
+    return next((steps, product // steps) for steps in range(_MAX_NODE_SCORE, 0, -1) if product % steps == 0)
+
+
+def _given(registration: Registration) -> int:
+    return registration.extender.weight * registration.settings.max_score * _SCALE
+
+
+def _wanted(registration: Registration) -> int:
+    return _MAX_NODE_SCORE * sum(_weights(registration).values())
+
+
+def _weights(registration: Registration) -> Mapping[str, int]:
+    """Return plugin -> weight for the scores of Kindred. A weight of 1 alone says nothing: `affinity` has that."""
+    scores = registration.scores
+    if len(scores) == 1 and set(scores.values()) == {1}:
+        (plugin,) = scores
+        return {plugin: registration.config.profiles[0].weight(plugin)}
+    return scores
+
+
+def _by_plugin(registration: Registration) -> str:
+    return ", ".join(f"{plugin} {weight}" for plugin, weight in sorted(_weights(registration).items()))
+
+
+def _switched_off(registration: Registration, profile: Profile) -> list[str]:
+    return sorted(plugin for plugin in registration.scores if profile.switched_off(plugin, "score"))
+
+
+def _has_rivals(registration: Registration, profile: Profile) -> bool:
+    """Return whether anything else scores. Otherwise the weight has no effect."""
+    others = [each for each in registration.config.extenders if each.prioritize_verb]
+    return len(others) > 1 or bool(profile.scoring() - {"DynamicResources"})
+
+
+def _once(registration: Registration) -> Found:
+    asked = registration.extender.prioritize_verb
+    for profile in registration.config.profiles if asked else registration.undecided:
+        twice = sorted(plugin for plugin in registration.scores if profile.runs(plugin, "score"))
+        if asked and twice:
+            names = ", ".join(twice)
+            yield warning(
+                profile.at("plugins.score"),
+                f"counted twice, by kube-scheduler and by Kindred, in the profile {profile.name}: {names}",
+                f"add to plugins.score.disabled (and preScore.disabled): {names}; or take them out of "
+                f"{setting('profile')}",
+            )
+        elif not asked and (off := _switched_off(registration, profile)):
+            yield warning(
+                registration.extender.at("prioritizeVerb"),
+                f"not set, and kube-scheduler does not score by {', '.join(off)} in the profile {profile.name}: the "
+                "score is missing",
+                "prioritizeVerb: prioritize and weight: 1",
+            )
+
+
 CHECKS: Final = (
-    Check("plugin-names", VALIDATION, _plugins),
     Check("plugin-arguments", HANDBOOK, _arguments, of_settings=True),
     Check("filter-by-nobody", HANDBOOK, _by_nobody),
-    Check("filter-in-neither", HANDBOOK, _in_neither, of_settings=True),
     Check("half-switched-off", BEHAVIOUR, _halves),
     Check("ignorable", EXTENDER_TYPE, _ignorable),
     Check("sampling", HANDBOOK, _sampling),
+    Check("weight-balance", f"{HANDBOOK}, All scores from Kindred", _balance, of_settings=True),
+    Check("score-once", HANDBOOK, _once),
 )

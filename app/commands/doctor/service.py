@@ -1,24 +1,36 @@
-"""Calls the routes of a running Kindred about itself. Judges nothing."""
+"""Calls a running Kindred, and checks what it says of itself."""
 
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
 import msgspec
 
 from app.api_server.pem import load_authorities, load_identity
+from app.commands.doctor.findings import DECIDE, RUN, Finding, Problem, Severity, error, info
 from app.files import MAX_TOKEN_BYTES, read_file
 from app.json_text import decode
+from app.objects.resources import RESOURCES
 from app.scheduler_configuration.scheduler_config import UnreadableError
+from app.setting_types import split_address
+from app.settings import Settings
+from core.objects.scheduling_group import SchedulingGroup
+
+T = TypeVar("T")
 
 _IF_HTTP: Final = "start Kindred or correct the URL, which begins with https if Kindred speaks TLS"
 _IF_HTTPS: Final = "--ca-file with the CA of its certificate, or --cert-file and --key-file if it asks for one"
 _TIMEOUT: Final = 5.0  # seconds, the default of kube-scheduler
-_PATHS: Final = ("/version", "/readyz", "/metrics")
+_PATHS: Final = ("/version", "/readyz")
+REACHABLE: Final = "service-reachable"
+READY: Final = "service-ready"
+GROUPS: Final = "service-groups"
+OF_KINDRED: Final = (READY, GROUPS)
+"""The checks that only a Kindred can pass."""
 
 
 class TlsFiles(NamedTuple):
@@ -146,3 +158,89 @@ def _asked(client: httpx.Client, path: str, headers: Mapping[str, str] | None = 
 
 def _failed(path: str, error: Exception, *, https: bool) -> _FailedError:
     return _FailedError(f"{path}: {str(error) or type(error).__name__}", _IF_HTTPS if https else _IF_HTTP)
+
+
+class _Resource(msgspec.Struct):
+    absent: bool = False
+    missing_rbac_rule: str | None = None
+
+
+class _Readiness(msgspec.Struct):
+    ready: bool
+    nodes: int = 0
+    problems: list[str] = []
+    resources: dict[str, _Resource] = {}
+
+
+class _Version(msgspec.Struct):
+    version: str
+    python: str
+
+
+def is_kindred(visited: Visit) -> bool:
+    """Return whether Kindred has responded."""
+    return not visited.failure and _decoded(visited, "/version", _Version) is not None
+
+
+def _decoded(visited: Visit, path: str, kind: type[T]) -> T | None:
+    try:
+        return decode(visited.answers[path].body, kind)
+    except msgspec.DecodeError:
+        return None
+
+
+def service_findings(visited: Visit, settings: Settings) -> Iterator[Finding]:
+    """Yield what is wrong with a service."""
+    if visited.failure:
+        yield Finding(REACHABLE, Severity.ERROR, visited.url, visited.failure, visited.mending, RUN)
+    elif not is_kindred(visited):
+        message = f"the response there (status {visited.answers['/version'].status}) is not of Kindred"
+        fix = f"--url with Kindred's host and port, {split_address(settings.listen).port} by the settings"
+        yield Finding(REACHABLE, Severity.ERROR, f"{visited.url}/version", message, fix, RUN)
+    else:
+        readiness = _decoded(visited, "/readyz", _Readiness)
+        yield from (Finding(READY, *problem, RUN) for problem in _unready(visited, readiness))
+        if readiness is not None and settings.decide_groups_scheduler:
+            yield from _groups(visited, readiness)
+
+
+def _unready(visited: Visit, readiness: _Readiness | None) -> Iterator[Problem]:
+    where = f"{visited.url}/readyz"
+    if readiness is None:
+        yield error(where, f"status {visited.answers['/readyz'].status}, without a valid body", "look at Kindred's log")
+        return
+    rules = {name: each.missing_rbac_rule for name, each in readiness.resources.items() if each.missing_rbac_rule}
+    for name, rule in sorted(rules.items()):
+        yield error(
+            f"{where} resources.{name}",
+            f"Kindred may not list and watch {name}, and serves no request until it has listed them",
+            f"- {{{rule}}} in its ClusterRole; `kindred rbac` prints all of it",
+        )
+    if readiness.ready and not readiness.nodes:
+        yield error(
+            where, "ready, and its mirror has no node: every node fails", "the kubeconfig or dump of the right cluster"
+        )
+    elif not readiness.ready:
+        for problem in readiness.problems or ["not ready, without a reason"]:
+            if not any(name in problem for name in rules):
+                yield _not_ready(where, problem)
+
+
+def _not_ready(where: str, problem: str) -> Problem:
+    if problem.startswith(("another replica leads", "not leading")):
+        fix = "use the Service, which sends requests to the leader"
+        return info(where, f"not ready, as intended: {problem}", fix)
+    return error(where, problem, "look at Kindred's log; docs/architecture.md says what kube-scheduler does then")
+
+
+def _groups(visited: Visit, readiness: _Readiness) -> Iterator[Finding]:
+    name = RESOURCES[SchedulingGroup].name
+    if readiness.resources.get(name, _Resource()).absent:
+        yield Finding(
+            GROUPS,
+            Severity.INFO,
+            f"{visited.url}/readyz resources.{name}",
+            "the API server does not have PodGroups of scheduling.k8s.io: members of a scheduling group get an Error",
+            "the feature gate GenericWorkload and --runtime-config in kube-apiserver, if there are such groups",
+            DECIDE,
+        )

@@ -26,9 +26,7 @@ def with_args(plugin: str, **args: Any) -> dict[str, Any]:  # noqa: ANN401  # an
 
 def config_of(document: dict[str, Any]) -> SchedulerConfig:
     """Return a configuration as it is read."""
-    reading = parse_scheduler_config(yaml.safe_dump(document))
-    assert reading.config is not None, reading.findings
-    return reading.config
+    return parse_scheduler_config(yaml.safe_dump(document))
 
 
 def scheduler_profiles(document: dict[str, Any], served: Profile | None = None) -> SchedulerProfiles:

@@ -17,9 +17,7 @@ EVERY = {"name": "*"}
 
 def profile(written: dict[str, Any]) -> Profile:
     document = {"apiVersion": API_VERSION, "kind": KIND, "profiles": [{"plugins": written}]}
-    config = parse_scheduler_config(yaml.safe_dump(document)).config
-    assert config is not None
-    return config.profiles[0]
+    return parse_scheduler_config(yaml.safe_dump(document)).profiles[0]
 
 
 @pytest.mark.parametrize(

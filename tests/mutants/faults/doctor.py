@@ -6,20 +6,6 @@ from tests.mutants.fault import Fault
 
 FAULTS: Final = (
     Fault(
-        id="plugin-of-resizes-advised-to-old-schedulers",
-        breaks="The doctor advises a plugin with which the kube-scheduler of that release does not start.",
-        old="if disabled or (missing and nearest(registration.settings.kubernetes).release >= _HAS_RESIZES):",
-        new="if disabled or missing:",
-        tests=("test_decide_checks.py",),
-    ),
-    Fault(
-        id="removed-plugin-is-from-outside",
-        breaks="The doctor takes a removed plugin for one that is built into the scheduler.",
-        old="    if name in FORMER_NAMES:\n",
-        new="    if False:\n",
-        tests=("test_rule_checks.py",),
-    ),
-    Fault(
         id="profile-percentage-ignored",
         breaks="A profile that looks at all nodes is blamed for the sample of the others.",
         old='        if profile.percentage_of_nodes_to_score is None:\n            return "percentageOfNodesToScore"',
@@ -59,13 +45,13 @@ FAULTS: Final = (
         breaks="A profile that Kindred decides for is blamed for the gap between decision and event.",
         old="registration.filters_off(registration.undecided)\n    if extender.bind_verb or",
         new="registration.filters_off()\n    if extender.bind_verb or",
-        tests=("test_decide_checks.py", "test_shipped.py"),
+        tests=("test_decide_checks.py", "test_command.py"),
     ),
     Fault(
         id="gate-of-devices-not-compared",
         breaks="A gate that is off in kube-scheduler and on in Kindred is no finding.",
         old="return None if stage is None or stage.locked else gates.get(name, stage.default)",
         new="return None if stage is None or stage.locked else stage.default",
-        tests=("test_release_checks.py",),
+        tests=("test_cluster_checks.py",),
     ),
 )

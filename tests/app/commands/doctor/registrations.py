@@ -1,14 +1,15 @@
 """Registrations to look at: good ones, with what a test makes of them, and what the doctor finds."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import yaml
 
 from app.commands.doctor.examination import REGISTRATION_CHECKS
+from app.commands.doctor.findings import Finding, Severity
 from app.commands.doctor.registration import KnownSettings, Registration
 from app.scheduler_configuration.scheduler_config import choose_extender, parse_scheduler_config
-from app.scheduler_configuration.schema import Finding, Severity
 from app.settings import Settings
 from app.wiring.engine import create_profile
 
@@ -36,7 +37,7 @@ FULL_OFFLOAD: Final[dict[str, Any]] = {
         {**SCORE_OFFLOAD["extenders"][0], "filterVerb": "filter", "bindVerb": "bind", "preemptVerb": "preempt"},
     ],
 }
-"""Likewise, but that kube-scheduler does not ask whom it finds no victims for."""
+"""Likewise."""
 BESIDE: Final[dict[str, Any]] = {
     **SCORE_OFFLOAD,
     "profiles": [{"schedulerName": "default-scheduler"}],
@@ -103,26 +104,16 @@ DECIDING: Final = {
 class Case(NamedTuple):
     """A registration that is to be complained of, and one that is like it and right."""
 
-    check: str
     severity: Severity
+    check: str
     where: str
     wrong: Registration
     right: Registration
 
 
-def error(check: str, where: str, wrong: Registration, right: Registration) -> Case:
-    """Return a case that is an error."""
-    return Case(check, Severity.ERROR, where, wrong, right)
-
-
-def warning(check: str, where: str, wrong: Registration, right: Registration) -> Case:
-    """Return a case that is a warning."""
-    return Case(check, Severity.WARNING, where, wrong, right)
-
-
-def info(check: str, where: str, wrong: Registration, right: Registration) -> Case:
-    """Return a case that is good to know."""
-    return Case(check, Severity.INFO, where, wrong, right)
+error = partial(Case, Severity.ERROR)
+warning = partial(Case, Severity.WARNING)
+info = partial(Case, Severity.INFO)
 
 
 def registration(
@@ -135,14 +126,13 @@ def registration(
     """Make one of a document, with fields of its last extender changed; None takes a field out."""
     extenders = [dict(each) for each in document["extenders"]]
     extenders[-1] = {name: value for name, value in {**extenders[-1], **extender}.items() if value is not None}
-    reading = parse_scheduler_config(yaml.safe_dump({**document, "extenders": extenders}))
-    assert reading.config is not None, reading.findings
-    chosen, problem = choose_extender(reading.config, "", "http://10.96.0.10:8888")
+    config = parse_scheduler_config(yaml.safe_dump({**document, "extenders": extenders}))
+    chosen, problem = choose_extender(config, "", "http://10.96.0.10:8888")
     assert chosen is not None, problem
     made = Settings(
         **{"max_score": 20, "preempt": "verb", "bind": True, "leader_election": "kindred", **(settings or {})}
     )
-    return Registration(reading.config, chosen, KnownSettings(made, create_profile(made), "the test", assumed))
+    return Registration(config, chosen, KnownSettings(made, create_profile(made), "the test", assumed))
 
 
 def deciding(
@@ -175,13 +165,7 @@ def extenders(document: Mapping[str, Any], *before: Mapping[str, Any]) -> dict[s
 def found(looked_at: Registration, check: str) -> list[Finding]:
     """Look, and give what one check has found."""
     (chosen,) = [each for each in REGISTRATION_CHECKS if each.id == check]
-    return chosen.findings(looked_at)[0]
-
-
-def not_checked(looked_at: Registration, check: str) -> list[str]:
-    """Look, and give what one check lacks."""
-    (chosen,) = [each for each in REGISTRATION_CHECKS if each.id == check]
-    return [each.needs for each in chosen.findings(looked_at)[1]]
+    return chosen.findings(looked_at)
 
 
 def assert_told_apart(case: Case) -> None:

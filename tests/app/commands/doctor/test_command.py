@@ -10,9 +10,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from app.commands.doctor.command import doctor_command
-from app.commands.doctor.examination import REGISTRATION_CHECKS
+from app.commands.doctor.examination import OTHER_CHECKS, REGISTRATION_CHECKS
 from app.commands.doctor.findings import setting
-from app.commands.doctor.service_checks import CHECKS, CHECKS_OF_KINDRED
 from app.configuration_file import HEAD
 from tests.app.api_server.kubeconfigs import write_kubeconfig
 from tests.app.commands.doctor.registrations import BESIDE, FULL_OFFLOAD, SCORE_OFFLOAD, profiles
@@ -44,7 +43,7 @@ def settings(tmp_path: Path) -> Path:
 def test_it_ends_with_0_where_nothing_is_wrong(tmp_path: Path, settings: Path) -> None:
     result = doctor("--scheduler-config", written(tmp_path, SCORE_OFFLOAD), "--config", settings, "--strict")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.endswith("\n0 errors, 0 warnings, 0 to know, 8 checks not made\n")
+    assert result.stdout.endswith("\n0 errors, 0 warnings, 0 to know, 6 checks not made\n")
 
 
 def test_it_ends_with_1_where_there_is_an_error(tmp_path: Path, settings: Path) -> None:
@@ -59,7 +58,7 @@ def test_it_ends_with_1_for_warnings_where_they_count(tmp_path: Path) -> None:
     assert doctor("--scheduler-config", document).exit_code == 0
     result = doctor("--scheduler-config", document, "--strict")
     assert result.exit_code == 1
-    assert result.stdout.endswith("\n0 errors, 1 warning, 0 to know, 9 checks not made\n")
+    assert result.stdout.endswith("\n0 errors, 1 warning, 0 to know, 7 checks not made\n")
 
 
 @pytest.mark.parametrize(
@@ -67,6 +66,7 @@ def test_it_ends_with_1_for_warnings_where_they_count(tmp_path: Path) -> None:
     [
         pytest.param([], "Give --scheduler-config FILE, --url URL, --kubeconfig FILE", id="nothing"),
         pytest.param(["--scheduler-config", "absent.yaml"], "absent.yaml: No such file or directory", id="no file"),
+        pytest.param(["--scheduler-config", "README.md"], "README.md: no YAML: ", id="no configuration"),
         pytest.param(["--url", "kindred:8888"], "'kindred:8888' is not a URL that begins with", id="no URL"),
         pytest.param(["--url", "http://kindred", "--config", "absent"], "absent: No such file", id="no settings"),
         pytest.param(["--kubeconfig", "absent"], "absent", id="no kubeconfig"),
@@ -90,7 +90,7 @@ def test_one_profile_can_be_looked_at_alone(tmp_path: Path, settings: Path) -> N
     off = {"disabled": [{"name": "InterPodAffinity"}]}
     document = written(tmp_path, profiles(SCORE_OFFLOAD, {"preScore": off, "score": off}, {}))
     both = report("--scheduler-config", document, "--config", settings)
-    assert {"score-counted-twice"} == {finding["id"] for finding in both["findings"]}
+    assert {"score-once"} == {finding["id"] for finding in both["findings"]}
     one = report("--scheduler-config", document, "--config", settings, "--scheduler-profile", "scheduler-0")
     assert one["findings"] == []
 
@@ -100,7 +100,7 @@ def test_json_has_every_field(tmp_path: Path, settings: Path) -> None:
     assert {"inputs", "findings", "skipped", "summary"} == set(told)
     for finding in told["findings"]:
         assert {"id", "severity", "where", "message", "fix", "reference"} == set(finding)
-    assert told["summary"] == {"errors": 2, "warnings": 0, "infos": 1, "skipped": 8}
+    assert told["summary"] == {"errors": 2, "warnings": 0, "infos": 1, "skipped": 6}
     assert [finding["severity"] for finding in told["findings"]] == ["error", "error", "info"]
     assert {"settings", "scheduler configuration", "extender"} == set(told["inputs"])
 
@@ -118,11 +118,11 @@ def test_checks_that_were_not_made_are_counted_and_listed_on_request(tmp_path: P
     document = written(tmp_path, BESIDE)
     counted = doctor("--scheduler-config", document).stdout.partition("Not checked\n")[2]
     assert counted.startswith(
-        "  without Kindred's settings: --config FILE or --admin-url URL: 1 check\n  without --url URL: 5 checks\n"
+        "  without Kindred's settings: --config FILE or --admin-url URL: 1 check\n  without --url URL: 3 checks\n"
     )
     assert "service-" not in counted
     listed = doctor("--scheduler-config", document, "--verbose").stdout.partition("Not checked\n")[2]
-    assert {check.id for check in (*CHECKS, *CHECKS_OF_KINDRED)} <= set(re.findall(r"[a-z-]+", listed))
+    assert {*OTHER_CHECKS} <= set(re.findall(r"[a-z-]+", listed))
 
 
 def test_settings_are_named_by_key_and_variable() -> None:
@@ -135,23 +135,11 @@ def test_settings_are_named_by_key_and_variable() -> None:
 
 def test_checks_that_lack_an_input_are_named_with_it(tmp_path: Path) -> None:
     needs = {each["id"]: each["needs"] for each in report("--scheduler-config", written(tmp_path, BESIDE))["skipped"]}
-    assert {"--url URL"} == {needs.pop(check.id) for check in (*CHECKS, *CHECKS_OF_KINDRED)}
+    assert {"--url URL"} == {needs.pop(check) for check in OTHER_CHECKS[:3]}
     assert needs.pop("rbac") == "--kubeconfig FILE or --context NAME"
     assert needs.pop("kubernetes-release") == "--kubeconfig FILE or --context NAME"
     assert needs.pop("feature-gates") == "--scheduler-feature-gates TEXT"
     assert list(needs) == ["tls-of-kindred"]
-
-
-def test_a_document_that_is_unfit_is_looked_at_no_further(tmp_path: Path) -> None:
-    told = report("--scheduler-config", written(tmp_path, {"kind": "Pod"}))
-    assert [finding["id"] for finding in told["findings"]] == ["wrong-kind", "wrong-kind"]
-    needs = {each["id"]: each["needs"] for each in told["skipped"]}
-    assert {"a scheduler configuration without the errors above"} == {needs[check.id] for check in REGISTRATION_CHECKS}
-
-
-def test_no_check_has_the_name_of_another() -> None:
-    names = [check.id for check in REGISTRATION_CHECKS] + [check.id for check in (*CHECKS, *CHECKS_OF_KINDRED)]
-    assert len(set(names)) == len(names)
 
 
 def test_settings_of_the_environment_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +171,7 @@ def test_a_service_that_is_not_there_is_an_error_and_the_rest_is_looked_at() -> 
     told = report("--url", "http://127.0.0.1:1")
     assert [finding["id"] for finding in told["findings"]] == ["service-reachable"]
     needs = {each["id"]: each["needs"] for each in told["skipped"]}
-    assert {"a Kindred that responds at --url"} == {needs[check.id] for check in CHECKS_OF_KINDRED}
+    assert {"a Kindred that responds at --url"} == {needs[check] for check in OTHER_CHECKS[1:3]}
     assert {"--scheduler-config FILE"} == {needs[check.id] for check in REGISTRATION_CHECKS}
 
 
@@ -199,3 +187,48 @@ def test_lines_are_at_most_a_hundred_columns_wide_and_there_is_no_colour(tmp_pat
     result = doctor("--scheduler-config", written(tmp_path, {**FULL_OFFLOAD, "percentageOfNodesToScore": 0}))
     assert max(map(len, result.stdout.splitlines())) <= 100
     assert "\x1b" not in result.stdout
+
+
+SCHEDULER = Path("manifests/scheduler")
+OVERLAYS = Path("manifests/overlays")
+BROKEN = "docs/examples/broken-scheduler.yaml"
+PAGE = Path("docs/doctor.md")
+CONFIGURATIONS = sorted(path.stem for path in SCHEDULER.glob("*.yaml") if (OVERLAYS / path.stem).is_dir())
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_what_is_shipped_together_is_right(name: str) -> None:
+    scheduler, kindred = SCHEDULER / f"{name}.yaml", OVERLAYS / name / "kindred.yaml"
+    result = doctor("--scheduler-config", str(scheduler), "--config", str(kindred), "--strict")
+    assert result.exit_code == 0, result.output
+    assert "\n0 errors, 0 warnings, " in result.stdout
+
+
+def test_there_is_one_of_each() -> None:
+    assert CONFIGURATIONS == ["decide", "full-offload", "score-offload"]
+
+
+def test_the_page_shows_how_the_report_of_the_broken_configuration_begins_and_ends() -> None:
+    result = doctor("--scheduler-config", BROKEN)
+    assert result.exit_code == 1
+    (shown,) = re.findall(
+        rf"^```console\n\$ kindred doctor --scheduler-config {BROKEN}\n(.*?)^```$",
+        PAGE.read_text("utf-8"),
+        re.MULTILINE | re.DOTALL,
+    )
+    begin, end = shown.split("...\n")
+    assert begin == result.stdout[: len(begin)]
+    assert end == result.stdout[-len(end) :]
+
+
+def test_the_page_has_a_row_for_every_check() -> None:
+    rows = re.findall(r"^\| `([a-z-]+)` \|", PAGE.read_text("utf-8"), re.MULTILINE)
+    assert rows == ["which-extender", *(check.id for check in REGISTRATION_CHECKS), *OTHER_CHECKS]
+
+
+def test_what_findings_refer_to_is_there() -> None:
+    references = {each.reference for each in REGISTRATION_CHECKS}
+    pages = {reference.partition(",")[0] for reference in references if reference.partition(",")[0].endswith(".md")}
+    assert [page for page in sorted(pages) if not Path(page).is_file()] == []
+    for page, _, heading in (reference.partition(", ") for reference in references if ".md, " in reference):
+        assert re.search(rf"^#+ {re.escape(heading)}$", Path(page).read_text("utf-8"), re.MULTILINE), heading

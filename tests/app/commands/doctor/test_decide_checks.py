@@ -12,6 +12,8 @@ from tests.app.commands.doctor.registrations import (
     DECIDE,
     FULL_OFFLOAD,
     NOTHING_IN_TREE,
+    OFF,
+    SCORE_OFFLOAD,
     Case,
     assert_told_apart,
     deciding,
@@ -20,6 +22,7 @@ from tests.app.commands.doctor.registrations import (
     found,
     info,
     profile_changed,
+    profiles,
     registration,
     warning,
 )
@@ -74,19 +77,10 @@ def waits(profile: int, plugin: str, **args: object) -> dict[str, Any]:
     return profile_changed(profile, pluginConfig=[{"name": plugin, "args": args}])
 
 
+PREEMPT = "extenders[0].preemptVerb"
+BIND = "extenders[0].bindVerb"
+OTHER_BINDER = {"urlPrefix": "http://other", "bindVerb": "bind"}
 CASES = {
-    "resizes-off-with-all-others-in-a-release-that-has-them": info(
-        "decide-resize",
-        "profiles[0].plugins",
-        deciding(settings={"kubernetes": "1.37"}),
-        deciding(settings={"kubernetes": "1.36"}),
-    ),
-    "resizes-off-by-name": info(
-        "decide-resize",
-        "profiles[1].plugins",
-        deciding(profile_changed(1, plugins=without("DeferredPodScheduling"))),
-        deciding(profile_changed(0, plugins=in_tree("multiPoint", "DeferredPodScheduling")), {"kubernetes": "1.37"}),
-    ),
     "kindred-answers-all-nodes-to-a-scheduler-that-leaves-it-the-choice": error(
         "decide-answer", "profiles[0].plugins", deciding(settings={"decide": "off"}), deciding()
     ),
@@ -131,12 +125,6 @@ CASES = {
         "profiles[0].plugins.filter",
         deciding(profile_changed(0, plugins={})),
         deciding(profile_changed(0, plugins={"filter": {"disabled": [{"name": "*"}]}})),
-    ),
-    "filters-of-a-newer-version-beside-any-node": warning(
-        "decide-filters",
-        "profiles[0].plugins.multiPoint.disabled",
-        deciding(profile_changed(0, plugins=BY_NAME)),
-        deciding(profile_changed(0, plugins=BY_NAME), LISTED),
     ),
     "a-sample-within-the-question": error(
         "sampling",
@@ -207,22 +195,19 @@ CASES = {
         deciding(),
     ),
     "a-rule-that-neither-keeps": error(
-        "filter-in-neither",
+        "filter-by-nobody",
         "profiles[0].plugins",
         deciding(profile_changed(1, plugins={}), {"profile": "NodeAffinity,VolumeBinding", **LISTED}),
         deciding(settings=LISTED),
     ),
     "a-rule-for-bound-claims-that-neither-keeps": error(
-        "filter-in-neither",
+        "filter-by-nobody",
         "profiles[0].plugins",
         deciding(settings={"profile": BUT_VOLUME_BINDING, **LISTED}),
         deciding(settings=LISTED),
     ),
     "nobody-preempts": warning(
         "filter-by-nobody", "profiles[1].plugins.postFilter", deciding(settings={"preempt": "off"}), deciding()
-    ),
-    "nobody-preempts-without-filters": warning(
-        "decide-preemption", "profiles[0].plugins.postFilter", deciding(settings={"preempt": "off"}), deciding()
     ),
     "gates-that-nobody-keeps": error(
         "filter-by-nobody",
@@ -255,7 +240,7 @@ CASES = {
         deciding(profile_changed(2, plugins=switched_off("ImageLocality"))),
     ),
     "another-process": error(
-        "decide-groups-process",
+        "decide-groups",
         SCHEDULERS,
         deciding(settings={"decide_schedulers": ["kindred", "b"]}),
         deciding(),
@@ -271,6 +256,59 @@ CASES = {
         "profiles[2].pluginConfig",
         deciding(waits(2, "DynamicResources", bindingTimeout="11m")),
         deciding(waits(2, "DynamicResources", bindingTimeout="10m")),
+    ),
+    "the-gap": error("gap", BIND, registration(FULL_OFFLOAD, bindVerb=None), registration(FULL_OFFLOAD)),
+    "the-gap-where-another-binds": error(
+        "gap",
+        "extenders[1].bindVerb",
+        registration(extenders(FULL_OFFLOAD, OTHER_BINDER), bindVerb=None),
+        registration(extenders(BESIDE, OTHER_BINDER)),
+    ),
+    "a-verb-that-binds-no-pod": error(
+        "bind-off", BIND, registration(FULL_OFFLOAD, settings={"bind": False}), registration(FULL_OFFLOAD)
+    ),
+    "a-verb-that-others-can-use": info(
+        "bind-off", BIND, registration(settings={"bind": True}), registration(settings={"bind": False})
+    ),
+    "several-that-may-bind": info(
+        "replicas",
+        "leaderElection (KINDRED_LEADER_ELECTION)",
+        registration(FULL_OFFLOAD, settings={"leader_election": "off"}),
+        registration(FULL_OFFLOAD),
+    ),
+    "a-verb-that-drops-every-node": error(
+        "preempt",
+        PREEMPT,
+        registration(FULL_OFFLOAD, settings={"preempt": "off"}),
+        registration(FULL_OFFLOAD, settings={"preempt": "evict"}),
+    ),
+    "victims-without-regard-to-what-kindred-filters": warning(
+        "preempt", PREEMPT, registration(FULL_OFFLOAD, preemptVerb=None), registration(SCORE_OFFLOAD)
+    ),
+    "evicts-and-does-not-bind": error(
+        "evict",
+        BIND,
+        registration(FULL_OFFLOAD, bindVerb=None, settings={"preempt": "evict"}),
+        registration(FULL_OFFLOAD, bindVerb=None),
+    ),
+    "evicts-after-a-sample": error(
+        "evict",
+        "percentageOfNodesToScore",
+        registration({**FULL_OFFLOAD, "percentageOfNodesToScore": 0}, settings={"preempt": "evict"}),
+        registration(FULL_OFFLOAD, settings={"preempt": "evict"}),
+    ),
+    "evicts-after-a-sample-of-a-profile": error(
+        "evict",
+        "profiles[0].percentageOfNodesToScore",
+        registration(
+            profiles(FULL_OFFLOAD, {"multiPoint": OFF}, percentageOfNodesToScore=50), settings={"preempt": "evict"}
+        ),
+        registration(
+            profiles(
+                {**FULL_OFFLOAD, "percentageOfNodesToScore": 0}, {"multiPoint": OFF}, percentageOfNodesToScore=100
+            ),
+            settings={"preempt": "evict"},
+        ),
     ),
 }
 
@@ -289,13 +327,18 @@ def test_of_a_right_one_nothing_is_said(settings: dict[str, Any]) -> None:
 
 def test_without_decide_none_of_it_is_looked_at() -> None:
     checks = [check.id for check in REGISTRATION_CHECKS if check.id.startswith("decide-")]
-    assert len(checks) == 9
+    assert len(checks) == 7
     assert [found(registration(FULL_OFFLOAD), check) for check in checks] == [[]] * len(checks)
 
 
 def test_who_preempts_besides_is_said() -> None:
     document = profile_changed(1, plugins=WITH_PREEMPTION)
     (both,) = found(deciding(document), "decide-preemption")
-    (_, alone) = found(deciding(document, {"preempt": "off"}), "decide-preemption")
+    (alone,) = found(deciding(document, {"preempt": "off"}), "decide-preemption")
     assert "while Kindred preempts, too" in both.message
     assert "preempt: evict (KINDRED_PREEMPT)" in alone.fix
+
+
+def test_the_gap_names_who_binds_instead() -> None:
+    (finding,) = found(registration(extenders(FULL_OFFLOAD, OTHER_BINDER), bindVerb=None), "gap")
+    assert finding.message.startswith("extenders[0] binds, while Kindred alone filters by InterPodAffinity: ")

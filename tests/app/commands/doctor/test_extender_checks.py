@@ -1,11 +1,20 @@
 """Where kube-scheduler's calls lead to: address, TLS and time, for which pods, and among which other extenders."""
 
+import copy
 from typing import Any
 
 import pytest
+import yaml
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
-from app.scheduler_configuration.scheduler_config import parse_scheduler_config
-from app.scheduler_configuration.schema import Severity
+from app.commands.doctor.examination import REGISTRATION_CHECKS
+from app.commands.doctor.findings import Severity
+from app.commands.doctor.registration import KnownSettings, Registration
+from app.scheduler_configuration.scheduler_config import UnreadableError, choose_extender, parse_scheduler_config
+from app.scheduler_configuration.schema import POINTS
+from app.settings import Settings
+from app.wiring.engine import create_profile
 from tests.app.commands.doctor.registrations import (
     BESIDE,
     FULL_OFFLOAD,
@@ -15,7 +24,6 @@ from tests.app.commands.doctor.registrations import (
     error,
     extenders,
     found,
-    not_checked,
     registration,
     warning,
 )
@@ -44,22 +52,6 @@ def with_kindred_first(document: dict[str, Any], **settings: object) -> Any:  # 
 
 
 CASES = {
-    "two-profiles-of-one-name": error(
-        "rejected-values",
-        "profiles[0].schedulerName",
-        registration({**FULL_OFFLOAD, "profiles": [{"schedulerName": "one"}, {"schedulerName": "one"}]}),
-        registration({**FULL_OFFLOAD, "profiles": [{}]}),
-    ),
-    "no-weight": error("rejected-values", "extenders[0].weight", registration(weight=None), registration(weight=1)),
-    "a-negative-weight": error(
-        "rejected-values", "extenders[0].weight", registration(weight=-1), registration(weight=2)
-    ),
-    "two-binders": error(
-        "rejected-values",
-        "extenders",
-        registration(extenders(FULL_OFFLOAD, BINDER)),
-        registration(extenders(SCORE_OFFLOAD, BINDER)),
-    ),
     "no-verb": error("verb-name", "extenders[0]", registration(prioritizeVerb=None), registration()),
     "a-slip-of-the-pen": error(
         "verb-name",
@@ -88,17 +80,17 @@ CASES = {
     ),
     "a-path": warning("url-prefix", PREFIX, registration(urlPrefix="http://10.96.0.10:8888/v1"), registration()),
     "no-port": warning("url-prefix", PREFIX, registration(urlPrefix="http://kindred"), registration()),
-    "a-part-of-the-pods": warning(
+    "a-resource-that-nobody-counts": error(
         "managed-resources",
         "extenders[0].managedResources",
+        registration(managedResources=[{**GPU, "ignoredByScheduler": True}]),
         registration(managedResources=[GPU]),
-        registration(managedResources=[]),
     ),
     "nobody-filters-the-other-pods": error(
         "managed-resources",
         "extenders[0].managedResources",
         registration(FULL_OFFLOAD, managedResources=[GPU]),
-        registration(FULL_OFFLOAD),
+        registration(BESIDE, managedResources=[GPU]),
     ),
     "a-sample-for-those-behind": warning(
         "other-extenders",
@@ -174,10 +166,7 @@ CASES = {
         "node-cache-capable",
         "extenders[0].nodeCacheCapable",
         registration(BESIDE, nodeCacheCapable=False),
-        registration(BESIDE),
-    ),
-    "whole-nodes-by-default-for-scores-alone": warning(
-        "node-cache-capable", "extenders[0].nodeCacheCapable", registration(nodeCacheCapable=None), registration()
+        registration(nodeCacheCapable=None),
     ),
 }
 
@@ -185,33 +174,6 @@ CASES = {
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_it_is_found_where_it_is_wrong_and_nowhere_else(case: Case) -> None:
     assert_told_apart(case)
-
-
-def test_a_resource_that_nobody_counts_is_an_error() -> None:
-    findings = found(registration(managedResources=[{**GPU, "ignoredByScheduler": True}]), "managed-resources")
-    assert [finding.severity for finding in findings] == [Severity.WARNING, Severity.ERROR]
-
-
-def test_a_verb_tells_whose_it_is() -> None:
-    (finding,) = found(registration(filterVerb="bind"), "verb-name")
-    assert finding.message == "'bind', which is for bindVerb: kube-scheduler calls /bind, and Kindred serves /filter"
-    assert finding.fix == "filterVerb: filter"
-
-
-def test_extenders_that_are_ignorable_are_asked_last() -> None:
-    text = "{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration, extenders: ["
-    text += "{urlPrefix: a, ignorable: true}, {urlPrefix: b}, {urlPrefix: c, ignorable: true}, {urlPrefix: d}]}"
-    config = parse_scheduler_config(text).config
-    assert config is not None
-    assert [extender.url_prefix for extender in config.order()] == ["b", "d", "a", "c"]
-
-
-@pytest.mark.parametrize(
-    "document", [BESIDE, {**FULL_OFFLOAD, "extenders": SCORE_OFFLOAD["extenders"]}], ids=["beside", "no filter"]
-)
-def test_a_part_of_the_pods_is_an_error_only_where_nobody_filters_the_others(document: dict[str, Any]) -> None:
-    (finding,) = found(registration(document, managedResources=[GPU]), "managed-resources")
-    assert finding.severity is Severity.WARNING
 
 
 def test_the_mending_of_a_short_timeout_is_right() -> None:
@@ -233,21 +195,66 @@ def test_what_follows_from_settings_that_were_not_given_is_no_error_yet() -> Non
     assert "httpTimeout is 5 s (the default)" in finding.message
 
 
-def test_whether_kindred_speaks_tls_is_not_said_of_settings_that_were_not_given() -> None:
-    looked_at = registration(urlPrefix=HTTPS, assumed=True)
-    assert found(looked_at, "tls-of-kindred") == []
-    assert not_checked(looked_at, "tls-of-kindred") == ["Kindred's settings: --config FILE or --admin-url URL"]
+KNOWN = [
+    KnownSettings(chosen, create_profile(chosen), "the test", assumed)
+    for chosen in (Settings(), Settings(profile="full", preempt="evict"), Settings(profile="filter:NodePorts"))
+    for assumed in (True, False)
+]
+JUNK = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 200),
+    st.floats(),
+    st.sampled_from(
+        ["", "5s", "-1s", "filter", "/bind", "https://a", "http://[", "http://a:x", "InterPodAffinity", "*", "é"]
+    ),
+    st.lists(st.one_of(st.none(), st.just({}), st.just({"name": "NodePorts"})), max_size=2),
+    st.dictionaries(
+        st.sampled_from([*POINTS, "name", "insecure", "caFile", "caData", "certFile", "disabled", "enabled"]),
+        st.one_of(st.none(), st.just("AAAA"), st.just([{"name": "InterPodAffinity", "weight": 3}]), st.just({})),
+        max_size=3,
+    ),
+)
+KEYS = st.sampled_from(
+    ["urlPrefix", "filterVerb", "bindVerb", "weight", "tlsConfig", "enableHTTPS", "httpTimeout", "managedResources",
+     "plugins", "pluginConfig", "schedulerName", "percentageOfNodesToScore", "extenders", "profiles", "kind", "odd"]
+)  # fmt: skip
 
 
-def test_the_binder_to_keep_is_kindred_if_it_is_one() -> None:
-    (finding,) = found(registration(extenders(FULL_OFFLOAD, BINDER)), "rejected-values")
-    assert finding.fix == "keep bindVerb only in extenders[1]"
-    (finding,) = found(registration(extenders(SCORE_OFFLOAD, BINDER, BINDER)), "rejected-values")
-    assert finding.fix == "keep bindVerb only in extenders[1]"
+def places(node: Any) -> list[dict[str, Any]]:  # noqa: ANN401  # whatever YAML holds
+    """Return all objects in a document."""
+    children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else []
+    return ([node] if isinstance(node, dict) else []) + [place for child in children for place in places(child)]
 
 
-def test_whole_nodes_are_worse_after_filter() -> None:
-    (finding,) = found(registration(BESIDE, nodeCacheCapable=False), "node-cache-capable")
-    assert "issue 141781" in finding.message
-    (finding,) = found(registration(nodeCacheCapable=False), "node-cache-capable")
-    assert "issue 141781" not in finding.message
+@settings(deadline=None)
+@given(st.data())
+def test_no_document_is_too_much(data: st.DataObject) -> None:
+    document = copy.deepcopy(data.draw(st.sampled_from([SCORE_OFFLOAD, FULL_OFFLOAD, BESIDE])))
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.sampled_from(places(document)))
+        key = data.draw(st.one_of(KEYS, st.sampled_from(sorted(place)) if place else KEYS))
+        place[key] = copy.deepcopy(data.draw(JUNK))
+    try:
+        config = parse_scheduler_config(yaml.safe_dump(document))
+    except UnreadableError:
+        return
+    extender, problem = choose_extender(config, "", "")
+    assert (extender is None) == bool(problem)
+    if extender is not None:
+        registration = Registration(config, extender, data.draw(st.sampled_from(KNOWN)))
+        for check in REGISTRATION_CHECKS:
+            check.findings(registration)
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="-:[]{}&*!#|>%@`'\" \n\tab1", max_size=40))
+@example("? [a]\n: b")
+@example("{[a]: b}")
+@example("? {a: b}\n: c")
+@example("&a {a: *a}")
+@example("a: !!python/object:os.x {}")
+@example("a: !!int ''")
+def test_no_text_is_too_much(text: str) -> None:
+    with pytest.raises(UnreadableError, match=r"\A.+\Z"):
+        parse_scheduler_config(text)

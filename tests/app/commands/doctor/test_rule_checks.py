@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from app.commands.doctor.rule_checks import finest_pair
 from tests.app.commands.doctor.registrations import (
     BESIDE,
     FULL_OFFLOAD,
@@ -12,6 +13,7 @@ from tests.app.commands.doctor.registrations import (
     Case,
     assert_told_apart,
     error,
+    extenders,
     found,
     profiles,
     registration,
@@ -32,39 +34,23 @@ def sampled(percentage: int | None, of_profile: int | None = None) -> dict[str, 
     return {**document, PERCENTAGE: percentage}
 
 
-def switching_off(name: str, point: str = "multiPoint", side: str = "disabled") -> dict[str, Any]:
-    return profiles(FULL_OFFLOAD, {point: {side: [{"name": name}]}})
-
-
 def with_arguments(name: str, **arguments: object) -> dict[str, Any]:
     return profiles(FULL_OFFLOAD, MULTI_POINT, pluginConfig=[{"name": name, "args": arguments}])
 
 
+WEIGHT = "extenders[0].weight"
+FULL_SCORES = (
+    "TaintToleration",
+    "NodeAffinity",
+    "NodeResourcesFit",
+    "PodTopologySpread",
+    "InterPodAffinity",
+    "NodeResourcesBalancedAllocation",
+    "ImageLocality",
+)
+ALL_OFF = {"disabled": [{"name": name} for name in FULL_SCORES]}
+SPREAD_OFF = {"disabled": [{"name": "InterPodAffinity"}, {"name": "PodTopologySpread"}]}
 CASES = {
-    "switched-off-by-a-wrong-name-which-switches-nothing-off": error(
-        "plugin-names",
-        "profiles[0].plugins.multiPoint.disabled",
-        registration(switching_off("InterpodAffinity")),
-        registration(switching_off("InterPodAffinity")),
-    ),
-    "enabled-by-a-wrong-name": warning(
-        "plugin-names",
-        "profiles[0].plugins.score.enabled",
-        registration(switching_off("ImageLocalty", "score", "enabled")),
-        registration(switching_off("ImageLocality", "score", "enabled")),
-    ),
-    "enabled-by-a-former-name": error(
-        "plugin-names",
-        "profiles[0].plugins.filter.enabled",
-        registration(switching_off("EBSLimits", "filter", "enabled")),
-        registration(switching_off("NodeVolumeLimits", "filter", "enabled")),
-    ),
-    "switched-off-by-a-former-name-which-switches-nothing-off": warning(
-        "plugin-names",
-        "profiles[0].plugins.multiPoint.disabled",
-        registration(switching_off("GCEPDLimits")),
-        registration(switching_off("InterPodAffinity")),
-    ),
     "arguments-that-kindred-does-not-have": warning(
         "plugin-arguments",
         "profiles[0].pluginConfig InterPodAffinity",
@@ -82,12 +68,6 @@ CASES = {
             with_arguments("InterPodAffinity", ignorePreferredTermsOfExistingPods=True),
             settings={"plugin_args": '{"InterPodAffinity": {"ignorePreferredTermsOfExistingPods": true}}'},
         ),
-    ),
-    "arguments-that-there-are-not": error(
-        "plugin-arguments",
-        "profiles[0].pluginConfig InterPodAffinity",
-        registration(with_arguments("InterPodAffinity", hardPodAffinityWait=5)),
-        registration(with_arguments("PodTopologySpread", defaultingType="List")),
     ),
     "a-sample-by-default": error("sampling", PERCENTAGE, registration(sampled(None)), registration(sampled(100))),
     "a-sample-and-the-filter-alone-is-off": error(
@@ -136,7 +116,7 @@ CASES = {
         registration(profiles(SCORE_OFFLOAD, off("preEnqueue", "DefaultPreemption"))),
     ),
     "a-filter-that-neither-has": error(
-        "filter-in-neither",
+        "filter-by-nobody",
         "profiles[0].plugins",
         registration(profiles(FULL_OFFLOAD, off("multiPoint", "TaintToleration"))),
         registration(profiles(FULL_OFFLOAD, off("multiPoint", "TaintToleration")), settings={"profile": "full"}),
@@ -159,17 +139,86 @@ CASES = {
         registration(BESIDE, bindVerb="bind", ignorable=True),
         registration(BESIDE, ignorable=True),
     ),
+    "the-default-maximum-for-a-weight-of-2": warning(
+        "weight-balance", WEIGHT, registration(settings={"max_score": 100}), registration(settings={"max_score": 20})
+    ),
+    "a-maximum-that-is-too-weak": warning(
+        "weight-balance",
+        WEIGHT,
+        registration(settings={"max_score": 10}),
+        registration(settings={"max_score": 10}, weight=2),
+    ),
+    "the-weight-that-is-written-beside-the-plugin-that-is-switched-off": warning(
+        "weight-balance",
+        WEIGHT,
+        registration(
+            profiles(
+                SCORE_OFFLOAD,
+                {"multiPoint": {"enabled": [{"name": "InterPodAffinity", "weight": 5}]}, "score": OFF, "preScore": OFF},
+            )
+        ),
+        registration(
+            profiles(
+                SCORE_OFFLOAD,
+                {"multiPoint": {"enabled": [{"name": "InterPodAffinity", "weight": 5}]}, "score": OFF, "preScore": OFF},
+            ),
+            settings={"max_score": 50},
+        ),
+    ),
+    "several-scores-weigh-as-their-weights-in-kindred-do": warning(
+        "weight-balance",
+        WEIGHT,
+        registration(
+            profiles(SCORE_OFFLOAD, {"score": SPREAD_OFF}),
+            settings={"profile": "score:PodTopologySpread=2,score:InterPodAffinity=2"},
+        ),
+        registration(
+            profiles(SCORE_OFFLOAD, {"score": SPREAD_OFF}),
+            settings={"profile": "score:PodTopologySpread=2,score:InterPodAffinity=2", "max_score": 40},
+        ),
+    ),
+    "besides-too-strong": warning(
+        "weight-balance",
+        WEIGHT,
+        registration(BESIDE, settings={"max_score": 100}),
+        registration(BESIDE, settings={"max_score": 1}),
+    ),
+    "with-another-extender-that-scores-though-no-plugin-does": warning(
+        "weight-balance",
+        "extenders[1].weight",
+        registration(
+            extenders(
+                profiles(SCORE_OFFLOAD, {"score": ALL_OFF}),
+                {"urlPrefix": "http://other", "prioritizeVerb": "rank", "weight": 1},
+            ),
+            settings={"profile": "full", "max_score": 50},
+        ),
+        registration(profiles(SCORE_OFFLOAD, {"score": ALL_OFF}), settings={"profile": "full", "max_score": 50}),
+    ),
+    "every-score-counted-twice": warning(
+        "score-once", "profiles[0].plugins.score", registration(BESIDE), registration()
+    ),
+    "one-of-two-scores-counted-twice": warning(
+        "score-once",
+        "profiles[0].plugins.score",
+        registration(settings={"profile": "score:PodTopologySpread=2,score:InterPodAffinity=2"}),
+        registration(
+            profiles(SCORE_OFFLOAD, {"score": SPREAD_OFF}),
+            settings={"profile": "score:PodTopologySpread=2,score:InterPodAffinity=2"},
+        ),
+    ),
+    "nobody-scores-as-prioritize-is-not-asked": warning(
+        "score-once",
+        "extenders[0].prioritizeVerb",
+        registration(FULL_OFFLOAD, prioritizeVerb=None, weight=None),
+        registration(FULL_OFFLOAD),
+    ),
 }
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_it_is_found_where_it_is_wrong_and_nowhere_else(case: Case) -> None:
     assert_told_apart(case)
-
-
-def test_a_plugin_that_is_built_into_the_scheduler_is_no_typo() -> None:
-    for document in (switching_off("Trimaran", "score", "enabled"), switching_off("*", "score")):
-        assert found(registration(document), "plugin-names") == []
 
 
 def test_the_mending_of_arguments_can_be_taken_as_it_is() -> None:
@@ -181,3 +230,55 @@ def test_the_mending_of_arguments_can_be_taken_as_it_is() -> None:
         with_arguments("InterPodAffinity", hardPodAffinityWeight=5), settings={"plugin_args": rest.rpartition(" ")[0]}
     )
     assert found(right, "plugin-arguments") == []
+
+
+def test_a_weight_that_is_a_little_off_changes_little() -> None:
+    assert [found(registration(settings={"max_score": score}), "weight-balance") for score in (15, 25)] == [[], []]
+    assert [len(found(registration(settings={"max_score": score}), "weight-balance")) for score in (14, 26)] == [1, 1]
+
+
+@pytest.mark.parametrize("weight", range(1, 40))
+def test_the_pair_that_is_told_weighs_as_the_plugin_and_has_the_most_steps(weight: int) -> None:
+    steps, factor = finest_pair(weight)
+    assert steps * factor * 10 == 100 * weight
+    assert not [more for more in range(steps + 1, 101) if 10 * weight % more == 0]
+
+
+def test_what_to_write_is_exact() -> None:
+    (finding,) = found(registration(settings={"max_score": 100}), "weight-balance")
+    assert finding.fix == "weight: 1 and maxScore: 20 (KINDRED_MAX_SCORE), which is up to 200"
+    full = registration(profiles(SCORE_OFFLOAD, {"score": {"disabled": [{"name": "InterPodAffinity"}]}}),
+                        settings={"profile": "full"})  # fmt: skip
+    (finding,) = found(full, "weight-balance")
+    assert finding.fix == "weight: 2 and maxScore: 60 (KINDRED_MAX_SCORE), which is up to 1200"
+    full = registration(profiles(SCORE_OFFLOAD, {"score": {"disabled": [{"name": "InterPodAffinity"}]}}),
+                        settings={"profile": "full", "kubernetes": "1.37"})  # fmt: skip
+    (finding,) = found(full, "weight-balance")
+    assert finding.fix == "weight: 2 and maxScore: 65 (KINDRED_MAX_SCORE), which is up to 1300"
+
+
+@pytest.mark.parametrize(("max_score", "told"), [(100, "too strong: "), (1, "too weak: ")])
+def test_it_is_told_in_which_direction_the_weight_is_wrong(max_score: int, told: str) -> None:
+    (finding,) = found(registration(settings={"max_score": max_score}), "weight-balance")
+    assert finding.message.startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("profile", "weight"),
+    [
+        pytest.param("InterPodAffinity=5", 5, id="one that says its weight"),
+        pytest.param("InterPodAffinity,PodTopologySpread", 2, id="two of 1 each"),
+        pytest.param("InterPodAffinity", 2, id="one that says none"),
+    ],
+)
+def test_what_kindred_stands_for_is_what_its_profile_says(profile: str, weight: int) -> None:
+    looked_at = registration(
+        profiles(SCORE_OFFLOAD, {"score": SPREAD_OFF}), settings={"profile": profile, "max_score": 100}
+    )
+    (finding,) = found(looked_at, "weight-balance")
+    assert f"maxScore: {finest_pair(weight)[0]} (KINDRED_MAX_SCORE), which is up to {100 * weight}" in finding.fix
+
+
+@pytest.mark.parametrize("changed", [{"prioritizeVerb": None}, {"weight": 0}], ids=["not asked", "without a weight"])
+def test_what_has_no_weight_is_not_weighed(changed: dict[str, Any]) -> None:
+    assert found(registration(settings={"max_score": 100}, **changed), "weight-balance") == []

@@ -3,20 +3,25 @@
 import asyncio
 import socket
 import ssl
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
-from app.commands.doctor.service import TlsFiles, Visit, fetch_settings, visit
+from app.commands.doctor.findings import Finding, Severity
+from app.commands.doctor.service import Answer, TlsFiles, Visit, fetch_settings, service_findings, visit
 from app.scheduler_configuration.scheduler_config import UnreadableError
-from tests.app.api_server.api_server import END, Answer, in_turn, response, serving
+from app.settings import Settings
+from tests.app.api_server.api_server import END, in_turn, response, serving
+from tests.app.api_server.api_server import Answer as Handler
 from tests.app.api_server.certificates import Certificates
-from tests.app.serving import ANY_PORT, kindred
 
 NO_FILES = TlsFiles()
 
 
-def visited(answer: Answer, tls: ssl.SSLContext | None = None, files: TlsFiles = NO_FILES, scheme: str = "") -> Visit:
+def visited(answer: Handler, tls: ssl.SSLContext | None = None, files: TlsFiles = NO_FILES, scheme: str = "") -> Visit:
     async def main() -> Visit:
         async with serving(answer, tls) as server:
             url = f"{scheme or ('https' if tls else 'http')}://127.0.0.1:{server.port}"
@@ -25,21 +30,13 @@ def visited(answer: Answer, tls: ssl.SSLContext | None = None, files: TlsFiles =
     return asyncio.run(main())
 
 
-def fetched(answer: Answer, token_file: Path | None = None) -> tuple[dict[str, dict[str, object]], list[str]]:
+def fetched(answer: Handler, token_file: Path | None = None) -> tuple[dict[str, dict[str, object]], list[str]]:
     async def main() -> tuple[dict[str, dict[str, object]], list[str]]:
         async with serving(answer) as server:
             told = await asyncio.to_thread(fetch_settings, server.url, NO_FILES, token_file)
             return told, [server.requests[0].path, *server.logins()]
 
     return asyncio.run(main())
-
-
-def test_a_running_kindred_is_asked_everything(tmp_path: Path) -> None:
-    with kindred(tmp_path, "serve", "--demo", *ANY_PORT) as service:
-        result = visit(service.url + "/", NO_FILES)
-    assert (service.url, "", "") == (result.url, result.failure, result.mending)
-    assert {"/version", "/readyz", "/metrics"} == set(result.answers)
-    assert {200} == {answer.status for answer in result.answers.values()}
 
 
 def test_tls_with_a_certificate_on_both_sides_works(certificates: Certificates) -> None:
@@ -70,12 +67,6 @@ def test_a_server_that_wants_a_certificate_is_told(certificates: Certificates) -
     result = visited(in_turn(response()), tls, TlsFiles(certificates.crt()))
     assert result.failure.startswith("/version: ")
     assert "--cert-file and --key-file" in result.mending
-
-
-def test_plain_http_where_tls_is_asked_is_told(tmp_path: Path) -> None:
-    with kindred(tmp_path, "serve", "--demo", *ANY_PORT) as service:
-        result = visit(service.url.replace("http:", "https:"), NO_FILES)
-    assert "SSL" in result.failure
 
 
 def test_tls_where_plain_http_is_asked_is_told(certificates: Certificates) -> None:
@@ -144,3 +135,80 @@ def test_settings_that_cannot_be_fetched_are_bad_input(answer: bytes, told: str)
 def test_a_token_that_cannot_be_read_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(UnreadableError, match="token: No such file"):
         fetch_settings("http://127.0.0.1:1", NO_FILES, tmp_path / "token")
+
+
+URL = "http://10.96.0.10:8888"
+READY = {"ready": True, "nodes": 3, "problems": [], "resources": {}}
+VERSION = {"version": "1", "python": "3.11.1"}
+RULE = 'apiGroups: [""], resources: ["pods"], verbs: ["list", "watch"]'
+GROUPS = "podgroups.scheduling.k8s.io"
+GROUPING = Settings(admin="127.0.0.1:0", decide_groups_scheduler="kindred-groups")
+
+
+def answer(document: object, status: int = 200) -> Answer:
+    return Answer(status, document if isinstance(document, bytes) else msgspec.json.encode(document))
+
+
+def found(answers: Mapping[str, Answer], settings: Settings = GROUPING) -> list[Finding]:
+    """Check a Kindred that is well, but for these responses."""
+    given = {"version": answer(VERSION), "readyz": answer(READY), **answers}
+    return [*service_findings(Visit(URL, {f"/{path}": each for path, each in given.items()}), settings)]
+
+
+def readiness(status: int = 503, **fields: Any) -> Answer:  # noqa: ANN401  # of JSON
+    return answer({**READY, "ready": status == 200, **fields}, status)
+
+
+NO_GROUPS = readiness(200, resources={GROUPS: {"absent": True}})
+
+
+@pytest.mark.parametrize(
+    ("check", "severity", "where", "answers"),
+    [
+        pytest.param(
+            "service-reachable", Severity.ERROR, "/version", {"version": answer(b"<html>", 404)}, id="another"
+        ),
+        pytest.param("service-ready", Severity.ERROR, "/readyz", {"readyz": readiness()}, id="no reason"),
+        pytest.param("service-ready", Severity.ERROR, "/readyz", {"readyz": answer(b"", 500)}, id="no readiness"),
+        pytest.param("service-ready", Severity.ERROR, "/readyz", {"readyz": readiness(200, nodes=0)}, id="no node"),
+        pytest.param(
+            "service-ready",
+            Severity.ERROR,
+            "/readyz",
+            {"readyz": readiness(problems=["pods: never listed"])},
+            id="not ready",
+        ),
+        pytest.param(
+            "service-ready",
+            Severity.INFO,
+            "/readyz",
+            {"readyz": readiness(problems=["another replica leads: kindred-1"])},
+            id="another replica leads",
+        ),
+        pytest.param(
+            "service-ready",
+            Severity.INFO,
+            "/readyz",
+            {"readyz": readiness(problems=["not leading"])},
+            id="another replica leads, without its name",
+        ),
+        pytest.param(
+            "service-groups", Severity.INFO, f"/readyz resources.{GROUPS}", {"readyz": NO_GROUPS}, id="no groups"
+        ),
+    ],
+)
+def test_what_is_wrong_is_found_once(check: str, severity: Severity, where: str, answers: dict[str, Answer]) -> None:
+    (finding,) = found(answers)
+    assert (check, severity, URL + where) == (finding.id, finding.severity, finding.where)
+
+
+def test_of_a_kindred_that_is_well_nothing_is_said() -> None:
+    assert found({"readyz": readiness(200, resources={GROUPS: {"absent": False}})}) == []
+    assert found({"readyz": NO_GROUPS}, Settings()) == []  # which matter for a scheduler of groups alone
+
+
+def test_a_missing_rule_is_told_once_and_with_what_to_write() -> None:
+    resources = {"pods": {"synced": False, "missing_rbac_rule": RULE}}
+    rule, other = found({"readyz": readiness(resources=resources, problems=["pods: forbidden", "nodes: refused"])})
+    assert rule.fix.startswith(f"- {{{RULE}}} in its ClusterRole")
+    assert (rule.where, other.message) == (f"{URL}/readyz resources.pods", "nodes: refused")

@@ -1,0 +1,1 @@
+"""TLS of the ports that Kindred listens on."""

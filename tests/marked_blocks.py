@@ -1,0 +1,36 @@
+"""Blocks of Markdown pages that are made from code or from measurements.
+
+A block stands between the markers `<!-- NAME: begin -->` and `<!-- NAME: end -->`.
+"""
+
+from collections.abc import Mapping
+
+
+class MarkerError(ValueError):
+    """A page lacks a marker of a block, has one twice, or has them in the wrong order."""
+
+
+def with_blocks(text: str, blocks: Mapping[str, str]) -> str:
+    """Return a page with these blocks, given as name -> content, between their markers. Raises MarkerError."""
+    for name, content in blocks.items():
+        before, _, after = _parts(text, name)
+        text = f"{before}{_begin(name)}\n\n{content.strip()}\n\n{_end(name)}{after}"
+    return text
+
+
+def _parts(text: str, name: str) -> tuple[str, str, str]:
+    """Return the text before the markers, between them, and after them."""
+    begin, end = _begin(name), _end(name)
+    before, _, rest = text.partition(begin)
+    content, found, after = rest.partition(end)
+    if not found or begin in rest or end in before + after:
+        raise MarkerError(f"the page needs {begin} and {end}, once and in this order")
+    return before, content, after
+
+
+def _begin(name: str) -> str:
+    return f"<!-- {name}: begin -->"
+
+
+def _end(name: str) -> str:
+    return f"<!-- {name}: end -->"
