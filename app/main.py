@@ -23,9 +23,8 @@ from app.admin.explain_routes import Sample
 from app.answered_release import AnsweredRelease
 from app.api_server.credentials import Credentials
 from app.limits import DEFAULTS, Limits
-from app.server.loop_watch import watch_loop
 from app.server.ports import Port
-from app.server.process import Background
+from app.server.process import Background, watch_loop
 from app.settings import Settings
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.mirror import release_metrics
@@ -46,7 +45,7 @@ class Service(NamedTuple):
     admin: FastAPI | None
     background: Sequence[Background]
     watch_loop: Background
-    """Ends the process when its loop is stuck; for a process of its own. See app/server/loop_watch.py."""
+    """Ends the process when its loop is stuck; for a process of its own. See app/server/process.py."""
     state: ServingState
     finish: Background
     ports: Sequence[Port]

@@ -15,6 +15,7 @@ from tests.fake_apiserver import Behaviour, FakeApiServer
 from tests.fake_apiserver.faults import overloaded
 from tests.fake_apiserver.resources import NODES, PODS
 from tests.fake_apiserver.usage import FakeUsage
+from tests.markdown import table
 from tests.openssl import Authority
 
 _OF_THE_FORMAT: Final = {"le", "quantile"}
@@ -38,13 +39,12 @@ def exported_metrics() -> list[Exported]:
 
 def blocks() -> dict[str, str]:
     """Return the table, a line for each metric but those of the process, which every Python client has."""
-    lines = ["| metric | type | labels | meaning |", "|---|---|---|---|"]
-    for metric in exported_metrics():
-        if metric.name.startswith("process_"):
-            continue
-        labels = ", ".join(f"`{label}`" for label in metric.labels)
-        lines.append(f"| `{metric.name}` | {metric.type} | {labels} | {metric.documentation} |")
-    return {"metrics": "\n".join(lines)}
+    rows = [
+        (f"`{metric.name}`", metric.type, ", ".join(f"`{label}`" for label in metric.labels), metric.documentation)
+        for metric in exported_metrics()
+        if not metric.name.startswith("process_")
+    ]
+    return {"metrics": table(("metric", "type", "labels", "meaning"), rows)}
 
 
 def _read(text: str) -> list[Exported]:

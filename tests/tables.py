@@ -1,24 +1,189 @@
 """The tables of pages, from code and from measurements: `python -m tests.tables --write` writes all of them."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
-from tests import exported_metrics, judged_page, readme_figures, settings_table, versions_table
+from app.settings import Settings, key_of, variable_of
+from core.releases import DIFFERENCES, GATES, RELEASES, Difference, Stage
+from tests import exported_metrics
+from tests.bench import memory, report
 from tests.bench import table as bench_table
-from tests.marked_blocks import with_blocks
-from tests.throughput import table as throughput_table
+from tests.bench.command import Size
+from tests.bench.report import INTREE, LATEST, Report, Row
+from tests.bench.text import short
+from tests.e2e.binaries import SCHEDULER
+from tests.markdown import table, with_blocks
+from tests.throughput import results as throughput
+from tests.throughput.modes import LISTED_NODES
+from tests.throughput.results import ANY_NODE, IN_TREE, KINDRED, Throughput
+from tests.upstream import judges
+
+WITHOUT_AFFINITY: Final = ("plain", "topology-spread")
+"""Measured shapes without inter-pod affinity."""
+_RATIOS: Final = (
+    (
+        "in-tree InterPodAffinity / Kindred, for a pod that is like an earlier one",
+        ("intree", "", "in-tree to known class"),
+    ),
+    ("the same for the first pod of its kind", ("intree", "", "in-tree to cold class")),
+    (
+        "`filter` over HTTP with 5,000 node names / an app that only reads and writes the same bytes",
+        ("http", "filter, 5,000 names", "p50"),
+    ),
+    (
+        "`filter` at p99 beside 1,000 watch events a second / beside none",
+        ("churn", "filter, 1,000 events a second", "p99 to without"),
+    ),
+    (
+        "a decision with three times the pods on the same nodes / without them",
+        ("growth", "3 times the pods on the same nodes", "known class"),
+    ),
+)
+"""What the README says of a ratio -> its section, its row (all if empty), and its name."""
+
+
+def gains() -> str:
+    """Return a table by size of the cluster: pods a second in multiples of in-tree, CPU and memory.
+
+    Each cell but the memory is the range over the shapes with inter-pod affinity.
+    """
+    headings = ("cluster", "gain: decide", "decide, listed nodes", "score offload", "full offload")
+    costs = ("cost: CPU a pod, in-tree", "decide", "memory of Kindred")
+    rows = []
+    for run in throughput.read_all():
+        shapes = [shape for shape in run.shapes if shape not in WITHOUT_AFFINITY]
+        cells = [
+            f"{run.nodes:,} nodes, {run.pods_before:,} pods",
+            *(_multiples(run, shapes, mode) for mode in (ANY_NODE, LISTED_NODES, "score-offload", "full-offload")),
+            *(f"{_range(_cpu(run, shapes, mode), 2)} ms" for mode in (IN_TREE, ANY_NODE)),
+            f"{short(_memory(run), 3)} MB",
+        ]
+        rows.append(cells)
+    return table((*headings, *costs), rows)
+
+
+def speed() -> str:
+    """Return a table of five ratios of the benchmarks, with the cost of Kindred's start."""
+    bench, intree = report.read(LATEST), report.read(INTREE)
+    rows = []
+    for text, (section, name, ratio) in _RATIOS:
+        found = _rows(intree if section == "intree" else bench, section, name)
+        rows.append((text, _range([row.ratios[ratio].value for row in found], 3)))
+    (start,) = _rows(bench, "sync", "WatchList")
+    ready, peak = short(start.figures["ready, s"], 2), short(start.figures["peak RSS, MB"])
+    rows.append(("until Kindred is ready, and its memory then", f"{ready} s, {peak} MB"))
+    return table(("times, with 5,000 nodes and 150,000 pods", "ratio"), rows)
+
+
+def _multiples(run: Throughput, shapes: Iterable[str], mode: str) -> str:
+    rates = [(run.rate(shape, mode), run.rate(shape, IN_TREE)) for shape in shapes]
+    return _range([rate / base for rate, base in rates if rate is not None and base], 2)
+
+
+def _cpu(run: Throughput, shapes: Iterable[str], mode: str) -> list[float]:
+    """Return the CPU milliseconds a pod of kube-scheduler, and of Kindred if it runs."""
+    parts = [[run.median(shape, mode, throughput.cpu_of(each)) for each in (SCHEDULER, KINDRED)] for shape in shapes]
+    return [sum(part for part in each if part is not None) for each in parts]
+
+
+def _memory(run: Throughput) -> float:
+    """Return the megabytes of Kindred with the profile of decide, `full`, once it has read the cluster."""
+    (row,) = _rows(report.read(memory.FILE), "memory", str(Size(run.nodes, run.pods_before)))
+    return row.figures[memory.figure_of("full")]
+
+
+def _rows(given: Report, section: str, name: str) -> list[Row]:
+    found = given.section(section)
+    return [row for row in found.rows if name in {"", row.name}] if found is not None else []
+
+
+def _range(values: Sequence[float], digits: int) -> str:
+    low, high = short(min(values), digits), short(max(values), digits)
+    return low if low == high else f"{low} to {high}"
+
+
+def settings() -> str:
+    """Return the table of settings, a line for each."""
+    schema = Settings.model_json_schema()["properties"]
+    rows = [
+        (
+            f"`{key_of(name)}`<br>`{variable_of(name)}`",
+            _default(field.get_default()),
+            _allowed(schema[name]),
+            (field.description or "").replace("\n", " "),
+        )
+        for name, field in Settings.model_fields.items()
+    ]
+    return table(("key, variable", "default", "allowed", "meaning"), rows)
+
+
+def _default(value: object) -> str:
+    if value is None or value in ("", (), {}):
+        return ""
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+_FORMS: Final[dict[str, str]] = {"array": "names, by commas", "object": "JSON", "boolean": "`true`, `false`"}
+
+
+def _allowed(schema: dict[str, Any]) -> str:
+    for choice in schema.get("anyOf", ()):  # X or none
+        if choice.get("type") != "null":
+            schema = choice
+    match schema:
+        case {"enum": values}:
+            return ", ".join(f"`{value}`" for value in values if isinstance(value, str))
+        case {"additionalProperties": _}:
+            return "`NAME=true` or `NAME=false`, by commas"
+        case {"type": [str(kind), *_]} | {"type": "boolean" as kind}:
+            return _FORMS[kind]
+        case {"type": "integer" | "number"}:
+            lowest, highest = schema.get("minimum"), schema.get("maximum")
+            return f"{lowest} to {highest}" if highest is not None else f"at least {lowest}"
+    return "a file" if schema.get("format") == "path" else "text"
+
+
+def differences() -> str:
+    """Return the table of differences between releases, with default feature gates."""
+    rows = [
+        (row.where, row.what, "<br>".join(_answers(row)), f"`{row.gate}`" if row.gate else "", row.source)
+        for row in DIFFERENCES
+    ]
+    return table(("plugin", "what", "answer, by default since", "feature gate", "source"), rows)
+
+
+def _answers(row: Difference) -> Iterator[str]:
+    """Yield each behaviour with its first release. If all releases agree, only the gate matters."""
+    before = ""
+    for release, answer in zip(RELEASES, row.defaults(), strict=True):
+        if answer.text != before:
+            yield f"{release}: {answer.text}"
+        before = answer.text
+
+
+def gates() -> str:
+    """Return the table of feature gates."""
+    rows = [(f"`{name}`", *(_stage(stages.get(release)) for release in RELEASES)) for name, stages in GATES.items()]
+    return table(("feature gate", *map(str, RELEASES)), rows)
+
+
+def _stage(stage: Stage | None) -> str:
+    if stage is None:
+        return ""
+    return ("on" if stage.default else "off") + (", locked" if stage.locked else "")
+
 
 PAGES: Final[Mapping[str, Callable[[], Mapping[str, str]]]] = MappingProxyType(
     {
-        "README.md": readme_figures.blocks,
-        "docs/benchmarks.md": lambda: {**bench_table.blocks(), **throughput_table.blocks()},
-        "docs/configuration.md": settings_table.blocks,
-        "docs/judged.md": judged_page.blocks,
+        "README.md": lambda: {"gains": gains(), "speed": speed()},
+        "docs/benchmarks.md": lambda: {**bench_table.blocks(), **throughput.blocks()},
+        "docs/configuration.md": lambda: {"settings": settings()},
+        "docs/judged.md": judges.blocks,
         "docs/metrics.md": exported_metrics.blocks,
-        "docs/versions.md": versions_table.blocks,
+        "docs/versions.md": lambda: {"differences": differences(), "gates": gates()},
     }
 )
 """Page -> what makes its blocks, by their names."""

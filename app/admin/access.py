@@ -26,7 +26,7 @@ from app.api_server.access_reviews import (
 )
 from app.api_server.login import bearer
 from app.explain.explainer import Explanation
-from app.server.admin_auth import ADMIN
+from app.server.auth import ADMIN
 from core.diagnosis.pod_names import NamesPods
 
 CALLER_HEADER: Final = "Kindred-Caller-Token"

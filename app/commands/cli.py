@@ -45,7 +45,7 @@ from app.json_text import decode, encode
 from app.main import Service, create_service
 from app.objects.decode import DecodeError
 from app.server import process
-from app.server.memory import keep_freed_memory
+from app.server.process import keep_freed_memory
 from app.server.server import Server
 from app.settings import Settings, SettingsError
 from app.verbs.request import VerbOutcome

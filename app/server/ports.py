@@ -8,12 +8,10 @@ from typing import Final, NamedTuple
 from fastapi import FastAPI
 
 from app.limits import DEFAULTS, Limits
-from app.server.admin_auth import AdminAuthentication, AdminToken, IsReading
-from app.server.connections import Connections
-from app.server.foreign_pages import ForeignPages
+from app.server.auth import AdminAuthentication, AdminToken, ForeignPages, IsReading
+from app.server.port import Connections
 from app.server.process import Background
-from app.server.tls.reloaded import ReloadedTls
-from app.server.tls.server_context import ServerTls, admin_tls, scheduler_tls
+from app.server.tls import ReloadedTls, ServerTls, admin_tls, scheduler_tls
 from app.setting_types import split_address
 from app.settings import Settings, effects, port_rule
 

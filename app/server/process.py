@@ -13,10 +13,13 @@ A SIGINT after the first signal ends the process at once.
 """
 
 import asyncio
+import ctypes
+import faulthandler
 import logging
 import math
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from types import FrameType
@@ -26,6 +29,7 @@ from app.verbs.admission import ServingState
 
 if TYPE_CHECKING:
     from app.server.server import Server
+
 
 log = logging.getLogger(__name__)
 
@@ -145,3 +149,57 @@ class _Stop:
 def _give_up(*_: object) -> None:
     log.error("some tasks did not end within the grace period")
     os._exit(_FAILED)
+
+
+# Measures how long callbacks hold the event loop, and ends the process if the loop is stuck.
+#
+# A stuck loop neither responds to `/livez` nor handles SIGTERM. kubelet would then wait for the whole grace period
+# before it kills the process, and the log would not show where the loop was stuck. So a thread of `faulthandler`
+# writes the stack of all threads and ends the process with status 1, also while C code holds the interpreter lock.
+#
+# Wall time counts. So a process that was stopped for longer, by SIGSTOP or a frozen cgroup, ends when it continues,
+# and kubelet starts it again.
+
+_BEAT: Final = 0.05
+"""Seconds between two beats of the loop. A shorter hold may be measured in part, or not at all."""
+_BEATS: Final = 20
+"""Beats between two calls of faulthandler, each of which starts a thread."""
+STUCK: Final = 30.0
+"""Seconds without a call, after which the process ends."""
+
+
+async def watch_loop(observe: Callable[[float], None], stuck: float = STUCK) -> None:
+    """Watch the running loop until cancelled. `observe` gets, at each beat, the seconds for which the loop was held."""
+    try:
+        while True:
+            faulthandler.dump_traceback_later(stuck, exit=True, file=sys.__stderr__ or sys.stderr)
+            for _ in range(_BEATS):
+                due = time.monotonic() + _BEAT
+                await asyncio.sleep(_BEAT)
+                observe(max(0.0, time.monotonic() - due))
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+# Keeps freed memory for the next request, by options of glibc.
+#
+# By default glibc gets each block of 128 KiB and more from the system, and returns it at once. So every request pays
+# for each page again: a look-up of 5,000 names of 40 letters took 0.50 ms, and takes 0.18 ms with these options.
+# Other C libraries keep their defaults.
+
+_M_TRIM_THRESHOLD: Final = -1  # malloc.h
+_M_MMAP_THRESHOLD: Final = -3
+
+FROM_THE_HEAP: Final = 32 * 1024 * 1024
+"""Blocks up to this number of bytes come from the heap. It is glibc's maximum. With 4 MiB, the memory of whole nodes
+was returned at once, and a request with 5,000 of them took about 100 ms of CPU instead of 65 ms."""
+KEPT: Final = 128 * 1024 * 1024
+"""Free bytes at the end of the heap that are kept at most: enough for two requests with whole nodes."""
+
+
+def keep_freed_memory() -> bool:
+    """Make glibc keep some of the freed memory from now on. Return False without glibc."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
+        return False
+    return all((mallopt(_M_MMAP_THRESHOLD, FROM_THE_HEAP), mallopt(_M_TRIM_THRESHOLD, KEPT)))

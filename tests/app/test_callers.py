@@ -23,7 +23,7 @@ from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.faults import refuse
 from tests.fake_apiserver.resources import NODES, PODS
 from tests.fake_apiserver.statuses import forbidden
-from tests.fake_apiserver.stored import Object
+from tests.fake_apiserver.store import Object
 from tests.manifests.kustomize import MANIFESTS
 
 SECRET: Final = "hidden-7f3a"  # noqa: S105  # a mark in every name that the requests do not have

@@ -17,7 +17,7 @@ from app.api_server.login import bearer_of_file
 from app.api_server.pem import PemSource
 from app.commands.cli import main
 from app.files import read_file
-from app.server.admin_auth import AdminToken
+from app.server.auth import AdminToken
 
 ENDLESS: Final = Path("/dev/zero")
 ROOM: Final = Path(__file__).parents[2] / "app"

@@ -1,4 +1,4 @@
-"""Compares a report with a saved one, and shows changes beyond the noise: `python -m tests.bench.compare`.
+"""Compares a report with a committed one, and shows changes beyond the noise: `python -m tests.bench.compare`.
 
 A ratio has changed if its ranges over the rounds of the two runs do not overlap, and the change is larger than a
 minimum. Times are compared only if both runs are from the same machine. They are shown but not judged, because other
@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from tests.bench import report, runner
 from tests.bench.command import Size
 from tests.bench.live import say
-from tests.bench.report import BASELINE, Report, Row, Section
+from tests.bench.report import Report, Row, Section
 from tests.bench.text import short
 
 Verdict: TypeAlias = Literal["same", "better", "worse"]
@@ -72,7 +72,7 @@ def gone(before: Report, after: Report) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print what has changed; 1 if a ratio is worse."""
     options = _options(arguments)
-    before = report.read(options.baseline)
+    before = report.committed(options.baseline)
     after = report.read(options.new) if options.new else runner.measure(list(runner.SECTIONS), Size(), "")
     say(f"before: {_origin(before)}\nafter:  {_origin(after)}")
     if before.machine != after.machine:
@@ -131,7 +131,12 @@ def _origin(given: Report) -> str:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.compare", description=__doc__)
-    parser.add_argument("--baseline", type=Path, default=BASELINE, metavar="FILE", help="the earlier report")
+    parser.add_argument(
+        "--baseline",
+        default="HEAD:docs/bench/latest.json",
+        metavar="COMMIT:FILE",
+        help="the earlier report; default: %(default)s",
+    )
     parser.add_argument("--new", type=Path, metavar="FILE", help="the later report; measured now if left out")
     parser.add_argument("--all", action="store_true", help="tell also what has not changed")
     return parser.parse_args(arguments)

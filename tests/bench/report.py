@@ -22,7 +22,6 @@ ROOT: Final = Path(__file__).parents[2]
 FOLDER: Final = ROOT / "docs" / "bench"
 LATEST: Final = FOLDER / "latest.json"
 INTREE: Final = FOLDER / "intree.json"
-BASELINE: Final = FOLDER / "baseline.json"
 _DIGITS: Final = 4
 """Significant digits in the file. More digits would be noise, and would change lines without a reason."""
 
@@ -167,6 +166,11 @@ class Report(msgspec.Struct, frozen=True):
 def read(path: Path) -> Report:
     """Read a report. Raises OSError, msgspec.DecodeError."""
     return msgspec.json.decode(path.read_bytes(), type=Report)
+
+
+def committed(place: str) -> Report:
+    """Read a report as git has it; the place is COMMIT:FILE. Raises CalledProcessError, msgspec.DecodeError."""
+    return msgspec.json.decode(_git("show", place), type=Report)
 
 
 def write(report: Report, path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Final
 from tests.bench import report
 from tests.bench.report import INTREE, LATEST, Ratio, Report, Row, Section, Times
 from tests.bench.text import short
+from tests.markdown import table
 
 _BLOCK: Final = "bench table"
 _SHOWN: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
@@ -40,16 +41,12 @@ def _shown(given: Report) -> Iterable[Section]:
 
 def _table(section: Section) -> str:
     headings = _headings(section)
-    lines = [
-        f"| | {' | '.join(_heading(heading, section) for heading in headings)} |",
-        f"|---|{'---|' * len(headings)}",
+    rows = [
+        [row.name, *(cells.get(heading, "") for heading in headings)]
+        for row in section.rows
+        if not (cells := _cells(row)).keys().isdisjoint(headings)
     ]
-    for row in section.rows:
-        cells = _cells(row)
-        if not cells.keys().isdisjoint(headings):
-            lines.append(f"| {row.name} | {' | '.join(cells.get(heading, '') for heading in headings)} |")
-    text = "\n".join(lines)
-    return f"**{section.title}**\n\n{text}"
+    return f"**{section.title}**\n\n{table(['', *(_heading(each, section) for each in headings)], rows)}"
 
 
 def _headings(section: Section) -> list[str]:

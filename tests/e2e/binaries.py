@@ -4,7 +4,7 @@ Looked for as envtest does: in KUBEBUILDER_ASSETS, on PATH, and then in a cache 
 where something is missing. A build belongs to the module files, the program's own source and the Go that made it.
 
 KINDRED_E2E_KUBERNETES=1.37 (or v1.37.2, for another patch release) takes those of another release than that of
-tests/e2e/go, and so does `python -m tests.e2e.binaries 1.37`.
+tests/e2e/go, and so does `python -m tests.e2e.binaries 1.37`. `--built` prints the other releases that are built.
 """
 
 import hashlib
@@ -104,10 +104,10 @@ def built_already(names: Sequence[str], module: Path) -> Mapping[str, Path] | No
     return files if files and all(file.exists() for file in files.values()) else None
 
 
-def control_plane_is_built(version: str) -> bool:
-    """Return whether the programs of a release are in the cache. Nothing is downloaded to find out."""
-    module = MODULE if version == kubernetes_version(MODULE) else _module_folder(version)
-    return module.exists() and built_already(CONTROL_PLANE, module) is not None
+def other_releases() -> list[str]:
+    """Return the releases other than that of MODULE whose programs are in the cache. Nothing is downloaded."""
+    folders = {release: _module_folder(version) for release, version in RELEASES.items()}
+    return [each for each, folder in folders.items() if folder.exists() and built_already(CONTROL_PLANE, folder)]
 
 
 def _build(go: str, names: Sequence[str], folder: Path, module: Path) -> None:
@@ -263,6 +263,9 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--built"]:
+        sys.stdout.write(f"{' '.join(other_releases())}\n")
+        sys.exit()
     try:
         binaries(module=module_of(sys.argv[1]) if len(sys.argv) > 1 else chosen_module())
     except BuildError as error:

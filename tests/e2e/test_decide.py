@@ -10,7 +10,7 @@ from tests.e2e.deciding import LATE, PATIENCE, Load, assert_followed, decisions,
 from tests.e2e.programs import wait_until
 from tests.e2e.relay import relay_to
 from tests.throughput.modes import LISTED_NODES, MODES
-from tests.throughput.table import ANY_NODE
+from tests.throughput.results import ANY_NODE
 
 SECOND = "second"
 BROKEN = {"apart", "together", "pods like spread", "OutOfcpu", "NodePorts"}

@@ -14,7 +14,7 @@ from tests.e2e.kindred import Kindred
 from tests.e2e.programs import wait_until
 from tests.e2e.test_leader_election import LEASE, elected, killed, terminated
 from tests.throughput.modes import LISTED_NODES, MODES
-from tests.throughput.table import ANY_NODE
+from tests.throughput.results import ANY_NODE
 
 SETTLES = DEFAULTS.settle  # seconds
 BINDINGS_LATE = 2.5  # seconds: some are under way when the next leader has the Lease, and land while it settles

@@ -20,7 +20,7 @@ from tests.e2e.kindred import Kindred
 from tests.e2e.programs import wait_until
 from tests.e2e.shapes import node
 from tests.throughput.modes import LISTED_NODES, MODES, Mode
-from tests.throughput.table import ANY_NODE
+from tests.throughput.results import ANY_NODE
 
 CLAIMS_SCHEDULER: Final = "kindred-volumes"
 SOON: Final = 30.0  # seconds

@@ -24,7 +24,7 @@ from tests.e2e.programs import wait_until
 from tests.e2e.shapes import HOSTNAME, RACK, node, pod
 from tests.e2e.test_leader_election import LEASE, elected, terminated
 from tests.throughput.modes import LISTED_NODES, MODES
-from tests.throughput.table import ANY_NODE
+from tests.throughput.results import ANY_NODE
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CRD: Final = Path(__file__).with_name("podgroups-crd.json")

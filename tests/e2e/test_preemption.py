@@ -16,7 +16,7 @@ from tests.e2e.programs import wait_until
 from tests.e2e.scheduler import IN_TREE, Scheduler, configuration
 from tests.e2e.shapes import HOSTNAME, node, on, pod, required, term
 from tests.throughput.modes import LISTED_NODES, MODES
-from tests.throughput.table import ANY_NODE
+from tests.throughput.results import ANY_NODE
 
 PRIORITIES: Final = {"lowest": 1, "low": 5, "middle": 10, "high": 1000}
 REPELLED: Final = {"app": "repelled"}

@@ -19,7 +19,7 @@ from tests.e2e.groups import bound_members, create_group, has_cycles, scheduler_
 from tests.e2e.programs import wait_until
 from tests.e2e.scheduler import IN_TREE
 from tests.throughput.modes import LISTED_NODES, MODES
-from tests.throughput.table import ANY_NODE
+from tests.throughput.results import ANY_NODE
 
 pytestmark = pytest.mark.skipif(not has_cycles(), reason="there are PodGroups since 1.36")
 SCHEDULERS: Final = ("kindred", "kindred-volumes")

@@ -23,9 +23,9 @@ be switched on. In a test:
 - `server.faults.add(action, path, *kinds, times=1)`: see `faults` for the actions; `refuse` with a Status of `statuses`
   makes one of each error. 410 comes in three places: `refuse(expired_watch(...))` on a watch, `StreamError(...)`, and
   `refuse(expired_continue())` on kind "page". A `Stall` is kept by the test and let go on by `release()`.
-- What is done with one pod has the kinds "get", "bind", "delete" and "patch", and paths of `single_pod.pod_path`,
+- What is done with one pod has the kinds "get", "bind", "delete" and "patch", and paths of `single_objects.pod_path`,
   `binding_path` and `status_path`. A pod on a node that a client deletes terminates until a test deletes it. Of Leases
-  there are "get", "create" and "update", and `leases.lease_path`.
+  there are "get", "create" and "update", and `lease_path`.
 - `server.refuse_connections(drop=...)` and `await server.listen()`, or `async with server.refusing_connections()`.
 - `server.requests`: the log, a sequence; `of(path, *kinds)`; `connections`. `await server.until(condition)`.
 
@@ -33,51 +33,13 @@ Stalls and all other waits end when the block of the server ends. The block then
 
 As a separate process, with the bench cluster (`bench_data`), churn, and verbs below /_control/ (`control`):
 
-    python -m tests.fake_apiserver --nodes 5000 --pods 150000 --port 0 --churn 1000 --seconds 60
+    python -m tests.fake_apiserver --nodes 5000 --pods 150000 --port 0 --churn 1000
 
 A test that needs more of a kube-apiserver (other writes, discovery, label selectors, HTTP/2) needs a real one.
 """
 
 from tests.fake_apiserver.api_handler import Behaviour
-from tests.fake_apiserver.faults import (
-    Answer,
-    Close,
-    CloseOnAccept,
-    Cut,
-    End,
-    Fault,
-    Gzip,
-    Replay,
-    SendLine,
-    Stall,
-    StreamError,
-    Undecodable,
-    overloaded,
-    refuse,
-    reject_token,
-    unready,
-)
-from tests.fake_apiserver.request_log import LoggedRequest
+from tests.fake_apiserver.faults import Stall, refuse
 from tests.fake_apiserver.server import FakeApiServer
 
-__all__ = [
-    "Answer",
-    "Behaviour",
-    "Close",
-    "CloseOnAccept",
-    "Cut",
-    "End",
-    "FakeApiServer",
-    "Fault",
-    "Gzip",
-    "LoggedRequest",
-    "Replay",
-    "SendLine",
-    "Stall",
-    "StreamError",
-    "Undecodable",
-    "overloaded",
-    "refuse",
-    "reject_token",
-    "unready",
-]
+__all__ = ["Behaviour", "FakeApiServer", "Stall", "refuse"]

@@ -1,7 +1,6 @@
 """The fake API server as a separate process, with the bench cluster in it: `python -m tests.fake_apiserver --help`.
 
-When it listens, it prints one line of JSON: its url, and the sizes of the cluster. It ends by SIGTERM, SIGINT or after
-`--seconds`.
+When it listens, it prints one line of JSON: its url, and the sizes of the cluster. It ends by SIGTERM or SIGINT.
 """
 
 import argparse
@@ -16,32 +15,25 @@ from collections.abc import Sequence
 import uvloop
 
 from tests.bench import cluster
-from tests.fake_apiserver.api_handler import Behaviour
-from tests.fake_apiserver.bench_data import bench_store
-from tests.fake_apiserver.churn import Churn
+from tests.fake_apiserver.bench_data import Churn, bench_store, encode_templates
 from tests.fake_apiserver.control import Control
-from tests.fake_apiserver.pod_bytes import encode_templates
 from tests.fake_apiserver.server import FakeApiServer
 from tests.fake_apiserver.store import DEFAULT_HISTORY
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until a signal, or the end of `--seconds`."""
+    """Serve until a signal."""
     parsed = _parsed(arguments)
     # No object of the cluster is garbage, so collections would only take time.
     gc.disable()
-    store = bench_store(parsed.nodes, parsed.pods, parsed.history)
+    store = bench_store(parsed.nodes, parsed.pods, DEFAULT_HISTORY)
     churn = None
     if parsed.nodes and parsed.pods:
         encode_templates(cluster.app_count(parsed.pods))
-        churn = Churn(store, parsed.nodes, parsed.pods, parsed.seed)
+        churn = Churn(store, parsed.nodes, parsed.pods)
     gc.freeze()
     gc.enable()
-    server = FakeApiServer(
-        Behaviour(watch_list=parsed.watch_list, bookmark_interval=parsed.bookmarks, token=parsed.token),
-        store=store,
-        port=parsed.port,
-    )
+    server = FakeApiServer(store=store, port=parsed.port)
     control = Control(server, churn)
     server.control = control.handle
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -57,11 +49,7 @@ async def _serve(server: FakeApiServer, control: Control, parsed: argparse.Names
         announced = {"url": server.url, "pid": os.getpid(), "version": server.store.version}
         print(json.dumps({**announced, "nodes": parsed.nodes, "pods": parsed.pods}), flush=True)  # noqa: T201 - for its parent
         control.start_churn(parsed.churn)
-        try:
-            async with asyncio.timeout(parsed.seconds):
-                await ended.wait()
-        except TimeoutError:
-            pass
+        await ended.wait()
         await control.close()
 
 
@@ -71,12 +59,6 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--pods", type=int, default=150_000, help=f"0, or at least {cluster.PODS_PER_APP}")
     parser.add_argument("--port", type=int, default=0, help="0: any")
     parser.add_argument("--churn", type=float, default=0.0, metavar="RATE", help="pod events a second from the start")
-    parser.add_argument("--seed", type=int, default=1, help="of the churn")
-    parser.add_argument("--seconds", type=float, default=None, help="end after so long")
-    parser.add_argument("--history", type=int, default=DEFAULT_HISTORY, help="events kept of each resource")
-    parser.add_argument("--bookmarks", type=float, default=60.0, metavar="SECONDS", help="between two bookmarks")
-    parser.add_argument("--watch-list", choices=("on", "off", "ignored"), default="on")
-    parser.add_argument("--token", default=None, help="bearer token that is required")
     parsed = parser.parse_args(arguments)
     if 0 < parsed.pods < cluster.PODS_PER_APP or (parsed.churn and not (parsed.pods and parsed.nodes)):
         parser.error(f"pods must be 0 or at least {cluster.PODS_PER_APP}, and churn needs pods and nodes")

@@ -4,8 +4,6 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Final
 
-from tests.fake_apiserver.event_stream import EventStream, StreamEndedError, undecodable
-from tests.fake_apiserver.events import EventRequest, event_request
 from tests.fake_apiserver.faults import (
     Action,
     Answer,
@@ -13,21 +11,18 @@ from tests.fake_apiserver.faults import (
     Cut,
     FaultQueue,
     Gzip,
+    LoggedRequest,
+    RequestLog,
     Stall,
     StreamAction,
     Undecodable,
     refuse,
 )
-from tests.fake_apiserver.leases import LeaseRequest, lease_request
-from tests.fake_apiserver.listing import Body, list_page
-from tests.fake_apiserver.options import ListOptions, WatchListMode, kind_of, parse_options
-from tests.fake_apiserver.other_api import OtherRequest, Respond, other_request
-from tests.fake_apiserver.request_log import LoggedRequest, RequestLog
-from tests.fake_apiserver.single_pod import SinglePod, single_pod
+from tests.fake_apiserver.listing import Body, ListOptions, WatchListMode, kind_of, list_page, parse_options
+from tests.fake_apiserver.single_objects import Respond, SingleRequest, single_request
 from tests.fake_apiserver.statuses import RefusedError, failure, forbidden, not_found, unauthorized
 from tests.fake_apiserver.store import Collection, Store
-from tests.fake_apiserver.version import VersionRequest, version_request
-from tests.fake_apiserver.watching import Bookmarks, Watch
+from tests.fake_apiserver.watching import Bookmarks, EventStream, StreamEndedError, Watch, undecodable
 from tests.fake_apiserver.wire import ChunkedBody, Connection, Request, send_whole
 
 _HEADERS: Final = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
@@ -76,14 +71,9 @@ class ApiHandler:
 
     async def handle(self, request: Request, connection: Connection) -> None:
         """Respond to a request. Raises ConnectionError if the client has disconnected."""
-        single = (
-            single_pod(request)
-            or lease_request(request)
-            or event_request(request)
-            or version_request(request, self.behaviour.git_version)
-            or other_request(request, self.behaviour.other_apis)
+        target = self.store.collections.get(request.path) or single_request(
+            request, self.behaviour.git_version, self.behaviour.other_apis
         )
-        target = self.store.collections.get(request.path) or single
         if target is None:
             await _answer(connection, refuse(not_found()))
             return
@@ -101,7 +91,7 @@ class ApiHandler:
         self,
         request: Request,
         connection: Connection,
-        target: Collection | SinglePod | LeaseRequest | EventRequest | VersionRequest | OtherRequest,
+        target: Collection | SingleRequest,
         logged: LoggedRequest,
     ) -> None:
         action = self.faults.of_request(request.path, logged.kind)
@@ -146,12 +136,12 @@ class ApiHandler:
         self,
         request: Request,
         connection: Connection,
-        asked: SinglePod | LeaseRequest | EventRequest | VersionRequest | OtherRequest,
+        asked: SingleRequest,
         logged: LoggedRequest,
         action: Action | None,
     ) -> None:
         self._authenticate(request, asked.method)
-        status, body = asked.answer(self.store, request)
+        status, body = asked.answer(self.store)
         match action:
             case Close(reset=reset):
                 await ChunkedBody(connection).begin(status, _HEADERS)

@@ -1,7 +1,6 @@
 """The fake API server's own verbs, below /_control/, for use as a separate process.
 
     GET  /_control/stats            cpu_seconds of the process, events sent, requests, watches, objects, churn
-    GET  /_control/requests         every request so far
     POST /_control/churn            {"rate": 1000, "seconds": 10}; without seconds until stopped; rate 0 stops it
     GET  /_control/quiet?seconds=30 waits until no churn runs and all is sent; 504 when that takes longer
     POST /_control/faults           [{"action": "Cut", "fields": {"after": 3}, "path": ..., "kinds": [...], "times": 1}]
@@ -20,45 +19,25 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from typing import Any, Final, cast
 
 import msgspec
 
 from tests.fake_apiserver import faults, statuses
-from tests.fake_apiserver.churn import Churn
+from tests.fake_apiserver.bench_data import Churn
 from tests.fake_apiserver.server import FakeApiServer
-from tests.fake_apiserver.stored import Object
+from tests.fake_apiserver.store import Object
 from tests.fake_apiserver.wire import Connection, Request, send_whole
 
 ANSWERS: Final[Mapping[str, Callable[[], faults.Answer]]] = {
     "unauthorized": faults.reject_token,
     "expired": lambda: faults.refuse(statuses.expired_watch(1, 2)),
-    "expired-continue": lambda: faults.refuse(statuses.expired_continue()),
-    "no-watch-list": lambda: faults.refuse(statuses.watch_list_disabled()),
     "overloaded": faults.overloaded,
-    "unready": faults.unready,
     "internal-error": lambda: faults.refuse(statuses.internal_error()),
     "unavailable": lambda: faults.refuse(statuses.unavailable()),
-    "too-large-version": lambda: faults.refuse(statuses.too_large_version(1 << 40, 1)),
 }
 _ANSWER_FIRST: Final = 0.05  # seconds for a response to reach its client before the connection is reset
 _POLL: Final = 0.01  # seconds
-_ACTIONS: Final[Mapping[str, type[Any]]] = {
-    action.__name__: action
-    for action in (
-        faults.CloseOnAccept,
-        faults.Close,
-        faults.Cut,
-        faults.Stall,
-        faults.StreamError,
-        faults.SendLine,
-        faults.Replay,
-        faults.Undecodable,
-        faults.End,
-        faults.Gzip,
-    )
-}
 
 
 class Control:
@@ -104,8 +83,6 @@ class Control:
         match request.method, verb:
             case "GET", "stats":
                 return self._stats()
-            case "GET", "requests":
-                return {"requests": [asdict(logged) for logged in self._server.requests]}
             case "GET", "quiet":
                 return await self._quiet(float(request.query.get("seconds", "30")))
             case "POST", _:
@@ -193,5 +170,5 @@ def _action(given: Object) -> faults.Action:
         fields = {**fields, "status": msgspec.json.decode(ANSWERS[fields["status"]]().body)}
     if given["action"] == "SendLine":
         fields = {**fields, "line": fields["line"].encode()}
-    action: faults.Action = _ACTIONS[given["action"]](**fields)
+    action: faults.Action = getattr(faults, given["action"])(**fields)
     return action

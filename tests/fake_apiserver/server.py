@@ -10,8 +10,7 @@ from typing import Self
 
 from tests.fake_apiserver.api_handler import ApiHandler, Behaviour, RunningWatch
 from tests.fake_apiserver.faults import End, StreamAction
-from tests.fake_apiserver.store import Store
-from tests.fake_apiserver.stored import Object
+from tests.fake_apiserver.store import Object, Store
 from tests.fake_apiserver.wire import Connection, Handler, Request
 
 

@@ -3,7 +3,7 @@
 Source: k8s.io/apimachinery pkg/api/errors/errors.go, k8s.io/apiserver pkg/storage/{errors.go,etcd3/errors.go}.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from tests.fake_apiserver.resources import Resource
@@ -88,22 +88,18 @@ def expired_continue(continue_token: str = "") -> Status:
     return failure(410, "Expired", message, continue_token=continue_token)
 
 
-def invalid_options(errors: Sequence[tuple[str, str, str]]) -> Status:
-    """Return the error of list options. `errors` are (field, reason, message), with messages like `Forbidden: ...`."""
-    told = [f"{field}: {message}" for field, _, message in errors]
-    details = {
-        "group": "meta.k8s.io",
-        "kind": "ListOptions",
-        "causes": [{"reason": reason, "message": message, "field": field} for field, reason, message in errors],
-    }
-    listed = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
-    return failure(422, "Invalid", f'ListOptions.meta.k8s.io "" is invalid: {listed}', details)
+def invalid_option(field: str, message: str) -> Status:
+    """Return the error of a list option."""
+    message = f"Forbidden: {message}"
+    causes = [{"reason": "FieldValueForbidden", "message": message, "field": field}]
+    details = {"group": "meta.k8s.io", "kind": "ListOptions", "causes": causes}
+    return failure(422, "Invalid", f'ListOptions.meta.k8s.io "" is invalid: {field}: {message}', details)
 
 
 def watch_list_disabled() -> Status:
     """Return the error of a server without the WatchList feature for sendInitialEvents."""
-    message = "Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
-    return invalid_options([("sendInitialEvents", "FieldValueForbidden", message)])
+    message = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+    return invalid_option("sendInitialEvents", message)
 
 
 def internal_error(message: str = "etcdserver: request timed out") -> Status:

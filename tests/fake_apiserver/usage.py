@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from tests.fake_apiserver.other_api import Respond
+from tests.fake_apiserver.single_objects import Respond
 from tests.fake_apiserver.wire import Request
 
 METRICS_PATH: Final = "/apis/metrics.k8s.io/v1beta1/nodes"

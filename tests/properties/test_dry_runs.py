@@ -34,7 +34,7 @@ from tests.depth import tries
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.faults import Kind
 from tests.fake_apiserver.resources import PODS
-from tests.fake_apiserver.stored import Object
+from tests.fake_apiserver.store import Object
 from tests.properties.service_state import KEPT, TIMED, differences, state_of
 
 ZONE: Final = "topology.kubernetes.io/zone"

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from tests.e2e.scheduler import IN_TREE, configuration, scheduler_names
-from tests.throughput.results import CEILING
-from tests.throughput.table import ANY_NODE
+from tests.throughput.results import ANY_NODE, CEILING
 
 T = TypeVar("T")
 

@@ -2,14 +2,17 @@
 
 import datetime as dt
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from tests.bench import report
+from tests.bench.report import FOLDER
+from tests.bench.text import short
 from tests.e2e.binaries import API_SERVER, ETCD, SCHEDULER
+from tests.markdown import table
 
 IN_TREE: Final = "in-tree"
 CEILING: Final = "ceiling"
@@ -108,3 +111,80 @@ def read_all() -> list[Throughput]:
     """Read all runs that are kept, the smallest cluster first, and each with the older release first."""
     runs = [read(path) for path in report.FOLDER.glob("throughput-*.json")]
     return sorted(runs, key=lambda run: (run.nodes, run.kubernetes))
+
+
+ANY_NODE: Final = "decide-any-node"
+_NONE: Final = "-"
+_RUNS: Final = ("throughput-500", "throughput-2000", "throughput-5000")
+"""Files of docs/bench, without `.json`. Also the names of the blocks in the page."""
+_CPU_OF: Final = "throughput-5000"
+"""The run whose CPU time the page shows: there the modes differ most."""
+
+
+def blocks() -> dict[str, str]:
+    """Return name -> the tables of the run of that name. Raises OSError, msgspec.DecodeError."""
+    return {name: _of_run(name) for name in _RUNS}
+
+
+def _of_run(name: str) -> str:
+    return tables(read(FOLDER / f"{name}.json"), with_cpu=name == _CPU_OF)
+
+
+def tables(run: Throughput, *, with_cpu: bool = True) -> str:
+    """Return the tables of pods per second and of CPU time, with what they are of."""
+    before = f"{run.nodes:,} nodes, {run.pods_before:,} pods there before, kube-scheduler {run.kubernetes}"
+    parts = [before, _rates(run), *([_cpu(run)] if with_cpu else []), *_failed(run), _measured(run)]
+    return "\n\n".join(parts)
+
+
+def _rates(run: Throughput) -> str:
+    """Behind each figure: how many times it is that of in-tree. Last column: decide-any-node divided by the ceiling."""
+    compares = ANY_NODE in run.modes and CEILING in run.modes
+    headings = ["pods per second", *run.modes, *([f"{ANY_NODE} to {CEILING}"] if compares else [])]
+    lines = []
+    for shape in run.shapes:
+        cells = [_rate(run.rate(shape, mode), run.rate(shape, IN_TREE), mode) for mode in run.modes]
+        if compares:
+            cells.append(_quotient(run.rate(shape, ANY_NODE), run.rate(shape, CEILING)))
+        lines.append([shape, *cells])
+    return table(headings, lines)
+
+
+def _rate(rate: float | None, base: float | None, mode: str) -> str:
+    if rate is None:
+        return _NONE
+    return short(rate) if base is None or mode == IN_TREE else f"{short(rate)} ({_quotient(rate, base)})"
+
+
+def _quotient(above: float | None, below: float | None) -> str:
+    return f"{above / below:.2f}" if above is not None and below else _NONE
+
+
+def _cpu(run: Throughput) -> str:
+    def cell(shape: str, mode: str) -> str:
+        values = [run.median(shape, mode, cpu_of(program)) for program in run.programs]
+        return " / ".join(_NONE if value is None else short(value, 2) for value in values)
+
+    heading = f"CPU, ms a pod: {' / '.join(run.programs)}"
+    return table([heading, *run.modes], [[shape, *(cell(shape, mode) for mode in run.modes)] for shape in run.shapes])
+
+
+def cpu_of(program: str) -> Callable[[Cell], float | None]:
+    """Return what reads a program's CPU time a pod, in milliseconds. None if it did not run."""
+    return lambda cell: cell.cpu_ms.get(program)
+
+
+def _failed(run: Throughput) -> Iterable[str]:
+    """Yield a line for each shape and mode with attempts that failed: their time is in the figures."""
+    for shape in run.shapes:
+        for mode in run.modes:
+            cells = [cell for cell in run.cells if (cell.shape, cell.mode) == (shape, mode)]
+            failed = sum(cell.failed_attempts for cell in cells)
+            if failed:
+                yield f"{shape}, {mode}: {failed:,} attempts failed beside {sum(cell.pods for cell in cells):,} pods."
+
+
+def _measured(run: Throughput) -> str:
+    given = f", with {' '.join(f'{name}={value}' for name, value in run.settings.items())}" if run.settings else ""
+    machine = ", ".join(f"{key} {value}" for key, value in run.machine.items())
+    return f"Measured on {run.date} by `{run.command}` at {run.commit or 'no commit'}{given}: {machine}."

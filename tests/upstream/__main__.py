@@ -6,7 +6,7 @@
 import sys
 
 from tests.e2e.binaries import RELEASES, BuildError
-from tests.upstream.recording import RecordError, encoded, file_of, of_release
+from tests.upstream.recording import RecordError, encoded, file_of, of_release, release_of
 
 
 def main(arguments: list[str]) -> str:
@@ -15,7 +15,7 @@ def main(arguments: list[str]) -> str:
     stale = []
     for version in versions or RELEASES:
         found = of_release(version)
-        file = file_of(".".join(found.kubernetes[1:].split(".")[:2]))
+        file = file_of(release_of(found))
         if writes:
             file.write_bytes(encoded(found))
         elif not file.exists() or file.read_bytes() != encoded(found):

@@ -1,5 +1,7 @@
 """The fields of a Pod and the default plugins of a release, read from its Go modules, and kept in `1.NN.json`.
 
+The files of the other releases have what differs from BASE, as a JSON merge patch (RFC 7396).
+
 Nothing is compiled: the published OpenAPI description has the fields, and the sources are formatted by gofmt, so that
 regular expressions read the rest. Text that does not look as expected raises RecordError, and is not skipped.
 """
@@ -15,6 +17,7 @@ import msgspec
 
 from tests.e2e.binaries import MODULE, RELEASES, go_output
 
+BASE: Final = "1.37"
 _POD: Final = "io.k8s.api.core.v1.Pod"
 _PLUGINS: Final = "pkg/scheduler/framework/plugins"
 _METHODS: Final[Mapping[str, str]] = {
@@ -56,12 +59,43 @@ def file_of(release: str) -> Path:
 
 def recorded(release: str) -> Upstream:
     """Return what the file of a release has."""
-    return msgspec.json.decode(file_of(release).read_bytes(), type=Upstream)
+    found = json.loads(file_of(release).read_bytes())
+    return msgspec.convert(found if release == BASE else _merged(_base(), found), Upstream)
 
 
 def encoded(upstream: Upstream) -> bytes:
     """Return the content of a file."""
-    return msgspec.json.format(msgspec.json.encode(upstream, order="deterministic"), indent=1) + b"\n"
+    whole = msgspec.to_builtins(upstream)
+    found = whole if release_of(upstream) == BASE else _difference(_base(), whole)
+    return f"{json.dumps(found, indent=1, sort_keys=True)}\n".encode()
+
+
+def release_of(upstream: Upstream) -> str:
+    """Return the release of a patch release: `1.37` of `v1.37.1`."""
+    return upstream.kubernetes[1:].rpartition(".")[0]
+
+
+def _base() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(file_of(BASE).read_bytes())
+    return found
+
+
+def _merged(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    made = {name: value for name, value in base.items() if name not in patch}
+    for name, value in patch.items():
+        if value is not None:
+            made[name] = _merged(base.get(name, {}), value) if isinstance(value, dict) else value
+    return made
+
+
+def _difference(base: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the patch that makes `other` of `base`."""
+    patch: dict[str, Any] = dict.fromkeys(base.keys() - other.keys())
+    for name, value in other.items():
+        before = base.get(name)
+        if value != before:
+            patch[name] = _difference(before or {}, value) if isinstance(value, dict) else value
+    return patch
 
 
 def of_release(version: str) -> Upstream:

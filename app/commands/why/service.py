@@ -21,7 +21,7 @@ from app.commands.admin_client import CannotAskError, trusting
 from app.commands.why.pod_port import NoHttpError, PodPort, post_to_pod
 from app.commands.why.rights import MissingRightsError, Right, needing
 from app.objects.decode import decoding
-from app.server.admin_auth import TOKEN_HEADER
+from app.server.auth import TOKEN_HEADER
 
 NAMESPACE: Final = "kindred"
 """Namespace of the manifests. No other one is searched: a Service of another namespace may belong to a tenant."""

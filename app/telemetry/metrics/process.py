@@ -9,7 +9,7 @@ from typing import Literal
 from prometheus_client.core import GaugeMetricFamily, Metric, SummaryMetricFamily
 
 from app import __version__
-from app.server.tls.reloaded import ReloadedTls
+from app.server.tls import ReloadedTls
 from app.telemetry.metrics.families import gauge
 from app.watch.memory import MemoryWatch
 

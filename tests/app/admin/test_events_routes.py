@@ -14,7 +14,7 @@ from app.admin.access import is_reading
 from app.admin.cluster_routes import events_router
 from app.explain.explainer import MirrorState
 from app.limits import DEFAULTS, Limits
-from app.server.connections import Refusal
+from app.server.port import Refusal
 from app.server.ports import Port, admin_port
 from app.settings import Settings
 from app.verbs.admission import ServingState

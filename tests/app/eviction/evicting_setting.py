@@ -8,10 +8,9 @@ from app.eviction.evaluator import EvictionResult
 from core.objects.pod import Pod
 from tests.app.verbs.binding.binding_setting import HOSTNAME, PATIENCE, Scheduler, until
 from tests.builders import PodBuilder, labelled, make_pod, term
-from tests.fake_apiserver.faults import Kind
-from tests.fake_apiserver.request_log import LoggedRequest
+from tests.fake_apiserver.faults import Kind, LoggedRequest
 from tests.fake_apiserver.resources import PODS
-from tests.fake_apiserver.stored import Object
+from tests.fake_apiserver.store import Object
 
 GIVEN_UP: Final = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
 _SAMPLE: Final = 'kindred_preemptions_total{{result="{}"}}'

@@ -35,8 +35,8 @@ from tests.app.watch.following import scenario
 from tests.builders import PodBuilder, make_pod
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.resources import POD_DISRUPTION_BUDGETS, PODS
-from tests.fake_apiserver.single_pod import pod_path
-from tests.fake_apiserver.stored import Object
+from tests.fake_apiserver.single_objects import pod_path
+from tests.fake_apiserver.store import Object
 
 
 @pytest.fixture(autouse=True)

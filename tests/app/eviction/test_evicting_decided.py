@@ -19,7 +19,7 @@ from tests.app.verbs.binding.binding_setting import HOSTNAME, Scheduler, schedul
 from tests.app.watch.following import scenario
 from tests.builders import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.fake_apiserver import FakeApiServer
-from tests.fake_apiserver.stored import Object
+from tests.fake_apiserver.store import Object
 
 SETTINGS: dict[str, Any] = {"preempt": "evict", "profile": "full"}
 SCOPES = pytest.mark.parametrize("scope", ["listed-nodes", "any-node"])

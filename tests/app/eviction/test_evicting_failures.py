@@ -28,7 +28,7 @@ from tests.builders import make_pod
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.faults import Action, Close, Kind, Stall, overloaded, refuse
 from tests.fake_apiserver.resources import PODS
-from tests.fake_apiserver.single_pod import pod_path, status_path
+from tests.fake_apiserver.single_objects import pod_path, status_path
 from tests.fake_apiserver.statuses import forbidden, internal_error, unavailable
 
 TWO = (web("a", "n1", 2), web("b", "n1", 1))  # they go in this order

@@ -27,12 +27,11 @@ from tests.app.verbs.binding.binding_setting import N1, N2, Scheduler, schedulin
 from tests.app.watch.following import scenario
 from tests.builders import make_pod
 from tests.fake_apiserver import FakeApiServer
-from tests.fake_apiserver.events import events_path
 from tests.fake_apiserver.faults import Action, Close, Stall, refuse
 from tests.fake_apiserver.resources import EVENTS
-from tests.fake_apiserver.single_pod import status_path
+from tests.fake_apiserver.single_objects import events_path, status_path
 from tests.fake_apiserver.statuses import forbidden, unavailable
-from tests.fake_apiserver.stored import Object
+from tests.fake_apiserver.store import Object
 
 FORBIDDEN = refuse(forbidden("eve", "create", EVENTS))
 

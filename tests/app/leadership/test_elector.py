@@ -19,8 +19,8 @@ from app.limits import DEFAULTS
 from app.settings import Settings, SettingsError
 from tests.app.verbs.binding.binding_setting import until
 from tests.fake_apiserver import FakeApiServer, Stall, refuse
-from tests.fake_apiserver.leases import lease_path, leases_path
 from tests.fake_apiserver.resources import LEASES
+from tests.fake_apiserver.single_objects import lease_path, leases_path
 from tests.fake_apiserver.statuses import forbidden, unavailable
 
 PATIENCE: Final = 20.0  # seconds

@@ -12,9 +12,8 @@ from app.limits import Limits
 from tests.app.commands.test_cli_serve_cluster import until
 from tests.app.verbs.binding.binding_setting import N1, WEB, Scheduler, loner, scheduling
 from tests.fake_apiserver import FakeApiServer, Stall
-from tests.fake_apiserver.leases import lease_path
 from tests.fake_apiserver.resources import PODS
-from tests.fake_apiserver.single_pod import binding_path
+from tests.fake_apiserver.single_objects import binding_path, lease_path
 
 DURATION: Final = 3.0  # seconds
 LEASE: Final = lease_path("kindred", "ours")

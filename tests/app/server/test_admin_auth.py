@@ -15,8 +15,8 @@ from app.admin.page_routes import OPEN_PATHS
 from app.api_server.credential_errors import ConfigurationError
 from app.limits import DEFAULTS
 from app.main import create_service
-from app.server.admin_auth import ADMIN, TOKEN_HEADER, AdminAuthentication, AdminToken
-from app.server.connections import Connections, Refusal
+from app.server.auth import ADMIN, TOKEN_HEADER, AdminAuthentication, AdminToken
+from app.server.port import Connections, Refusal
 from app.server.ports import Port
 from app.settings import Settings
 from tests.app.asgi import ask

@@ -14,7 +14,7 @@ from tests.app.serving import ANY_PORT, PATIENCE, Service, kindred
 from tests.builders import make_node, make_pod
 from tests.fake_apiserver import FakeApiServer, Stall
 from tests.fake_apiserver.resources import NODES, PODS
-from tests.fake_apiserver.single_pod import binding_path
+from tests.fake_apiserver.single_objects import binding_path
 
 BINDINGS: Final = 50
 SLOW: Final = 1.5  # seconds that the API server takes for each

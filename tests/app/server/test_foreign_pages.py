@@ -11,7 +11,7 @@ import pytest
 
 from app.admin.page_routes import OPEN_PATHS
 from app.main import create_service
-from app.server.connections import Refusal
+from app.server.port import Refusal
 from app.server.ports import Port
 from app.settings import Settings
 from tests.app.questions import shop

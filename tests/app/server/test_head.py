@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.server.head import HeadReader, LargeHeadError
+from app.server.exchange import HeadReader, LargeHeadError
 
 HEAD = b"POST /filter HTTP/1.1\r\nContent-Length: 7\r\nHost: k\r\n\r\n"
 

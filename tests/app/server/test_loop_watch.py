@@ -9,7 +9,7 @@ import pytest
 _PROGRAM: Final = """
 import asyncio, re, threading, time
 import uvloop
-from app.server.loop_watch import watch_loop
+from app.server.process import watch_loop
 
 held = []
 

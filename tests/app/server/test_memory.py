@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from app.server.memory import keep_freed_memory
+from app.server.process import keep_freed_memory
 
 _PAGE_FAULTS = """
 import resource, sys
 if sys.argv[1] == "kept":
-    from app.server.memory import keep_freed_memory
+    from app.server.process import keep_freed_memory
     assert keep_freed_memory()
 def faults():
     for _ in range(100):

@@ -16,7 +16,7 @@ from starlette.responses import StreamingResponse
 from app.limits import DEFAULTS, Limits
 from app.line_rate import LineRate
 from app.main import create_service
-from app.server.connections import Connections, Refusal
+from app.server.port import Connections, Refusal
 from app.server.ports import Port, extender_port
 from app.settings import Settings
 from tests.app.questions import NEAR_WEB, by_name, shop

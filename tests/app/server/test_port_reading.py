@@ -14,8 +14,7 @@ from uvicorn.server import ServerState
 from app.limits import Limits
 from app.main import create_service
 from app.objects.limits import Body
-from app.server.connections import Connections
-from app.server.port import Connection
+from app.server.port import Connection, Connections
 from app.server.ports import Port
 from app.settings import Settings
 from app.verbs.endpoint import ExtenderApp

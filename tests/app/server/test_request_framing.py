@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from app.main import create_service
-from app.server.connections import Refusal
+from app.server.port import Refusal
 from app.server.ports import Port
 from app.settings import Settings
 from tests.app.questions import NEAR_WEB, by_name, shop

@@ -12,10 +12,9 @@ import uvloop
 from fastapi import FastAPI
 
 from app.limits import DEFAULTS, Limits
-from app.server.connections import Refusal
-from app.server.listener import listening_sockets
-from app.server.port import Connection
+from app.server.port import Connection, Refusal
 from app.server.ports import Port, extender_port
+from app.server.server import listening_sockets
 from app.settings import Settings
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving, until
 from tests.app.server.tls.secrets import Certificates

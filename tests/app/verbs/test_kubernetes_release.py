@@ -10,8 +10,8 @@ from tests.app.verbs.binding.binding_setting import N1, Scheduler, scheduling
 from tests.app.watch.following import scenario
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.faults import refuse
+from tests.fake_apiserver.single_objects import VERSION_PATH
 from tests.fake_apiserver.statuses import failure, unavailable
-from tests.fake_apiserver.version import PATH
 
 
 async def kubernetes_of(scheduler: Scheduler) -> dict[str, Any]:
@@ -49,13 +49,13 @@ async def test_the_setting_wins_and_the_server_is_not_asked(server: FakeApiServe
     server.behaviour.git_version = "v1.37.1"
     async with scheduling(server, N1, kubernetes="1.35") as scheduler:
         assert (await kubernetes_of(scheduler))["release"] == "1.35"
-        assert server.requests.of(PATH) == []
+        assert server.requests.of(VERSION_PATH) == []
 
 
 @scenario()
 async def test_readiness_waits_for_a_server_that_is_only_late_with_its_version(server: FakeApiServer) -> None:
     server.behaviour.git_version = "v1.37.1"
-    server.faults.add(refuse(unavailable()), PATH, times=2)
+    server.faults.add(refuse(unavailable()), VERSION_PATH, times=2)
     async with scheduling(server, N1, ready=False) as scheduler:
         problems = set()
         while not await scheduler.is_ready():
@@ -67,7 +67,7 @@ async def test_readiness_waits_for_a_server_that_is_only_late_with_its_version(s
 
 @scenario()
 async def test_readiness_does_not_wait_for_a_server_that_will_not_say(server: FakeApiServer) -> None:
-    server.faults.add(refuse(failure(403, "Forbidden", "no")), PATH, times=None)
+    server.faults.add(refuse(failure(403, "Forbidden", "no")), VERSION_PATH, times=None)
     async with scheduling(server, N1) as scheduler:
         told = await kubernetes_of(scheduler)
         assert (told["source"], told["exact"], told["told"]) == ("default", False, "")

@@ -15,7 +15,7 @@ from tests.app.watch.following import scenario
 from tests.builders import make_node, make_pod
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.resources import PODS
-from tests.fake_apiserver.stored import Object
+from tests.fake_apiserver.store import Object
 
 DRY: Final = {"Kindred-Dry-Run": "true"}
 N1, N2 = (make_node(name).label(HOSTNAME, name).allocatable(cpu="4", pods=10) for name in ("n1", "n2"))

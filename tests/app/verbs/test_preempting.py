@@ -17,7 +17,7 @@ from tests.builders import labelled, make_pod, term
 from tests.core.profile_parts import affinity_profile
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.resources import POD_DISRUPTION_BUDGETS
-from tests.fake_apiserver.stored import Object
+from tests.fake_apiserver.store import Object
 
 IMPORTANT = make_pod("p").priority(10).required_anti_affinity(term(HOSTNAME, labelled(app="db")))
 

@@ -33,7 +33,7 @@ from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.core.mirror.audit import audit
 from tests.fake_apiserver import Behaviour, FakeApiServer
-from tests.fake_apiserver.request_log import LoggedRequest
+from tests.fake_apiserver.faults import LoggedRequest
 from tests.fake_apiserver.store import Store
 
 P = ParamSpec("P")

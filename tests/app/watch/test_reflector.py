@@ -19,7 +19,7 @@ from tests.app.watch.small_cluster import PODS, churn, create, recreate, seed, u
 from tests.builders import make_namespace, make_pod
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.faults import Cut, End, Stall, refuse
-from tests.fake_apiserver.options import WatchListMode
+from tests.fake_apiserver.listing import WatchListMode
 from tests.fake_apiserver.statuses import unavailable
 
 Change: TypeAlias = Callable[[FakeApiServer], object]

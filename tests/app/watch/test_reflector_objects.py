@@ -12,7 +12,7 @@ from tests.app.watch.small_cluster import PODS, create, recreate, seed, update
 from tests.builders import make_namespace, make_pod
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.faults import Cut, End, Undecodable
-from tests.fake_apiserver.options import WatchListMode
+from tests.fake_apiserver.listing import WatchListMode
 
 BROKEN: Final[dict[str, Any]] = {"labels": ["not", "a", "map"]}
 BOTH_SYNCS: Final = pytest.mark.parametrize(

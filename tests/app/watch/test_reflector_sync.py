@@ -30,7 +30,7 @@ from tests.fake_apiserver.faults import (
     refuse,
     reject_token,
 )
-from tests.fake_apiserver.options import WatchListMode
+from tests.fake_apiserver.listing import WatchListMode
 from tests.fake_apiserver.statuses import bad_request, expired_continue, internal_error, unavailable
 
 JSON: Final = {"Content-Type": "application/json"}

@@ -10,7 +10,7 @@ from tests.app.watch.following import Counts, Following, scenario
 from tests.app.watch.small_cluster import PODS, seed
 from tests.builders import make_pod
 from tests.fake_apiserver import FakeApiServer, Stall, refuse
-from tests.fake_apiserver.options import WatchListMode
+from tests.fake_apiserver.listing import WatchListMode
 from tests.fake_apiserver.statuses import unavailable
 
 

@@ -1,6 +1,6 @@
 """Who a client is."""
 
-from app.server.tls.peer import peer_names
+from app.server.tls import peer_names
 
 
 def test_common_names_and_dns_names_are_names() -> None:

@@ -13,9 +13,9 @@ import uvloop
 
 from app.api_server.credential_errors import ConfigurationError
 from app.main import create_service
-from app.server.connections import Refusal
+from app.server.port import Refusal
 from app.server.ports import Port
-from app.server.tls.server_context import admin_tls, scheduler_tls
+from app.server.tls import admin_tls, scheduler_tls
 from app.settings import Settings, port_rule, wants_certificates
 from tests.app.questions import NEAR_WEB, by_name, shop
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving

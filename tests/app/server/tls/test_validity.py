@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.server.tls.validity import not_after
+from app.server.tls import not_after
 from tests.openssl import Authority
 
 

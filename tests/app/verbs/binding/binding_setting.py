@@ -20,7 +20,7 @@ from tests.fake_apiserver import FakeApiServer, Stall
 from tests.fake_apiserver.faults import Kind, refuse
 from tests.fake_apiserver.resources import NODES, PODS
 from tests.fake_apiserver.statuses import forbidden
-from tests.fake_apiserver.stored import Object
+from tests.fake_apiserver.store import Object
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 PATIENCE: Final = 30.0  # seconds

@@ -12,7 +12,7 @@ from tests.builders import make_pod
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.faults import Action, Answer, Close, Stall, overloaded, refuse
 from tests.fake_apiserver.resources import PODS
-from tests.fake_apiserver.single_pod import binding_path
+from tests.fake_apiserver.single_objects import binding_path
 from tests.fake_apiserver.statuses import internal_error, too_many_requests, unavailable
 
 

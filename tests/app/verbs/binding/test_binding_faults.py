@@ -16,7 +16,7 @@ from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.faults import Action, Close, Stall, overloaded, refuse
 from tests.fake_apiserver.resources import PODS
 from tests.fake_apiserver.statuses import internal_error, unavailable
-from tests.fake_apiserver.stored import Object
+from tests.fake_apiserver.store import Object
 
 GROUPS: Final = ("a", "b", "c")
 NODES: Final = tuple(f"n{number}" for number in range(10))

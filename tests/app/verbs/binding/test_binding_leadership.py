@@ -8,7 +8,7 @@ from typing import Final
 from tests.app.verbs.binding.binding_setting import N1, WEB, Scheduler, loner, scheduling
 from tests.app.watch.following import scenario
 from tests.fake_apiserver import FakeApiServer, Stall
-from tests.fake_apiserver.single_pod import binding_path, pod_path
+from tests.fake_apiserver.single_objects import binding_path, pod_path
 
 NOT_LEADING: Final = "not leading: another replica leads: b"
 

@@ -15,7 +15,7 @@ from tests.core.mirror.audit import audit
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.resources import NODES as NODE_OBJECTS
 from tests.fake_apiserver.resources import PODS
-from tests.fake_apiserver.stored import Object
+from tests.fake_apiserver.store import Object
 
 NODES = [make_node(name).label(HOSTNAME, name).allocatable(cpu="4", pods=10) for name in ("n1", "n2")]
 SCOPES = pytest.mark.parametrize("scope", ["listed-nodes", "any-node"])

@@ -1,9 +1,15 @@
-"""Blocks of Markdown pages that are made from code or from measurements.
+"""Tables in Markdown, and the blocks of pages that are made from code or from measurements.
 
 A block stands between the markers `<!-- NAME: begin -->` and `<!-- NAME: end -->`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table. A cell may have `|`."""
+    lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in (headings, *rows)]
+    return "\n".join([lines[0], "|---" * len(headings) + "|", *lines[1:]])
 
 
 class MarkerError(ValueError):

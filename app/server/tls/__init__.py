@@ -1,1 +1,0 @@
-"""TLS of the ports that Kindred listens on."""
