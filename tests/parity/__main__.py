@@ -19,14 +19,12 @@ import msgspec
 
 from tests.conformance.golden_files import read
 from tests.e2e.binaries import RELEASES, BuildError, binaries, module_of
-from tests.parity.bites import biting
-from tests.parity.comparison import Comparison, compared, confirmed, smallest
+from tests.parity.comparison import Comparison, compared, confirmed, newest, not_returned, smallest
 from tests.parity.generator import case_of
-from tests.parity.golden import newest, not_returned
 from tests.parity.intree import PROGRAM, InTree, Reply
 from tests.parity.mutation import Mutator
 from tests.parity.random_nodes import V1
-from tests.parity.report import TOGETHER, Report
+from tests.parity.report import TOGETHER, Report, biting
 
 SAME, DIFFERENT, NOT_BUILT = range(3)
 MUTATED: Final = "mutated"

@@ -7,8 +7,7 @@ from typing import Final
 from tests.parity import random_volumes
 from tests.parity.mutation import without_shared_ports
 from tests.parity.random_nodes import NAMESPACES, V1, device_classes, namespaces, nodes
-from tests.parity.random_pods import PRIORITIES, pod, pods_on
-from tests.parity.random_resizes import resize
+from tests.parity.random_pods import PRIORITIES, pod, pods_on, resize
 
 
 def plugin_case(random: Random) -> V1:

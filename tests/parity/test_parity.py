@@ -1,0 +1,171 @@
+"""What finds differences finds them: with a program that replies from golden data instead of the real plugins.
+
+Each run of `python -m tests.parity` first compares the plugins with the golden data of their release.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from copy import deepcopy
+from itertools import islice
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.conformance.golden_files import read
+from tests.parity import comparison
+from tests.parity.__main__ import Turns
+from tests.parity.comparison import compared, confirmed, newest, not_returned, smallest
+from tests.parity.generator import KINDS, case_of
+from tests.parity.intree import InTree, Reply
+from tests.parity.mutation import Mutator
+from tests.parity.random_nodes import V1
+from tests.parity.recording import instrumented
+from tests.parity.tables import cases
+
+REPLYING = """\
+import json, sys
+for line in sys.stdin:
+    case = json.loads(line)
+    if case.get("ends"):
+        sys.exit(2)
+    print(json.dumps(case["reply"]), flush=True)
+"""
+"""A program that replies with the `reply` of each case."""
+
+
+@pytest.fixture
+def intree() -> Iterator[InTree]:
+    with InTree([sys.executable, "-c", REPLYING]) as program:
+        yield program
+
+
+@pytest.fixture(params=newest(), ids=lambda file: str(file.name.partition(".")[0]))
+def case(request: pytest.FixtureRequest) -> V1:
+    return next(
+        found for line in read(request.param) if (found := dict(line.content))["expected"].get("feasible", True)
+    )
+
+
+def falsified(case: V1) -> V1:
+    """Return a case whose `expected` is wrong for the first node."""
+    wrong = deepcopy(case)
+    expected, node = wrong["expected"], wrong["nodes"][0]["metadata"]["name"]
+    if "filter" in expected:
+        expected["filter"][node] = {"code": "Error", "reasons": ["made up"]}
+    else:
+        expected.get("plugins", {}).get("VolumeZone", expected)["filter_failed"] = {
+            node: {"code": "Error", "plugin": "None", "reasons": ["made up"]}
+        }
+    return wrong
+
+
+def test_only_a_wrong_reply_that_comes_again_is_a_difference_and_it_is_counted(case: V1, intree: InTree) -> None:
+    wrong, right = falsified(case), Reply(expected=case["expected"])
+    assert compared(case, right, negative_selectors=True).failed == frozenset()
+    found = compared(wrong, Reply(expected=wrong["expected"]), negative_selectors=True)
+    assert "made up" in found.text
+    again = confirmed({**case, "reply": {"expected": case["expected"]}}, found, intree, negative_selectors=True)
+    assert (again.failed, again.left_out) == (frozenset(), "upstream takes the order of a map")
+    asked = [{**each, "reply": {"expected": each["expected"]}} for each in (case, wrong)]
+    turns = Turns("1.37", intree, (("golden", each) for each in [*asked, {**case, "reply": {"panic": "index"}}]))
+    turns.turn(5)
+    assert (turns.report.cases["golden"], turns.report.differing["golden"]) == (2, 1)
+    assert turns.report.left_out["golden", "upstream panics"] == 1
+    assert turns.report.biting["golden"] >= 1
+
+
+def test_a_difference_is_shown_by_a_smaller_case(intree: InTree) -> None:
+    wrong = falsified(next(dict(line.content) for line in read(newest()[1]) if line.content["pods"]))
+    plugins = {"VolumeZone": wrong["expected"]["plugins"]["VolumeZone"]}
+    wrong |= {"kubernetes": "1.34", "reply": {"expected": {"plugins": plugins, "feasible": []}}}
+    found = compared(wrong, Reply(expected=wrong["reply"]["expected"]), negative_selectors=True)
+    small = smallest(wrong, found, intree, negative_selectors=True)
+    assert len(json.dumps(small)) < len(json.dumps(wrong))
+    assert compared(small, Reply(expected=small["expected"]), negative_selectors=True).failed == found.failed
+
+
+def test_a_program_that_ends_is_started_again_for_the_next_case(intree: InTree) -> None:
+    good = {"name": "good", "reply": {"expected": {}}}
+    replies = [*intree.replies([good, {"name": "bad", "ends": True}, good, good])]
+    assert [reply.panic for reply in replies] == ["", "the program ended", "", ""]
+
+
+def test_plugins_that_do_not_return_golden_data_are_no_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "_FILES", ("nominated",))
+    # Replies with the `expected` of each golden case except the first one.
+    echo = "import json, sys\nfor n, line in enumerate(sys.stdin):\n    e = json.loads(line)['expected']\n"
+    echo += "    print(json.dumps({'expected': e if n else {}}), flush=True)"
+    with InTree([sys.executable, "-c", echo]) as intree:
+        count, wrong = not_returned("1.37", intree)
+    assert count > len(wrong) == 1
+
+
+def made(kind: str) -> list[V1]:
+    return [case_of(7, kind, number) for number in range(30)]
+
+
+def mutated(cases: list[V1]) -> list[V1]:
+    mutator = Mutator(cases)
+    return [mutator.case(Random(number)) for number in range(30)]  # noqa: S311  # no secret
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *newest()], ids=str)
+def test_cases_are_the_same_for_a_seed_and_an_api_server_would_accept_their_objects(kind: str | Path) -> None:
+    if isinstance(kind, str):
+        found = made(kind)
+        assert made(kind) == found
+        assert len({str({**case, "name": ""}) for case in found}) == 30
+    else:
+        given = [dict(line.content) for line in islice(read(kind), 40)]
+        before = str(given)
+        found = mutated(given)
+        assert str(given) == before
+    for case in found:
+        nodes = {each["metadata"]["name"] for each in case["nodes"]}
+        assert all(each["spec"]["nodeName"] in nodes for each in case["pods"])
+        pods = [*case["pods"], *case.get("nominated", ()), case["pod"]]
+        assert len({(each["metadata"].get("namespace"), each["metadata"]["name"]) for each in pods}) == len(pods)
+
+
+PLUGIN = """\
+import (
+\t"context"
+)
+
+func (pl *NodeName) EventsToRegister(_ context.Context) ([]fwk.ClusterEventWithHint, error) {
+}
+
+func (pl *NodeName) Filter(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, nodeInfo fwk.NodeInfo) *fwk.Status {
+}
+
+func (pl *NodeName) PreScore(
+\tpCtx context.Context,
+\tincoming *v1.Pod,
+\tfiltered []fwk.NodeInfo,
+) *fwk.Status {
+}
+"""
+
+
+def test_each_extension_point_of_upstreams_plugins_records_its_call() -> None:
+    changed = instrumented(PLUGIN, "nodename")
+    assert [line.partition(" tables.")[2] for line in changed.splitlines() if " tables." in line] == [
+        'Record(pl, "nodename", pod, nodeInfo)',
+        'Record(pl, "nodename", incoming, filtered)',
+    ]
+    assert changed.count('"kindred.test/e2e/tables"') == 1
+
+
+def test_a_recorded_call_makes_one_case_with_what_the_test_left_out(tmp_path: Path) -> None:
+    bare: V1 = {"metadata": {}, "spec": {}}
+    call = {"package": "nodename", "pod": bare, "nodes": [{"metadata": {}}], "pods": [bare]}
+    budgets = {**call, "package": "defaultpreemption"}
+    (tmp_path / "calls.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in (call, call, budgets)))
+    (kind, case), (_, preempting) = cases(tmp_path / "calls.jsonl")
+    (pod,) = case["pods"]
+    assert (kind, case["nodes"][0]["metadata"]["name"], pod["spec"]["nodeName"]) == ("nodename", "nodes-0", "nodes-0")
+    assert pod["metadata"] == {"name": "pod-1", "namespace": "default", "uid": "uid-1"}
+    assert case["pod"]["spec"]["containers"] == [{"name": "c"}]
+    assert preempting["pdbs"] == []
