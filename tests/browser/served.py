@@ -12,8 +12,8 @@ import httpx
 
 from tests.app.serving import ANY_PORT, ROOT, Service, kindred, until
 from tests.bench import cluster
+from tests.bench.cluster import HOST, ZONE
 from tests.builders import NodeBuilder, Object, make_node, make_pod
-from tests.demo_cluster import HOSTNAME, ZONE
 
 NODES: Final = 5_000
 PODS: Final = 25_000
@@ -39,7 +39,7 @@ def odd_node(number: int) -> NodeBuilder:
     """Return a node with something in all that plugins read of it, and a name as clouds give them."""
     node = make_node(f"production-pool-{number:02}-0a1b2c3d.europe-west1-b.c.company-name.internal")
     return (
-        node.label(HOSTNAME, node.name.partition(".")[0])
+        node.label(HOST, node.name.partition(".")[0])
         .label(ZONE, f"europe-west1-{'bc'[number % 2]}")
         .label(ROW, f"row-{number % 4}")
         .allocatable(cpu="3920m", memory="12Gi", pods=110, **{"nvidia.com/gpu": 2})

@@ -12,13 +12,13 @@ import pytest
 
 from tests.app.commands.test_cli_serve_cluster import kubeconfig
 from tests.app.serving import PATIENCE, until
+from tests.bench.cluster import HOST, ZONE
 from tests.browser.chromium import Browser
 from tests.browser.conftest import opened
 from tests.browser.page import Page
 from tests.browser.served import admin_url, serving
 from tests.browser.test_address import reopen
 from tests.builders import NodeBuilder, make_node, make_pod
-from tests.demo_cluster import HOSTNAME, ZONE
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.resources import NODES, PODS, SCHEDULING_GROUPS
 
@@ -38,7 +38,7 @@ TEAM: Final = {
 
 
 def node(name: str, zone: str) -> NodeBuilder:
-    return make_node(name).label(HOSTNAME, name).label(ZONE, zone).allocatable(**AMOUNTS).capacity(**AMOUNTS)
+    return make_node(name).label(HOST, name).label(ZONE, zone).allocatable(**AMOUNTS).capacity(**AMOUNTS)
 
 
 def fill(server: FakeApiServer) -> None:

@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from app.objects.decode_node import decode_node
+from tests.bench.cluster import HOST
 from tests.browser.page import Page
 from tests.browser.served import REASONS, ROW, odd_nodes
-from tests.demo_cluster import HOSTNAME
 
 SIGNS = 12  # of reasons of their own
 CLOSED, OPEN = odd_nodes()[-2:]
@@ -84,9 +84,9 @@ def test_the_level_between_zones_and_nodes_is_a_label_of_ones_choice(odd_page: P
         "▸row-2",
         "▸europe-west1-c",
     ]
-    page.browser.type("#rack-key", HOSTNAME + "s")
+    page.browser.type("#rack-key", HOST + "s")
     page.browser.press("Enter")
-    assert page.complaint("#rack-key") == f"rack: no node has the label {HOSTNAME}s"
+    assert page.complaint("#rack-key") == f"rack: no node has the label {HOST}s"
     assert page.text("#question-error") == ""
     page.browser.type("#rack-key", "two words")
     page.browser.press("Enter")
@@ -111,7 +111,7 @@ def test_a_node_like_another_is_its_twin(odd_page: Page, like: Any) -> None:  # 
     page.browser.until("document.querySelector('#supposition').textContent.includes('more nodes: twin')")
     (twin,) = page.value("JSON.parse(window.sent.at(-1)).add_nodes")
     original = decode_node(like.json())
-    labels = {**original.labels, HOSTNAME: "twin"}
+    labels = {**original.labels, HOST: "twin"}
     assert decode_node(json.dumps(twin).encode()) == replace(original, name="twin", labels=labels)
     page.show_node("twin")
     verdict = page.text("#detail-body .verdict")

@@ -4,10 +4,12 @@ import asyncio
 import json
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 
 import msgspec
 import pytest
 
+import app.demo as demo_files
 from app.answered_release import AnsweredRelease
 from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Explainer
@@ -20,13 +22,13 @@ from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.explained_profile import served_alone
 from core.mirror.cluster import ClusterMirror
 from core.profile import Profile, parse_profile
-from tests import demo_cluster
 from tests.builders import make_node
 from tests.conformance.combined_cases import combined_profile
 from tests.conformance.engine import decoded_pod, load
 from tests.conformance.golden_files import Members, read
 from tests.core.diagnosis.test_golden_cases import CASES
 
+DEMO = Path(demo_files.__file__).parent
 ZONE = "topology.kubernetes.io/zone"
 EVERY = 17  # of so many golden cases one is looked at: tests/core/diagnosis has them all
 
@@ -51,15 +53,15 @@ def test_golden_cases_are_drawn_as_filter_and_prioritize_answer_them() -> None:
 
 
 def demo() -> ClusterMirror:
-    items = demo_cluster.cluster()["items"]
+    items = json.loads((DEMO / "cluster.json").read_bytes())["items"]
     of_kind = [[each for each in items if each["kind"] == kind] for kind in ("Namespace", "Node", "Pod")]
     return load(*of_kind)
 
 
-@pytest.mark.parametrize("name", sorted(demo_cluster.requests()))
-def test_the_demo_is_drawn_as_filter_and_prioritize_answer_it(name: str) -> None:
+@pytest.mark.parametrize("file", sorted(DEMO.glob("requests/*.json")), ids=lambda file: file.stem)
+def test_the_demo_is_drawn_as_filter_and_prioritize_answer_it(file: Path) -> None:
     mirror, profile = demo(), parse_profile("full")
-    pod = demo_cluster.requests()[name]["Pod"]
+    pod = json.loads(file.read_bytes())["Pod"]
     drawn = drawn_of(mirror, profile, pod, [*mirror.nodes.slots])
     assert_as_answered(drawn, Extender(profile, mirror, None), pod)
 
