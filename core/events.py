@@ -4,16 +4,18 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from core.objects.device_class import DeviceClass
-from core.objects.disruption import PodDisruptionBudget
-from core.objects.namespace import Namespace
-from core.objects.node import Node
-from core.objects.node_metrics import NodeMetrics
-from core.objects.owner import ReplicaSet, ReplicationController, StatefulSet
+from core.objects.groups import PodGroup, SchedulingGroup
+from core.objects.kinds import (
+    DeviceClass,
+    Namespace,
+    PodDisruptionBudget,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
+from core.objects.node import Node, NodeMetrics
 from core.objects.pod import Pod
-from core.objects.pod_group import PodGroup
-from core.objects.scheduling_group import SchedulingGroup
-from core.objects.service import Service
 from core.objects.volumes import (
     CSIDriver,
     CSINode,

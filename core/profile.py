@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias, TypeGuard
 import msgspec
 
 from core.events import Kind
-from core.framework.composite import Composite
+from core.framework.evaluation import Composite
 from core.framework.interface import AnyFilter, AnyScore, FilterPlugin, Plugin, ScorePlugin
 from core.objects.node import Node
 from core.objects.pod import Pod

@@ -8,10 +8,8 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from core.framework.evaluation import Evaluation, best_nodes, weighted_sums
-from core.framework.fit_checks import Failure, FitChecks
-from core.framework.interface import AnyFilter, Verdicts
-from core.framework.status import Code, Status
+from core.framework.evaluation import Evaluation, Failure, FitChecks, best_nodes, weighted_sums
+from core.framework.interface import AnyFilter, Code, Status, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
-from core.objects.node_metrics import NodeMetrics
+from core.objects.node import NodeMetrics
 from tests.app.verbs.binding.binding_setting import N1, N2, Scheduler, loner, scheduling, until
 from tests.builders import make_pod
 from tests.fake_apiserver import Behaviour, FakeApiServer

@@ -28,7 +28,7 @@ from app.verbs.admission import ServingState
 from core.diagnosis.cluster_view import ClusterSurvey, ClusterView
 from core.gangs.unit_status import UnitStatus
 from core.mirror.cluster import ClusterMirror
-from core.objects.label_validation import label_key_errors
+from core.objects.labels import label_key_errors
 
 _JSON: Final = "application/json"
 

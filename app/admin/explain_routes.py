@@ -28,7 +28,7 @@ from app.objects.decode import DecodeError
 from app.objects.yaml_documents import DocumentsError, documents
 from app.verbs.endpoint import RequestBody
 from core.diagnosis.pod_names import Sees
-from core.objects.label_validation import label_key_errors
+from core.objects.labels import label_key_errors
 
 Answer: TypeAlias = Callable[[ExplainRequest, Sees | None], Awaitable[msgspec.Struct]]
 """Evaluates a request for a caller who sees some namespaces (None: all)."""

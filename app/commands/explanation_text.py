@@ -19,7 +19,7 @@ from core.diagnosis.node_detail import NodeDetail, NodeTerm
 from core.diagnosis.summary import ReasonSummary, Summary, TermSummary, TopologySummary
 from core.diagnosis.victim_waits import AwaitedVictim
 from core.gangs.unit_status import UnitStatus
-from core.objects.waiting import Waiting
+from core.objects.pod import Waiting
 
 _MAX: Final = 20
 """Limit of reasons and terms: some clusters have hundreds."""

@@ -12,7 +12,7 @@ from app.objects.resources import RESOURCES, Resource
 from app.objects.yaml_documents import DocumentsError, documents
 from core.events import ClusterEvent, Object
 from core.mirror.cluster import ClusterMirror
-from core.objects.namespace import Namespace
+from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 

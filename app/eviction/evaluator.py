@@ -12,8 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from core.framework.evaluation import FreshEvaluation
-from core.framework.interface import AnyFilter
-from core.framework.status import Code
+from core.framework.interface import AnyFilter, Code
 from core.mirror.cluster import ClusterMirror
 from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod

@@ -29,8 +29,8 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.what_if import Supposition, WhatIfError
 from core.mirror.work import WorkLimitError
+from core.objects.groups import SchedulingGroup
 from core.objects.pod import Pod
-from core.objects.scheduling_group import SchedulingGroup
 
 Seen = TypeVar("Seen")
 

@@ -19,8 +19,8 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
+from core.objects.kinds import ControllerRef
 from core.objects.labels import NOTHING, Operator, Selector, SelectorError, parse_selector, requirement
-from core.objects.owner import ControllerRef
 from core.objects.pod_requests import Amounts
 from core.objects.quantity import QuantityError, nanos
 

@@ -13,16 +13,16 @@ from typing import Annotated, Final
 import msgspec
 
 from app.objects.decode import NULL, Int32, Quantity, Unread, Wire, WireAmounts, amounts_of, decoding_field, quantity_of
-from core.objects.host_port import ALL_ADDRESSES, NO_HOST_PORTS, HostPort
-from core.objects.pod import NO_FEATURES, normalized_image_name
-from core.objects.pod_load import PodLoad, pod_load
+from core.objects.pod import ALL_ADDRESSES, NO_FEATURES, NO_HOST_PORTS, HostPort, normalized_image_name
 from core.objects.pod_requests import (
     Amounts,
     Container,
+    PodLoad,
     PodResources,
     Resources,
     is_best_effort,
     non_zero_requests,
+    pod_load,
     pod_requests,
     scored_requests,
 )

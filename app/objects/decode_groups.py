@@ -18,8 +18,7 @@ from app.objects.decode import (
     names_in_namespace,
     string_map_decoder,
 )
-from core.objects.label_validation import label_key_errors
-from core.objects.pod_group import (
+from core.objects.groups import (
     GROUP_LABEL,
     MAX_MINIMUM,
     MAX_TIMEOUT,
@@ -29,12 +28,14 @@ from core.objects.pod_group import (
     SPREAD,
     TIMEOUT_ANNOTATION,
     TOPOLOGY_KEY_ANNOTATION,
+    GroupCondition,
     Membership,
     Packing,
     PackingWay,
     PodGroup,
+    SchedulingGroup,
 )
-from core.objects.scheduling_group import GroupCondition, SchedulingGroup
+from core.objects.labels import label_key_errors
 
 _number: Final = re.compile(r"[0-9]{1,9}")
 _WAYS: Final = {way.value: way for way in PackingWay}

@@ -18,11 +18,15 @@ from app.objects.decode import (
     selector_of_labels,
     selector_or_nothing,
 )
-from core.objects.device_class import DeviceClass
-from core.objects.disruption import PodDisruptionBudget
-from core.objects.namespace import Namespace
-from core.objects.owner import ReplicaSet, ReplicationController, StatefulSet
-from core.objects.service import Service
+from core.objects.kinds import (
+    DeviceClass,
+    Namespace,
+    PodDisruptionBudget,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
 
 
 class _SelectorSpec(Wire):

@@ -27,8 +27,8 @@ from app.objects.decode import (
     refuse_longer,
 )
 from core.objects.node import CONDITION_TYPES, NO_FEATURES, Node
+from core.objects.pod import Taint
 from core.objects.pod_requests import rounded
-from core.objects.toleration import Taint
 
 _MEASURED: Final = ("cpu", "memory")
 """Resources whose usage is measured, as a share of the capacity."""

@@ -25,18 +25,22 @@ from app.objects.decode import (
 )
 from core.objects.affinity import (
     NO_AFFINITY,
+    NO_NODE_AFFINITY,
     AffinityTerm,
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorTerm,
     PodAffinity,
     PodMatcher,
+    PreferredTerm,
     TermError,
     WeightedAffinityTerm,
+    parse_node_selector,
+    selector_from_set,
 )
+from core.objects.affinity import Expression as Requirement
 from core.objects.labels import NOTHING, Selector, SelectorError
-from core.objects.node_affinity import NO_NODE_AFFINITY, NodeAffinity, PreferredTerm, selector_from_set
-from core.objects.node_selector import Expression as Requirement
-from core.objects.node_selector import NodeSelector, NodeSelectorTerm, parse_node_selector
-from core.objects.toleration import NO_TOLERATIONS, Toleration
-from core.objects.topology_spread import HONOR, IGNORE, SpreadConstraint
+from core.objects.pod import HONOR, IGNORE, NO_TOLERATIONS, SpreadConstraint, Toleration
 
 T = TypeVar("T")
 

@@ -40,11 +40,8 @@ from app.objects.decode_placement import (
     topology_spread_of,
 )
 from app.objects.decode_pod_volumes import WireVolume, image_volumes_of, volumes_of
-from core.objects.affinity import NO_AFFINITY
-from core.objects.node_affinity import NO_NODE_AFFINITY
-from core.objects.pod import Pod
-from core.objects.toleration import NO_TOLERATIONS
-from core.objects.waiting import NOT_WAITING, Waiting
+from core.objects.affinity import NO_AFFINITY, NO_NODE_AFFINITY
+from core.objects.pod import NO_TOLERATIONS, NOT_WAITING, Pod, Waiting
 
 _MAX_MESSAGE: Final = 1000
 """Characters that are kept of a pending pod's message. This limits the memory of 20,000 pending pods."""

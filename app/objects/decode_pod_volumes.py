@@ -7,8 +7,7 @@ from typing import Final
 import msgspec
 
 from app.objects.decode import Wire
-from core.objects.pod import normalized_image_name
-from core.objects.pod_volumes import InlineDisk, PodClaim, PodVolume, RBDImage
+from core.objects.pod import InlineDisk, PodClaim, PodVolume, RBDImage, normalized_image_name
 from core.objects.volumes import VolumeSource
 
 _MEMO_ENTRIES: Final = 8192

@@ -24,8 +24,8 @@ from app.objects.decode import (
 )
 from app.objects.decode_placement import WireNodeSelector, node_selector_of
 from app.objects.decode_pod_volumes import WireVolumeID
+from core.objects.affinity import NodeSelector, parse_node_selector
 from core.objects.labels import EVERYTHING, NOTHING, Selector, SelectorError
-from core.objects.node_selector import NodeSelector, parse_node_selector
 from core.objects.quantity import units
 from core.objects.volumes import (
     FILESYSTEM,

@@ -14,7 +14,7 @@ import msgspec
 from app.api_server.client import ApiClient, StatusError
 from app.objects.decode import MAX_NAME_BYTES, NULL, DecodeError, Unread, Wire, decoding, is_longer, quantity_of
 from core.mirror.node_usage import MAX_AMOUNT
-from core.objects.node_metrics import NodeMetrics, Usage
+from core.objects.node import NodeMetrics, Usage
 from core.objects.quantity import millis, units
 
 PATH: Final = "/apis/metrics.k8s.io/v1beta1/nodes"

@@ -14,7 +14,7 @@ from app.api_server.tls_context import TlsSettings
 from app.objects.decode import DecodeError, decoding
 from app.settings import Settings, variable_of
 from app.usage.metrics_api import Measurements, covered_until, plausible
-from core.objects.node_metrics import NodeMetrics, Usage
+from core.objects.node import NodeMetrics, Usage
 
 PATH: Final = "/api/v1/query"
 _STEP: Final = 60  # seconds between the samples of a window

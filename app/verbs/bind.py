@@ -33,7 +33,7 @@ from app.verbs.lookup import Standing
 from app.verbs.pod_api import BindError, BindingArgs, PodApi, binding_result, decode_binding_args
 from app.verbs.request import NOT_KNOWN, Asked, BindingOutcome, BindingResult, VerbOutcome, VerbResponse
 from core.framework.evaluation import FreshEvaluation
-from core.framework.status import Code
+from core.framework.interface import Code
 from core.mirror.cluster import ClusterMirror
 from core.mirror.pod_states import PodStateError
 from core.objects.pod import Pod

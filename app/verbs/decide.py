@@ -46,15 +46,14 @@ from app.verbs.wire_out import (
     result_of_objects,
 )
 from core.equivalence.cache import Evaluations, set_apart
-from core.framework.interface import Verdicts
-from core.framework.status import Status
+from core.framework.interface import Status, Verdicts
 from core.gangs.attempts import Choose
 from core.gangs.gangs import Gangs, Placed
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.work import WorkLimitError
+from core.objects.groups import SchedulingGroup
 from core.objects.pod import Pod
-from core.objects.scheduling_group import SchedulingGroup
 from core.plugins.noderesources.device_classes import EVERY_SCHEDULER, DeviceSchedulers, classes_of, insufficient
 from core.plugins.volumebinding.claims import ClaimError, claims_of
 from core.profile import COMPOSITES, Profile

@@ -25,8 +25,7 @@ import numpy as np
 
 from app.verbs.lookup import PodLookup
 from app.verbs.wire_in import decode_incoming_pod
-from core.framework.interface import Verdicts
-from core.framework.status import Code
+from core.framework.interface import Code, Verdicts
 from core.gangs.gangs import Gangs
 from core.gangs.group_cycles import GroupCycles, Released
 from core.mirror.changes import Change, NodeChange

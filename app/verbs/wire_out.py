@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 
 from app.objects.limits import error_json, reason_json
 from app.verbs.wire_in import ABSENT, NodeList
-from core.framework.interface import MAX_NODE_SCORE, Verdicts
-from core.framework.reason_counts import reasons_text, status_counts
-from core.framework.status import Code, Status
+from core.framework.interface import MAX_NODE_SCORE, Code, Status, Verdicts, reasons_text, status_counts
 from core.mirror.node_info import NameTexts, NodeBatch
 from core.mirror.topology import Int64Array
 

@@ -36,7 +36,7 @@ from app.wiring.verbs import Verbs
 from core.diagnosis.victim_waits import VictimsByPod, awaited_victims, victims_by_pod
 from core.gangs.scheduling_group_status import scheduling_group_statuses
 from core.gangs.unit_status import UnitStatus
-from core.objects.scheduling_group import SchedulingGroup
+from core.objects.groups import SchedulingGroup
 
 Lifespan: TypeAlias = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 Admission: TypeAlias = Callable[[Request], Awaitable[None]]

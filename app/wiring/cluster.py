@@ -27,9 +27,8 @@ from app.watch.watcher import Watcher
 from app.wiring.usage import create_usage_feed
 from core.events import Kind
 from core.mirror.cluster import ClusterMirror
+from core.objects.groups import PodGroup, SchedulingGroup
 from core.objects.pod import Pod
-from core.objects.pod_group import PodGroup
-from core.objects.scheduling_group import SchedulingGroup
 
 
 class Cluster(NamedTuple):

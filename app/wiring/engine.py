@@ -31,10 +31,9 @@ from core.diagnosis.explained_profile import ExplainedProfile, every_rule
 from core.equivalence.cache import CacheOptions, EquivalenceCache, Evaluations
 from core.events import Kind
 from core.mirror.cluster import ClusterMirror
-from core.objects.disruption import PodDisruptionBudget
-from core.objects.node_metrics import NodeMetrics
-from core.objects.pod_group import PodGroup
-from core.objects.scheduling_group import SchedulingGroup
+from core.objects.groups import PodGroup, SchedulingGroup
+from core.objects.kinds import PodDisruptionBudget
+from core.objects.node import NodeMetrics
 from core.profile import Profile, ProfileError, full_profile, parse_profile
 
 

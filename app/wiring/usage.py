@@ -13,7 +13,7 @@ from app.usage.metrics_api import MetricsApi
 from app.usage.prometheus import Prometheus, prometheus_client
 from app.usage.usage_feed import Apply, UsageFeed, UsageSource
 from core.mirror.cluster import ClusterMirror
-from core.objects.node_metrics import NodeMetrics
+from core.objects.node import NodeMetrics
 from core.profile import Profile
 
 _MAX_AGE: Final = 180.0

@@ -15,8 +15,7 @@ from core.diagnosis.recorded_evaluation import RecordedEvaluation
 from core.diagnosis.scheduler_rules import SchedulerState
 from core.events import Kind
 from core.framework.evaluation import FreshEvaluation
-from core.framework.interface import NOT_SCORED, AnyScore, Codes, Verdicts
-from core.framework.status import SUCCESS, Status
+from core.framework.interface import NOT_SCORED, SUCCESS, AnyScore, Codes, Status, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray

@@ -9,7 +9,7 @@ from core.events import Kind
 from core.framework.interface import Plugin
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.objects.device_class import DeviceClass
+from core.objects.kinds import DeviceClass
 from core.objects.pod import Pod
 from core.plugins.noderesources.device_classes import classes_of, insufficient
 from core.profile import Profile

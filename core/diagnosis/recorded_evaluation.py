@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from core.framework.composite import Composite
-from core.framework.evaluation import FreshEvaluation, everywhere, first_failures
+from core.framework.evaluation import Composite, FreshEvaluation, everywhere, first_failures
 from core.framework.interface import AnyFilter, AnyScore, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch

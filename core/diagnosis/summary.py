@@ -20,7 +20,7 @@ from core.diagnosis.wakes import Wake, wakes
 from core.framework.interface import AnyScore
 from core.mirror.node_values import LabelProjections
 from core.mirror.topology import Int64Array, IntpArray
-from core.objects.waiting import NOT_WAITING, Waiting
+from core.objects.pod import NOT_WAITING, Waiting
 
 ZONE: Final = "topology.kubernetes.io/zone"
 _EXAMPLES: Final = 3

@@ -19,8 +19,7 @@ from core.equivalence.rows import (
 )
 from core.equivalence.validity import Validities, Validity
 from core.framework.evaluation import FreshEvaluation, everywhere, first_failures
-from core.framework.interface import AnyFilter, AnyScore, Verdicts, Versions
-from core.framework.status import Code, Status
+from core.framework.interface import AnyFilter, AnyScore, Code, Status, Verdicts, Versions
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray

@@ -12,8 +12,7 @@ import msgspec
 
 from core.framework.interface import Plugin
 from core.mirror.cluster import ClusterMirror
-from core.objects.pod import Pod
-from core.objects.pod_volumes import PodClaim
+from core.objects.pod import Pod, PodClaim
 
 Mode: TypeAlias = Literal["controller", "spec"]
 ClassKey: TypeAlias = tuple[Hashable, ...]

@@ -8,8 +8,7 @@ import msgspec
 from core.equivalence.ranking import NEVER
 from core.equivalence.rows import ClassEntry, Miss, PluginRow, counters_unchanged
 from core.equivalence.validity import Validities
-from core.framework.interface import NOT_SCORED, AnyFilter, AnyScore
-from core.framework.status import Code, Status
+from core.framework.interface import NOT_SCORED, AnyFilter, AnyScore, Code, Status
 from core.mirror.cluster import ClusterMirror
 
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from core.equivalence.validity import Validities, Validity
 from core.framework.evaluation import Evaluation
-from core.framework.interface import AnyFilter, AnyScore, Verdicts, Versions
-from core.framework.status import Code
+from core.framework.interface import AnyFilter, AnyScore, Code, Verdicts, Versions
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray

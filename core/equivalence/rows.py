@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from core.equivalence.classes import ClassKey, equivalence_hash, key_text
 from core.equivalence.ranking import NEVER, NO_RANKING, NO_SLOTS
-from core.framework.interface import AnyFilter, AnyScore, Verdicts, Versions
-from core.framework.status import SUCCESS, Code, Status
+from core.framework.interface import SUCCESS, AnyFilter, AnyScore, Code, Status, Verdicts, Versions
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray

@@ -7,8 +7,7 @@ import msgspec
 import numpy as np
 
 from core.framework.evaluation import Evaluation, best_nodes
-from core.framework.interface import AnyFilter, AnyScore, Verdicts
-from core.framework.status import SUCCESS, Status
+from core.framework.interface import SUCCESS, AnyFilter, AnyScore, Status, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array, IntpArray

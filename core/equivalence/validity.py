@@ -8,12 +8,11 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from core.events import Kind
-from core.framework.interface import Plugin
-from core.framework.invalidation import NODE_LIFE, InvalidationRule, Operation, Scope
+from core.framework.interface import NODE_LIFE, InvalidationRule, Operation, Plugin, Scope
 from core.mirror.changes import NamespaceChange, NodeChange, ObjectChange, PodChange
 from core.mirror.node_info import NO_SLOT
 from core.mirror.topology import Int64Array
-from core.objects.namespace import Namespace
+from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 

@@ -5,19 +5,123 @@ Score take the whole batch, because a call per node would cost more than the com
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from enum import Enum, IntEnum
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from core.events import Kind
-from core.framework.invalidation import InvalidationRule
-from core.framework.status import Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
+from core.objects.labels import in_bytes
+from core.objects.node import Node
 from core.objects.pod import Pod
+from core.objects.quantity import shortened
+
+
+class Code(IntEnum):
+    """The result code of a plugin for a pod, or for a pod on a node."""
+
+    SUCCESS = 0
+    ERROR = 1
+    UNSCHEDULABLE = 2
+    """Removing pods (preemption) may help."""
+    UNSCHEDULABLE_AND_UNRESOLVABLE = 3
+    """Preemption cannot help."""
+    SKIP = 4
+    """The plugin does not apply to this pod: as a filter it passes every node, as a score it gives all nodes 0."""
+
+    @property
+    def label(self) -> str:
+        """The code in Go's spelling, such as `UnschedulableAndUnresolvable`."""
+        return "".join(part.capitalize() for part in self.name.split("_"))
+
+
+class Status(msgspec.Struct, frozen=True, gc=False):
+    """A code with its reasons, in upstream's order. Success has no reasons."""
+
+    code: Code
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def message(self) -> str:
+        """The reasons as one text, joined as upstream does. A long text is truncated, because each node gets a copy."""
+        return shortened(", ".join(self.reasons))
+
+
+SUCCESS: Final = Status(Code.SUCCESS)
+SKIP: Final = Status(Code.SKIP)
+
+
+def said(mirror: ClusterMirror, message: str) -> str:
+    """Return a message from the decoding of a pod in the release's wording."""
+    return in_bytes(message) if mirror.rules.label_errors_in_bytes else message
+
+
+# Rules that invalidate cached results of a plugin. The plugin declares them, and the cache applies and prints them.
+#
+# Source: the table of the equivalence class design (operation, invalid predicates, scope), and its known errors.
+
+
+class Operation(Enum):
+    """The operation on an object. An assumed pod counts as added, a forgotten or expired one as deleted."""
+
+    ADD = "ADD"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+
+    @classmethod
+    def of(cls, before: object | None, after: object | None) -> "Operation":
+        """Return the operation for the states before and after."""
+        if before is None:
+            return cls.ADD
+        return cls.DELETE if after is None else cls.UPDATE
+
+
+class Scope(Enum):
+    """Which cells of a plugin become invalid."""
+
+    NODE = "the node"
+    """Cells of the node that is the object, that the pod is on, or that the CSINode or NodeMetrics describes."""
+    ALL = "all nodes"
+    """Cells of every node."""
+    COUNTERS = "all nodes of the classes whose counters changed"
+    """No cells by the event itself: a plugin's `versions` show for each class whether its inputs have changed."""
+
+
+Touches: TypeAlias = Callable[[Any, Any], bool]
+
+
+def always(_before: object, _after: object) -> bool:
+    """Return true for every change."""
+    return True
+
+
+class InvalidationRule(msgspec.Struct, frozen=True, kw_only=True):
+    """An event that invalidates cells. `when` describes in words the condition that `touches` checks."""
+
+    kind: Kind
+    operations: tuple[Operation, ...]
+    scope: Scope
+    when: str = ""
+    because: str
+    touches: Touches = always
+
+
+NODE_LIFE: Final = (
+    InvalidationRule(
+        kind=Node,
+        operations=(Operation.ADD, Operation.DELETE),
+        scope=Scope.NODE,
+        because="nothing is known of a new node; and the slot of one that is gone will be another's",
+    ),
+)
+"""These rules apply to every plugin, so plugins do not declare them."""
+
 
 FilterState = TypeVar("FilterState")
 ScoreState = TypeVar("ScoreState")
@@ -111,3 +215,59 @@ class ScorePlugin(Plugin, ABC, Generic[ScoreState]):
 
 AnyFilter: TypeAlias = FilterPlugin[Any]
 AnyScore: TypeAlias = ScorePlugin[Any]
+
+
+_MAX_REASONS: Final = 20
+
+
+def status_counts(verdicts: Verdicts) -> list[tuple[Status, int]]:
+    """Return each status with the number of nodes that have it."""
+    counts = np.bincount(verdicts.codes, minlength=len(verdicts.statuses)).tolist()
+    return [(status, nodes) for status, nodes in zip(verdicts.statuses, counts, strict=True) if nodes]
+
+
+def reasons_text(verdicts: Verdicts) -> str:
+    """Return how many nodes have each reason, most frequent first: `4990 Insufficient cpu, 10 ...`."""
+    by_reason: dict[str, int] = {}
+    for status, nodes in status_counts(verdicts):
+        for reason in status.reasons:
+            by_reason[reason] = by_reason.get(reason, 0) + nodes
+    most = sorted(by_reason.items(), key=lambda each: (-each[1], each[0]))
+    told = [f"{nodes} {reason}" for reason, nodes in most[:_MAX_REASONS]]
+    if len(most) > _MAX_REASONS:
+        told.append(f"and {len(most) - _MAX_REASONS} reasons more")
+    return ", ".join(told)
+
+
+# The normalisation that most plugins use, and how all of them map many scores at once.
+#
+# Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/helper/normalize_score.go (DefaultNormalizeScore).
+
+
+def mapped(raw: Int64Array, lowest: int, highest: int, scale: Callable[[Int64Array], Int64Array]) -> Int64Array:
+    """Return `scale` of the scores. All are in `lowest` to `highest`. `scale` maps each score by itself.
+
+    If there are fewer possible scores than nodes, each possible score is mapped once: 6 us for 5,000 nodes, against 13
+    us for a division of all.
+    """
+    if highest - lowest >= len(raw):
+        return scale(raw)
+    return scale(np.arange(lowest, highest + 1)).take(raw - lowest)
+
+
+def default_normalize(raw: Int64Array, *, reverse: bool = False) -> Int64Array:
+    """Scale raw scores so that the highest becomes MAX_NODE_SCORE. `reverse` subtracts each result from MAX_NODE_SCORE.
+
+    If the highest score is 0, scores stay unchanged, or become MAX_NODE_SCORE in reverse. Upstream assumes without a
+    check that no score is negative. Here negative scores give the same results as upstream's arithmetic.
+    """
+    highest = int(raw.max(initial=0))
+    if not highest:
+        return np.full_like(raw, MAX_NODE_SCORE) if reverse else raw
+    return mapped(raw, int(raw.min()), highest, lambda scores: _scaled(scores, highest, reverse=reverse))
+
+
+def _scaled(raw: Int64Array, highest: int, *, reverse: bool) -> Int64Array:
+    product = MAX_NODE_SCORE * raw
+    scaled: Int64Array = (product - np.fmod(product, highest)) // highest  # truncated as in Go, not rounded down
+    return MAX_NODE_SCORE - scaled if reverse else scaled

@@ -12,9 +12,8 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.label_columns import BatchLabels
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import BoolArray
+from core.objects.affinity import Comparison, FieldRequirement, NodeAffinity, NodeSelectorTerm
 from core.objects.labels import Operator, Requirement
-from core.objects.node_affinity import NodeAffinity
-from core.objects.node_selector import Comparison, FieldRequirement, NodeSelectorTerm
 
 
 class NodeMatcher:

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 
 from core.framework.evaluation import Evaluation, FreshEvaluation, weighted_sums
-from core.framework.interface import Plugin, Verdicts
-from core.framework.invalidation import Scope
+from core.framework.interface import Plugin, Scope, Verdicts
 from core.gangs.search import MemberClass, Search, greedy_is_exact, take_room_alone
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch

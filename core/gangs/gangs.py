@@ -35,8 +35,8 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.pod_groups import Group, Rule
 from core.mirror.work import WorkLimitError
+from core.objects.groups import Packing, PodGroup
 from core.objects.pod import Pod
-from core.objects.pod_group import Packing, PodGroup
 
 _AHEAD: Final = 4
 """How many waiting gangs are tried before the gang of the request."""

@@ -24,8 +24,8 @@ from collections import deque
 from typing import Final, NamedTuple
 
 from core.mirror.cluster import ClusterMirror
+from core.objects.groups import SchedulingGroup
 from core.objects.pod import Pod
-from core.objects.scheduling_group import SchedulingGroup
 
 _SILENCE: Final = 10.0  # seconds
 _SILENCE_OF_MEMBER: Final = 0.2  # seconds: the in-tree filters take up to 140 ms for a pod, and end without a request

@@ -19,8 +19,8 @@ from core.gangs.search import classes_of
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_group import make_node_group
 from core.mirror.node_info import NodeBatch
+from core.objects.groups import SPREAD, Packing, PackingWay
 from core.objects.pod import Pod
-from core.objects.pod_group import SPREAD, Packing, PackingWay
 from core.profile import Profile
 
 _MOST_STEPS: Final = 2_000

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from core.gangs.unit_status import PlacedBy, SchedulingStatus, UnitStatus
 from core.mirror.cluster import ClusterMirror
+from core.objects.groups import SchedulingGroup
 from core.objects.pod import Pod
-from core.objects.scheduling_group import SchedulingGroup
 
 _MAX_BACKOFF: Final = 10.0
 """Seconds: podMaxBackoffSeconds, unless the configuration of kube-scheduler has another value."""

@@ -15,9 +15,7 @@ from msgspec.structs import replace
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray
 from core.mirror.what_if import Supposition
-from core.objects.pod import Pod
-from core.objects.topology_spread import DO_NOT_SCHEDULE
-from core.objects.waiting import NOT_WAITING
+from core.objects.pod import DO_NOT_SCHEDULE, NOT_WAITING, Pod
 
 NOT_JUDGED: Final[BoolArray] = np.zeros(0, np.bool_)
 

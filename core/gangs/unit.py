@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from core.framework.reason_counts import reasons_text
+from core.framework.interface import reasons_text
 from core.gangs.attempts import Shortfall
 from core.mirror.cluster import ClusterMirror
 from core.mirror.pod_groups import Group, Rule

@@ -8,8 +8,7 @@ import msgspec
 from core.gangs.unit import Tally, Unit, to_place, waiting_text
 from core.mirror.cluster import ClusterMirror
 from core.mirror.pod_groups import Rule
-from core.objects.pod_group import PackingWay, PodGroup
-from core.objects.scheduling_group import GroupCondition
+from core.objects.groups import GroupCondition, PackingWay, PodGroup
 
 
 class PlacedBy(Enum):

@@ -23,12 +23,11 @@ from core.mirror.resource_figures import Figures
 from core.mirror.scheduling_groups import SchedulingGroups
 from core.mirror.what_if import Supposition
 from core.mirror.work import Work
+from core.objects.groups import PodGroup, SchedulingGroup
+from core.objects.kinds import Namespace
 from core.objects.labels import Selector
-from core.objects.namespace import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod, counted
-from core.objects.pod_group import PodGroup
-from core.objects.scheduling_group import SchedulingGroup
 from core.releases import DEFAULT_RELEASE, Rules, rules_of
 
 DerivedState = TypeVar("DerivedState", bound=Listener)

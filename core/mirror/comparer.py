@@ -9,7 +9,7 @@ import msgspec
 
 from core.events import Kind, Object
 from core.mirror.cluster import ClusterMirror
-from core.objects.namespace import Namespace
+from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 

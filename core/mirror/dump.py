@@ -15,8 +15,7 @@ from core.mirror.pod_states import PodState
 from core.mirror.preemptors import Preemptors, VictimWait
 from core.mirror.resource_figures import Figures
 from core.objects.node import Node
-from core.objects.pod import Pod
-from core.objects.toleration import Taint
+from core.objects.pod import Pod, Taint
 
 
 class PodDump(msgspec.Struct, frozen=True, gc=False):

@@ -15,8 +15,8 @@ from core.mirror.changes import Change, NodeChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import ABSENT, UNSEEN, BoolArray, Int64Array, IntpArray, TopologyColumn
+from core.objects.affinity import label_number
 from core.objects.node import Node
-from core.objects.node_selector import label_number
 
 MAX_BYTES: Final = 8 * 2**20
 """Size of the columns that are kept between requests. One request may use more.

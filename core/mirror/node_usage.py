@@ -15,8 +15,7 @@ from core.mirror.changes import Change, NodeChange, ObjectChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import BoolArray, Int64Array
-from core.objects.node import Node
-from core.objects.node_metrics import NodeMetrics, Usage
+from core.objects.node import Node, NodeMetrics, Usage
 
 RESOURCES: Final = ("cpu", "memory")
 """The resources with measured usage, in the order of the columns."""

@@ -4,7 +4,7 @@ from typing import Any, Final, TypeVar
 
 from core.events import Object
 from core.mirror.generation_store import GenerationCounter, GenerationStore
-from core.objects.node_metrics import NodeMetrics
+from core.objects.node import NodeMetrics
 from core.objects.volumes import CSINode
 
 HeldObject = TypeVar("HeldObject", bound=Object)

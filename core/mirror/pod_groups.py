@@ -5,8 +5,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from core.objects.pod import Pod
-from core.objects.pod_group import (
+from core.objects.groups import (
     DEFAULT_TIMEOUT,
     MAX_MINIMUM,
     MAX_TIMEOUT,
@@ -15,7 +14,7 @@ from core.objects.pod_group import (
     Packing,
     PodGroup,
 )
-from core.objects.waiting import Waiting
+from core.objects.pod import Pod, Waiting
 
 
 class Rule(NamedTuple):

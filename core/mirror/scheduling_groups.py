@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from core.objects.groups import SchedulingGroup
 from core.objects.pod import Pod
-from core.objects.scheduling_group import SchedulingGroup
 
 _MAX_LEFT: Final = 10_000
 _NONE: Final[Mapping[str, Pod]] = MappingProxyType({})

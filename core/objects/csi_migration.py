@@ -11,9 +11,9 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from core.objects.affinity import Comparison, NodeSelector, NodeSelectorTerm
 from core.objects.labels import Operator, Requirement, requirement
-from core.objects.node_selector import Comparison, NodeSelector, NodeSelectorTerm
-from core.objects.pod_volumes import InlineDisk
+from core.objects.pod import InlineDisk
 from core.objects.volumes import PersistentVolume, VolumeSource
 
 AWS_EBS: Final = "kubernetes.io/aws-ebs"

@@ -1,24 +1,217 @@
 """The pod, reduced to the fields that scheduling reads."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from operator import attrgetter
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
-from core.objects.affinity import NO_AFFINITY, PodAffinity
-from core.objects.host_port import NO_HOST_PORTS, HostPort
-from core.objects.node_affinity import NO_NODE_AFFINITY, NodeAffinity
-from core.objects.owner import ControllerRef
-from core.objects.pod_group import Membership
-from core.objects.pod_load import NO_LOAD, PodLoad
-from core.objects.pod_requests import PodResources, non_zero_requests, pod_requests
-from core.objects.pod_volumes import PodVolume
-from core.objects.toleration import NO_TOLERATIONS, Toleration
-from core.objects.topology_spread import SpreadConstraint
-from core.objects.waiting import NOT_WAITING, Waiting
+from core.objects.affinity import NO_AFFINITY, NO_NODE_AFFINITY, NodeAffinity, PodAffinity
+from core.objects.groups import Membership
+from core.objects.kinds import ControllerRef
+from core.objects.labels import NOTHING, Selector
+from core.objects.pod_requests import NO_LOAD, PodLoad, PodResources, non_zero_requests, pod_requests
+from core.objects.volumes import VolumeSource
 from core.releases import RequestCounting
+
+# The volumes of a pod that a plugin reads: claims and inline disks.
+#
+# Source: the fields of v1.Volume that k8s.io/kubernetes pkg/scheduler/framework/plugins/{volumebinding,volumezone,
+# nodevolumelimits,volumerestrictions} and k8s.io/csi-translation-lib (IsInlineMigratable) read. Inline CSI volumes,
+# Azure files and vSphere volumes change no result of these plugins.
+
+
+class PodClaim(msgspec.Struct, frozen=True, gc=False):
+    """A claim in the pod's namespace. An ephemeral one has the name POD-VOLUME, and must belong to the pod."""
+
+    name: str
+    ephemeral: bool = False
+
+
+class InlineDisk(msgspec.Struct, frozen=True, gc=False):
+    """An inline disk, identified as its in-tree plugin does.
+
+    `name` is the volume's name in the pod, for messages. The source of an iSCSI disk, which counts against no limit, is
+    `kubernetes.io/iscsi` and the IQN. `read_only` is set only for GCE and iSCSI disks: no plugin reads it for other
+    disks. `kind` is for an Azure disk. None means Managed.
+    """
+
+    name: str
+    source: VolumeSource
+    read_only: bool = False
+    kind: str | None = None
+
+
+class RBDImage(msgspec.Struct, frozen=True, gc=False):
+    """A Ceph block device. Two pods share the device if the image is the same and they share a monitor."""
+
+    monitors: frozenset[str]
+    pool: str
+    image: str
+    read_only: bool = False
+
+
+PodVolume: TypeAlias = PodClaim | InlineDisk | RBDImage
+
+
+# Host ports: ports of the node that a pod takes.
+#
+# Source: k8s.io/kube-scheduler framework/types.go (HostPortInfo).
+
+ALL_ADDRESSES: Final = "0.0.0.0"  # noqa: S104 - the name that upstream has for it, nothing binds to it here
+"""The address of a port that names none."""
+
+
+class HostPort(msgspec.Struct, frozen=True, order=True, gc=False):
+    """A port of the node, on one of its addresses or on all of them."""
+
+    port: int
+    protocol: str = "TCP"
+    ip: str = ALL_ADDRESSES
+
+
+NO_HOST_PORTS: Final[frozenset[HostPort]] = frozenset()
+"""Shared by pods without host ports: Python creates a new empty set each time."""
+
+
+# Taints of nodes, and tolerations of pods.
+#
+# Source: k8s.io/api core/v1 toleration.go (ToleratesTaint).
+
+_COMPARED: Final = ("Lt", "Gt")
+_LONGEST_INT64: Final = 20
+_canonical: Final = re.compile("-?[1-9][0-9]*|0")
+
+
+class Taint(msgspec.Struct, frozen=True, order=True, gc=False):
+    """A v1.Taint. The effect is NoSchedule, PreferNoSchedule or NoExecute."""
+
+    key: str
+    value: str = ""
+    effect: str = ""
+
+
+class Toleration(msgspec.Struct, frozen=True, order=True, gc=False):
+    """A v1.Toleration: the taints that do not keep the pod off a node.
+
+    An empty `key` means every key, and an empty `effect` every effect. An empty `operator` means Equal. Decoding writes
+    Equal, so that equal tolerations are equal values.
+    """
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+    def tolerates(self, taint: Taint, *, numeric: bool = False) -> bool:
+        """Return whether the toleration tolerates the taint. An unknown operator tolerates no taint.
+
+        `numeric` enables the operators Lt and Gt (TaintTolerationComparisonOperators).
+        """
+        if (self.effect and self.effect != taint.effect) or (self.key and self.key != taint.key):
+            return False
+        if numeric and self.operator in _COMPARED:
+            return self._compares(taint.value)
+        return self.operator == "Exists" or (self.operator in ("", "Equal") and self.value == taint.value)
+
+    def _compares(self, value: str) -> bool:
+        """Upstream compareNumericValues: the taint's value is less than the toleration's (Lt), or greater (Gt)."""
+        tolerated, there = _number(self.value), _number(value)
+        if tolerated is None or there is None:
+            return False
+        return there < tolerated if self.operator == "Lt" else there > tolerated
+
+
+def _number(text: str) -> int | None:
+    """Return a decimal integer in canonical form. None for any other text, and for values outside of int64."""
+    if len(text) > _LONGEST_INT64 or not _canonical.fullmatch(text):
+        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None
+
+
+class ToleratedTaints:
+    """The taints that some tolerations tolerate.
+
+    The cost of a look-up does not depend on the number of tolerations, except for those that compare numbers.
+    """
+
+    __slots__ = ("_compared", "_equal", "_existing")
+
+    def __init__(self, tolerations: Collection[Toleration], *, numeric: bool = False) -> None:
+        self._existing: set[tuple[str, str]] = set()  # (key, effect), each "" for any
+        self._equal: set[tuple[str, str, str]] = set()  # (key, effect, value)
+        self._compared = [each for each in tolerations if each.operator in _COMPARED] if numeric else []
+        for each in tolerations:
+            if each.operator == "Exists":
+                self._existing.add((each.key, each.effect))
+            elif each.operator in ("", "Equal"):
+                self._equal.add((each.key, each.effect, each.value))
+
+    def __contains__(self, taint: Taint) -> bool:
+        """Return whether any toleration tolerates the taint, as Toleration.tolerates does."""
+        for key in (taint.key, ""):
+            for effect in (taint.effect, ""):
+                if (key, effect) in self._existing or (key, effect, taint.value) in self._equal:
+                    return True
+        return any(each.tolerates(taint, numeric=True) for each in self._compared)
+
+
+NO_TOLERATIONS: Final[frozenset[Toleration]] = frozenset()
+"""Shared by pods without tolerations: Python creates a new empty set each time."""
+
+
+# A pod's constraints on its spread over topology domains.
+#
+# Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/common.go (topologySpreadConstraint).
+
+DO_NOT_SCHEDULE: Final = "DoNotSchedule"
+SCHEDULE_ANYWAY: Final = "ScheduleAnyway"
+HONOR: Final = "Honor"
+IGNORE: Final = "Ignore"
+
+
+class SpreadConstraint(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
+    """A v1.TopologySpreadConstraint, with the plugin's defaults for missing fields.
+
+    `selector` excludes the requirements that `match_label_keys` (sorted) add from the pod's labels. If the selector is
+    invalid, it selects no pods and `selector_error` has the reason. The plugin then returns an error for the pod.
+    """
+
+    max_skew: int
+    topology_key: str
+    when_unsatisfiable: str = DO_NOT_SCHEDULE
+    selector: Selector = NOTHING
+    selector_error: str = ""
+    min_domains: int = 1
+    node_affinity_policy: str = HONOR
+    node_taints_policy: str = IGNORE
+    match_label_keys: tuple[str, ...] = ()
+
+
+class Waiting(msgspec.Struct, frozen=True, gc=False):
+    """The status of a pod without a node, from its object. Times are RFC 3339, in UTC, empty if unknown.
+
+    `reason`, `message` and `changed` are from the condition PodScheduled while it is False. They describe the last
+    failed attempt (`Unschedulable`, `SchedulerError`), or its gates (`SchedulingGated`). If the condition has no
+    information, all three are empty. No plugin reads these fields.
+    """
+
+    created: str = ""
+    """metadata.creationTimestamp"""
+    gates: tuple[str, ...] = ()
+    """Names of spec.schedulingGates. With any gate, kube-scheduler does not try the pod."""
+    reason: str = ""
+    message: str = ""
+    changed: str = ""
+    """lastTransitionTime of the condition."""
+
+
+NOT_WAITING = Waiting()
+"""Shared by every pod on a node."""
+
 
 NO_FEATURES: Final[frozenset[str]] = frozenset()
 """Shared by pods and nodes without features."""

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 import msgspec
 
+from core.objects.affinity import NodeSelector
+from core.objects.kinds import ControllerRef
 from core.objects.labels import EVERYTHING, NOTHING, Selector
-from core.objects.node_selector import NodeSelector
-from core.objects.owner import ControllerRef
 
 FILESYSTEM = "Filesystem"
 """The volumeMode of a volume or claim that does not set one."""

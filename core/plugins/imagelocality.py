@@ -10,9 +10,16 @@ from typing import Final
 import numpy as np
 
 from core.events import Kind
-from core.framework.interface import MAX_NODE_SCORE, ScorePlugin
-from core.framework.invalidation import InvalidationRule, Operation, Scope
-from core.framework.status import SKIP, SUCCESS, Status
+from core.framework.interface import (
+    MAX_NODE_SCORE,
+    SKIP,
+    SUCCESS,
+    InvalidationRule,
+    Operation,
+    Scope,
+    ScorePlugin,
+    Status,
+)
 from core.mirror.changes import Change, NodeChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch

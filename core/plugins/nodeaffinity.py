@@ -11,20 +11,28 @@ import msgspec
 import numpy as np
 
 from core.events import Kind
-from core.framework.interface import FilterPlugin, ScorePlugin, Verdicts
-from core.framework.invalidation import InvalidationRule, Operation, Scope
-from core.framework.label_errors import said
+from core.framework.interface import (
+    SKIP,
+    SUCCESS,
+    Code,
+    FilterPlugin,
+    InvalidationRule,
+    Operation,
+    Scope,
+    ScorePlugin,
+    Status,
+    Verdicts,
+    default_normalize,
+    said,
+)
 from core.framework.node_matcher import NodeMatcher, keys_of_terms, label_keys
-from core.framework.normalize import default_normalize
-from core.framework.status import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
+from core.objects.affinity import NO_NODE_AFFINITY, NodeSelectorTerm, PreferredTerm
+from core.objects.affinity import NodeAffinity as AffinityToNodes
 from core.objects.labels import EVERYTHING, Selector, errors_text
 from core.objects.node import Node
-from core.objects.node_affinity import NO_NODE_AFFINITY, PreferredTerm
-from core.objects.node_affinity import NodeAffinity as AffinityToNodes
-from core.objects.node_selector import NodeSelectorTerm
 from core.objects.pod import Pod
 
 POD_AFFINITY: Final = Status(

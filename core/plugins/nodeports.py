@@ -10,16 +10,23 @@ from typing import Final
 import numpy as np
 
 from core.events import Kind
-from core.framework.interface import FilterPlugin, Verdicts
-from core.framework.invalidation import InvalidationRule, Operation, Scope
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.interface import (
+    SKIP,
+    SUCCESS,
+    Code,
+    FilterPlugin,
+    InvalidationRule,
+    Operation,
+    Scope,
+    Status,
+    Verdicts,
+)
 from core.mirror.changes import Change, PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray
-from core.objects.host_port import ALL_ADDRESSES, HostPort
 from core.objects.node import Node
-from core.objects.pod import Pod
+from core.objects.pod import ALL_ADDRESSES, HostPort, Pod
 
 PORTS_TAKEN: Final = Status(Code.UNSCHEDULABLE, ("node(s) didn't have free ports for the requested pod ports",))
 _STATUSES: Final = (SUCCESS, PORTS_TAKEN)

@@ -6,15 +6,22 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodeunschedulable/node
 from typing import Final
 
 from core.events import Kind
-from core.framework.interface import FilterPlugin, Verdicts
-from core.framework.invalidation import InvalidationRule, Operation, Scope
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.interface import (
+    SKIP,
+    SUCCESS,
+    Code,
+    FilterPlugin,
+    InvalidationRule,
+    Operation,
+    Scope,
+    Status,
+    Verdicts,
+)
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import NodeValues
 from core.objects.node import Node
-from core.objects.pod import Pod
-from core.objects.toleration import Taint
+from core.objects.pod import Pod, Taint
 
 _UNSCHEDULABLE_TAINT: Final = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
 _STATUSES: Final = (SUCCESS, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) were unschedulable",)))

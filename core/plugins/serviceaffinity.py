@@ -11,20 +11,28 @@ from typing import Final
 import numpy as np
 
 from core.events import Kind
-from core.framework.interface import FilterPlugin, Verdicts, Versions
-from core.framework.invalidation import InvalidationRule, Operation, Scope
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.interface import (
+    SKIP,
+    SUCCESS,
+    Code,
+    FilterPlugin,
+    InvalidationRule,
+    Operation,
+    Scope,
+    Status,
+    Verdicts,
+    Versions,
+)
 from core.mirror.changes import Change, ObjectChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import LabelProjections, LabelValues, labels_of
 from core.mirror.term_index import TermIndex
-from core.objects.affinity import PodMatcher
+from core.objects.affinity import PodMatcher, selector_from_set
+from core.objects.kinds import Service
 from core.objects.labels import NOTHING, Selector
 from core.objects.node import Node
-from core.objects.node_affinity import selector_from_set
 from core.objects.pod import Pod
-from core.objects.service import Service
 
 SERVICE_AFFINITY: Final = Status(Code.UNSCHEDULABLE, ("node(s) didn't match service affinity",))
 _STATUSES: Final = (SUCCESS, SERVICE_AFFINITY)

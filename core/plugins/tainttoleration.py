@@ -9,17 +9,24 @@ from typing import Final, TypeAlias
 import msgspec
 
 from core.events import Kind
-from core.framework.interface import FilterPlugin, ScorePlugin, Verdicts
-from core.framework.invalidation import InvalidationRule, Operation, Scope
-from core.framework.normalize import default_normalize
-from core.framework.status import SUCCESS, Code, Status
+from core.framework.interface import (
+    SUCCESS,
+    Code,
+    FilterPlugin,
+    InvalidationRule,
+    Operation,
+    Scope,
+    ScorePlugin,
+    Status,
+    Verdicts,
+    default_normalize,
+)
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import NodeValues
 from core.mirror.topology import Int64Array
 from core.objects.node import Node
-from core.objects.pod import Pod
-from core.objects.toleration import Taint, ToleratedTaints
+from core.objects.pod import Pod, Taint, ToleratedTaints
 
 Taints: TypeAlias = tuple[Taint, ...]
 

@@ -8,17 +8,24 @@ from collections.abc import Hashable, Mapping
 from typing import Final, TypeAlias
 
 from core.events import Kind
-from core.framework.interface import FilterPlugin, Verdicts
-from core.framework.invalidation import InvalidationRule, Operation, Scope
-from core.framework.pod_claims import claim_uids
-from core.framework.status import SKIP, SUCCESS, Code, Status
-from core.framework.volume_lookup import find_claim, named_claims, not_found
+from core.framework.claims import claim_uids, find_claim, named_claims, not_found
+from core.framework.interface import (
+    SKIP,
+    SUCCESS,
+    Code,
+    FilterPlugin,
+    InvalidationRule,
+    Operation,
+    Scope,
+    Status,
+    Verdicts,
+)
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import LabelProjections, LabelValues, labels_of
-from core.objects.go_format import quoted
 from core.objects.node import Node
 from core.objects.pod import Pod
+from core.objects.quantity import quoted
 from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 
 Topology: TypeAlias = tuple[str, frozenset[str]]

@@ -6,7 +6,7 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/defaultpreemption/defa
 
 from collections.abc import Collection, Iterable
 
-from core.objects.disruption import PodDisruptionBudget
+from core.objects.kinds import PodDisruptionBudget
 from core.objects.pod import Pod
 
 

@@ -6,7 +6,7 @@ Source: k8s.io/kubernetes v1.34 pkg/scheduler/framework/plugins/defaultpreemptio
 
 from typing import Final
 
-from core.framework.status import Code
+from core.framework.interface import Code
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from core.preemption.victims import pods_on

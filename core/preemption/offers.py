@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
-from core.framework.fit_checks import Failure
+from core.framework.evaluation import Failure
 from core.framework.interface import AnyFilter
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod

@@ -15,15 +15,14 @@ from typing import Final
 
 import msgspec
 
-from core.framework.fit_checks import Failure, FitChecks
-from core.framework.interface import AnyFilter
-from core.framework.status import Code, Status
+from core.framework.evaluation import Failure, FitChecks
+from core.framework.interface import AnyFilter, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.what_if import Supposition
-from core.objects.disruption import PodDisruptionBudget
-from core.objects.go_format import quoted
+from core.objects.groups import SchedulingGroup
+from core.objects.kinds import PodDisruptionBudget
 from core.objects.pod import Pod
-from core.objects.scheduling_group import SchedulingGroup
+from core.objects.quantity import quoted
 from core.preemption.disruption import split_by_violation
 from core.preemption.importance import most_important_first
 from core.scheduling_cycle import nominated_beside

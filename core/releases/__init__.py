@@ -5,18 +5,25 @@ to GATES where defaults changed, and an entry to DIFFERENCES where a result chan
 """
 
 from core.releases.differences import DIFFERENCES, Answer, Difference, rules_of
-from core.releases.gates import GATES, FeatureGateError, Stage, gates_of
-from core.releases.release import DEFAULT_RELEASE, RELEASES, Nearest, Release, nearest
-from core.releases.rules import (
+from core.releases.release import (
+    DEFAULT_RELEASE,
+    GATES,
     MOUNT_OPTIONS,
+    RELEASES,
     RESTART_ALL,
     USERS_OF_HOST,
     ClaimedResources,
     DeviceClassResources,
+    FeatureGateError,
     ImageVolumes,
     MissingDriver,
+    Nearest,
+    Release,
     RequestCounting,
     Rules,
+    Stage,
+    gates_of,
+    nearest,
 )
 
 __all__ = [

@@ -5,17 +5,19 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from core.releases.gates import gates_of
-from core.releases.release import RELEASES, Release, nearest
-from core.releases.rules import (
+from core.releases.release import (
     MOUNT_OPTIONS,
+    RELEASES,
     RESTART_ALL,
     USERS_OF_HOST,
     ClaimedResources,
     DeviceClassResources,
     ImageVolumes,
     MissingDriver,
+    Release,
     Rules,
+    gates_of,
+    nearest,
 )
 
 

@@ -1,7 +1,12 @@
 """The supported minor releases of Kubernetes, and the nearest of them to a given version."""
 
 import re
+from collections.abc import Mapping
+from enum import Enum
+from types import MappingProxyType
 from typing import Final, NamedTuple
+
+import msgspec
 
 
 class Release(NamedTuple):
@@ -48,3 +53,175 @@ def nearest(text: str) -> Nearest:
     if said in RELEASES:
         return Nearest(said, exact=True, text=text)
     return Nearest(RELEASES[0] if said < RELEASES[0] else RELEASES[-1], exact=False, text=text)
+
+
+class Stage(NamedTuple):
+    """The stage of a feature gate in one release."""
+
+    default: bool
+    locked: bool = False
+
+
+_OFF: Final = Stage(default=False)
+_ON: Final = Stage(default=True)
+_LOCKED: Final = Stage(default=True, locked=True)
+
+
+def _stages(since: Mapping[str, Stage]) -> Mapping[Release, Stage]:
+    """Return the stage in each release that has the gate, from the release in which each stage began."""
+    begun = {nearest(release).release: stage for release, stage in since.items()}
+    found: dict[Release, Stage] = {}
+    for release in RELEASES:
+        if begins := [first for first in begun if first <= release]:
+            found[release] = begun[max(begins)]
+    return MappingProxyType(found)
+
+
+GATES: Final[Mapping[str, Mapping[Release, Stage]]] = MappingProxyType(
+    {
+        "NodeDeclaredFeatures": _stages({"1.35": _OFF, "1.36": _ON, "1.37": _LOCKED}),
+        "DRAExtendedResource": _stages({"1.34": _OFF, "1.36": _ON, "1.37": _LOCKED}),
+        "StorageCapacityScoring": _stages({"1.34": _OFF, "1.37": _ON}),
+        "InPlacePodVerticalScaling": _stages({"1.34": _ON, "1.35": _LOCKED}),
+        "InPlacePodLevelResourcesVerticalScaling": _stages({"1.35": _OFF, "1.36": _ON}),
+        "PodLevelResources": _stages({"1.34": _ON}),
+        "DRANodeAllocatableResources": _stages({"1.36": _OFF}),
+        "VolumeLimitScaling": _stages({"1.35": _OFF, "1.37": _ON}),
+        "TaintTolerationComparisonOperators": _stages({"1.35": _OFF}),
+        "GenericWorkload": _stages({"1.35": _OFF}),
+    }
+)
+"""The feature gates that change a result: name -> release that has it -> its stage there.
+
+Source: k8s.io/kubernetes pkg/features/kube_features.go of v1.34.1, v1.35.4, v1.36.3 and v1.37.1.
+"""
+
+
+class FeatureGateError(ValueError):
+    """The release does not have a feature gate, or does not allow it to be set. The message lists its gates."""
+
+
+def gates_of(release: Release, gates: Mapping[str, bool] | None = None) -> Mapping[str, bool]:
+    """Return every gate of a release, with its default or with its value in `gates`.
+
+    A locked gate may be set to its locked value, as upstream allows. Raises FeatureGateError.
+    """
+    there = {name: stages[release] for name, stages in GATES.items() if release in stages}
+    found = {name: stage.default for name, stage in there.items()}
+    for name, enabled in (gates or {}).items():
+        if name not in there:
+            raise FeatureGateError(
+                f"feature gate {name} is not known at {release}; there are {', '.join(sorted(there))}"
+            )
+        if there[name].locked and enabled is not there[name].default:
+            free = ", ".join(sorted(each for each, stage in there.items() if not stage.locked))
+            state = "on" if there[name].default else "off"
+            raise FeatureGateError(f"feature gate {name} is locked {state} at {release}; free to set are {free}")
+        found[name] = enabled
+    return found
+
+
+RESTART_ALL: Final = "RestartAllContainersOnContainerExits"
+USERS_OF_HOST: Final = "UserNamespacesHostNetworkSupport"
+MOUNT_OPTIONS: Final = "VolumeBindMountOptions"
+"""A feature that a node may have to declare for a pod, in any release."""
+
+
+class ImageVolumes(Enum):
+    """How ImageLocality counts the images of image volumes."""
+
+    IGNORED = "ignored"
+    SCORED = "scored"
+    """Added to the sum of the image scores, but not to the number of images that scales the sum."""
+    COUNTED = "counted"
+    """Added to both."""
+
+
+class ClaimedResources(Enum):
+    """The members of status.nodeAllocatableResourceClaimStatuses that count as requests of the pod."""
+
+    IGNORED = "ignored"
+    LISTED = "listed"
+    """`resources`, which only 1.36 has."""
+    MAPPED = "mapped"
+    """`mapping` and `overhead`, which replace `resources` since 1.37."""
+
+
+class DeviceClassResources(Enum):
+    """On which nodes NodeResourcesFit leaves an extended resource to DynamicResources, if a DeviceClass provides it."""
+
+    CHECKED = "checked"
+    """On no node."""
+    LEFT_UNLESS_LISTED = "left unless listed"
+    """On nodes whose allocatable does not list the resource, not even with 0."""
+    LEFT_UNLESS_ALLOCATABLE = "left unless allocatable"
+    """On nodes that have none of the resource allocatable."""
+
+
+class MissingDriver(Enum):
+    """When NodeVolumeLimits rejects a node whose CSINode does not list the driver of a volume."""
+
+    ALLOWED = "allowed"
+    REFUSED = "refused"
+    """If the cluster has a CSIDriver with that name."""
+    REFUSED_IF_ASKED = "refused if asked"
+    """If that CSIDriver has preventPodSchedulingIfMissing."""
+
+
+class RequestCounting(msgspec.Struct, frozen=True):
+    """How the requests of a pod on a node are counted where its status adds to its spec."""
+
+    aggregates: bool = False
+    """Spec, status and allocation are each summed over the containers, and the maximum of the sums counts."""
+    status: bool = True
+    """The resources in the status count (InPlacePodVerticalScaling)."""
+    pod_level: bool = True
+    """Requests of the pod as a whole count (PodLevelResources)."""
+    pod_level_status: bool = False
+    """The pod-level resources in the status count (InPlacePodLevelResourcesVerticalScaling)."""
+    claimed: ClaimedResources = ClaimedResources.IGNORED
+    """Claimed resources in the status count (DRANodeAllocatableResources)."""
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """The rules of one release with its feature gates.
+
+    Each field is a row of DIFFERENCES, or follows from several rows.
+    """
+
+    release: Release
+    gates: Mapping[str, bool]
+    balance_of_change: bool
+    taint_named_in_reason: bool
+    image_volumes: ImageVolumes
+    declared_features: tuple[str, ...]
+    declared_features_named_in_reason: bool
+    aggregated_resize: bool
+    resize_status: bool
+    pod_level_requests: bool
+    pod_level_resize_status: bool
+    claimed_resources: ClaimedResources
+    device_class_resources: DeviceClassResources
+    missing_driver: MissingDriver
+    portworx_needs_annotation: bool
+    storage_capacity_scored: bool
+    budgets_stop_at_violation: bool
+    node_name_first: bool
+    label_errors_in_bytes: bool
+    numeric_tolerations: bool
+    wakes_by_resize: bool
+    wakes_by_device_class: bool
+    wakes_by_own_labels: bool
+    group_cycles: bool
+    groups_queued: bool
+
+    @property
+    def request_counting(self) -> RequestCounting:
+        """How the requests of pods on nodes are counted."""
+        return RequestCounting(
+            aggregates=self.aggregated_resize,
+            status=self.resize_status,
+            pod_level=self.pod_level_requests,
+            pod_level_status=self.pod_level_resize_status,
+            claimed=self.claimed_resources,
+        )

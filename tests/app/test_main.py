@@ -10,7 +10,7 @@ from app.main import create_service
 from app.settings import Settings, SettingsError
 from app.wiring.engine import create_extender, create_profile, explained_kinds
 from core.mirror.cluster import ClusterMirror
-from core.objects.service import Service
+from core.objects.kinds import Service
 from tests.app.asgi import ask
 from tests.app.questions import NEAR_WEB, ZONE, by_name, mirror_of, scores, shop
 from tests.builders import labelled, make_node, make_pod, term

@@ -16,8 +16,8 @@ from core.derived_states import derive_states
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.gangs.attempts import Shortfall
 from core.gangs.placing import Placer, steps_for
+from core.objects.groups import SPREAD, Packing, PackingWay
 from core.objects.pod import Pod
-from core.objects.pod_group import SPREAD, Packing, PackingWay
 from core.profile import full_profile
 from tests.bench import cluster, command
 from tests.bench.command import Size

@@ -9,7 +9,7 @@ from app.objects.decode_node import decode_node
 from app.objects.decode_pod import decode_pod
 from app.objects.resources import RESOURCES
 from core.events import ClusterEvent, Kind, Object
-from core.framework.status import Code, Status
+from core.framework.interface import Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.node import Node

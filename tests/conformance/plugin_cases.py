@@ -9,8 +9,7 @@ from typing import Final
 from app.objects.decode_kinds import decode_device_class
 from core.events import ClusterEvent
 from core.framework.evaluation import FreshEvaluation
-from core.framework.interface import NOT_SCORED, Plugin
-from core.framework.status import Code, Status
+from core.framework.interface import NOT_SCORED, Code, Plugin, Status
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from core.plugins.interpodaffinity.plugin import InterPodAffinity

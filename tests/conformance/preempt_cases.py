@@ -6,8 +6,8 @@ from typing import Final
 
 from app.objects.decode_kinds import decode_pod_disruption_budget
 from core.events import ClusterEvent
-from core.framework.fit_checks import Failure, FitChecks
-from core.framework.status import Code
+from core.framework.evaluation import Failure, FitChecks
+from core.framework.interface import Code
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from core.preemption.choice import best_nodes

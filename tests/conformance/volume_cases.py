@@ -6,8 +6,7 @@ from typing import Final, TypeAlias
 
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.framework.evaluation import Evaluation, FreshEvaluation, everywhere
-from core.framework.interface import AnyFilter
-from core.framework.status import Code
+from core.framework.interface import AnyFilter, Code
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from core.plugins.nodevolumelimits.plugin import NodeVolumeLimits

@@ -1,7 +1,6 @@
 """What a plugin for tests declares when it has nothing to declare."""
 
-from core.framework.interface import Plugin
-from core.framework.invalidation import InvalidationRule
+from core.framework.interface import InvalidationRule, Plugin
 
 
 class PlainPlugin(Plugin):

@@ -9,9 +9,18 @@ import pytest
 
 from core.events import ClusterEvent, Kind
 from core.framework.evaluation import FreshEvaluation
-from core.framework.interface import AnyFilter, FilterPlugin, Verdicts
-from core.framework.invalidation import InvalidationRule, Operation, Scope
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.interface import (
+    SKIP,
+    SUCCESS,
+    AnyFilter,
+    Code,
+    FilterPlugin,
+    InvalidationRule,
+    Operation,
+    Scope,
+    Status,
+    Verdicts,
+)
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.work import WorkLimitError

@@ -7,16 +7,13 @@ import pytest
 
 from core.events import Kind
 from core.framework.evaluation import FreshEvaluation
-from core.framework.interface import FilterPlugin, ScorePlugin, Verdicts
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, ScorePlugin, Status, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
-from core.objects.namespace import Namespace
+from core.objects.kinds import Namespace, ReplicaSet, Service
 from core.objects.node import Node
-from core.objects.owner import ReplicaSet
 from core.objects.pod import Pod
-from core.objects.service import Service
 from core.objects.volumes import CSINode
 from core.profile import Profile, full_profile, parse_profile
 from core.releases import Release, rules_of

@@ -9,8 +9,7 @@ import pytest
 
 from core.events import Kind
 from core.framework.evaluation import FreshEvaluation
-from core.framework.interface import FilterPlugin, ScorePlugin, Verdicts
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, ScorePlugin, Status, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array

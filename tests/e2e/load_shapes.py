@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from core.objects.pod_group import GROUP_LABEL, MINIMUM_ANNOTATION
+from core.objects.groups import GROUP_LABEL, MINIMUM_ANNOTATION
 from tests.e2e.api import Manifest
 from tests.e2e.shapes import HOSTNAME, RACK, ZONE, on, pod, preferred, required, term
 

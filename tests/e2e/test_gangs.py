@@ -13,7 +13,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from core.objects.pod_group import PACKING_ANNOTATION, POD_GROUP_LABEL, TOPOLOGY_KEY_ANNOTATION
+from core.objects.groups import PACKING_ANNOTATION, POD_GROUP_LABEL, TOPOLOGY_KEY_ANNOTATION
 from tests.app.server.balancer import balancer
 from tests.e2e.api import NODES, Manifest
 from tests.e2e.cluster import NAMESPACE, PODS, Cluster

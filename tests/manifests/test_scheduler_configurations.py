@@ -14,7 +14,7 @@ from starlette.routing import Route
 from app.main import create_service
 from app.settings import Settings
 from core.mirror.cluster import ClusterMirror
-from core.objects.node_metrics import NodeMetrics
+from core.objects.node import NodeMetrics
 from core.profile import PLUGINS, full_profile
 from core.releases import Release, rules_of
 

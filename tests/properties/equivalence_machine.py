@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import Action, ClusterEvent
 from core.framework.evaluation import Evaluation, FreshEvaluation
-from core.framework.status import SUCCESS, Status
+from core.framework.interface import SUCCESS, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.pod import Pod, counted

@@ -22,7 +22,7 @@ from app.objects.decode_storage import (
     decode_volume_attachment,
 )
 from core.events import Object
-from core.objects.node_metrics import NodeMetrics, Usage
+from core.objects.node import NodeMetrics, Usage
 from core.objects.pod import Pod
 
 V1: TypeAlias = dict[str, Any]

@@ -12,12 +12,10 @@ from core.equivalence.classes import Classifier, Mode
 from core.events import ClusterEvent, Object
 from core.framework.evaluation import FreshEvaluation
 from core.mirror.cluster import ClusterMirror
+from core.objects.kinds import ControllerRef, ReplicaSet
 from core.objects.labels import parse_selector
-from core.objects.node import Node
-from core.objects.node_metrics import NodeMetrics, Usage
-from core.objects.owner import ControllerRef, ReplicaSet
-from core.objects.pod import Pod
-from core.objects.pod_volumes import PodClaim
+from core.objects.node import Node, NodeMetrics, Usage
+from core.objects.pod import Pod, PodClaim
 from core.objects.volumes import PersistentVolumeClaim
 from core.plugins.noderesources.device_classes import DeviceSchedulers
 from core.plugins.serviceaffinity import ServiceAffinity

@@ -20,13 +20,12 @@ from app.verbs.endpoint import Manner
 from app.verbs.filter import Patient
 from app.verbs.lookup import Found, Standing
 from app.verbs.request import VerbResponse
-from core.framework.interface import Verdicts
-from core.framework.status import SUCCESS, Code, Status
+from core.framework.interface import SUCCESS, Code, Status, Verdicts
 from core.mirror.node_info import NodeBatch
-from core.objects.namespace import Namespace
+from core.objects.groups import Membership
+from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.objects.pod_group import Membership
 from tests.app.verbs.binding.binding_setting import HOSTNAME, Scheduler, loner, scheduling, until
 from tests.app.watch.following import scenario
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_node, make_pod, term

@@ -14,8 +14,8 @@ from core.framework.evaluation import FreshEvaluation
 from core.gangs.attempts import Shortfall
 from core.gangs.unit_status import SchedulingStatus
 from core.mirror.cluster import ClusterMirror
+from core.objects.groups import Packing, PackingWay
 from core.objects.pod import Pod
-from core.objects.pod_group import Packing, PackingWay
 from core.profile import full_profile
 from core.scheduling_cycle import filter_nodes
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_node, make_pod, term

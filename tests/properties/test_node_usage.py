@@ -7,7 +7,7 @@ from hypothesis.stateful import invariant
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 
 from core.mirror.node_usage import RESOURCES, NodeUsage
-from core.objects.node_metrics import NodeMetrics
+from core.objects.node import NodeMetrics
 from core.plugins.load.load_plugin import LoadPlugin
 from core.plugins.load.loadaware import LoadAware
 from core.plugins.load.targetloadpacking import PredictedCpu

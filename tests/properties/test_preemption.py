@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from core.events import ClusterEvent, Object
-from core.framework.evaluation import FreshEvaluation
-from core.framework.fit_checks import Failure
-from core.framework.status import Code
+from core.framework.evaluation import Failure, FreshEvaluation
+from core.framework.interface import Code
 from core.mirror.cluster import ClusterMirror
-from core.objects.disruption import PodDisruptionBudget
+from core.objects.kinds import PodDisruptionBudget
 from core.objects.labels import parse_selector
 from core.objects.pod import Pod
 from core.preemption.disruption import split_by_violation

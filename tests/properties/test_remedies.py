@@ -30,16 +30,20 @@ from core.diagnosis.remedies.what_would_help import what_would_help
 from core.events import ClusterEvent, Object
 from core.framework.evaluation import FreshEvaluation
 from core.mirror.cluster import ClusterMirror
-from core.objects.affinity import NO_AFFINITY, AffinityTerm, PodAffinity, PodMatcher
-from core.objects.host_port import HostPort
+from core.objects.affinity import (
+    NO_AFFINITY,
+    NO_NODE_AFFINITY,
+    AffinityTerm,
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorTerm,
+    PodAffinity,
+    PodMatcher,
+    selector_from_set,
+)
 from core.objects.labels import NOTHING, Selector, parse_selector
 from core.objects.node import Node
-from core.objects.node_affinity import NO_NODE_AFFINITY, NodeAffinity, selector_from_set
-from core.objects.node_selector import NodeSelector, NodeSelectorTerm
-from core.objects.pod import Pod
-from core.objects.pod_volumes import PodClaim
-from core.objects.toleration import Taint, Toleration
-from core.objects.topology_spread import SCHEDULE_ANYWAY, SpreadConstraint
+from core.objects.pod import SCHEDULE_ANYWAY, HostPort, Pod, PodClaim, SpreadConstraint, Taint, Toleration
 from core.profile import full_profile
 from core.scheduling_cycle import filter_nodes
 from tests.depth import tries

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from app.objects.decode_pod import decode_pod
 from app.verbs.effects import LONGEST_WAIT
 from core.events import Action, ClusterEvent
+from core.objects.groups import SchedulingGroup
 from core.objects.pod import Pod
-from core.objects.scheduling_group import SchedulingGroup
 from core.releases import Release, rules_of
 from tests.app.questions import mirror_of
 from tests.app.verbs.deciding.deciding_setting import DecidingSetting, written

@@ -18,7 +18,7 @@ from app.objects.resources import RESOURCES
 from app.scheduler_configuration.scheduler_config import UnreadableError
 from app.setting_types import split_address
 from app.settings import Settings
-from core.objects.scheduling_group import SchedulingGroup
+from core.objects.groups import SchedulingGroup
 
 T = TypeVar("T")
 

@@ -44,7 +44,7 @@ from app.settings import Settings, SettingsError
 from app.verbs.effects import RecentPods
 from app.wiring.engine import check_explained, create_profile, judged_kinds
 from core.events import Kind
-from core.objects.scheduling_group import SchedulingGroup
+from core.objects.groups import SchedulingGroup
 
 _FILE: Final = click.Path(path_type=Path, exists=True, dir_okay=False)
 _OF_A_SERVICE: Final = frozenset({"service", "admin_port", "token_file", "send_token", "ca_file"})

@@ -10,8 +10,7 @@ import numpy as np
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.pod_names import name_of
 from core.mirror.node_info import NO_SLOT
-from core.objects.host_port import HostPort
-from core.objects.pod import Pod
+from core.objects.pod import HostPort, Pod
 from core.plugins.nodeports import HostPortsInUse, NodePorts
 
 MAX_PORTS: Final = 64

@@ -10,10 +10,10 @@ import numpy as np
 from core.diagnosis.diagnosis import Diagnosis
 from core.framework.node_matcher import NodeMatcher, keys_of_terms
 from core.mirror.topology import BoolArray, Int64Array
+from core.objects.affinity import Comparison, FieldRequirement, NodeSelectorTerm
+from core.objects.affinity import NodeAffinity as AffinityToNodes
 from core.objects.labels import Operator, Requirement
 from core.objects.node import Node
-from core.objects.node_affinity import NodeAffinity as AffinityToNodes
-from core.objects.node_selector import Comparison, FieldRequirement, NodeSelectorTerm
 from core.plugins.nodeaffinity import NodeAffinity, RequiredState
 
 MAX_REQUIREMENTS: Final = 64

@@ -8,7 +8,7 @@ import numpy as np
 
 from core.diagnosis.diagnosis import Diagnosis
 from core.mirror.topology import BoolArray
-from core.objects.toleration import Taint
+from core.objects.pod import Taint
 from core.plugins.nodeunschedulable import NodeUnschedulable
 from core.plugins.tainttoleration import DO_NOT_SCHEDULE, TaintsAndTolerations, TaintToleration
 

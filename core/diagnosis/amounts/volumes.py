@@ -13,14 +13,13 @@ import numpy as np
 
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.pod_names import name_of
-from core.framework.status import Status
-from core.framework.volume_lookup import find_claim, named_claims
+from core.framework.claims import find_claim, named_claims
+from core.framework.interface import Status
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray
+from core.objects.affinity import NodeSelector
 from core.objects.csi_migration import TranslationError
-from core.objects.node_selector import NodeSelector
-from core.objects.pod import Pod
-from core.objects.pod_volumes import PodClaim, RBDImage
+from core.objects.pod import Pod, PodClaim, RBDImage
 from core.objects.volumes import PersistentVolume, PersistentVolumeClaim
 from core.plugins.nodevolumelimits.attachable import Migration
 from core.plugins.nodevolumelimits.plugin import NewVolumes, NodeVolumeLimits

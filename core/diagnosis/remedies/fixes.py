@@ -29,9 +29,9 @@ from core.diagnosis.remedies.remedy import (
 )
 from core.diagnosis.remedies.supposing import HOSTNAME, UNSCHEDULABLE
 from core.mirror.topology import ABSENT
+from core.objects.affinity import FieldRequirement
 from core.objects.node import Node
-from core.objects.node_selector import FieldRequirement
-from core.objects.topology_spread import DO_NOT_SCHEDULE
+from core.objects.pod import DO_NOT_SCHEDULE
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.plugins.nodeaffinity import NodeAffinity
 from core.plugins.nodename import NodeName

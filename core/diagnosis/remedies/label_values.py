@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from core.objects.affinity import Comparison
 from core.objects.labels import Operator, Requirement
-from core.objects.node_selector import Comparison
 
 _ANY_VALUE: Final = "true"
 

@@ -10,7 +10,7 @@ from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.remedies.proposal import Proposal
 from core.diagnosis.remedies.remedy import ZONE, AddNode, Kind
 from core.diagnosis.remedies.supposing import HOSTNAME, NO_LABELS, copy_of
-from core.framework.volume_lookup import find_claim, named_claims
+from core.framework.claims import find_claim, named_claims
 from core.objects.labels import Operator
 from core.objects.node import Node
 from core.objects.volumes import PersistentVolume

@@ -14,7 +14,7 @@ from core.diagnosis.remedies.proposal import MAX_STEPS, Proposal
 from core.diagnosis.remedies.remedy import ChangeHostPort, DropNodeName, Kind, RelaxSpread, RunPod, Step
 from core.mirror.topology import ABSENT
 from core.objects.affinity import PodMatcher
-from core.objects.topology_spread import DO_NOT_SCHEDULE
+from core.objects.pod import DO_NOT_SCHEDULE
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.plugins.nodename import NodeName
 from core.plugins.nodeports import HostPortsInUse, NodePorts

@@ -18,7 +18,7 @@ from core.diagnosis.remedies.obstacles import Obstacles
 from core.diagnosis.remedies.proposal import Proposal
 from core.diagnosis.remedies.proposals import missing_shares
 from core.diagnosis.remedies.remedy import Kind, RemovePod
-from core.objects.disruption import PodDisruptionBudget
+from core.objects.kinds import PodDisruptionBudget
 from core.objects.pod import Pod
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.plugins.nodeports import NodePorts

@@ -24,7 +24,7 @@ from core.diagnosis.remedies.proposal import MAX_STEPS, Proposal
 from core.diagnosis.remedies.remedy import Kind
 from core.diagnosis.remedies.supposing import NODE_CONDITIONS, UNSCHEDULABLE
 from core.mirror.topology import ABSENT, Int64Array, IntpArray
-from core.objects.toleration import Taint
+from core.objects.pod import Taint
 from core.plugins.nodeaffinity import NodeAffinity
 from core.plugins.noderesources.fit import NodeResourcesFit
 from core.plugins.nodeunschedulable import NodeUnschedulable

@@ -24,14 +24,10 @@ from core.diagnosis.remedies.remedy import (
 )
 from core.mirror.cluster import ClusterMirror
 from core.mirror.what_if import Supposition, WhatIfError
-from core.objects.host_port import HostPort
+from core.objects.affinity import NodeAffinity, NodeSelector, NodeSelectorTerm
 from core.objects.labels import Selector
 from core.objects.node import Node
-from core.objects.node_affinity import NodeAffinity
-from core.objects.node_selector import NodeSelector, NodeSelectorTerm
-from core.objects.pod import Pod
-from core.objects.toleration import Taint, Toleration
-from core.objects.topology_spread import SCHEDULE_ANYWAY
+from core.objects.pod import SCHEDULE_ANYWAY, HostPort, Pod, Taint, Toleration
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")

@@ -7,8 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from core.framework.interface import Verdicts, Versions
-from core.framework.status import SUCCESS, Code, Status
+from core.framework.interface import SUCCESS, Code, Status, Verdicts, Versions
 from core.mirror.affinity_counts import Role
 from core.mirror.cluster import ClusterMirror
 from core.mirror.match_counters import MatchTerms

@@ -4,14 +4,24 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/interpodaffinity/plugi
 """
 
 from core.events import Kind
-from core.framework.interface import FilterPlugin, ScorePlugin, Verdicts, Versions
-from core.framework.invalidation import InvalidationRule, Operation, Scope
-from core.framework.label_errors import said
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.interface import (
+    SKIP,
+    SUCCESS,
+    Code,
+    FilterPlugin,
+    InvalidationRule,
+    Operation,
+    Scope,
+    ScorePlugin,
+    Status,
+    Verdicts,
+    Versions,
+    said,
+)
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
-from core.objects.namespace import Namespace
+from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.interpodaffinity.domains import DomainSums

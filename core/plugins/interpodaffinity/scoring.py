@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from core.framework.interface import MAX_NODE_SCORE
-from core.framework.normalize import mapped
+from core.framework.interface import MAX_NODE_SCORE, mapped
 from core.mirror.affinity_counts import Role
 from core.mirror.cluster import ClusterMirror
 from core.mirror.domain_counts import DomainCounts

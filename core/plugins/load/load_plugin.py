@@ -4,14 +4,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from core.events import Kind
-from core.framework.interface import ScorePlugin
-from core.framework.invalidation import InvalidationRule, Operation, Scope
+from core.framework.interface import InvalidationRule, Operation, Scope, ScorePlugin
 from core.mirror.changes import Listener
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_usage import NodeUsage
 from core.mirror.topology import Int64Array
-from core.objects.node import Node
-from core.objects.node_metrics import NodeMetrics
+from core.objects.node import Node, NodeMetrics
 from core.objects.pod import Pod
 from core.plugins.load.unmeasured_usage import Prediction, UnmeasuredBy, UnmeasuredUsage
 

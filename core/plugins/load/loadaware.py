@@ -13,8 +13,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from core.framework.interface import MAX_NODE_SCORE, FilterPlugin, Verdicts
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.interface import MAX_NODE_SCORE, SKIP, SUCCESS, Code, FilterPlugin, Status, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_usage import MAX_AMOUNT, RESOURCES, NodeUsage

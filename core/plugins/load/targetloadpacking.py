@@ -10,8 +10,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from core.framework.interface import MAX_NODE_SCORE
-from core.framework.status import SUCCESS, Status
+from core.framework.interface import MAX_NODE_SCORE, SUCCESS, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_usage import NodeUsage

@@ -17,7 +17,7 @@ from core.mirror.changes import Change, NodeChange, ObjectChange, PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import Int64Array
-from core.objects.node_metrics import NodeMetrics
+from core.objects.node import NodeMetrics
 from core.objects.pod import Pod
 
 Prediction: TypeAlias = Callable[[Pod], tuple[int, int]]

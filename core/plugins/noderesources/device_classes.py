@@ -11,9 +11,9 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import NodeValues
 from core.mirror.topology import BoolArray
-from core.objects.device_class import IMPLICIT_PREFIX, DeviceClass
-from core.objects.go_format import shortened
+from core.objects.kinds import IMPLICIT_PREFIX, DeviceClass
 from core.objects.pod import Pod
+from core.objects.quantity import shortened
 from core.plugins.noderesources.columns import NATIVE, Offered, ResourceColumns
 from core.releases import DeviceClassResources
 

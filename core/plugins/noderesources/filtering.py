@@ -10,8 +10,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from core.framework.interface import Verdicts
-from core.framework.status import SUCCESS, Code, Status
+from core.framework.interface import SUCCESS, Code, Status, Verdicts
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray
 from core.plugins.noderesources.columns import LARGEST_AMOUNT, NATIVE, PODS, ResourceColumns, offered_by_strangers

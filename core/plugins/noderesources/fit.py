@@ -8,14 +8,21 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from core.events import Kind
-from core.framework.interface import FilterPlugin, ScorePlugin, Verdicts
-from core.framework.invalidation import InvalidationRule, Operation, Scope
-from core.framework.status import SUCCESS, Status
+from core.framework.interface import (
+    SUCCESS,
+    FilterPlugin,
+    InvalidationRule,
+    Operation,
+    Scope,
+    ScorePlugin,
+    Status,
+    Verdicts,
+)
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
-from core.objects.device_class import DeviceClass
-from core.objects.label_validation import label_key_errors
+from core.objects.kinds import DeviceClass
+from core.objects.labels import label_key_errors
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.noderesources.allocation import ScoreState, in_range, with_default_weights

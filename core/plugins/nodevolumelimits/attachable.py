@@ -9,9 +9,8 @@ from enum import IntEnum
 from typing import TypeAlias
 
 from core.events import Kind
-from core.framework.pod_claims import ownership_error
-from core.framework.status import Code, Status
-from core.framework.volume_lookup import not_found_text
+from core.framework.claims import not_found_text, ownership_error
+from core.framework.interface import Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.object_stores import HeldObject
 from core.objects.csi_migration import (
@@ -24,8 +23,7 @@ from core.objects.csi_migration import (
     translate_inline,
     translate_volume,
 )
-from core.objects.pod import Pod
-from core.objects.pod_volumes import InlineDisk, PodClaim
+from core.objects.pod import InlineDisk, Pod, PodClaim
 from core.objects.volumes import CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from core.releases import MissingDriver, Rules
 

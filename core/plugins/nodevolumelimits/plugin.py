@@ -11,17 +11,24 @@ from typing import Final
 import numpy as np
 
 from core.events import Kind
-from core.framework.interface import FilterPlugin, Verdicts
-from core.framework.invalidation import InvalidationRule, Operation, Scope
-from core.framework.pod_claims import claim_uids
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.claims import claim_uids
+from core.framework.interface import (
+    SKIP,
+    SUCCESS,
+    Code,
+    FilterPlugin,
+    InvalidationRule,
+    Operation,
+    Scope,
+    Status,
+    Verdicts,
+)
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Int64Array
 from core.objects.csi_migration import PORTWORX, is_migratable, zones_label
 from core.objects.node import Node
-from core.objects.pod import Pod
-from core.objects.pod_volumes import InlineDisk, PodClaim, PodVolume
+from core.objects.pod import InlineDisk, Pod, PodClaim, PodVolume
 from core.objects.volumes import (
     CSIDriver,
     CSINode,

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 import msgspec
 import numpy as np
 
-from core.framework.status import Code, Status
+from core.framework.interface import Code, Status
 from core.mirror.changes import Change, NodeChange, ObjectChange, PodChange, RulesChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT

@@ -9,10 +9,8 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec.structs import replace
 
-from core.objects.label_validation import label_key_errors
-from core.objects.labels import NOTHING, Operator, Selector, requirement
-from core.objects.pod import Pod
-from core.objects.topology_spread import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, SpreadConstraint
+from core.objects.labels import NOTHING, Operator, Selector, label_key_errors, requirement
+from core.objects.pod import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, Pod, SpreadConstraint
 
 DefaultingType: TypeAlias = Literal["System", "List"]
 

@@ -11,10 +11,9 @@ from core.mirror.changes import Change, ObjectChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.term_index import TermIndex
 from core.objects.affinity import PodMatcher
+from core.objects.kinds import ReplicaSet, ReplicationController, Service, StatefulSet
 from core.objects.labels import NOTHING, Requirement, Selector
-from core.objects.owner import ReplicaSet, ReplicationController, StatefulSet
 from core.objects.pod import Pod
-from core.objects.service import Service
 
 Controller: TypeAlias = ReplicationController | ReplicaSet | StatefulSet
 

@@ -18,11 +18,9 @@ from core.mirror.label_columns import BatchLabels
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import NodeValues
 from core.mirror.topology import ABSENT, BoolArray, Int64Array, IntpArray, TopologyColumn
+from core.objects.affinity import NodeAffinity
 from core.objects.node import Node
-from core.objects.node_affinity import NodeAffinity
-from core.objects.pod import Pod
-from core.objects.toleration import Taint, ToleratedTaints, Toleration
-from core.objects.topology_spread import HONOR, SpreadConstraint
+from core.objects.pod import HONOR, Pod, SpreadConstraint, Taint, ToleratedTaints, Toleration
 from core.plugins.podtopologyspread.pod_counts import PodCounter
 
 MAX_COUNTED: Final = 64

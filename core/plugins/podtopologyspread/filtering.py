@@ -10,14 +10,12 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from core.framework.interface import Codes, Verdicts, Versions
-from core.framework.status import SUCCESS, Code, Status
+from core.framework.interface import SUCCESS, Code, Codes, Status, Verdicts, Versions
 from core.mirror.cluster import ClusterMirror
 from core.mirror.label_columns import BatchColumn, BatchLabels
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import ABSENT, Int64Array, IntpArray
-from core.objects.pod import Pod
-from core.objects.topology_spread import SpreadConstraint
+from core.objects.pod import Pod, SpreadConstraint
 from core.plugins.podtopologyspread.domains import ConstrainedDomains, Domains
 from core.plugins.podtopologyspread.pod_counts import PodCounter, PodCounts
 

@@ -6,18 +6,27 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/plug
 from typing import Final
 
 from core.events import Kind
-from core.framework.interface import FilterPlugin, ScorePlugin, Verdicts, Versions
-from core.framework.invalidation import InvalidationRule, Operation, Scope
-from core.framework.label_errors import said
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.interface import (
+    SKIP,
+    SUCCESS,
+    Code,
+    FilterPlugin,
+    InvalidationRule,
+    Operation,
+    Scope,
+    ScorePlugin,
+    Status,
+    Verdicts,
+    Versions,
+    said,
+)
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
+from core.objects.kinds import Service
 from core.objects.labels import Selector
 from core.objects.node import Node
-from core.objects.pod import Pod
-from core.objects.service import Service
-from core.objects.topology_spread import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, SpreadConstraint
+from core.objects.pod import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, Pod, SpreadConstraint
 from core.plugins.podtopologyspread import constraints as resolving
 from core.plugins.podtopologyspread.default_selector import CONTROLLERS, default_selector
 from core.plugins.podtopologyspread.domains import domains_differ

@@ -18,8 +18,7 @@ from core.mirror.term_index import TermIndex
 from core.mirror.topology import Int64Array, IntpArray, TopologyCounts
 from core.objects.affinity import PodMatcher
 from core.objects.labels import NOTHING, Selector
-from core.objects.pod import Pod
-from core.objects.topology_spread import SpreadConstraint
+from core.objects.pod import Pod, SpreadConstraint
 
 MAX_POD_COUNTERS: Final = 2048
 """How many counters are kept. One costs about 5 KB if it counts pods on 50 nodes, and 33 KB at most."""

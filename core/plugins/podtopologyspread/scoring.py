@@ -10,14 +10,12 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from core.framework.interface import MAX_NODE_SCORE, NOT_SCORED, Versions
-from core.framework.normalize import mapped
+from core.framework.interface import MAX_NODE_SCORE, NOT_SCORED, Versions, mapped
 from core.mirror.cluster import ClusterMirror
 from core.mirror.label_columns import BatchColumn, BatchLabels
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import ABSENT, BoolArray, Int64Array
-from core.objects.pod import Pod
-from core.objects.topology_spread import SpreadConstraint
+from core.objects.pod import Pod, SpreadConstraint
 from core.plugins.podtopologyspread.constraints import HOSTNAME
 from core.plugins.podtopologyspread.domains import ConstrainedDomains, having_all
 from core.plugins.podtopologyspread.pod_counts import PodCounter, PodCounts

@@ -9,13 +9,11 @@ from typing import Final
 
 import msgspec
 
-from core.framework.pod_claims import ownership_error
-from core.framework.status import Code, Status
-from core.framework.volume_lookup import not_found_text
+from core.framework.claims import not_found_text, ownership_error
+from core.framework.interface import Code, Status
 from core.mirror.cluster import ClusterMirror
-from core.objects.go_format import quoted
-from core.objects.pod import Pod
-from core.objects.pod_volumes import PodClaim
+from core.objects.pod import Pod, PodClaim
+from core.objects.quantity import quoted
 from core.objects.volumes import PersistentVolumeClaim, StorageClass
 
 LOST: Final = "Lost"

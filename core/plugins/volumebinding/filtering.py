@@ -12,8 +12,7 @@ from typing import Final
 
 import msgspec
 
-from core.framework.label_errors import said
-from core.framework.status import SUCCESS, Code, Status
+from core.framework.interface import SUCCESS, Code, Status, said
 from core.mirror.cluster import ClusterMirror
 from core.objects.csi_migration import TranslationError, is_migratable, translate_affinity
 from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass

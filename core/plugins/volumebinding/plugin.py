@@ -12,17 +12,24 @@ import numpy as np
 from msgspec.structs import replace
 
 from core.events import Kind
-from core.framework.interface import FilterPlugin, ScorePlugin, Verdicts
-from core.framework.invalidation import InvalidationRule, Operation, Scope
-from core.framework.pod_claims import claim_uids
-from core.framework.status import SKIP, SUCCESS, Status
+from core.framework.claims import claim_uids
+from core.framework.interface import (
+    SKIP,
+    SUCCESS,
+    FilterPlugin,
+    InvalidationRule,
+    Operation,
+    Scope,
+    ScorePlugin,
+    Status,
+    Verdicts,
+)
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
 from core.objects.csi_migration import is_migratable
 from core.objects.node import Node
-from core.objects.pod import Pod
-from core.objects.pod_volumes import PodClaim
+from core.objects.pod import Pod, PodClaim
 from core.objects.volumes import (
     CSIDriver,
     CSINode,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Generic, TypeVar
 
+from core.objects.affinity import NodeSelector, NodeSelectorTerm
 from core.objects.labels import Operator, Requirement, Selector
-from core.objects.node_selector import NodeSelector, NodeSelectorTerm
 
 Thing = TypeVar("Thing")
 

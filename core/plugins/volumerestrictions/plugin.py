@@ -10,11 +10,19 @@ from typing import Final
 import numpy as np
 
 from core.events import Kind
-from core.framework.interface import FilterPlugin, Verdicts, Versions
-from core.framework.invalidation import InvalidationRule, Operation, Scope
-from core.framework.pod_claims import claim_uids
-from core.framework.status import SKIP, SUCCESS, Code, Status
-from core.framework.volume_lookup import find_claim, named_claims, not_found
+from core.framework.claims import claim_uids, find_claim, named_claims, not_found
+from core.framework.interface import (
+    SKIP,
+    SUCCESS,
+    Code,
+    FilterPlugin,
+    InvalidationRule,
+    Operation,
+    Scope,
+    Status,
+    Verdicts,
+    Versions,
+)
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.pod import Pod

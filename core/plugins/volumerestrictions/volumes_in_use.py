@@ -6,8 +6,7 @@ from typing import Final, TypeAlias, TypeGuard, TypeVar
 
 from core.mirror.changes import Change, PodChange
 from core.mirror.cluster import ClusterMirror
-from core.objects.pod import Pod
-from core.objects.pod_volumes import InlineDisk, PodClaim, PodVolume, RBDImage
+from core.objects.pod import InlineDisk, Pod, PodClaim, PodVolume, RBDImage
 
 _Counted = TypeVar("_Counted", int, str)
 

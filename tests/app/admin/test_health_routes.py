@@ -19,7 +19,7 @@ from app.watch.freshness import Freshness, ResourceState
 from app.watch.memory import MemoryLimit, MemoryWatch, memory_limit
 from core.events import ClusterEvent, Kind
 from core.mirror.cluster import ClusterMirror
-from core.objects.namespace import Namespace
+from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.app.asgi import ask

@@ -17,7 +17,7 @@ from core.diagnosis.pod_names import HIDDEN as PLACEHOLDER
 from core.diagnosis.pod_names import HIDDEN_BUDGET
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
-from core.objects.disruption import PodDisruptionBudget
+from core.objects.kinds import PodDisruptionBudget
 from core.objects.labels import parse_selector
 from tests.app.admin.hidden_names import (
     ALLOWED,

@@ -16,10 +16,8 @@ from app.objects.resources import RESOURCES, Resource
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.mirror.comparer import Difference, Differences
-from core.objects.device_class import DeviceClass
-from core.objects.namespace import Namespace
+from core.objects.kinds import DeviceClass, Namespace, ReplicaSet
 from core.objects.node import Node
-from core.objects.owner import ReplicaSet
 from core.objects.pod import Pod
 from tests.builders import labelled, make_namespace, make_node, make_pod
 from tests.fake_apiserver.faults import Undecodable

@@ -11,7 +11,7 @@ from app.main import create_service
 from app.settings import Settings
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
-from core.objects.scheduling_group import GroupCondition, SchedulingGroup
+from core.objects.groups import GroupCondition, SchedulingGroup
 from tests.app.asgi import ask
 from tests.app.questions import mirror_of
 from tests.builders import make_node, make_pod

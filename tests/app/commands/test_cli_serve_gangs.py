@@ -9,7 +9,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from core.objects.pod_group import POD_GROUP_LABEL
+from core.objects.groups import POD_GROUP_LABEL
 from tests.app.commands.test_cli_serve_cluster import kubeconfig, readiness, until_ready
 from tests.app.serving import ANY_PORT, Service, kindred
 from tests.app.verbs.deciding.deciding_setting import args

@@ -27,9 +27,8 @@ from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
 from core.gangs.unit_status import PackingStatus, SchedulingStatus, UnitStatus
 from core.mirror.cluster import ClusterMirror
+from core.objects.groups import GroupCondition, PackingWay, SchedulingGroup
 from core.objects.node import Node
-from core.objects.pod_group import PackingWay
-from core.objects.scheduling_group import GroupCondition, SchedulingGroup
 from core.profile import Profile, full_profile
 from tests.app.verbs.receptions import effects_over
 from tests.builders import PodBuilder, make_namespace, make_node, make_pod, term

@@ -17,7 +17,7 @@ from app.main import create_service
 from app.settings import Settings
 from core.gangs.unit_status import PlacedBy, SchedulingStatus, UnitStatus
 from core.mirror.cluster import ClusterMirror
-from core.objects.scheduling_group import GroupCondition
+from core.objects.groups import GroupCondition
 from tests.app.asgi import ask
 from tests.app.commands.running import running
 from tests.core.gangs.gang_setting import GangSetting, member, node

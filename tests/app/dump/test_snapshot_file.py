@@ -9,13 +9,10 @@ from app.dump.snapshot_file import SnapshotError, read_items
 from app.objects.resources import RESOURCES
 from core.events import Kind
 from core.mirror.cluster import ClusterMirror
-from core.objects.disruption import PodDisruptionBudget
-from core.objects.namespace import Namespace
+from core.objects.groups import SchedulingGroup
+from core.objects.kinds import Namespace, PodDisruptionBudget, ReplicaSet, Service
 from core.objects.node import Node
-from core.objects.owner import ReplicaSet
 from core.objects.pod import Pod
-from core.objects.scheduling_group import SchedulingGroup
-from core.objects.service import Service
 from core.objects.volumes import CSINode
 from tests.app.dump.dumps import as_json, kinded, listed, load
 from tests.app.objects.full_objects import FULL_OBJECTS

@@ -18,7 +18,7 @@ from core.diagnosis.explained_profile import every_rule
 from core.diagnosis.victim_waits import AwaitedVictim, victims_by_pod
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
-from core.objects.scheduling_group import SchedulingGroup
+from core.objects.groups import SchedulingGroup
 from tests.builders import PodBuilder, make_node, make_pod
 from tests.conformance.engine import load
 from tests.core.decoded import pod_of

@@ -11,7 +11,7 @@ from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.explained_profile import ExplainedProfile, Judge
 from core.diagnosis.node_detail import node_detail
 from core.diagnosis.summary import summary
-from core.framework.status import Code
+from core.framework.interface import Code
 from tests.app.explain.configured import config_of, configured, with_args
 from tests.conformance.engine import decoded_pod
 from tests.conformance.golden_files import Members

@@ -8,8 +8,8 @@ from app.scheduler_configuration.scheduler_config import UnreadableError
 from core.diagnosis.diagnosis import Diagnosis
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
+from core.objects.kinds import Service
 from core.objects.labels import Operator, Requirement, Selector
-from core.objects.service import Service
 from tests.app.explain.configured import configured, names, scheduler_profiles, with_args
 from tests.builders import PodBuilder, expressed, make_node, make_pod, term
 from tests.core.decoded import Builder, mirror_of, pod_of

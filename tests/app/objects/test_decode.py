@@ -20,9 +20,9 @@ from app.objects.decode_node import decode_node
 from app.objects.decode_pod import decode_pod
 from app.objects.resources import RESOURCES, Decoder
 from core.events import Kind
+from core.objects.kinds import ControllerRef, ReplicaSet
 from core.objects.labels import EVERYTHING, NOTHING, Selector, SelectorError, parse_selector
 from core.objects.node import Node
-from core.objects.owner import ControllerRef, ReplicaSet
 from tests.app.objects.full_objects import FULL_OBJECTS
 from tests.builders import REQUIRED, Object
 from tests.json_places import Place, places, replaced

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from app.objects.decode_pod import decode_pod
-from core.objects.host_port import NO_HOST_PORTS, HostPort
-from core.objects.pod import Pod
+from core.objects.pod import NO_HOST_PORTS, HostPort, Pod
 from tests.builders import Object
 
 

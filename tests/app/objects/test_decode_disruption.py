@@ -5,7 +5,7 @@ import json
 import pytest
 
 from app.objects.decode_kinds import decode_pod_disruption_budget
-from core.objects.disruption import PodDisruptionBudget
+from core.objects.kinds import PodDisruptionBudget
 from tests.builders import Object
 
 

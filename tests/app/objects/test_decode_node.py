@@ -7,7 +7,7 @@ import pytest
 from app.objects.decode import DecodeError
 from app.objects.decode_node import decode_node
 from core.objects.node import Node
-from core.objects.toleration import Taint
+from core.objects.pod import Taint
 
 NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}
 GPU = {"key": "gpu", "value": "a100", "effect": "NoSchedule"}

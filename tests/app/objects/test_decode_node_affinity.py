@@ -5,8 +5,14 @@ import json
 import pytest
 
 from app.objects.decode_pod import decode_pod
-from core.objects.node_affinity import NO_NODE_AFFINITY, NodeAffinity, PreferredTerm, selector_from_set
-from core.objects.node_selector import NodeSelector, parse_node_selector
+from core.objects.affinity import (
+    NO_NODE_AFFINITY,
+    NodeAffinity,
+    NodeSelector,
+    PreferredTerm,
+    parse_node_selector,
+    selector_from_set,
+)
 from tests.builders import PREFERRED, REQUIRED, Object, PodBuilder, expressed, make_pod, named, term
 
 IN_A = expressed("zone", "In", "a")

@@ -6,17 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from app.objects.decode_pod import decode_pod
-from core.objects.affinity import NO_AFFINITY
-from core.objects.host_port import HostPort
+from core.objects.affinity import NO_AFFINITY, NO_NODE_AFFINITY, NodeAffinity
+from core.objects.kinds import ControllerRef
 from core.objects.labels import Operator, Requirement, Selector
-from core.objects.node_affinity import NO_NODE_AFFINITY, NodeAffinity
-from core.objects.owner import ControllerRef
-from core.objects.pod import Pod
-from core.objects.pod_load import PodLoad
-from core.objects.pod_volumes import PodClaim
-from core.objects.toleration import Toleration
-from core.objects.topology_spread import SpreadConstraint
-from core.objects.waiting import NOT_WAITING, Waiting
+from core.objects.pod import NOT_WAITING, HostPort, Pod, PodClaim, SpreadConstraint, Toleration, Waiting
+from core.objects.pod_requests import PodLoad
 from tests.app.objects.full_objects import FULL_OBJECTS
 from tests.builders import Object, make_pod
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from app.objects.decode_groups import decode_pod_group
-from core.objects.pod_group import SPREAD, Packing, PackingWay
+from core.objects.groups import SPREAD, Packing, PackingWay
 from tests.builders import make_pod
 from tests.core.decoded import pod_of
 

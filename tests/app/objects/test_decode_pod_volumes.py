@@ -5,7 +5,7 @@ import json
 import pytest
 
 from app.objects.decode_pod import decode_pod
-from core.objects.pod_volumes import InlineDisk, PodClaim, PodVolume, RBDImage
+from core.objects.pod import InlineDisk, PodClaim, PodVolume, RBDImage
 from core.objects.volumes import VolumeSource
 from tests.builders import Object, make_pod
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.objects.decode_groups import decode_scheduling_group
-from core.objects.scheduling_group import SchedulingGroup
+from core.objects.groups import SchedulingGroup
 
 
 def decoded(spec: dict[str, Any]) -> SchedulingGroup:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from app.objects.decode_pod import decode_pod
-from core.objects.toleration import Toleration
+from core.objects.pod import Toleration
 from tests.builders import Object, make_pod
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from app.objects.decode_pod import decode_pod
 from core.objects.labels import EVERYTHING, NOTHING, Operator, Requirement, Selector
-from core.objects.topology_spread import HONOR, IGNORE, SCHEDULE_ANYWAY, SpreadConstraint
+from core.objects.pod import HONOR, IGNORE, SCHEDULE_ANYWAY, SpreadConstraint
 from tests.builders import Object, expressed, labelled, make_pod
 
 SELECTS_A = Selector((Requirement("app", Operator.IN, ("a",)),))

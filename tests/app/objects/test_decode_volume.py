@@ -5,8 +5,8 @@ import json
 import pytest
 
 from app.objects.decode_storage import decode_persistent_volume, decode_persistent_volume_claim
+from core.objects.affinity import NodeSelector, parse_node_selector
 from core.objects.labels import EVERYTHING, NOTHING, Operator, Requirement, Selector
-from core.objects.node_selector import NodeSelector, parse_node_selector
 from core.objects.volumes import ClaimRef, PersistentVolume, PersistentVolumeClaim, VolumeSource
 from tests.builders import Object, expressed, labelled
 

@@ -7,17 +7,21 @@ import pytest
 
 from app.objects.resources import RESOURCES
 from core.events import Object
-from core.objects.device_class import DeviceClass
-from core.objects.disruption import PodDisruptionBudget
+from core.objects.affinity import parse_node_selector
+from core.objects.groups import GroupCondition, PodGroup, SchedulingGroup
+from core.objects.kinds import (
+    ControllerRef,
+    DeviceClass,
+    Namespace,
+    PodDisruptionBudget,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
 from core.objects.labels import parse_selector
-from core.objects.namespace import Namespace
 from core.objects.node import Node
-from core.objects.node_selector import parse_node_selector
-from core.objects.owner import ControllerRef, ReplicaSet, ReplicationController, StatefulSet
-from core.objects.pod_group import PodGroup
-from core.objects.scheduling_group import GroupCondition, SchedulingGroup
-from core.objects.service import Service
-from core.objects.toleration import Taint
+from core.objects.pod import Taint
 from core.objects.volumes import (
     ClaimRef,
     CSIDriver,

@@ -12,7 +12,7 @@ from app.settings import Settings
 from app.wiring.engine import create_profile
 from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import AnyFilter
-from core.objects.topology_spread import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, SpreadConstraint
+from core.objects.pod import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, SpreadConstraint
 from core.plugins.noderesources.allocation import ResourceSpec
 from core.plugins.noderesources.strategies import ScoringStrategy, UtilizationShapePoint
 from core.profile import PLUGINS

@@ -8,9 +8,8 @@ import pytest
 from app.objects.decode import DecodeError
 from app.objects.resources import RESOURCES, Resource, decode_identity
 from core.events import Object
-from core.objects.node import Node
-from core.objects.node_metrics import NodeMetrics
-from core.objects.owner import ReplicaSet
+from core.objects.kinds import ReplicaSet
+from core.objects.node import Node, NodeMetrics
 from core.objects.pod import Pod
 from tests.app.objects.full_objects import FULL_OBJECTS
 

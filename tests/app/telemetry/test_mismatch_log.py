@@ -10,7 +10,7 @@ from app.telemetry.mismatch_log import MismatchLog
 from core.equivalence.cache import CacheOptions, EquivalenceCache, Mismatch
 from core.equivalence.shadow_check import Difference
 from core.events import ClusterEvent
-from core.framework.status import SUCCESS, Code, Status
+from core.framework.interface import SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod import Pod

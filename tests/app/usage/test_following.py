@@ -10,7 +10,7 @@ from app.main import create_service
 from app.settings import Settings, SettingsError
 from app.wiring.usage import check_usage
 from core.mirror.cluster import ClusterMirror
-from core.objects.node_metrics import NodeMetrics
+from core.objects.node import NodeMetrics
 from core.profile import parse_profile
 from tests.app.verbs.binding.binding_setting import scheduling, until
 from tests.builders import make_node, make_pod

@@ -7,7 +7,7 @@ import pytest
 
 from app.objects.decode import DecodeError
 from app.usage.metrics_api import covered_until, decode_node_metrics, plausible
-from core.objects.node_metrics import NodeMetrics, Usage
+from core.objects.node import NodeMetrics, Usage
 
 ITEM: Final[dict[str, Any]] = {
     "metadata": {"name": "n1", "creationTimestamp": "2026-01-01T00:02:00Z", "labels": {"a": "b"}},

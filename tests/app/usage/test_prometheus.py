@@ -13,7 +13,7 @@ from app.objects.decode import DecodeError
 from app.settings import Settings
 from app.usage.metrics_api import Measurements
 from app.usage.prometheus import Prometheus, prometheus_client
-from core.objects.node_metrics import NodeMetrics, Usage
+from core.objects.node import NodeMetrics, Usage
 from tests.fake_apiserver import Behaviour, FakeApiServer
 from tests.fake_apiserver.usage import FakeUsage
 

@@ -11,7 +11,7 @@ from app.api_server.client import ConnectionFailedError, StatusError
 from app.objects.decode import DecodeError
 from app.usage.metrics_api import Measurements, covered_until
 from app.usage.usage_feed import UsageFeed
-from core.objects.node_metrics import NodeMetrics, Usage
+from core.objects.node import NodeMetrics, Usage
 from tests.builders import make_node
 from tests.core.decoded import mirror_of, tell
 from tests.virtual_time import run_in_virtual_time

@@ -8,7 +8,7 @@ import pytest
 from app.main import create_service
 from app.settings import Settings
 from app.wiring.engine import watched_kinds
-from core.objects.disruption import PodDisruptionBudget
+from core.objects.kinds import PodDisruptionBudget
 from tests.app.asgi import ask
 from tests.app.questions import shop
 from tests.app.verbs.binding.binding_setting import HOSTNAME, N1, N2, PATIENCE, Scheduler, loner, scheduling, until

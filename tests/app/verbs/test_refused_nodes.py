@@ -7,8 +7,7 @@ import pytest
 
 from app.verbs.effects import RefusedNodes
 from core.events import ClusterEvent
-from core.framework.interface import Verdicts
-from core.framework.status import SUCCESS, Code, Status
+from core.framework.interface import SUCCESS, Code, Status, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from tests.builders import make_node, make_pod

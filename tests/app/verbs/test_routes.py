@@ -19,7 +19,7 @@ from app.verbs.filter import Extender, extender_routes
 from app.verbs.wire_out import filter_error, prioritize_error
 from app.wiring.engine import create_extender
 from core.events import ClusterEvent
-from core.framework.status import Status
+from core.framework.interface import Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.pod import Pod

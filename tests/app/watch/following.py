@@ -28,7 +28,7 @@ from app.watch.retry import Timing
 from app.watch.watcher import Watcher
 from core.events import ClusterEvent, Kind, Object
 from core.mirror.cluster import ClusterMirror
-from core.objects.namespace import Namespace
+from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.core.mirror.audit import audit

@@ -3,7 +3,7 @@
 from typing import Any, Final, TypeAlias
 
 from app.objects.resources import RESOURCES
-from core.objects.namespace import Namespace
+from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.builders import (

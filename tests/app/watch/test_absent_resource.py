@@ -7,11 +7,10 @@ import pytest
 
 from app.objects.resources import RESOURCES
 from app.watch.freshness import SyncStatus
-from core.objects.device_class import DeviceClass
-from core.objects.namespace import Namespace
+from core.objects.groups import SchedulingGroup
+from core.objects.kinds import DeviceClass, Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.objects.scheduling_group import SchedulingGroup
 from tests.app.watch.following import Following, scenario
 from tests.app.watch.small_cluster import PODS, seed
 from tests.fake_apiserver import FakeApiServer

@@ -12,7 +12,7 @@ from app.watch import feed as feed_module
 from app.watch.feed import MirrorFeed
 from core.events import Action, ClusterEvent
 from core.mirror.cluster import ClusterMirror
-from core.objects.waiting import Waiting
+from core.objects.pod import Waiting
 from tests.builders import PodBuilder, make_pod
 from tests.core.decoded import pod_of
 

@@ -11,7 +11,7 @@ from hypothesis.strategies import SearchStrategy
 from app.objects.resources import RESOURCES
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState, SyncStatus
 from core.events import Kind
-from core.objects.device_class import DeviceClass
+from core.objects.kinds import DeviceClass
 from core.objects.node import Node
 from core.objects.pod import Pod
 

@@ -7,7 +7,7 @@ import pytest
 
 from app.watch.objects import KnownObjects
 from core.events import ClusterEvent
-from core.objects.namespace import Namespace
+from core.objects.kinds import Namespace
 from core.objects.pod import Pod
 
 A1: Final = Namespace("a", {"v": "1"}, uid="ua", resource_version="1")

@@ -1,7 +1,7 @@
 """What a sync has told so far."""
 
 from app.watch.objects import Listing, Unreadable
-from core.objects.namespace import Namespace
+from core.objects.kinds import Namespace
 
 
 def test_later_tellings_replace_earlier_ones() -> None:

@@ -10,7 +10,7 @@ import pytest
 from app.objects.resources import RESOURCES
 from app.watch.freshness import ResourceState
 from app.watch.objects import KnownObjects, ObjectReader, Unreadable
-from core.objects.namespace import Namespace
+from core.objects.kinds import Namespace
 from core.objects.pod import Pod
 from tests.builders import make_namespace, make_pod
 

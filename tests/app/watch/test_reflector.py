@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from app.watch.freshness import SyncStatus
 from app.watch.retry import Timing
 from core.events import Action, ClusterEvent
-from core.objects.namespace import Namespace
+from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.app.watch.following import QUICK, Counts, Following, MirrorOnly, scenario

@@ -5,7 +5,7 @@ from typing import Final, TypeAlias
 
 import pytest
 
-from core.objects.namespace import Namespace
+from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.app.watch.following import Counts, Following, scenario

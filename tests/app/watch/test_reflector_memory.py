@@ -5,7 +5,7 @@ import re
 import pytest
 
 from app.watch.freshness import SyncStatus
-from core.objects.namespace import Namespace
+from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.app.watch.following import Counts, Following, scenario

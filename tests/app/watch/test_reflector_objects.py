@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from core.objects.namespace import Namespace
+from core.objects.kinds import Namespace
 from core.objects.pod import Pod
 from tests.app.watch.following import Counts, Following, scenario
 from tests.app.watch.small_cluster import PODS, create, recreate, seed, update

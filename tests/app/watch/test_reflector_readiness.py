@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from app.watch.freshness import SyncStatus
-from core.objects.namespace import Namespace
+from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.app.watch.following import QUICK, READ_TIMEOUT, STALE_AFTER, Counts, Following, scenario

@@ -6,9 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from app.objects.resources import RESOURCES
-from core.objects.namespace import Namespace
+from core.objects.kinds import Namespace, ReplicaSet, ReplicationController, StatefulSet
 from core.objects.node import Node
-from core.objects.owner import ReplicaSet, ReplicationController, StatefulSet
 from core.objects.pod import Pod
 from tests.app.objects.full_objects import FULL_OBJECTS
 from tests.app.watch.following import QUICK, READ_TIMEOUT, Counts, Following, scenario

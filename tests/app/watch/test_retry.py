@@ -14,11 +14,9 @@ from app.watch.memory import MemoryPressureError
 from app.watch.retry import Retries, Retry, Timing
 from app.watch.stream import BrokenWatchError, GarbledWatchError, InStreamError, status_of
 from core.events import Kind
-from core.objects.device_class import DeviceClass
-from core.objects.namespace import Namespace
+from core.objects.kinds import DeviceClass, Namespace, Service
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.objects.service import Service
 from core.objects.volumes import PersistentVolume
 from tests.app.watch.simulated_server import SimulatedServer
 from tests.virtual_time import run_in_virtual_time

@@ -7,8 +7,7 @@ from core.diagnosis.explained_profile import ExplainedProfile, every_rule
 from core.diagnosis.not_judged import NotJudged, judged
 from core.diagnosis.scheduler_rules import SchedulerRules
 from core.events import ClusterEvent, Kind
-from core.objects.device_class import DeviceClass
-from core.objects.service import Service
+from core.objects.kinds import DeviceClass, Service
 from core.objects.volumes import PersistentVolumeClaim
 from core.plugins.noderesources.device_classes import DeviceSchedulers
 from core.profile import Profile, full_profile, parse_profile

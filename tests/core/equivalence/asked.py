@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.framework.evaluation import Evaluation
-from core.framework.invalidation import Scope
-from core.framework.status import Status
+from core.framework.interface import Scope, Status
 from core.mirror.node_info import NodeBatch
-from core.objects.namespace import Namespace
+from core.objects.kinds import Namespace
 from core.objects.pod import Pod
 from tests.core.equivalence.said_plugin import SaidPlugin, scores, statuses, when, whole
 from tests.core.mirror.values import mirror_of, node, pod

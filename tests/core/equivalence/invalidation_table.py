@@ -5,8 +5,7 @@ from typing import Final
 
 import msgspec
 
-from core.framework.interface import Plugin
-from core.framework.invalidation import NODE_LIFE, InvalidationRule
+from core.framework.interface import NODE_LIFE, InvalidationRule, Plugin
 
 DESIGN_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "NodeResourcesFit": ("GeneralPredicates",),

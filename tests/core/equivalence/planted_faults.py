@@ -8,17 +8,13 @@ from typing import Any, Final, TypeAlias
 from msgspec.structs import replace
 
 from core.events import ClusterEvent, Object
-from core.framework.interface import Plugin
-from core.framework.invalidation import InvalidationRule, Scope
+from core.framework.interface import InvalidationRule, Plugin, Scope
 from core.mirror.cluster import ClusterMirror
-from core.objects.device_class import DeviceClass
+from core.objects.affinity import NodeSelector, NodeSelectorTerm, selector_from_set
+from core.objects.kinds import DeviceClass, Service
 from core.objects.labels import Operator, Requirement
-from core.objects.node_affinity import selector_from_set
-from core.objects.node_metrics import NodeMetrics, Usage
-from core.objects.node_selector import NodeSelector, NodeSelectorTerm
-from core.objects.pod import Pod
-from core.objects.pod_volumes import InlineDisk, PodClaim
-from core.objects.service import Service
+from core.objects.node import NodeMetrics, Usage
+from core.objects.pod import InlineDisk, Pod, PodClaim
 from core.objects.volumes import (
     CSIDriver,
     CSINode,

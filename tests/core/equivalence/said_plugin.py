@@ -6,9 +6,22 @@ import numpy as np
 
 from core.events import Kind
 from core.framework.evaluation import Evaluation
-from core.framework.interface import AnyFilter, AnyScore, FilterPlugin, ScorePlugin, Verdicts, Versions
-from core.framework.invalidation import InvalidationRule, Operation, Scope, Touches, always
-from core.framework.status import SUCCESS, Code, Status
+from core.framework.interface import (
+    SUCCESS,
+    AnyFilter,
+    AnyScore,
+    Code,
+    FilterPlugin,
+    InvalidationRule,
+    Operation,
+    Scope,
+    ScorePlugin,
+    Status,
+    Touches,
+    Verdicts,
+    Versions,
+    always,
+)
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array

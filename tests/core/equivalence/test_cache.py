@@ -10,11 +10,9 @@ from core.equivalence import rows
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.equivalence.rows import ENTRY_BYTES, ROW_BYTES, ClassEntry
 from core.framework.evaluation import FreshEvaluation
-from core.framework.invalidation import Scope
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.interface import SKIP, SUCCESS, Code, Scope, Status
 from core.mirror.cluster import ClusterMirror
-from core.objects.namespace import Namespace
-from core.objects.owner import ControllerRef
+from core.objects.kinds import ControllerRef, Namespace
 from core.objects.pod import Pod
 from tests.core.equivalence.said_plugin import SaidPlugin, failing, scores, statuses, when, whole
 from tests.core.mirror.values import mirror_of, node, tell

@@ -7,11 +7,10 @@ import pytest
 
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.framework.evaluation import FreshEvaluation
-from core.framework.invalidation import Scope
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.interface import SKIP, SUCCESS, Code, Scope, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.objects.namespace import Namespace
+from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.core.equivalence.said_plugin import SaidPlugin, failing, scores, statuses, when, whole

@@ -5,12 +5,10 @@ import pytest
 from msgspec.structs import replace
 
 from core.equivalence.cache import CacheOptions, EquivalenceCache
-from core.framework.interface import Verdicts
-from core.framework.invalidation import Scope
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.interface import SKIP, SUCCESS, Code, Scope, Status, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.objects.namespace import Namespace
+from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.core.equivalence.asked import Asked

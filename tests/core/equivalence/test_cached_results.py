@@ -7,8 +7,7 @@ import pytest
 
 from core.equivalence.rows import Miss
 from core.framework.evaluation import FreshEvaluation
-from core.framework.invalidation import Scope
-from core.framework.status import SUCCESS, Code, Status
+from core.framework.interface import SUCCESS, Code, Scope, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array

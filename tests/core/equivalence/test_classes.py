@@ -13,8 +13,7 @@ from app.objects.decode_pod import decode_pod
 from core.equivalence import classes
 from core.equivalence.classes import ClassFieldError, Classifier, ClassKey, Mode, equivalence_hash
 from core.mirror.cluster import ClusterMirror
-from core.objects.pod import Pod
-from core.objects.pod_volumes import PodClaim
+from core.objects.pod import Pod, PodClaim
 from core.plugins.imagelocality import ImageLocality
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.plugins.nodeaffinity import NodeAffinity

@@ -7,14 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from core.events import Kind
-from core.framework.invalidation import NODE_LIFE, InvalidationRule, Operation, Scope
-from core.objects.host_port import HostPort
+from core.framework.interface import NODE_LIFE, InvalidationRule, Operation, Scope
+from core.objects.kinds import Service
 from core.objects.labels import Operator, Requirement, Selector
 from core.objects.node import Node
-from core.objects.pod import Pod
-from core.objects.pod_volumes import InlineDisk, PodClaim, RBDImage
-from core.objects.service import Service
-from core.objects.toleration import Taint
+from core.objects.pod import HostPort, InlineDisk, Pod, PodClaim, RBDImage, Taint
 from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, VolumeSource
 from core.profile import PLUGINS
 from tests.core.equivalence.invalidation_table import DESIGN_KEYS

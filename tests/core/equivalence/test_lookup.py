@@ -9,8 +9,7 @@ import pytest
 
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.equivalence.lookup import CellLookup, PredicateCell, ScoreCell
-from core.framework.interface import NOT_SCORED, AnyFilter, AnyScore
-from core.framework.status import SUCCESS
+from core.framework.interface import NOT_SCORED, SUCCESS, AnyFilter, AnyScore
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from core.plugins.imagelocality import ImageLocality

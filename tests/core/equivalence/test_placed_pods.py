@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from core.framework.interface import AnyFilter
-from core.objects.namespace import Namespace
+from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.interpodaffinity.plugin import InterPodAffinity

@@ -3,10 +3,9 @@
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.equivalence.rows import ClassEntry
 from core.events import ClusterEvent
-from core.framework.invalidation import Scope
-from core.framework.status import Code, Status
+from core.framework.interface import Code, Scope, Status
 from core.mirror.node_info import NodeBatch
-from core.objects.namespace import Namespace
+from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.core.equivalence.said_plugin import SaidPlugin, failing, when

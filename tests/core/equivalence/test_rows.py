@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core.equivalence.rows import ROW_BYTES, Cells, FilterRow, Miss, Row, counters_unchanged
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.interface import SKIP, SUCCESS, Code, Status
 from tests.core.equivalence.said_plugin import SaidPlugin, failing
 from tests.core.mirror.values import mirror_of, pod
 

@@ -8,8 +8,7 @@ import pytest
 from core.equivalence.cache import CacheOptions, EquivalenceCache, Mismatch, Sampler
 from core.equivalence.shadow_check import Difference, ShadowedEvaluation
 from core.framework.evaluation import FreshEvaluation
-from core.framework.interface import AnyFilter, Verdicts
-from core.framework.status import SKIP, SUCCESS, Status
+from core.framework.interface import SKIP, SUCCESS, AnyFilter, Status, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.node import Node

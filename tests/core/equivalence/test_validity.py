@@ -6,10 +6,10 @@ import pytest
 
 from core.equivalence.validity import ClusterChange, Validities, Validity
 from core.events import Kind
-from core.framework.invalidation import InvalidationRule, Operation, Scope
+from core.framework.interface import InvalidationRule, Operation, Scope
 from core.mirror.changes import NamespaceChange, NodeChange, ObjectChange, PodChange
 from core.mirror.node_info import NO_SLOT
-from core.objects.namespace import Namespace
+from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.objects.volumes import CSINode, PersistentVolume

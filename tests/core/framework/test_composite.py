@@ -7,14 +7,23 @@ import numpy as np
 import pytest
 
 from core.events import ClusterEvent, Kind, Object
-from core.framework.composite import Composite
-from core.framework.evaluation import FreshEvaluation
-from core.framework.interface import AnyFilter, FilterPlugin, Verdicts, Versions
-from core.framework.invalidation import InvalidationRule, Operation, Scope
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.evaluation import Composite, FreshEvaluation
+from core.framework.interface import (
+    SKIP,
+    SUCCESS,
+    AnyFilter,
+    Code,
+    FilterPlugin,
+    InvalidationRule,
+    Operation,
+    Scope,
+    Status,
+    Verdicts,
+    Versions,
+)
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.objects.namespace import Namespace
+from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.interpodaffinity.plugin import InterPodAffinity

@@ -3,7 +3,7 @@
 import pytest
 
 from core.framework.evaluation import FreshEvaluation, everywhere
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.interface import SKIP, SUCCESS, Code, Status
 from tests.core.equivalence.said_plugin import SaidPlugin, failing, scores, statuses, whole
 from tests.core.mirror.values import mirror_of, node, pod
 

@@ -6,10 +6,18 @@ from typing import Final
 import numpy as np
 
 from core.events import Kind
-from core.framework.fit_checks import Failure, FitChecks
-from core.framework.interface import FilterPlugin, Verdicts
-from core.framework.invalidation import InvalidationRule, Operation, Scope
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.evaluation import Failure, FitChecks
+from core.framework.interface import (
+    SKIP,
+    SUCCESS,
+    Code,
+    FilterPlugin,
+    InvalidationRule,
+    Operation,
+    Scope,
+    Status,
+    Verdicts,
+)
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.node import Node

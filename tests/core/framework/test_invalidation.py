@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.framework.invalidation import NODE_LIFE, InvalidationRule, Operation, Scope, always
+from core.framework.interface import NODE_LIFE, InvalidationRule, Operation, Scope, always
 from core.objects.node import Node
 from core.objects.pod import Pod
 

@@ -9,10 +9,9 @@ import pytest
 from core.framework.node_matcher import NodeMatcher, keys_of_terms, label_keys
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeTable
+from core.objects.affinity import Comparison, FieldRequirement, NodeAffinity, NodeSelector, NodeSelectorTerm
 from core.objects.labels import EVERYTHING, Operator, Selector, requirement
 from core.objects.node import Node
-from core.objects.node_affinity import NodeAffinity
-from core.objects.node_selector import Comparison, FieldRequirement, NodeSelector, NodeSelectorTerm
 from tests.core.mirror.values import mirror_of, node
 
 KEYS: Final = ("zone", "gen", "of-strangers", "of-nobody")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.framework.normalize import default_normalize, mapped
+from core.framework.interface import default_normalize, mapped
 from core.mirror.topology import Int64Array
 
 

@@ -5,11 +5,10 @@ from typing import Final
 import pytest
 
 from core.events import ClusterEvent
-from core.framework.pod_claims import claim_uids, ownership_error
+from core.framework.claims import claim_uids, ownership_error
 from core.mirror.cluster import ClusterMirror
-from core.objects.owner import ControllerRef
-from core.objects.pod import Pod
-from core.objects.pod_volumes import InlineDisk, PodClaim, PodVolume
+from core.objects.kinds import ControllerRef
+from core.objects.pod import InlineDisk, Pod, PodClaim, PodVolume
 from core.objects.volumes import PersistentVolumeClaim, VolumeSource
 
 DISK: Final = InlineDisk("d", VolumeSource("kubernetes.io/aws-ebs", "vol-1", in_tree=True))

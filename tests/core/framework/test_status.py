@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from core.framework.interface import Verdicts
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.interface import SKIP, SUCCESS, Code, Status, Verdicts
 
 
 @pytest.mark.parametrize(

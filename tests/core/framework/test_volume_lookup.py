@@ -5,11 +5,10 @@ from typing import Final
 import pytest
 
 from core.events import ClusterEvent
-from core.framework.status import Code, Status
-from core.framework.volume_lookup import find_claim, named_claims, not_found
+from core.framework.claims import find_claim, named_claims, not_found
+from core.framework.interface import Code, Status
 from core.mirror.cluster import ClusterMirror
-from core.objects.pod import Pod
-from core.objects.pod_volumes import InlineDisk, PodClaim
+from core.objects.pod import InlineDisk, Pod, PodClaim
 from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeSource
 
 DISK: Final = InlineDisk("v", VolumeSource("kubernetes.io/gce-pd", "d", in_tree=True))

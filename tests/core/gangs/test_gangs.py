@@ -4,7 +4,7 @@ import pytest
 
 from core.events import ClusterEvent
 from core.gangs.unit_status import SchedulingStatus
-from core.objects.pod_group import PodGroup
+from core.objects.groups import PodGroup
 from tests.builders import PodBuilder, make_pod
 from tests.core.decoded import pod_of
 from tests.core.gangs.gang_setting import GangSetting, member, node

@@ -5,9 +5,9 @@ from msgspec.structs import replace
 from core.events import ClusterEvent
 from core.gangs.group_cycles import GroupCycles, Released
 from core.mirror.cluster import ClusterMirror
+from core.objects.groups import SchedulingGroup
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.objects.scheduling_group import SchedulingGroup
 from core.releases import Release, rules_of
 
 CYCLES = rules_of(Release(1, 37), {"GenericWorkload": True})

@@ -7,8 +7,8 @@ from core.gangs.attempts import Shortfall
 from core.gangs.placing import Placer
 from core.gangs.unit_status import PackingStatus
 from core.mirror.cluster import ClusterMirror
+from core.objects.groups import Packing, PackingWay
 from core.objects.pod import Pod
-from core.objects.pod_group import Packing, PackingWay
 from core.profile import full_profile, parse_profile
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_pod, term
 from tests.core.decoded import mirror_of, pod_of

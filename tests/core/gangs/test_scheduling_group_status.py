@@ -10,10 +10,9 @@ from core.events import ClusterEvent
 from core.gangs.scheduling_group_status import scheduling_group_status, scheduling_group_statuses
 from core.gangs.unit_status import PlacedBy, SchedulingStatus, UnitStatus
 from core.mirror.cluster import ClusterMirror
+from core.objects.groups import GroupCondition, SchedulingGroup
 from core.objects.node import Node
-from core.objects.pod import Pod
-from core.objects.scheduling_group import GroupCondition, SchedulingGroup
-from core.objects.waiting import Waiting
+from core.objects.pod import Pod, Waiting
 from core.releases import Release, rules_of
 
 PENDING, SCHEDULING, SCHEDULED = (

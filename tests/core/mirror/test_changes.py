@@ -10,8 +10,7 @@ from core.events import ClusterEvent, Object
 from core.mirror.changes import EVERY_CHANGE, Change, Listeners, NamespaceChange, NodeChange, ObjectChange, PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT
-from core.objects.namespace import Namespace
-from core.objects.owner import ReplicaSet
+from core.objects.kinds import Namespace, ReplicaSet
 from core.objects.volumes import CSINode, PersistentVolume
 from tests.core.mirror.values import mirror_of, node, pod, replica_set, tell
 

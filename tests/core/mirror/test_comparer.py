@@ -8,13 +8,10 @@ import pytest
 from core.events import ClusterEvent, Object
 from core.mirror.cluster import ClusterMirror
 from core.mirror.comparer import Comparer, Difference, Differences
-from core.objects.disruption import PodDisruptionBudget
+from core.objects.kinds import ControllerRef, Namespace, PodDisruptionBudget, ReplicaSet, Service
 from core.objects.labels import EVERYTHING
-from core.objects.namespace import Namespace
 from core.objects.node import Node
-from core.objects.owner import ControllerRef, ReplicaSet
 from core.objects.pod import Pod
-from core.objects.service import Service
 from core.objects.volumes import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 
 WEB = Pod("u1", "shop", "web", {"app": "web"}, "n1", resource_version="1")

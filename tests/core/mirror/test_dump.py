@@ -11,7 +11,7 @@ from core.mirror.dump import MirrorCopy, MirrorDump, PendingPodDump, PodDump, Pr
 from core.mirror.pod_states import PodState
 from core.mirror.resource_figures import Figures
 from core.objects.node import Node
-from core.objects.toleration import Taint
+from core.objects.pod import Taint
 from tests.core.mirror.values import mirror_of, node, pod, tell
 
 ADDED: Final = PodState.ADDED

@@ -10,7 +10,7 @@ from core.mirror.changes import Change, ObjectChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT
 from core.mirror.node_usage import NodeUsage, judged, outdated
-from core.objects.node_metrics import NodeMetrics, Usage
+from core.objects.node import NodeMetrics, Usage
 from tests.builders import make_node
 from tests.core.decoded import mirror_of, node_of, tell
 

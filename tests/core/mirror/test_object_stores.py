@@ -4,11 +4,9 @@ import pytest
 
 from core.events import Object
 from core.mirror.cluster import ClusterMirror
-from core.objects.disruption import PodDisruptionBudget
+from core.objects.kinds import Namespace, PodDisruptionBudget, ReplicaSet
 from core.objects.labels import EVERYTHING
-from core.objects.namespace import Namespace
 from core.objects.node import Node
-from core.objects.owner import ReplicaSet
 from core.objects.pod import Pod
 from tests.core.mirror.values import budget, mirror_of, node, pod, replica_set, selecting, tell
 

@@ -8,8 +8,7 @@ from msgspec.structs import replace
 from core.events import Action, Object
 from core.mirror.cluster import ClusterMirror
 from core.mirror.pod_columns import PodColumns
-from core.objects.namespace import Namespace
-from core.objects.owner import ControllerRef
+from core.objects.kinds import ControllerRef, Namespace
 from core.objects.pod import Pod
 from tests.core.mirror.audit import audit
 from tests.core.mirror.values import REPELLING, mirror_of, node, pod, tell

@@ -4,8 +4,8 @@ from msgspec.structs import replace
 
 from core.events import Action, ClusterEvent
 from core.mirror.cluster import ClusterMirror
+from core.objects.groups import SchedulingGroup
 from core.objects.pod import Pod
-from core.objects.scheduling_group import SchedulingGroup
 
 MEMBER = Pod("u", "ns", "m", scheduling_group="ns/g")
 

@@ -7,10 +7,9 @@ from core.events import Action, ClusterEvent, Object
 from core.mirror.cluster import ClusterMirror
 from core.mirror.pod_states import PodTransition
 from core.objects.affinity import NO_AFFINITY, AffinityTerm, PodAffinity, PodMatcher, WeightedAffinityTerm
-from core.objects.disruption import PodDisruptionBudget
+from core.objects.kinds import PodDisruptionBudget, ReplicaSet
 from core.objects.labels import NOTHING, Selector, parse_selector
 from core.objects.node import Node
-from core.objects.owner import ReplicaSet
 from core.objects.pod import Pod
 
 _TERM: Final = AffinityTerm(PodMatcher(frozenset({"default"}), NOTHING, parse_selector({"app": "web"}, ())), "zone")

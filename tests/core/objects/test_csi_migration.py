@@ -5,6 +5,7 @@ from typing import Final
 
 import pytest
 
+from core.objects.affinity import Expression, NodeSelector, parse_node_selector
 from core.objects.csi_migration import (
     AWS_EBS,
     AZURE_DISK,
@@ -21,8 +22,7 @@ from core.objects.csi_migration import (
     translate_inline,
     translate_volume,
 )
-from core.objects.node_selector import Expression, NodeSelector, parse_node_selector
-from core.objects.pod_volumes import InlineDisk
+from core.objects.pod import InlineDisk
 from core.objects.volumes import PersistentVolume, VolumeSource
 
 EBS_ZONE: Final = "topology.ebs.csi.aws.com/zone"

@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from core.objects.disruption import PodDisruptionBudget
+from core.objects.kinds import PodDisruptionBudget
 from core.objects.labels import EVERYTHING, NOTHING, Selector, parse_selector
 
 WEB: Final = {"app": "web", "tier": "1"}

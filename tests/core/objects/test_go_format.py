@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.objects.go_format import MAX_LENGTH, json_list, quoted, shortened
+from core.objects.quantity import MAX_LENGTH, json_list, quoted, shortened
 
 
 @pytest.mark.parametrize(

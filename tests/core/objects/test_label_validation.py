@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.objects.label_validation import label_key_errors, label_value_errors
+from core.objects.labels import label_key_errors, label_value_errors
 
 CHARACTERS = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "

@@ -2,9 +2,16 @@
 
 import pytest
 
+from core.objects.affinity import (
+    NO_NODE_AFFINITY,
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorTerm,
+    PreferredTerm,
+    parse_node_selector,
+    selector_from_set,
+)
 from core.objects.labels import EVERYTHING
-from core.objects.node_affinity import NO_NODE_AFFINITY, NodeAffinity, PreferredTerm, selector_from_set
-from core.objects.node_selector import NodeSelector, NodeSelectorTerm, parse_node_selector
 
 SSD = selector_from_set({"disk": "ssd"})
 IN_A = parse_node_selector([([("zone", "In", ["a"])], ())])

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from core.objects.node_selector import Expression, NodeSelector, parse_node_selector
+from core.objects.affinity import Expression, NodeSelector, parse_node_selector
 
 LABELS = {"zone": "a", "disk": "", "cores": "8", "odd": "eight", "signed": "+8", "huge": "9223372036854775808"}
 

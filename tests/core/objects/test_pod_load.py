@@ -2,8 +2,7 @@
 
 import pytest
 
-from core.objects.pod_load import NO_LOAD, PodLoad, pod_load
-from core.objects.pod_requests import Container, PodResources, Resources
+from core.objects.pod_requests import NO_LOAD, Container, PodLoad, PodResources, Resources, pod_load
 from core.objects.quantity import nanos
 from tests.builders import make_pod
 from tests.core.decoded import pod_of

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from core.objects.toleration import Taint, ToleratedTaints, Toleration
+from core.objects.pod import Taint, ToleratedTaints, Toleration
 
 TAINT = Taint("gpu", "yes", "NoSchedule")
 

@@ -6,8 +6,7 @@ from random import Random
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent, Object
 from core.framework.evaluation import Evaluation, FreshEvaluation
-from core.framework.interface import AnyFilter, AnyScore
-from core.framework.status import SUCCESS, Status
+from core.framework.interface import SUCCESS, AnyFilter, AnyScore, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.pod import Pod

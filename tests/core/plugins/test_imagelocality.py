@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from core.events import ClusterEvent
-from core.framework.invalidation import Operation, Scope
-from core.framework.status import SKIP
+from core.framework.interface import SKIP, Operation, Scope
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod import Pod

@@ -12,11 +12,10 @@ from typing import Final
 import pytest
 
 from app.objects.decode_pod import decode_pod
-from core.framework.invalidation import Operation, Scope
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.interface import SKIP, SUCCESS, Code, Operation, Scope, Status
 from core.mirror.cluster import ClusterMirror
+from core.objects.affinity import NodeAffinity as AffinityToNodes
 from core.objects.node import Node
-from core.objects.node_affinity import NodeAffinity as AffinityToNodes
 from core.objects.pod import Pod
 from core.plugins.nodeaffinity import NodeAffinity
 from tests.builders import PREFERRED, REQUIRED, NodeBuilder, Object, expressed, make_node, make_pod

@@ -11,13 +11,11 @@ from msgspec.structs import replace
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
 from core.framework.evaluation import Evaluation, FreshEvaluation
-from core.framework.interface import AnyFilter
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.interface import SKIP, SUCCESS, AnyFilter, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.node import Node
-from core.objects.pod import Pod
-from core.objects.toleration import Taint, Toleration
+from core.objects.pod import Pod, Taint, Toleration
 from core.plugins.nodeconditions import (
     CheckNodeCondition,
     CheckNodeDiskPressure,

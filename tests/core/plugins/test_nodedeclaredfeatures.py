@@ -8,7 +8,7 @@ from app.objects.decode_node import decode_node
 from app.objects.decode_pod import decode_pod
 from core.events import ClusterEvent
 from core.framework.evaluation import FreshEvaluation
-from core.framework.status import Status
+from core.framework.interface import Status
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod import Pod

@@ -14,12 +14,10 @@ from msgspec.structs import replace
 
 from app.objects.decode_pod import decode_pod
 from core.events import Action, ClusterEvent
-from core.framework.invalidation import Operation, Scope
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.interface import SKIP, SUCCESS, Code, Operation, Scope, Status
 from core.mirror.cluster import ClusterMirror
-from core.objects.host_port import ALL_ADDRESSES, HostPort
 from core.objects.node import Node
-from core.objects.pod import Pod
+from core.objects.pod import ALL_ADDRESSES, HostPort, Pod
 from core.plugins.nodeports import HostPortsInUse, NodePorts
 from tests.builders import Object, make_node, make_pod
 from tests.core.decoded import mirror_of, node_of, tell

@@ -5,8 +5,8 @@ import pytest
 from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import AnyFilter
 from core.mirror.cluster import ClusterMirror
-from core.objects.label_validation import in_bytes, label_key_errors, label_value_errors
-from core.objects.toleration import Taint, ToleratedTaints, Toleration
+from core.objects.labels import in_bytes, label_key_errors, label_value_errors
+from core.objects.pod import Taint, ToleratedTaints, Toleration
 from core.plugins.imagelocality import ImageLocality
 from core.plugins.tainttoleration import TaintToleration
 from core.releases import Release, rules_of

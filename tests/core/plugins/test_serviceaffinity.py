@@ -10,14 +10,13 @@ from typing import Final
 import pytest
 
 from core.events import ClusterEvent, Object
-from core.framework.invalidation import InvalidationRule, Scope
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.interface import SKIP, SUCCESS, Code, InvalidationRule, Scope, Status
 from core.mirror.cluster import ClusterMirror
+from core.objects.affinity import NodeAffinity, selector_from_set
+from core.objects.kinds import Service
 from core.objects.labels import NOTHING
 from core.objects.node import Node
-from core.objects.node_affinity import NodeAffinity, selector_from_set
 from core.objects.pod import Pod
-from core.objects.service import Service
 from core.plugins.serviceaffinity import ServiceAffinity, ServiceIndex
 from tests.core.plugins.cached_answers import assert_cached_verdicts_are_fresh, random_events
 from tests.core.plugins.told import mirror_of, tell

@@ -9,11 +9,9 @@ from typing import Any, Final
 
 import pytest
 
-from core.framework.invalidation import Scope
-from core.framework.status import SUCCESS, Code, Status
+from core.framework.interface import SUCCESS, Code, Scope, Status
 from core.objects.node import Node
-from core.objects.pod import Pod
-from core.objects.pod_volumes import PodClaim
+from core.objects.pod import Pod, PodClaim
 from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from core.plugins.volumezone import VolumeZone
 from tests.core.plugins.cached_answers import assert_cached_verdicts_are_fresh, random_events

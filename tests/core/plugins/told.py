@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.events import ClusterEvent, Object
-from core.framework.status import SKIP, SUCCESS, Status
+from core.framework.interface import SKIP, SUCCESS, Status
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod import Pod

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from core.objects.disruption import PodDisruptionBudget
+from core.objects.kinds import PodDisruptionBudget
 from core.objects.labels import EVERYTHING, NOTHING, parse_selector
 from core.preemption.disruption import split_by_violation
 from tests.builders import make_pod

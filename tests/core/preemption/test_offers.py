@@ -8,7 +8,7 @@ import pytest
 from core.events import ClusterEvent
 from core.framework.interface import AnyFilter
 from core.mirror.cluster import ClusterMirror
-from core.objects.disruption import PodDisruptionBudget
+from core.objects.kinds import PodDisruptionBudget
 from core.objects.labels import parse_selector
 from core.preemption.offers import Offer, accepted
 from core.profile import full_profile

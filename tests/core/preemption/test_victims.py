@@ -8,16 +8,14 @@ from msgspec.structs import replace
 
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent, Kind
-from core.framework.fit_checks import Failure, FitChecks
-from core.framework.interface import FilterPlugin, Verdicts
-from core.framework.invalidation import InvalidationRule, Operation, Scope
-from core.framework.status import SUCCESS, Code, Status
+from core.framework.evaluation import Failure, FitChecks
+from core.framework.interface import SUCCESS, Code, FilterPlugin, InvalidationRule, Operation, Scope, Status, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.objects.disruption import PodDisruptionBudget
+from core.objects.groups import SchedulingGroup
+from core.objects.kinds import PodDisruptionBudget
 from core.objects.labels import parse_selector
 from core.objects.pod import Pod
-from core.objects.scheduling_group import SchedulingGroup
 from core.preemption.victims import NO_VICTIMS_FOUND, Victims, dry_run
 from core.profile import Profile, full_profile
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term

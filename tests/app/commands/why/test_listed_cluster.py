@@ -13,8 +13,7 @@ from app.commands.why.rights import MissingRightsError
 from app.settings import Settings
 from app.watch.freshness import SyncStatus
 from core.events import Kind
-from core.objects.device_class import DeviceClass
-from core.objects.namespace import Namespace
+from core.objects.kinds import DeviceClass, Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.app.api_server.kubeconfigs import write_kubeconfig

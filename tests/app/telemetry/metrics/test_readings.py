@@ -31,8 +31,8 @@ from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.equivalence.rows import Miss
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
+from core.objects.kinds import ControllerRef
 from core.objects.node import Node
-from core.objects.owner import ControllerRef
 from core.objects.pod import Pod
 from core.plugins.nodeunschedulable import NodeUnschedulable
 from core.plugins.tainttoleration import TaintToleration

@@ -10,8 +10,7 @@ from app.verbs.request import VerbOutcome
 from app.verbs.scopes import DecideScope
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
-from core.objects.pod import Pod
-from core.objects.pod_volumes import PodClaim
+from core.objects.pod import Pod, PodClaim
 from core.objects.volumes import PersistentVolumeClaim, StorageClass
 from tests.app.verbs.deciding.deciding_setting import DecidingSetting, written
 from tests.builders import make_node, make_pod

@@ -12,7 +12,7 @@ from app.main import create_service
 from app.settings import Settings, SettingsError
 from app.verbs.scopes import device_schedulers
 from core.events import ClusterEvent
-from core.objects.device_class import DeviceClass
+from core.objects.kinds import DeviceClass
 from core.releases import RELEASES, Release
 from tests.app.asgi import ask
 from tests.app.explain.configured import config_of, configured

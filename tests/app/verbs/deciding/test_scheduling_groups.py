@@ -17,7 +17,7 @@ from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.mirror.topology import IntpArray
 from core.mirror.work import WorkLimitError
-from core.objects.scheduling_group import SchedulingGroup
+from core.objects.groups import SchedulingGroup
 from core.releases import Release, rules_of
 from tests.app.questions import mirror_of
 from tests.app.verbs.deciding.deciding_setting import DecidingSetting, node_of, written

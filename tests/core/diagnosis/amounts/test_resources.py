@@ -8,7 +8,7 @@ from core.diagnosis.remedies.remedy import Kind
 from core.diagnosis.remedies.what_would_help import what_would_help
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
-from core.objects.device_class import DeviceClass
+from core.objects.kinds import DeviceClass
 from core.profile import parse_profile
 from core.releases import Release, rules_of
 from tests.builders import make_node

@@ -12,7 +12,7 @@ from core.diagnosis.amounts.usage import (
 from core.diagnosis.diagnosis import Diagnosis
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
-from core.objects.node_metrics import Usage
+from core.objects.node import Usage
 from core.profile import full_profile, parse_profile
 from tests.builders import make_node, make_pod
 from tests.core.decoded import mirror_of, pod_of

@@ -17,7 +17,7 @@ from core.diagnosis.amounts.volumes import (
     drivers_on_node,
 )
 from core.events import Object
-from core.objects.node_selector import parse_node_selector
+from core.objects.affinity import parse_node_selector
 from core.objects.volumes import CSINode, PersistentVolume, PersistentVolumeClaim, VolumeSource
 from tests.builders import PodBuilder
 from tests.core.diagnosis.deciding import ZONE, asking, decision_of, roomy, using

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from core.diagnosis.remedies.remedy import AddNode, Kind, RemovePod
-from core.objects.node_selector import parse_node_selector
+from core.objects.affinity import parse_node_selector
 from core.objects.volumes import (
     PersistentVolume,
     PersistentVolumeClaim,

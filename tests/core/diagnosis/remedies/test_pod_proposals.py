@@ -14,7 +14,7 @@ from core.diagnosis.remedies.remedy import (
     RunPod,
 )
 from core.diagnosis.remedies.what_would_help import what_would_help
-from core.objects.disruption import PodDisruptionBudget
+from core.objects.kinds import PodDisruptionBudget
 from core.objects.labels import parse_selector
 from tests.builders import labelled, make_namespace, make_node, term
 from tests.core.decoded import pod_of

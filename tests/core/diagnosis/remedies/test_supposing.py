@@ -15,7 +15,7 @@ from core.diagnosis.remedies.remedy import (
 from core.diagnosis.remedies.supposing import HOSTNAME, changed_pod, copy_of, suppose
 from core.mirror.what_if import WhatIfError
 from core.objects.node import Node
-from core.objects.toleration import Taint, Toleration
+from core.objects.pod import Taint, Toleration
 from tests.builders import expressed, named
 from tests.core.decoded import mirror_of, node_of, pod_of
 from tests.core.diagnosis.deciding import asking, roomy

@@ -6,8 +6,8 @@ from typing import Final
 import pytest
 
 from core.events import ClusterEvent
-from core.framework.status import SKIP, SUCCESS, Code, Status
-from core.objects.namespace import Namespace
+from core.framework.interface import SKIP, SUCCESS, Code, Status
+from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.interpodaffinity.plugin import InterPodAffinity

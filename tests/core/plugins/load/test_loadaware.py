@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import pytest
 
-from core.framework.status import SKIP, SUCCESS, Status
-from core.objects.node_metrics import NodeMetrics, Usage
+from core.framework.interface import SKIP, SUCCESS, Status
+from core.objects.node import NodeMetrics, Usage
 from core.plugins.load.loadaware import EXCEEDED, EXPIRED, EstimatedUsage, LoadAware
 from tests.builders import PodBuilder, make_node, make_pod
 from tests.core.decoded import pod_of

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from core.objects.node_metrics import NodeMetrics, Usage
+from core.objects.node import NodeMetrics, Usage
 from core.plugins.load.loadvariationriskbalancing import LoadVariationRiskBalancing
 from tests.builders import PodBuilder, make_node, make_pod
 from tests.core.plugins.load.values import AFTER, BEFORE, FOUR_CORES, GIB, MIB, measured_mirror, metrics, score_of

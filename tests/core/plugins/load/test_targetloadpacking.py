@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from core.objects.node_metrics import Usage
+from core.objects.node import Usage
 from core.plugins.load.targetloadpacking import TargetLoadPacking
 from tests.builders import PodBuilder, make_node, make_pod
 from tests.core.decoded import mirror_of

@@ -3,9 +3,9 @@
 from typing import Any, Final
 
 from core.events import ClusterEvent
-from core.framework.status import SUCCESS
+from core.framework.interface import SUCCESS
 from core.mirror.cluster import ClusterMirror
-from core.objects.node_metrics import NodeMetrics, Usage
+from core.objects.node import NodeMetrics, Usage
 from tests.builders import NodeBuilder, PodBuilder, make_node
 from tests.core.decoded import mirror_of, pod_of
 

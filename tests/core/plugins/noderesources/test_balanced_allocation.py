@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.events import Kind
-from core.framework.invalidation import Operation, Scope
-from core.framework.status import SKIP, SUCCESS
+from core.framework.interface import SKIP, SUCCESS, Operation, Scope
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.noderesources.allocation import ResourceSpec

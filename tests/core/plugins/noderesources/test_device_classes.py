@@ -7,7 +7,7 @@ from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
 from core.framework.evaluation import FreshEvaluation
 from core.mirror.cluster import ClusterMirror
-from core.objects.device_class import DeviceClass
+from core.objects.kinds import DeviceClass
 from core.plugins.noderesources.device_classes import EVERY_SCHEDULER, DeviceSchedulers, classes_of
 from core.plugins.noderesources.fit import NodeResourcesFit
 from core.releases import RELEASES, Release, rules_of

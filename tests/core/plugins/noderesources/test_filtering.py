@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from core.events import ClusterEvent
-from core.framework.interface import Verdicts
-from core.framework.status import SUCCESS, Code, Status
+from core.framework.interface import SUCCESS, Code, Status, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array

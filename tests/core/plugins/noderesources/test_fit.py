@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from core.events import Kind
-from core.framework.invalidation import Operation, Scope
-from core.framework.status import SUCCESS
-from core.objects.device_class import DeviceClass
+from core.framework.interface import SUCCESS, Operation, Scope
+from core.objects.kinds import DeviceClass
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.noderesources.allocation import ResourceSpec

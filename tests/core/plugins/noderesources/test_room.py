@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.framework.evaluation import FreshEvaluation
-from core.objects.device_class import DeviceClass
+from core.objects.kinds import DeviceClass
 from core.plugins.noderesources.fit import NodeResourcesFit
 from core.releases import Release, rules_of
 from tests.core.plugins.noderesources.values import GPU, Amounts, asking, mirror_of, offering

@@ -8,9 +8,8 @@ from typing import Final
 import pytest
 
 from core.events import Object
-from core.framework.status import Code, Status
-from core.objects.pod import Pod
-from core.objects.pod_volumes import InlineDisk, PodClaim
+from core.framework.interface import Code, Status
+from core.objects.pod import InlineDisk, Pod, PodClaim
 from core.objects.volumes import CSINode
 from core.plugins.nodevolumelimits.attachable import (
     DriversByVolume,

@@ -6,10 +6,9 @@ import msgspec
 import pytest
 
 from core.events import Object
-from core.framework.invalidation import InvalidationRule, Operation, Scope
+from core.framework.interface import InvalidationRule, Operation, Scope
 from core.objects.node import Node
-from core.objects.pod import Pod
-from core.objects.pod_volumes import PodClaim
+from core.objects.pod import Pod, PodClaim
 from core.objects.volumes import (
     CSINode,
     PersistentVolume,

@@ -10,10 +10,9 @@ from typing import Final
 import pytest
 
 from core.events import Object
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.interface import SKIP, SUCCESS, Code, Status
 from core.objects.node import Node
-from core.objects.pod import Pod
-from core.objects.pod_volumes import PodClaim
+from core.objects.pod import Pod, PodClaim
 from core.plugins.nodevolumelimits.plugin import LIMIT_EXCEEDED, NodeVolumeLimits
 from tests.core.plugins.nodevolumelimits.values import (
     attachment,

@@ -1,8 +1,7 @@
 """Pods, claims, volumes and limits as NodeVolumeLimits is given them."""
 
-from core.objects.owner import ControllerRef
-from core.objects.pod import Pod
-from core.objects.pod_volumes import InlineDisk, PodClaim, PodVolume
+from core.objects.kinds import ControllerRef
+from core.objects.pod import InlineDisk, Pod, PodClaim, PodVolume
 from core.objects.volumes import (
     CSINode,
     PersistentVolume,

@@ -9,8 +9,7 @@ from core.events import Action, ClusterEvent, Object
 from core.mirror.cluster import ClusterMirror
 from core.objects.labels import EVERYTHING, Operator, Selector, requirement
 from core.objects.node import Node
-from core.objects.pod import Pod
-from core.objects.topology_spread import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, SpreadConstraint
+from core.objects.pod import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, Pod, SpreadConstraint
 
 ZONE: Final = "zone"
 HOST: Final = "kubernetes.io/hostname"

@@ -5,7 +5,7 @@ from typing import Any, Final
 import pytest
 
 from core.objects.labels import NOTHING, Operator, Selector, requirement
-from core.objects.topology_spread import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, SpreadConstraint
+from core.objects.pod import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, SpreadConstraint
 from core.plugins.podtopologyspread.constraints import (
     SYSTEM_DEFAULTS,
     BrokenConstraintError,

@@ -7,10 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from core.events import Action, Object
+from core.objects.kinds import ControllerRef, ReplicaSet, ReplicationController, Service, StatefulSet
 from core.objects.labels import EVERYTHING, NOTHING, Operator, Selector, requirement
-from core.objects.owner import ControllerRef, ReplicaSet, ReplicationController, StatefulSet
 from core.objects.pod import Pod
-from core.objects.service import Service
 from core.plugins.podtopologyspread.default_selector import default_selector
 from tests.core.plugins.podtopologyspread.spreading import mirror_of, selecting, tell
 

@@ -7,12 +7,10 @@ from msgspec.structs import replace
 
 from core.mirror.cluster import ClusterMirror
 from core.mirror.label_columns import LabelColumn, LabelColumns
+from core.objects.affinity import NodeAffinity, NodeSelector, NodeSelectorTerm
 from core.objects.labels import Operator, Requirement, requirement
 from core.objects.node import Node
-from core.objects.node_affinity import NodeAffinity
-from core.objects.node_selector import NodeSelector, NodeSelectorTerm
-from core.objects.toleration import Taint, Toleration
-from core.objects.topology_spread import HONOR, IGNORE
+from core.objects.pod import HONOR, IGNORE, Taint, Toleration
 from core.plugins.podtopologyspread.domains import (
     ConstrainedDomains,
     CountedNodes,

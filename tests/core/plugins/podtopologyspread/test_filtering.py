@@ -5,12 +5,11 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from core.framework.status import SUCCESS, Status
+from core.framework.interface import SUCCESS, Status
 from core.mirror.cluster import ClusterMirror
 from core.objects.labels import NOTHING
 from core.objects.node import Node
-from core.objects.pod import Pod
-from core.objects.topology_spread import DO_NOT_SCHEDULE
+from core.objects.pod import DO_NOT_SCHEDULE, Pod
 from core.plugins.podtopologyspread.constraints import own_constraints
 from core.plugins.podtopologyspread.filtering import CONSTRAINTS_NOT_MATCHED, LABEL_MISSING, PreFilterState
 from tests.core.plugins.podtopologyspread.spreading import (

@@ -11,17 +11,13 @@ from msgspec.structs import replace
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import Action, ClusterEvent, Object
 from core.framework.evaluation import Evaluation, FreshEvaluation
-from core.framework.invalidation import InvalidationRule, Operation, Scope
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.interface import SKIP, SUCCESS, Code, InvalidationRule, Operation, Scope, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
+from core.objects.affinity import NodeAffinity
+from core.objects.kinds import ControllerRef, ReplicaSet, ReplicationController, Service, StatefulSet
 from core.objects.node import Node
-from core.objects.node_affinity import NodeAffinity
-from core.objects.owner import ControllerRef, ReplicaSet, ReplicationController, StatefulSet
-from core.objects.pod import Pod
-from core.objects.service import Service
-from core.objects.toleration import Taint, Toleration
-from core.objects.topology_spread import HONOR, SCHEDULE_ANYWAY, SpreadConstraint
+from core.objects.pod import HONOR, SCHEDULE_ANYWAY, Pod, SpreadConstraint, Taint, Toleration
 from core.plugins.podtopologyspread.plugin import PodTopologySpread
 from tests.core.plugins.podtopologyspread.spreading import (
     A1,

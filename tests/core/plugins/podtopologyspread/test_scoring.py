@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from core.framework.interface import NOT_SCORED
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
-from core.objects.pod import Pod
-from core.objects.topology_spread import SCHEDULE_ANYWAY
+from core.objects.pod import SCHEDULE_ANYWAY, Pod
 from core.plugins.podtopologyspread.constraints import own_constraints
 from core.plugins.podtopologyspread.scoring import PreScoreState, rounded
 from tests.core.plugins.podtopologyspread.spreading import (

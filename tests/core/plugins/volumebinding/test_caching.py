@@ -6,11 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from core.events import Object
-from core.framework.invalidation import InvalidationRule, Operation, Scope
+from core.framework.interface import InvalidationRule, Operation, Scope
+from core.objects.kinds import ControllerRef
 from core.objects.labels import NOTHING, parse_selector
 from core.objects.node import Node
-from core.objects.owner import ControllerRef
-from core.objects.pod_volumes import PodClaim
+from core.objects.pod import PodClaim
 from core.objects.volumes import CSIDriver, CSINode, PersistentVolume, VolumeSource
 from core.plugins.volumebinding.plugin import VolumeBinding
 from tests.core.plugins.cached_answers import assert_cached_verdicts_are_fresh, random_events

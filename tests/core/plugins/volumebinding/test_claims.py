@@ -10,10 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from core.events import Object
-from core.framework.status import Code, Status
-from core.objects.owner import ControllerRef
-from core.objects.pod import Pod
-from core.objects.pod_volumes import PodClaim
+from core.framework.interface import Code, Status
+from core.objects.kinds import ControllerRef
+from core.objects.pod import Pod, PodClaim
 from core.objects.volumes import StorageClass
 from core.plugins.volumebinding.claims import UNBOUND_IMMEDIATE, ClaimError, claims_of
 from tests.core.plugins.told import mirror_of

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from core.framework.status import SUCCESS, Code, Status
+from core.framework.interface import SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.work import WorkLimitError
 from core.objects.labels import parse_selector

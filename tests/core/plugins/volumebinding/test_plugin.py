@@ -12,11 +12,10 @@ import pytest
 from msgspec.structs import replace
 
 from core.events import Object
-from core.framework.status import SKIP, SUCCESS, Code, Status
+from core.framework.interface import SKIP, SUCCESS, Code, Status
 from core.objects.labels import NOTHING, parse_selector
 from core.objects.node import Node
-from core.objects.pod import Pod
-from core.objects.pod_volumes import InlineDisk
+from core.objects.pod import InlineDisk, Pod
 from core.objects.volumes import CSINode, PersistentVolume, VolumeSource
 from core.plugins.volumebinding.filtering import NODE_CONFLICT
 from core.plugins.volumebinding.finding import BIND_CONFLICT

@@ -5,8 +5,8 @@ from typing import Final
 
 import pytest
 
+from core.objects.affinity import Expression, NodeSelector, parse_node_selector
 from core.objects.labels import EVERYTHING, NOTHING, Selector, parse_selector
-from core.objects.node_selector import Expression, NodeSelector, parse_node_selector
 from core.plugins.volumebinding.topology import ByTopology, label_keys, selected_nodes
 from tests.core.plugins.volumebinding.values import within
 

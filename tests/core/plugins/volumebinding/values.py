@@ -4,11 +4,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from core.objects.affinity import NodeSelector, parse_node_selector
 from core.objects.labels import parse_selector
 from core.objects.node import Node
-from core.objects.node_selector import NodeSelector, parse_node_selector
-from core.objects.pod import Pod
-from core.objects.pod_volumes import PodClaim, PodVolume
+from core.objects.pod import Pod, PodClaim, PodVolume
 from core.objects.volumes import (
     ClaimRef,
     CSIStorageCapacity,

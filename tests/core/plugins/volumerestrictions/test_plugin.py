@@ -9,12 +9,10 @@ from typing import Final
 import pytest
 
 from core.events import Object
-from core.framework.invalidation import InvalidationRule, Scope
-from core.framework.status import SUCCESS, Code, Status
+from core.framework.interface import SUCCESS, Code, InvalidationRule, Scope, Status
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
-from core.objects.pod import Pod
-from core.objects.pod_volumes import PodClaim, PodVolume
+from core.objects.pod import Pod, PodClaim, PodVolume
 from core.objects.volumes import PersistentVolumeClaim
 from core.plugins.volumerestrictions.plugin import VolumeRestrictions
 from tests.core.plugins.cached_answers import assert_cached_verdicts_are_fresh, random_events

@@ -1,7 +1,6 @@
 """Volumes, pods and claims as VolumeRestrictions is given them."""
 
-from core.objects.pod import Pod
-from core.objects.pod_volumes import InlineDisk, PodVolume, RBDImage
+from core.objects.pod import InlineDisk, Pod, PodVolume, RBDImage
 from core.objects.volumes import PersistentVolumeClaim, VolumeSource
 
 

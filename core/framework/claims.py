@@ -1,0 +1,65 @@
+"""The claims of a pod: the objects behind their names, and their owners."""
+
+from typing import Final
+
+from core.framework.interface import Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod, PodClaim
+from core.objects.quantity import quoted
+from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
+
+
+def claim_uids(mirror: ClusterMirror, pod: Pod) -> tuple[str | None, ...] | None:
+    """Return the UIDs of the pod's claims, each None if missing, or None for a pod without claims.
+
+    Pods of one StatefulSet differ in these UIDs (kubernetes issue 56265). So does one pod before and after its claim is
+    deleted and created again.
+    """
+    if not pod.volumes:
+        return None
+    names = [f"{pod.namespace}/{volume.name}" for volume in pod.volumes if isinstance(volume, PodClaim)]
+    if not names:
+        return None
+    claims = mirror.objects(PersistentVolumeClaim)
+    return tuple([claims[name].uid if name in claims else None for name in names])
+
+
+def ownership_error(pod: Pod, volume: PodClaim, claim: PersistentVolumeClaim) -> str:
+    """Return why a claim was not created for an ephemeral volume of the pod, or the empty text if it was.
+
+    Source: k8s.io/component-helpers storage/ephemeral/ephemeral.go (VolumeIsForPod).
+    """
+    if not volume.ephemeral or (claim.controller is not None and claim.controller.uid == pod.uid):
+        return ""
+    return f"PVC {claim.full_name} was not created for pod {pod.full_name} (pod is not owner)"
+
+
+# Looks up the claims that a pod names in the mirror, and builds the status for a missing object.
+#
+# Source: k8s.io/apimachinery pkg/api/errors/errors.go (NewNotFound), as the listers of client-go return it.
+
+_RESOURCES: Final = {
+    PersistentVolume: "persistentvolume",
+    PersistentVolumeClaim: "persistentvolumeclaim",
+    StorageClass: "storageclass.storage.k8s.io",
+}
+
+
+def named_claims(pod: Pod) -> tuple[PodClaim, ...]:
+    """Return the claims that the pod names itself, in the order of its volumes, without claims of ephemeral volumes."""
+    return tuple([each for each in pod.volumes if isinstance(each, PodClaim) and not each.ephemeral])
+
+
+def find_claim(mirror: ClusterMirror, pod: Pod, claim: PodClaim) -> PersistentVolumeClaim | None:
+    """Return the claim that a volume of a pod names, in the pod's namespace, or None if it does not exist."""
+    return mirror.objects(PersistentVolumeClaim).get(f"{pod.namespace}/{claim.name}")
+
+
+def not_found(kind: type[PersistentVolume | PersistentVolumeClaim | StorageClass], name: str) -> Status:
+    """Return the status of a pod on all nodes if an object does not exist."""
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (not_found_text(kind, name),))
+
+
+def not_found_text(kind: type[PersistentVolume | PersistentVolumeClaim | StorageClass], name: str) -> str:
+    """Return the lister's error for a missing object."""
+    return f"{_RESOURCES[kind]} {quoted(name)} not found"
