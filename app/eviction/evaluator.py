@@ -16,10 +16,16 @@ from core.framework.interface import AnyFilter, Code
 from core.mirror.cluster import ClusterMirror
 from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
-from core.preemption.candidates import are_enough, candidates_wanted
-from core.preemption.choice import best_nodes
-from core.preemption.eligibility import POLICY_NEVER, why_not_eligible
-from core.preemption.victims import DryRun, Victims, dry_run
+from core.preemption import (
+    POLICY_NEVER,
+    DryRun,
+    Victims,
+    are_enough,
+    best_nodes,
+    candidates_wanted,
+    dry_run,
+    why_not_eligible,
+)
 from core.profile import Profile
 from core.scheduling_cycle import filter_nodes
 

@@ -15,10 +15,8 @@ from app.objects.decode_placement import WireNodeAffinity, WireSpreadConstraint,
 from app.objects.strict import strict
 from app.settings import Settings, SettingsError
 from core.objects.quantity import millis
-from core.plugin_names import todays_name
-from core.plugins.noderesources.allocation import ResourceSpec
-from core.plugins.noderesources.strategies import ScoringStrategy, UtilizationShapePoint
-from core.profile import COMPOSITES, PLUGINS, Arguments
+from core.plugins.noderesources.strategies import ResourceSpec, ScoringStrategy, UtilizationShapePoint
+from core.profile import COMPOSITES, PLUGINS, Arguments, todays_name
 
 Keywords: TypeAlias = dict[str, Any]
 

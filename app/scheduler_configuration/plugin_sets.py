@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from app.scheduler_configuration.schema import Point, WrittenPluginSet, WrittenProfile
-from core.plugin_names import todays_name
+from core.profile import todays_name
 
 DEFAULTS: Final[Mapping[str, int]] = {
     "SchedulingGates": 0,

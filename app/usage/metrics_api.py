@@ -13,7 +13,7 @@ import msgspec
 
 from app.api_server.client import ApiClient, StatusError
 from app.objects.decode import MAX_NAME_BYTES, NULL, DecodeError, Unread, Wire, decoding, is_longer, quantity_of
-from core.mirror.node_usage import MAX_AMOUNT
+from core.mirror.node_values import MAX_AMOUNT
 from core.objects.node import NodeMetrics, Usage
 from core.objects.quantity import millis, units
 

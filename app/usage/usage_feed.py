@@ -14,7 +14,7 @@ from app.objects.decode import DecodeError
 from app.usage.metrics_api import Measurements
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
-from core.mirror.node_usage import judged, outdated
+from core.mirror.node_values import judged, outdated
 from core.objects.node import NodeMetrics
 
 log = logging.getLogger(__name__)

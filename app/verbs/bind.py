@@ -35,7 +35,7 @@ from app.verbs.request import NOT_KNOWN, Asked, BindingOutcome, BindingResult, V
 from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import Code
 from core.mirror.cluster import ClusterMirror
-from core.mirror.pod_states import PodStateError
+from core.mirror.placement import PodStateError
 from core.objects.pod import Pod
 from core.profile import Profile
 from core.scheduling_cycle import filter_nodes

@@ -54,7 +54,7 @@ from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.work import WorkLimitError
 from core.objects.groups import SchedulingGroup
 from core.objects.pod import Pod
-from core.plugins.noderesources.device_classes import EVERY_SCHEDULER, DeviceSchedulers, classes_of, insufficient
+from core.plugins.noderesources.columns import EVERY_SCHEDULER, DeviceSchedulers, classes_of, insufficient
 from core.plugins.volumebinding.claims import ClaimError, claims_of
 from core.profile import COMPOSITES, Profile
 from core.scheduling_cycle import best_by_score, choose_nodes, filter_nodes

@@ -33,7 +33,7 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import BoolArray, IntpArray
 from core.objects.pod import Pod, decides_alike
-from core.preemption.victims import pods_on
+from core.preemption import pods_on
 
 # Doubts about rejections of nominated nodes: the watch may not have shown yet that the victims were deleted.
 #

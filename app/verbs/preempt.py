@@ -23,7 +23,7 @@ from app.verbs.wire_in import decode_incoming_pod
 from core.mirror.cluster import ClusterMirror
 from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
-from core.preemption.offers import Offer, accepted
+from core.preemption import Offer, accepted
 from core.profile import Profile
 
 _ARGS: Final = GoStruct("ExtenderPreemptionArgs", "Pod", "NodeNameToVictims", "NodeNameToMetaVictims")

@@ -9,7 +9,7 @@ from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER, Sche
 from app.scheduler_configuration.schema import Point
 from app.settings import Settings
 from core.objects.pod import Pod
-from core.plugins.noderesources.device_classes import DeviceSchedulers
+from core.plugins.noderesources.columns import DeviceSchedulers
 from core.profile import Arguments
 
 

@@ -9,9 +9,8 @@ from typing import Final
 from app.logs import one_line
 from app.watch.bulk_load import BulkLoads
 from core.events import ClusterEvent
-from core.mirror.assumed_pods import AssumedPod
 from core.mirror.cluster import ClusterMirror
-from core.mirror.pod_states import PodState, PodTransition
+from core.mirror.placement import AssumedPod, PodState, PodTransition
 from core.objects.pod import Pod
 
 log = logging.getLogger(__name__)

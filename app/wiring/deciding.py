@@ -14,7 +14,7 @@ from core.gangs.placing import Placer
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import IntpArray
-from core.plugins.noderesources.device_classes import EVERY_SCHEDULER
+from core.plugins.noderesources.columns import EVERY_SCHEDULER
 from core.profile import COMPOSITES, Profile, full_profile
 
 

@@ -26,7 +26,6 @@ from app.watch.memory import memory_limit
 from app.wiring.cluster import Cluster
 from app.wiring.deciding import create_decider, create_gangs, waiting_schedulers
 from app.wiring.preemption import Preemption
-from core.derived_states import derive_states
 from core.diagnosis.explained_profile import ExplainedProfile, every_rule
 from core.equivalence.cache import CacheOptions, EquivalenceCache, Evaluations
 from core.events import Kind
@@ -35,6 +34,7 @@ from core.objects.groups import PodGroup, SchedulingGroup
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.node import NodeMetrics
 from core.profile import Profile, ProfileError, full_profile, parse_profile
+from core.scheduling_cycle import derive_states
 
 
 class Engine(NamedTuple):

@@ -8,17 +8,15 @@ from typing import Final
 import msgspec
 
 from core.diagnosis.pod_names import name_of, uid_of
-from core.mirror.affinity_counts import OwnerCounter, Role
+from core.mirror.affinity_counts import MatchTerms, OwnerCounter, Role
 from core.mirror.cluster import ClusterMirror
-from core.mirror.domain_counts import DomainCounts
-from core.mirror.match_counters import MatchTerms
 from core.mirror.node_info import NodeBatch
+from core.mirror.term_index import DomainCounts
 from core.mirror.topology import ABSENT, Int64Array, IntpArray
 from core.objects.affinity import AffinityTerm, PodMatcher
 from core.objects.labels import Operator, Requirement, Selector
 from core.objects.pod import Pod
-from core.plugins.interpodaffinity.filtering import PreFilterState
-from core.plugins.interpodaffinity.plugin import InterPodAffinity
+from core.plugins.interpodaffinity.plugin import InterPodAffinity, PreFilterState
 
 _MAX_TEXT_LENGTH: Final = 500
 """Maximum length of a term's selector for each node. It may name thousands of namespaces and values."""

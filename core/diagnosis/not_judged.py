@@ -11,7 +11,7 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.kinds import DeviceClass
 from core.objects.pod import Pod
-from core.plugins.noderesources.device_classes import classes_of, insufficient
+from core.plugins.noderesources.columns import classes_of, insufficient
 from core.profile import Profile
 
 DYNAMIC_RESOURCES: Final = "DynamicResources"

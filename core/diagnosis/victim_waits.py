@@ -7,7 +7,7 @@ import msgspec
 
 from core.diagnosis.pod_names import name_of, uid_of
 from core.mirror.cluster import ClusterMirror
-from core.mirror.preemptors import VictimWait
+from core.mirror.pending_pods import VictimWait
 from core.objects.pod import Pod
 
 

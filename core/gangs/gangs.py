@@ -33,7 +33,7 @@ from core.gangs.unit import Tally, Unit, order_of, shortfall_text, tally, to_pla
 from core.gangs.unit_status import UnitStatus, packing_of, status_of, status_without_members
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.pod_groups import Group, Rule
+from core.mirror.pending_pods import Group, Rule
 from core.mirror.work import WorkLimitError
 from core.objects.groups import Packing, PodGroup
 from core.objects.pod import Pod

@@ -28,12 +28,12 @@ import numpy as np
 
 from core.gangs.attempts import Attempts, Shortfall
 from core.gangs.search import MemberClass
-from core.mirror.node_group import NO_DOMAIN, Float64Array, NodeGroup
+from core.mirror.node_values import NO_DOMAIN, Float64Array, NodeGroup
 from core.mirror.topology import Int64Array
 from core.mirror.what_if import Supposition
 from core.objects.pod import Pod
+from core.plugins.noderesources.filtering import Room
 from core.plugins.noderesources.fit import NodeResourcesFit
-from core.plugins.noderesources.room import Room
 
 _ALONE: Final = 4
 """Domains that are tried for all members together, at the least."""

@@ -17,8 +17,8 @@ from core.gangs.attempts import Attempts, Choose, Evaluate, Shortfall
 from core.gangs.packing import FewestDomains
 from core.gangs.search import classes_of
 from core.mirror.cluster import ClusterMirror
-from core.mirror.node_group import make_node_group
 from core.mirror.node_info import NodeBatch
+from core.mirror.node_values import make_node_group
 from core.objects.groups import SPREAD, Packing, PackingWay
 from core.objects.pod import Pod
 from core.profile import Profile

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, TypeAlias
 from core.framework.interface import reasons_text
 from core.gangs.attempts import Shortfall
 from core.mirror.cluster import ClusterMirror
-from core.mirror.pod_groups import Group, Rule
+from core.mirror.pending_pods import Group, Rule
 from core.objects.pod import Pod
 
 Order: TypeAlias = tuple[bool, int, int, str, str]

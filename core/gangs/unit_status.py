@@ -7,7 +7,7 @@ import msgspec
 
 from core.gangs.unit import Tally, Unit, to_place, waiting_text
 from core.mirror.cluster import ClusterMirror
-from core.mirror.pod_groups import Rule
+from core.mirror.pending_pods import Rule
 from core.objects.groups import GroupCondition, PackingWay, PodGroup
 
 

@@ -7,20 +7,22 @@ from typing import TypeVar, cast
 from msgspec.structs import replace
 
 from core.events import ClusterEvent, Kind
-from core.mirror.assumed_pods import AssumedPod, AssumedPods
 from core.mirror.changes import Listener, Listeners, ObjectChange
 from core.mirror.cluster_figures import ClusterFigures
 from core.mirror.dump import Dumper, MirrorCopy, MirrorDump
-from core.mirror.generation_store import GenerationCounter
+from core.mirror.generation_store import OF_A_NODE, GenerationCounter, HeldObject, ObjectStores
 from core.mirror.node_info import NO_SLOT, NodeBatch
-from core.mirror.object_stores import OF_A_NODE, HeldObject, ObjectStores
-from core.mirror.pending_pods import PendingPods
-from core.mirror.placement import Placement
-from core.mirror.pod_groups import PodGroups
-from core.mirror.pod_states import PodState, PodStateCounts, PodStateError, PodTransition
-from core.mirror.preemptors import Preemptors
+from core.mirror.pending_pods import PendingPods, PodGroups, Preemptors, SchedulingGroups
+from core.mirror.placement import (
+    AssumedPod,
+    AssumedPods,
+    Placement,
+    PodState,
+    PodStateCounts,
+    PodStateError,
+    PodTransition,
+)
 from core.mirror.resource_figures import Figures
-from core.mirror.scheduling_groups import SchedulingGroups
 from core.mirror.what_if import Supposition
 from core.mirror.work import Work
 from core.objects.groups import PodGroup, SchedulingGroup

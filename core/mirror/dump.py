@@ -5,14 +5,11 @@ from itertools import groupby
 
 import msgspec
 
-from core.mirror.assumed_pods import AssumedPod
-from core.mirror.cluster_figures import ClusterFigures
-from core.mirror.node_follower import NodeFollower
+from core.mirror.cluster_figures import ClusterFigures, NodeFollower
 from core.mirror.node_info import NodeInfo, NodeTable
-from core.mirror.pending_pods import PendingPods
+from core.mirror.pending_pods import PendingPods, Preemptors, VictimWait
+from core.mirror.placement import AssumedPod, PodState
 from core.mirror.pod_columns import PodColumns
-from core.mirror.pod_states import PodState
-from core.mirror.preemptors import Preemptors, VictimWait
 from core.mirror.resource_figures import Figures
 from core.objects.node import Node
 from core.objects.pod import Pod, Taint

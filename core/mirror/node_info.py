@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from core.mirror.generation_store import GenerationCounter, GenerationStore
 from core.mirror.name_index import NameIndex
-from core.mirror.partition import Partition
-from core.mirror.resource_figures import Figures, PlacedRequests
+from core.mirror.resource_figures import Figures, Partition, PlacedRequests
 from core.mirror.topology import ABSENT, MIN_SLOTS, BoolArray, IntpArray, TopologyColumn
 from core.objects.node import Node
 

@@ -1,7 +1,11 @@
 """The pods on each node with all derived counts. One module updates all of them, so that they stay consistent."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from enum import Enum
+from math import inf
+from typing import Final
 
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 
@@ -254,3 +258,150 @@ def _counts_alike(known: Pod, pod: Pod) -> bool:
         and known.labels == pod.labels
         and known.affinity == pod.affinity
     )
+
+
+class PodState(Enum):
+    """The state of a pod in the mirror. ClusterMirror has the diagram."""
+
+    INITIAL = "Initial"
+    """Not in the mirror."""
+    ASSUMED = "Assumed"
+    """Counted on the node that was decided for it. The watch has not shown it there yet."""
+    ADDED = "Added"
+    """Shown on its node by the watch."""
+    EXPIRED = "Expired"
+    """Not in the mirror: it was assumed, and the watch did not confirm it in time."""
+    DELETED = "Deleted"
+    """Not in the mirror: it was deleted, or is Succeeded or Failed."""
+
+
+class PodStateError(Exception):
+    """The operation is not possible in the pod's present state. The pod was not changed."""
+
+
+class PodTransition(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A transition, caused by an event, that is worth reporting.
+
+    - Assumed -> Added: confirmed. It is a *mismatch* if the nodes differ.
+    - Added -> Added: the pod *moved*, which no API server allows.
+    - Assumed -> Deleted: the pod was deleted before the watch showed it on its node.
+    - Initial -> Deleted: an assigned pod was deleted that was not in the mirror.
+    """
+
+    uid: str
+    pod: str
+    """NAMESPACE/NAME"""
+    from_state: PodState
+    to_state: PodState
+    from_node: str = ""
+    """The node in the mirror before. Empty for none."""
+    to_node: str = ""
+    """The node in the mirror now. Empty for none."""
+
+
+class PodStateCounts:
+    """Number of transitions of each kind since the mirror was created."""
+
+    __slots__ = (
+        "assumed",
+        "confirmed",
+        "deleted_while_assumed",
+        "expired",
+        "forgotten",
+        "mismatches",
+        "moves",
+        "unknown_deletes",
+    )
+
+    def __init__(self) -> None:
+        self.assumed = 0
+        self.confirmed = 0  # Assumed -> Added on the assumed node
+        self.mismatches = 0  # Assumed -> Added on another node
+        self.forgotten = 0
+        self.expired = 0
+        self.deleted_while_assumed = 0
+        self.moves = 0  # Added on one node -> Added on another
+        self.unknown_deletes = 0  # deletions of assigned pods that were not in the mirror
+
+
+_RENEWED: Final = 10.0  # seconds until a pod that was due and stays is due again
+
+
+class AssumedPod(msgspec.Struct, frozen=True, gc=False):
+    """A pod as it was assumed, with its node. Times are seconds on the caller's clock."""
+
+    pod: Pod
+    assumed_at: float
+    deadline: float | None = None
+    """The pod expires after this time. None while its binding is not finished: then the pod never expires."""
+    waits: bool = False
+    """Whether its binding may wait for minutes, so that a failure in its status may be of an earlier attempt."""
+
+
+class AssumedPods:
+    """The assumed pods by UID.
+
+    `ttl` is how many seconds a pod may stay assumed after its binding. 0 means without limit, as upstream (cache.go
+    finishBinding). Raises ValueError if `ttl` is negative or nan.
+    """
+
+    def __init__(self, ttl: float) -> None:
+        if not ttl >= 0:
+            raise ValueError(f"the TTL of an assumed pod is {ttl} s, but must be 0 or more")
+        self.by_uid: dict[str, AssumedPod] = {}
+        self._ttl = ttl
+        self._earliest = inf  # lower bound of all deadlines
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self.by_uid
+
+    def add(self, pod: Pod, now: float) -> None:
+        """Add a pod whose binding begins."""
+        self.by_uid[pod.uid] = AssumedPod(pod, now)
+
+    def remove(self, uid: str) -> AssumedPod:
+        """Remove a pod that was confirmed, forgotten, deleted or expired."""
+        return self.by_uid.pop(uid)
+
+    def replace(self, pod: Pod) -> None:
+        """Store a new state of an assumed pod."""
+        self.by_uid[pod.uid] = msgspec.structs.replace(self.by_uid[pod.uid], pod=pod)
+
+    def finish_binding(self, uid: str, now: float, *, wait: float = 0.0) -> None:
+        """Set the deadline of a pod to `now` plus the TTL, or plus `wait` if that is more.
+
+        A pod that is not assumed is ignored.
+        """
+        known = self.by_uid.get(uid)
+        if known is None or not self._ttl:
+            return
+        deadline = now + max(self._ttl, wait)
+        self.by_uid[uid] = AssumedPod(known.pod, known.assumed_at, deadline, waits=wait > 0)
+        self._earliest = min(self._earliest, deadline)
+
+    def take_overdue(self, now: float, stays: Callable[[Pod], bool] = lambda _: False) -> list[Pod]:
+        """Remove the pods past their deadline, and return them. A pod that `stays` is due again ten seconds later.
+
+        Loops over the pods only if the earliest deadline of the last loop has passed: about once per TTL if bindings
+        are confirmed.
+        """
+        if now <= self._earliest:
+            return []
+        overdue, earliest = [], inf
+        renewed = []
+        for assumed in self.by_uid.values():
+            if assumed.deadline is None:
+                continue
+            if now <= assumed.deadline:
+                earliest = min(earliest, assumed.deadline)
+            elif stays(assumed.pod):
+                renewed.append(assumed.pod.uid)
+            else:
+                overdue.append(assumed.pod)
+        for pod in overdue:
+            del self.by_uid[pod.uid]
+        for uid in renewed:
+            earliest = min(earliest, now + _RENEWED)
+            self.by_uid[uid] = msgspec.structs.replace(self.by_uid[uid], deadline=now + _RENEWED)
+        self._earliest = earliest
+        return overdue

@@ -62,8 +62,8 @@ class NodeMetrics(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     `name` is the node's name. `measured_at` is the end of the window, in seconds since 1970. A pod that started after
     `covers_pods_until` (RFC 3339 in UTC and whole seconds, like Pod.start_time) counts as not measured yet. A caller
-    with a clock sets `too_old`, see `core.mirror.node_usage`. Equal values are one state, so a measurement that is read
-    twice changes no state.
+    with a clock sets `too_old`, see `core.mirror.node_values`. Equal values are one state, so a measurement that is
+    read twice changes no state.
     """
 
     name: str

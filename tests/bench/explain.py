@@ -16,10 +16,10 @@ from app.verbs.effects import Effects
 from app.verbs.filter import Extender
 from app.verbs.lookup import PodLookup
 from app.watch.freshness import OF_A_DUMP
-from core.derived_states import derive_states
 from core.diagnosis.explained_profile import every_rule
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.profile import Profile, parse_profile
+from core.scheduling_cycle import derive_states
 from tests.bench import cluster, command
 from tests.bench.command import Size
 from tests.bench.decisions import timed

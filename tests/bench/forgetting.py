@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from core.mirror.affinity_counts import MAX_MATCH_COUNTERS
 from core.mirror.cluster import ClusterMirror
-from core.mirror.match_counters import MAX_MATCH_COUNTERS
 from core.objects.affinity import AffinityTerm, PodAffinity, PodMatcher
 from core.objects.labels import Selector
 from core.objects.pod import Pod

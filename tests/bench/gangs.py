@@ -12,13 +12,13 @@ from types import MappingProxyType
 from typing import Final
 
 from app.objects.decode_pod import decode_pod
-from core.derived_states import derive_states
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.gangs.attempts import Shortfall
 from core.gangs.placing import Placer, steps_for
 from core.objects.groups import SPREAD, Packing, PackingWay
 from core.objects.pod import Pod
 from core.profile import full_profile
+from core.scheduling_cycle import derive_states
 from tests.bench import cluster, command
 from tests.bench.command import Size
 from tests.bench.live import BenchError

@@ -10,9 +10,7 @@ from core.framework.evaluation import Failure, FitChecks
 from core.framework.interface import Code
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
-from core.preemption.choice import best_nodes
-from core.preemption.eligibility import why_not_eligible
-from core.preemption.victims import Victims, dry_run
+from core.preemption import Victims, best_nodes, dry_run, why_not_eligible
 from core.profile import Profile, full_profile
 from tests.conformance.engine import decoded_pod, load
 from tests.conformance.golden_files import Line, Members, other_rules

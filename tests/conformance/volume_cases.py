@@ -11,7 +11,7 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from core.plugins.nodevolumelimits.plugin import NodeVolumeLimits
 from core.plugins.volumebinding.plugin import VolumeBinding
-from core.plugins.volumerestrictions.plugin import VolumeRestrictions
+from core.plugins.volumerestrictions import VolumeRestrictions
 from core.plugins.volumezone import VolumeZone
 from core.profile import Profile
 from core.scheduling_cycle import filter_nodes

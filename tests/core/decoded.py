@@ -6,9 +6,9 @@ from app.objects.decode_kinds import decode_namespace
 from app.objects.decode_node import decode_node
 from app.objects.decode_pod import decode_pod
 from core.events import Action, ClusterEvent, Object
+from core.mirror.affinity_counts import MatchTerms
 from core.mirror.cluster import ClusterMirror
-from core.mirror.domain_counts import DomainCounts
-from core.mirror.match_counters import MatchTerms
+from core.mirror.term_index import DomainCounts
 from core.objects.affinity import PodMatcher
 from core.objects.node import Node
 from core.objects.pod import Pod

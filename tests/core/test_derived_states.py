@@ -5,12 +5,12 @@ from typing import Final, cast
 
 import pytest
 
-from core.derived_states import DERIVED_STATES, derive_states
 from core.events import ClusterEvent
 from core.framework.evaluation import FreshEvaluation
 from core.mirror.changes import Listener
 from core.mirror.cluster import ClusterMirror
 from core.profile import COMPOSITES, PLUGINS, Profile, full_profile, parse_profile
+from core.scheduling_cycle import DERIVED_STATES, derive_states
 from tests.core.profile_parts import affinity_profile
 from tests.properties import scheduling_pool as pool
 

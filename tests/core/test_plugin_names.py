@@ -2,8 +2,7 @@
 
 import pytest
 
-from core.plugin_names import FORMER_NAMES, Side, todays_name
-from core.profile import COMPOSITES, PLUGINS, PROFILES, Profile, parse_profile
+from core.profile import COMPOSITES, FORMER_NAMES, PLUGINS, PROFILES, Profile, Side, parse_profile, todays_name
 
 
 def filters_of(profile: Profile) -> list[str]:

@@ -6,10 +6,8 @@ from typing import Final
 import pytest
 
 from core.framework.evaluation import FreshEvaluation
-from core.plugin_names import FORMER_NAMES
-from core.plugins.noderesources.allocation import ResourceSpec
-from core.plugins.noderesources.strategies import ScoringStrategy
-from core.profile import COMPOSITES, PLUGINS, PROFILES, ProfileError, full_profile, parse_profile
+from core.plugins.noderesources.strategies import ResourceSpec, ScoringStrategy
+from core.profile import COMPOSITES, FORMER_NAMES, PLUGINS, PROFILES, ProfileError, full_profile, parse_profile
 from core.scheduling_cycle import score_nodes
 from tests.builders import make_node, make_pod
 from tests.core.decoded import mirror_of, pod_of

@@ -15,12 +15,12 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from core.mirror.domain_counts import DomainCounts
+from core.mirror.term_index import DomainCounts
 
 _OURS: Final = ("app.", "core.", "tests.")
 _WITHOUT_STATE: Final = (str, bytes, int, float, bool, type(None), Enum, re.Pattern, type)
 KEPT: Final[Mapping[str, str]] = {
-    "core.mirror.match_counters.MatchCounters": "counts of the mirror, made at their first use; audited",
+    "core.mirror.affinity_counts.MatchCounters": "counts of the mirror, made at their first use; audited",
     "core.plugins.podtopologyspread.pod_counts.PodCounts": "the same for spread constraints",
     "core.mirror.topology.TopologyColumns": "domains of the nodes, made at their first use",
     "core.mirror.label_columns.LabelColumns": "labels of the nodes, made at their first use",

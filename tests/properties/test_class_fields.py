@@ -17,7 +17,7 @@ from core.objects.labels import parse_selector
 from core.objects.node import Node, NodeMetrics, Usage
 from core.objects.pod import Pod, PodClaim
 from core.objects.volumes import PersistentVolumeClaim
-from core.plugins.noderesources.device_classes import DeviceSchedulers
+from core.plugins.noderesources.columns import DeviceSchedulers
 from core.plugins.serviceaffinity import ServiceAffinity
 from core.profile import PLUGINS, Profile, full_profile
 from core.releases import RELEASES, rules_of

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 
 from core.equivalence.cache import CacheOptions
-from core.plugins.noderesources.device_classes import DeviceSchedulers
+from core.plugins.noderesources.columns import DeviceSchedulers
 from core.profile import PLUGINS, Profile, parse_profile
 from tests.depth import tries
 from tests.properties.equivalence_machine import EquivalenceMachine

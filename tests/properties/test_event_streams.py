@@ -224,5 +224,5 @@ def test_answers_follow_every_event_where_one_question_asks_for_more_counters_th
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # A question asks for up to 8 match counters, 2 for each list of terms.
-    monkeypatch.setattr("core.mirror.match_counters.MAX_MATCH_COUNTERS", 3)
+    monkeypatch.setattr("core.mirror.affinity_counts.MAX_MATCH_COUNTERS", 3)
     run_machine(EventStreamWithEvictions)

@@ -6,12 +6,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import invariant
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 
-from core.mirror.node_usage import RESOURCES, NodeUsage
+from core.mirror.node_values import RESOURCES, NodeUsage
 from core.objects.node import NodeMetrics
-from core.plugins.load.load_plugin import LoadPlugin
+from core.plugins.load.load_plugin import LoadPlugin, UnmeasuredBy
 from core.plugins.load.loadaware import LoadAware
 from core.plugins.load.targetloadpacking import PredictedCpu
-from core.plugins.load.unmeasured_usage import UnmeasuredBy
 from core.profile import Profile, parse_profile
 from tests.depth import tries
 from tests.properties.equivalence_machine import EquivalenceMachine

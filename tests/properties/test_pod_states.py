@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from core.events import Action, ClusterEvent, Object
 from core.mirror.cluster import ClusterMirror
-from core.mirror.pod_states import PodState, PodStateCounts, PodStateError, PodTransition
+from core.mirror.placement import PodState, PodStateCounts, PodStateError, PodTransition
 from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.core.decoded import counter_of

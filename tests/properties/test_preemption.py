@@ -15,9 +15,7 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.labels import parse_selector
 from core.objects.pod import Pod
-from core.preemption.disruption import split_by_violation
-from core.preemption.importance import most_important_first
-from core.preemption.victims import dry_run
+from core.preemption import dry_run, most_important_first, split_by_violation
 from core.profile import Profile, full_profile
 from tests.core.mirror.audit import audit
 from tests.depth import tries

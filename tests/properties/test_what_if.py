@@ -12,7 +12,7 @@ from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent, Object
 from core.framework.evaluation import Evaluation, FreshEvaluation
 from core.mirror.cluster import ClusterMirror
-from core.mirror.pod_states import PodStateCounts
+from core.mirror.placement import PodStateCounts
 from core.mirror.what_if import Supposition
 from core.objects.labels import EVERYTHING, Selector, parse_selector
 from core.objects.node import Node

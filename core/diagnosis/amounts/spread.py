@@ -9,8 +9,7 @@ import numpy as np
 from core.diagnosis.diagnosis import Diagnosis
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import ABSENT
-from core.plugins.podtopologyspread.filtering import MeasuredConstraint, PreFilterState
-from core.plugins.podtopologyspread.plugin import PodTopologySpread
+from core.plugins.podtopologyspread.plugin import MeasuredConstraint, PodTopologySpread, PreFilterState
 
 MAX_CONSTRAINTS: Final = 16
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from core.diagnosis.diagnosis import Diagnosis
 from core.mirror.node_info import NO_SLOT
-from core.mirror.node_usage import RESOURCES, NodeUsage
+from core.mirror.node_values import RESOURCES, NodeUsage
 from core.objects.node import NodeMetrics
 from core.plugins.load.load_plugin import LoadPlugin
 

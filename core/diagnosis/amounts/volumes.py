@@ -21,14 +21,11 @@ from core.objects.affinity import NodeSelector
 from core.objects.csi_migration import TranslationError
 from core.objects.pod import Pod, PodClaim, RBDImage
 from core.objects.volumes import PersistentVolume, PersistentVolumeClaim
-from core.plugins.nodevolumelimits.attachable import Migration
 from core.plugins.nodevolumelimits.plugin import NewVolumes, NodeVolumeLimits
-from core.plugins.nodevolumelimits.volumes_in_use import NO_LIMIT
-from core.plugins.volumebinding.filtering import BoundVolume
-from core.plugins.volumebinding.node_views import node_views
+from core.plugins.nodevolumelimits.volumes_in_use import NO_LIMIT, Migration
+from core.plugins.volumebinding.filtering import BoundVolume, node_views
 from core.plugins.volumebinding.plugin import BindingState, VolumeBinding
-from core.plugins.volumerestrictions.plugin import READ_WRITE_ONCE_POD, Restrictions, VolumeRestrictions
-from core.plugins.volumerestrictions.volumes_in_use import disks_of, in_conflict
+from core.plugins.volumerestrictions import READ_WRITE_ONCE_POD, Restrictions, VolumeRestrictions, disks_of, in_conflict
 from core.plugins.volumezone import VolumeZone, ZoneConstraints, volume_topologies
 
 MAX_CLAIMS: Final = 16

@@ -26,7 +26,7 @@ from core.plugins.noderesources.columns import PODS
 from core.plugins.noderesources.fit import NodeResourcesFit
 from core.plugins.nodevolumelimits.plugin import NodeVolumeLimits
 from core.plugins.podtopologyspread.plugin import PodTopologySpread
-from core.plugins.volumerestrictions.plugin import Restrictions, VolumeRestrictions
+from core.plugins.volumerestrictions import Restrictions, VolumeRestrictions
 
 MAX_NODES: Final = 6
 """How many nodes are searched for pods."""

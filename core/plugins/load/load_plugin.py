@@ -1,17 +1,168 @@
 """The base of the plugins that follow node load: the states that they read, and their invalidation rules."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from core.events import Kind
 from core.framework.interface import InvalidationRule, Operation, Scope, ScorePlugin
-from core.mirror.changes import Listener
+from core.mirror.changes import Change, Listener, NodeChange, ObjectChange, PodChange
 from core.mirror.cluster import ClusterMirror
-from core.mirror.node_usage import NodeUsage
+from core.mirror.node_info import NO_SLOT, NodeBatch
+from core.mirror.node_values import NodeUsage
 from core.mirror.topology import Int64Array
 from core.objects.node import Node, NodeMetrics
 from core.objects.pod import Pod
-from core.plugins.load.unmeasured_usage import Prediction, UnmeasuredBy, UnmeasuredUsage
+
+Float64Array: TypeAlias = NDArray[np.float64]
+
+_HALF: Final = 0.5
+
+
+def rounded(amount: float) -> int:
+    """Return the nearest integer."""
+    whole = int(amount)
+    return whole + (amount - whole >= _HALF)  # not int(amount + 0.5), whose sum may round up
+
+
+def rounded_all(amounts: Float64Array) -> Int64Array:
+    """Return the nearest integers."""
+    whole = np.floor(amounts)
+    return (whole + (amounts - whole >= _HALF)).astype(np.int64)  # as above
+
+
+# The predicted usage of the pods that a node's last measurement does not cover yet, updated by every event.
+#
+# Source: sigs.k8s.io/scheduler-plugins pkg/trimaran (PodAssignEventHandler, TargetLoadPacking.Score) and koordinator
+# pkg/scheduler/plugins/loadaware (podAssignCache). Both count a pod that was assigned later than 60 s before the end
+# of the measured window. They take the time of assignment from their own clock, or from the condition PodScheduled.
+# Here it is the start of the pod, so that a restart, another replica and a dump give the same result. An assumed pod
+# has not started, nor has a pod that its kubelet has not seen.
+
+Prediction: TypeAlias = Callable[[Pod], tuple[int, int]]
+"""Predicts the millicores and bytes that a pod uses, from its object alone. Hashable: equal ones share one state."""
+_MOST: int = 2**50
+"""Upper bound of one pod's amounts. With it, the sums of a node cannot overflow."""
+
+
+class _Part(NamedTuple):
+    start_time: str
+    cpu: int
+    memory: int
+
+
+class UnmeasuredUsage:
+    """Predicted cpu and memory by slot, of the pods that are not measured yet. A derived state.
+
+    A node without a measurement has no counted pods, because the plugins ignore its sums. A pod is removed once a
+    measurement covers it, so the state has the pods of the last minutes, not all pods.
+    """
+
+    hears: Final = (NodeChange, ObjectChange, PodChange)
+
+    def __init__(self, mirror: ClusterMirror, prediction: Prediction) -> None:
+        """Count the pods of all measured nodes. From then on `changed` must receive every change."""
+        self._mirror = mirror
+        self._prediction = prediction
+        self._sums: Int64Array = np.zeros((2, mirror.nodes.capacity), np.int64)
+        self._until: dict[int, str] = {}  # slot -> covers_pods_until of the node's measurement
+        self._parts: dict[int, dict[str, _Part]] = {}  # slot -> uid -> counted amounts
+        measurements = mirror.objects(NodeMetrics)
+        for slot, node in mirror.nodes:
+            self._begin(slot, measurements.get(node.name))
+        for slot, pod in mirror.placed_pods():
+            self._add(slot, pod)
+
+    def changed(self, change: Change) -> None:
+        """Follow pods that are added, start or are removed, and measurements."""
+        if isinstance(change, PodChange):
+            if change.before is not None:
+                self._remove(change.slot, change.before.uid)
+            if change.after is not None:
+                self._add(change.slot, change.after)
+        elif isinstance(change, NodeChange):
+            if change.before is None and change.after is not None:  # the changes of its pods follow
+                self._begin(change.slot, self._mirror.objects(NodeMetrics).get(change.after.name))
+            elif change.after is None:
+                self._begin(change.slot, None)
+        elif isinstance(change, ObjectChange) and change.kind is NodeMetrics and change.slot != NO_SLOT:
+            self._measured(change.slot, change.after)
+
+    def of(self, resource: int, batch: NodeBatch) -> Int64Array:
+        """Return the predicted amounts on the nodes of a batch. `resource` is as in core.mirror.node_values."""
+        found: Int64Array = self._sums[resource].take(batch.slots)
+        if batch.strangers:
+            found[list(batch.strangers)] = 0
+        return found
+
+    def pods(self, slot: int) -> int:
+        """Return how many pods of a node count as not measured."""
+        return len(self._parts.get(slot, ()))
+
+    def _begin(self, slot: int, metrics: NodeMetrics | None) -> None:
+        """Start counting for a newly measured node, with no pod yet."""
+        if slot >= self._sums.shape[1]:
+            more = max(slot + 1 - self._sums.shape[1], self._sums.shape[1])
+            self._sums = np.pad(self._sums, ((0, 0), (0, more)))
+        self._sums[:, slot] = 0
+        self._parts.pop(slot, None)
+        self._until.pop(slot, None)
+        if metrics is not None:
+            self._until[slot] = metrics.covers_pods_until
+
+    def _measured(self, slot: int, metrics: NodeMetrics | None) -> None:
+        before = self._until.get(slot)
+        if metrics is None or before is None or metrics.covers_pods_until < before:
+            self._begin(slot, metrics)
+            if metrics is not None:
+                self._add_all(slot, metrics.name)
+            return
+        until = self._until[slot] = metrics.covers_pods_until
+        covered = [uid for uid, part in self._parts.get(slot, {}).items() if "" < part.start_time <= until]
+        for uid in covered:
+            self._remove(slot, uid)
+
+    def _add_all(self, slot: int, name: str) -> None:
+        pods = self._mirror.pods
+        for row in self._mirror.nodes.infos[name].rows:
+            if pods.slot_of_row[row] == slot:  # else the pod is supposed gone
+                self._add(slot, pods.pods[row])
+
+    def _add(self, slot: int, pod: Pod) -> None:
+        until = self._until.get(slot)
+        if until is None or "" < pod.start_time <= until:
+            return
+        cpu, memory = self._prediction(pod)
+        part = _Part(pod.start_time, min(cpu, _MOST), min(memory, _MOST))
+        self._parts.setdefault(slot, {})[pod.uid] = part
+        self._count(slot, part, 1)
+
+    def _remove(self, slot: int, uid: str) -> None:
+        parts = self._parts.get(slot)
+        part = None if parts is None else parts.pop(uid, None)
+        if part is None:
+            return
+        self._count(slot, part, -1)
+        if not parts:
+            del self._parts[slot]
+
+    def _count(self, slot: int, part: _Part, sign: int) -> None:
+        self._sums[0, slot] += sign * part.cpu
+        self._sums[1, slot] += sign * part.memory
+
+
+class UnmeasuredBy(msgspec.Struct, frozen=True):
+    """Creates the state of a prediction. Equal values are one key of `ClusterMirror.derived`."""
+
+    prediction: Prediction
+
+    def __call__(self, mirror: ClusterMirror) -> UnmeasuredUsage:
+        """Create the state over a mirror."""
+        return UnmeasuredUsage(mirror, self.prediction)
+
 
 _ANY: Final = (Operation.ADD, Operation.UPDATE, Operation.DELETE)
 
@@ -63,7 +214,7 @@ class LoadPlugin(ScorePlugin[Any]):
 
     @property
     def states(self) -> tuple[Callable[[ClusterMirror], Listener], ...]:
-        """The states that the mirror keeps for the plugin. See core.derived_states."""
+        """The states that the mirror keeps for the plugin. See core.scheduling_cycle."""
         return NodeUsage, self._unmeasured
 
     def unmeasured(self, mirror: ClusterMirror) -> UnmeasuredUsage:

@@ -16,12 +16,10 @@ import numpy as np
 from core.framework.interface import MAX_NODE_SCORE, SKIP, SUCCESS, Code, FilterPlugin, Status, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.node_usage import MAX_AMOUNT, RESOURCES, NodeUsage
+from core.mirror.node_values import MAX_AMOUNT, RESOURCES, NodeUsage
 from core.mirror.topology import BoolArray, Int64Array
 from core.objects.pod import Pod
-from core.plugins.load.load_plugin import LoadPlugin
-from core.plugins.load.rounding import rounded, rounded_all
-from core.plugins.load.unmeasured_usage import UnmeasuredUsage
+from core.plugins.load.load_plugin import LoadPlugin, UnmeasuredUsage, rounded, rounded_all
 
 DEFAULT_THRESHOLDS: Final[Mapping[str, int]] = {"cpu": 65, "memory": 95}
 """Percent of the allocatable amount."""

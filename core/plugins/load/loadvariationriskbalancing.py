@@ -18,12 +18,10 @@ import numpy as np
 from core.framework.interface import MAX_NODE_SCORE, SUCCESS, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.node_usage import MAX_AMOUNT, RESOURCES, NodeUsage, ResourceUsage
+from core.mirror.node_values import MAX_AMOUNT, RESOURCES, NodeUsage, ResourceUsage
 from core.mirror.topology import Int64Array
 from core.objects.pod import Pod
-from core.plugins.load.load_plugin import LoadPlugin
-from core.plugins.load.rounding import Float64Array, rounded_all
-from core.plugins.load.unmeasured_usage import UnmeasuredUsage
+from core.plugins.load.load_plugin import Float64Array, LoadPlugin, UnmeasuredUsage, rounded_all
 
 DEFAULT_MARGIN: Final = 1.0
 DEFAULT_SENSITIVITY: Final = 1.0

@@ -13,12 +13,10 @@ import numpy as np
 from core.framework.interface import MAX_NODE_SCORE, SUCCESS, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.node_usage import NodeUsage
+from core.mirror.node_values import NodeUsage
 from core.mirror.topology import Int64Array
 from core.objects.pod import Pod
-from core.plugins.load.load_plugin import LoadPlugin
-from core.plugins.load.rounding import Float64Array, rounded, rounded_all
-from core.plugins.load.unmeasured_usage import UnmeasuredUsage
+from core.plugins.load.load_plugin import Float64Array, LoadPlugin, UnmeasuredUsage, rounded, rounded_all
 
 DEFAULT_TARGET_UTILIZATION: Final = 40
 DEFAULT_REQUESTS_MULTIPLIER: Final = 1.5

@@ -26,7 +26,8 @@ from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Int64Array
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.plugins.noderesources.allocation import (
+from core.plugins.noderesources.columns import ResourceColumns
+from core.plugins.noderesources.strategies import (
     CPU_AND_MEMORY,
     Allocation,
     NodeAllocation,
@@ -37,7 +38,6 @@ from core.plugins.noderesources.allocation import (
     quotient,
     with_default_weights,
 )
-from core.plugins.noderesources.columns import ResourceColumns
 
 Float64Array: TypeAlias = NDArray[np.float64]
 

@@ -25,22 +25,18 @@ from core.objects.kinds import DeviceClass
 from core.objects.labels import label_key_errors
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.plugins.noderesources.allocation import ScoreState, in_range, with_default_weights
 from core.plugins.noderesources.columns import (
-    ResourceColumns,
-    cpu_and_memory,
-    offered_by_strangers,
-    requests_changed,
-)
-from core.plugins.noderesources.device_classes import (
     EVERY_SCHEDULER,
     DeviceSchedulers,
+    ResourceColumns,
+    cpu_and_memory,
     left_to_devices,
+    offered_by_strangers,
+    requests_changed,
     stands_for,
 )
-from core.plugins.noderesources.filtering import IgnoredResources, PreFilterState
-from core.plugins.noderesources.room import Room, room_for
-from core.plugins.noderesources.strategies import ScoringStrategy
+from core.plugins.noderesources.filtering import IgnoredResources, PreFilterState, Room, room_for
+from core.plugins.noderesources.strategies import ScoreState, ScoringStrategy, in_range, with_default_weights
 
 LEAST_ALLOCATED: Final = ScoringStrategy()
 

@@ -38,16 +38,17 @@ from core.objects.volumes import (
     VolumeAttachment,
     VolumeSource,
 )
-from core.plugins.nodevolumelimits.attachable import (
+from core.plugins.nodevolumelimits.volumes_in_use import (
     DriversByVolume,
     Migration,
+    NodeVolumes,
     StorageObjects,
     UncountableError,
+    VolumesInUse,
     attachable_volumes,
     is_counted,
     required_drivers,
 )
-from core.plugins.nodevolumelimits.volumes_in_use import NodeVolumes, VolumesInUse
 
 LIMIT_EXCEEDED: Final = Status(Code.UNSCHEDULABLE, ("node(s) exceed max volume count",))
 

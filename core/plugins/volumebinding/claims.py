@@ -4,17 +4,26 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_b
 (GetPodVolumeClaims).
 """
 
-from collections.abc import Iterator
-from typing import Final
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from types import MappingProxyType
+from typing import Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 
 from core.framework.claims import not_found_text, ownership_error
 from core.framework.interface import Code, Status
+from core.mirror.changes import Change, NodeChange, ObjectChange
 from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NO_SLOT, NodeBatch
+from core.mirror.topology import DistinctValues, Int32Array
+from core.objects.affinity import NodeSelector, NodeSelectorTerm
+from core.objects.labels import Operator, Requirement, Selector
 from core.objects.pod import Pod, PodClaim
 from core.objects.quantity import quoted
-from core.objects.volumes import PersistentVolumeClaim, StorageClass
+from core.objects.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 
 LOST: Final = "Lost"
 """Phase of a claim whose volume was deleted."""
@@ -93,3 +102,247 @@ def _waits(mirror: ClusterMirror, claim: PersistentVolumeClaim) -> bool:
     if storage_class.volume_binding_mode is None:
         raise ClaimError(Code.ERROR, f"VolumeBindingMode not set for StorageClass {quoted(claim.storage_class)}")
     return storage_class.volume_binding_mode == _WAIT_FOR_FIRST_CONSUMER
+
+
+Thing = TypeVar("Thing")
+
+
+class ByTopology(Generic[Thing]):
+    """Things in an order, each with a selector of the nodes that can reach it (None: all nodes).
+
+    A local volume has a term with one host name, so a node is compared with only a few of 5,000 volumes.
+    """
+
+    def __init__(self, things: Iterable[tuple[Thing, NodeSelector | None]]) -> None:
+        self.keys: set[str] = set()
+        """The node labels, by key, that decide."""
+        self._things: list[tuple[Thing, NodeSelector | None]] = []  # each with the remaining requirements on labels
+        self._anywhere: list[int] = []  # indices of things that no single label excludes
+        # label key -> value -> indices of things that require it
+        self._anchored: defaultdict[str, defaultdict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for place, (thing, selector) in enumerate(things):
+            anchors = _anchors(selector)
+            for key, value in {(anchor.key, value) for anchor in anchors or () for value in anchor.values}:
+                self._anchored[key][value].append(place)
+            if anchors is None:
+                self._anywhere.append(place)
+            self.keys |= label_keys(selector)
+            self._things.append((thing, None if _is_one_requirement(selector) and anchors else selector))
+
+    def __iter__(self) -> Iterator[Thing]:
+        """Yield all things, in their order."""
+        return (thing for thing, _ in self._things)
+
+    @property
+    def loose(self) -> int:
+        """How many things no single label excludes."""
+        return len(self._anywhere)
+
+    def anywhere(self, wanted: Callable[[Thing], bool]) -> list[int]:
+        """Return the indices of the wanted things that no single label excludes, for `reached`."""
+        return [place for place in self._anywhere if wanted(self._things[place][0])]
+
+    def reached(
+        self, labels: Mapping[str, str], *, start: int = 0, anywhere: Sequence[int] | None = None
+    ) -> Iterator[Thing]:
+        """Yield the things that a node with these labels can reach, in their order, from index `start` on.
+
+        Of the things that no single label excludes, only those in `anywhere` are checked.
+        """
+        anywhere = self._anywhere if anywhere is None else anywhere
+        found = [anywhere] if anywhere else []
+        for key, by_value in self._anchored.items():
+            value = labels.get(key)
+            if value is not None and value in by_value:
+                found.append(by_value[value])
+        places = found[0] if len(found) == 1 else sorted(set[int]().union(*found))
+        for place in islice(places, bisect_left(places, start) if start else 0, None):
+            thing, selector = self._things[place]
+            if selector is None or selector.matches(labels):
+                yield thing
+
+
+def label_keys(selector: NodeSelector | None) -> set[str]:
+    """Return the label keys that a selector reads."""
+    terms = () if selector is None else selector.terms
+    return {each.key for term in terms for each in term.requirements} | {
+        each.key for term in terms for each in term.comparisons
+    }
+
+
+def selected_nodes(selector: Selector) -> NodeSelector | None:
+    """Return a label selector as the node selector for the same nodes, or None for all nodes."""
+    if selector.everything:
+        return None
+    return NodeSelector(() if selector.nothing else (NodeSelectorTerm(selector.requirements),))
+
+
+def _anchors(selector: NodeSelector | None) -> list[Requirement] | None:
+    """Return for each term a requirement that lists values, or None if a term has none."""
+    if selector is None:
+        return None
+    anchors = [_anchor(term) for term in selector.terms]
+    found = [anchor for anchor in anchors if anchor is not None]
+    return found if len(found) == len(anchors) else None
+
+
+def _anchor(term: NodeSelectorTerm) -> Requirement | None:
+    return next((each for each in term.requirements if each.operator is Operator.IN), None)
+
+
+def _is_one_requirement(selector: NodeSelector | None) -> bool:
+    if selector is None or len(selector.terms) != 1:
+        return False
+    (term,) = selector.terms
+    return len(term.requirements) == 1 and not term.comparisons
+
+
+Offer = TypeVar("Offer", PersistentVolume, CSIStorageCapacity)
+
+AVAILABLE: Final = "Available"
+"""Phase of a volume that can be bound."""
+
+_NONE: Final[Mapping[str, PersistentVolume]] = MappingProxyType({})
+
+
+class FreeVolumes:
+    """The free volumes of a class, smallest first, then by name. Upstream has equal sizes in the order of a map."""
+
+    def __init__(self, volumes: Iterable[PersistentVolume]) -> None:
+        ordered = sorted(volumes, key=lambda volume: (volume.capacity, volume.name))
+        self.by_topology = ByTopology((volume, volume.node_affinity) for volume in ordered)
+        self._capacities = [volume.capacity for volume in ordered]
+
+    def __len__(self) -> int:
+        return len(self._capacities)
+
+    def first_of(self, capacity: int) -> int:
+        """Return the index of the first volume that is at least this large."""
+        return bisect_left(self._capacities, capacity)
+
+
+class Offers:
+    """Volumes and capacities by class or claim, so that a claim visits no others."""
+
+    hears: Final = (ObjectChange,)
+
+    def __init__(self, mirror: ClusterMirror) -> None:
+        self._free: defaultdict[str, dict[str, PersistentVolume]] = defaultdict(dict)  # class -> name -> volume
+        self._reserved: defaultdict[str, dict[str, PersistentVolume]] = defaultdict(dict)  # claim -> name -> volume
+        # class -> full name -> capacity
+        self._capacities: defaultdict[str, dict[str, CSIStorageCapacity]] = defaultdict(dict)
+        # By class. Made at the first call, and dropped with the next change.
+        self._free_volumes: dict[str, FreeVolumes] = {}
+        self._rooms: dict[str, ByTopology[CSIStorageCapacity]] = {}
+        for volume in mirror.objects(PersistentVolume).values():
+            self._add_volume(volume)
+        for capacity in mirror.objects(CSIStorageCapacity).values():
+            self._capacities[capacity.storage_class][capacity.full_name] = capacity
+
+    def changed(self, change: Change) -> None:
+        """Handle a change of a volume or a capacity."""
+        if not isinstance(change, ObjectChange):
+            return
+        if change.kind is PersistentVolume:
+            if change.before is not None:
+                self._remove_volume(change.before)
+            if change.after is not None:
+                self._add_volume(change.after)
+        elif change.kind is CSIStorageCapacity:
+            for capacity in (change.before, change.after):
+                if capacity is not None:
+                    self._rooms.pop(capacity.storage_class, None)
+            if change.before is not None:
+                _remove(self._capacities, change.before.storage_class, change.before)
+            if change.after is not None:
+                self._capacities[change.after.storage_class][change.after.full_name] = change.after
+
+    def free(self, storage_class: str) -> FreeVolumes:
+        """Return the volumes of a class that any claim may take."""
+        found = self._free_volumes.get(storage_class)
+        if found is None:
+            found = FreeVolumes(self._free.get(storage_class, _NONE).values())
+            if len(found):
+                self._free_volumes[storage_class] = found
+        return found
+
+    def reserved(self, claim: PersistentVolumeClaim) -> Iterable[PersistentVolume]:
+        """Return the volumes that only this claim may take.
+
+        Source: k8s.io/component-helpers storage/volume/pv_helpers.go (IsVolumeBoundToClaim).
+        """
+        for volume in self._reserved.get(claim.full_name, _NONE).values():
+            if volume.claim is not None and volume.claim.uid in ("", claim.uid):
+                yield volume
+
+    def room(self, storage_class: str) -> ByTopology[CSIStorageCapacity]:
+        """Return the published capacity for new volumes of a class, largest first."""
+        found = self._rooms.get(storage_class)
+        if found is None:
+            published = [each for each in self._capacities.get(storage_class, {}).values() if each.limit is not None]
+            published.sort(key=lambda each: (-(each.limit or 0), each.full_name))
+            found = ByTopology((each, selected_nodes(each.topology)) for each in published)
+            if published:
+                self._rooms[storage_class] = found
+        return found
+
+    def _add_volume(self, volume: PersistentVolume) -> None:
+        if volume.deleting:
+            return
+        if volume.claim is not None:
+            self._reserved[f"{volume.claim.namespace}/{volume.claim.name}"][volume.full_name] = volume
+        elif volume.phase == AVAILABLE:
+            self._free_volumes.pop(volume.storage_class, None)
+            self._free[volume.storage_class][volume.full_name] = volume
+
+    def _remove_volume(self, volume: PersistentVolume) -> None:
+        if volume.claim is not None:
+            _remove(self._reserved, f"{volume.claim.namespace}/{volume.claim.name}", volume)
+        else:
+            self._free_volumes.pop(volume.storage_class, None)
+            _remove(self._free, volume.storage_class, volume)
+
+
+def _remove(offers: defaultdict[str, dict[str, Offer]], key: str, offer: Offer) -> None:
+    by_name = offers[key]
+    by_name.pop(offer.full_name, None)
+    if not by_name:
+        del offers[key]
+
+
+Plugins: TypeAlias = frozenset[str]
+
+_NO_PLUGINS: Plugins = frozenset()
+
+
+class MigratedPlugins:
+    """Node slot -> the plugins. A node without any has no value."""
+
+    hears: Final = (NodeChange, ObjectChange)
+
+    def __init__(self, mirror: ClusterMirror) -> None:
+        self._mirror = mirror
+        self._column: DistinctValues[Plugins] = DistinctValues(mirror.nodes.capacity)
+        for slot, node in mirror.nodes:
+            self._column.assign(slot, self._of(node.name) or None)
+
+    def changed(self, change: Change) -> None:
+        """Handle a node or CSINode that is added, removed or changed."""
+        if isinstance(change, NodeChange):
+            self._column.grow(change.slot + 1)
+            self._column.assign(change.slot, None if change.after is None else self._of(change.after.name) or None)
+        elif isinstance(change, ObjectChange) and change.kind is CSINode and change.slot != NO_SLOT:
+            self._column.assign(change.slot, None if change.after is None else change.after.migrated_plugins or None)
+
+    def of(self, batch: NodeBatch) -> tuple[Int32Array, list[Plugins]]:
+        """Return for each node the index of its plugins in the returned list."""
+        places: Int32Array = self._column.of_slot[batch.slots] + 1  # ABSENT gives 0; NO_SLOT is corrected below
+        plugins = [_NO_PLUGINS, *self._column.values]
+        for position, node in batch.strangers.items():
+            places[position] = len(plugins)
+            plugins.append(_NO_PLUGINS if node is None else self._of(node.name))
+        return places, plugins
+
+    def _of(self, name: str) -> Plugins:
+        csi_node = self._mirror.objects(CSINode).get(name)
+        return _NO_PLUGINS if csi_node is None else csi_node.migrated_plugins

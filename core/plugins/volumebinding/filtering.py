@@ -5,30 +5,175 @@ findMatchingVolumes, checkVolumeProvisions, tryTranslatePVToCSI).
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Final
 
 import msgspec
+import numpy as np
 
 from core.framework.interface import SUCCESS, Code, Status, said
 from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NO_SLOT, NodeBatch
+from core.mirror.node_values import LabelProjections, LabelValues, labels_of
+from core.mirror.topology import BoolArray, Int64Array, IntpArray
+from core.mirror.work import Work
 from core.objects.csi_migration import TranslationError, is_migratable, translate_affinity
-from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
-from core.plugins.volumebinding.claims import PodVolumeClaims
-from core.plugins.volumebinding.finding import (
-    BIND_CONFLICT,
-    FIELD,
-    NOT_ENOUGH_SPACE,
-    UNITS,
-    MatchingVolumes,
-    Provisioning,
-    Wishes,
+from core.objects.volumes import CSIDriver, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
+from core.plugins.volumebinding.claims import (
+    ByTopology,
+    FreeVolumes,
+    MigratedPlugins,
+    Offers,
+    PodVolumeClaims,
+    label_keys,
 )
-from core.plugins.volumebinding.offers import Offers
 from core.plugins.volumebinding.scoring import Storage, score_of
-from core.plugins.volumebinding.topology import label_keys
+
+# For one claim without a volume: the volumes that it could take, and where one could be created for it.
+#
+# Source: k8s.io/component-helpers storage/volume/pv_helpers.go (FindMatchingVolume), k8s.io/kubernetes
+# pkg/scheduler/framework/plugins/volumebinding/binder.go (checkVolumeProvisions, hasEnoughCapacity).
+
+BIND_CONFLICT: Final = "node(s) didn't find available persistent volumes to bind"
+NOT_ENOUGH_SPACE: Final = "node(s) did not have enough free storage"
+
+UNITS: Final = 700
+"""Work of a check of one volume, see core.mirror.work."""
+FIELD: Final = "spec.volumes"
+
+_NO_PROVISIONER: Final = ("", "kubernetes.io/no-provisioner")
+
+
+class Wish:
+    """The requirements of a claim on a volume, except for its size. Claims with equal requirements share a wish."""
+
+    def __init__(self, free: FreeVolumes, claim: PersistentVolumeClaim, work: Work) -> None:
+        self._claim = claim
+        self.free = free
+        # Volumes that no label excludes are checked once, not for every node.
+        work.spend(UNITS * free.by_topology.loose, FIELD, free.by_topology.loose)
+        self.anywhere = free.by_topology.anywhere(self.accepts)
+
+    def accepts(self, volume: PersistentVolume) -> bool:
+        """Return whether a free volume is suitable, apart from its size."""
+        claim = self._claim
+        return (
+            _is_alike(volume, claim)
+            and claim.access_modes <= volume.access_modes
+            and claim.selector.matches(volume.labels)
+        )
+
+
+class Wishes:
+    """The wishes of the claims of one pod."""
+
+    def __init__(self, offers: Offers, work: Work) -> None:
+        self._offers = offers
+        self._work = work
+        self._wishes: dict[Hashable, Wish] = {}
+
+    def of(self, claim: PersistentVolumeClaim) -> Wish:
+        """Return the wish of a claim."""
+        modes = claim.volume_mode, claim.access_modes, claim.volume_attributes_class
+        asked = claim.storage_class, modes, claim.selector
+        wish = self._wishes.get(asked)
+        if wish is None:
+            wish = self._wishes[asked] = Wish(self._offers.free(claim.storage_class), claim, self._work)
+        return wish
+
+
+class MatchingVolumes:
+    """The volumes that a claim could take, best first."""
+
+    def __init__(self, offers: Offers, wish: Wish, claim: PersistentVolumeClaim) -> None:
+        # Upstream takes volumes of one size in the order of a map.
+        self._reserved = sorted(
+            (
+                each
+                for each in offers.reserved(claim)
+                if each.capacity >= (claim.requested or 0)
+                and _is_alike(each, claim)
+                and each.storage_class == claim.storage_class
+            ),
+            key=lambda volume: volume.name,
+        )
+        self._wish = wish
+        self._start = wish.free.first_of(claim.requested or 0)
+
+    @property
+    def none(self) -> bool:
+        """Whether the claim has no volume on any node."""
+        return not self._reserved and self._start >= len(self._wish.free)
+
+    @property
+    def keys(self) -> set[str]:
+        """The node labels, by key, that decide."""
+        return self._wish.free.by_topology.keys.union(*(label_keys(volume.node_affinity) for volume in self._reserved))
+
+    def find(self, labels: Mapping[str, str], taken: Collection[str], work: Work) -> PersistentVolume | None:
+        """Return the volume for a node, or None if each is taken.
+
+        If a volume is reserved for the claim, no other volume is returned, even if the node cannot reach the reserved
+        one.
+        """
+        for volume in self._reserved:
+            if volume.name not in taken:
+                reached = volume.node_affinity is None or volume.node_affinity.matches(labels)
+                return volume if reached else None
+        wish, looks = self._wish, 1
+        try:
+            for volume in wish.free.by_topology.reached(labels, start=self._start, anywhere=wish.anywhere):
+                looks += 1
+                if volume.name not in taken and wish.accepts(volume):
+                    return volume
+            return None
+        finally:
+            work.spend(UNITS * looks, FIELD, len(taken) + 1)
+
+
+class Provisioning:
+    """Where volumes of a class could be created."""
+
+    def __init__(self, mirror: ClusterMirror, offers: Offers, storage_class: StorageClass) -> None:
+        self._possible = storage_class.provisioner not in _NO_PROVISIONER
+        self._topologies = storage_class.allowed_topologies
+        self._room: ByTopology[CSIStorageCapacity] | None = None  # None: capacity is not limited
+        driver = mirror.objects(CSIDriver).get(storage_class.provisioner)
+        if driver is not None and driver.storage_capacity:
+            self._room = offers.room(storage_class.name)
+
+    @property
+    def by_size(self) -> bool:
+        """Whether the result depends on the size of the volume."""
+        return self._room is not None
+
+    @property
+    def keys(self) -> set[str]:
+        """The node labels, by key, that decide."""
+        return label_keys(self._topologies) | (set() if self._room is None else self._room.keys)
+
+    def conflict(self, labels: Mapping[str, str], requested: int | None) -> str:
+        """Return why no volume of the size (None: any) can be created for a node, or the empty text if one can."""
+        if not self._possible or (self._topologies is not None and not self._topologies.matches(labels)):
+            return BIND_CONFLICT
+        if self._room is None or requested is None:
+            return ""
+        largest = self.capacity(labels)
+        return NOT_ENOUGH_SPACE if largest is None or (largest.limit or 0) < requested else ""
+
+    def capacity(self, labels: Mapping[str, str]) -> CSIStorageCapacity | None:
+        """Return the largest published capacity for a volume on a node, or None if none is published or needed.
+
+        Upstream takes the first sufficient capacity, in the order of a map.
+        """
+        return None if self._room is None else next(self._room.reached(labels), None)
+
+
+def _is_alike(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    return volume.volume_mode == claim.volume_mode and volume.volume_attributes_class == claim.volume_attributes_class
+
 
 NODE_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
 VOLUME_MISSING: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
@@ -248,3 +393,44 @@ class PodVolumes:
             if not volume.reached_from(node):
                 return NODE_CONFLICT
         return ""
+
+
+def node_views(mirror: ClusterMirror, volumes: PodVolumes, batch: NodeBatch) -> tuple[IntpArray, Sequence[NodeView]]:
+    """Return for each node the index of its view in the returned list of distinct views."""
+    keys = volumes.keys
+    combined, labels = _label_values(mirror, keys, batch)
+    plugins = [frozenset[str]()]
+    if volumes.reads_migration:
+        places, plugins = mirror.derived(MigratedPlugins).of(batch)
+        combined = combined * len(plugins) + places
+    selected = volumes.selected_nodes
+    combined = combined * 2 + (_named(mirror, selected, batch) if selected else 0)
+    distinct, places_of_views = np.unique(combined, return_inverse=True)
+    views = [
+        NodeView(labels_of(keys, labels[each // 2 // len(plugins)]), plugins[each // 2 % len(plugins)], bool(each % 2))
+        for each in distinct.tolist()
+    ]
+    return places_of_views, views
+
+
+def _label_values(
+    mirror: ClusterMirror, keys: tuple[str, ...], batch: NodeBatch
+) -> tuple[Int64Array, list[LabelValues | None]]:
+    values: list[LabelValues | None] = []
+
+    def number(each: LabelValues | None) -> int:
+        values.append(each)
+        return len(values) - 1
+
+    return mirror.derived(LabelProjections).of(keys).judged(batch, number), values
+
+
+def _named(mirror: ClusterMirror, names: set[str | None], batch: NodeBatch) -> BoolArray:
+    """Return for each node whether `names` has its name and no other."""
+    if len(names) > 1:
+        return np.zeros(len(batch), np.bool_)
+    (name,) = names
+    named: BoolArray = batch.slots == mirror.nodes.slots.get(name or "", NO_SLOT)  # NO_SLOT is corrected below
+    for position in batch.strangers:
+        named[position] = batch.names[position] == name
+    return named

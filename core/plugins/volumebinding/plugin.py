@@ -38,10 +38,8 @@ from core.objects.volumes import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from core.plugins.volumebinding.claims import LOST, ClaimError, claims_of
-from core.plugins.volumebinding.filtering import PodVolumes
-from core.plugins.volumebinding.node_views import node_views
-from core.plugins.volumebinding.offers import AVAILABLE
+from core.plugins.volumebinding.claims import AVAILABLE, LOST, ClaimError, claims_of
+from core.plugins.volumebinding.filtering import PodVolumes, node_views
 
 _ANY: Final = (Operation.ADD, Operation.UPDATE, Operation.DELETE)
 

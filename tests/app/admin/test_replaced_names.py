@@ -16,10 +16,10 @@ from app.explain.explainer import Detail, Explainer, Explanation
 from app.settings import Settings
 from app.verbs.effects import RecentPods
 from app.watch.freshness import OF_A_DUMP
-from core.derived_states import derive_states
 from core.diagnosis.explained_profile import served_alone
 from core.diagnosis.pod_names import HIDDEN as PLACEHOLDER
 from core.profile import full_profile
+from core.scheduling_cycle import derive_states
 from tests.app.admin.hidden_names import ALLOWED, DISK, HIDDEN, NODES, OURS, everywhere, nodes, ours, theirs
 from tests.app.admin.limited_callers import ReviewingServer
 from tests.builders import PodBuilder

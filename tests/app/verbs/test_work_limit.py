@@ -11,10 +11,10 @@ from app.verbs.preempt import PreemptVerb
 from app.verbs.request import VerbOutcome, VerbResponse
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
+from core.mirror.affinity_counts import MatchCounters
 from core.mirror.cluster import ClusterMirror
-from core.mirror.match_counters import MatchCounters
 from core.mirror.work import WorkLimitError
-from core.preemption.victims import dry_run
+from core.preemption import dry_run
 from core.profile import full_profile
 from tests.app.questions import ZONE, by_name, decoded, mirror_of, scores, shop
 from tests.builders import PodBuilder, expressed, labelled, make_node, make_pod, term

@@ -9,7 +9,7 @@ from core.diagnosis.scheduler_rules import SchedulerRules
 from core.events import ClusterEvent, Kind
 from core.objects.kinds import DeviceClass, Service
 from core.objects.volumes import PersistentVolumeClaim
-from core.plugins.noderesources.device_classes import DeviceSchedulers
+from core.plugins.noderesources.columns import DeviceSchedulers
 from core.profile import Profile, full_profile, parse_profile
 from core.releases import Release, rules_of
 from tests.builders import Object, PodBuilder, make_node, make_pod

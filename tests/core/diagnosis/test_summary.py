@@ -4,7 +4,7 @@ from typing import Final
 
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.summary import ZONE, summary
-from core.mirror.match_counters import MAX_KEPT_MATCHERS
+from core.mirror.affinity_counts import MAX_KEPT_MATCHERS
 from core.profile import full_profile
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, pod_of

@@ -4,7 +4,7 @@ from typing import Final
 
 from core.mirror.affinity_counts import OwnerCounter
 from core.mirror.cluster import ClusterMirror
-from core.mirror.domain_counts import DomainCounts
+from core.mirror.term_index import DomainCounts
 from tests.builders import Object, expressed, labelled, make_namespace, make_node, make_pod, term
 from tests.core.decoded import counter_of, matcher_of
 

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from core.mirror.assumed_pods import AssumedPod
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeInfo, NodeTable
+from core.mirror.placement import AssumedPod
 from core.mirror.pod_columns import PodColumns
 from core.mirror.resource_figures import Figures
 from core.objects.pod import Pod

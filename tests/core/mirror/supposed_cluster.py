@@ -4,7 +4,7 @@ from typing import Final
 
 from core.mirror.changes import EVERY_CHANGE, Change
 from core.mirror.cluster import ClusterMirror
-from core.mirror.pod_states import PodStateCounts
+from core.mirror.placement import PodStateCounts
 from core.objects.affinity import PodMatcher
 from core.objects.labels import NOTHING
 from tests.core.decoded import counter_of

@@ -73,7 +73,7 @@ def of_app(app: str, key: str = "zone") -> Object:
 @pytest.fixture
 def two_counters(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep no more than two match counters."""
-    monkeypatch.setattr("core.mirror.match_counters.MAX_MATCH_COUNTERS", 2)
+    monkeypatch.setattr("core.mirror.affinity_counts.MAX_MATCH_COUNTERS", 2)
 
 
 @pytest.mark.usefixtures("two_counters")

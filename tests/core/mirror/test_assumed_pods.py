@@ -4,7 +4,7 @@ from math import inf, nan
 
 import pytest
 
-from core.mirror.assumed_pods import AssumedPod, AssumedPods
+from core.mirror.placement import AssumedPod, AssumedPods
 from tests.core.mirror.values import pod
 
 ONE = pod("1", "n")

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from core.mirror.cluster import ClusterMirror
 from core.mirror.dump import MirrorCopy, MirrorDump, PendingPodDump, PodDump, PreemptorDump, VictimDump
-from core.mirror.pod_states import PodState
+from core.mirror.placement import PodState
 from core.mirror.resource_figures import Figures
 from core.objects.node import Node
 from core.objects.pod import Taint

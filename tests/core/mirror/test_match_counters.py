@@ -4,8 +4,8 @@ from typing import Final
 
 import pytest
 
+from core.mirror.affinity_counts import MAX_KEPT_MATCHERS, MatchTerms
 from core.mirror.cluster import ClusterMirror
-from core.mirror.match_counters import MAX_KEPT_MATCHERS, MatchTerms
 from core.mirror.pod_columns import PodColumns
 from core.mirror.work import WorkLimitError
 from core.objects.affinity import PodMatcher

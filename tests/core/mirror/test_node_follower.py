@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.mirror import node_follower
+from core.mirror import cluster_figures
 from core.mirror.cluster import ClusterMirror
-from core.mirror.node_follower import NodeFollower
+from core.mirror.cluster_figures import NodeFollower
 from tests.core.mirror.values import mirror_of, node, tell
 
-MANY = 3 * node_follower.FEW
+MANY = 3 * cluster_figures.FEW
 
 
 class Follower:
@@ -59,7 +59,7 @@ def test_few_are_left_where_changes_are_slower_than_the_steps() -> None:
         follower.look(name)
         if number % 2 == 0:
             tell(mirror, "Update", node(f"n{number % MANY}", cpu=number + 2))
-    assert follower.finish() <= node_follower.FEW
+    assert follower.finish() <= cluster_figures.FEW
     assert follower.is_up_to_date()
 
 

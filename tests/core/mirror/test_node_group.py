@@ -1,7 +1,7 @@
 """The nodes of the partition by domain."""
 
 from core.mirror.cluster import ClusterMirror
-from core.mirror.node_group import NO_DOMAIN, NodeGroup, make_node_group
+from core.mirror.node_values import NO_DOMAIN, NodeGroup, make_node_group
 from tests.builders import NodeBuilder, make_node
 from tests.core.decoded import mirror_of, tell
 

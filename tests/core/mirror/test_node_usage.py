@@ -9,7 +9,7 @@ from core.events import ClusterEvent
 from core.mirror.changes import Change, ObjectChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT
-from core.mirror.node_usage import NodeUsage, judged, outdated
+from core.mirror.node_values import NodeUsage, judged, outdated
 from core.objects.node import NodeMetrics, Usage
 from tests.builders import make_node
 from tests.core.decoded import mirror_of, node_of, tell

@@ -4,7 +4,7 @@ import pytest
 
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
-from core.mirror.pod_groups import Group, Rule
+from core.mirror.pending_pods import Group, Rule
 from core.objects.groups import DEFAULT_TIMEOUT, SPREAD, Packing, PackingWay, PodGroup
 from tests.builders import PodBuilder, make_pod
 from tests.core.decoded import pod_of, tell

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from core.events import Action
 from core.mirror.cluster import ClusterMirror
-from core.mirror.pod_states import PodState, PodStateCounts, PodStateError, PodTransition
+from core.mirror.placement import PodState, PodStateCounts, PodStateError, PodTransition
 from tests.core.mirror.audit import audit
 from tests.core.mirror.values import mirror_of, node, pod, tell
 

@@ -1,7 +1,7 @@
 """Who waits for whose end: by nominations and evictions, until one of both is gone."""
 
 from core.mirror.cluster import ClusterMirror
-from core.mirror.preemptors import UNSEEN
+from core.mirror.pending_pods import UNSEEN
 from tests.builders import PodBuilder, make_node, make_pod
 from tests.core.decoded import mirror_of, pod_of, tell
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from core.events import Action, ClusterEvent, Object
 from core.mirror.cluster import ClusterMirror
-from core.mirror.pod_states import PodTransition
+from core.mirror.placement import PodTransition
 from core.objects.affinity import NO_AFFINITY, AffinityTerm, PodAffinity, PodMatcher, WeightedAffinityTerm
 from core.objects.kinds import PodDisruptionBudget, ReplicaSet
 from core.objects.labels import NOTHING, Selector, parse_selector

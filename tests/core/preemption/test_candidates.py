@@ -3,8 +3,7 @@
 import pytest
 
 from core.objects.pod import Pod
-from core.preemption.candidates import are_enough, candidates_wanted
-from core.preemption.victims import Victims
+from core.preemption import Victims, are_enough, candidates_wanted
 
 
 @pytest.mark.parametrize(

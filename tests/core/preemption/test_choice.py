@@ -2,8 +2,7 @@
 
 import pytest
 
-from core.preemption.choice import best_nodes
-from core.preemption.victims import Victims
+from core.preemption import Victims, best_nodes
 from tests.builders import make_pod
 from tests.core.decoded import pod_of
 

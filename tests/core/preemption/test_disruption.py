@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.labels import EVERYTHING, NOTHING, parse_selector
-from core.preemption.disruption import split_by_violation
+from core.preemption import split_by_violation
 from tests.builders import make_pod
 from tests.core.decoded import pod_of
 

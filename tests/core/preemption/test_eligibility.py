@@ -3,7 +3,7 @@
 import pytest
 
 from core.framework.interface import Code
-from core.preemption.eligibility import POLICY_NEVER, TERMINATING_VICTIM, why_not_eligible
+from core.preemption import POLICY_NEVER, TERMINATING_VICTIM, why_not_eligible
 from tests.builders import PodBuilder, make_node, make_pod
 from tests.core.decoded import mirror_of, pod_of
 

@@ -3,7 +3,7 @@
 import pytest
 
 from core.objects.pod import Pod
-from core.preemption.importance import earliest_start_time, most_important_first, start_time
+from core.preemption import earliest_start_time, most_important_first, start_time
 from tests.builders import make_pod
 from tests.core.decoded import pod_of
 

@@ -10,7 +10,7 @@ from core.framework.interface import AnyFilter
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.labels import parse_selector
-from core.preemption.offers import Offer, accepted
+from core.preemption import Offer, accepted
 from core.profile import full_profile
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, pod_of, tell

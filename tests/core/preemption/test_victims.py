@@ -16,7 +16,7 @@ from core.objects.groups import SchedulingGroup
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.labels import parse_selector
 from core.objects.pod import Pod
-from core.preemption.victims import NO_VICTIMS_FOUND, Victims, dry_run
+from core.preemption import NO_VICTIMS_FOUND, Victims, dry_run
 from core.profile import Profile, full_profile
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, pod_of

@@ -5,8 +5,8 @@ from typing import Final
 import pytest
 
 from core.mirror.cluster import ClusterMirror
-from core.mirror.domain_counts import DomainCounts
-from core.plugins.interpodaffinity.domains import DomainSums
+from core.mirror.term_index import DomainCounts
+from core.plugins.interpodaffinity.plugin import DomainSums
 from tests.builders import labelled, make_node, make_pod, term
 from tests.core.decoded import counter_of, matcher_of, mirror_of, tell
 
@@ -28,7 +28,7 @@ def pods_of(mirror: ClusterMirror, app: str, key: str) -> DomainCounts:
 def test_a_question_with_more_counters_than_are_kept_is_answered_right(
     monkeypatch: pytest.MonkeyPatch, kept: int
 ) -> None:
-    monkeypatch.setattr("core.mirror.match_counters.MAX_MATCH_COUNTERS", kept)
+    monkeypatch.setattr("core.mirror.affinity_counts.MAX_MATCH_COUNTERS", kept)
     mirror = cluster()
     pods_of(mirror, "web", "zone")
     # The ids of the zones are now in another order than in a column made from the nodes anew.

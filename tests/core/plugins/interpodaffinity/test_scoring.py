@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.plugins.interpodaffinity.scoring import normalized
+from core.plugins.interpodaffinity.plugin import normalized
 
 
 @settings(deadline=None)

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
+from core.plugins.load.load_plugin import UnmeasuredBy, UnmeasuredUsage
 from core.plugins.load.targetloadpacking import PredictedCpu
-from core.plugins.load.unmeasured_usage import UnmeasuredBy, UnmeasuredUsage
 from tests.builders import PodBuilder, make_node, make_pod
 from tests.core.decoded import mirror_of, pod_of, tell
 from tests.core.plugins.load.values import AFTER, COVERED, FOUR_CORES, metrics

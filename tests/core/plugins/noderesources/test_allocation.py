@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.plugins.noderesources.allocation import quotient
+from core.plugins.noderesources.strategies import quotient
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from core.events import Kind
 from core.framework.interface import SKIP, SUCCESS, Operation, Scope
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.plugins.noderesources.allocation import ResourceSpec
 from core.plugins.noderesources.balanced_allocation import NodeResourcesBalancedAllocation
+from core.plugins.noderesources.strategies import ResourceSpec
 from tests.core.plugins.noderesources.values import DISK, GPU, Amounts, asking, mirror_of, offering, stranger
 
 THREE: Final = (ResourceSpec("cpu"), ResourceSpec("memory"), ResourceSpec(GPU))

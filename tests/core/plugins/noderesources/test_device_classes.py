@@ -8,7 +8,7 @@ from core.events import ClusterEvent
 from core.framework.evaluation import FreshEvaluation
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import DeviceClass
-from core.plugins.noderesources.device_classes import EVERY_SCHEDULER, DeviceSchedulers, classes_of
+from core.plugins.noderesources.columns import EVERY_SCHEDULER, DeviceSchedulers, classes_of
 from core.plugins.noderesources.fit import NodeResourcesFit
 from core.releases import RELEASES, Release, rules_of
 from tests.core.plugins.noderesources.values import Amounts, asking, mirror_of, offering

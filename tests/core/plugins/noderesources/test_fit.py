@@ -9,9 +9,8 @@ from core.framework.interface import SUCCESS, Operation, Scope
 from core.objects.kinds import DeviceClass
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.plugins.noderesources.allocation import ResourceSpec
 from core.plugins.noderesources.fit import NodeResourcesFit
-from core.plugins.noderesources.strategies import ScoringStrategy, UtilizationShapePoint
+from core.plugins.noderesources.strategies import ResourceSpec, ScoringStrategy, UtilizationShapePoint
 from tests.core.plugins.noderesources.values import asking, mirror_of, offering
 
 

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from core.framework.interface import AnyScore
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
-from core.plugins.noderesources.allocation import ResourceSpec
 from core.plugins.noderesources.balanced_allocation import NodeResourcesBalancedAllocation
 from core.plugins.noderesources.columns import LARGEST_AMOUNT
 from core.plugins.noderesources.fit import NodeResourcesFit
-from core.plugins.noderesources.strategies import ScoringStrategy, UtilizationShapePoint
+from core.plugins.noderesources.strategies import ResourceSpec, ScoringStrategy, UtilizationShapePoint
 from core.releases import nearest, rules_of
 from tests.core.plugins.noderesources.values import DISK, GPU, Amounts, asking, offering, tell
 

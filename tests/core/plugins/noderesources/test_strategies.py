@@ -13,9 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.plugins.noderesources.allocation import Allocation, NodeAllocation, ResourceSpec
 from core.plugins.noderesources.fit import NodeResourcesFit
-from core.plugins.noderesources.strategies import ScoringStrategy, UtilizationShapePoint
+from core.plugins.noderesources.strategies import (
+    Allocation,
+    NodeAllocation,
+    ResourceSpec,
+    ScoringStrategy,
+    UtilizationShapePoint,
+)
 from tests.core.plugins.noderesources.values import DISK, GPU, Amounts, asking, mirror_of, offering, stranger
 
 LEAST: Final = ScoringStrategy()

@@ -11,7 +11,7 @@ from core.events import Object
 from core.framework.interface import Code, Status
 from core.objects.pod import InlineDisk, Pod, PodClaim
 from core.objects.volumes import CSINode
-from core.plugins.nodevolumelimits.attachable import (
+from core.plugins.nodevolumelimits.volumes_in_use import (
     DriversByVolume,
     Migration,
     StorageObjects,

@@ -10,7 +10,7 @@ from core.events import Action, Object
 from core.objects.kinds import ControllerRef, ReplicaSet, ReplicationController, Service, StatefulSet
 from core.objects.labels import EVERYTHING, NOTHING, Operator, Selector, requirement
 from core.objects.pod import Pod
-from core.plugins.podtopologyspread.default_selector import default_selector
+from core.plugins.podtopologyspread.constraints import default_selector
 from tests.core.plugins.podtopologyspread.spreading import mirror_of, selecting, tell
 
 LABELS: Final = {"app": "web", "tier": "front", "hash": "7"}

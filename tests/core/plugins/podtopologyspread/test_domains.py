@@ -11,7 +11,7 @@ from core.objects.affinity import NodeAffinity, NodeSelector, NodeSelectorTerm
 from core.objects.labels import Operator, Requirement, requirement
 from core.objects.node import Node
 from core.objects.pod import HONOR, IGNORE, Taint, Toleration
-from core.plugins.podtopologyspread.domains import (
+from core.plugins.podtopologyspread.constraints import (
     ConstrainedDomains,
     CountedNodes,
     Domains,
@@ -138,7 +138,7 @@ def test_domains_are_kept_while_no_label_or_taint_changes() -> None:
 
 @pytest.mark.parametrize("bound", ["MAX_DOMAINS", "MAX_COUNTED"])
 def test_the_domains_asked_for_last_are_kept(monkeypatch: pytest.MonkeyPatch, bound: str) -> None:
-    monkeypatch.setattr(f"core.plugins.podtopologyspread.domains.{bound}", 2)
+    monkeypatch.setattr(f"core.plugins.podtopologyspread.constraints.{bound}", 2)
     mirror = mirror_of()
     others = [CountedNodes((), None, frozenset({Toleration(key)})) for key in "xy"]
     first, second = domains_of(mirror, ALL), domains_of(mirror, others[0])

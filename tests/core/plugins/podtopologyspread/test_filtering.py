@@ -11,7 +11,7 @@ from core.objects.labels import NOTHING
 from core.objects.node import Node
 from core.objects.pod import DO_NOT_SCHEDULE, Pod
 from core.plugins.podtopologyspread.constraints import own_constraints
-from core.plugins.podtopologyspread.filtering import CONSTRAINTS_NOT_MATCHED, LABEL_MISSING, PreFilterState
+from core.plugins.podtopologyspread.plugin import CONSTRAINTS_NOT_MATCHED, LABEL_MISSING, PreFilterState
 from tests.core.plugins.podtopologyspread.spreading import (
     BARE,
     HOST,

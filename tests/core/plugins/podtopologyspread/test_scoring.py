@@ -13,7 +13,7 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod import SCHEDULE_ANYWAY, Pod
 from core.plugins.podtopologyspread.constraints import own_constraints
-from core.plugins.podtopologyspread.scoring import PreScoreState, rounded
+from core.plugins.podtopologyspread.plugin import PreScoreState, rounded
 from tests.core.plugins.podtopologyspread.spreading import (
     A1,
     A2,

@@ -8,8 +8,7 @@ from core.events import Object
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.volumes import CSINode
-from core.plugins.volumebinding.migrated_plugins import MigratedPlugins
-from core.plugins.volumebinding.offers import Offers
+from core.plugins.volumebinding.claims import MigratedPlugins, Offers
 from tests.core.plugins.cached_answers import random_events
 from tests.core.plugins.told import delete, mirror_of, tell
 from tests.core.plugins.volumebinding.test_caching import CLAIMS, CLASSES, POOL

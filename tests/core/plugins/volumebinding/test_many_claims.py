@@ -11,7 +11,7 @@ from core.mirror.work import WorkLimitError
 from core.objects.labels import parse_selector
 from core.objects.node import Node
 from core.objects.volumes import CSIDriver, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
-from core.plugins.volumebinding.finding import BIND_CONFLICT, NOT_ENOUGH_SPACE
+from core.plugins.volumebinding.filtering import BIND_CONFLICT, NOT_ENOUGH_SPACE
 from core.plugins.volumebinding.plugin import VolumeBinding
 from tests.core.plugins.told import mirror_of
 from tests.core.plugins.volumebinding.values import free_volume, node, pod_with, room, unbound, waiting, within

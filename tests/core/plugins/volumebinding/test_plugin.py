@@ -17,8 +17,7 @@ from core.objects.labels import NOTHING, parse_selector
 from core.objects.node import Node
 from core.objects.pod import InlineDisk, Pod
 from core.objects.volumes import CSINode, PersistentVolume, VolumeSource
-from core.plugins.volumebinding.filtering import NODE_CONFLICT
-from core.plugins.volumebinding.finding import BIND_CONFLICT
+from core.plugins.volumebinding.filtering import BIND_CONFLICT, NODE_CONFLICT
 from core.plugins.volumebinding.plugin import VolumeBinding
 from tests.core.plugins.told import filtered, mirror_of
 from tests.core.plugins.volumebinding.values import (

@@ -7,7 +7,7 @@ import pytest
 
 from core.objects.affinity import Expression, NodeSelector, parse_node_selector
 from core.objects.labels import EVERYTHING, NOTHING, Selector, parse_selector
-from core.plugins.volumebinding.topology import ByTopology, label_keys, selected_nodes
+from core.plugins.volumebinding.claims import ByTopology, label_keys, selected_nodes
 from tests.core.plugins.volumebinding.values import within
 
 VALUES: Final = ("a", "b", "c")

@@ -14,7 +14,7 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod import Pod, PodClaim, PodVolume
 from core.objects.volumes import PersistentVolumeClaim
-from core.plugins.volumerestrictions.plugin import VolumeRestrictions
+from core.plugins.volumerestrictions import VolumeRestrictions
 from tests.core.plugins.cached_answers import assert_cached_verdicts_are_fresh, random_events
 from tests.core.plugins.told import filtered, mirror_of, tell
 from tests.core.plugins.volumerestrictions.values import azure, claim, gce, pod_with, rbd

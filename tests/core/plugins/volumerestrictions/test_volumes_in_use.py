@@ -6,7 +6,7 @@ from core.events import ClusterEvent, Object
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod import PodClaim, PodVolume
-from core.plugins.volumerestrictions.volumes_in_use import VolumesInUse
+from core.plugins.volumerestrictions import VolumesInUse
 from tests.core.plugins.cached_answers import random_events
 from tests.core.plugins.volumerestrictions.values import azure, ebs, gce, pod_with, rbd
 
