@@ -7,7 +7,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from app.commands.dump_source import load_dump
+from app.commands.dump import load_dump
 from app.main import create_service
 from app.server.ports import Port
 from app.settings import Settings

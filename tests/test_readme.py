@@ -17,7 +17,7 @@ import yaml
 from click.testing import CliRunner
 
 from app.commands.cli import main
-from app.commands.text_columns import WIDTH
+from app.commands.output import WIDTH
 from app.objects.resources import RESOURCES
 from app.setting_types import split_address
 from app.settings import Settings, variable_of

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from app.commands.printer import Line, Styled
-from app.commands.text_columns import counted, wrapped
+from app.commands.output import Line, Styled, counted, wrapped
 from core.diagnosis.amounts.cluster_amounts import ClusterAmounts
 from core.diagnosis.amounts.node_amounts import NodeAmounts
 from core.diagnosis.amounts.ports import PortInCluster, PortOnNode

@@ -7,12 +7,8 @@ from typing import Any, Final
 
 import click
 
-from app.commands.exit_status import exit_with_error
-from app.commands.output_format import NO_NAMES, OutputFormat, print_output, print_value
-from app.commands.printer import Line, print_document
-from app.commands.settings_commands import settings_options, warn
-from app.commands.shared_options import output_option
-from app.commands.text_columns import wrapped_table
+from app.commands.options import exit_with_error, output_option, settings_options, warn
+from app.commands.output import NO_NAMES, Line, OutputFormat, print_document, print_output, print_value, wrapped_table
 from app.configuration import changed, configuration_schema, effective, load_configuration
 from app.configuration_file import HEAD
 from app.json_text import encode

@@ -6,20 +6,68 @@ from typing import Final
 
 from app.answered_release import ReleaseStatus
 from app.commands.amounts_text import cluster_amounts_text, node_amounts_text, remedies_text, wakes_text
-from app.commands.pending_text import victim_text
-from app.commands.printer import Line, Styled, paragraphs
-from app.commands.scheduler_text import profile_text, sample_text, scheduler_text, unscored_text
-from app.commands.text_columns import Side, counted, table, wrapped
-from app.commands.units_text import packing_text
+from app.commands.output import Line, Side, Styled, counted, paragraphs, table, wrapped
+from app.commands.pending import victim_text
+from app.commands.units import packing_text
 from app.explain.explainer import ClassUse, ExplainedNode, Explanation, MirrorState, NodeCells, SupposedState
 from core.diagnosis.counted_terms import Direction, Effect, Rule
 from core.diagnosis.diagnosis import ScorePart
 from core.diagnosis.explained_profile import Judge
 from core.diagnosis.node_detail import NodeDetail, NodeTerm
+from core.diagnosis.scheduler_rules import SchedulerState
 from core.diagnosis.summary import ReasonSummary, Summary, TermSummary, TopologySummary
 from core.diagnosis.victim_waits import AwaitedVictim
 from core.gangs.unit_status import UnitStatus
 from core.objects.pod import Waiting
+
+
+def scheduler_text(scheduler: SchedulerState) -> Iterator[str]:
+    """Yield the pod's profile, and the rules that are off in it."""
+    if not scheduler.has_profile:
+        yield from wrapped(
+            f"No profile of the configuration has schedulerName {scheduler.name}: this kube-scheduler does not "
+            f"schedule this pod. Every rule is judged as if it were on.",
+            2,
+            "",
+        )
+        return
+    if scheduler.filters_off:
+        yield from wrapped(
+            f"Not in the scheduler's profile {scheduler.name}, nor judged by Kindred: "
+            f"{', '.join(scheduler.filters_off)}",
+            2,
+            "",
+        )
+
+
+def profile_text(scheduler: SchedulerState | None, labels: int) -> Iterator[str]:
+    """Yield the profile of an explanation, and the extender that is Kindred. `labels` is the width of the label."""
+    if scheduler is not None and scheduler.has_profile:
+        kindred = (
+            f"Kindred is its extender {scheduler.extender}" if scheduler.extender else "Kindred is not its extender"
+        )
+        yield from wrapped(f"profile {scheduler.name}; {kindred}", labels, "Scheduler".ljust(labels))
+
+
+def unscored_text(scheduler: SchedulerState) -> Iterator[str]:
+    """Yield the plugins whose scores are off or unknown."""
+    if scheduler.scores_off:
+        yield from wrapped(f"not in the scheduler's profile: {', '.join(scheduler.scores_off)}", 4, "  ")
+    for each in scheduler.not_scored:
+        yield from wrapped(f"not in these scores: {each.plugin}: {each.why}", 4, "  ")
+
+
+def sample_text(scheduler: SchedulerState, fit: int) -> Iterator[str]:
+    """Yield a note if kube-scheduler stops before it has found all nodes that fit."""
+    if scheduler.nodes_to_score < fit:
+        share = scheduler.percentage_of_nodes_to_score or "by the size of the cluster"
+        yield from wrapped(
+            f"kube-scheduler looks for {counted(scheduler.nodes_to_score, 'node')} that fit and scores no others "
+            f"(percentageOfNodesToScore: {share}), so its best node may be another.",
+            4,
+            "  ",
+        )
+
 
 _MAX: Final = 20
 """Limit of reasons and terms: some clusters have hundreds."""

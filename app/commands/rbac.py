@@ -12,12 +12,8 @@ from typing import Any, Final
 import click
 import yaml
 
-from app.commands.exit_status import exit_with_error
-from app.commands.output_format import FORMATS, OutputFormat, print_output, represent_text
-from app.commands.printer import Line, print_document
-from app.commands.settings_commands import settings_options, warn
-from app.commands.shared_options import output_option
-from app.commands.text_columns import wrapped_table
+from app.commands.options import exit_with_error, output_option, settings_options, warn
+from app.commands.output import FORMATS, Line, OutputFormat, print_document, print_output, represent_text, wrapped_table
 from app.configuration import load_configuration
 from app.eviction import eviction_api as preemption_api
 from app.leadership import lease_api

@@ -9,7 +9,7 @@ import yaml
 from click.testing import CliRunner
 
 from app.commands.cli import main
-from app.commands.output_format import yaml_text
+from app.commands.output import yaml_text
 from app.configuration import Configuration, flag_of, load_configuration
 from app.settings import Settings, SettingsError, key_of, variable_of
 

@@ -25,11 +25,11 @@ IN_ANOTHER_WAY: Final = {
     "files.py": "the functions themselves",
     "watch/memory.py": "files of the kernel",
     "admin/page_routes.py": "files of the package",
-    "commands/demo_page.py": "files of the package",
-    "commands/dump_source.py": "a file of the package; --snapshot goes through read_input",
+    "commands/serve.py": "files of the package",
+    "commands/dump.py": "a file of the package; --snapshot goes through read_input",
     "commands/manifests.py": "opens for read_input, which has a bound",
     "api_server/pem.py": "writes a key for OpenSSL into memory",
-    "commands/cli.py": "--pod goes through read_input",
+    "commands/filter.py": "--pod goes through read_input",
 }
 OPENING: Final = {
     "read_text",

@@ -1,4 +1,4 @@
-"""`kindred doctor`: its options, and its exit status (app/commands/exit_status.py)."""
+"""`kindred doctor`: its options, and its exit status (app/commands/options.py)."""
 
 from functools import partial
 from pathlib import Path
@@ -10,9 +10,8 @@ from app.api_server.credentials import ConfigurationError
 from app.commands.doctor.examination import Inputs, examine
 from app.commands.doctor.findings import Report, report_text
 from app.commands.doctor.service import TlsFiles
-from app.commands.exit_status import EXIT_NO, EXIT_OK, exit_with_error
-from app.commands.output_format import NO_NAMES, OutputFormat, print_output
-from app.commands.shared_options import output_option
+from app.commands.options import EXIT_NO, EXIT_OK, exit_with_error, output_option
+from app.commands.output import NO_NAMES, OutputFormat, print_output
 from app.scheduler_configuration.scheduler_config import UnreadableError
 from app.settings import SettingsError
 

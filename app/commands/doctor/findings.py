@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from app.commands.printer import Line, Styled
-from app.commands.text_columns import prose_width
+from app.commands.output import Line, Styled, prose_width
 from app.settings import key_of, variable_of
 from app.shown_text import shown
 

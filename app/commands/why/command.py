@@ -15,24 +15,22 @@ from app.api_server.client import ApiClient, ApiError
 from app.api_server.credentials import ConfigurationError, Credentials, CredentialsError, load_credentials
 from app.api_server.impersonation import Impersonation
 from app.commands.admin_client import CannotAskError
-from app.commands.dump_explainer import mirror_explainer
-from app.commands.exit_status import exit_with_error
-from app.commands.explain_answer import RefusedError, explanation_of, print_explanation, taken
-from app.commands.explain_inquiry import Inquiry
-from app.commands.output_format import OutputFormat
-from app.commands.printer import print_line, print_lines, print_progress
-from app.commands.settings_commands import (
+from app.commands.dump import mirror_explainer
+from app.commands.explain import Inquiry, RefusedError, explanation_of, print_explanation, taken
+from app.commands.options import (
     OF_EXPLANATIONS,
     ExplanationFlags,
+    exit_with_error,
     flags_of_explanations,
     loaded_settings,
+    output_option,
+    refuse_options,
     settings_options,
+    with_options,
 )
-from app.commands.shared_options import output_option, refuse_options, with_options
-from app.commands.text_columns import counted
-from app.commands.why.listed_cluster import list_cluster
+from app.commands.output import OutputFormat, counted, print_line, print_lines, print_progress
+from app.commands.why.cluster import MissingRightsError, list_cluster
 from app.commands.why.pod_argument import Argument, NotPendingError, PendingPod, find_pod, parse_argument
-from app.commands.why.rights import MissingRightsError
 from app.commands.why.service import ADMIN_PORT, Caller, NoServiceError, Way, find_way
 from app.explain.explain_request import ExplainError
 from app.files import MAX_TOKEN_BYTES, read_file

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from app.api_server.client import ApiClient, StatusError
-from app.commands.why.rights import Right, needing
+from app.commands.why.cluster import Right, needing
 from app.json_text import encode
 from app.objects.decode import NULL, DecodeError, decoding
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.commands.age_text import age_text
+from app.commands.output import age_text
 
 MINUTE, HOUR, DAY, YEAR = 60, 3600, 86400, 365 * 86400
 

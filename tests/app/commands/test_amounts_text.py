@@ -6,8 +6,7 @@ import msgspec
 from click import unstyle
 
 from app.commands.amounts_text import cluster_amounts_text, node_amounts_text, remedies_text, wakes_text
-from app.commands.printer import Line, laid_out
-from app.commands.text_columns import WIDTH
+from app.commands.output import WIDTH, Line, laid_out
 from core.diagnosis.amounts.cluster_amounts import ClusterAmounts, FeatureInCluster, cluster_amounts
 from core.diagnosis.amounts.node_amounts import NodeAmounts, node_amounts
 from core.diagnosis.amounts.usage import MeasuredResource, UsageInCluster, UsageOnNode

@@ -33,7 +33,7 @@ def test_a_snapshot_that_takes_most_of_the_memory_is_refused_before_it_is_read(
     monkeypatch: pytest.MonkeyPatch, dump: str, pod: str
 ) -> None:
     size = Path(dump).stat().st_size
-    monkeypatch.setattr("app.commands.dump_source.memory_limit", lambda: MemoryLimit(size, "the limit of the cgroup"))
+    monkeypatch.setattr("app.commands.dump.memory_limit", lambda: MemoryLimit(size, "the limit of the cgroup"))
     result = kindred("filter", "--snapshot", dump, "--pod", pod)
     expected = f"Error: --snapshot: {size} bytes, more than {size // 2} (half of the limit of the cgroup)"
     assert (result.exit_code, result.stderr.splitlines()) == (2, [expected])
@@ -43,9 +43,7 @@ def test_yaml_that_would_take_most_of_the_memory_is_refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pod: str
 ) -> None:
     (tmp_path / "dump.yaml").write_bytes(b"kind: List\nitems: []\n" + b"#" * 1000)
-    monkeypatch.setattr(
-        "app.commands.dump_source.memory_limit", lambda: MemoryLimit(32 * 1024, "the limit of the cgroup")
-    )
+    monkeypatch.setattr("app.commands.dump.memory_limit", lambda: MemoryLimit(32 * 1024, "the limit of the cgroup"))
     result = kindred("filter", "--snapshot", str(tmp_path / "dump.yaml"), "--pod", pod)
     expected = "Error: --snapshot: 1021 bytes of YAML, more than 512: dump it as JSON\n"
     assert (result.exit_code, result.stderr) == (2, expected)

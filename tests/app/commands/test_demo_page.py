@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.commands.demo_page import samples, with_page
+from app.commands.serve import samples, with_page
 from app.configuration import Configuration
 from app.json_text import decode
 from app.settings import Settings

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from app.commands.cli import main
-from app.commands.exit_status import EXIT_ERROR, EXIT_OK
+from app.commands.options import EXIT_ERROR, EXIT_OK
 
 PAGES = Path("docs")
 JUDGING = ("explain", "why", "status", "doctor")

@@ -51,7 +51,11 @@ def test_a_scheduler_without_a_profile_is_said_and_every_rule_judged(configured:
     ("text", "message"),
     [
         pytest.param(None, "scheduler.yaml: No such file or directory", id="absent"),
-        pytest.param(SCHEDULER + "    plugin: {}", "scheduler.yaml: profiles[0].plugin: unknown field", id="field"),
+        pytest.param(
+            SCHEDULER + "    plugin: {}",
+            "scheduler.yaml: profiles[0]: object contains unknown field plugin",
+            id="field",
+        ),
         pytest.param(
             SCHEDULER + "    pluginConfig: [{name: NodeResourcesFit, args: {ignored: []}}]",
             "KINDRED_SCHEDULER_CONFIG: profiles[0].pluginConfig[0].args: NodeResourcesFit",

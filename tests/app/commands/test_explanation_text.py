@@ -11,8 +11,7 @@ from click import unstyle
 
 from app.answered_release import AnsweredRelease
 from app.commands.explanation_text import explanation_text
-from app.commands.printer import laid_out
-from app.commands.text_columns import WIDTH
+from app.commands.output import WIDTH, laid_out
 from app.dump.snapshot_file import load_items, read_items
 from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Detail, Explainer

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.commands.input_file import InputError, read_input
+from app.commands.manifests import InputError, read_input
 
 MEBIBYTE = 1024 * 1024
 

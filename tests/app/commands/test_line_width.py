@@ -11,8 +11,8 @@ from fastapi import FastAPI, Response
 
 from app.admin.cluster_routes import Units
 from app.commands.cli import main
-from app.commands.dump_source import DEMO
-from app.commands.text_columns import WIDTH
+from app.commands.dump import DEMO
+from app.commands.output import WIDTH
 from app.dump.snapshot_file import load_items, read_items
 from app.main import create_service
 from app.settings import Settings

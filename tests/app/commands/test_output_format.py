@@ -8,16 +8,17 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from app.commands.output_format import (
+from app.commands.options import output_option
+from app.commands.output import (
     NO_NAMES,
+    Line,
     OutputFormat,
+    Styled,
     node_name,
     pod_name,
     print_output,
     yaml_text,
 )
-from app.commands.printer import Line, Styled
-from app.commands.shared_options import output_option
 
 
 class Found(msgspec.Struct, frozen=True):

@@ -3,9 +3,8 @@
 from click import unstyle
 from msgspec.structs import replace
 
-from app.commands.pending_text import pending_text
-from app.commands.printer import laid_out
-from app.commands.text_columns import WIDTH
+from app.commands.output import WIDTH, laid_out
+from app.commands.pending import pending_text
 from app.explain.pending import PendingClass, PendingPod, PendingPods, PendingState
 from core.diagnosis.not_judged import NotJudged
 from core.diagnosis.victim_waits import AwaitedVictim

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.commands.printer import Line, Styled, laid_out, paragraphs, print_document, print_progress
+from app.commands.output import Line, Styled, laid_out, paragraphs, print_document, print_progress
 
 BAD = "a\n\x1b[7m\u202e"
 SHOWN = r"a\n\x1b[7m\u202e"

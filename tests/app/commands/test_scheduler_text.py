@@ -1,6 +1,6 @@
 """The scheduler's profile in an explanation, as text."""
 
-from app.commands.scheduler_text import profile_text, sample_text, scheduler_text, unscored_text
+from app.commands.explanation_text import profile_text, sample_text, scheduler_text, unscored_text
 from core.diagnosis.not_judged import NotJudged
 from core.diagnosis.scheduler_rules import SchedulerRules, SchedulerState
 from core.profile import parse_profile

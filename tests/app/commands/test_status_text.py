@@ -5,10 +5,8 @@ from click import unstyle
 from app.admin.decisions_routes import DecisionSummary, LastDecisions
 from app.admin.equivalence_routes import Cells, Totals
 from app.admin.health_routes import KubernetesRelease, Readiness, ResourceReadiness, Version
-from app.commands.printer import laid_out
-from app.commands.service_status import Status
-from app.commands.status_text import status_text
-from app.commands.text_columns import WIDTH
+from app.commands.output import WIDTH, laid_out
+from app.commands.status import Status, status_text
 from app.verbs.request import VerbOutcome
 
 RULE = 'apiGroups: [""], resources: ["namespaces"], verbs: ["list", "watch"]'

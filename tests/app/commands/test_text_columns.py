@@ -7,11 +7,12 @@ from collections.abc import Iterable
 import pytest
 from click import unstyle
 
-from app.commands.printer import Line, laid_out
-from app.commands.text_columns import (
+from app.commands.output import (
     WIDTH,
+    Line,
     Side,
     counted,
+    laid_out,
     line_width,
     prose_width,
     shortened,

@@ -11,8 +11,8 @@ from fastapi import FastAPI
 
 from app.admin.cluster_routes import Units, units_router
 from app.commands.cli import main
-from app.commands.printer import laid_out
-from app.commands.units_text import units_text
+from app.commands.output import laid_out
+from app.commands.units import units_text
 from app.main import create_service
 from app.settings import Settings
 from core.gangs.unit_status import PlacedBy, SchedulingStatus, UnitStatus

@@ -10,9 +10,8 @@ from click import unstyle
 from click.testing import CliRunner, Result
 
 from app.commands.cli import main
-from app.commands.printer import laid_out
-from app.commands.text_columns import WIDTH
-from app.commands.verb_answer_text import filter_names, filter_text
+from app.commands.filter import filter_names, filter_text
+from app.commands.output import WIDTH, laid_out
 from tests.app.dump.dumps import as_json, kinded, listed
 from tests.builders import make_namespace, make_node, make_pod, term
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from app.api_server.client import ApiClient
-from app.commands.dump_source import load_dump
+from app.commands.dump import load_dump
 from app.main import create_service
 from app.objects.resources import RESOURCES
 from app.settings import Settings

@@ -119,7 +119,7 @@ def test_without_kubectl_that_is_told(cluster: SmallCluster, why: Why, monkeypat
 def test_a_port_that_does_not_answer_in_time_is_told(
     cluster: SmallCluster, why: Why, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.commands.why.pod_port._SECONDS", 2.0)
+    monkeypatch.setattr("app.commands.why.service._SECONDS", 2.0)
     cluster.add("pods", replica("kindred-a"))
     with socket.create_server(("127.0.0.1", 0)) as silent:
         kubectl.forwards_to(silent.getsockname()[1])

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from app.api_server.client import StatusError
-from app.commands.why.rights import MissingRightsError, Right, needing, user_in
+from app.commands.why.cluster import MissingRightsError, Right, needing, user_in
 
 FORBIDDEN = 'pods "web" is forbidden: User "system:serviceaccount:shop:dev" cannot get resource "pods"'
 

@@ -2,12 +2,27 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Final
+from functools import partial
+from typing import Final, Unpack
+
+import click
+import msgspec
 
 from app.admin.cluster_routes import Units
-from app.commands.age_text import age_text
-from app.commands.printer import Line, Styled
-from app.commands.text_columns import counted, wrapped, wrapped_table
+from app.commands.admin_client import ACCESS_OPTIONS, NOT_UNDERSTOOD, Access, CannotAskError, asked, refusal
+from app.commands.options import exit_with_error, output_option, with_options
+from app.commands.output import (
+    NO_NAMES,
+    Line,
+    OutputFormat,
+    Styled,
+    age_text,
+    counted,
+    print_output,
+    wrapped,
+    wrapped_table,
+)
+from app.json_text import decode
 from core.gangs.unit_status import PackingStatus, SchedulingStatus, UnitStatus
 
 _HEADS: Final = ("NAME", "STATUS", "SCHEDULED", "RESERVED", "PENDING", "AGE", "REASON")
@@ -89,3 +104,30 @@ def packing_text(packing: PackingStatus) -> str:
 
 def _age(seconds: float | None) -> str:
     return "-" if seconds is None else age_text(seconds)
+
+
+@click.command("units")
+@click.option("--namespace", "-n", metavar="NS", help="Only the units of this namespace.  [default: all namespaces]")
+@output_option(NO_NAMES)
+@with_options(ACCESS_OPTIONS)
+def units_command(*, namespace: str | None, output: OutputFormat, **access: Unpack[Access]) -> None:
+    """Print the units (groups of pods that are placed all or none), their members by state, and why they wait.
+
+    Calls the admin port of a running service. With -o wide also attempts and times.
+    """
+    try:
+        answer = _of_service(access, namespace)
+        units = decode(answer, Units)
+    except CannotAskError as error:
+        exit_with_error(error)
+    except msgspec.MsgspecError:
+        exit_with_error(f"{access['url']}: {NOT_UNDERSTOOD}")
+    print_output(output, decode(answer), partial(units_text, units, namespace=namespace))
+
+
+def _of_service(access: Access, namespace: str | None) -> bytes:
+    """Call a running service. Raises CannotAskError."""
+    response = asked(access, "GET", "/units", {"namespace": namespace} if namespace is not None else None)
+    if not response.is_success:
+        raise CannotAskError(f"{access['url']}: {refusal(response)}")
+    return response.content

@@ -1,12 +1,46 @@
 """Pending pods for people: a summary in one line, then a line for each pod, the oldest first."""
 
+import asyncio
+import time
 from collections.abc import Iterator, Sequence
-from typing import Final
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, Final, Unpack
 
-from app.commands.age_text import age_text
-from app.commands.printer import Line, Styled
-from app.commands.text_columns import counted, wrapped, wrapped_table
-from app.explain.pending import PendingClass, PendingPod, PendingPods, PendingState
+import click
+import msgspec
+
+from app.commands.admin_client import ACCESS_OPTIONS, NOT_UNDERSTOOD, Access, CannotAskError, asked, refusal
+from app.commands.dump import OF_A_DUMP_ALONE, SOURCE_OPTIONS, dump_explainer, load_dump
+from app.commands.options import (
+    OF_EXPLANATIONS,
+    ExplanationFlags,
+    exit_with_error,
+    flags_of_explanations,
+    loaded_settings,
+    output_option,
+    refuse_options,
+    settings_options,
+    with_options,
+)
+from app.commands.output import (
+    Line,
+    OutputFormat,
+    Styled,
+    age_text,
+    counted,
+    pod_name,
+    print_output,
+    wrapped,
+    wrapped_table,
+)
+from app.dump.snapshot_file import SnapshotError
+from app.explain.pending import PendingClass, PendingPod, PendingPods, PendingPodsExplainer, PendingState
+from app.json_text import decode, encode
+from app.long_work import LongWork
+from app.settings import SettingsError
+from app.verbs.effects import RecentPods
+from app.wiring.engine import check_explained
 from core.diagnosis.victim_waits import AwaitedVictim
 
 _HEADS: Final = ("NAME", "AGE", "STATE", "FIT", "REASON")
@@ -94,3 +128,68 @@ def _victims(victims: Sequence[AwaitedVictim]) -> Iterator[str]:
 def victim_text(victim: AwaitedVictim) -> str:
     """Return which victim of preemption a pod waits for, and since when."""
     return f"waits for {victim.name} on {victim.node} to end, since {victim.waiting:.0f} s"
+
+
+_OF_A_SERVICE: Final = frozenset(Access.__annotations__)
+_PATIENCE: Final = 60.0
+"""Seconds. The service judges the classes of pods in steps between scheduler requests."""
+
+
+class Options(Access, ExplanationFlags):
+    """All options of the command."""
+
+    namespace: str | None
+    all_namespaces: bool
+    output: OutputFormat
+    snapshot: BinaryIO | None
+    demo: bool
+    skip_invalid: bool
+    config: Path | None
+
+
+@click.command("pending", params=settings_options(OF_EXPLANATIONS))
+@click.option("--namespace", "-n", metavar="NS", help="Only pods of this namespace.  [default: all namespaces]")
+@click.option("--all-namespaces", "-A", is_flag=True, help="Pods of all namespaces; overrides -n.")
+@output_option()
+@with_options(SOURCE_OPTIONS)
+@with_options(ACCESS_OPTIONS)
+def pending_command(**options: Unpack[Options]) -> None:
+    """Print the pending pods, the oldest first: how many nodes each fits on now, and why not on the others.
+
+    Calls the admin port of a running service (--server), or reads a dump of a cluster (--snapshot, --demo). -o wide
+    adds the scheduler and the nominated node.
+    """
+    of_a_dump = options["demo"] or options["snapshot"] is not None
+    if of_a_dump:
+        refuse_options(_OF_A_SERVICE, "for a running service, not for a dump")
+    else:
+        refuse_options(OF_A_DUMP_ALONE, "for a dump (--snapshot or --demo), not for a running service")
+    namespace = None if options["all_namespaces"] else options["namespace"]
+    try:
+        answer = _of_dump(options, namespace) if of_a_dump else _of_service(options, namespace)
+        pending = decode(answer, PendingPods)
+    except (SettingsError, SnapshotError, CannotAskError) as error:
+        exit_with_error(error)
+    except msgspec.MsgspecError:
+        exit_with_error(f"{options['url']}: {NOT_UNDERSTOOD}")
+    names = (pod_name(each.pod) for each in pending.pods)
+    print_output(options["output"], decode(answer), partial(pending_text, pending, namespace=namespace), names)
+
+
+def _of_service(access: Access, namespace: str | None) -> bytes:
+    """Call a running service. Raises CannotAskError."""
+    query = {"namespace": namespace} if namespace is not None else None
+    response = asked(access, "GET", "/pending", query, patience=_PATIENCE)
+    if not response.is_success:
+        raise CannotAskError(f"{access['url']}: {refusal(response)}")
+    return response.content
+
+
+def _of_dump(options: Options, namespace: str | None) -> bytes:
+    """Judge with the code of a service. Raises SettingsError and SnapshotError."""
+    settings = loaded_settings(options["config"], flags_of_explanations(options))
+    check_explained(settings)  # fails before a large dump is loaded
+    dump = load_dump(settings, options["snapshot"], demo=options["demo"], skip_invalid=options["skip_invalid"])
+    work = LongWork()
+    explainer = PendingPodsExplainer(dump_explainer(settings, dump, RecentPods(), work), work, time.time)
+    return encode(explainer.view(asyncio.run(explainer.judge()), namespace).told())

@@ -9,14 +9,19 @@ import click
 import msgspec
 
 from app.answered_release import AnsweredRelease, newest
-from app.commands.input_file import InputError, read_input
-from app.commands.printer import print_line
-from app.commands.settings_commands import OF_EXPLANATIONS
+from app.commands.manifests import InputError, read_input
+from app.commands.options import OF_EXPLANATIONS
+from app.commands.output import print_line
 from app.dump.snapshot_file import DumpItem, SnapshotError, SnapshotSummary, load_items, read_items
+from app.explain.explainer import Explainer
+from app.long_work import LongWork
 from app.objects.yaml_documents import is_json
 from app.settings import Settings
+from app.verbs.effects import RecentPods
 from app.watch.bulk_load import BulkLoads
+from app.watch.freshness import OF_A_DUMP, Freshness
 from app.watch.memory import memory_limit
+from app.wiring.engine import create_cache, create_partition, explained_profile, scheduler_profiles, served_profile
 from core.mirror.cluster import ClusterMirror
 
 DEMO: Final = resources.files("app") / "demo"
@@ -120,3 +125,37 @@ def _report(summary: SnapshotSummary) -> None:
     print_line(f"Loaded {summary}", err=True)
     if not summary.taken["Node"]:
         print_line("Warning: the dump has no node; every request will fail.", err=True)
+
+
+def dump_explainer(settings: Settings, dump: Dump, waiting: RecentPods, work: LongWork) -> Explainer:
+    """Return the explainer of a dump, which works in the turns of `work`. Raises SettingsError.
+
+    `waiting` are pods that a request may name although the mirror lacks them.
+    """
+    return mirror_explainer(settings, dump.mirror, waiting, work, freshness=OF_A_DUMP, release=dump.release)
+
+
+def mirror_explainer(  # noqa: PLR0913  # what an explanation follows from
+    settings: Settings,
+    mirror: ClusterMirror,
+    waiting: RecentPods,
+    work: LongWork,
+    *,
+    freshness: Freshness,
+    release: AnsweredRelease,
+) -> Explainer:
+    """Return the explainer of a mirror, as `dump_explainer`. `freshness` has the kinds that the mirror lacks."""
+    profile = served_profile(settings)
+    create_partition(settings, mirror)
+    cache = create_cache(settings, mirror, profile)
+    explained = explained_profile(settings, profile)
+    return Explainer(
+        explained,
+        mirror,
+        cache,
+        waiting,
+        freshness,
+        release=release,
+        work=work,
+        schedulers=scheduler_profiles(settings, explained),
+    )

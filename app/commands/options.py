@@ -1,15 +1,76 @@
-"""The settings on the command line: a flag for each, and warnings about their sources."""
+"""Exit statuses, the same for every command: docs/commands.md has them."""
 
 import re
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, TypedDict
+from typing import Final, NoReturn, TypedDict, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from app.commands.printer import print_line
+from app.api_server.credentials import ConfigurationError
+from app.commands.output import FORMATS, OutputFormat, print_error, print_line
 from app.configuration import FILE_VARIABLE, Configuration, flag_of, load_configuration
-from app.settings import Settings, variable_of
+from app.dump.snapshot_file import SnapshotError
+from app.objects.decode import DecodeError
+from app.settings import Settings, SettingsError, variable_of
+
+EXIT_OK: Final = 0
+"""The command completed with a positive result."""
+EXIT_NO: Final = 1
+"""The command completed with a negative result: the pod fits nowhere, or something differs, is not ready or has
+errors."""
+EXIT_ERROR: Final = 2
+"""The command could not complete: wrong usage, or the input or the service is missing or wrong."""
+
+
+def exit_with_error(error: object, further: Iterable[str] = ()) -> NoReturn:
+    """Print one line on standard error, and further ones below it, and end with EXIT_ERROR."""
+    print_error(error)
+    for line in further:
+        print_line(line, err=True)
+    sys.exit(EXIT_ERROR)
+
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
+
+def with_options(options: Sequence[Callable[[Command], Command]]) -> Callable[[Command], Command]:
+    """Give a command options, in this order."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def output_option(
+    formats: Sequence[OutputFormat] = FORMATS, default: OutputFormat = OutputFormat.TABLE
+) -> Callable[[Command], Command]:
+    """Give a command `-o` with these formats. Its parameter is `output`, an OutputFormat."""
+    return click.option(
+        "--output",
+        "-o",
+        type=click.Choice([each.value for each in formats]),
+        default=default.value,
+        show_default=True,
+        help="Format of the output.",
+        callback=lambda _context, _parameter, value: OutputFormat(value),
+    )
+
+
+def refuse_options(names: Collection[str], rule: str) -> None:
+    """Reject options of the running command that a rule excludes, with its reason. Raises UsageError."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name in names and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{parameter.opts[0]} is {rule}.")
+
 
 OF_ANSWERS: Final = ("profile", "kubernetes", "feature_gates")
 """The settings of commands that evaluate a dump."""
@@ -83,3 +144,12 @@ def warn(configuration: Configuration) -> None:
     """Print the warnings of a configuration on standard error."""
     for variable in configuration.unknown_variables:
         print_line(f"Warning: unknown variable {variable}", err=True)
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Turn an error of the input into one line on standard error and exit status 2."""
+    try:
+        yield
+    except (SettingsError, SnapshotError, ConfigurationError, DecodeError) as error:
+        exit_with_error(error)

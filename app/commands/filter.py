@@ -1,0 +1,113 @@
+"""`kindred filter`: one request to the verb, without a server."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, Unpack
+
+import click
+import msgspec
+
+from app.commands.dump import SOURCE_OPTIONS, load_dump
+from app.commands.manifests import one_manifest, read_opened
+from app.commands.options import (
+    OF_ANSWERS,
+    AnswerFlags,
+    clear_errors,
+    exit_with_error,
+    flags_of_answers,
+    loaded_settings,
+    output_option,
+    settings_options,
+    with_options,
+)
+from app.commands.output import (
+    FORMATS,
+    Line,
+    OutputFormat,
+    counted,
+    node_name,
+    print_output,
+    wrapped,
+    wrapped_table,
+)
+from app.json_text import decode, encode
+from app.verbs.request import VerbOutcome
+from app.verbs.wire_in import decode_incoming_pod
+from app.wiring.engine import create_extender, create_partition
+
+
+class PodOptions(AnswerFlags):
+    """Options of a command that evaluates one pod."""
+
+    snapshot: BinaryIO | None
+    demo: bool
+    skip_invalid: bool
+    config: Path | None
+    pod: BinaryIO
+    nodes: tuple[str, ...]
+    output: OutputFormat
+
+
+_POD_OPTIONS = (
+    *SOURCE_OPTIONS,
+    click.option("--pod", type=click.File("rb"), required=True, help="Manifest of the pod; - reads stdin."),
+    click.option(
+        "--nodes", multiple=True, help="Nodes of the request, separated by commas. Can be repeated.  [default: all]"
+    ),
+    output_option(FORMATS, OutputFormat.JSON),
+)
+
+
+@click.command("filter", params=settings_options(OF_ANSWERS))
+@with_options(_POD_OPTIONS)
+def filter_command(**question: Unpack[PodOptions]) -> None:
+    """Print the ExtenderFilterResult for a pod, without a server."""
+    result = _filtered(question)
+    print_output(question["output"], result, partial(filter_text, result), filter_names(result))
+
+
+def _filtered(question: PodOptions) -> Any:  # noqa: ANN401  # JSON
+    """Evaluate a request as the service does, and return the response. Ends with status 2 if it is an error."""
+    with clear_errors():
+        settings = loaded_settings(question["config"], flags_of_answers(question))
+        manifest = _pod_manifest(question["pod"])
+        dump = load_dump(settings, question["snapshot"], demo=question["demo"], skip_invalid=question["skip_invalid"])
+        mirror = dump.mirror
+        create_partition(settings, mirror)
+        named = [name for group in question["nodes"] for name in group.split(",") if name]
+        body = b'{"Pod":' + manifest + b',"NodeNames":' + _names_json(named or list(mirror.nodes.slots)) + b"}"
+        response = create_extender(settings, mirror).filter(body)
+    if response.outcome is VerbOutcome.BAD_REQUEST:  # over HTTP, kube-scheduler decodes its body
+        exit_with_error(response.error)
+    return decode(response.body)
+
+
+def _names_json(names: list[str]) -> bytes:
+    try:
+        return encode(names)
+    except UnicodeEncodeError:
+        raise click.UsageError("--nodes: a name is not UTF-8.") from None
+
+
+def _pod_manifest(pod: BinaryIO) -> bytes:
+    manifest = one_manifest("--pod", read_opened("--pod", pod))
+    decode_incoming_pod(msgspec.Raw(manifest))  # fails before a large dump is loaded
+    return manifest
+
+
+def filter_text(result: Mapping[str, Any], *, wide: bool) -> Sequence[Line]:
+    """Return an ExtenderFilterResult of names as lines: each node with its result."""
+    if result["Error"]:
+        return wrapped(f"Error: {result['Error']}")
+    passed: Sequence[str] = result["NodeNames"] or ()
+    rows = [(node, "fits", "") for node in passed]
+    for key, verdict in (("FailedNodes", "fails"), ("FailedAndUnresolvableNodes", "unresolvable")):
+        rows += [(node, verdict, reason) for node, reason in (result[key] or {}).items()]
+    head = wrapped(f"Fits on {len(passed):,} of {counted(len(rows), 'node')}.")
+    return [*head, *wrapped_table(("NODE", "VERDICT", "REASON"), rows, 0, wide=wide)]
+
+
+def filter_names(result: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of the nodes that fit."""
+    return map(node_name, result["NodeNames"] or ())

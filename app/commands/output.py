@@ -1,0 +1,330 @@
+"""Everything that commands write to standard output and standard error.
+
+Others chose the names and messages, perhaps to act on the terminal or to forge a line. So each line is escaped whole
+(app/shown_text.py), also its newlines. Colours are added to escaped lines. Ruff bans `click.echo` everywhere else.
+"""
+
+import os
+import shutil
+import sys
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
+from itertools import zip_longest
+from textwrap import wrap
+from types import TracebackType
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
+
+import click
+import msgspec
+import yaml
+
+from app.json_text import encode, indented
+from app.shown_text import shown, shown_json
+
+
+class Styled(NamedTuple):
+    """A line with a look, and a rest without one."""
+
+    text: str
+    fg: str | None = None
+    bold: bool = False
+    dim: bool = False
+    rest: str = ""
+
+
+Line: TypeAlias = str | Styled
+
+
+def print_lines(lines: Iterable[Line], *, err: bool = False) -> None:
+    """Print lines, which have colours on a terminal."""
+    _echo(laid_out(lines), err=err)
+
+
+def print_line(line: Line, *, err: bool = False) -> None:
+    """Print one line."""
+    print_lines([line], err=err)
+
+
+def print_document(text: str, *, nl: bool = True) -> None:
+    """Print a text that has lines and tabs of its own, such as YAML or a script."""
+    _echo(shown(text, "\n\t"), nl=nl)
+
+
+def print_progress(text: str) -> None:
+    """Replace the line of the terminal, which the next line replaces again."""
+    _echo(f"\r\033[K{shown(text)}", nl=False, err=True)
+
+
+def print_error(error: object) -> None:
+    """Print an error as one line."""
+    print_line(f"Error: {error}", err=True)
+
+
+def print_problem(error: click.ClickException) -> None:
+    """Print an error of click, with the usage of the command for a wrong usage."""
+    if isinstance(error, click.MissingParameter):  # has several lines, and nothing of the user
+        error.show()
+    elif isinstance(error, click.UsageError):
+        click.UsageError(shown(error.format_message()), error.ctx).show()
+    else:
+        print_error(error.format_message())
+
+
+def print_fault(kind: type[BaseException], fault: BaseException, raised_at: TracebackType | None) -> None:
+    """Print an exception that nothing handled, as sys.excepthook does."""
+    first, *others = "".join(traceback.format_exception(kind, fault, raised_at)).split("\n")
+    print_lines([first, *(f"  {each}" for each in others if each)], err=True)  # the message may have lines of its own
+
+
+def paragraphs(blocks: Iterable[Iterable[Line]]) -> Iterator[Line]:
+    """Yield the lines of blocks, with an empty line between two. A block without lines is left out."""
+    filled = [lines for block in blocks if (lines := [*block])]
+    for index, lines in enumerate(filled):
+        yield from ([""] if index else [])
+        yield from lines
+
+
+def laid_out(lines: Iterable[Line]) -> str:
+    """Return lines with their colours, as they are printed on a terminal."""
+    return "\n".join(map(_laid_out, lines))
+
+
+def _laid_out(line: Line) -> str:
+    if isinstance(line, str):
+        return shown(line)
+    return click.style(shown(line.text), fg=line.fg, bold=line.bold or None, dim=line.dim or None) + shown(line.rest)
+
+
+def _echo(text: str, *, nl: bool = True, err: bool = False) -> None:
+    click.echo(text, nl=nl, err=err, color=False if os.environ.get("NO_COLOR") else None)
+
+
+# Text for people: wrapped sentences, and tables whose widest cells are shortened or wrapped.
+#
+# There are 80 columns, or the terminal's if it is wider. Sentences stay within 100, as longer lines are hard to read.
+
+WIDTH: Final = 80
+"""Columns if standard output is no terminal, or a narrower one."""
+_PROSE: Final = 100
+_GAP: Final = "  "
+_LEFT_OUT: Final = "..."
+Side = Literal["left", "right"]
+
+
+def line_width() -> int:
+    """Return the maximum width of a line."""
+    if not sys.stdout.isatty():
+        return WIDTH
+    return max(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
+
+
+def prose_width() -> int:
+    """Return the maximum width of a line of sentences."""
+    return min(line_width(), _PROSE)
+
+
+def wrapped(text: str, indent: int | None = None, first: str | None = None) -> list[str]:
+    """Return text as lines; the first one begins with `first`, without the indent of the others.
+
+    Without an indent, the others have two spaces, so that no data can begin a line. Words are broken only if they must
+    be.
+    """
+    rest = " " * (2 if indent is None else indent)
+    begin = first if first is not None else "" if indent is None else rest
+    lines = wrap(shown(text), prose_width(), initial_indent=begin, subsequent_indent=rest, break_on_hyphens=False)
+    return lines or [begin.rstrip()]
+
+
+def table(
+    heads: Sequence[tuple[str, Side]], rows: Sequence[Sequence[object]], indent: int = 2, *, wide: bool = False
+) -> list[Line]:
+    """Return a table as lines. The heads have the alignment of their columns. `wide` shortens no cell."""
+    texts = [[shown(str(cell)) for cell in row] for row in rows]
+    widths = _widths([[head for head, _ in heads], *texts], _room(indent, wide=wide), [0] * len(heads))
+    lines = []
+    for cells in ([head for head, _ in heads], *texts):
+        set_out = [
+            shortened(cell, width).rjust(width) if side == "right" else shortened(cell, width).ljust(width)
+            for cell, width, (_, side) in zip(cells, widths, heads, strict=True)
+        ]
+        lines.append(" " * indent + _GAP.join(set_out).rstrip())
+    return [Styled(lines[0], dim=True), *lines[1:]]
+
+
+def wrapped_table(
+    heads: Sequence[str], rows: Sequence[Sequence[object]], indent: int = 2, *, wide: bool = False
+) -> list[Line]:
+    """Return a table as lines, for cells that are sentences. A cell that is too wide is wrapped, unless `wide`.
+
+    Words are broken only if they must be, so that sentences give way to names.
+    """
+    texts = [list(heads), *([shown(str(cell)) for cell in row] for row in rows)]
+    words = [_longest_word(column) for column in zip(*texts, strict=True)]
+    widths = _widths(texts, _room(indent, wide=wide), words)
+    lines = []
+    for cells in texts:
+        parts = [
+            [cell] if len(cell) <= width else wrap(cell, width, break_on_hyphens=False)
+            for cell, width in zip(cells, widths, strict=True)
+        ]
+        set_out = (_GAP.join(map(str.ljust, line, widths)) for line in zip_longest(*parts, fillvalue=""))
+        lines += [" " * indent + line.rstrip() for line in set_out]
+    return [Styled(lines[0], dim=True), *lines[1:]]
+
+
+def _room(indent: int, *, wide: bool) -> int:
+    return sys.maxsize if wide else line_width() - indent
+
+
+def _widths(rows: Sequence[Sequence[str]], room: int, least: Sequence[int]) -> list[int]:
+    """Return the widths of the columns: their widest cells, or less for the widest columns of a table that is too wide.
+
+    A column is narrowed below its `least` width only if nothing else is left.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for _ in range(sum(widths) + len(_GAP) * (len(widths) - 1) - room):
+        spare = [width if width > floor else 0 for width, floor in zip(widths, least, strict=True)]
+        of = spare if any(spare) else widths
+        widths[of.index(max(of))] -= 1
+    return widths
+
+
+def _longest_word(cells: Sequence[str]) -> int:
+    return max((len(word) for cell in cells for word in cell.split()), default=0)
+
+
+def shortened(text: str, width: int) -> str:
+    """Return text of at most `width` columns, shortened in the middle, because names differ at their ends."""
+    if len(text) <= width:
+        return text
+    kept = max(0, width - len(_LEFT_OUT))
+    return (text[: kept - kept // 2] + _LEFT_OUT + (text[-(kept // 2) :] if kept > 1 else ""))[:width]
+
+
+def counted(number: int, name: str, plural: str = "") -> str:
+    """Return `1 node`, `2 nodes`."""
+    return f"{number:,} {name if number == 1 else plural or f'{name}s'}"
+
+
+# The formats of `-o`, as kubectl has them, and printing a value in one of them.
+#
+# A command passes the value for JSON and YAML, a function for the text of `table` and `wide`, and the names.
+
+
+class OutputFormat(Enum):
+    """The output formats of commands."""
+
+    TABLE = "table"
+    """Text in lines of 80 columns, or of the terminal's where that is wider."""
+    WIDE = "wide"
+    """The same with more columns, without shortening any."""
+    JSON = "json"
+    YAML = "yaml"
+    NAME = "name"
+    """A line `pod/NAME` or `node/NAME` for each object."""
+
+
+FORMATS: Final = tuple(OutputFormat)
+NO_NAMES: Final = (OutputFormat.TABLE, OutputFormat.WIDE, OutputFormat.JSON, OutputFormat.YAML)
+"""For commands whose output is not about a list of pods or nodes."""
+
+
+class Text(Protocol):
+    """Makes the text of `table`, and of `wide`."""
+
+    def __call__(self, *, wide: bool) -> Iterable[Line]:
+        """Return the lines."""
+        ...
+
+
+def print_output(output: OutputFormat, value: object, text: Text, names: Iterable[str] = ()) -> None:
+    """Print a value: a struct, or decoded JSON. `names` are the output of the format `name`, as from `pod_name`.
+
+    Without names, `name` prints nothing, not even an empty line.
+    """
+    match output:
+        case OutputFormat.JSON | OutputFormat.YAML:
+            print_value(output, value)
+        case OutputFormat.NAME:
+            for name in names:
+                print_line(name)
+        case OutputFormat.TABLE | OutputFormat.WIDE:
+            print_lines(text(wide=output is OutputFormat.WIDE))
+
+
+def print_value(output: OutputFormat, value: object) -> None:
+    """Print a value as JSON, or as YAML."""
+    print_document(shown_json(indented(value)) if output is OutputFormat.JSON else yaml_text(value))
+
+
+def yaml_text(value: object) -> str:
+    """Return a value as YAML with exactly the contents of its JSON, without a newline at the end.
+
+    Raises UnicodeEncodeError for half of a surrogate pair.
+    """
+    plain: Any = msgspec.json.decode(encode(value))
+    text: str = yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDTH)
+    return shown(text.rstrip(), "\n")
+
+
+def represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """Represent text for YAML; in double quotes, where escapes have an effect, if a character has to be escaped."""
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"' if shown(text) != text else None)
+
+
+class _Dumper(yaml.SafeDumper):
+    """A YAML dumper without raw control characters, and without a line that begins with a part of a text."""
+
+    def write_double_quoted(self, text: str, split: bool = True) -> None:  # noqa: ARG002, FBT001, FBT002  # the library's
+        """Write a text on one line."""
+        super().write_double_quoted(text, split=False)
+
+
+_Dumper.add_representer(str, represent_text)
+
+
+def pod_name(full_name: str) -> str:
+    """Return `pod/NAME` for NAMESPACE/NAME: kubectl leaves out the namespace."""
+    return f"pod/{full_name.rpartition('/')[2]}"
+
+
+def node_name(name: str) -> str:
+    """Return `node/NAME`."""
+    return f"node/{name}"
+
+
+_MINUTE: Final = 60
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24 * _HOUR
+_YEAR: Final = 365 * _DAY
+_STEPS: Final = (
+    (2 * _MINUTE, 1, "s", 0, ""),
+    (10 * _MINUTE, _MINUTE, "m", 1, "s"),
+    (3 * _HOUR, _MINUTE, "m", 0, ""),
+    (8 * _HOUR, _HOUR, "h", _MINUTE, "m"),
+    (2 * _DAY, _HOUR, "h", 0, ""),
+    (8 * _DAY, _DAY, "d", _HOUR, "h"),
+    (2 * _YEAR, _DAY, "d", 0, ""),
+    (8 * _YEAR, _YEAR, "y", _DAY, "d"),
+)
+"""Upper bound in seconds, unit with its sign, and the smaller unit for the rest; 0 to leave out the rest."""
+
+
+def age_text(seconds: float | None) -> str:
+    """Return `61s`, `2m5s`, `3h`, `8d`; `<unknown>` for None, `<invalid>` for a time in the future.
+
+    Source: k8s.io/apimachinery pkg/util/duration/duration.go, HumanDuration. It allows two seconds in the future,
+    because clocks differ.
+    """
+    if seconds is None:
+        return "<unknown>"
+    whole = int(seconds)
+    if whole < -1:
+        return "<invalid>"
+    whole = max(0, whole)
+    for bound, unit, sign, smaller, smaller_sign in _STEPS:
+        if whole < bound:
+            rest = whole % unit // smaller if smaller else 0
+            return f"{whole // unit}{sign}" + (f"{rest}{smaller_sign}" if rest else "")
+    return f"{whole // _YEAR}y"

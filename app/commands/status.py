@@ -1,0 +1,212 @@
+"""The state of a running service, from several routes of its admin port."""
+
+import sys
+from collections.abc import Iterator
+from functools import partial
+from http import HTTPStatus
+from typing import Any, Final, NamedTuple, TypeVar, Unpack
+
+import click
+import httpx
+import msgspec
+from pydantic import ValidationError
+
+from app.admin.decisions_routes import LastDecisions
+from app.admin.equivalence_routes import CacheState, Totals
+from app.admin.health_routes import Readiness, ResourceReadiness, Version
+from app.answered_release import ReleaseStatus
+from app.commands.admin_client import ACCESS_OPTIONS, NOT_UNDERSTOOD, Access, CannotAskError, asked, refusal
+from app.commands.options import EXIT_NO, EXIT_OK, exit_with_error, output_option, with_options
+from app.commands.output import NO_NAMES, Line, OutputFormat, Styled, counted, print_output, wrapped, wrapped_table
+from app.json_text import decode
+
+T = TypeVar("T")
+
+
+class Status(NamedTuple):
+    """The state of a service within a short time: each route is called once."""
+
+    url: str
+    readiness: Readiness
+    version: Version
+    cache: Totals | None
+    """None if the equivalence cache is off."""
+    decisions: LastDecisions
+    """Only the last decision."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the value for JSON and YAML."""
+        decisions = self.decisions
+        return {
+            "server": self.url,
+            "readiness": self.readiness.model_dump(mode="json"),
+            "version": self.version.model_dump(mode="json"),
+            "equivalence_cache": self.cache,
+            "decisions": {
+                "noted": decisions.noted,
+                "kept": decisions.kept,
+                "last": next(iter(decisions.decisions), None),
+            },
+        }
+
+
+def service_status(access: Access) -> Status:
+    """Call the admin port. Raises CannotAskError."""
+    return Status(
+        access["url"],
+        _readiness(access),
+        _version(access),
+        _cache(access),
+        _decoded(access, asked(access, "GET", "/debug/decisions", {"limit": 1}), LastDecisions),
+    )
+
+
+def _readiness(access: Access) -> Readiness:
+    response = asked(access, "GET", "/readyz")
+    if not response.is_success and response.status_code != HTTPStatus.SERVICE_UNAVAILABLE:
+        raise CannotAskError(f"{access['url']}: {refusal(response)}")
+    try:
+        return Readiness.model_validate_json(response.content)
+    except ValidationError:
+        raise CannotAskError(f"{access['url']}: {NOT_UNDERSTOOD}") from None
+
+
+def _version(access: Access) -> Version:
+    response = asked(access, "GET", "/version")
+    if not response.is_success:
+        raise CannotAskError(f"{access['url']}: {refusal(response)}")
+    try:
+        return Version.model_validate_json(response.content)
+    except ValidationError:
+        raise CannotAskError(f"{access['url']}: {NOT_UNDERSTOOD}") from None
+
+
+def _cache(access: Access) -> Totals | None:
+    response = asked(access, "GET", "/debug/equivalence", {"limit": 0})
+    if response.status_code == HTTPStatus.CONFLICT:  # the cache is off
+        return None
+    return _decoded(access, response, CacheState).totals
+
+
+def _decoded(access: Access, response: httpx.Response, kind: type[T]) -> T:
+    if not response.is_success:
+        raise CannotAskError(f"{access['url']}: {refusal(response)}")
+    try:
+        return decode(response.content, kind)
+    except msgspec.MsgspecError:
+        raise CannotAskError(f"{access['url']}: {NOT_UNDERSTOOD}") from None
+
+
+_LABELS: Final = 12
+"""Columns of the names at the left."""
+_MIB: Final = 1024 * 1024
+_HEADS: Final = ("RESOURCE", "STATE", "LAST BYTE", "PROBLEM")
+
+
+def status_text(status: Status, *, wide: bool) -> Iterator[Line]:
+    """Return the status as lines, which have colours on a terminal."""
+    return _lines(status, wide=wide)
+
+
+def _lines(status: Status, *, wide: bool) -> Iterator[Line]:
+    readiness = status.readiness
+    yield from _service(status)
+    yield from _line("Version", f"{status.version.version}, Python {status.version.python}")
+    yield from _line("Release", str(ReleaseStatus(**status.version.kubernetes.model_dump())))
+    yield from _line("Mirror", _mirror(readiness))
+    yield from _resources(readiness)
+    yield from _line("Leader", _leader(readiness.leader))
+    yield from _line("Cache", _cache_text(status.cache))
+    yield from _line("Decisions", _decisions(status))
+    if wide and readiness.resources:
+        yield ""
+        rows = [(name, *_row(resource)) for name, resource in readiness.resources.items()]
+        yield from wrapped_table(_HEADS, rows, 0, wide=True)
+
+
+def _line(label: str, text: str) -> list[str]:
+    return wrapped(text, _LABELS, label.ljust(_LABELS))
+
+
+def _service(status: Status) -> Iterator[Line]:
+    ready = status.readiness.ready
+    lines = _line("Service", f"{status.url}: {'ready' if ready else 'not ready'}")
+    yield from (Styled(line, fg="green" if ready else "red", bold=True) for line in lines)
+    for problem in status.readiness.problems:
+        yield from wrapped(problem, _LABELS)
+
+
+def _mirror(readiness: Readiness) -> str:
+    held = (
+        counted(readiness.nodes, "node"),
+        counted(readiness.pods, "pod"),
+        f"{readiness.pending:,} pending",
+        counted(readiness.namespaces, "namespace"),
+    )
+    return f"{', '.join(held)}, at generation {readiness.generation}"
+
+
+def _resources(readiness: Readiness) -> Iterator[Line]:
+    """Yield the number of watched resources, and a line for each one with a problem."""
+    if not readiness.resources:
+        yield from _line("Resources", "none is watched: the mirror is loaded from a dump")
+        return
+    behind = {name: each for name, each in readiness.resources.items() if _is_behind(each)}
+    followed = f"{counted(len(readiness.resources), 'resource')} followed"
+    yield from _line("Resources", f"{followed}, {f'{len(behind)} behind' if behind else 'none behind'}")
+    for name, each in behind.items():
+        state, last, problem = _row(each)
+        parts = (name, ", ".join(filter(None, (state, last))), problem)
+        yield from wrapped(": ".join(filter(None, parts)), _LABELS + 2, " " * _LABELS)
+
+
+def _is_behind(resource: ResourceReadiness) -> bool:
+    return not resource.absent and (not resource.synced or resource.problem is not None)
+
+
+def _row(resource: ResourceReadiness) -> tuple[str, str, str]:
+    state = "absent" if resource.absent else "synced" if resource.synced else "not synced"
+    age = resource.seconds_since_last_byte
+    rule = f"missing RBAC rule: {resource.missing_rbac_rule}" if resource.missing_rbac_rule else ""
+    problem = "; ".join(filter(None, (resource.problem, rule)))
+    return state, "" if age is None else f"{age:.1f} s ago", problem
+
+
+def _leader(leader: str | None) -> str:
+    if leader is None:
+        return "no leader election"
+    return leader or "none is known"
+
+
+def _cache_text(totals: Totals | None) -> str:
+    if totals is None:
+        return "off"
+    used = f"{totals.bytes / _MIB:.1f} of {totals.max_bytes / _MIB:,.0f} MiB"
+    rate = "no lookup yet" if totals.hit_rate is None else f"hit rate {totals.hit_rate:.1%}"
+    wrong = f", {counted(totals.mismatches, 'mismatch', 'mismatches')}" if totals.mismatches else ""
+    return f"{counted(totals.classes, 'class', 'classes')}, {used}, {rate}{wrong}"
+
+
+def _decisions(status: Status) -> str:
+    decisions = status.decisions
+    text = f"{decisions.noted:,} since the start"
+    for last in decisions.decisions:
+        of_pod = f" of {last.pod}" if last.pod else ""
+        text += f"; the last one, {last.id}: {last.verb}{of_pod} at {last.at}: {last.outcome.value}"
+    return text
+
+
+@click.command("status")
+@output_option(NO_NAMES)
+@with_options(ACCESS_OPTIONS)
+def status_command(*, output: OutputFormat, **access: Unpack[Access]) -> None:
+    """Print the state of a running service: readiness, release, mirror, leader, cache and last decision.
+
+    With -o wide also each watched resource. Ends with 0 if the service is ready, 1 if not, 2 for errors.
+    """
+    try:
+        status = service_status(access)
+    except CannotAskError as error:
+        exit_with_error(error)
+    print_output(output, status.as_json(), partial(status_text, status))
+    sys.exit(EXIT_OK if status.readiness.ready else EXIT_NO)
