@@ -1,18 +1,35 @@
-"""v1 pods to the core's values: what is read, and which field is at fault."""
+"""v1 pods and their groups to the core's values: what is read, and of which form."""
 
 import json
+from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
+from app.objects.decode_groups import decode_pod_group, decode_scheduling_group
 from app.objects.decode_pod import decode_pod
 from core.objects.affinity import NO_AFFINITY, NO_NODE_AFFINITY, NodeAffinity
+from core.objects.groups import SPREAD, Packing, PackingWay, SchedulingGroup
 from core.objects.kinds import ControllerRef
 from core.objects.labels import Operator, Requirement, Selector
-from core.objects.pod import NOT_WAITING, HostPort, Pod, PodClaim, SpreadConstraint, Toleration, Waiting
+from core.objects.pod import (
+    NOT_WAITING,
+    HostPort,
+    InlineDisk,
+    Pod,
+    PodClaim,
+    PodVolume,
+    RBDImage,
+    SpreadConstraint,
+    Toleration,
+    Waiting,
+)
 from core.objects.pod_requests import PodLoad
+from core.objects.volumes import VolumeSource
 from tests.app.objects.full_objects import FULL_OBJECTS
 from tests.builders import Object, make_pod
+from tests.core.decoded import pod_of
 
 
 def encoded(value: object) -> bytes:
@@ -46,28 +63,7 @@ def test_a_pod_is_reduced_to_what_scheduling_reads() -> None:
 
 def test_a_hand_written_manifest_needs_only_a_name() -> None:
     assert Pod(uid="default/p", namespace="default", name="p") == decode_pod(b'{"metadata":{"name":"p"}}')
-
-
-def test_without_a_uid_the_namespace_and_name_identify_a_pod() -> None:
-    assert decode_pod(b'{"metadata":{"name":"p","namespace":"x","uid":""}}').uid == "x/p"
-
-
-def test_a_pod_that_has_no_name_yet_goes_by_the_name_that_will_be_generated() -> None:
-    assert decode_pod(b'{"metadata":{"generateName":"web-"}}').name == "web-"
-
-
-@pytest.mark.parametrize("phase", ["Succeeded", "Failed"], ids=str.lower)
-def test_a_finished_pod_occupies_no_node(phase: str) -> None:
-    assert not decode_pod(make_pod("p").on("n1").phase(phase).json()).assigned
-
-
-@pytest.mark.parametrize("phase", ["", "Pending", "Running", "Unknown"], ids=lambda phase: phase.lower() or "none")
-def test_an_unfinished_pod_with_a_node_occupies_it(phase: str) -> None:
-    assert decode_pod(make_pod("p").on("n1").phase(phase).json()).assigned
-
-
-def test_a_terminating_pod_still_occupies_its_node() -> None:
-    assert decode_pod(make_pod("p").on("n1").phase("Running").terminating().json()).assigned
+    assert decode_pod(b'{"metadata":{"generateName":"web-","namespace":"x","uid":""}}').uid == "x/web-"
 
 
 def test_pods_of_one_controller_share_all_but_their_names() -> None:
@@ -87,21 +83,6 @@ def test_pods_that_ask_nothing_of_their_nodes_share_the_values_of_none() -> None
     pod, default = decode_pod(b'{"metadata":{"name":"p"},"spec":{}}'), Pod("u", "default", "p")
     for member in ("tolerations", "host_ports", "images", "volumes", "spread", "affinity", "node_affinity"):
         assert getattr(pod, member) is getattr(default, member), member
-
-
-@pytest.mark.parametrize(
-    ("metadata", "expected"),
-    [
-        pytest.param({}, False, id="absent"),
-        pytest.param({"deletionTimestamp": None}, False, id="null"),
-        pytest.param({"deletionTimestamp": "2026-01-01T00:00:00Z"}, True, id="given"),
-    ],
-)
-def test_a_pod_with_a_deletion_timestamp_is_terminating(
-    metadata: Object,
-    expected: bool,  # noqa: FBT001 - a column of the table
-) -> None:
-    assert expected is decode_pod(encoded({"metadata": {"name": "p", **metadata}})).terminating
 
 
 CONDITION: Object = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
@@ -143,23 +124,13 @@ def test_what_preemption_reads_of_a_pod() -> None:
     assert decode_pod(pod.json()) == expected
 
 
-@pytest.mark.parametrize("spelling", [b"null", b" null ", b"\n\tnull\r\n"], ids=["bare", "spaces", "lines"])
-def test_a_null_affinity_is_none_however_it_is_spaced(spelling: bytes) -> None:
-    assert decode_pod(b'{"metadata":{"name":"p"},"spec":{"affinity":%s}}' % spelling).affinity is NO_AFFINITY
-
-
 @pytest.mark.parametrize(
     "affinity",
-    [
-        pytest.param({}, id="empty"),
-        pytest.param({"nodeAffinity": {"anything": [1]}}, id="node-affinity-only"),
-        pytest.param({"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}, id="no-node-terms"),
-        pytest.param({"podAffinity": {}, "podAntiAffinity": {}}, id="no-lists"),
-        pytest.param({"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": []}}, id="empty-list"),
-    ],
+    [b"null", b"\n\tnull\r\n", b'{"nodeAffinity":{"anything":[1]}}', b'{"podAffinity":{},"podAntiAffinity":{}}'],
+    ids=["null", "null-in-lines", "node-affinity-of-nothing", "no-lists"],
 )
-def test_an_affinity_without_terms_is_the_one_value_of_none(affinity: Object) -> None:
-    pod = decode_pod(encoded({**make_pod("p").obj(), "spec": {"affinity": affinity}}))
+def test_an_affinity_without_terms_is_the_one_value_of_none(affinity: bytes) -> None:
+    pod = decode_pod(b'{"metadata":{"name":"p"},"spec":{"affinity":%s}}' % affinity)
     assert pod.affinity is NO_AFFINITY
     assert pod.node_affinity is NO_NODE_AFFINITY
 
@@ -189,17 +160,13 @@ def test_a_pod_without_a_node_tells_how_it_waits() -> None:
         make_pod("p")
         .created("2026-01-01T00:00:00Z")
         .gated("a.example/x", "b")
-        .unschedulable("0/3 nodes", "2026-01-02T00:00:00Z")
+        .unschedulable("x" * 1001, "2026-01-02T00:00:00Z")
     )
     assert decode_pod(pod.json()).waiting == Waiting(
-        "2026-01-01T00:00:00Z", ("a.example/x", "b"), "Unschedulable", "0/3 nodes", "2026-01-02T00:00:00Z"
+        "2026-01-01T00:00:00Z", ("a.example/x", "b"), "Unschedulable", "x" * 1000, "2026-01-02T00:00:00Z"
     )
     assert decode_pod(pod.on("n1").json()).waiting is NOT_WAITING
     assert decode_pod(make_pod("p").json()).waiting is NOT_WAITING
-
-
-def test_a_thousand_characters_are_kept_of_why_a_pod_waits() -> None:
-    assert decode_pod(make_pod("p").unschedulable("x" * 1001).json()).waiting.message == "x" * 1000
 
 
 @pytest.mark.parametrize(
@@ -234,3 +201,149 @@ def test_what_a_decision_reads_of_a_pod(spec: Object, group: str, claims_resourc
     pod = decode_pod(encoded({"metadata": {"name": "p"}, "spec": spec}))
     assert (group, claims_resources) == (pod.scheduling_group, pod.claims_resources)
     assert pod.in_scheduling_group is bool(group)
+
+
+def volumes_of(*wires: object) -> tuple[PodVolume, ...]:
+    return decode_pod(json.dumps({"metadata": {"name": "p"}, "spec": {"volumes": wires}}).encode()).volumes
+
+
+def disk(plugin: str, volume: str, *, read_only: bool = False, kind: str | None = None) -> InlineDisk:
+    return InlineDisk("v", VolumeSource(f"kubernetes.io/{plugin}", volume, in_tree=True), read_only, kind)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        pytest.param(
+            {"persistentVolumeClaim": {"claimName": "c", "readOnly": True}}, PodClaim("c"), id="claim-to-read"
+        ),
+        pytest.param({"persistentVolumeClaim": {"claimName": None}}, PodClaim(""), id="claim-without-a-name"),
+        pytest.param(
+            {"ephemeral": {"volumeClaimTemplate": {"spec": {}}}}, PodClaim("p-v", ephemeral=True), id="ephemeral"
+        ),
+        pytest.param(
+            {"gcePersistentDisk": {"pdName": "d", "readOnly": True}}, disk("gce-pd", "d", read_only=True), id="gce"
+        ),
+        pytest.param({"gcePersistentDisk": {"pdName": "d", "fsType": "ext4"}}, disk("gce-pd", "d"), id="gce-to-write"),
+        pytest.param(
+            {"awsElasticBlockStore": {"volumeID": "vol-1", "readOnly": True}},
+            disk("aws-ebs", "vol-1"),
+            id="ebs-is-the-same-read-only",
+        ),
+        pytest.param(
+            {"azureDisk": {"diskURI": "u", "kind": "Dedicated"}}, disk("azure-disk", "u", kind="Dedicated"), id="azure"
+        ),
+        pytest.param({"cinder": {"volumeID": "c"}}, disk("cinder", "c"), id="cinder"),
+        pytest.param({"portworxVolume": {"volumeID": "x"}}, disk("portworx-volume", "x"), id="portworx"),
+        pytest.param(
+            {"iscsi": {"iqn": "iqn.a", "targetPortal": "t", "readOnly": True}},
+            disk("iscsi", "iqn.a", read_only=True),
+            id="iscsi",
+        ),
+        pytest.param(
+            {"rbd": {"monitors": ["b", "a"], "pool": "rbd", "image": "i", "readOnly": True}},
+            RBDImage(frozenset({"a", "b"}), "rbd", "i", read_only=True),
+            id="rbd",
+        ),
+        pytest.param(
+            {"rbd": {"monitors": None, "pool": None, "image": None, "readOnly": None}},
+            RBDImage(frozenset(), "", ""),
+            id="rbd-of-nulls",
+        ),
+    ],
+)
+def test_of_a_volume_is_read_what_plugins_read_and_pods_share_it(source: Object, expected: PodVolume) -> None:
+    volumes = volumes_of({"name": "x", "emptyDir": {}}, {"name": "v", **source}, {"name": "x", "nfs": {"server": "s"}})
+    assert volumes == (expected,)
+    assert volumes is volumes_of({"name": "v", **source}) or "ephemeral" in source
+
+
+@pytest.mark.parametrize(
+    "volume",
+    [
+        pytest.param({"name": "v", "persistentVolumeClaim": {"claimName": "c" * 2000}}, id="claim"),
+        pytest.param({"name": "v", "awsElasticBlockStore": {"volumeID": "d" * 2000}}, id="disk"),
+        pytest.param({"name": "v", "rbd": {"monitors": [f"m{n}" for n in range(1000)], "image": "i"}}, id="monitors"),
+    ],
+)
+def test_large_volumes_are_not_kept_for_other_pods(volume: Object) -> None:
+    assert volumes_of(volume) == volumes_of(volume)
+    assert volumes_of(volume) is not volumes_of(volume)
+
+
+PACKING = "kindred.dev/group-packing"
+KEY = "kindred.dev/group-topology-key"
+RACK = "example.com/rack"
+PACKINGS = [
+    pytest.param({PACKING: "spread"}, SPREAD, id="spread"),
+    pytest.param({PACKING: "pack"}, Packing(PackingWay.PACK), id="pack"),
+    pytest.param({PACKING: "near", KEY: RACK}, Packing(PackingWay.NEAR, RACK), id="near"),
+    pytest.param(
+        {PACKING: "Pack"},
+        Packing(problem=f"metadata.annotations[{PACKING}]: expected spread, pack or near, got 'Pack'"),
+        id="unknown-way",
+    ),
+    pytest.param(
+        {PACKING: "near"},
+        Packing(problem=f"metadata.annotations[{KEY}]: missing, and near needs the key of a node label"),
+        id="near-without-key",
+    ),
+    pytest.param(
+        {PACKING: "near", KEY: "/rack"},
+        Packing(problem=f"metadata.annotations[{KEY}]: prefix part must be non-empty, got '/rack'"),
+        id="no-label-key",
+    ),
+    pytest.param(
+        {PACKING: "pack", KEY: RACK},
+        Packing(problem=f"metadata.annotations[{KEY}]: is read with near alone, not with pack"),
+        id="key-without-near",
+    ),
+    pytest.param({KEY: RACK}, Packing(problem=f"metadata.annotations[{PACKING}]: missing beside {KEY}"), id="key"),
+]
+
+
+@pytest.mark.parametrize(("annotations", "packing"), PACKINGS)
+def test_a_member_and_a_pod_group_say_it_in_the_same_annotations(annotations: dict[str, str], packing: Packing) -> None:
+    member = pod_of(make_pod("p").of_group("g").packed(annotations.get(PACKING, ""), annotations.get(KEY, ""))).group
+    assert member is not None
+    assert member.packing == packing
+    wire = {"metadata": {"namespace": "shop", "name": "train", "annotations": annotations}}
+    assert decode_pod_group(msgspec.json.encode(wire)).packing == packing
+
+
+def test_without_annotations_a_pod_group_is_spread_and_a_member_says_nothing() -> None:
+    member = pod_of(make_pod("p").of_group("g", 2)).group
+    assert member is not None
+    assert member.packing is None
+    assert decode_pod_group(b'{"metadata": {"name": "train"}}').packing == SPREAD
+
+
+def group_of(spec: dict[str, Any]) -> SchedulingGroup:
+    return decode_scheduling_group(json.dumps({"metadata": {"name": "g", "namespace": "ns"}, "spec": spec}).encode())
+
+
+@pytest.mark.parametrize(
+    ("policy", "minimum"), [({"gang": {"minCount": 3}}, 3), ({"basic": {}}, 1), ({"gang": {"minCount": 0}}, 1)]
+)
+def test_the_minimum_is_that_of_a_gang_and_else_one(policy: dict[str, Any], minimum: int) -> None:
+    group = group_of({"schedulingPolicy": policy})
+    assert (group.minimum, group.full_name) == (minimum, "ns/g")
+
+
+@pytest.mark.parametrize(
+    ("mode", "whole"),
+    [
+        pytest.param("PodGroup", True, id="v1alpha2"),
+        pytest.param("Pod", False, id="v1alpha2-each"),
+        pytest.param({"all": {}}, True, id="v1beta1"),
+        pytest.param({"single": {}}, False, id="v1beta1-each"),
+    ],
+)
+def test_whether_members_are_disrupted_together(mode: object, whole: bool) -> None:  # noqa: FBT001 - a column of the table
+    assert group_of({"disruptionMode": mode}).disrupted_whole is whole
+
+
+def test_fields_with_which_kube_scheduler_tries_placements() -> None:
+    assert group_of({"schedulingConstraints": {"topology": []}}).unsupported == ""
+    parent = group_of({"parentCompositePodGroupName": "p"})
+    assert parent.unsupported == "spec.parentCompositePodGroupName"

@@ -336,7 +336,7 @@ FAULTS: Final = (
         breaks="A key of a Go struct that begins with a small letter has to be in small letters as a whole.",
         old="or self._spellings.get(key.lower())\n",
         new="or self._spellings.get(key.lower() if key[:1].isupper() else key)\n",
-        tests=("test_go_struct.py", "test_preempt*.py", "test_extender_bad_input.py"),
+        tests=("objects/test_limits.py", "test_preempt*.py", "test_extender_bad_input.py"),
     ),
     Fault(
         id="bypassed-pod-refused-by-a-stale-mirror",

@@ -199,7 +199,7 @@ FAULTS: Final = (
         breaks="Names in other scripts may have several times the bytes that an API server admits.",
         old="return len(text) > limit or (not text.isascii() and len(text.encode()) > limit)",
         new="return len(text) > limit",
-        tests=("test_sizes.py",),
+        tests=("test_limits.py",),
     ),
     Fault(
         id="large-page-asked-for-again-as-it-was",
