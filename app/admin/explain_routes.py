@@ -26,7 +26,8 @@ from app.explain.explainer import Detail, Explainer
 from app.explain.node_map import NodeMap, node_map
 from app.objects.decode import DecodeError
 from app.objects.yaml_documents import DocumentsError, documents
-from app.verbs.endpoint import RequestBody
+from app.verbs.request import LargeBodyError
+from app.verbs.request import Request as VerbRequest
 from core.diagnosis.pod_names import Sees
 from core.objects.labels import label_key_errors
 
@@ -76,11 +77,12 @@ async def answered(request: Request, most: int, explainer: Explainer, answer: An
 
 async def body_of(request: Request, most: int, limit: str = "") -> bytes:
     """Read the body of a request. Raises DecodeError of the field `body` that names the limit."""
-    body = RequestBody(most)
-    await body.read(request.scope, request.receive)
-    if body.is_too_large:
-        raise DecodeError("body", f"larger than {most} bytes" + (f" ({limit})" if limit else ""))
-    return bytes(body.content)
+    read = VerbRequest()
+    try:
+        await read.read(request.scope, request.receive, most)
+    except LargeBodyError:
+        raise DecodeError("body", f"larger than {most} bytes" + (f" ({limit})" if limit else "")) from None
+    return bytes(read.body)
 
 
 def problem(status: HTTPStatus, text: str, field: str) -> Response:

@@ -32,7 +32,7 @@ from app.commands.output import (
     wrapped_table,
 )
 from app.json_text import decode, encode
-from app.verbs.request import VerbOutcome
+from app.verbs.request import Request, VerbOutcome
 from app.verbs.wire_in import decode_incoming_pod
 from app.wiring.engine import create_extender, create_partition
 
@@ -77,7 +77,7 @@ def _filtered(question: PodOptions) -> Any:  # noqa: ANN401  # JSON
         create_partition(settings, mirror)
         named = [name for group in question["nodes"] for name in group.split(",") if name]
         body = b'{"Pod":' + manifest + b',"NodeNames":' + _names_json(named or list(mirror.nodes.slots)) + b"}"
-        response = create_extender(settings, mirror).filter(body)
+        response = create_extender(settings, mirror).filter(Request(body))
     if response.outcome is VerbOutcome.BAD_REQUEST:  # over HTTP, kube-scheduler decodes its body
         exit_with_error(response.error)
     return decode(response.body)

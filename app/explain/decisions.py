@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from app.verbs.effects import RecentPods
-from app.verbs.request import Asked, Observation, VerbOutcome
+from app.verbs.request import Request, VerbOutcome
 from core.mirror.cluster import ClusterMirror
 from core.releases import Release
 
@@ -26,7 +26,7 @@ _OVERHEAD: Final = 1024  # further bytes that a decision takes
 
 
 class RecordedDecision(NamedTuple):
-    """One request and its outcome, see Observation. Bodies that were not small are empty."""
+    """One request and its outcome, see Request. Bodies that were not small are empty."""
 
     number: int
     """From 1, in the order of the responses."""
@@ -38,7 +38,10 @@ class RecordedDecision(NamedTuple):
     outcome: VerbOutcome
     seconds: float
     waited: float
-    asked: Asked
+    pod_name: str
+    uid: str
+    nodes: int
+    passed: int
     source: str
     error: str
     stale: str
@@ -68,7 +71,7 @@ class RecordedDecision(NamedTuple):
 
 
 class Decisions:
-    """The last decisions, of each pod only the latest few. Call it with each Observation."""
+    """The last decisions, of each pod only the latest few. Call it with each request, before its body is released."""
 
     def __init__(self, mirror: ClusterMirror, recent_pods: RecentPods, now: Callable[[], float]) -> None:
         """`mirror` has the generation, `recent_pods` has the pods. `now` returns seconds since 1970."""
@@ -84,44 +87,32 @@ class Decisions:
     def __len__(self) -> int:
         return len(self._decisions)
 
-    def __call__(self, observation: Observation) -> None:
+    def __call__(self, request: Request) -> None:
         """Record a request, unless it was a dry run."""
-        if observation.dry_run:
+        if request.dry_run:
             return
         self.noted += 1
-        (
-            verb,
-            outcome,
-            seconds,
-            waited,
-            request_bytes,
-            response_bytes,
-            asked,
-            source,
-            error,
-            stale,
-            sent,
-            answer,
-            _,
-            _,
-        ) = observation
-        uid = asked.uid
+        response = request.response
+        uid, sent, answer = response.uid, request.body, response.body
         decision = self._decisions[self.noted] = RecordedDecision(
             self.noted,
             self._now(),
             self._mirror.generation,
-            verb,
-            outcome,
-            seconds,
-            waited,
-            asked,
-            source,
-            error,
-            stale,
+            request.verb,
+            response.outcome,
+            request.seconds,
+            request.waited,
+            response.pod,
+            uid,
+            response.nodes,
+            response.passed,
+            response.source,
+            response.error,
+            request.stale,
             self._recent_pods.json_of(uid),
-            request_bytes,
+            request.size,
             bytes(sent) if len(sent) <= SMALL else b"",
-            response_bytes,
+            len(answer),
             answer if len(answer) <= SMALL else b"",
             self._mirror.rules.release,
         )
@@ -148,17 +139,17 @@ class Decisions:
         elif pod in self._of_pod:
             found = [self._decisions[number] for number in self._of_pod[pod]]
         else:
-            found = [each for each in self._decisions.values() if each.asked.pod == pod]
+            found = [each for each in self._decisions.values() if each.pod_name == pod]
         return reversed(found)
 
     def _drop(self, number: int) -> None:
         """Drop a decision. It must be the oldest of its pod."""
         decision = self._decisions.pop(number)
         self._bytes -= _weight(decision)
-        numbers = self._of_pod[decision.asked.uid]
+        numbers = self._of_pod[decision.uid]
         del numbers[0]
         if not numbers:
-            del self._of_pod[decision.asked.uid]
+            del self._of_pod[decision.uid]
 
 
 def _weight(decision: RecordedDecision) -> int:

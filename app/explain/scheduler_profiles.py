@@ -75,7 +75,7 @@ class SchedulerProfiles:
 
     def _explained(self, entry: _Entry, resources: Collection[str]) -> ExplainedProfile:
         profile, runs = entry
-        scope = self._scopes.of_scheduler(profile.name) if self._scopes is not None else None
+        scope = self._scopes.of(profile.name) if self._scopes is not None else None
         kindred = self._kindred if self._kindred is not None and self._kindred.is_asked_about(resources) else None
         asked = self._asked(kindred, decides=scope is not None)
         scheduler = runs.plugins

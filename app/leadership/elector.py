@@ -43,7 +43,7 @@ class _Term:
 
 
 class Elector:
-    """The leadership of this replica. See app.verbs.admission.Leadership."""
+    """The leadership of this replica."""
 
     def __init__(  # noqa: PLR0913  # what an election needs
         self,

@@ -1,4 +1,4 @@
-"""A line of the log for failed requests, or for all.
+"""The observers of each request, the last of which is a line of the log for failed requests, or for all.
 
 No line above level debug has the contents of a request, except the name and the uid of its pod.
 """
@@ -6,33 +6,13 @@ No line above level debug has the contents of a request, except the name and the
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final
 
 from app.line_rate import LIMIT, NO_LIMIT, LineLimit
 from app.logs import LATE, one_line
-from app.verbs.request import Observation, VerbOutcome
-
-# All observers of each request, in their order; an error of one of them does not affect the response.
+from app.verbs.request import Request, VerbOutcome
 
 log = logging.getLogger("kindred.questions")
-
-Observer: TypeAlias = Callable[[Observation], object]
-
-
-class Observers:
-    """Calls each observer for each request."""
-
-    def __init__(self, *observers: Observer) -> None:
-        self._observers = observers
-
-    def __call__(self, observation: Observation) -> None:
-        """Call all observers."""
-        for observer in self._observers:
-            try:
-                observer(observation)
-            except Exception:
-                logging.getLogger(__name__).exception("request served, but an observer failed")
-
 
 PROBLEMS: Final = frozenset(
     {
@@ -61,49 +41,57 @@ _IN_OUR_WORDS: Final = frozenset(
 """Outcomes with an error that quotes no request: the text is Kindred's own or the API server's."""
 
 
-class RequestLog:
-    """A line for each failed request, up to a number a second; at level debug one for every request."""
+def observer(count: Callable[[Request], None], record: Callable[[Request], None] | None) -> Callable[[Request], None]:
+    """Return a function that counts, records and logs each request. An error there does not affect the response."""
 
-    def __call__(self, observation: Observation) -> None:
-        """Record a request."""
-        if observation.outcome in PROBLEMS:
-            self._write(logging.WARNING, observation)
-        else:
-            self._write(logging.DEBUG, observation)
+    def observe(request: Request) -> None:
+        try:
+            count(request)
+            if record is not None:
+                record(request)
+            log_request(request)
+        except Exception:
+            logging.getLogger(__name__).exception("request served, but an observer failed")
 
-    def _write(self, level: int, observation: Observation) -> None:
-        if log.isEnabledFor(level):
-            error = observation.outcome in _IN_OUR_WORDS or log.isEnabledFor(logging.DEBUG)
-            log.log(
-                level,
-                "request",
-                extra={
-                    "verb": observation.verb,
-                    "outcome": observation.outcome.value,
-                    LIMIT: NO_LIMIT if log.isEnabledFor(logging.DEBUG) else _LIMIT,
-                    LATE: partial(question_fields, observation, error=error),
-                },
-            )
+    return observe
 
 
-def question_fields(observation: Observation, *, error: bool) -> dict[str, object]:
+def log_request(request: Request) -> None:
+    """Write a line for a failed request, up to a number a second; at level debug one for every request."""
+    outcome = request.response.outcome
+    level = logging.WARNING if outcome in PROBLEMS else logging.DEBUG
+    if log.isEnabledFor(level):
+        every = log.isEnabledFor(logging.DEBUG)
+        log.log(
+            level,
+            "request",
+            extra={
+                "verb": request.verb,
+                "outcome": outcome.value,
+                LIMIT: NO_LIMIT if every else _LIMIT,
+                LATE: partial(question_fields, request, error=every or outcome in _IN_OUR_WORDS),
+            },
+        )
+
+
+def question_fields(request: Request, *, error: bool) -> dict[str, object]:
     """Return the data of a request; with `error` also the response's `Error`, which may quote the request."""
-    asked = observation.asked
-    cache, _, class_hash = observation.source.partition(" ")
+    response = request.response
+    cache, _, class_hash = response.source.partition(" ")
     fields: dict[str, object] = {
-        "verb": observation.verb,
-        "pod": one_line(asked.pod),
-        "uid": one_line(asked.uid),
+        "verb": request.verb,
+        "pod": one_line(response.pod),
+        "uid": one_line(response.uid),
         "class": class_hash,
         "cache": cache,
-        "outcome": observation.outcome.value,
-        "duration_ms": round(observation.seconds * 1000, 3),
-        "waited_ms": round(observation.waited * 1000, 3),
-        "nodes": asked.nodes,
-        "passed": asked.passed,
-        "request_bytes": observation.request_bytes,
-        "response_bytes": observation.response_bytes,
-        "stale": one_line(observation.stale),
-        "error": one_line(observation.error) if error else "",
+        "outcome": response.outcome.value,
+        "duration_ms": round(request.seconds * 1000, 3),
+        "waited_ms": round(request.waited * 1000, 3),
+        "nodes": response.nodes,
+        "passed": response.passed,
+        "request_bytes": request.size,
+        "response_bytes": len(response.body),
+        "stale": one_line(request.stale),
+        "error": one_line(response.error) if error else "",
     }
     return {name: value for name, value in fields.items() if value != ""}

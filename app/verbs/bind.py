@@ -18,8 +18,6 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, NamedTuple
 
-from starlette.routing import Route
-
 from app.api_server.client import ApiError
 from app.api_server.credentials import CredentialsError
 from app.logs import one_line
@@ -27,11 +25,11 @@ from app.objects.decode import DecodeError
 from app.objects.limits import Body
 from app.verbs.admission import ServingState
 from app.verbs.effects import Effects
-from app.verbs.endpoint import Reception, VerbEndpoint, verb_route
+from app.verbs.endpoint import Verb
 from app.verbs.filter import Bypass
 from app.verbs.lookup import Standing
 from app.verbs.pod_api import BindError, BindingArgs, PodApi, binding_result, decode_binding_args
-from app.verbs.request import NOT_KNOWN, Asked, BindingOutcome, BindingResult, VerbOutcome, VerbResponse
+from app.verbs.request import BindingOutcome, BindingResult, VerbOutcome, VerbResponse
 from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import Code
 from core.mirror.cluster import ClusterMirror
@@ -87,7 +85,7 @@ class BindingCheck:
             told, outcome = f"pod {args.full_name} may be bound to {args.node}", VerbOutcome.FIT
         error_text = f"a dry run, so nothing was bound: {told}"
         return VerbResponse(
-            binding_result(error_text), outcome=outcome, asked=Asked(args.full_name, args.uid, 1), error=error_text
+            binding_result(error_text), "", outcome, args.full_name, args.uid, nodes=1, error=error_text
         )
 
 
@@ -155,7 +153,7 @@ class Binder:
         try:
             args = decode_binding_args(body)
         except DecodeError as error:
-            return _response(BindingOutcome(BindingResult.INVALID, str(error)), NOT_KNOWN)
+            return _response(BindingOutcome(BindingResult.INVALID, str(error)))
         return await self._answered(args)
 
     def bind_untouched(self, body: Body) -> Awaitable[VerbResponse | None] | None:
@@ -174,7 +172,7 @@ class Binder:
         deadline = asyncio.get_running_loop().time() + self._timeout
         live = await self._read(args, deadline)
         if isinstance(live, BindingOutcome):
-            return _response(live, Asked(args.full_name, args.uid, 1))
+            return _response(live, args)
         if live is None or live.uid != args.uid or not self._check.covers(live):
             return None
         return await self._answered(args)
@@ -185,7 +183,7 @@ class Binder:
             level = logging.INFO if outcome.result is BindingResult.CONFLICT else logging.WARNING
             told = one_line(outcome.detail or outcome.error)
             log.log(level, "bind: %s to %s: %s", args.full_name, one_line(args.node), told)
-        return _response(outcome, Asked(args.full_name, args.uid, 1))
+        return _response(outcome, args)
 
     async def _joined(self, args: BindingArgs) -> BindingOutcome:
         """Bind, or wait for the same binding in progress. A binding continues even if its caller is cancelled."""
@@ -342,36 +340,27 @@ class Binder:
             self._mirror.finish_binding(uid, self._clock())
 
 
-def binding_route(binder: Binder | None, reception: Reception) -> Route:
-    """Return the route of the verb `bind`, which does not use the cache. None: the verb is off."""
+def bind_verb(binder: Binder | None) -> Verb:
+    """Return the verb `bind`, which does not use the cache. None: the verb is off."""
     if binder is None:
-        return verb_route(
-            VerbEndpoint(
-                "bind",
-                lambda *_: _BIND_OFF,
-                reception,
-                error=binding_result,
-                turned_away=binding_result,
-                untouched=lambda *_: _BIND_OFF,
-            )
-        )
-    return verb_route(
-        VerbEndpoint(
-            "bind",
-            lambda body, manner: binder.judge(body) if manner.dry_run else binder.bind(body),
-            reception,
-            error=binding_result,
-            turned_away=binding_result,
-            untouched=lambda body, manner: None if manner.dry_run else binder.bind_untouched(body),
-        )
+        return Verb("bind", lambda _: _BIND_OFF, binding_result, binding_result, untouched=lambda _: _BIND_OFF)
+    return Verb(
+        "bind",
+        run=lambda request: binder.judge(request.body) if request.dry_run else binder.bind(request.body),
+        error=binding_result,
+        shed=binding_result,
+        untouched=lambda request: None if request.dry_run else binder.bind_untouched(request.body),
     )
 
 
-def _response(outcome: BindingOutcome, asked: Asked) -> VerbResponse:
+def _response(outcome: BindingOutcome, args: BindingArgs | None = None) -> VerbResponse:
+    """Return the response. `args` is None if they could not be read."""
     return VerbResponse(
         binding_result(outcome.error),
         outcome=_VERB_OUTCOMES[outcome.result],
-        asked=asked,
+        pod="" if args is None else args.full_name,
+        uid="" if args is None else args.uid,
+        nodes=0 if args is None else 1,
         error=one_line(outcome.error),
         result=outcome.result,
     )

@@ -31,7 +31,7 @@ import numpy as np
 from app.settings import variable_of
 from app.verbs.effects import Decision, Effects
 from app.verbs.lookup import Standing
-from app.verbs.request import Asked, VerbOutcome, VerbResponse
+from app.verbs.request import VerbOutcome, VerbResponse
 from app.verbs.scopes import DecideScope, DecideScopes
 from app.verbs.wire_in import ExtenderArgs
 from app.verbs.wire_out import (
@@ -166,8 +166,8 @@ class InTreeNeeds:
         )
 
 
-class _Request(NamedTuple):
-    """A request, with the pod to decide for."""
+class _Attempt(NamedTuple):
+    """The pod to decide for, and what the decision follows from."""
 
     args: ExtenderArgs
     pod: Pod
@@ -213,7 +213,7 @@ class Decider:
 
     def scope_of(self, pod: Pod) -> DecideScope | None:
         """Return the scope of a pod. None: `filter` returns all nodes that fit."""
-        return self._scopes.of(pod)
+        return self._scopes.by_scheduler.get(pod.scheduler_name, self._scopes.default)
 
     def decide(
         self, args: ExtenderArgs, asked: Pod, scope: DecideScope, *, cached: bool, effects: Effects | None
@@ -222,7 +222,7 @@ class Decider:
 
         With effects, the decision is for the pod as the API server has it, and the pod is assumed on the node.
         """
-        trial = _Request(args, asked, scope, asked.nominated_node_name, cached, effects)
+        trial = _Attempt(args, asked, scope, asked.nominated_node_name, cached, effects)
         if effects is None:
             return self._tried(trial)
         found = effects.lookup.of(asked)
@@ -230,7 +230,7 @@ class Decider:
             told = self._not_seen(asked)
             return VerbResponse(filter_error(told), outcome=VerbOutcome.DOUBTED, error=told, unknown_pod=asked)
         pod = found.pod
-        lasting = None if pod is None else self._scopes.of(pod)
+        lasting = None if pod is None else self.scope_of(pod)
         if pod is None or lasting is None:
             return self._tried(trial)
         effects.asked(pod)
@@ -250,7 +250,7 @@ class Decider:
         """Respond for a pod that the watch does not show, and that could not be read, with the reason."""
         return _error(f"{self._not_seen(asked)}, and could not be read: {problem}", asked, effects)
 
-    def _decided_in_gang(self, effects: Effects, gangs: Gangs, request: _Request) -> VerbResponse | None:
+    def _decided_in_gang(self, effects: Effects, gangs: Gangs, request: _Attempt) -> VerbResponse | None:
         """Respond with the place of a member in its gang, or with the reason for none. None for an ordinary pod."""
         args, pod, batch = request.args, request.pod, self._batch(request)
         known = batch if not batch.strangers else batch.part((batch.slots != NO_SLOT).nonzero()[0])
@@ -265,13 +265,13 @@ class Decider:
             effects.assume(pod, answer.node)
             effects.count(request.decision)
             body = self._answer(args, batch, batch.position(answer.node))
-            return VerbResponse(body, asked=Asked(pod.full_name, pod.uid, len(batch), 1))
+            return _response(body, pod, len(batch))
         effects.count(Decision.GANG_WAITS)
         reason = self._needs.with_device_need(pod, answer.reason)
         body = _none_of(args, reason_of_all(args.batch, reason))
-        return VerbResponse(body, outcome=VerbOutcome.NO_FIT, asked=Asked(pod.full_name, pod.uid, len(batch)))
+        return _response(body, pod, len(batch), fits=False)
 
-    def _tried(self, request: _Request) -> VerbResponse:
+    def _tried(self, request: _Attempt) -> VerbResponse:
         """Respond as for a pending pod, unless the pod is bound. An assumed pod does not count for its own decision."""
         bound = self._bound(request.pod)
         if bound is not None:
@@ -288,7 +288,7 @@ class Decider:
             return shown
         return pod if pod.node_name else None
 
-    def _on_its_node(self, request: _Request, bound: Pod) -> VerbResponse:
+    def _on_its_node(self, request: _Attempt, bound: Pod) -> VerbResponse:
         """Respond for a bound pod: with its node if the request names it and the pod fits there, or with none."""
         args, pod, effects, node = request.args, request.pod, request.effects, bound.node_name
         position, source = args.batch.position(node), ""
@@ -305,10 +305,9 @@ class Decider:
             return _error(str(error), pod, effects, VerbOutcome.TOO_MUCH_WORK, len(args.batch))
         if effects is not None:
             effects.count(Decision.NO_FIT if failed is not None else Decision.NOT_ASSUMED)
-        asked = Asked(pod.full_name, pod.uid, len(args.batch), 0 if failed is not None else 1)
         if failed is not None:
-            return VerbResponse(_none_of(args, failed), source, outcome=VerbOutcome.NO_FIT, asked=asked)
-        return VerbResponse(self._answer(args, args.batch, position), source, asked=asked)
+            return _response(_none_of(args, failed), pod, len(args.batch), source, fits=False)
+        return _response(self._answer(args, args.batch, position), pod, len(args.batch), source)
 
     def _judged_on_its_node(self, pod: Pod, own: NodeBatch, *, shown: bool) -> tuple[Verdicts, str]:
         """Judge the node of a bound pod as if the pod were not there. Return the verdict, and the source of the result.
@@ -321,7 +320,7 @@ class Decider:
             verdicts = filter_nodes(self._of_requests if shown else self._profile, evaluation, own)
             return verdicts, self._evaluations.finish(evaluation, cached=False)
 
-    def _decided(self, request: _Request) -> VerbResponse:
+    def _decided(self, request: _Attempt) -> VerbResponse:
         pod, cached, effects, batch = request.pod, request.cached, request.effects, self._batch(request)
         try:
             evaluation = self._evaluations.begin(pod, cached=cached)
@@ -340,9 +339,9 @@ class Decider:
                 effects.assume(pod, batch.names[chosen])
             effects.count(request.decision)
         body = self._answer(request.args, batch, chosen)
-        return VerbResponse(body, source, asked=Asked(pod.full_name, pod.uid, len(batch), 1))
+        return _response(body, pod, len(batch), source)
 
-    def _batch(self, request: _Request) -> NodeBatch:
+    def _batch(self, request: _Attempt) -> NodeBatch:
         """Return the nodes to judge.
 
         A scheduler first sends a request with only the nominated node (schedule_one.go, evaluateNominatedNode). If that
@@ -360,7 +359,7 @@ class Decider:
             return one_of_names(name)
         return any_node(name)
 
-    def _no_node(self, request: _Request, batch: NodeBatch, verdicts: Verdicts, source: str) -> VerbResponse:
+    def _no_node(self, request: _Attempt, batch: NodeBatch, verdicts: Verdicts, source: str) -> VerbResponse:
         args, pod, effects = request.args, request.pod, request.effects
         doubt = None
         if effects is not None and request.decision is not Decision.NOT_ASSUMED:
@@ -372,9 +371,7 @@ class Decider:
             effects.count(Decision.NO_FIT)
         told = self._needs.with_device_needs(pod, verdicts)
         failed = reasons(args.batch, batch, told, request.nominated, all_resolvable=self._asked_to_preempt)
-        body = _none_of(args, failed)
-        asked = Asked(pod.full_name, pod.uid, len(batch))
-        return VerbResponse(body, source, doubt is not None, VerbOutcome.NO_FIT, asked)
+        return _response(_none_of(args, failed), pod, len(batch), source, fits=False, doubtful=doubt is not None)
 
     def _not_seen(self, asked: Pod) -> str:
         if asked.uid in self._mirror.pending:
@@ -384,6 +381,13 @@ class Decider:
 
 def _judges_requests(plugin: str) -> bool:
     return "NodeResourcesFit" in COMPOSITES.get(plugin, (plugin,))
+
+
+def _response(  # noqa: PLR0913  # the parts of a response that differ
+    body: bytes, pod: Pod, nodes: int, source: str = "", *, fits: bool = True, doubtful: bool = False
+) -> VerbResponse:
+    outcome = VerbOutcome.FIT if fits else VerbOutcome.NO_FIT
+    return VerbResponse(body, source, outcome, pod.full_name, pod.uid, nodes, int(fits), doubtful=doubtful)
 
 
 def _none_of(args: ExtenderArgs, failed: FailedNodes) -> bytes:
@@ -397,5 +401,5 @@ def _error(
 ) -> VerbResponse:
     if effects is not None:
         effects.count(Decision.REFUSED)
-    asked = Asked(pod.full_name, pod.uid, nodes)
-    return VerbResponse(filter_error(message), outcome=outcome, asked=asked, error=message)
+    body, name = filter_error(message), pod.full_name
+    return VerbResponse(body, outcome=outcome, pod=name, uid=pod.uid, nodes=nodes, error=message)

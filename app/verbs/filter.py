@@ -8,10 +8,9 @@ kube-scheduler discards the body of any other status.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
-from starlette.routing import Route
 
 from app.api_server.own_namespace import own_namespace
 from app.logs import one_line
@@ -20,9 +19,9 @@ from app.objects.limits import Body
 from app.settings import Settings
 from app.verbs.decide import Decider
 from app.verbs.effects import Effects
-from app.verbs.endpoint import Manner, Reception, VerbEndpoint, verb_route
+from app.verbs.endpoint import Verb
 from app.verbs.lookup import PodLookup
-from app.verbs.request import Asked, VerbOutcome, VerbResponse
+from app.verbs.request import Request, VerbOutcome, VerbResponse
 from app.verbs.wire_in import ExtenderArgs, KnownNames, decode_args, decode_incoming_pod, names_asked
 from app.verbs.wire_out import (
     NONE_FAILED,
@@ -91,13 +90,6 @@ _LOOKS_AGAIN: Final = (0.01, 0.02, 0.04, 0.08, 0.15, 0.2)
 _LOOKS_BEFORE_ASKING: Final = 1
 
 
-class Evaluate(Protocol):
-    """A verb that responds at once. Without effects it changes no state."""
-
-    def __call__(self, body: Body, *, cached: bool, effects: Effects | None) -> VerbResponse:
-        """Respond to the body of a request."""
-
-
 class Patient:
     """A verb that retries a doubtful response for a moment. The scheduler waits, with all its pods.
 
@@ -106,32 +98,38 @@ class Patient:
     """
 
     def __init__(
-        self, evaluate: Evaluate, unread: Callable[[Pod, str, Effects], VerbResponse], effects: Effects
+        self,
+        evaluate: Callable[[Request, Effects | None], VerbResponse],
+        unread: Callable[[Pod, str, Effects], VerbResponse],
+        effects: Effects,
     ) -> None:
-        """`unread` responds for a pod that could not be read, for a reason."""
+        """`evaluate` responds at once, and changes no state without effects.
+
+        `unread` responds for a pod that could not be read, for a reason.
+        """
         self._evaluate = evaluate
         self._unread = unread
         self._effects = effects
 
-    def __call__(self, body: Body, manner: Manner) -> VerbResponse | Awaitable[VerbResponse]:
+    def __call__(self, request: Request) -> VerbResponse | Awaitable[VerbResponse]:
         """Respond at once, or later."""
-        if manner.dry_run:
-            return self._evaluate(body, cached=False, effects=None)
-        answer = self._evaluate(body, cached=manner.cached, effects=self._effects)
+        if request.dry_run:
+            return self._evaluate(request, None)
+        answer = self._evaluate(request, self._effects)
         doubted = answer.doubtful or answer.unknown_pod is not None
-        return self._later(body, answer, cached=manner.cached) if doubted else answer
+        return self._later(request, answer) if doubted else answer
 
-    async def _later(self, body: Body, answer: VerbResponse, *, cached: bool) -> VerbResponse:
+    async def _later(self, request: Request, answer: VerbResponse) -> VerbResponse:
         effects = self._effects
         for number, pause in enumerate(_LOOKS_AGAIN):
             await _pause(pause, answer.unknown_pod, effects.lookup)
-            answer = self._evaluate(body, cached=cached, effects=effects)
+            answer = self._evaluate(request, effects)
             unknown = answer.unknown_pod
             if unknown is not None and number >= _LOOKS_BEFORE_ASKING:
                 problem = await effects.lookup.ask(unknown)
                 if problem:
                     return self._unread(unknown, problem, effects)
-                answer = self._evaluate(body, cached=cached, effects=effects)
+                answer = self._evaluate(request, effects)
             if not answer.doubtful and answer.unknown_pod is None:
                 return answer
         log.info("the watch may be late: %s", one_line(answer.error))
@@ -178,13 +176,11 @@ class Extender:
         self._to_filter = Evaluations(profile.plugins, mirror, cache)
         self._to_score = Evaluations(profile.plugins, mirror, cache)
 
-    def filter(self, body: Body, *, cached: bool = True, effects: Effects | None = None) -> VerbResponse:
-        """Return the ExtenderFilterResult for ExtenderArgs. Its `Error` names the field of a bad request.
-
-        With `cached` false, results are neither taken from the equivalence cache nor kept there.
-        """
+    def filter(self, request: Request, effects: Effects | None = None) -> VerbResponse:
+        """Return the ExtenderFilterResult for ExtenderArgs. Its `Error` names the field of a bad request."""
+        cached = request.cached
         try:
-            args = decode_args(body, self._mirror, self._known_names if effects is not None else None)
+            args = decode_args(request.body, self._mirror, self._known_names if effects is not None else None)
             pod = self._to_decide_for(args, effects) or _pod(args, effects)
         except DecodeError as error:
             return VerbResponse(filter_error(str(error)), outcome=VerbOutcome.BAD_REQUEST, error=str(error))
@@ -218,18 +214,25 @@ class Extender:
             self._to_filter.refused(pod, error, cached=cached)
             return _too_much_work(filter_error(str(error)), pod, batch, error)
         source = self._to_filter.finish(evaluation, cached=cached)
-        asked = Asked(pod.full_name, pod.uid, len(batch), len(passed))
         doubt = effects.doubt(pod, batch, verdicts) if effects is not None else None
         if doubt is not None and not doubt.told:
-            told = filter_error(doubt.reason)
-            return VerbResponse(
-                told, source, doubtful=True, outcome=VerbOutcome.DOUBTED, asked=asked, error=doubt.reason
-            )
-        if effects is not None:
-            effects.reject(pod, batch, verdicts)
-        outcome = VerbOutcome.FIT if asked.passed else VerbOutcome.NO_FIT
-        body = self._filter_result(args, verdicts, passed, effects)
-        return VerbResponse(body, source, doubt is not None, outcome, asked)
+            outcome, body, told = VerbOutcome.DOUBTED, filter_error(doubt.reason), doubt.reason
+        else:
+            if effects is not None:
+                effects.reject(pod, batch, verdicts)
+            outcome = VerbOutcome.FIT if len(passed) else VerbOutcome.NO_FIT
+            body, told = self._filter_result(args, verdicts, passed, effects), ""
+        return VerbResponse(
+            body,
+            source,
+            outcome,
+            pod.full_name,
+            pod.uid,
+            len(batch),
+            len(passed),
+            told,
+            doubtful=doubt is not None,
+        )
 
     def _sampled(
         self, evaluation: Evaluation, batch: NodeBatch, fitting: IntpArray, effects: Effects | None
@@ -247,16 +250,17 @@ class Extender:
             raise AssertionError("only a decision needs the pod of the API server")
         return self._decider.unread(asked, problem, effects)
 
-    def prioritize(self, body: Body, *, cached: bool = True, effects: Effects | None = None) -> VerbResponse:
+    def prioritize(self, request: Request, effects: Effects | None = None) -> VerbResponse:
         """Return the HostPriorityList for ExtenderArgs: exactly the nodes of the request, in their order.
 
         For a bad request, or a pod that takes too much work, every node gets 0. If the nodes cannot be read, the
         response is {"Error": ...}, which the scheduler logs and ignores.
         """
+        cached = request.cached
         try:
-            args = decode_args(body, self._mirror, self._known_names if effects is not None else None)
+            args = decode_args(request.body, self._mirror, self._known_names if effects is not None else None)
         except DecodeError as error:
-            neutral = _neutral_list(body) or prioritize_error(str(error))
+            neutral = _neutral_list(request.body) or prioritize_error(str(error))
             return VerbResponse(neutral, outcome=VerbOutcome.BAD_REQUEST, error=str(error))
         batch = args.batch
         try:
@@ -265,7 +269,6 @@ class Extender:
             return VerbResponse(self._zeros(batch), outcome=VerbOutcome.BAD_REQUEST, error=str(error))
         if self._bypass.covers(pod):
             return self._scored_zero(batch, pod)
-        asked = Asked(pod.full_name, pod.uid, len(batch), len(batch))
         try:
             evaluation = self._to_score.begin(pod, cached=cached)
             scores = score_nodes(self._profile, evaluation, batch)
@@ -273,16 +276,16 @@ class Extender:
             self._to_score.refused(pod, error, cached=cached)
             return _too_much_work(self._zeros(batch), pod, batch, error)
         source = self._to_score.finish(evaluation, cached=cached)
-        return VerbResponse(self._host_priorities.of(batch, scores), source, asked=asked)
+        return _about_all(pod, len(batch), self._host_priorities.of(batch, scores), source)
 
-    def filter_untouched(self, body: Body, effects: Effects | None) -> VerbResponse | None:
+    def filter_untouched(self, request: Request, effects: Effects | None) -> VerbResponse | None:
         """Respond for a pod that passes untouched, whatever the state of the mirror. None for other or invalid pods."""
-        found = self._covered(body, effects)
+        found = self._covered(request.body, effects)
         return self._passed_untouched(*found) if found is not None else None
 
-    def prioritize_untouched(self, body: Body, effects: Effects | None) -> VerbResponse | None:
+    def prioritize_untouched(self, request: Request, effects: Effects | None) -> VerbResponse | None:
         """Respond for a pod that passes untouched, whatever the state of the mirror. None for other or invalid pods."""
-        found = self._covered(body, effects)
+        found = self._covered(request.body, effects)
         return self._scored_zero(found[0].batch, found[1]) if found is not None else None
 
     def _covered(self, body: Body, effects: Effects | None) -> tuple[ExtenderArgs, Pod] | None:
@@ -296,11 +299,10 @@ class Extender:
     def _passed_untouched(self, args: ExtenderArgs, pod: Pod) -> VerbResponse:
         nodes = len(args.batch)
         body = self._filter_result(args, None, np.arange(nodes), None)
-        return VerbResponse(body, outcome=VerbOutcome.BYPASSED, asked=Asked(pod.full_name, pod.uid, nodes, nodes))
+        return _about_all(pod, nodes, body, outcome=VerbOutcome.BYPASSED)
 
     def _scored_zero(self, batch: NodeBatch, pod: Pod) -> VerbResponse:
-        asked = Asked(pod.full_name, pod.uid, len(batch), len(batch))
-        return VerbResponse(self._zeros(batch), outcome=VerbOutcome.BYPASSED, asked=asked)
+        return _about_all(pod, len(batch), self._zeros(batch), outcome=VerbOutcome.BYPASSED)
 
     def _zeros(self, batch: NodeBatch) -> bytes:
         return self._host_priorities.of(batch, np.zeros(len(batch), np.int64))
@@ -330,9 +332,16 @@ def _pod(args: ExtenderArgs, effects: Effects | None) -> Pod:
     return decode_incoming_pod(args.pod) if effects is None else effects.decoded(args.pod)
 
 
+def _about_all(
+    pod: Pod, nodes: int, body: bytes, source: str = "", outcome: VerbOutcome = VerbOutcome.FIT
+) -> VerbResponse:
+    """Return a response that has all nodes of the request."""
+    return VerbResponse(body, source, outcome, pod.full_name, pod.uid, nodes, nodes)
+
+
 def _too_much_work(body: bytes, pod: Pod, batch: NodeBatch, error: WorkLimitError) -> VerbResponse:
-    asked = Asked(pod.full_name, pod.uid, len(batch))
-    return VerbResponse(body, outcome=VerbOutcome.TOO_MUCH_WORK, asked=asked, error=str(error))
+    outcome, nodes = VerbOutcome.TOO_MUCH_WORK, len(batch)
+    return VerbResponse(body, outcome=outcome, pod=pod.full_name, uid=pod.uid, nodes=nodes, error=str(error))
 
 
 def _neutral_list(body: Body) -> bytes:
@@ -347,36 +356,30 @@ def _neutral_list(body: Body) -> bytes:
         return b""
 
 
-def extender_routes(extender: Extender, effects: Effects, reception: Reception) -> list[Route]:
-    """Return the routes of the extender verbs."""
-    return [
-        verb_route(
-            VerbEndpoint(
-                "filter",
-                Patient(extender.filter, extender.unread, effects),
-                reception,
-                error=filter_error,
-                turned_away=filter_error,
-                untouched=lambda body, manner: extender.filter_untouched(body, _of(manner, effects)),
-            )
-        ),
-        verb_route(
-            VerbEndpoint(
-                "prioritize",
-                lambda body, manner: extender.prioritize(
-                    body, cached=manner.cached and not manner.dry_run, effects=_of(manner, effects)
-                ),
-                reception,
-                error=prioritize_error,
-                turned_away=_no_priorities,
-                untouched=lambda body, manner: extender.prioritize_untouched(body, _of(manner, effects)),
-            )
-        ),
-    ]
+def filter_verb(extender: Extender, effects: Effects) -> Verb:
+    """Return the verb `filter`."""
+    return Verb(
+        "filter",
+        run=Patient(extender.filter, extender.unread, effects),
+        error=filter_error,
+        shed=filter_error,
+        untouched=lambda request: extender.filter_untouched(request, _of(request, effects)),
+    )
 
 
-def _of(manner: Manner, effects: Effects) -> Effects | None:
-    return None if manner.dry_run else effects
+def prioritize_verb(extender: Extender, effects: Effects) -> Verb:
+    """Return the verb `prioritize`."""
+    return Verb(
+        "prioritize",
+        run=lambda request: extender.prioritize(request, _of(request, effects)),
+        error=prioritize_error,
+        shed=_no_priorities,
+        untouched=lambda request: extender.prioritize_untouched(request, _of(request, effects)),
+    )
+
+
+def _of(request: Request, effects: Effects) -> Effects | None:
+    return None if request.dry_run else effects
 
 
 def _no_priorities(_: str) -> bytes:

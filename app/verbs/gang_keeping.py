@@ -19,7 +19,7 @@ def is_decided_for(scopes: DecideScopes, needs: InTreeNeeds) -> Callable[[Pod], 
     """Return a check whether Kindred can decide for a pending member. The check reads only the pod itself."""
 
     def decided_for(pod: Pod) -> bool:
-        return scopes.of(pod) is not None and not pod.in_scheduling_group and not needs.problem(pod)
+        return scopes.of(pod.scheduler_name) is not None and not pod.in_scheduling_group and not needs.problem(pod)
 
     return decided_for
 

@@ -6,19 +6,18 @@ response to a bad request has no node, and an `Error` that only people read.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated, Final, Protocol
+from typing import Annotated, Final
 
 import msgspec
-from starlette.routing import Route
 
 from app.objects.decode import NULL, DecodeError, decoding, decoding_field, under
 from app.objects.go_struct import GoStruct
 from app.objects.limits import MAX_NODES, Body, error_json, refuse_too_many_elements
 from app.verbs.effects import Effects, RefusedNodes
-from app.verbs.endpoint import Reception, VerbEndpoint, verb_route
+from app.verbs.endpoint import Verb
 from app.verbs.filter import Bypass, Patient
 from app.verbs.lookup import Standing
-from app.verbs.request import NOT_KNOWN, Asked, VerbOutcome, VerbResponse
+from app.verbs.request import Request, VerbOutcome, VerbResponse
 from app.verbs.wire_in import decode_incoming_pod
 from core.mirror.cluster import ClusterMirror
 from core.mirror.work import WorkLimitError
@@ -87,12 +86,13 @@ class PreemptVerb:
         self._offset = offset
         self._bypass = bypass
 
-    def preempt(self, body: Body, *, cached: bool, effects: Effects | None) -> VerbResponse:  # noqa: ARG002  # no cache
+    def preempt(self, request: Request, effects: Effects | None) -> VerbResponse:
         """Return the ExtenderPreemptionResult for ExtenderPreemptionArgs, without the cache."""
         try:
-            args = decode_preemption_args(body)
+            args = decode_preemption_args(request.body)
         except DecodeError as error:
-            return _invalid(str(error), VerbOutcome.BAD_REQUEST)
+            text = str(error)
+            return VerbResponse(preempt_error(text), outcome=VerbOutcome.BAD_REQUEST, error=text)
         if self._bypass.covers(args.pod):
             return _all_offers(args)
         if effects is not None and effects.lookup.has_server:
@@ -102,14 +102,14 @@ class PreemptVerb:
                 return VerbResponse(preempt_error(told), outcome=VerbOutcome.DOUBTED, error=told, unknown_pod=args.pod)
             if found.pod is None:
                 told = f"no pending pod {args.pod.full_name} has this uid"
-                return _invalid(told, VerbOutcome.NO_FIT, _asked(args, {}))
+                return _invalid(told, VerbOutcome.NO_FIT, args.pod, len(args.offers))
             args = PreemptionArgs(found.pod, args.offers)
         return self._accepted(args)
 
     def unread(self, asked: Pod, problem: str, _: Effects) -> VerbResponse:
         """Respond for a pod that the watch does not show, and that could not be read, without a node."""
         told = f"{_not_seen(asked)}, and could not be read: {problem}"
-        return _invalid(told, VerbOutcome.FAILED, Asked(asked.full_name, asked.uid))
+        return _invalid(told, VerbOutcome.FAILED, asked)
 
     def preempt_untouched(self, body: Body) -> VerbResponse | None:
         """Respond for a pod that passes untouched, whatever the state of the mirror. None for other or invalid pods."""
@@ -124,32 +124,14 @@ class PreemptVerb:
             filters = self._profile.under(self._mirror.rules).filters
             found = accepted(self._mirror, filters, args.pod, args.offers, self._more_nodes(args))
         except WorkLimitError as error:
-            return _invalid(str(error), VerbOutcome.TOO_MUCH_WORK, _asked(args, {}))
-        asked = _asked(args, found)
-        if not found:
-            return VerbResponse(preemption_result(found), outcome=VerbOutcome.NO_FIT, asked=asked)
-        return VerbResponse(preemption_result(found), outcome=VerbOutcome.FIT, asked=asked)
+            return _invalid(str(error), VerbOutcome.TOO_MUCH_WORK, args.pod, len(args.offers))
+        return _offered(args, found, VerbOutcome.FIT if found else VerbOutcome.NO_FIT)
 
     def _more_nodes(self, args: PreemptionArgs) -> list[str]:
         """Return the nodes that only Kindred rejected. The first node varies, because not all nodes may be tried."""
         names = [name for name in self._refused_nodes.of_this_attempt(args.pod) if name not in args.offers]
         first = self._offset(len(names)) if names else 0
         return names[first:] + names[:first]
-
-
-class PreemptVerbOff:
-    """The verb when it is off: no pod is preempted, and the `Error` has the reason."""
-
-    def preempt(self, _: Body, *, cached: bool, effects: Effects | None) -> VerbResponse:  # noqa: ARG002  # off
-        """Respond without a node, so that no pod is preempted."""
-        return VerbResponse(preempt_error(_OFF), outcome=VerbOutcome.NO_FIT, error=_OFF)
-
-    def unread(self, _: Pod, problem: str, __: Effects) -> VerbResponse:
-        """Respond without a node. No pod is read while the verb is off."""
-        return VerbResponse(preempt_error(problem), outcome=VerbOutcome.NO_FIT, error=problem)
-
-    def preempt_untouched(self, body: Body) -> None:
-        """Return None: no pod passes untouched."""
 
 
 def decode_preemption_args(body: Body) -> PreemptionArgs:
@@ -188,24 +170,20 @@ def _all_offers(args: PreemptionArgs) -> VerbResponse:
     An offer has no victims if another extender rejected the node. That extender then finds the victims.
     """
     offers = {name: offer for name, offer in args.offers.items() if offer.uids}
-    return VerbResponse(preemption_result(offers), outcome=VerbOutcome.BYPASSED, asked=_asked(args, offers))
+    return _offered(args, offers, VerbOutcome.BYPASSED)
 
 
 def _not_seen(pod: Pod) -> str:
     return f"pod {pod.full_name} is not in the watch as the request has it"
 
 
-def _invalid(error: str, outcome: VerbOutcome, asked: Asked = NOT_KNOWN) -> VerbResponse:
-    return VerbResponse(
-        preempt_error(error),
-        outcome=outcome,
-        asked=asked,
-        error=error,
-    )
+def _offered(args: PreemptionArgs, offers: Mapping[str, Offer], outcome: VerbOutcome) -> VerbResponse:
+    pod, body = args.pod, preemption_result(offers)
+    return VerbResponse(body, "", outcome, pod.full_name, pod.uid, len(args.offers), len(offers))
 
 
-def _asked(args: PreemptionArgs, found: Mapping[str, Offer]) -> Asked:
-    return Asked(args.pod.full_name, args.pod.uid, len(args.offers), len(found))
+def _invalid(error: str, outcome: VerbOutcome, pod: Pod, nodes: int = 0) -> VerbResponse:
+    return VerbResponse(preempt_error(error), "", outcome, pod.full_name, pod.uid, nodes, error=error)
 
 
 def _offers(field: str, raw: msgspec.Raw) -> dict[str, Offer]:
@@ -251,28 +229,15 @@ def _checked(uid: str | None, field: str) -> str:
     return uid
 
 
-class Preempts(Protocol):
-    """The endpoint of `preempt`: a PreemptVerb, or its stand-in."""
-
-    def preempt(self, body: Body, *, cached: bool, effects: Effects | None) -> VerbResponse:
-        """Respond to ExtenderPreemptionArgs."""
-
-    def unread(self, asked: Pod, problem: str, effects: Effects) -> VerbResponse:
-        """Respond for a pod that could not be read from the API server."""
-
-    def preempt_untouched(self, body: Body) -> VerbResponse | None:
-        """Respond for a pod that passes untouched, whatever the state of the mirror. None for other or invalid pods."""
-
-
-def preemption_route(preempter: Preempts, effects: Effects, reception: Reception) -> Route:
-    """Return the route of the verb `preempt`, which does not use the cache."""
-    return verb_route(
-        VerbEndpoint(
-            "preempt",
-            Patient(preempter.preempt, preempter.unread, effects),
-            reception,
-            error=preempt_error,
-            turned_away=preempt_error,
-            untouched=lambda body, _: preempter.preempt_untouched(body),
-        )
+def preempt_verb(preempter: PreemptVerb | None, effects: Effects) -> Verb:
+    """Return the verb `preempt`, which does not use the cache. None: the verb is off, and no pod is preempted."""
+    if preempter is None:
+        off = VerbResponse(preempt_error(_OFF), outcome=VerbOutcome.NO_FIT, error=_OFF)
+        return Verb("preempt", lambda _: off, preempt_error, preempt_error, untouched=lambda _: None)
+    return Verb(
+        "preempt",
+        run=Patient(preempter.preempt, preempter.unread, effects),
+        error=preempt_error,
+        shed=preempt_error,
+        untouched=lambda request: preempter.preempt_untouched(request.body),
     )

@@ -1,11 +1,14 @@
-"""The result of one request to a verb: its response, and the data for metrics and logs."""
+"""A request to a verb, its response, and the data of both for metrics and logs."""
 
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope
 
 from app.objects.limits import Body
+from app.verbs.admission import Admission
 from core.objects.pod import Pod
 
 # The outcome of a binding.
@@ -80,61 +83,114 @@ class VerbOutcome(Enum):
     __hash__ = object.__hash__
 
 
-class Asked(NamedTuple):
-    """Data about a request besides its outcome. Fields that do not apply are empty."""
+class VerbResponse(msgspec.Struct, frozen=True, gc=False):
+    """The body of a response, with data about it. Fields that do not apply are empty."""
 
+    body: bytes
+    source: str = ""
+    """The source of the results, see Evaluation.source: `hit HASH`, `none` ... Empty for an error, or with no cache."""
+    outcome: VerbOutcome = VerbOutcome.FIT
     pod: str = ""
     """namespace/name"""
     uid: str = ""
     nodes: int = 0
     passed: int = 0
     """Nodes that `filter` passed on, that `prioritize` scored, or that `preempt` offered."""
-
-
-NOT_KNOWN: Final = Asked()
-
-
-class VerbResponse(msgspec.Struct, frozen=True, gc=False):
-    """The body of a response, with data about it.
-
-    `source` is the source of the results, see Evaluation.source, and empty for an error. A `doubtful` response may
-    change within a moment, see Nominations. `error` is the text of its `Error`. `result` is the result of `bind`,
-    if the verb ran. `unknown_pod` must be seen at the API server before the request can have its effect, see PodLookup.
-    """
-
-    body: bytes
-    source: str = ""
-    doubtful: bool = False
-    outcome: VerbOutcome = VerbOutcome.FIT
-    asked: Asked = NOT_KNOWN
     error: str = ""
-    result: BindingResult | None = None
-    unknown_pod: Pod | None = None
-
-
-class Observation(NamedTuple):
-    """One request, after its response was written."""
-
-    verb: str
-    outcome: VerbOutcome
-    seconds: float
-    """Seconds from the complete request to the response, with the time in the queue."""
-    waited: float
-    """Seconds of these in the queue."""
-    request_bytes: int
-    response_bytes: int
-    asked: Asked
-    source: str
-    """The value of the header Kindred-Equivalence: `hit HASH`, `none` ... Empty without a cache."""
-    error: str
-    """The `Error` of the response. Empty without one."""
-    stale: str
-    """Why the mirror was stale, if there was a result nevertheless. Else empty."""
-    request: Body = b""
-    """The body of the request. Do not keep it: it may be 64 MB."""
-    response: bytes = b""
-    """The body of the response. Do not keep it either."""
+    """The text of its `Error`."""
     result: BindingResult | None = None
     """The result of `bind`, if the verb ran."""
+    doubtful: bool = False
+    """Whether the response may change within a moment, see Nominations."""
+    unknown_pod: Pod | None = None
+    """A pod that must be seen at the API server before the request can have its effect, see PodLookup."""
+
+
+_NO_RESPONSE: Final = VerbResponse(b"")
+_CACHE: Final = b"kindred-cache"
+"""With the value `off`: a header of a request for a fresh evaluation, to see whether the cache makes a difference."""
+_DRY_RUN: Final = b"kindred-dry-run"
+"""The header of a request without effects, with any value but `false`."""
+
+
+class LargeBodyError(Exception):
+    """A body that is larger than allowed."""
+
+
+class Request(msgspec.Struct, gc=False):
+    """A request to a verb, from its arrival to its line in the log."""
+
+    body: Body = b""
+    """The bytes that were read, until `release`. Do not keep them: they may be 64 MB."""
+    cached: bool = True
+    """Whether results may be taken from the equivalence cache, and kept there."""
     dry_run: bool = False
-    """Whether the request could have no effect."""
+    """Whether the request may have no effect. Such a request is not `cached`."""
+    verb: str = ""
+    size: int = 0
+    """Bytes of the body, which may have been released."""
+    held: int = 0
+    """Bytes of these that the budget of all requests counts."""
+    arrived: float = 0.0
+    """Time at which the request was complete, by the clock of the admission."""
+    waited: float = 0.0
+    """Seconds in the queue."""
+    is_fresh: bool = True
+    """Whether the mirror was neither stale nor incomplete when the request had its turn."""
+    stale: str = ""
+    """Why the mirror was stale, if there was a result nevertheless. Else empty."""
+    response: VerbResponse = _NO_RESPONSE
+    seconds: float = 0.0
+    """Seconds from the complete request to the response, with the time in the queue."""
+
+    async def read(self, scope: Scope, receive: Receive, most: int, budget: Admission | None = None) -> bool:
+        """Read the options in the headers, and the body, by ASGI. Return whether the body is held, or past the budget.
+
+        `budget` counts the bytes that all requests hold, and limits them. Raises ClientDisconnect, and LargeBodyError
+        for a body of more than `most` bytes, before it is read if its length is known.
+        """
+        for name, value in scope["headers"]:
+            if name == b"content-length" and int(value) > most:
+                raise LargeBodyError
+            if name.startswith(b"kindred-"):
+                self._take_option(name, value)
+        fits = more = True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            piece = message.get("body", b"")
+            self.size += len(piece)
+            if self.size > most:
+                raise LargeBodyError
+            fits = fits and self._hold(piece, budget)
+            more = message.get("more_body", False)
+        return fits
+
+    def release(self, budget: Admission) -> None:
+        """Release the body."""
+        if self.held:
+            budget.release(self.held)
+            self.held = 0
+        self.body = b""
+
+    def _take_option(self, name: bytes, value: bytes) -> None:
+        if name == _DRY_RUN and value.strip().lower() != b"false":
+            self.dry_run, self.cached = True, False
+        elif name == _CACHE and value == b"off":
+            self.cached = False
+
+    def _hold(self, piece: bytes, budget: Admission | None) -> bool:
+        if budget is not None:
+            self.held += len(piece)
+            if not budget.hold(len(piece)):
+                self.release(budget)
+                return False
+        # Not a list of pieces: a body in pieces of one byte would take 40 times its size.
+        if not self.body:
+            self.body = piece
+        elif isinstance(self.body, bytearray):
+            self.body += piece
+        else:
+            self.body = bytearray(self.body) + piece
+        return True

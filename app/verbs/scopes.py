@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from app.scheduler_configuration.plugin_sets import Profile
 from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER, SchedulerConfig
 from app.scheduler_configuration.schema import Point
 from app.settings import Settings
-from core.objects.pod import Pod
 from core.plugins.noderesources.columns import DeviceSchedulers
 from core.profile import Arguments
 
@@ -22,36 +22,21 @@ class DecideScope(Enum):
     """All nodes of the mirror, whichever the request names. Right only for a scheduler profile without filters."""
 
 
-class DecideScopes:
+class DecideScopes(NamedTuple):
     """spec.schedulerName -> scope."""
 
-    def __init__(self, default: DecideScope | None, by_scheduler: Mapping[str, DecideScope] | None = None) -> None:
-        """Take scopes by scheduler, and `default` for others. None: Kindred does not decide for their pods."""
-        self._default = default
-        self._by_scheduler = by_scheduler or {}
+    default: DecideScope | None
+    """The scope of schedulers without one of their own. None: Kindred does not decide for their pods."""
+    by_scheduler: Mapping[str, DecideScope] = MappingProxyType({})
 
-    def of(self, pod: Pod) -> DecideScope | None:
-        """Return the scope of a pod. None: `filter` returns all nodes that fit."""
-        return self.of_scheduler(pod.scheduler_name)
-
-    def of_scheduler(self, name: str) -> DecideScope | None:
+    def of(self, scheduler: str) -> DecideScope | None:
         """Return the scope of a scheduler's pods. None: `filter` returns all nodes that fit."""
-        return self._by_scheduler.get(name, self._default)
-
-    @property
-    def schedulers(self) -> frozenset[str]:
-        """The schedulers that have a scope of their own."""
-        return frozenset(self._by_scheduler)
-
-    @property
-    def decides_by_default(self) -> bool:
-        """Whether Kindred decides for schedulers without a scope of their own."""
-        return self._default is not None
+        return self.by_scheduler.get(scheduler, self.default)
 
     @property
     def all(self) -> frozenset[DecideScope]:
         """All scopes in use."""
-        found = {*self._by_scheduler.values(), self._default}
+        found = {*self.by_scheduler.values(), self.default}
         return frozenset(scope for scope in found if scope is not None)
 
 
@@ -96,9 +81,9 @@ def device_schedulers(settings: Settings, config: SchedulerConfig | None = None)
     named = filter(None, (settings.decide_claims_scheduler, settings.decide_groups_scheduler))
     keep = [each for each in named if each not in off]
     advised = keep[0] if keep else ""
-    if scopes.decides_by_default:
+    if scopes.default is not None:
         return DeviceSchedulers(frozenset(keep), others=False, advised=advised)
-    return DeviceSchedulers(_names((scopes.schedulers | off) - frozenset(keep)), advised=advised)
+    return DeviceSchedulers(_names((scopes.by_scheduler.keys() | off) - frozenset(keep)), advised=advised)
 
 
 def with_devices(arguments: Arguments, schedulers: DeviceSchedulers) -> Arguments:

@@ -103,7 +103,7 @@ def _extender_app(probes: Sequence[APIRouter], verbs: Verbs, metrics: Metrics) -
             yield
 
     app = _app(ExtenderApp, *probes, lifespan=lifespan)
-    app.add_verbs(*verbs.routes)
+    app.add_verbs(*verbs.endpoints)
     return app
 
 

@@ -1,4 +1,4 @@
-"""The verbs as routes, with the queue before them and the observers behind them."""
+"""The verbs with their endpoints, with the queue before them and the observers behind them."""
 
 import random
 import time
@@ -6,22 +6,20 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-from starlette.routing import Route
-
 from app.explain.decisions import Decisions
 from app.limits import Limits, queue_bytes
 from app.long_work import LongWork
 from app.server.process import Background
-from app.settings import Settings, port_rule
+from app.settings import Settings
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.requests import queue_metrics
-from app.telemetry.request_log import Observers, RequestLog
+from app.telemetry.request_log import observer
 from app.verbs.admission import Admission
-from app.verbs.bind import Binder, BindingCheck, binding_route
-from app.verbs.endpoint import Reception, StalePolicy
-from app.verbs.filter import extender_routes
+from app.verbs.bind import Binder, BindingCheck, bind_verb
+from app.verbs.endpoint import VerbEndpoint
+from app.verbs.filter import filter_verb, prioritize_verb
 from app.verbs.gang_keeping import keep_cycles, keep_gangs
-from app.verbs.preempt import PreemptVerb, PreemptVerbOff, preemption_route
+from app.verbs.preempt import PreemptVerb, preempt_verb
 from app.watch.memory import memory_limit
 from app.wiring.cluster import Cluster
 from app.wiring.engine import Engine
@@ -31,7 +29,7 @@ from app.wiring.preemption import Preemption
 class Verbs(NamedTuple):
     """The verbs of kube-scheduler's extender, and the state of their requests."""
 
-    routes: Sequence[Route]
+    endpoints: Sequence[VerbEndpoint]
     finish: Background
     """Waits for bindings whose callers have disconnected. Call it when no request is in progress."""
     work: LongWork
@@ -45,37 +43,34 @@ def create_verbs(  # noqa: PLR0913  # the parts before it
 ) -> Verbs:
     """Return the verbs that the settings define. Raises SettingsError."""
     decisions = Decisions(engine.mirror, engine.effects.recent_pods, time.time)
-    noting = () if not settings.admin else (decisions,)
-    observers = Observers(metrics.requests.observe, *noting, RequestLog())
+    observe = observer(metrics.requests.observe, decisions if settings.admin else None)
     admission = Admission(
         deadline=settings.deadline,
         queue_limit=limits.queue_limit,
         max_bytes=queue_bytes(memory_limit().bytes, limits.max_body_bytes),
         clock=time.monotonic,
     )
-    metrics.register(partial(queue_metrics, admission))
-    reception = Reception(
-        cluster.state,
-        StalePolicy(
-            cluster.freshness,
-            metrics.requests.count_stale,
-            names=not port_rule(settings, "extender").is_open,
-        ),
-        admission,
-        observers,
-        limits.max_body_bytes,
-    )
+    metrics.register(lambda: queue_metrics(admission.waiting, admission.shed))
     binder = _binder(settings, engine, cluster) if settings.bind else None
-    routes = (
-        *extender_routes(engine.extender, engine.effects, reception),
-        binding_route(binder, reception),
-        preemption_route(_preempt(engine, preemption), engine.effects, reception),
+    endpoint = partial(
+        VerbEndpoint,
+        state=cluster.state,
+        freshness=cluster.freshness,
+        admission=admission,
+        observe=observe,
+        max_body_bytes=limits.max_body_bytes,
+    )
+    endpoints = (
+        endpoint(filter_verb(engine.extender, engine.effects)),
+        endpoint(prioritize_verb(engine.extender, engine.effects)),
+        endpoint(bind_verb(binder)),
+        endpoint(preempt_verb(_preempt(engine, preemption), engine.effects)),
     )
     # After the deadline, every request has had its turn or was shed.
     work = LongWork(admission.lull, settings.deadline)
     background = _of_gangs(engine, cluster)
     finish = _nothing if binder is None else binder.finish
-    return Verbs(routes, finish, work, decisions, background)
+    return Verbs(endpoints, finish, work, decisions, background)
 
 
 async def _nothing() -> None:
@@ -101,9 +96,9 @@ def _binder(settings: Settings, engine: Engine, cluster: Cluster) -> Binder:
     )
 
 
-def _preempt(engine: Engine, preemption: Preemption) -> PreemptVerb | PreemptVerbOff:
+def _preempt(engine: Engine, preemption: Preemption) -> PreemptVerb | None:
     if preemption.refused_nodes is None:
-        return PreemptVerbOff()
+        return None
     return PreemptVerb(
         engine.profile, engine.mirror, preemption.refused_nodes, offset=random.randrange, bypass=engine.bypass
     )

@@ -8,6 +8,7 @@ from app.objects.decode_kinds import decode_namespace
 from app.objects.decode_node import decode_node
 from app.objects.decode_pod import decode_pod
 from app.verbs.filter import Extender
+from app.verbs.request import Request
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from tests.builders import NamespaceBuilder, NodeBuilder, Object, PodBuilder, labelled, make_node, make_pod, term
@@ -101,8 +102,8 @@ class Bodies:
 
     def filter(self, body: bytes) -> bytes:
         """Return an ExtenderFilterResult."""
-        return self._extender.filter(body).body
+        return self._extender.filter(Request(body)).body
 
     def prioritize(self, body: bytes) -> bytes:
         """Return a HostPriorityList."""
-        return self._extender.prioritize(body).body
+        return self._extender.prioritize(Request(body)).body

@@ -8,6 +8,7 @@ import pytest
 from app.limits import Limits
 from app.main import create_service
 from app.settings import Settings, SettingsError
+from app.verbs.request import Request
 from app.wiring.engine import create_extender, create_profile, explained_kinds
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import Service
@@ -43,14 +44,14 @@ def test_hard_pod_affinity_weight_is_what_a_required_term_of_an_existing_pod_add
     extender = create_extender(
         Settings(plugin_args=json.dumps({"InterPodAffinity": {"hardPodAffinityWeight": weight}})), mirror_of(*SUITORS)
     )
-    assert expected == scores(extender.prioritize(X).body)
+    assert expected == scores(extender.prioritize(Request(X)).body)
 
 
 def test_preferred_terms_of_existing_pods_can_be_ignored_for_pods_without_preferences() -> None:
     extender = create_extender(
         Settings(plugin_args='{"InterPodAffinity": {"ignorePreferredTermsOfExistingPods": true}}'), mirror_of(*SUITORS)
     )
-    assert scores(extender.prioritize(X).body) == {"n1": 0, "n2": 0, "n3": 0}
+    assert scores(extender.prioritize(Request(X)).body) == {"n1": 0, "n2": 0, "n3": 0}
 
 
 def test_max_score_and_max_body_bytes_reach_the_service() -> None:

@@ -10,6 +10,7 @@ from app.objects.decode_pod import decode_pod
 from app.verbs.effects import Effects
 from app.verbs.filter import Extender
 from app.verbs.lookup import PodLookup
+from app.verbs.request import Request
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.framework.evaluation import Evaluation, FreshEvaluation
 from core.mirror.cluster import ClusterMirror
@@ -90,12 +91,12 @@ class Decider:
     def verbs(self, v1_pod: Object, *, cached: bool = True) -> float:
         """Run both verbs from request bytes to response bytes. Return the seconds."""
         body = _body(v1_pod, self.rotated())
-        spent, filtered = timed(lambda: self._extender.filter(body, cached=cached, effects=self._effects))
+        spent, filtered = timed(lambda: self._extender.filter(Request(body, cached=cached), self._effects))
         fitting = json.loads(filtered.body)["NodeNames"]
         if not fitting:
             return spent
         body = _body(v1_pod, fitting)
-        seconds, _ = timed(lambda: self._extender.prioritize(body, cached=cached, effects=self._effects))
+        seconds, _ = timed(lambda: self._extender.prioritize(Request(body, cached=cached), self._effects))
         return spent + seconds
 
     def _evaluation(self, pod: Pod, *, cached: bool) -> Evaluation:

@@ -15,6 +15,7 @@ from app.settings import Settings
 from app.verbs.effects import Effects
 from app.verbs.filter import Extender
 from app.verbs.lookup import PodLookup
+from app.verbs.request import Request
 from app.watch.freshness import OF_A_DUMP
 from core.diagnosis.explained_profile import every_rule
 from core.equivalence.cache import CacheOptions, EquivalenceCache
@@ -69,9 +70,9 @@ class Bench:
         number = next(self._numbers)
         pod = self._pod(kind, number)
         body = json.dumps({"Pod": pod, "NodeNames": self._names}).encode()
-        self._extender.filter(body, effects=self._effects)  # the first request makes the pod's counters
+        self._extender.filter(Request(body), self._effects)  # the first request makes the pod's counters
         node = self._names[number % len(self._names)]
-        filtering, _ = timed(lambda: self._extender.filter(body, effects=self._effects))
+        filtering, _ = timed(lambda: self._extender.filter(Request(body), self._effects))
         summing_up, _ = timed(lambda: self._explain(body, Detail()))
         detailing, _ = timed(lambda: self._explain(body, Detail(nodes=(node,))))
         return filtering, summing_up, detailing

@@ -36,10 +36,10 @@ def test_kindred_decides_for_each_profile_of_the_scheduler_and_for_no_other(
     scopes = decide_scopes(configuration.settings)
     assert scopes is not None
     names = {profile["schedulerName"] for profile in scheduler_config["profiles"]}
-    assert names == scopes.schedulers
+    assert names == scopes.by_scheduler.keys()
     assert configuration.settings.decide_claims_scheduler in names
     assert configuration.settings.decide_groups_scheduler in names
-    assert scopes.of_scheduler("default-scheduler") is None
+    assert scopes.of("default-scheduler") is None
 
 
 @each_variant

@@ -13,13 +13,11 @@ import pytest
 from msgspec import structs
 
 from app.limits import Limits
-from app.objects.limits import Body
 from app.objects.resources import RESOURCES
 from app.verbs.effects import Decision, Effects
-from app.verbs.endpoint import Manner
 from app.verbs.filter import Patient
 from app.verbs.lookup import Found, Standing
-from app.verbs.request import VerbResponse
+from app.verbs.request import Request, VerbResponse
 from core.framework.interface import SUCCESS, Code, Status, Verdicts
 from core.mirror.node_info import NodeBatch
 from core.objects.groups import Membership
@@ -293,12 +291,12 @@ def test_the_law_finds_each_kind_of_leak(name: str, monkeypatch: pytest.MonkeyPa
             if name == "end-of-an-assumption":
                 await made.scheduler.filter(assumed, *NAMES)
 
-            def leaking(patient: Patient, body: Body, manner: Manner) -> VerbResponse | Awaitable[VerbResponse]:
-                if manner.dry_run and armed[0]:
+            def leaking(patient: Patient, request: Request) -> VerbResponse | Awaitable[VerbResponse]:
+                if request.dry_run and armed[0]:
                     pod = mirror.pending.get(assumed["metadata"]["uid"])
                     assert pod is not None
                     leak.of(patient._effects, pod, mirror.batch(["n1"]))  # noqa: SLF001 - a dry run has no way to it
-                return ordinary(patient, body, manner)
+                return ordinary(patient, request)
 
             monkeypatch.setattr(Patient, "__call__", leaking)
             await made.dry_runs()

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from app.objects.decode_pod import decode_pod
 from app.verbs.effects import LONGEST_WAIT
+from app.verbs.request import Request
 from core.events import Action, ClusterEvent
 from core.objects.groups import SchedulingGroup
 from core.objects.pod import Pod
@@ -91,10 +92,10 @@ class Cluster:
         pod = self.pods[name]
         self.kindred.pods.live = {f"default/{each}": _decoded(pod) for each, pod in self.pods.items()}
         body = json.dumps({"Pod": pod, "NodeNames": list(nodes)}).encode()
-        response = self.kindred.extender.filter(body, effects=self.kindred.effects)
+        response = self.kindred.extender.filter(Request(body), self.kindred.effects)
         if response.unknown_pod is not None:
             assert asyncio.run(self.kindred.effects.lookup.ask(response.unknown_pod)) == ""
-            response = self.kindred.extender.filter(body, effects=self.kindred.effects)
+            response = self.kindred.extender.filter(Request(body), self.kindred.effects)
         result = json.loads(response.body)
         assert not result["Error"], result
         return next(iter(result["NodeNames"] or ()), "")

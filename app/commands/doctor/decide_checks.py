@@ -262,7 +262,7 @@ def _one_process(registration: Registration) -> Found:
     if scopes is None:
         return
     named = {profile.name for profile in registration.config.profiles}
-    others = scopes.schedulers - named - {registration.settings.decide_groups_scheduler}
+    others = scopes.by_scheduler.keys() - named - {registration.settings.decide_groups_scheduler}
     if others:
         yield error(
             setting("decide_schedulers"),

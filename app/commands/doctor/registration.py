@@ -60,7 +60,7 @@ class Registration(NamedTuple):
         None: `filter` returns all nodes that fit, and kube-scheduler takes one of them.
         """
         scopes = decide_scopes(self.settings)
-        return scopes.of_scheduler(profile.name) if scopes is not None else None
+        return scopes.of(profile.name) if scopes is not None else None
 
     @property
     def decided(self) -> tuple[Profile, ...]:

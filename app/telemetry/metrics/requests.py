@@ -6,14 +6,14 @@ times as long with the histograms and counters of the client library, with their
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from app.eviction.evaluator import EvictionOutcome, EvictionResult
 from app.telemetry.metrics.families import Histogram, counter, histogram
 from app.verbs.effects import Decision
-from app.verbs.request import BindingResult, Observation, VerbOutcome
+from app.verbs.request import BindingResult, Request, VerbOutcome
 
 _SECONDS: Final = (
     0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
@@ -53,19 +53,25 @@ class RequestMetrics:
         self._preemptions = dict.fromkeys(EvictionResult, 0)
         self._victims = 0
 
-    def observe(self, observation: Observation) -> None:
-        """Count a request, after its response. The verb is the route's, not the client's text: there are few."""
-        verb = self._verbs.get(observation.verb)
-        if verb is None:
-            verb = self._verbs[observation.verb] = _Verb(())
-        verb.count(observation)
-        result = observation.result
-        if isinstance(result, BindingResult) and not observation.dry_run:
-            self._binds[result] += 1
+    def observe(self, request: Request) -> None:
+        """Count a request, after its response. The verb is the route's, not the client's text: there are few.
 
-    def count_stale(self, verb: str) -> None:
-        """Count a request that arrived while the mirror was stale or not synced."""
-        self._stale[verb] = self._stale.get(verb, 0) + 1
+        The lines of Histogram.observe are repeated: calls took a third of the time, measured.
+        """
+        verb = self._verbs.get(request.verb)
+        if verb is None:
+            verb = self._verbs[request.verb] = _Verb(())
+        outcome, result = request.response.outcome, request.response.result
+        verb.outcomes[outcome] = verb.outcomes.get(outcome, 0) + 1
+        seconds, waited = verb.seconds, verb.waited
+        seconds.counts[bisect_left(_SECONDS, request.seconds)] += 1
+        seconds.sum += request.seconds
+        waited.counts[bisect_left(_SECONDS, request.waited)] += 1
+        waited.sum += request.waited
+        if not request.is_fresh:
+            self._stale[request.verb] = self._stale.get(request.verb, 0) + 1
+        if result is not None and not request.dry_run:
+            self._binds[result] += 1
 
     def observe_preemption(self, outcome: EvictionOutcome) -> None:
         """Count the preemption for a pod by Kindred itself, and the pods evicted for it."""
@@ -124,38 +130,15 @@ class _Verb:
         self.seconds = Histogram(_SECONDS)
         self.waited = Histogram(_SECONDS)
 
-    def count(self, observation: Observation) -> None:
-        """Count a request. The lines of Histogram.observe are repeated: calls took a third of the time, measured."""
-        _, outcome, seconds, waited, *_ = observation
-        self.outcomes[outcome] = self.outcomes.get(outcome, 0) + 1
-        histogram = self.seconds
-        histogram.counts[bisect_left(_SECONDS, seconds)] += 1
-        histogram.sum += seconds
-        histogram = self.waited
-        histogram.counts[bisect_left(_SECONDS, waited)] += 1
-        histogram.sum += waited
 
-
-class Queue(Protocol):
-    """The requests that wait, and the number of rejected ones."""
-
-    @property
-    def waiting(self) -> int:
-        """Requests in the queue."""
-
-    @property
-    def shed(self) -> Mapping[str, int]:
-        """Reason -> rejected requests. Has every reason, with 0 as well."""
-
-
-def queue_metrics(queue: Queue) -> Iterator[Metric]:
-    """Yield the length of the queue, and the requests that it rejected."""
-    yield GaugeMetricFamily("kindred_queue_length", "Requests in the queue.", queue.waiting)
+def queue_metrics(waiting: int, shed: Mapping[str, int]) -> Iterator[Metric]:
+    """Yield the length of the queue, and the requests that it rejected: reason -> number."""
+    yield GaugeMetricFamily("kindred_queue_length", "Requests in the queue.", waiting)
     yield counter(
         "requests_shed",
         "Rejected requests, by reason.",
         ["reason"],
-        (((reason,), number) for reason, number in queue.shed.items()),
+        (((reason,), number) for reason, number in shed.items()),
     )
 
 

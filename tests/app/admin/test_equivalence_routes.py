@@ -13,6 +13,7 @@ from app.long_work import LongWork
 from app.main import Service, create_service
 from app.settings import Settings
 from app.verbs.filter import Extender
+from app.verbs.request import Request
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
@@ -162,11 +163,11 @@ class Shown:
 
     def filter(self, pod: PodBuilder, *nodes: str) -> str:
         """Ask about a pod, and give its class."""
-        return self.extender.filter(by_name(pod, *(nodes or NODES))).source[-16:]
+        return self.extender.filter(Request(by_name(pod, *(nodes or NODES)))).source[-16:]
 
     def prioritize(self, pod: PodBuilder, *nodes: str) -> str:
         """Ask about a pod, and give its class."""
-        return self.extender.prioritize(by_name(pod, *(nodes or NODES))).source[-16:]
+        return self.extender.prioritize(Request(by_name(pod, *(nodes or NODES)))).source[-16:]
 
 
 def test_an_empty_cache_is_told_in_zeros() -> None:

@@ -13,6 +13,7 @@ from app.answered_release import AnsweredRelease
 from app.explain.explainer import Explainer
 from app.settings import Settings
 from app.verbs.filter import Extender
+from app.verbs.request import Request
 from app.watch.freshness import OF_A_DUMP
 from core.diagnosis.explained_profile import served_alone
 from core.equivalence.cache import CacheOptions, EquivalenceCache
@@ -123,7 +124,7 @@ def test_a_node_tells_which_pods_keep_the_pod_off(setting: Setting) -> None:
 
 def test_extender_args_are_explained_as_filter_answers_them(setting: Setting) -> None:
     args = {"Pod": ATTRACTED, "NodeNames": ["n3", "n1", "n7"]}
-    answered = json.loads(setting.extender.filter(json.dumps(args).encode()).body)
+    answered = json.loads(setting.extender.filter(Request(json.dumps(args).encode())).body)
     told = setting.explained(args, "?node=n3&node=n1&node=n7")
     assert {each["decision"]["node"]: ", ".join(each["decision"]["reasons"]) for each in told["nodes"]} == {
         **dict.fromkeys(answered["NodeNames"], ""),
@@ -169,7 +170,7 @@ def test_a_pod_of_a_node_that_is_not_known_is_in_nobodys_way(setting: Setting) -
 
 
 def test_a_pod_that_was_asked_about_is_known_by_its_name(setting: Setting) -> None:
-    setting.extender.filter(json.dumps({"Pod": REPELLED, "NodeNames": ["n1"]}).encode(), effects=setting.effects)
+    setting.extender.filter(Request(json.dumps({"Pod": REPELLED, "NodeNames": ["n1"]}).encode()), setting.effects)
     assert setting.explained({"pod": "default/next"})["summary"] == setting.explained({"pod": REPELLED})["summary"]
 
 
@@ -227,7 +228,7 @@ def test_the_class_and_its_cells_are_told_and_not_touched(setting: Setting) -> N
     args = {"Pod": REPELLED, "NodeNames": ["n1", "n2"]}
     fresh = setting.explained(args, "?node=n1")
     assert (fresh["equivalence"]["kept"], fresh["nodes"][0]["cells"]) == (False, None)
-    setting.extender.filter(json.dumps(args).encode(), effects=setting.effects)
+    setting.extender.filter(Request(json.dumps(args).encode()), setting.effects)
     told = setting.explained(args, "?node=n1")
     assert told["equivalence"] == {**fresh["equivalence"], "kept": True, "first_pod": "default/next", "questions": 1,
                                    "misses": 2}  # fmt: skip

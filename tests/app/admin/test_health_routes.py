@@ -9,12 +9,13 @@ from fastapi import FastAPI
 from app import __version__
 from app.admin.health_routes import health_router
 from app.answered_release import AnsweredRelease
+from app.leadership.elector import Elector
 from app.limits import Limits
 from app.main import create_service
 from app.objects.decode_node import decode_node
 from app.objects.resources import RESOURCES
 from app.settings import Settings
-from app.verbs.admission import ServingState
+from app.verbs.admission import ServingState, Settling
 from app.watch.freshness import Freshness, ResourceState
 from app.watch.memory import MemoryLimit, MemoryWatch, memory_limit
 from core.events import ClusterEvent, Kind
@@ -70,10 +71,13 @@ def test_readyz_follows_the_mirror() -> None:
     assert ask(app, "GET", "/readyz").json()["nodes"] == 1
 
 
-class Following:
+class Following(Elector):
     """The leadership of a replica that does not lead."""
 
     leader = "kindred-1_uuid"
+
+    def __init__(self) -> None:
+        pass
 
     def leads(self) -> bool:
         return False
@@ -88,8 +92,11 @@ class Following:
         raise AssertionError("it has nothing to give up")
 
 
-class Waiting:
-    """An obstacle that is there."""
+class Waiting(Settling):
+    """Earlier decisions have not settled."""
+
+    def __init__(self) -> None:
+        pass
 
     def problem(self) -> str:
         return "waiting for earlier decisions to settle"

@@ -19,6 +19,7 @@ from app.objects.decode_pod import decode_pod
 from app.objects.resources import RESOURCES
 from app.settings import Settings
 from app.verbs.filter import Extender
+from app.verbs.request import Request
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState
 from core.diagnosis.explained_profile import served_alone
 from core.diagnosis.victim_waits import AwaitedVictim
@@ -274,7 +275,7 @@ def test_what_was_supposed_is_told_last(small: ClusterMirror) -> None:
 
 def test_the_class_and_what_is_kept_of_it_are_told(small: ClusterMirror) -> None:
     setting = Setting(small, affinity_profile())
-    setting.extender.filter(json.dumps({"Pod": NEXT.obj(), "NodeNames": ["a1"]}).encode(), effects=setting.effects)
+    setting.extender.filter(Request(json.dumps({"Pod": NEXT.obj(), "NodeNames": ["a1"]}).encode()), setting.effects)
     lines = setting.lines({"pod": NEXT.obj()}, "a1", "b1")
     told = "first pod default/next: 1 request, 0 hits, 1 miss"
     assert told in " ".join(" ".join(lines).split()).partition("Class ")[2]

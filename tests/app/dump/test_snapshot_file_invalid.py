@@ -4,6 +4,7 @@ import pytest
 
 from app.dump.snapshot_file import SnapshotError
 from app.settings import Settings
+from app.verbs.request import Request
 from app.wiring.engine import create_extender
 from tests.app.dump.dumps import as_json, kinded, listed, load
 from tests.app.questions import NEAR_WEB, ZONE, by_name, decoded, state
@@ -184,6 +185,6 @@ def test_a_pod_with_a_broken_term_stays_without_the_broken_list_when_broken_obje
 def test_a_pod_with_a_broken_term_is_still_found_by_the_terms_of_others() -> None:
     near_api = by_name(make_pod("p").required_affinity(term(ZONE, labelled(app="api"))), "n1")
     with_api = load(as_json(listed(*GOOD, *kinded(HALF_BROKEN))), skip_invalid=True)[0]
-    assert decoded(create_extender(Settings(), with_api).filter(near_api).body)["NodeNames"] == ["n1"]
+    assert decoded(create_extender(Settings(), with_api).filter(Request(near_api)).body)["NodeNames"] == ["n1"]
     without_api = load(as_json(listed(*GOOD)))[0]
-    assert decoded(create_extender(Settings(), without_api).filter(near_api).body)["NodeNames"] == []
+    assert decoded(create_extender(Settings(), without_api).filter(Request(near_api)).body)["NodeNames"] == []

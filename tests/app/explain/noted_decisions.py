@@ -4,7 +4,7 @@ from typing import Final
 
 from app.explain.decisions import Decisions
 from app.settings import Settings
-from app.verbs.request import Observation
+from app.verbs.request import Request
 from app.wiring.engine import create_extender
 from core.mirror.cluster import ClusterMirror
 from tests.app.verbs.receptions import effects_over
@@ -23,21 +23,9 @@ class Asking:
 
     def ask(self, body: bytes, verb: str = "filter") -> int:
         """Ask, and give the number of the decision."""
-        answer = (self.extender.filter if verb == "filter" else self.extender.prioritize)(body, effects=self.effects)
-        self.decisions(
-            Observation(
-                verb,
-                answer.outcome,
-                0.25,
-                0.125,
-                len(body),
-                len(answer.body),
-                answer.asked,
-                answer.source,
-                answer.error,
-                "",
-                body,
-                answer.body,
-            )
+        request = Request(body, verb=verb, size=len(body), seconds=0.25, waited=0.125)
+        request.response = (self.extender.filter if verb == "filter" else self.extender.prioritize)(
+            request, self.effects
         )
+        self.decisions(request)
         return self.decisions.noted

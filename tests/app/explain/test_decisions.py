@@ -4,28 +4,18 @@ import gc
 from hashlib import blake2b
 
 import pytest
+from msgspec.structs import replace
 
 from app.explain.decisions import MAX_BYTES, MAX_DECISIONS, MAX_OF_A_POD, SMALL, Decisions
 from app.verbs.effects import RecentPods
-from app.verbs.request import NOT_KNOWN, Asked, Observation, VerbOutcome
+from app.verbs.request import Request, VerbOutcome, VerbResponse
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from tests.app.explain.noted_decisions import NOON
 
-ONE = Observation(
-    "filter",
-    VerbOutcome.FIT,
-    0.25,
-    0.125,
-    6,
-    7,
-    Asked("a/p", "u", 5, 3),
-    "hit 12",
-    "",
-    "late",
-    request=b"asked!",
-    response=b"answers",
-)
+RESPONSE = VerbResponse(b"answers", "hit 12", pod="a/p", uid="u", nodes=5, passed=3)
+ONE = Request(b"asked!", verb="filter", size=6, seconds=0.25, waited=0.125, stale="late", response=RESPONSE)
+UNREADABLE = replace(ONE, response=VerbResponse(b"answers", outcome=VerbOutcome.BAD_REQUEST))
 
 
 @pytest.fixture
@@ -38,8 +28,8 @@ def decisions(recent: RecentPods) -> Decisions:
     return Decisions(ClusterMirror(), recent, lambda: NOON)
 
 
-def about(uid: str, body: bytes = b"asked!") -> Observation:
-    return ONE._replace(asked=Asked(f"a/{uid}", uid, 5, 3), request=body, response=body)
+def about(uid: str, body: bytes = b"asked!") -> Request:
+    return replace(ONE, body=body, response=replace(RESPONSE, body=body, pod=f"a/{uid}", uid=uid))
 
 
 def numbers(decisions: Decisions, pod: str | None = None) -> list[int]:
@@ -52,7 +42,7 @@ def test_the_pod_is_shared_and_stays_though_another_state_of_it_was_asked_about(
     raw = b'{"a":1}'
     recent.add(Pod("u", "a", "p"), raw)
     decisions(ONE)
-    decisions(ONE._replace(verb="prioritize"))
+    decisions(replace(ONE, verb="prioritize"))
     recent.add(Pod("u", "a", "p"), b'{"a":2}')
     decisions(ONE)
     assert [decision.pod for decision in decisions.latest()] == [b'{"a":2}', raw, raw]
@@ -63,8 +53,8 @@ def test_a_large_body_is_kept_by_nobody(decisions: Decisions) -> None:
     class Body(bytearray):
         """A body that can be looked for."""
 
-    decisions(ONE._replace(request=Body(SMALL + 1), response=bytes(SMALL + 1)))
-    decisions(ONE._replace(request=Body(SMALL), response=bytes(SMALL)))
+    decisions(replace(ONE, body=Body(SMALL + 1), response=VerbResponse(bytes(SMALL + 1))))
+    decisions(replace(ONE, body=Body(SMALL), response=VerbResponse(bytes(SMALL))))
     small, large = decisions.latest()
     assert (large.request, large.response, large.arguments_hash) == (b"", b"", "")
     assert (small.request, small.response) == (bytes(SMALL), bytes(SMALL))
@@ -76,7 +66,7 @@ def test_a_large_body_is_kept_by_nobody(decisions: Decisions) -> None:
 def test_hashes_are_those_of_what_was_sent(decisions: Decisions, recent: RecentPods) -> None:
     recent.add(Pod("u", "a", "p"), b'{"a":1}')
     decisions(ONE)
-    decisions(ONE._replace(asked=NOT_KNOWN, request=b""))
+    decisions(replace(UNREADABLE, body=b""))
     unknown, known = decisions.latest()
     assert known.pod_hash == blake2b(b'{"a":1}', digest_size=16).hexdigest()
     assert known.arguments_hash == blake2b(b"asked!", digest_size=16).hexdigest()
@@ -97,7 +87,7 @@ def test_of_one_pod_the_latest_few_are_kept_and_all_of_another(decisions: Decisi
 def test_requests_that_could_not_be_read_do_not_fill_all(decisions: Decisions) -> None:
     decisions(ONE)
     for _ in range(3 * MAX_OF_A_POD):
-        decisions(ONE._replace(asked=NOT_KNOWN, outcome=VerbOutcome.BAD_REQUEST))
+        decisions(UNREADABLE)
     assert len(decisions) == MAX_OF_A_POD + 1
 
 
@@ -128,7 +118,7 @@ def test_what_is_dropped_leaves_nothing_behind(decisions: Decisions) -> None:
 
 
 def test_a_dry_run_is_no_decision(decisions: Decisions) -> None:
-    decisions(ONE._replace(dry_run=True))
+    decisions(replace(ONE, dry_run=True))
     assert (decisions.noted, numbers(decisions)) == (0, [])
     decisions(ONE)
     assert (decisions.noted, numbers(decisions)) == (1, [1])

@@ -17,6 +17,7 @@ from app.explain.node_map import NodeMap, guessed_rack_key, node_map
 from app.settings import Settings
 from app.verbs.effects import RecentPods
 from app.verbs.filter import Extender
+from app.verbs.request import Request
 from app.watch.freshness import OF_A_DUMP
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.explained_profile import served_alone
@@ -72,7 +73,7 @@ def drawn_of(mirror: ClusterMirror, profile: Profile, pod: Members, names: list[
 
 def assert_as_answered(drawn: NodeMap, extender: Extender, pod: Members) -> None:
     args = {"Pod": pod, "NodeNames": list(drawn.names)}
-    answer = json.loads(extender.filter(json.dumps(args).encode()).body)
+    answer = json.loads(extender.filter(Request(json.dumps(args).encode())).body)
     assert {name: drawn.reasons[number].reason for name, number in zip(drawn.names, drawn.verdict, strict=True)} == {
         **dict.fromkeys(answer["NodeNames"], ""),
         **(answer["FailedNodes"] or {}),
@@ -84,7 +85,7 @@ def assert_as_answered(drawn: NodeMap, extender: Extender, pod: Members) -> None
     scored = {name: score for name, score in zip(drawn.names, drawn.score, strict=True) if score is not None}
     assert set(scored) == set(answer["NodeNames"])
     if scored:
-        priorities = extender.prioritize(json.dumps({**args, "NodeNames": answer["NodeNames"]}).encode())
+        priorities = extender.prioritize(Request(json.dumps({**args, "NodeNames": answer["NodeNames"]}).encode()))
         assert scored == {each["Host"]: each["Score"] for each in json.loads(priorities.body)}
 
 

@@ -20,13 +20,12 @@ from app.long_work import LongWork
 from app.server.ports import admin_port, extender_port
 from app.settings import Settings
 from app.verbs.admission import Admission
-from app.verbs.endpoint import ExtenderApp
-from app.verbs.filter import Extender, extender_routes
-from app.verbs.request import Observation
+from app.verbs.filter import Extender
+from app.verbs.request import Request as VerbRequest
 from app.watch.freshness import OF_A_DUMP
 from core.diagnosis.explained_profile import served_alone
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving
-from tests.app.verbs.receptions import effects_over, reception
+from tests.app.verbs.receptions import effects_over, extender_app, reception
 from tests.builders import make_namespace, make_node, make_pod
 from tests.conformance.engine import load
 from tests.core.profile_parts import affinity_profile
@@ -59,9 +58,7 @@ class Setting:
         explainer = Explainer(
             served_alone(profile), mirror, None, effects.recent_pods, OF_A_DUMP, release=release, work=work
         )
-        self.app = ExtenderApp()
-        desk = reception(admission=admission, observe=self._observe)
-        self.app.add_verbs(*extender_routes(extender, effects, desk))
+        self.app = extender_app(extender, mirror, reception(admission=admission, observe=self._observe))
         self.admin = FastAPI()
         self.admin.include_router(explain_router(explainer, 2**20, EVERYBODY_SEES_ALL))
 
@@ -70,8 +67,8 @@ class Setting:
         self.log.append("explanation")
         self.begins()
 
-    def _observe(self, observation: Observation) -> None:
-        self.log.append(observation.verb)
+    def _observe(self, request: VerbRequest) -> None:
+        self.log.append(request.verb)
 
 
 def admission() -> Admission:

@@ -12,11 +12,10 @@ import uvloop
 
 from app.server.ports import Port, extender_port
 from app.settings import Settings
-from app.verbs.endpoint import ExtenderApp
 from app.verbs.request import VerbResponse
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving, until
 from tests.app.server.tls.secrets import Certificates
-from tests.app.verbs.receptions import reception, verb_route
+from tests.app.verbs.receptions import app_of, reception
 
 LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 
@@ -35,8 +34,7 @@ def _no_collection() -> Iterator[None]:
 
 
 def served(certificates: Certificates | None) -> Port:
-    app = ExtenderApp()
-    app.add_verbs(verb_route(lambda _: VerbResponse(b"{}"), reception()))
+    app = app_of(lambda _: VerbResponse(b"{}"), reception())
     files: dict[str, str] = {}
     if certificates is not None:
         files = {"tls_directory": str(certificates.directory())}

@@ -17,11 +17,10 @@ from app.objects.limits import Body
 from app.server.port import Connection, Connections
 from app.server.ports import Port
 from app.settings import Settings
-from app.verbs.endpoint import ExtenderApp
 from app.verbs.request import VerbResponse
 from tests.app.questions import NEAR_WEB, by_name, shop
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving
-from tests.app.verbs.receptions import reception, verb_route
+from tests.app.verbs.receptions import app_of, reception
 from tests.builders import make_pod
 
 QUESTION: Final = by_name(make_pod("p").required_affinity(NEAR_WEB), "a1", "c1")
@@ -118,8 +117,7 @@ def wired(connections: Connections) -> tuple[Connection, Wire]:
     def verb(_: Body) -> VerbResponse:
         return VerbResponse(b"{}")
 
-    app = ExtenderApp()
-    app.add_verbs(verb_route(verb, reception(max_body_bytes=1 << 24)))
+    app = app_of(verb, reception(max_body_bytes=1 << 24))
     config = uvicorn.Config(app, ws="none", log_config=None)
     protocol, wire = Connection(app, connections, config=config, server_state=ServerState(), app_state={}), Wire()
     protocol.connection_made(wire)

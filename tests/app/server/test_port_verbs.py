@@ -22,7 +22,7 @@ from app.verbs.request import VerbResponse
 from tests.app.asgi import ask
 from tests.app.questions import NEAR_WEB, by_name, shop
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving
-from tests.app.verbs.receptions import reception, verb_route
+from tests.app.verbs.receptions import app_of, reception
 from tests.builders import make_pod
 
 QUESTION: Final = by_name(make_pod("p").required_affinity(NEAR_WEB), "a1", "c1")
@@ -224,9 +224,7 @@ def late(answered: Callable[[], VerbResponse]) -> ExtenderApp:
         await asyncio.sleep(0.05)
         return answered()
 
-    app = ExtenderApp()
-    app.add_verbs(verb_route(later, reception(max_body_bytes=LARGEST)))
-    return app
+    return app_of(later, reception(max_body_bytes=LARGEST))
 
 
 def fails() -> VerbResponse:

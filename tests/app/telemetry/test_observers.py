@@ -8,23 +8,22 @@ import pytest
 from app.logs import JsonLines
 from app.main import create_service
 from app.settings import Settings
-from app.telemetry.request_log import Observers
-from app.verbs.request import Asked, Observation, VerbOutcome
+from app.telemetry.request_log import observer
+from app.verbs.request import Request
 from tests.app.asgi import ask
 from tests.app.questions import by_name, shop
 from tests.builders import make_pod
 
-ONE = Observation("filter", VerbOutcome.FIT, 0.25, 0.0, 7000, 300, Asked(), "", "", "")
 
+def test_one_that_fails_costs_a_line_of_the_log_and_no_answer(caplog: pytest.LogCaptureFixture) -> None:
+    counted: list[Request] = []
 
-def test_all_are_told_though_one_of_them_fails(caplog: pytest.LogCaptureFixture) -> None:
-    told: list[tuple[str, Observation]] = []
-
-    def fail(_: Observation) -> None:
+    def fail(_: Request) -> None:
         raise RuntimeError("no")
 
-    Observers(lambda each: told.append(("first", each)), fail, lambda each: told.append(("last", each)))(ONE)
-    assert told == [("first", ONE), ("last", ONE)]
+    request = Request()
+    observer(counted.append, fail)(request)
+    assert counted == [request]
     (record,) = caplog.records
     assert record.exc_info is not None
 

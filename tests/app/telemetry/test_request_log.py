@@ -1,27 +1,26 @@
 """Which questions have a line of the log, what stands in it, and how many there are at most."""
 
 import logging
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from app.line_rate import LIMIT, NO_LIMIT, LineLimit
 from app.logs import LATE, JsonLines
-from app.telemetry.request_log import PROBLEMS, RequestLog, question_fields
-from app.verbs.request import Asked, Observation, VerbOutcome
+from app.telemetry.request_log import PROBLEMS, log_request, question_fields
+from app.verbs.request import Request, VerbOutcome, VerbResponse
 
-FITTING = Observation(
-    "filter",
-    VerbOutcome.FIT,
-    0.00042,
-    0.0001,
-    7000,
-    300,
-    Asked("shop/web", "u-1", 500, 480),
-    "hit 00000000000000ab",
-    "",
-    "",
-)
-REFUSED = FITTING._replace(outcome=VerbOutcome.SHED, source="", error="shed: 100 questions wait")
+FITS = VerbResponse(bytes(300), "hit 00000000000000ab", pod="shop/web", uid="u-1", nodes=500, passed=480)
+
+
+def answered(response: VerbResponse = FITS, **changes: Any) -> Request:  # noqa: ANN401  # fields of a response
+    """Return a request with a response, or with another one."""
+    response = replace(response, **changes)
+    return Request(b"a secret", verb="filter", size=7000, seconds=0.00042, waited=0.0001, response=response)
+
+
+REFUSED = answered(outcome=VerbOutcome.SHED, source="", error="shed: 100 questions wait")
 
 
 def fields(record: logging.LogRecord, *names: str) -> list[object]:
@@ -32,7 +31,7 @@ def fields(record: logging.LogRecord, *names: str) -> list[object]:
 @pytest.mark.parametrize("outcome", VerbOutcome, ids=lambda outcome: outcome.value)
 def test_problems_are_warnings_and_nothing_else_is_told(outcome: VerbOutcome, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    RequestLog()(FITTING._replace(outcome=outcome))
+    log_request(answered(outcome=outcome))
     good = {VerbOutcome.FIT, VerbOutcome.NO_FIT, VerbOutcome.BYPASSED}
     assert [record.levelno for record in caplog.records] == ([] if outcome in good else [logging.WARNING])
     assert set(VerbOutcome) - good == PROBLEMS
@@ -42,9 +41,8 @@ def test_at_level_debug_there_is_a_line_for_every_question_with_problems_standin
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    log = RequestLog()
-    for observation in (FITTING, FITTING._replace(outcome=VerbOutcome.NO_FIT), *2 * 10 * [REFUSED]):
-        log(observation)
+    for request in (answered(), answered(outcome=VerbOutcome.NO_FIT), *2 * 10 * [REFUSED]):
+        log_request(request)
     assert [record.levelno for record in caplog.records] == [
         *2 * [logging.DEBUG],
         *2 * 10 * [logging.WARNING],
@@ -52,7 +50,7 @@ def test_at_level_debug_there_is_a_line_for_every_question_with_problems_standin
 
 
 def test_a_line_has_what_is_known_of_the_question() -> None:
-    assert question_fields(FITTING, error=False) == {
+    assert question_fields(answered(), error=False) == {
         "verb": "filter",
         "pod": "shop/web",
         "uid": "u-1",
@@ -69,12 +67,12 @@ def test_a_line_has_what_is_known_of_the_question() -> None:
 
 
 def test_a_pod_without_a_class_has_none() -> None:
-    told = question_fields(FITTING._replace(source="none"), error=False)
+    told = question_fields(answered(source="none"), error=False)
     assert (told["cache"], "class" in told) == ("none", False)
 
 
 def test_a_pods_name_that_is_none_is_a_short_line() -> None:
-    told = question_fields(FITTING._replace(asked=Asked("a\n" + "b" * 5000, "u\x1b")), error=False)
+    told = question_fields(answered(pod="a\n" + "b" * 5000, uid="u\x1b"), error=False)
     assert str(told["pod"]).startswith("a\\nbbb")
     assert len(str(told["pod"])) < 2100
     assert told["uid"] == "u\\x1b"
@@ -85,16 +83,13 @@ def test_what_may_quote_the_request_is_told_at_level_debug_alone(
     outcome: VerbOutcome, caplog: pytest.LogCaptureFixture
 ) -> None:
     quotes = outcome in {VerbOutcome.BAD_REQUEST, VerbOutcome.DOUBTED, VerbOutcome.REFUSED}
-    observation = FITTING._replace(
-        outcome=outcome, error="Pod.spec: has a secret", request=b"a secret", response=b"secret"
-    )
-    log = RequestLog()
+    request = answered(body=b"secret", outcome=outcome, error="Pod.spec: has a secret")
     caplog.set_level(logging.INFO)
-    log(observation)
+    log_request(request)
     assert ("secret" in JsonLines().format(caplog.records[0])) is not quotes
     assert fields(caplog.records[0], "request", "response") == [None, None]
     caplog.set_level(logging.DEBUG)
-    log(observation)
+    log_request(request)
     assert fields(caplog.records[1], "error") == ["Pod.spec: has a secret"]
 
 
@@ -103,7 +98,7 @@ def test_each_verb_and_outcome_has_its_own_limit_unless_every_request_is_wanted(
 ) -> None:
     for level in (logging.INFO, logging.DEBUG):
         caplog.set_level(level)
-        RequestLog()(REFUSED)
+        log_request(REFUSED)
     limits = [vars(record)[LIMIT] for record in caplog.records]
     assert limits == [LineLimit(("verb", "outcome")), NO_LIMIT]
     assert fields(caplog.records[0], *limits[0].by) == ["filter", "shed"]

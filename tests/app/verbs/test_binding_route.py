@@ -4,21 +4,20 @@ import logging
 from typing import Any
 
 import pytest
-from starlette.applications import Starlette
 
 from app.limits import Limits
 from app.main import create_service
 from app.objects.limits import Body
 from app.objects.resources import RESOURCES
 from app.settings import Settings
-from app.verbs.bind import Binder, binding_route
-from app.verbs.endpoint import StalePolicy
+from app.verbs.bind import Binder, bind_verb
+from app.verbs.endpoint import ExtenderApp
 from app.verbs.request import VerbResponse
 from app.watch.freshness import Freshness, ResourceState
 from core.objects.pod import Pod
 from tests.app.asgi import ask
 from tests.app.questions import shop
-from tests.app.verbs.receptions import reception
+from tests.app.verbs.receptions import app_with, reception
 
 QUESTION = b'{"podName":"p","podNamespace":"default","podUID":"u","node":"a1"}'
 OFF = "switched off, so that no pod is bound: set KINDRED_BIND=true, or take bindVerb away"
@@ -43,9 +42,8 @@ class Bound(Failing):
         return VerbResponse(b'{"Error":""}')
 
 
-def app_of(binder: Binder, freshness: Freshness) -> Starlette:
-    policy = StalePolicy(freshness, lambda _: None)
-    return Starlette(routes=[binding_route(binder, reception(policy))])
+def app_of(binder: Binder | None, freshness: Freshness) -> ExtenderApp:
+    return app_with(reception(freshness)(bind_verb(binder)))
 
 
 def freshness(age: float) -> Freshness:
@@ -103,5 +101,4 @@ def test_without_the_setting_it_is_answered_with_the_setting_and_not_logged(
 
 
 def test_without_the_setting_a_stale_mirror_changes_nothing() -> None:
-    app = Starlette(routes=[binding_route(None, reception(StalePolicy(freshness(11.0), lambda _: None)))])
-    assert ask(app, "POST", "/bind", QUESTION).json() == {"Error": OFF}
+    assert ask(app_of(None, freshness(11.0)), "POST", "/bind", QUESTION).json() == {"Error": OFF}

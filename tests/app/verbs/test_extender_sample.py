@@ -5,6 +5,7 @@ import pytest
 from app.main import create_service
 from app.settings import Settings
 from app.verbs.filter import Extender
+from app.verbs.request import Request
 from app.wiring.engine import create_profile
 from core.mirror.cluster import ClusterMirror
 from core.scheduling_cycle import ADAPTIVE, ALL
@@ -31,7 +32,7 @@ LONER = make_pod("p").required_anti_affinity(term(HOSTNAME, labelled(app="web"))
 
 @pytest.mark.parametrize(("percentage", "passed"), [(ALL, 150), (60, 120), (ADAPTIVE, 100)])
 def test_so_many_are_passed_on_in_the_order_asked_and_all_refusals_told(percentage: int, passed: int) -> None:
-    result = decoded(extender(percentage).filter(by_name(LONER, *NAMES)).body)
+    result = decoded(extender(percentage).filter(Request(by_name(LONER, *NAMES))).body)
     assert len(result["NodeNames"]) == passed
     assert result["NodeNames"] == sorted(set(NAMES) - set(REPELLED))[:passed]
     assert result["FailedNodes"] == dict.fromkeys(REPELLED, ANTI_AFFINITY_RULES)
@@ -39,7 +40,7 @@ def test_so_many_are_passed_on_in_the_order_asked_and_all_refusals_told(percenta
 
 def test_whole_nodes_are_passed_on_likewise() -> None:
     asked = extender(ADAPTIVE)
-    result = decoded(asked.filter(by_object(LONER, *NODES)).body)
+    result = decoded(asked.filter(Request(by_object(LONER, *NODES))).body)
     names = [item["metadata"]["name"] for item in result["Nodes"]["items"]]
     assert names == sorted(set(NAMES) - set(REPELLED))[:100]
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
@@ -12,11 +13,12 @@ from app.objects.limits import Body
 from app.server.port import Connection
 from app.server.ports import Port, extender_port
 from app.settings import Settings
+from app.verbs.admission import Admission
 from app.verbs.endpoint import ExtenderApp
 from app.verbs.request import VerbResponse
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving, until
 from tests.app.server.tls.secrets import Certificates
-from tests.app.verbs.receptions import reception, verb_route
+from tests.app.verbs.receptions import app_of, reception
 
 LARGE: Final = random.Random(0).randbytes(16 * 1024 * 1024)  # noqa: S311 - so that no two parts are alike
 LoopFactory = Callable[[], asyncio.AbstractEventLoop]
@@ -41,16 +43,14 @@ class Served:
     """An app whose verb has a large answer, on a port of its own."""
 
     def __init__(self, certificates: Certificates | None) -> None:
-        self._reception = reception()
-        app = ExtenderApp()
-        app.add_verbs(verb_route(self._answer, self._reception))
+        self._admission = Admission(deadline=4.0, queue_limit=100, max_bytes=1 << 30, clock=time.monotonic)
+        app = app_of(self._answer, reception(admission=self._admission))
         self.port = port_of(app, certificates)
         self.client_tls = certificates.client_tls() if certificates is not None else None
 
     @property
     def is_idle(self) -> bool:
-        admission = self._reception.admission
-        return (admission.in_flight, admission.bytes_held) == (0, 0)
+        return (self._admission.in_flight, self._admission.bytes_held) == (0, 0)
 
     def unsent(self) -> int:
         """Return the bytes that wait to be sent on the only connection."""

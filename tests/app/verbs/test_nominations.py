@@ -5,7 +5,7 @@ import pytest
 from app.settings import Settings
 from app.verbs.effects import Nominations, RefusedNodes
 from app.verbs.filter import Extender
-from app.verbs.request import VerbResponse
+from app.verbs.request import Request, VerbResponse
 from app.wiring.engine import create_profile
 from core.events import ClusterEvent
 from tests.app.questions import ANTI_AFFINITY_RULES, by_name, decoded
@@ -46,11 +46,11 @@ class Asked:
 
     def answer(self, pod: PodBuilder) -> VerbResponse:
         """Return an answer about both nodes."""
-        return self._extender.filter(by_name(pod, "n0", "n1"), effects=self._effects)
+        return self._extender.filter(Request(by_name(pod, "n0", "n1")), self._effects)
 
     def error(self, pod: PodBuilder, *names: str) -> str:
         """Return the error of an answer, which is empty where the nodes are judged."""
-        answer = decoded(self._extender.filter(by_name(pod, *(names or ("n0", "n1"))), effects=self._effects).body)
+        answer = decoded(self._extender.filter(Request(by_name(pod, *(names or ("n0", "n1")))), self._effects).body)
         if not answer["Error"]:
             assert set(answer["FailedNodes"].values()) <= {ANTI_AFFINITY_RULES}
         error: str = answer["Error"]

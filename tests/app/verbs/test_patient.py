@@ -5,12 +5,10 @@ from collections.abc import Iterable
 
 import pytest
 
-from app.objects.limits import Body
 from app.verbs import filter as routes
 from app.verbs.effects import Effects
-from app.verbs.endpoint import ORDINARY, Manner
 from app.verbs.filter import Patient
-from app.verbs.request import VerbResponse
+from app.verbs.request import Request, VerbResponse
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from tests.app.verbs.receptions import effects_over
@@ -27,8 +25,8 @@ class Told:
         self.asked = 0
         self.verb = Patient(self._evaluate, self._unread, effects_over(ClusterMirror()))
 
-    def _evaluate(self, body: Body, *, cached: bool, effects: Effects | None) -> VerbResponse:
-        assert (body, cached) == (b"", effects is not None)
+    def _evaluate(self, request: Request, effects: Effects | None) -> VerbResponse:
+        assert request.dry_run == (effects is None)
         self.asked += 1
         return self.answers[min(self.asked, len(self.answers)) - 1]
 
@@ -36,18 +34,18 @@ class Told:
         raise AssertionError(problem)
 
 
-def ask(monkeypatch: pytest.MonkeyPatch, told: Told, manner: Manner = ORDINARY) -> VerbResponse:
+def ask(monkeypatch: pytest.MonkeyPatch, told: Told, request: Request | None = None) -> VerbResponse:
     monkeypatch.setattr(routes, "_LOOKS_AGAIN", (0.0, 0.0, 0.0))
 
     async def asked() -> VerbResponse:
-        answer = told.verb(b"", manner)
+        answer = told.verb(request or Request())
         return answer if isinstance(answer, VerbResponse) else await answer
 
     return asyncio.run(asked())
 
 
 def test_an_answer_without_doubt_is_given_at_once() -> None:
-    answer = Told([FITS]).verb(b"", ORDINARY)
+    answer = Told([FITS]).verb(Request())
     assert answer is FITS
 
 
@@ -65,7 +63,7 @@ def test_it_is_given_if_it_remains(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_dry_run_is_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     told = Told([REFUSED, FITS])
-    assert ask(monkeypatch, told, Manner(dry_run=True)) is REFUSED
+    assert ask(monkeypatch, told, Request(dry_run=True)) is REFUSED
     assert told.asked == 1
 
 

@@ -9,11 +9,10 @@ from msgspec import structs
 
 from app.api_server.client import ConnectionFailedError
 from app.objects.decode_pod import decode_pod
-from app.verbs.endpoint import ORDINARY, Manner
 from app.verbs.filter import Patient
 from app.verbs.lookup import PodLookup, Standing
 from app.verbs.pod_api import BindingArgs
-from app.verbs.request import VerbOutcome, VerbResponse
+from app.verbs.request import Request, VerbOutcome, VerbResponse
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
@@ -120,11 +119,11 @@ def patient(setting: DecidingSetting) -> Patient:
     return Patient(setting.extender.filter, setting.extender.unread, setting.effects)
 
 
-def asked(setting: DecidingSetting, monkeypatch: pytest.MonkeyPatch, manner: Manner = ORDINARY) -> VerbResponse:
+def asked(setting: DecidingSetting, monkeypatch: pytest.MonkeyPatch, *, dry_run: bool = False) -> VerbResponse:
     monkeypatch.setattr("app.verbs.filter._LOOKS_AGAIN", (0.0, 0.0, 0.0))
 
     async def once() -> VerbResponse:
-        answer = patient(setting)(args(make_pod("p").uid("u"), ["n1"]), manner)
+        answer = patient(setting)(Request(args(make_pod("p").uid("u"), ["n1"]), dry_run=dry_run))
         return answer if isinstance(answer, VerbResponse) else await answer
 
     return asyncio.run(once())
@@ -144,7 +143,7 @@ def test_a_pod_is_decided_for_as_soon_as_the_watch_shows_it_and_not_looked_up(mo
     setting = DecidingSetting(mirror_of(make_node("n1").allocatable(pods=10)))
 
     async def asked_before_it_is_shown() -> VerbResponse:
-        answer = patient(setting)(args(make_pod("p").uid("u"), ["n1"]), ORDINARY)
+        answer = patient(setting)(Request(args(make_pod("p").uid("u"), ["n1"])))
         assert not isinstance(answer, VerbResponse)
         asyncio.get_running_loop().call_later(0.01, setting.tell, make_pod("p").uid("u"))
         async with asyncio.timeout(30):
@@ -190,7 +189,7 @@ def test_nothing_is_decided_if_it_cannot_be_looked_up(monkeypatch: pytest.Monkey
 
 def test_a_dry_run_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     setting = DecidingSetting(mirror_of(make_node("n1").allocatable(pods=10)))
-    assert node_of(asked(setting, monkeypatch, Manner(dry_run=True))) == "n1"
+    assert node_of(asked(setting, monkeypatch, dry_run=True)) == "n1"
     assert (setting.assumed(), setting.pods.asked) == ({}, 0)
 
 

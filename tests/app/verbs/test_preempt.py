@@ -8,10 +8,12 @@ import pytest
 
 from app.verbs.effects import RefusedNodes
 from app.verbs.filter import NOBODY as NO_BYPASS
-from app.verbs.preempt import PreemptVerb, PreemptVerbOff
+from app.verbs.preempt import PreemptVerb, preempt_verb
+from app.verbs.request import Request, VerbResponse
 from core.framework.evaluation import FreshEvaluation
 from core.mirror.cluster import ClusterMirror
 from core.scheduling_cycle import filter_nodes
+from tests.app.verbs.receptions import effects_over
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, pod_of
 from tests.core.profile_parts import affinity_profile
@@ -55,13 +57,13 @@ class Setting:
     def ask(self, pod: PodBuilder, offers: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
         """Return the nodes of the answer."""
         body = json.dumps({"Pod": pod.obj(), "NodeNameToMetaVictims": offers}).encode()
-        response = self.preempter.preempt(body, cached=True, effects=None)
+        response = self.preempter.preempt(Request(body), None)
         return json.loads(response.body)["NodeNameToMetaVictims"]
 
 
 def answered(body: bytes) -> bytes:
     nodes = [make_node(name).label(HOST, name) for name in ("n1", "n2")]
-    return Setting(mirror_of(*nodes, WEB, OTHER)).preempter.preempt(body, cached=True, effects=None).body
+    return Setting(mirror_of(*nodes, WEB, OTHER)).preempter.preempt(Request(body), None).body
 
 
 def asked(**fields: object) -> Mapping[str, Any]:
@@ -245,7 +247,10 @@ def test_of_many_refused_nodes_as_many_are_looked_at_as_kube_scheduler_wants_can
 
 
 def test_switched_off_nobody_is_preempted_and_the_answer_says_what_to_set() -> None:
-    response = PreemptVerbOff().preempt(b"whatever", cached=True, effects=None)
+    off = preempt_verb(None, effects_over(ClusterMirror()))
+    assert off.untouched(Request(b"whatever")) is None
+    response = off.run(Request(b"whatever"))
+    assert isinstance(response, VerbResponse)
     answer = json.loads(response.body)
     assert answer["NodeNameToMetaVictims"] == {}
     assert "KINDRED_PREEMPT=verb" in answer["Error"]

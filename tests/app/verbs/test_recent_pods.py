@@ -4,6 +4,7 @@ import pytest
 
 from app.settings import Settings
 from app.verbs.effects import RecentPods
+from app.verbs.request import Request
 from app.wiring.engine import create_extender
 from core.objects.pod import Pod
 from tests.app.questions import by_name, shop
@@ -65,7 +66,7 @@ def test_both_verbs_remember_the_pod_of_a_question(verb: str) -> None:
     mirror = shop()
     extender, effects = create_extender(Settings(), mirror), effects_over(mirror)
     question = by_name(make_pod("p").uid("u").label("app", "web"), "a1")
-    {"filter": extender.filter, "prioritize": extender.prioritize}[verb](question, effects=effects)
+    {"filter": extender.filter, "prioritize": extender.prioritize}[verb](Request(question), effects)
     remembered = effects.recent_pods.get("u")
     assert remembered is not None
     assert (remembered.full_name, remembered.labels) == ("default/p", {"app": "web"})
@@ -76,9 +77,8 @@ def test_the_size_that_counts_is_that_of_the_pod() -> None:
     extender, effects = create_extender(Settings(), mirror), effects_over(mirror)
     names = ["n" * 200 + str(number) for number in range(40_000)]
     for uid in ("u", "v", "w"):
-        extender.filter(
-            by_name(make_pod("p").uid(uid), *names), effects=effects
-        )  # 8 MB each, without the pod a few bytes
+        question = by_name(make_pod("p").uid(uid), *names)  # 8 MB each, without the pod a few bytes
+        extender.filter(Request(question), effects)
     assert effects.recent_pods.get("u") is not None
 
 

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from starlette.applications import Starlette
 from starlette.types import ASGIApp, Message
 
 from app.json_text import decode
@@ -14,8 +13,9 @@ from app.limits import DEFAULTS, Limits
 from app.main import create_service
 from app.settings import Settings
 from app.verbs.admission import Shed
-from app.verbs.endpoint import Arrival, ExtenderApp
-from app.verbs.filter import Extender, extender_routes
+from app.verbs.endpoint import ExtenderApp
+from app.verbs.filter import Extender
+from app.verbs.request import Request
 from app.verbs.wire_out import filter_error, prioritize_error
 from app.wiring.engine import create_extender
 from core.events import ClusterEvent
@@ -27,7 +27,7 @@ from core.plugins.interpodaffinity.plugin import DomainSums, InterPodAffinity, P
 from core.profile import Profile
 from tests.app.asgi import ask, converse
 from tests.app.questions import NEAR_WEB, by_name, decoded, mirror_of, scores, shop, state
-from tests.app.verbs.receptions import effects_over, reception
+from tests.app.verbs.receptions import extender_app, reception
 from tests.builders import make_node, make_pod
 from tests.core.plugins.nodevolumelimits.values import claim, csi_node, csi_volume
 
@@ -62,7 +62,7 @@ def test_a_verb_answers_200_with_json_of_a_known_length(verb: str, body: bytes) 
     of_the_cache = {"kindred-equivalence"} if body == QUESTION else set()
     assert response.headers.keys() == {"content-type", "content-length"} | of_the_cache
     extender = create_extender(Settings(), shop())
-    assert {"filter": extender.filter, "prioritize": extender.prioritize}[verb](body).body == response.content
+    assert {"filter": extender.filter, "prioritize": extender.prioritize}[verb](Request(body)).body == response.content
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_an_unexpected_exception_is_an_error_of_its_request_alone(caplog: pytest
     mirror = shop()
     before = state(mirror)
     profile = Profile(filters=(Faulty(),), scores=((Faulty(), 1),))
-    app = Starlette(routes=extender_routes(Extender(profile, mirror), effects_over(mirror), reception()))
+    app = extender_app(Extender(profile, mirror), mirror, reception())
     breaker = by_name(make_pod("breaker").required_affinity(NEAR_WEB), "a1", "c1")
     expected = "internal error: ZeroDivisionError"
     for verb, error in (("filter", filter_error), ("prioritize", prioritize_error)):
@@ -239,9 +239,9 @@ def test_the_page_has_the_response_of_each_verb_to_a_request_that_is_rejected_un
     assert rows.keys() == {path.strip("/") for path in app.verbs}
     assert set(re.findall(r"`(deadline|queue_full|bytes)`", section)) == {reason.value for reason in Shed}
     for path, endpoint in app.verbs.items():
-        reply = endpoint.reject(Shed.DEADLINE, Arrival(0.0, 0.0, 0))
-        assert (b"kindred-shed", b"deadline") in reply.headers
-        body, row = decode(bytes(reply.body)), rows[path.strip("/")]
+        request = Request()
+        assert (b"kindred-shed", b"deadline") in endpoint.reject(Shed.DEADLINE, request)
+        body, row = decode(request.response.body), rows[path.strip("/")]
         if isinstance(body, list):
             assert (body, "`[]`" in row) == ([], True)
         else:

@@ -11,10 +11,9 @@ from app.objects.limits import Body
 from app.server.ports import extender_port
 from app.settings import Settings
 from app.verbs.admission import Admission
-from app.verbs.endpoint import ExtenderApp
 from app.verbs.request import VerbResponse
 from tests.app.server.conversations import PATIENCE, Connection, answer, connected, request, serving, until
-from tests.app.verbs.receptions import reception, verb_route
+from tests.app.verbs.receptions import app_of, reception
 
 EMPTY: Final = b'{"NodeNameToMetaVictims":{}}'
 
@@ -27,8 +26,7 @@ class Slow:
         self._seconds = seconds
         limits = {"deadline": 60.0, "queue_limit": 100, "max_bytes": 10**6, **bounds}
         self.admission = Admission(clock=time.monotonic, **limits)  # type: ignore[arg-type]  # by their names
-        self.app = ExtenderApp()
-        self.app.add_verbs(verb_route(self._answer, reception(admission=self.admission)))
+        self.app = app_of(self._answer, reception(admission=self.admission))
 
         @self.app.get("/livez")
         async def livez() -> str:

@@ -3,20 +3,19 @@
 from collections.abc import Callable
 
 import pytest
-from starlette.applications import Starlette
 
 from app.objects.resources import RESOURCES
 from app.settings import Settings
-from app.verbs.endpoint import Reserve, StalePolicy
-from app.verbs.filter import extender_routes
+from app.verbs.admission import ServingState
+from app.verbs.request import Request
 from app.verbs.wire_out import filter_error, prioritize_error
-from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState
+from app.watch.freshness import Freshness, ResourceState
 from app.wiring.engine import create_extender
 from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.app.asgi import ask
 from tests.app.questions import NEAR_WEB, by_name, decoded, shop
-from tests.app.verbs.receptions import effects_over, reception
+from tests.app.verbs.receptions import extender_app, reception
 from tests.builders import make_pod
 
 QUESTION = by_name(make_pod("p").required_affinity(NEAR_WEB), "a1", "c1")
@@ -28,13 +27,17 @@ class Followed:
 
     def __init__(self, *, names: bool = True) -> None:
         self.now = 100.0
-        self.counted: list[str] = []
+        self.stale: list[str] = []
+        """The verbs that met a mirror that is not fresh."""
         self.nodes, self.pods = ResourceState(RESOURCES[Node]), ResourceState(RESOURCES[Pod])
         freshness = Freshness([self.nodes, self.pods], STALE_AFTER, lambda: self.now)
-        self.policy = StalePolicy(freshness, self.counted.append, names=names)
         mirror = shop()
-        routes = extender_routes(create_extender(Settings(), mirror), effects_over(mirror), reception(self.policy))
-        self.app = Starlette(routes=routes)
+        desk = reception(freshness, observe=self._observe, state=ServingState(names=names))
+        self.app = extender_app(create_extender(Settings(), mirror), mirror, desk)
+
+    def _observe(self, request: Request) -> None:
+        if not request.is_fresh:
+            self.stale.append(request.verb)
 
     def sync(self, *states: ResourceState) -> None:
         for state in states:
@@ -48,7 +51,7 @@ def test_a_fresh_mirror_is_answered_from_without_a_word() -> None:
     response = ask(followed.app, "POST", "/filter", QUESTION)
     assert decoded(response.content)["NodeNames"] == ["a1"]
     assert "kindred-stale" not in response.headers
-    assert followed.counted == []
+    assert followed.stale == []
 
 
 @pytest.mark.parametrize(("verb", "error"), [("filter", filter_error), ("prioritize", prioritize_error)])
@@ -58,7 +61,7 @@ def test_a_mirror_that_was_never_complete_is_refused(verb: str, error: Callable[
     response = ask(followed.app, "POST", f"/{verb}", QUESTION)
     assert response.status_code == 200
     assert error("the mirror is not synced: pods: not synced") == response.content
-    assert followed.counted == [verb]
+    assert followed.stale == [verb]
 
 
 def test_filter_refuses_a_stale_mirror_and_names_every_resource() -> None:
@@ -70,7 +73,7 @@ def test_filter_refuses_a_stale_mirror_and_names_every_resource() -> None:
     response = ask(followed.app, "POST", "/filter", QUESTION)
     assert filter_error(expected) == response.content
     assert "kindred-stale" not in response.headers
-    assert followed.counted == ["filter"]
+    assert followed.stale == ["filter"]
 
 
 def test_prioritize_scores_by_a_stale_mirror_and_says_so_in_a_header() -> None:
@@ -83,20 +86,16 @@ def test_prioritize_scores_by_a_stale_mirror_and_says_so_in_a_header() -> None:
     stale = ask(followed.app, "POST", "/prioritize", QUESTION)
     assert fresh.content == stale.content
     assert stale.headers["kindred-stale"] == "pods: stale for 12 s (r\\xe9ponse\\u2028\\n)"
-    assert followed.counted == ["prioritize"]
+    assert followed.stale == ["prioritize"]
 
 
 def test_a_resource_that_is_followed_again_ends_the_refusals() -> None:
     followed = Followed()
     followed.sync(followed.nodes, followed.pods)
     followed.now += STALE_AFTER + 1
-    assert followed.policy.reserve("filter").refusal
+    assert ask(followed.app, "POST", "/filter", QUESTION).json()["Error"]
     followed.sync(followed.nodes, followed.pods)
-    assert Reserve() == followed.policy.reserve("filter")
-
-
-def test_a_dump_is_never_stale() -> None:
-    assert Reserve() == StalePolicy(OF_A_DUMP, lambda _: None).reserve("filter")
+    assert ask(followed.app, "POST", "/filter", QUESTION).json()["Error"] == ""
 
 
 def test_a_port_that_names_nothing_says_only_that_the_mirror_is_stale() -> None:

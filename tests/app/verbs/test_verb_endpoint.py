@@ -8,13 +8,14 @@ import httpx
 import pytest
 
 import app.verbs.filter
+from app.leadership.elector import Elector
 from app.objects.limits import Body
 from app.objects.resources import RESOURCES
 from app.settings import Settings
 from app.verbs.admission import Admission, ServingState
-from app.verbs.endpoint import ExtenderApp, Reception, StalePolicy
-from app.verbs.filter import Bypass, Extender, extender_routes
-from app.verbs.request import Asked, Observation, VerbOutcome, VerbResponse
+from app.verbs.endpoint import ExtenderApp
+from app.verbs.filter import Bypass, Extender
+from app.verbs.request import Request, VerbOutcome, VerbResponse
 from app.verbs.wire_in import ExtenderArgs, decode_args
 from app.verbs.wire_out import filter_error
 from app.watch.freshness import Freshness, ResourceState
@@ -22,17 +23,20 @@ from app.wiring.engine import create_profile
 from core.objects.pod import Pod
 from tests.app.asgi import ask
 from tests.app.questions import NEAR_WEB, by_name, shop
-from tests.app.verbs.receptions import effects_over, reception, verb_route
+from tests.app.verbs.receptions import Reception, app_of, extender_app, reception
 from tests.builders import make_pod
 
 POD = make_pod("p").uid("u").required_affinity(NEAR_WEB)
 QUESTION = by_name(POD, "a1", "a2", "c1")
 
 
-class Follower:
+class Follower(Elector):
     """Another replica leads."""
 
     leader = "other"
+
+    def __init__(self) -> None:
+        pass
 
     def leads(self) -> bool:
         return False
@@ -40,37 +44,32 @@ class Follower:
     def problem(self) -> str:
         return "other leads"
 
-    def seconds_left(self) -> float:
-        return 0.0
 
-    async def resign(self) -> None:
-        pass
-
-
-def stale() -> StalePolicy:
+def stale() -> Freshness:
     state = ResourceState(RESOURCES[Pod])
     state.synced, state.followed_at = True, 0.0
-    return StalePolicy(Freshness([state], 10.0, lambda: 100.0), lambda _: None)
+    return Freshness([state], 10.0, lambda: 100.0)
 
 
-def app_of(desk: Reception, bypass: Bypass | None = None) -> ExtenderApp:
-    app = ExtenderApp()
+def served(desk: Reception, bypass: Bypass | None = None) -> ExtenderApp:
     mirror = shop()
-    extender = Extender(create_profile(Settings()), mirror, bypass=bypass or Bypass())
-    app.add_verbs(*extender_routes(extender, effects_over(mirror), desk))
-    return app
+    return extender_app(Extender(create_profile(Settings()), mirror, bypass=bypass or Bypass()), mirror, desk)
 
 
-def observed(question: bytes, verb: str = "filter", **desk: object) -> tuple[httpx.Response, Observation]:
+def observed(question: bytes, verb: str = "filter", **desk: object) -> tuple[httpx.Response, Request]:
     """Ask once; give the answer and what was told of it."""
-    told: list[Observation] = []
-    response = ask(app_of(reception(observe=told.append, **desk)), "POST", f"/{verb}", question)  # type: ignore[arg-type]  # by their names
-    (observation,) = told
-    assert observation.verb == verb
-    assert observation.request_bytes == len(question)
-    assert observation.response_bytes == len(response.content)
-    assert 0 <= observation.waited <= observation.seconds < 10
-    return response, observation
+    told: list[Request] = []
+    response = ask(served(reception(observe=told.append, **desk)), "POST", f"/{verb}", question)  # type: ignore[arg-type]  # by their names
+    (request,) = told
+    assert request.verb == verb
+    assert request.size == len(question)
+    assert request.response.body == response.content
+    assert 0 <= request.waited <= request.seconds < 10
+    return response, request
+
+
+def about(response: VerbResponse) -> tuple[str, str, int, int]:
+    return response.pod, response.uid, response.nodes, response.passed
 
 
 @pytest.mark.parametrize(
@@ -79,69 +78,68 @@ def observed(question: bytes, verb: str = "filter", **desk: object) -> tuple[htt
     ids=["some-fit", "none-fits"],
 )
 def test_filter_tells_how_many_nodes_passed(nodes: list[str], outcome: VerbOutcome, passed: int) -> None:
-    _, observation = observed(by_name(POD, *nodes))
-    assert outcome is observation.outcome
-    assert Asked("default/p", "u", len(nodes), passed) == observation.asked
-    assert observation.error == ""
+    _, request = observed(by_name(POD, *nodes))
+    assert outcome is request.response.outcome
+    assert about(request.response) == ("default/p", "u", len(nodes), passed)
+    assert request.response.error == ""
 
 
 def test_prioritize_tells_how_many_nodes_it_scored() -> None:
-    _, observation = observed(QUESTION, "prioritize")
-    assert (observation.outcome, observation.asked) == (VerbOutcome.FIT, Asked("default/p", "u", 3, 3))
+    _, request = observed(QUESTION, "prioritize")
+    assert (request.response.outcome, *about(request.response)) == (VerbOutcome.FIT, "default/p", "u", 3, 3)
 
 
 @pytest.mark.parametrize("verb", ["filter", "prioritize"])
 def test_a_bad_request_is_told_with_its_error(verb: str) -> None:
-    response, observation = observed(b'{"Pod":{}}', verb)
-    assert observation.outcome is VerbOutcome.BAD_REQUEST
-    assert observation.error
-    assert observation.error == response.json()["Error"]
+    response, request = observed(b'{"Pod":{}}', verb)
+    assert request.response.outcome is VerbOutcome.BAD_REQUEST
+    assert request.response.error
+    assert request.response.error == response.json()["Error"]
 
 
 def test_a_fault_of_ours_is_told(caplog: pytest.LogCaptureFixture) -> None:
     def fails(body: object) -> VerbResponse:
         raise KeyError(body)
 
-    told: list[Observation] = []
-    app = ExtenderApp()
-    app.add_verbs(verb_route(fails, reception(observe=told.append)))
-    ask(app, "POST", "/preempt", b"{}")
-    assert [(each.outcome, each.error) for each in told] == [(VerbOutcome.INTERNAL_ERROR, "internal error: KeyError")]
+    told: list[Request] = []
+    ask(app_of(fails, reception(observe=told.append)), "POST", "/preempt", b"{}")
+    (response,) = (each.response for each in told)
+    assert (response.outcome, response.error) == (VerbOutcome.INTERNAL_ERROR, "internal error: KeyError")
     assert caplog.records
 
 
 def test_a_refusal_over_a_stale_mirror_is_told() -> None:
-    response, observation = observed(QUESTION, stale_policy=stale())
-    assert observation.outcome is VerbOutcome.STALE
-    assert observation.error == response.json()["Error"] == "the mirror is stale: pods: stale for 100 s"
+    response, request = observed(QUESTION, freshness=stale())
+    assert request.response.outcome is VerbOutcome.STALE
+    assert request.response.error == response.json()["Error"] == "the mirror is stale: pods: stale for 100 s"
 
 
 def test_who_does_not_lead_refuses_and_closes_the_connection() -> None:
-    response, observation = observed(QUESTION, state=ServingState(Follower()))
-    assert observation.outcome is VerbOutcome.NOT_LEADING
-    assert observation.error == response.json()["Error"] == "not leading: other leads"
+    response, request = observed(QUESTION, state=ServingState(Follower()))
+    assert request.response.outcome is VerbOutcome.NOT_LEADING
+    assert request.response.error == response.json()["Error"] == "not leading: other leads"
     assert response.headers["connection"] == "close"
 
 
 def test_who_drains_answers_and_closes_the_connection() -> None:
     state = ServingState()
     state.draining = True
-    response, observation = observed(QUESTION, state=state)
-    assert observation.outcome is VerbOutcome.FIT
+    response, request = observed(QUESTION, state=state)
+    assert request.response.outcome is VerbOutcome.FIT
     assert response.headers["connection"] == "close"
 
 
 @pytest.mark.parametrize(
     "desk",
-    [pytest.param({"stale_policy": stale()}, id="stale"), pytest.param({"state": ServingState(Follower())}, id="led")],
+    [pytest.param({"freshness": stale()}, id="stale"), pytest.param({"state": ServingState(Follower())}, id="led")],
 )
 @pytest.mark.parametrize("verb", ["filter", "prioritize"])
 def test_a_pod_that_passes_does_so_when_others_are_refused(desk: dict[str, object], verb: str) -> None:
-    told: list[Observation] = []
-    app = app_of(reception(observe=told.append, **desk), Bypass(namespaces=("default",)))  # type: ignore[arg-type]  # by their names
+    told: list[Request] = []
+    app = served(reception(observe=told.append, **desk), Bypass(namespaces=("default",)))  # type: ignore[arg-type]  # by their names
     answer = ask(app, "POST", f"/{verb}", QUESTION).json()
     assert (answer["NodeNames"] if verb == "filter" else [each["Host"] for each in answer]) == ["a1", "a2", "c1"]
-    assert [each.outcome for each in told] == [VerbOutcome.BYPASSED]
+    assert [each.response.outcome for each in told] == [VerbOutcome.BYPASSED]
 
 
 @pytest.mark.parametrize(
@@ -158,7 +156,7 @@ def test_a_body_is_decoded_once_whether_its_pod_is_refused_or_passes(
         return decode_args(body, *rest)
 
     monkeypatch.setattr(app.verbs.filter, "decode_args", counted)
-    ask(app_of(reception(stale_policy=stale()), bypass), "POST", f"/{verb}", QUESTION)
+    ask(served(reception(stale()), bypass), "POST", f"/{verb}", QUESTION)
     assert decoded == [QUESTION]
 
 
@@ -182,18 +180,18 @@ def test_who_is_turned_away_is_told_so_at_little_cost(
 ) -> None:
     limits = {"deadline": 10.0, "queue_limit": 1, "max_bytes": 10_000, **bounds}
     admission = Admission(clock=lambda: 1.0, **limits)  # type: ignore[arg-type]  # by their names
-    response, observation = observed(QUESTION, verb, admission=admission)
+    response, request = observed(QUESTION, verb, admission=admission)
     assert response.status_code == 200
     assert expected(f"shed: {message}") == response.content
     assert reason == response.headers["kindred-shed"]
-    assert (VerbOutcome.SHED, f"shed: {message}") == (observation.outcome, observation.error)
+    assert (VerbOutcome.SHED, f"shed: {message}") == (request.response.outcome, request.response.error)
     assert admission.shed[reason] == 1
     assert (admission.in_flight, admission.bytes_held, admission.waiting) == (0, 0, 0)
 
 
 def test_who_comes_while_the_queue_is_full_is_turned_away() -> None:
     admission = Admission(deadline=10.0, queue_limit=1, max_bytes=10_000, clock=lambda: 1.0)
-    app = app_of(reception(admission=admission))
+    app = served(reception(admission=admission))
 
     async def asked() -> list[httpx.Response]:
         transport = httpx.ASGITransport(app)

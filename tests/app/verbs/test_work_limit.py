@@ -8,7 +8,7 @@ import pytest
 from app.verbs.effects import RefusedNodes
 from app.verbs.filter import NOBODY, Extender
 from app.verbs.preempt import PreemptVerb
-from app.verbs.request import VerbOutcome, VerbResponse
+from app.verbs.request import Request, VerbOutcome, VerbResponse
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
 from core.mirror.affinity_counts import MatchCounters
@@ -60,7 +60,7 @@ class Setting:
         monkeypatch.setattr(MatchCounters, "of", counted)
 
     def filter(self, pod: PodBuilder, *, cached: bool = True) -> VerbResponse:
-        return self.extender.filter(by_name(pod, *NODES), cached=cached)
+        return self.extender.filter(Request(by_name(pod, *NODES), cached=cached))
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_a_heavy_pod_is_refused_by_filter_with_the_field_and_the_numbers(setting
     assert decoded(answer.body)["Error"] == answer.error
     assert answer.error.startswith(REASON)
     assert answer.error.endswith(f" of {LIMIT} units")
-    assert answer.asked.pod == "default/heavy"
+    assert answer.pod == "default/heavy"
 
 
 def test_a_heavy_pod_leaves_no_counter_behind(setting: Setting) -> None:
@@ -111,7 +111,7 @@ def test_a_refused_class_is_judged_again_when_the_cluster_has_shrunk(setting: Se
 def test_a_pod_that_is_heavy_to_score_is_scored_as_neutral_and_filtered_as_ever(setting: Setting) -> None:
     assert setting.filter(heavy_to_score()).outcome is VerbOutcome.FIT
     for _ in range(2):
-        answer = setting.extender.prioritize(by_name(heavy_to_score(), *NODES))
+        answer = setting.extender.prioritize(Request(by_name(heavy_to_score(), *NODES)))
         assert (scores(answer.body), answer.outcome) == ({"a1": 0, "b1": 0}, VerbOutcome.TOO_MUCH_WORK)
     assert setting.filter(heavy_to_score()).outcome is VerbOutcome.FIT
 
@@ -128,7 +128,7 @@ def test_preempt_offers_no_node_for_a_heavy_pod() -> None:
     )
     victims = {"n1": {"Pods": [{"UID": "u-web"}], "NumPDBViolations": 0}}
     body = {"Pod": heavy().priority(10).obj(), "NodeNameToMetaVictims": victims}
-    answer = preempter.preempt(json.dumps(body).encode(), cached=True, effects=None)
+    answer = preempter.preempt(Request(json.dumps(body).encode()), None)
     assert (answer.outcome, decoded(answer.body)["NodeNameToMetaVictims"]) == (VerbOutcome.TOO_MUCH_WORK, {})
     assert answer.error.startswith(REASON)
 
@@ -143,10 +143,12 @@ def test_the_shadow_check_charges_an_evaluation_once(monkeypatch: pytest.MonkeyP
     fresh.mirror.work.limit = once
     options = CacheOptions(mode="spec", shadow_share=1.0)
     shadowed = Extender(profile, fresh.mirror, EquivalenceCache(fresh.mirror, profile.plugins, options))
-    assert shadowed.filter(by_name(heavy(), *NODES)).outcome is VerbOutcome.NO_FIT
+    assert shadowed.filter(Request(by_name(heavy(), *NODES))).outcome is VerbOutcome.NO_FIT
     fresh.mirror.work.limit = once - 1
     other = heavy("other").label("another", "class")
-    assert shadowed.filter(by_name(other, *NODES)).outcome is VerbOutcome.NO_FIT, "its counters are known by now"
+    assert shadowed.filter(Request(by_name(other, *NODES))).outcome is VerbOutcome.NO_FIT, (
+        "its counters are known by now"
+    )
 
 
 def test_a_dry_run_of_preemption_ends_at_ten_times_the_work_of_an_evaluation() -> None:
@@ -182,14 +184,18 @@ def selecting_nodes(number: int) -> PodBuilder:
 def test_every_plugin_that_a_pod_can_burden_charges_for_it(pod: PodBuilder, field: str) -> None:
     mirror = shop()
     mirror.work.limit = LIMIT
-    answer = Extender(full_profile(), mirror).filter(by_name(pod, *NODES))
+    answer = Extender(full_profile(), mirror).filter(Request(by_name(pod, *NODES)))
     assert (answer.outcome, answer.error.partition(":")[0]) == (VerbOutcome.TOO_MUCH_WORK, field)
     mirror.work.limit = None
-    assert Extender(full_profile(), mirror).filter(by_name(pod, *NODES)).outcome is not VerbOutcome.TOO_MUCH_WORK
+    assert (
+        Extender(full_profile(), mirror).filter(Request(by_name(pod, *NODES))).outcome is not VerbOutcome.TOO_MUCH_WORK
+    )
 
 
 @pytest.mark.parametrize("pod", [spread(5), selecting_nodes(20)], ids=["spread", "node-selector"])
 def test_ordinary_pods_are_not_charged_for_what_is_never_too_much(pod: PodBuilder) -> None:
     mirror = shop()
     mirror.work.limit = 1
-    assert Extender(full_profile(), mirror).filter(by_name(pod, *NODES)).outcome is not VerbOutcome.TOO_MUCH_WORK
+    assert (
+        Extender(full_profile(), mirror).filter(Request(by_name(pod, *NODES))).outcome is not VerbOutcome.TOO_MUCH_WORK
+    )

@@ -16,6 +16,7 @@ from app.objects.decode_node import decode_node
 from app.objects.resources import RESOURCES
 from app.settings import Settings
 from app.verbs.filter import Extender
+from app.verbs.request import Request
 from app.watch.freshness import Freshness, ResourceState, SyncStatus
 from app.watch.server_release import ServerRelease
 from core.equivalence.cache import EquivalenceCache
@@ -288,7 +289,7 @@ def answers(
 ) -> tuple[bytes, bytes]:
     """Return the answers of both verbs, whose order of nodes is that of the request."""
     extender = Extender(profile, mirror, cache)
-    return extender.filter(body).body, extender.prioritize(body).body
+    return extender.filter(Request(body)).body, extender.prioritize(Request(body)).body
 
 
 @pytest.fixture(autouse=True)

@@ -15,8 +15,8 @@ FAULTS: Final = (
     Fault(
         id="dropped-decisions-keep-their-weight",
         breaks="Fewer and fewer decisions are kept, as the bytes of dropped ones still count.",
-        old="        self._bytes -= _weight(decision)\n        numbers = self._of_pod[decision.asked.uid]",
-        new="        numbers = self._of_pod[decision.asked.uid]",
+        old="        self._bytes -= _weight(decision)\n        numbers = self._of_pod[decision.uid]",
+        new="        numbers = self._of_pod[decision.uid]",
         tests=("test_decisions.py",),
     ),
     Fault(

@@ -8,22 +8,22 @@ FAULTS: Final = (
     Fault(
         id="upper-bound-in-the-next-bucket",
         breaks="A duration of exactly a bound is not in the bucket that ends there.",
-        old="histogram.counts[bisect_left(_SECONDS, seconds)] += 1",
-        new="histogram.counts[bisect_left(_SECONDS, seconds + 1e-12)] += 1",
+        old="seconds.counts[bisect_left(_SECONDS, request.seconds)] += 1",
+        new="seconds.counts[bisect_left(_SECONDS, request.seconds + 1e-12)] += 1",
         tests=("app/telemetry/metrics/test_requests.py",),
     ),
     Fault(
         id="waits-in-the-sum-of-durations",
         breaks="The sum of the seconds in the queue is that of the durations.",
-        old="        histogram.sum += waited\n",
-        new="        histogram.sum += seconds\n",
+        old="        waited.sum += request.waited\n",
+        new="        waited.sum += request.seconds\n",
         tests=("app/telemetry/metrics/test_requests.py",),
     ),
     Fault(
         id="ready-though-draining",
         breaks="A replica that is about to end says that it is ready.",
-        old='each for each in ("draining" if self.draining else "", problem, obstacle, self.memory.problem()) if each',
-        new="each for each in (problem, obstacle, self.memory.problem()) if each",
+        old='each for each in ("draining" if self.draining else "", problem, settling, self.memory.problem()) if each',
+        new="each for each in (problem, settling, self.memory.problem()) if each",
         tests=("test_health*.py", "test_draining.py"),
     ),
     Fault(

@@ -50,42 +50,42 @@ FAULTS: Final = (
     Fault(
         id="dry-run-of-filter-or-preempt-has-effects",
         breaks="A dry run records rejections and assumes pods, and Kindred evicts running pods for it.",
-        old="return self._evaluate(body, cached=False, effects=None)",
-        new="return self._evaluate(body, cached=False, effects=self._effects)",
+        old="return self._evaluate(request, None)",
+        new="return self._evaluate(request, self._effects)",
         tests=("test_dry_runs.py", "test_power_of_requests.py"),
     ),
     Fault(
         id="dry-run-fills-the-cache",
         breaks="A later request of an ordinary caller is served from what a dry run has left.",
-        old="return self._evaluate(body, cached=False, effects=None)",
-        new="return self._evaluate(body, cached=True, effects=None)",
+        old="self.dry_run, self.cached = True, False",
+        new="self.dry_run = True",
         tests=("test_dry_runs.py",),
     ),
     Fault(
         id="dry-run-of-prioritize-has-effects",
         breaks="A dry run of prioritize, or of a pod that passes untouched, is remembered as a request.",
-        old="    return None if manner.dry_run else effects\n",
+        old="    return None if request.dry_run else effects\n",
         new="    return effects\n",
         tests=("test_dry_runs.py",),
     ),
     Fault(
         id="dry-run-of-bind-binds",
         breaks="A dry run of bind binds the pod.",
-        old="binder.judge(body) if manner.dry_run else binder.bind(body)",
-        new="binder.bind(body)",
+        old="binder.judge(request.body) if request.dry_run else binder.bind(request.body)",
+        new="binder.bind(request.body)",
         tests=("test_dry_runs.py", "test_power_of_requests.py"),
     ),
     Fault(
         id="dry-run-of-bind-binds-an-untouched-pod",
         breaks="While the mirror is stale, a dry run of bind binds a pod that passes untouched.",
-        old="None if manner.dry_run else binder.bind_untouched(body)",
-        new="binder.bind_untouched(body)",
+        old="None if request.dry_run else binder.bind_untouched(request.body)",
+        new="binder.bind_untouched(request.body)",
         tests=("test_power_of_requests.py",),
     ),
     Fault(
         id="dry-run-is-a-decision",
         breaks="Dry runs push the decisions about a pod out of the record.",
-        old="        if observation.dry_run:\n            return\n",
+        old="        if request.dry_run:\n            return\n",
         new="",
         tests=("test_dry_runs.py", "test_decisions.py"),
     ),
@@ -169,8 +169,8 @@ FAULTS: Final = (
     Fault(
         id="mirror-never-synced-answers",
         breaks="Scores are answered from a mirror that was never complete.",
-        old="if standing is SyncStatus.STALE and verb == _ANSWERED:",
-        new="if verb == _ANSWERED:",
+        old="if status is SyncStatus.STALE and self.verb.name == _SCORES:",
+        new="if self.verb.name == _SCORES:",
         tests=("test_stale_policy.py",),
     ),
     Fault(
@@ -183,8 +183,8 @@ FAULTS: Final = (
     Fault(
         id="error-names-the-api-server",
         breaks="The `Error` of a stale mirror quotes the API server to clients without authentication.",
-        old="""            names=not port_rule(settings, "extender").is_open,\n        ),\n        admission,""",
-        new="""            names=True,\n        ),\n        admission,""",
+        old="""    names = not port_rule(settings, "extender").is_open""",
+        new="""    names = True""",
         tests=("test_callers.py",),
     ),
     Fault(
@@ -197,8 +197,8 @@ FAULTS: Final = (
     Fault(
         id="stale-request-not-counted",
         breaks="Requests that meet a stale mirror are missing from the metric.",
-        old="        self._count(verb)\n        state =",
-        new="        state =",
+        old="            request.is_fresh = False\n",
+        new="",
         tests=("test_stale_policy.py",),
     ),
     Fault(
@@ -341,8 +341,8 @@ FAULTS: Final = (
     Fault(
         id="bypassed-pod-refused-by-a-stale-mirror",
         breaks="Kindred's own pods are not scheduled while the mirror is stale.",
-        old="answer = verb(arrival.body, arrival.manner)",
-        new="answer = None if refusal else verb(arrival.body, arrival.manner)",
+        old="if refused is None else self.verb.untouched(request)",
+        new="if refused is None else None",
         tests=("test_verb_endpoint.py", "test_bypass.py", "test_stale_policy.py"),
     ),
     Fault(

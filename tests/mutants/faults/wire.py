@@ -36,9 +36,9 @@ FAULTS: Final = (
     Fault(
         id="continued-though-too-large",
         breaks="A client is told to send a body whose length is too large already.",
-        old='            if name == b"content-length" and int(value) > self._most:\n',
-        new='            if name == b"length" and int(value) > self._most:\n',
-        tests=("test_request_body.py", "test_port_verbs.py"),
+        old='            if name == b"content-length" and int(value) > most:\n',
+        new='            if name == b"length" and int(value) > most:\n',
+        tests=("verbs/test_request.py", "test_port_verbs.py"),
     ),
     Fault(
         id="rest-of-a-body-taken-for-a-request",
@@ -78,9 +78,9 @@ FAULTS: Final = (
     Fault(
         id="largest-body-refused",
         breaks="A body of exactly the largest size is refused.",
-        old="if self.size > self._most:",
-        new="if self.size >= self._most:",
-        tests=("test_port_verbs.py", "test_extender.py", "test_request_body.py", "test_verb_endpoint.py"),
+        old="if self.size > most:",
+        new="if self.size >= most:",
+        tests=("test_port_verbs.py", "test_extender.py", "verbs/test_request.py", "test_verb_endpoint.py"),
     ),
     Fault(
         id="http-1-0-kept-alive",

@@ -5,6 +5,7 @@ import time
 from app.objects.resources import RESOURCES
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.mirror import watch_metrics
+from app.verbs.request import Request
 from app.watch.freshness import Freshness, ResourceState
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
@@ -39,7 +40,7 @@ def test_a_scrape_is_what_is_collected() -> None:
 
 def test_two_services_in_one_process_share_nothing() -> None:
     one, other = metrics_of(ClusterMirror()), metrics_of(ClusterMirror())
-    one.requests.count_stale("filter")
+    one.requests.observe(Request(verb="filter", is_fresh=False))
     counts = [values(each.collect())["kindred_stale_requests_total"]["filter",] for each in (one, other)]
     assert counts == [1, 0]
 

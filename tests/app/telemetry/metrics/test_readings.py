@@ -139,7 +139,7 @@ READINGS: dict[str, tuple[Callable[[], Iterable[Metric]], dict[str, dict[tuple[s
         {"kindred_kubernetes_release_info": {("false", "1.37", "server"): 1}},
     ),
     "queue": (
-        lambda: queue_metrics(SimpleNamespace(waiting=7, shed={"deadline": 2, "queue_full": 0})),
+        lambda: queue_metrics(7, {"deadline": 2, "queue_full": 0}),
         {
             "kindred_queue_length": {(): 7},
             "kindred_requests_shed_total": {("deadline",): 2, ("queue_full",): 0},

@@ -5,17 +5,28 @@ from prometheus_client import Metric
 
 from app.eviction.evaluator import EvictionOutcome, EvictionResult
 from app.telemetry.metrics.requests import OUTCOMES, RequestMetrics
-from app.verbs.request import Asked, BindingResult, Observation, VerbOutcome
+from app.verbs.request import BindingResult, Request, VerbOutcome, VerbResponse
 from tests.app.telemetry.metrics.scraped import values
 
-FITTING = Observation("filter", VerbOutcome.FIT, 0.0004, 0.0, 7000, 300, Asked("shop/web", "u", 500, 480), "", "", "")
-BOUND = FITTING._replace(verb="bind")
+
+def answered(  # noqa: PLR0913  # what is counted
+    verb: str = "filter",
+    outcome: VerbOutcome = VerbOutcome.FIT,
+    *,
+    seconds: float = 0.0004,
+    waited: float = 0.0,
+    result: BindingResult | None = None,
+    dry_run: bool = False,
+) -> Request:
+    """Return a request with its response."""
+    response = VerbResponse(b"", outcome=outcome, result=result)
+    return Request(verb=verb, seconds=seconds, waited=waited, response=response, dry_run=dry_run)
 
 
-def counted(*observations: Observation) -> RequestMetrics:
+def counted(*requests: Request) -> RequestMetrics:
     metrics = RequestMetrics()
-    for observation in observations:
-        metrics.observe(observation)
+    for request in requests:
+        metrics.observe(request)
     return metrics
 
 
@@ -54,18 +65,18 @@ def test_every_outcome_and_result_that_there_can_be_is_told_before_it_has_happen
 @pytest.mark.parametrize("verb", OUTCOMES)
 @pytest.mark.parametrize("outcome", VerbOutcome, ids=lambda outcome: outcome.value)
 def test_a_question_is_counted_by_verb_and_outcome_whether_foreseen_or_not(verb: str, outcome: VerbOutcome) -> None:
-    metrics = counted(FITTING, FITTING._replace(verb=verb, outcome=outcome))
+    metrics = counted(answered(), answered(verb, outcome))
     expected = {("fit", "filter"): 1.0}
     expected[outcome.value, verb] = expected.get((outcome.value, verb), 0) + 1
     assert counts(metrics, "kindred_requests_total") == expected
 
 
 def test_a_verb_that_nobody_has_foreseen_is_counted_too() -> None:
-    assert counts(counted(FITTING._replace(verb="other")), "kindred_requests_total") == {("fit", "other"): 1}
+    assert counts(counted(answered("other")), "kindred_requests_total") == {("fit", "other"): 1}
 
 
 def test_the_answer_to_a_bound_is_still_inside_of_its_bucket() -> None:
-    metrics = counted(*(FITTING._replace(seconds=seconds) for seconds in (0.0001, 0.00025, 0.0003, 10.0, 11.0)))
+    metrics = counted(*(answered(seconds=seconds) for seconds in (0.0001, 0.00025, 0.0003, 10.0, 11.0)))
     found = buckets(metrics, "kindred_request_duration_seconds", "filter")
     assert (found[0.00025], found[0.0005], found[5.0], found[10.0], found[float("inf")]) == (2, 3, 3, 4, 5)
     assert counts(metrics, "kindred_request_duration_seconds_count") == {("filter",): 5}
@@ -73,7 +84,7 @@ def test_the_answer_to_a_bound_is_still_inside_of_its_bucket() -> None:
 
 
 def test_the_time_in_the_queue_has_a_histogram_of_its_own() -> None:
-    metrics = counted(FITTING._replace(seconds=0.3, waited=0.2))
+    metrics = counted(answered(seconds=0.3, waited=0.2))
     assert counts(metrics, "kindred_request_duration_seconds_sum") == {("filter",): 0.3}
     assert counts(metrics, "kindred_request_queue_seconds_sum") == {("filter",): 0.2}
     found = buckets(metrics, "kindred_request_queue_seconds", "filter")
@@ -81,15 +92,15 @@ def test_the_time_in_the_queue_has_a_histogram_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("observation", "expected"),
+    ("request_", "expected"),
     [
-        *(pytest.param(BOUND._replace(result=each), {(each.value,): 1}, id=each.value) for each in BindingResult),
-        pytest.param(BOUND._replace(result=BindingResult.BOUND, dry_run=True), {}, id="a-dry-run-binds-nothing"),
-        pytest.param(BOUND._replace(outcome=VerbOutcome.SHED), {}, id="what-did-not-run-has-no-result"),
+        *(pytest.param(answered("bind", result=each), {(each.value,): 1}, id=each.value) for each in BindingResult),
+        pytest.param(answered("bind", result=BindingResult.BOUND, dry_run=True), {}, id="a-dry-run-binds-nothing"),
+        pytest.param(answered("bind", VerbOutcome.SHED), {}, id="what-did-not-run-has-no-result"),
     ],
 )
-def test_a_binding_is_counted_by_its_result(observation: Observation, expected: dict[tuple[str, ...], float]) -> None:
-    assert counts(counted(observation), "kindred_binds_total") == expected
+def test_a_binding_is_counted_by_its_result(request_: Request, expected: dict[tuple[str, ...], float]) -> None:
+    assert counts(counted(request_), "kindred_binds_total") == expected
 
 
 @pytest.mark.parametrize("result", EvictionResult, ids=lambda result: result.value)
@@ -101,7 +112,5 @@ def test_what_became_of_a_pod_and_how_many_were_evicted_for_it_are_counted(resul
 
 
 def test_stale_answers_are_counted_by_verb() -> None:
-    metrics = RequestMetrics()
-    for verb in ("filter", "prioritize", "filter"):
-        metrics.count_stale(verb)
+    metrics = counted(*(Request(verb=verb, is_fresh=False) for verb in ("filter", "prioritize", "filter")), Request())
     assert counts(metrics, "kindred_stale_requests_total") == {("filter",): 2, ("prioritize",): 1}

@@ -5,6 +5,7 @@ import re
 import time
 from typing import Final
 
+from app.leadership.elector import Elector
 from tests.app.verbs.binding.binding_setting import N1, WEB, Scheduler, loner, scheduling
 from tests.app.watch.following import scenario
 from tests.fake_apiserver import FakeApiServer, Stall
@@ -13,7 +14,7 @@ from tests.fake_apiserver.single_objects import binding_path, pod_path
 NOT_LEADING: Final = "not leading: another replica leads: b"
 
 
-class Given:
+class Given(Elector):
     """A leadership that the test gives and takes; `grants`: how often it says so when it is asked, None: always."""
 
     leader = "b_1"

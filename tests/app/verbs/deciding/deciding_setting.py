@@ -12,7 +12,7 @@ from app.verbs.filter import Extender
 from app.verbs.gang_keeping import is_decided_for
 from app.verbs.lookup import PodLookup
 from app.verbs.pod_api import BindingArgs, PodApi
-from app.verbs.request import VerbResponse
+from app.verbs.request import Request, VerbResponse
 from app.verbs.scopes import DecideScope, DecideScopes
 from core.equivalence.cache import CacheOptions, EquivalenceCache, Evaluations
 from core.events import Action, ClusterEvent
@@ -100,7 +100,7 @@ class DecidingSetting:
 
     def ask(self, pod: PodBuilder, names: Sequence[str], *, dry_run: bool = False) -> VerbResponse:
         """Ask as kube-scheduler does."""
-        return self.extender.filter(args(pod, names), cached=not dry_run, effects=None if dry_run else self.effects)
+        return self.extender.filter(Request(args(pod, names), cached=not dry_run), None if dry_run else self.effects)
 
     def decide(self, pod: PodBuilder, names: Sequence[str]) -> str:
         """Ask about a pod that the watch shows; return the node that was answered, or nothing."""

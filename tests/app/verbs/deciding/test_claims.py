@@ -12,7 +12,7 @@ from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod, PodClaim
 from core.objects.volumes import PersistentVolumeClaim, StorageClass
-from tests.app.verbs.deciding.deciding_setting import DecidingSetting, written
+from tests.app.verbs.deciding.deciding_setting import DecidingSetting
 from tests.builders import make_node, make_pod
 from tests.core.decoded import node_of
 
@@ -69,9 +69,7 @@ def test_it_is_an_error_that_ends_the_attempt_and_assumes_nothing() -> None:
     setting = DecidingSetting(mirror(WAITS), DecideScope.ANY_NODE)
     asked = make_pod("p").volume({"name": "v", "persistentVolumeClaim": {"claimName": "data"}})
     setting.tell(asked)
-    response = setting.extender.filter(
-        json.dumps({"Pod": written(asked), "NodeNames": ["n1"]}).encode(), effects=setting.effects
-    )
+    response = setting.ask(asked, ["n1"])
     assert response.outcome is VerbOutcome.REFUSED
     assert "unbound claim data" in json.loads(response.body)["Error"]
     assert (setting.assumed(), setting.counts()) == ({}, {"refused": 1})

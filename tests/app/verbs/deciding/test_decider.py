@@ -7,7 +7,7 @@ import pytest
 
 from app.main import create_service
 from app.settings import Settings
-from app.verbs.request import VerbOutcome
+from app.verbs.request import Request, VerbOutcome
 from app.verbs.scopes import DecideScope
 from tests.app.asgi import ask
 from tests.app.questions import mirror_of
@@ -167,9 +167,8 @@ def test_a_pod_that_nothing_is_to_be_decided_for_gets_an_answer(pod: PodBuilder)
         setting.tell(pod)
         response = setting.ask(make_pod("p"), NAMES)
     else:  # a manifest, which no API server has written
-        response = setting.extender.filter(
-            json.dumps({"Pod": pod.obj(), "NodeNames": NAMES}).encode(), effects=setting.effects
-        )
+        body = json.dumps({"Pod": pod.obj(), "NodeNames": NAMES}).encode()
+        response = setting.extender.filter(Request(body), setting.effects)
     assert node_of(response) in NAMES
     assert setting.assumed() == {}
     assert setting.counts() == {"not_assumed": 1}
@@ -180,7 +179,7 @@ def test_whole_nodes_come_back_as_they_came() -> None:
     setting.tell(make_pod("p"))
     items = [node(name).obj() for name in ("n2", "n1")]
     body = json.dumps({"Pod": written(make_pod("p")), "Nodes": {"metadata": {}, "items": items}}).encode()
-    result = json.loads(setting.extender.filter(body, effects=setting.effects).body)
+    result = json.loads(setting.extender.filter(Request(body), setting.effects).body)
     assert result["Nodes"]["items"] == items[:1]
     assert result["NodeNames"] is None
     assert setting.assumed() == {"default/p": "n2"}

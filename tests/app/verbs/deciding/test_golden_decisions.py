@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 import pytest
 
-from app.verbs.request import VerbOutcome
+from app.verbs.request import Request, VerbOutcome
 from app.verbs.scopes import DecideScope
 from tests.app.verbs.deciding.deciding_setting import DecidingSetting, node_of
 from tests.conformance.combined_cases import combined_profile
@@ -43,7 +43,7 @@ def test_the_decided_node_is_one_of_the_best(
         totals = {node: (combined["total"] or {}).get(node, 0) for node in feasible}
         best = {node for node, total in totals.items() if total == max(totals.values())}
         for _ in range(2):
-            response = setting.extender.filter(body, effects=setting.effects)
+            response = setting.extender.filter(Request(body), setting.effects)
             if response.error:  # a selector that is invalid ends the attempt in-tree, too
                 assert response.outcome is VerbOutcome.BAD_REQUEST
                 assert not best, case["name"]

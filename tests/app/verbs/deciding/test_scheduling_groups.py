@@ -11,7 +11,7 @@ from app.objects.decode_pod import decode_pod
 from app.settings import Settings, SettingsError
 from app.verbs import decide as decider
 from app.verbs.effects import LONGEST_WAIT
-from app.verbs.request import VerbResponse
+from app.verbs.request import Request, VerbResponse
 from app.watch.feed import MirrorFeed
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
@@ -46,7 +46,7 @@ def member(name: str, *, cpu: str = "2", scheduler: str = GROUPS, nominated: str
 
 def asked(made: DecidingSetting, pod: dict[str, Any], names: list[str], *, dry_run: bool = False) -> VerbResponse:
     body = json.dumps({"Pod": pod, "NodeNames": names}).encode()
-    return made.extender.filter(body, cached=not dry_run, effects=None if dry_run else made.effects)
+    return made.extender.filter(Request(body, cached=not dry_run), None if dry_run else made.effects)
 
 
 def answer(made: DecidingSetting, pod: dict[str, Any], *names: str) -> str:

@@ -8,14 +8,9 @@ import pytest
 from app.main import create_service
 from app.settings import Settings
 from app.verbs.scopes import DecideScope, decide_scopes
-from core.objects.pod import Pod
 from tests.app.asgi import ask
 from tests.app.questions import by_name, mirror_of
 from tests.builders import make_node, make_pod
-
-
-def pod_of_scheduler(name: str) -> Pod:
-    return Pod("u", "default", "p", scheduler_name=name)
 
 
 def test_nothing_is_decided_unless_it_is_set() -> None:
@@ -27,13 +22,13 @@ def test_nothing_is_decided_unless_it_is_set() -> None:
 def test_one_scope_is_that_of_all_schedulers(word: Literal["any-node", "listed-nodes"]) -> None:
     scopes = decide_scopes(Settings(decide=word))
     assert scopes is not None
-    assert {scopes.of(pod_of_scheduler(name)) for name in ("", "a", "b")} == {DecideScope(word)} == scopes.all
+    assert {scopes.of(name) for name in ("", "a", "b")} == {DecideScope(word)} == scopes.all
 
 
 def test_schedulers_that_are_not_named_get_all_nodes() -> None:
     scopes = decide_scopes(Settings(decide="any-node", decide_schedulers=("a", "b")))
     assert scopes is not None
-    found = {name: scopes.of(pod_of_scheduler(name)) for name in ("a", "b", "c")}
+    found = {name: scopes.of(name) for name in ("a", "b", "c")}
     assert found == {"a": DecideScope.ANY_NODE, "b": DecideScope.ANY_NODE, "c": None}
 
 
@@ -42,7 +37,7 @@ def test_the_schedulers_that_keep_filters_get_a_choice_among_the_listed_nodes(na
     keeping = {"decide_claims_scheduler": "claims", "decide_groups_scheduler": "groups"}
     scopes = decide_scopes(Settings.model_validate({"decide": "any-node", "decide_schedulers": named, **keeping}))
     assert scopes is not None
-    found = {name: scopes.of(pod_of_scheduler(name)) for name in ("a", "claims", "groups")}
+    found = {name: scopes.of(name) for name in ("a", "claims", "groups")}
     listed = DecideScope.LISTED_NODES
     assert found == {"a": DecideScope.ANY_NODE, "claims": listed, "groups": listed}
     assert scopes.all == set(DecideScope)

@@ -60,7 +60,7 @@ def test_after_an_election_the_pods_are_listed_before_and_after(monkeypatch: pyt
 
 def test_no_question_is_answered_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     line = Timeline(monkeypatch, pending=0)
-    state = ServingState(obstacle=line.settling)
+    state = ServingState(settling=line.settling)
     told = "waiting for earlier decisions to settle"
     assert (state.may_decide(), state.refusal(), state.problems()) == (False, told, [told])
     asyncio.run(line.started(lambda: True))
