@@ -1,5 +1,7 @@
 """How long `filter` and `/livez` wait while a crowd requests metrics, dumps and explanations without pause.
 
+Beside explanations, the delay of a response is its time beyond the usual time. It is at most one explanation.
+
 The fake API server, Kindred, the crowd and the scheduler are separate processes. In each round there is a period
 without a crowd, and then one with each crowd. No process is pinned: on two CPUs the crowd also competes with Kindred
 for the CPU, and the ratios include that.
@@ -11,13 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from tests.bench import command
 from tests.bench.command import Size
 from tests.bench.crowd import Crowd, crowding
-from tests.bench.live import BenchError, Kindred, fake_api, kindred
+from tests.bench.decisions import timed
+from tests.bench.live import BenchError, HttpClient, Kindred, Wire, connected, fake_api, kindred, request
 from tests.bench.questions import Form, Questions
-from tests.bench.report import Ratio, Row, Section, Times
-from tests.bench.wire import Wire, connected, request
+from tests.bench.report import Ratio, Row, Section, Times, percentile
 
 _ROUNDS: Final = 4
 _SECONDS: Final = 3.0
@@ -27,6 +28,9 @@ _LARGEST_ANSWER: Final = 2**20
 _MAX_TIMES: Final = 2.0
 _NOBODY: Final = "nobody"
 _SCRAPERS: Final = "8 on /metrics"
+_READERS: Final = "4 on /explain"
+_EXPLANATIONS: Final = 50
+"""Explanations per round without other requests."""
 
 
 @dataclass(slots=True)
@@ -59,14 +63,16 @@ def measure(size: Size) -> Section:
         crowds = _crowds(service, size)
         seconds = _SECONDS * size.effort
         answered: dict[str, int] = dict.fromkeys((crowd.name for crowd in crowds), 0)
+        explanations: list[list[float]] = []
         _ask_all(service, asked, seconds, "")
         for _ in range(_ROUNDS):
             _ask_all(service, asked, seconds, _NOBODY)
+            explanations.append(_explained(crowds[-1], size.samples(_EXPLANATIONS)))
             for crowd in crowds:
                 with crowding(crowd) as answers:
                     _ask_all(service, asked, seconds, crowd.name)
                 answered[crowd.name] += answers[0]
-    rows = [_row(each, name) for each in asked for name in (_NOBODY, *answered)]
+    rows = [_row(each, name, explanations) for each in asked for name in (_NOBODY, *answered)]
     told = ", ".join(f"{count:,} to {name}" for name, count in answered.items())
     return Section("busy", f"filter and /livez while others look, profile full, {size}", rows, [f"Answers: {told}."])
 
@@ -89,7 +95,7 @@ def _crowds(service: Kindred, size: Size) -> list[Crowd]:
     return [
         Crowd(_SCRAPERS, 8, service.url, "GET", "/metrics"),
         Crowd("10 on /debug/mirror", 10, service.admin_url, "GET", "/debug/mirror"),
-        Crowd("4 on /explain", 4, service.admin_url, "POST", "/explain", body),
+        Crowd(_READERS, 4, service.admin_url, "POST", "/explain", body),
     ]
 
 
@@ -99,15 +105,23 @@ def _ask_all(service: Kindred, asked: list[Asked], seconds: float, crowd: str) -
             each.ask(wire, seconds, crowd)
 
 
-def _row(asked: Asked, crowd: str) -> Row:
+def _explained(crowd: Crowd, count: int) -> list[float]:
+    client = HttpClient(crowd.url)
+    spent = [timed(lambda: client.expect(crowd.method, crowd.path, crowd.body))[0] for _ in range(count)]
+    client.close()
+    return spent
+
+
+def _row(asked: Asked, crowd: str, explanations: list[list[float]]) -> Row:
     alone, among = asked.answers[_NOBODY], asked.answers[crowd]
-    times = {"answers": Times.of([each for one in among for each in one])}
+    times = {"answers": Times.over(among)}
     if crowd == _NOBODY:
         return Row(f"{asked.name}, {crowd}", times)
     at_most = _MAX_TIMES if crowd == _SCRAPERS and asked.name.startswith("filter") else None
     ratios = {"p50 to nobody": Ratio.of(among, alone, at_most=at_most), "p99 to nobody": Ratio.of(among, alone, 0.99)}
+    if crowd == _READERS and asked.name.startswith("filter"):
+        usual = percentile([each for one in alone for each in one], 0.5)
+        delays = [[max(0.0, seconds - usual) for seconds in each] for each in among]
+        # Both at p99, because on shared cores the machine causes the maximum.
+        ratios["delay at p99 to an explanation's p99"] = Ratio.of(delays, explanations, 0.99, at_most=1.0)
     return Row(f"{asked.name}, {crowd}", times, ratios=ratios)
-
-
-if __name__ == "__main__":
-    command.run("tests.bench.busy", __doc__, measure)

@@ -7,15 +7,14 @@ cost of both verbs from request bytes to response bytes. Most of it is for names
 import gc
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from core.profile import Profile, full_profile
-from tests.bench import cluster, command, dressed
+from tests.bench import cluster, dressed
 from tests.bench.cluster import Object
 from tests.bench.command import Size
-from tests.bench.decisions import Decider, decoded
-from tests.bench.report import Ratio, Row, Section, Times
+from tests.bench.decisions import Decider, decoded, names_of, settle
+from tests.bench.report import Ratio, Rounds, Row, Section, Times
 from tests.conformance.engine import load
 from tests.core.profile_parts import affinity_profile
 
@@ -27,54 +26,36 @@ _LIVE_CLASSES: Final = 3_000
 _PODS_PER_KIND: Final = 40
 _ROUNDS: Final = 6
 _DEPLOYMENTS: Final = 200
+_PLUGINS: Final = ("plugins off", "plugins on")
+_VERBS: Final = ("verbs off", "verbs on")
 _REPLICAS: Final = 50
-
-
-@dataclass(slots=True)
-class Pairs:
-    """Seconds by round of the same request, with the cache and without."""
-
-    on: list[list[float]] = field(default_factory=list)
-    off: list[list[float]] = field(default_factory=list)
-
-    def add(self, seconds: float, *, cached: bool) -> None:
-        """Add a sample to the last round."""
-        (self.on if cached else self.off)[-1].append(seconds)
-
-    def begin_round(self) -> None:
-        """Begin a new round."""
-        self.on.append([])
-        self.off.append([])
-
-    def times(self, name: str) -> dict[str, Times]:
-        """Return the times of both sides."""
-        both = {f"{name} off": self.off, f"{name} on": self.on}
-        return {heading: Times.of([each for one in rounds for each in one]) for heading, rounds in both.items()}
-
-    def ratio(self, at_most: float | None = None) -> Ratio:
-        """Return the time with the cache as a multiple of the time without."""
-        return Ratio.of_pairs(self.on, self.off, at_most=at_most)
 
 
 def compare(decider: Decider, v1_pods: Sequence[Object], name: str, fastest: float | None) -> Row:
     """Evaluate pods for the first time, and then in rounds. `fastest` is the limit of the plugins' ratio."""
     pods = [decoded(pod) for pod in v1_pods]
     first = [decider.from_cache(pod)[0] for pod in pods]
-    plugins, verbs = Pairs(), Pairs()
+    plugins, verbs = Rounds(*_PLUGINS), Rounds(*_VERBS)
     for number in range(_ROUNDS):
-        plugins.begin_round()
-        verbs.begin_round()
+        plugins.begin()
+        verbs.begin()
         for pod, v1_pod in zip(pods, v1_pods, strict=True):
             turns = (False, True) if number % 2 else (True, False)  # the second side has warmer caches of the CPU
             for cached in turns:
-                plugins.add((decider.from_cache(pod) if cached else decider.afresh(pod))[0], cached=cached)
+                plugins.add(_PLUGINS[cached], (decider.from_cache(pod) if cached else decider.afresh(pod))[0])
             for cached in turns:
-                verbs.add(decider.verbs(v1_pod, cached=cached), cached=cached)
+                verbs.add(_VERBS[cached], decider.verbs(v1_pod, cached=cached))
     return Row(
         name,
-        {"first question": Times.of(first), **plugins.times("plugins"), **verbs.times("verbs")},
-        ratios={"plugins on to off": plugins.ratio(fastest), "verbs on to off": verbs.ratio(SLOWEST)},
+        {"first question": Times.of(first), **plugins.times(), **verbs.times()},
+        ratios={"plugins on to off": _on_to_off(plugins, fastest), "verbs on to off": _on_to_off(verbs, SLOWEST)},
     )
+
+
+def _on_to_off(times: Rounds, at_most: float | None = None) -> Ratio:
+    """Return the time with the cache as a multiple of the time without, request by request."""
+    off, on = times.of.values()
+    return Ratio.of_pairs(on, off, at_most=at_most)
 
 
 def of_profile(decider: Decider, name: str, size: Size) -> list[Row]:
@@ -95,23 +76,23 @@ def roll_out(decider: Decider, size: Size) -> Row:
     templates = [dressed.incoming(kinds[number % 4], number, apps) for number in range(deployments)]
     decider.cache.clear()
     before = decider.cache.statistics.hits, decider.cache.statistics.misses.total()
-    times = Pairs()
+    times = Rounds(*_PLUGINS)
     for replica in range(size.samples(_REPLICAS)):
-        times.begin_round()
+        times.begin()
         for number, template in enumerate(templates):
             pod = decoded(dressed.of_deployment(template, number, replica))
-            times.add(decider.afresh(pod)[0], cached=False)
+            times.add(_PLUGINS[False], decider.afresh(pod)[0])
             seconds, node = decider.from_cache(pod)
-            times.add(seconds, cached=True)
+            times.add(_PLUGINS[True], seconds)
             if node:
                 decider.mirror.assume(pod, node, 0.0)
     hits = decider.cache.statistics.hits - before[0]
     misses = decider.cache.statistics.misses.total() - before[1]
     return Row(
         f"full: a rollout of {deployments} Deployments, each placement applied",
-        times.times("plugins"),
+        times.times(),
         {"cells from the cache, %": 100 * hits / (hits + misses)},
-        {"plugins on to off": times.ratio()},
+        {"plugins on to off": _on_to_off(times)},
     )
 
 
@@ -133,11 +114,9 @@ def weigh(decider: Decider, size: Size) -> Row:
 def measure(size: Size) -> Section:
     """Measure all of it."""
     mirror = load(cluster.namespaces(), dressed.nodes(size.nodes), cluster.pods(size.pods, size.nodes))
-    names = [cluster.node_name(index) for index in range(size.nodes)]
-    gc.collect()
-    gc.freeze()
+    settle()
     profiles: dict[str, Profile] = {"affinity": affinity_profile(), "full": full_profile()}
-    deciders = {name: Decider(mirror, names, profile) for name, profile in profiles.items()}
+    deciders = {name: Decider(mirror, names_of(size), profile) for name, profile in profiles.items()}
     rows = [row for name, decider in deciders.items() for row in of_profile(decider, name, size)]
     rows += [roll_out(deciders["full"], size), weigh(deciders["full"], size)]
     return Section("cache", f"The equivalence cache on against off, {size}", rows)
@@ -146,7 +125,3 @@ def measure(size: Size) -> Section:
 def _resident_bytes() -> int:
     with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - no path, a kernel's answer
         return int(file.read().split()[1]) * 4096
-
-
-if __name__ == "__main__":
-    command.run("tests.bench.cache", __doc__, measure)

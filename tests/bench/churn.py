@@ -14,14 +14,22 @@ from typing import Final
 
 import msgspec
 
-from tests.bench import command
 from tests.bench.command import Size
-from tests.bench.latencies import Latencies, Span
-from tests.bench.live import BenchError, FakeApi, HttpClient, Kindred, fake_api, kindred, probing, repeating
+from tests.bench.live import (
+    BenchError,
+    FakeApi,
+    HttpClient,
+    Kindred,
+    connected,
+    fake_api,
+    kindred,
+    probing,
+    repeating,
+    request,
+)
 from tests.bench.markers import Markers
 from tests.bench.questions import Form, Questions
-from tests.bench.report import Ratio, Row, Section, Times
-from tests.bench.wire import connected, request
+from tests.bench.report import Latencies, Ratio, Row, Section, Span, Times
 
 RATE: Final = 1_000
 """Pod events a second."""
@@ -50,7 +58,7 @@ class Stretches:
 
     def row(self, name: str) -> Row:
         """Return the sum of the periods."""
-        times = {"answers": Times.of([each for one in self.answers for each in one])}
+        times = {"answers": Times.over(self.answers)}
         if self.delays:
             times["an event's delay"] = Times.of(self.delays)
         shares = {"on a CPU, %": self.ran, "waiting for one, %": self.waited}
@@ -178,7 +186,3 @@ def _rows(bench: Bench, sent: int, gc_share: float) -> list[Row]:
             ratios={f"GC pauses, of {MAX_GC_SHARE:.0%}": Ratio.single(gc_share / MAX_GC_SHARE, at_most=1)},
         ),
     ]
-
-
-if __name__ == "__main__":
-    command.run("tests.bench.churn", __doc__, measure)

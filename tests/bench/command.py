@@ -1,13 +1,7 @@
-"""Common options of the benchmark's modules as commands: the size of the cluster, and the number of samples."""
+"""The size of the cluster and the number of samples, as options of the benchmarks."""
 
 import argparse
-import sys
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-
-from tests.bench.live import say
-from tests.bench.report import Section
-from tests.bench.text import section_text
 
 NODES = 5_000
 PODS = 150_000
@@ -45,14 +39,3 @@ def parser(module: str, doc: str) -> argparse.ArgumentParser:
 def size(options: argparse.Namespace) -> Size:
     """Return the Size of parsed options."""
     return Size(options.nodes, options.pods, options.effort)
-
-
-def run(module: str, doc: str, measure: Callable[[Size], Section], arguments: Sequence[str] | None = None) -> None:
-    """Measure one section as a program: print it, and exit with 1 if a ratio is out of its bounds."""
-    finish(measure(size(parser(module, doc).parse_args(arguments))))
-
-
-def finish(section: Section) -> None:
-    """Print a section, and exit with 1 if a ratio is out of its bounds."""
-    say(section_text(section))
-    sys.exit(1 if section.missed else 0)

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from tests.bench import report, runner
+from tests.bench import report
 from tests.bench.command import Size
 from tests.bench.live import say
-from tests.bench.report import Report, Row, Section
-from tests.bench.text import short
+from tests.bench.report import Report, Row, Section, short
+from tests.bench.runner import SECTIONS, measure
 
 Verdict: TypeAlias = Literal["same", "better", "worse"]
 
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print what has changed; 1 if a ratio is worse."""
     options = _options(arguments)
     before = report.committed(options.baseline)
-    after = report.read(options.new) if options.new else runner.measure(list(runner.SECTIONS), Size(), "")
+    after = report.read(options.new) if options.new else measure(list(SECTIONS), Size(), "")
     say(f"before: {_origin(before)}\nafter:  {_origin(after)}")
     if before.machine != after.machine:
         say("The machines differ: only ratios are compared.")

@@ -10,13 +10,12 @@ from typing import Final
 
 import msgspec
 
-from tests.bench import cluster, command
+from tests.bench import cluster
 from tests.bench.awake import apart_from, cpus_awake
 from tests.bench.cluster import Object
 from tests.bench.command import Size
-from tests.bench.live import BenchError, FakeApi, Process, fake_api, floor_app, kindred
+from tests.bench.live import BenchError, FakeApi, Process, Wire, connected, fake_api, floor_app, kindred, request
 from tests.bench.report import Ratio, Row, Section, Times
-from tests.bench.wire import Wire, connected, request
 
 AT_MOST: Final = 2.0
 _AIM: Final = 1.5
@@ -128,8 +127,8 @@ def _round(ours: _Side, floor: _Side, bodies: list[bytes]) -> None:
 
 def _row(kind: str, ours: _Side, floor: _Side) -> Row:
     times = {
-        "Kindred": Times.of([each for one in ours.waited for each in one]),
-        "floor": Times.of([each for one in floor.waited for each in one]),
+        "Kindred": Times.over(ours.waited),
+        "floor": Times.over(floor.waited),
     }
     ratios = {
         "p50": Ratio.of(ours.waited, floor.waited, at_most=AT_MOST, aim=_AIM),
@@ -137,7 +136,3 @@ def _row(kind: str, ours: _Side, floor: _Side) -> Row:
         "CPU": Ratio.of(ours.cpu, floor.cpu),
     }
     return Row(kind, times, ratios=ratios)
-
-
-if __name__ == "__main__":
-    command.run("tests.bench.decide", __doc__, measure)

@@ -1,5 +1,6 @@
 """Decisions of the engine in this process, timed: filter the nodes, then score those that fit."""
 
+import gc
 import itertools
 import json
 import time
@@ -19,8 +20,11 @@ from core.mirror.topology import Int64Array, IntpArray
 from core.objects.pod import Pod
 from core.profile import Profile
 from core.scheduling_cycle import filter_nodes, score_nodes
+from tests.bench import cluster
 from tests.bench.cluster import Object
+from tests.bench.command import Size
 from tests.bench.live import BenchError
+from tests.conformance.engine import load
 
 T = TypeVar("T")
 
@@ -28,6 +32,22 @@ _STARTS: Final = 97
 _CACHE: Final = CacheOptions(
     mode="spec", max_bytes=2**30
 )  # mode `spec`, so that pods without a controller have a class
+
+
+def loaded(size: Size) -> ClusterMirror:
+    """Return a mirror of the bench cluster, for a process that makes nothing else so large."""
+    return load(cluster.namespaces(), cluster.nodes(size.nodes), cluster.pods(size.pods, size.nodes))
+
+
+def names_of(size: Size) -> list[str]:
+    """Return the names of all nodes."""
+    return [cluster.node_name(index) for index in range(size.nodes)]
+
+
+def settle() -> None:
+    """Keep what has been made out of the collector's way, as the service does."""
+    gc.collect()
+    gc.freeze()
 
 
 class Decider:

@@ -3,18 +3,15 @@
 Both sides are measured in turns, pod by pod, because absolute times mean little on a shared machine.
 """
 
-import gc
-from dataclasses import dataclass, field
 from typing import Final
 
 from core.objects.pod import Pod
-from tests.bench import cluster, command
+from tests.bench import cluster
 from tests.bench.cluster import Object
 from tests.bench.command import Size
-from tests.bench.decisions import Decider, decoded, timed
+from tests.bench.decisions import Decider, decoded, loaded, names_of, settle, timed
 from tests.bench.live import BenchError
-from tests.bench.report import Ratio, Row, Section, Times
-from tests.conformance.engine import load
+from tests.bench.report import Ratio, Rounds, Row, Section
 from tests.core.profile_parts import affinity_profile
 from tests.reference.naive import NaiveCluster
 
@@ -38,59 +35,37 @@ _NOTES: Final = [
 ]
 
 
-@dataclass(slots=True)
-class Samples:
-    """Seconds per decision by heading and round."""
-
-    of: dict[str, list[list[float]]] = field(default_factory=dict)
-
-    def begin_round(self) -> None:
-        """Begin a new round."""
-        for heading in (NAIVE, NEW, KNOWN, _OFF, _SLOTS, _VERBS):
-            self.of.setdefault(heading, []).append([])
-
-    def add(self, heading: str, seconds: float) -> None:
-        """Add a sample to the round."""
-        self.of[heading][-1].append(seconds)
-
-    def row(self, kind: str) -> Row:
-        """Return the row of a kind. Its ratios are speeds relative to the naive reference."""
-        naive = self.of[NAIVE]
-        return Row(
-            kind,
-            {name: Times.of([each for one in rounds for each in one]) for name, rounds in self.of.items()},
-            ratios={
-                f"naive to {NEW}": Ratio.of(naive, self.of[NEW]),
-                f"naive to {KNOWN}": Ratio.of(naive, self.of[KNOWN], at_least=FASTER),
-                f"naive to {_VERBS}": Ratio.of(naive, self.of[_VERBS]),
-            },
-        )
-
-
 class Bench:
     """One cluster, in the engine and in the naive reference."""
 
     def __init__(self, size: Size) -> None:
-        given = cluster.namespaces, lambda: cluster.nodes(size.nodes), lambda: cluster.pods(size.pods, size.nodes)
-        names = [cluster.node_name(index) for index in range(size.nodes)]
-        self._decider = Decider(load(*(make() for make in given)), names, affinity_profile())
-        self._naive = NaiveCluster(*(make() for make in given))
+        self._decider = Decider(loaded(size), names_of(size), affinity_profile())
+        given = cluster.namespaces(), cluster.nodes(size.nodes), cluster.pods(size.pods, size.nodes)
+        self._naive = NaiveCluster(*given)
         self._size = size
-        gc.collect()
-        gc.freeze()
+        settle()
 
     def row(self, kind: str) -> Row:
         """Measure a kind of pods."""
-        samples = Samples()
+        samples = Rounds(NAIVE, NEW, KNOWN, _OFF, _SLOTS, _VERBS)
         apps = cluster.app_count(self._size.pods)
         per_round = self._size.samples(_PODS_PER_ROUND)
         for number in range(_ROUNDS):
             indexes = range(number * per_round, (number + 1) * per_round)
             self._round(samples, [cluster.incoming(kind, index, apps) for index in indexes])
-        return samples.row(kind)
+        naive = samples.of[NAIVE]
+        return Row(
+            kind,
+            samples.times(),
+            ratios={
+                f"naive to {NEW}": Ratio.of(naive, samples.of[NEW]),
+                f"naive to {KNOWN}": Ratio.of(naive, samples.of[KNOWN], at_least=FASTER),
+                f"naive to {_VERBS}": Ratio.of(naive, samples.of[_VERBS]),
+            },
+        )
 
-    def _round(self, samples: Samples, v1_pods: list[Object]) -> None:
-        samples.begin_round()
+    def _round(self, samples: Rounds, v1_pods: list[Object]) -> None:
+        samples.begin()
         pods = [decoded(pod) for pod in v1_pods]
         for pod in pods:
             samples.add(NEW, self._decider.with_names(pod))
@@ -100,14 +75,14 @@ class Bench:
             for pod, v1_pod in zip(pods[index : index + step], v1_pods[index : index + step], strict=True):
                 self._known(samples, pod, v1_pod)
 
-    def _known(self, samples: Samples, pod: Pod, v1_pod: Object) -> None:
+    def _known(self, samples: Rounds, pod: Pod, v1_pod: Object) -> None:
         for _ in range(_REPEATS):
             samples.add(KNOWN, self._decider.with_names(pod))
             samples.add(_OFF, self._decider.with_names(pod, cached=False))
             samples.add(_SLOTS, self._decider.from_cache(pod)[0])
         samples.add(_VERBS, self._decider.verbs(v1_pod))
 
-    def _naively(self, samples: Samples, v1_pod: Object, pod: Pod) -> None:
+    def _naively(self, samples: Rounds, v1_pod: Object, pod: Pod) -> None:
         """Time the naive reference, and compare its result with the engine's. Raises BenchError."""
         seconds, expected = timed(lambda: self._naive.decision(v1_pod))
         samples.add(NAIVE, seconds)
@@ -121,7 +96,3 @@ def measure(size: Size) -> Section:
     bench = Bench(size)
     rows = [bench.row(kind) for kind in cluster.KINDS]
     return Section("engine", f"Decisions by kind of pod, {size}", rows, _NOTES)
-
-
-if __name__ == "__main__":
-    command.run("tests.bench.engine", __doc__, measure)

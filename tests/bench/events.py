@@ -3,7 +3,6 @@
 The cache has classes of all kinds of pods. Each event updates their counters.
 """
 
-import gc
 import json
 from collections.abc import Iterator
 from itertools import chain
@@ -12,12 +11,11 @@ from typing import Final, NamedTuple
 from app.objects.decode_node import decode_node
 from app.objects.decode_pod import decode_pod
 from core.events import Action, ClusterEvent
-from tests.bench import cluster, command
+from tests.bench import cluster
 from tests.bench.cluster import Object
 from tests.bench.command import Size
-from tests.bench.decisions import Decider, decoded, timed
-from tests.bench.report import Ratio, Row, Section, Times
-from tests.conformance.engine import load
+from tests.bench.decisions import Decider, decoded, loaded, names_of, settle, timed
+from tests.bench.report import Ratio, Rounds, Row, Section, Times
 from tests.core.profile_parts import affinity_profile
 
 _ROUNDS: Final = 5
@@ -47,9 +45,8 @@ class Bench:
     def __init__(self, size: Size) -> None:
         self._size = size
         self._apps = cluster.app_count(size.pods)
-        names = [cluster.node_name(index) for index in range(size.nodes)]
-        self._mirror = load(cluster.namespaces(), cluster.nodes(size.nodes), cluster.pods(size.pods, size.nodes))
-        self._decider = Decider(self._mirror, names, affinity_profile())
+        self._mirror = loaded(size)
+        self._decider = Decider(self._mirror, names_of(size), affinity_profile())
         self._pods = [
             decoded(cluster.incoming(kind, index, self._apps))
             for index in range(size.samples(_CLASSES_PER_KIND))
@@ -57,18 +54,16 @@ class Bench:
         ]
         self._version = 0
         self.decisions: list[list[float]] = []
-        self.applied: dict[str, list[list[float]]] = {}
-        self.decoding: dict[str, list[float]] = {}
-        gc.collect()
-        gc.freeze()
+        self.applied = Rounds()
+        self.decoding = Rounds()
+        settle()
 
     def round(self, number: int) -> None:
         """Decide for all pods, so that their classes are known, and apply events."""
         self.decisions.append([])
         for _ in range(2):
             self.decisions[-1] = [self._decider.with_names(pod) for pod in self._pods]
-        for rounds in self.applied.values():
-            rounds.append([])
+        self.applied.begin()
         for change in chain(self._of_pods(number), self._of_nodes(number)):
             self._apply(change)
 
@@ -76,8 +71,8 @@ class Bench:
         text = json.dumps(change.object).encode()
         decoding, found = timed(lambda: decode_node(text) if change.is_node else decode_pod(text))
         applying, _ = timed(lambda: self._mirror.apply(ClusterEvent(change.action, found)))
-        self.decoding.setdefault(change.name, []).append(decoding)
-        self.applied.setdefault(change.name, [[]])[-1].append(applying)
+        self.decoding.add(change.name, decoding)
+        self.applied.add(change.name, applying)
 
     def _of_pods(self, number: int) -> Iterator[Change]:
         per_round = self._size.samples(_PODS_PER_ROUND)
@@ -112,18 +107,14 @@ def measure(size: Size) -> Section:
     bench = Bench(size)
     for number in range(_ROUNDS):
         bench.round(number)
-    decision = Times.of([each for one in bench.decisions for each in one])
+    decision, decoding, applied = Times.over(bench.decisions), bench.decoding.times(), bench.applied.times()
     rows = [
         Row(
             name,
-            {"decoding": Times.of(bench.decoding[name]), "mirror": Times.of([each for one in rounds for each in one])},
+            {"decoding": decoding[name], "mirror": applied[name]},
             ratios={"mirror to a decision": Ratio.of(rounds, bench.decisions)},
         )
-        for name, rounds in bench.applied.items()
+        for name, rounds in bench.applied.of.items()
     ]
     note = f"A decision about a known class takes {decision.p50:.3f} ms (p50) here."
     return Section("events", f"What an event costs, {size}", rows, [note])
-
-
-if __name__ == "__main__":
-    command.run("tests.bench.events", __doc__, measure)

@@ -1,7 +1,6 @@
 """The cost of an explanation relative to a filter call with the same body: the summary, and one node in detail."""
 
 import asyncio
-import gc
 import itertools
 import json
 import time
@@ -21,11 +20,10 @@ from core.diagnosis.explained_profile import every_rule
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.profile import Profile, parse_profile
 from core.scheduling_cycle import derive_states
-from tests.bench import cluster, command
+from tests.bench import cluster
 from tests.bench.command import Size
-from tests.bench.decisions import timed
+from tests.bench.decisions import loaded, names_of, settle, timed
 from tests.bench.report import Ratio, Row, Section, Times
-from tests.conformance.engine import load
 
 _ROUNDS: Final = 5
 _SAMPLES: Final = 20
@@ -41,7 +39,7 @@ class Bench:
     """One cluster with an extender and an explainer."""
 
     def __init__(self, size: Size, profile: Profile) -> None:
-        mirror = load(cluster.namespaces(), cluster.nodes(size.nodes), cluster.pods(size.pods, size.nodes))
+        mirror = loaded(size)
         derive_states(profile, mirror)
         cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
         self._extender = Extender(profile, mirror, cache)
@@ -54,12 +52,11 @@ class Bench:
             OF_A_DUMP,
             release=AnsweredRelease(Settings(), mirror),
         )
-        self._names = [cluster.node_name(index) for index in range(size.nodes)]
+        self._names = names_of(size)
         self._apps = cluster.app_count(size.pods)
         self._numbers = itertools.count()
         self._runner = asyncio.Runner()
-        gc.collect()
-        gc.freeze()
+        settle()
 
     def close(self) -> None:
         """End the event loop."""
@@ -110,16 +107,12 @@ def _row(bench: Bench, kind: str, name: str, samples: int) -> Row:
     return Row(
         name,
         {
-            "filter": Times.of(list(itertools.chain(*filtering))),
-            "summary": Times.of(list(itertools.chain(*summing_up))),
-            "with a node": Times.of(list(itertools.chain(*detailing))),
+            "filter": Times.over(filtering),
+            "summary": Times.over(summing_up),
+            "with a node": Times.over(detailing),
         },
         ratios={
             "summary to filter": Ratio.of(summing_up, filtering, at_most=None if kind == FITS_NOWHERE else _AT_MOST),
             "with a node to filter": Ratio.of(detailing, filtering),
         },
     )
-
-
-if __name__ == "__main__":
-    command.run("tests.bench.explain", __doc__, measure)

@@ -3,7 +3,6 @@
 Each gang is of new classes, as a new job is. It is placed on the cluster as it is, and then deleted.
 """
 
-import gc
 import itertools
 import json
 import time
@@ -19,11 +18,11 @@ from core.objects.groups import SPREAD, Packing, PackingWay
 from core.objects.pod import Pod
 from core.profile import full_profile
 from core.scheduling_cycle import derive_states
-from tests.bench import cluster, command
+from tests.bench import cluster
 from tests.bench.command import Size
+from tests.bench.decisions import loaded, settle
 from tests.bench.live import BenchError
 from tests.bench.report import Ratio, Row, Section, Times
-from tests.conformance.engine import load
 
 AT_MOST: Final = 0.1
 """Seconds for a gang."""
@@ -50,15 +49,14 @@ class Bench:
 
     def __init__(self, size: Size) -> None:
         profile = full_profile()
-        mirror = load(cluster.namespaces(), cluster.nodes(size.nodes), cluster.pods(size.pods, size.nodes))
+        mirror = loaded(size)
         derive_states(profile, mirror)
         cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
         self._mirror = mirror
         self._placer = Placer(mirror, profile, cache.evaluation, lambda _, best: int(best[0]))
         self._steps = steps_for(size.nodes)
         self._numbers = itertools.count()
-        gc.collect()
-        gc.freeze()
+        settle()
 
     def place(self, kind: str, packing: Packing) -> float:
         """Place a new gang; return the seconds of CPU. Raises BenchError if it does not fit."""
@@ -103,10 +101,6 @@ def _row(name: str, rounds: Sequence[Sequence[float]]) -> Row:
     bound = [[AT_MOST]] * len(rounds)
     return Row(
         name,
-        {"a gang": Times.of([*itertools.chain(*rounds)])},
+        {"a gang": Times.over(rounds)},
         ratios={f"to {AT_MOST * 1e3:.0f} ms": Ratio.of(rounds, bound, at_most=1.0, aim=_AIM)},
     )
-
-
-if __name__ == "__main__":
-    command.run("tests.bench.gangs", __doc__, measure)

@@ -3,16 +3,14 @@
 A sample is one decision of each kind of pod, divided by the number of kinds.
 """
 
-import gc
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from tests.bench import cluster, command
+from tests.bench import cluster
 from tests.bench.cluster import KINDS
 from tests.bench.command import Size
-from tests.bench.decisions import Decider, decoded
-from tests.bench.report import Ratio, Row, Section, Times
-from tests.conformance.engine import load
+from tests.bench.decisions import Decider, decoded, loaded, names_of, settle
+from tests.bench.report import Ratio, Rounds, Row, Section
 from tests.core.profile_parts import affinity_profile
 
 _ROUNDS: Final = 5
@@ -35,15 +33,8 @@ class OneSize:
     def __init__(self, size: Size) -> None:
         self.size = size
         self._apps = cluster.app_count(size.pods)
-        names = [cluster.node_name(index) for index in range(size.nodes)]
-        mirror = load(cluster.namespaces(), cluster.nodes(size.nodes), cluster.pods(size.pods, size.nodes))
-        self._decider = Decider(mirror, names, affinity_profile())
-        self.seconds: dict[str, list[list[float]]] = {_NEW: [], _KNOWN: [], _VERBS: []}
-
-    def begin_round(self) -> None:
-        """Begin a new round."""
-        for rounds in self.seconds.values():
-            rounds.append([])
+        self._decider = Decider(loaded(size), names_of(size), affinity_profile())
+        self.seconds = Rounds(_NEW, _KNOWN, _VERBS)
 
     def ask(self, index: int) -> None:
         """Evaluate a pod of each kind: as a new class, as a known class, and with both verbs."""
@@ -56,20 +47,19 @@ class OneSize:
 
     def row(self) -> Row:
         """Return the row of this size."""
-        flat = {name: [each for one in rounds for each in one] for name, rounds in self.seconds.items()}
         figures = {"nodes": float(self.size.nodes), "pods": float(self.size.pods)}
-        return Row(str(self.size), {name: Times.of(samples) for name, samples in flat.items()}, figures)
+        return Row(str(self.size), self.seconds.times(), figures)
 
     def ratios(self, smaller: "OneSize", at_most: Mapping[str, float]) -> dict[str, Ratio]:
         """Compare with another size."""
         return {
-            name: Ratio.of(rounds, smaller.seconds[name], at_most=at_most.get(name))
-            for name, rounds in self.seconds.items()
+            name: Ratio.of(rounds, smaller.seconds.of[name], at_most=at_most.get(name))
+            for name, rounds in self.seconds.of.items()
         }
 
     def _add(self, name: str, decide: Callable[[], list[float]]) -> None:
         seconds = decide()
-        self.seconds[name][-1].append(sum(seconds) / len(seconds))
+        self.seconds.add(name, sum(seconds) / len(seconds))
 
 
 def measure(size: Size) -> Section:
@@ -80,12 +70,11 @@ def measure(size: Size) -> Section:
     large = OneSize(Size(nodes * _TIMES_NODES, pods * _TIMES_NODES))
     crowded = OneSize(Size(nodes, pods * _TIMES_NODES))
     sizes = (small, usual, large, crowded)
-    gc.collect()
-    gc.freeze()
+    settle()
     per_round = size.samples(_PODS_PER_ROUND)
     for number in range(_ROUNDS):
         for each in sizes:
-            each.begin_round()
+            each.seconds.begin()
         for index in range(number * per_round, (number + 1) * per_round):
             for each in sizes:
                 each.ask(index)
@@ -95,7 +84,3 @@ def measure(size: Size) -> Section:
         Row(f"{_TIMES_NODES} times the pods on the same nodes", ratios=crowded.ratios(usual, _FLAT)),
     ]
     return Section("growth", f"A decision as the cluster grows from {usual.size}", rows)
-
-
-if __name__ == "__main__":
-    command.run("tests.bench.growth", __doc__, measure)

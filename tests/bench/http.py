@@ -10,13 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from tests.bench import command
 from tests.bench.awake import apart_from, cpus_awake
 from tests.bench.command import Size
-from tests.bench.live import BenchError, Process, fake_api, floor_app, kindred
+from tests.bench.live import BenchError, Process, Wire, connected, fake_api, floor_app, kindred, request
 from tests.bench.questions import Form, Questions
 from tests.bench.report import Ratio, Row, Section, Times
-from tests.bench.wire import Wire, connected, request
 
 Verb: TypeAlias = Literal["filter", "prioritize"]
 
@@ -120,19 +118,17 @@ class Pair:
         return Exchange(verb, ours, request("POST", path, body, *form.headers), answer)
 
 
-def measure(size: Size, rounds: int = ROUNDS, chosen: str = "") -> Section:
-    """Measure all forms, or the forms with `chosen` in their name."""
+def measure(size: Size) -> Section:
+    """Measure all forms."""
     rows, cpu = [], []
     with fake_api(size.nodes, size.pods) as api, kindred(api) as service, floor_app() as (process, url):
         service.wait_until_ready()
         questions = Questions(size.nodes, size.pods)
         for trial in _trials(size.nodes):
-            if chosen not in trial.form.name:
-                continue
             with connected(service.url, _LARGEST_ANSWER) as ours, connected(url, _LARGEST_ANSWER) as floor:
                 pair = Pair((service, ours), (process, floor))
                 with cpus_awake(), apart_from((service.pid, process.pid)):
-                    for _ in range(rounds):
+                    for _ in range(ROUNDS):
                         pair.round(questions, trial, size.samples(trial.questions, least=4))
             rows += [_row(verb, trial, pair) for verb in VERBS]
             cpu.append(_cpu_row(trial, pair))
@@ -155,7 +151,7 @@ def _row(verb: Verb, trial: Trial, pair: Pair) -> Row:
     ours, floor = pair.ours.waited[verb], pair.floor.waited[verb]
     return Row(
         f"{verb}, {trial.form.name}",
-        {"Kindred": Times.of(_all(ours)), "floor": Times.of(_all(floor))},
+        {"Kindred": Times.over(ours), "floor": Times.over(floor)},
         {},
         {"p50": Ratio.of(ours, floor, at_most=trial.at_most, aim=trial.aim), "p99": Ratio.of(ours, floor, 0.99)},
     )
@@ -164,24 +160,7 @@ def _row(verb: Verb, trial: Trial, pair: Pair) -> Row:
 def _cpu_row(trial: Trial, pair: Pair) -> Row:
     return Row(
         f"CPU of an answer, {trial.form.name}",
-        {"Kindred": Times.of(_all(pair.ours.cpu)), "floor": Times.of(_all(pair.floor.cpu))},
+        {"Kindred": Times.over(pair.ours.cpu), "floor": Times.over(pair.floor.cpu)},
         {},
         {"p50": Ratio.of(pair.ours.cpu, pair.floor.cpu)},
     )
-
-
-def _all(rounds: list[list[float]]) -> list[float]:
-    return [seconds for each in rounds for seconds in each]
-
-
-def main() -> None:
-    """Measure as a program, optionally only some forms."""
-    parser = command.parser("tests.bench.http", __doc__)
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="with questions of their own")
-    parser.add_argument("--form", default="", metavar="TEXT", help="only forms with this in their name")
-    options = parser.parse_args()
-    command.finish(measure(command.size(options), options.rounds, options.form))
-
-
-if __name__ == "__main__":
-    main()

@@ -5,12 +5,10 @@ nodes as NodeInfos. The engine gets the nodes as slots, and in a second measurem
 node by node. If the program with the plugin is missing, it is built from tests/e2e/go, which needs Go.
 """
 
-import gc
 import itertools
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -19,22 +17,56 @@ import numpy as np
 
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.framework.evaluation import Evaluation, FreshEvaluation
+from core.mirror.affinity_counts import MAX_MATCH_COUNTERS
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array, IntpArray
-from core.objects.affinity import NO_AFFINITY
+from core.objects.affinity import NO_AFFINITY, AffinityTerm, PodAffinity, PodMatcher
+from core.objects.labels import Selector
+from core.objects.pod import Pod
 from core.scheduling_cycle import filter_nodes, score_nodes
 from tests.bench import cluster, command
-from tests.bench.cluster import Object
+from tests.bench.cluster import HOST, Object
 from tests.bench.command import Size
-from tests.bench.forgetting import AskedTerms
+from tests.bench.decisions import names_of, settle
 from tests.bench.intree_process import PROGRAM, InTree, difference, running
 from tests.bench.live import BenchError, say
-from tests.bench.report import INTREE, Ratio, Report, Row, Section, Times, write
-from tests.bench.text import section_text
+from tests.bench.report import INTREE, Ratio, Report, Rounds, Row, Section, section_text, write
 from tests.conformance.engine import decoded_pod, load
+from tests.core.decoded import counter_of
 from tests.core.profile_parts import affinity_profile
 from tests.e2e.binaries import BuildError, binaries
+
+_NOTHING: Final = Selector(nothing=True)
+
+
+class AskedTerms:
+    """The terms of evaluated pods for which a mirror may have counters."""
+
+    def __init__(self, mirror: ClusterMirror) -> None:
+        self._mirror = mirror
+        self._asked: set[AffinityTerm] = set()
+
+    def begin(self, pod: Pod) -> None:
+        """Drop the counters of a pod's terms before the pod is evaluated."""
+        terms = _terms(pod.affinity)
+        if not terms.isdisjoint(self._asked):
+            push_out_counters(self._mirror)
+            self._asked.clear()
+        self._asked |= terms
+
+
+def push_out_counters(mirror: ClusterMirror) -> None:
+    """Drop all match counters, by requesting as many new empty ones as the mirror keeps. Takes seconds."""
+    for number in range(MAX_MATCH_COUNTERS):
+        matcher = PodMatcher(frozenset({str(number)}), namespace_selector=_NOTHING, selector=_NOTHING)
+        counter_of(mirror, (matcher,), HOST)
+
+
+def _terms(affinity: PodAffinity) -> set[AffinityTerm]:
+    weighted = (*affinity.preferred_affinity, *affinity.preferred_anti_affinity)
+    return {*affinity.required_affinity, *affinity.required_anti_affinity, *(each.term for each in weighted)}
+
 
 KNOWN_FASTER: Final = 500
 """Least factor by which a known class must be faster than in-tree, for pods with affinity terms."""
@@ -126,35 +158,6 @@ class Engine:
         return Decision(decided - looked_up, decided - began, names, fitting, scores)
 
 
-@dataclass(frozen=True, slots=True)
-class Samples:
-    """Seconds per decision of one kind of pods, by heading and round."""
-
-    of: dict[str, list[list[float]]] = field(default_factory=dict)
-
-    def begin_round(self) -> None:
-        """Begin a new round."""
-        for heading in (IN_TREE, COLD, KNOWN, AFRESH, COLD_NAMES, KNOWN_NAMES):
-            self.of.setdefault(heading, []).append([])
-
-    def add(self, heading: str, seconds: Iterable[float]) -> None:
-        """Add samples to the round."""
-        self.of[heading][-1].extend(seconds)
-
-    def row(self, kind: str, *, has_terms: bool) -> Row:
-        """Return the row of a kind. Its ratios are the engine's speed relative to in-tree."""
-        bounds = {COLD: COLD_FASTER, KNOWN: KNOWN_FASTER} if has_terms else {}
-        return Row(
-            kind,
-            {heading: Times.of([*itertools.chain(*rounds)]) for heading, rounds in self.of.items()},
-            ratios={
-                f"{IN_TREE} to {heading}": Ratio.of(self.of[IN_TREE], rounds, at_least=bounds.get(heading))
-                for heading, rounds in self.of.items()
-                if heading != IN_TREE
-            },
-        )
-
-
 class Bench:
     """One cluster, from the same objects in the engine and in the in-tree plugin."""
 
@@ -170,36 +173,45 @@ class Bench:
         if held != (self.description.nodes, self.description.pods):
             raise BenchError(f"(nodes, pods): {held} here, and in the snapshot {self.description}")
         self._in_tree = in_tree
-        self._engine = Engine(mirror, [cluster.node_name(index) for index in range(size.nodes)])
+        self._engine = Engine(mirror, names_of(size))
         self._size = size
-        gc.collect()
-        gc.freeze()
+        settle()
 
     def row(self, kind: str) -> Row:
         """Measure a kind of pods. Raises BenchError if a result differs from in-tree's."""
-        samples = Samples()
+        samples = Rounds(IN_TREE, COLD, KNOWN, AFRESH, COLD_NAMES, KNOWN_NAMES)
         apps = cluster.app_count(self._size.pods)
         per_round = self._size.samples(_PODS_PER_ROUND)
         for number in range(_ROUNDS):
-            samples.begin_round()
+            samples.begin()
             for index in range(number * per_round, (number + 1) * per_round):
                 self._turn(samples, cluster.incoming(kind, index, apps))
         has_terms = decoded_pod(cluster.incoming(kind, 0, apps)).affinity != NO_AFFINITY
-        return samples.row(kind, has_terms=has_terms)
+        bounds = {COLD: COLD_FASTER, KNOWN: KNOWN_FASTER} if has_terms else {}
+        in_tree = samples.of[IN_TREE]
+        return Row(
+            kind,
+            samples.times(),
+            ratios={
+                f"{IN_TREE} to {heading}": Ratio.of(in_tree, rounds, at_least=bounds.get(heading))
+                for heading, rounds in samples.of.items()
+                if heading != IN_TREE
+            },
+        )
 
-    def _turn(self, samples: Samples, v1_pod: Object) -> None:
+    def _turn(self, samples: Rounds, v1_pod: Object) -> None:
         """Evaluate in-tree, and then in the engine, as a new and then as a known class. Compare the results."""
         self._engine.forget(v1_pod)
         answer = self._in_tree.ask(v1_pod)
         cold = self._engine.from_cache(v1_pod)
         known = [self._engine.from_cache(v1_pod) for _ in range(_REPEATS)]
         afresh = [self._engine.afresh(v1_pod) for _ in range(_REPEATS)]
-        samples.add(IN_TREE, [answer.seconds])
-        samples.add(COLD, [cold.given_slots])
-        samples.add(COLD_NAMES, [cold.from_names])
-        samples.add(KNOWN, [each.given_slots for each in known])
-        samples.add(KNOWN_NAMES, [each.from_names for each in known])
-        samples.add(AFRESH, [each.given_slots for each in afresh])
+        samples.add(IN_TREE, answer.seconds)
+        samples.add(COLD, cold.given_slots)
+        samples.add(COLD_NAMES, cold.from_names)
+        samples.add(KNOWN, *(each.given_slots for each in known))
+        samples.add(KNOWN_NAMES, *(each.from_names for each in known))
+        samples.add(AFRESH, *(each.given_slots for each in afresh))
         for decision in (cold, *known, *afresh):
             differs = difference(answer.scores, decision.by_name())
             if differs:

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Final
 
-from tests.bench.latencies import Latencies, Span
 from tests.bench.live import BenchError, FakeApi, HttpClient, Kindred, repeating
+from tests.bench.report import Latencies, Span
 
 _MARK_EVERY: Final = 1.0  # seconds
 _LOOK_EVERY: Final = 0.001

@@ -10,8 +10,7 @@ from typing import Final
 from tests.bench import report
 from tests.bench.command import Size
 from tests.bench.live import fake_api, kindred, say
-from tests.bench.report import Report, Row, Section
-from tests.bench.text import section_text
+from tests.bench.report import Report, Row, Section, section_text
 
 SIZES: Final = (Size(500, 1_640), Size(2_000, 20_000), Size(5_000, 50_000))
 """The clusters of docs/benchmarks.md."""

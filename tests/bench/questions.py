@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from tests.bench import cluster, dressed
-from tests.bench.whole_nodes import whole_node
+from tests.bench.dressed import whole_node
 
 PODS_PER_KIND: Final = 25
 _STRIDE: Final = 997  # a prime, so that every start is used once before one is repeated

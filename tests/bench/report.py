@@ -10,13 +10,68 @@ import platform
 import re
 import subprocess
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import version
+from itertools import groupby
+from math import ceil, floor, log10
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
-from tests.bench.latencies import percentile
+
+class Span(NamedTuple):
+    """A period, in seconds of one clock."""
+
+    began: float
+    ended: float
+
+    @property
+    def seconds(self) -> float:
+        """Length of the period."""
+        return self.ended - self.began
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """The waiting time of each of many responses, as a period."""
+
+    spans: list[Span] = field(default_factory=list)
+
+    def percentile(self, share: float) -> float:
+        """Return the percentile of the seconds at `share` (nearest rank). There must be a response."""
+        return percentile([span.seconds for span in self.spans], share)
+
+    @property
+    def longest(self) -> float:
+        """The seconds of the slowest response. There must be a response."""
+        return max(span.seconds for span in self.spans)
+
+    def during(self, others: Iterable[Span]) -> "Latencies":
+        """Return the responses whose wait overlaps any of the other periods. Both must be in the order of time."""
+        found: list[Span] = []
+        remaining = iter(others)
+        other = next(remaining, None)
+        for span in self.spans:
+            while other is not None and other.ended <= span.began:
+                other = next(remaining, None)
+            if other is not None and other.began < span.ended:
+                found.append(span)
+        return Latencies(found)
+
+    def __str__(self) -> str:
+        if not self.spans:
+            return "none"
+        return (
+            f"p50 {self.percentile(0.5) * 1e3:8.3f} ms   p99 {self.percentile(0.99) * 1e3:8.3f} ms   "
+            f"longest {self.longest * 1e3:8.3f} ms   of {len(self.spans):,}"
+        )
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Return the smallest value such that `share` of the values are at most as large (nearest rank)."""
+    return sorted(values)[max(0, ceil(share * len(values)) - 1)]
+
 
 ROOT: Final = Path(__file__).parents[2]
 FOLDER: Final = ROOT / "docs" / "bench"
@@ -37,6 +92,31 @@ class Times(msgspec.Struct, frozen=True):
     def of(cls, seconds: Sequence[float]) -> "Times":
         """Return the statistics of samples in seconds. There must be a sample."""
         return cls(percentile(seconds, 0.5) * 1e3, percentile(seconds, 0.99) * 1e3, len(seconds))
+
+    @classmethod
+    def over(cls, rounds: Iterable[Sequence[float]]) -> "Times":
+        """Return the statistics over all rounds."""
+        return cls.of(_flat(rounds))
+
+
+class Rounds:
+    """Seconds of samples by heading and round."""
+
+    def __init__(self, *headings: str) -> None:
+        self.of: dict[str, list[list[float]]] = {heading: [] for heading in headings}
+
+    def begin(self) -> None:
+        """Begin a round."""
+        for rounds in self.of.values():
+            rounds.append([])
+
+    def add(self, heading: str, *seconds: float) -> None:
+        """Add samples to the round. A heading may be new in the first one."""
+        self.of.setdefault(heading, [[]])[-1].extend(seconds)
+
+    def times(self) -> dict[str, Times]:
+        """Return the times of each heading over all rounds."""
+        return {heading: Times.over(rounds) for heading, rounds in self.of.items()}
 
 
 class Ratio(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -229,3 +309,51 @@ def _rounded(value: object) -> object:
 
 def _flat(rounds: Iterable[Sequence[float]]) -> list[float]:
     return [sample for each in rounds for sample in each]
+
+
+def section_text(section: Section) -> str:
+    """Return the title, a table for rows of the same headings, and the notes."""
+    lines = [f"== {section.title}"]
+    for headings, rows in groupby(section.rows, _headings):
+        lines += _table([("", *headings), *map(_cells, rows)])
+    return "\n".join([*lines, *(f"  {note}" for note in section.notes)])
+
+
+def times_text(times: Times) -> str:
+    """Return p50 / p99 in milliseconds."""
+    return f"{short(times.p50)} / {short(times.p99)} ms"
+
+
+def ratio_text(ratio: Ratio) -> str:
+    """Return a ratio with its range over the rounds, and its bounds."""
+    noise = f" [{short(ratio.low)}..{short(ratio.high)}]" if ratio.low != ratio.high else ""
+    bound = f" ({ratio.bound}{': MISSED' if ratio.missed else ''})" if ratio.bound else ""
+    return f"{short(ratio.value)}x{noise}{bound}"
+
+
+def _headings(row: Row) -> tuple[str, ...]:
+    return (*row.times, *row.figures, *row.ratios)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    return (
+        row.name,
+        *map(times_text, row.times.values()),
+        *map(short, row.figures.values()),
+        *map(ratio_text, row.ratios.values()),
+    )
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    aligned = [
+        [cells[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True))]
+        for cells in rows
+    ]
+    return ["  " + "  ".join(cells).rstrip() for cells in aligned]
+
+
+def short(value: float, significant: int = 3) -> str:
+    """Return a number with `significant` digits, at most four behind the point, and separated thousands."""
+    digits = max(0, min(4, significant - 1 - floor(log10(abs(value))))) if value else 0
+    return f"{value:,.{digits}f}"

@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from tests.bench import beside, busy, cache, churn, decide, engine, events, explain, gangs, growth, http, report, sync
+from tests.bench import busy, cache, churn, decide, engine, events, explain, gangs, growth, http, report, sync
 from tests.bench.command import Size
 from tests.bench.live import say
-from tests.bench.report import Report, Section
-from tests.bench.text import section_text
+from tests.bench.report import Report, Section, section_text
 
 SECTIONS: Final[Mapping[str, Callable[[Size], Section]]] = MappingProxyType(
     {
@@ -26,7 +25,6 @@ SECTIONS: Final[Mapping[str, Callable[[Size], Section]]] = MappingProxyType(
         "sync": sync.measure,
         "cache": cache.measure,
         "explain": explain.measure,
-        "beside": beside.measure,
         "busy": busy.measure,
     }
 )

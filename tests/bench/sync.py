@@ -10,11 +10,9 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Final
 
-from tests.bench import command
 from tests.bench.command import Size
-from tests.bench.latencies import Latencies
 from tests.bench.live import BenchError, FakeApi, fake_api, kindred, probing
-from tests.bench.report import Ratio, Row, Section, Times
+from tests.bench.report import Latencies, Ratio, Row, Section, Times
 
 MAX_SECONDS: Final = 15.0
 MAX_MEGABYTES: Final = 700.0
@@ -82,7 +80,3 @@ def measure(size: Size) -> Section:
         api.change("behaviour", {"watch_list": "off"})
         rows.append(run(api, size).row("paged LIST"))
     return Section("sync", f"From the start until the mirror is complete, {size}", rows)
-
-
-if __name__ == "__main__":
-    command.run("tests.bench.sync", __doc__, measure)

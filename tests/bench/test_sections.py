@@ -6,8 +6,7 @@ import pytest
 
 from tests.bench import cache, engine, events, explain, gangs, growth
 from tests.bench.command import Size
-from tests.bench.report import Section
-from tests.bench.text import section_text
+from tests.bench.report import Section, section_text
 
 SMALL = Size(60, 3_000, 0.01)
 

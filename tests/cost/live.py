@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from tests.bench import cluster, dressed
-from tests.bench.latencies import percentile
 from tests.bench.live import FakeApi, HttpClient, Kindred, Process, fake_api, kindred, repeating
 from tests.bench.markers import Markers
+from tests.bench.report import percentile
 from tests.cost.attack import Attack, Object, compact
 from tests.cost.exchange import exchange
 from tests.cost.report import Live

@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from tests.bench import cluster, dressed
-from tests.bench.whole_nodes import whole_node
+from tests.bench.dressed import whole_node
 
 Form: TypeAlias = Literal["NodeNames", "Nodes"]
 """The form of the nodes in a request: names if the extender is `nodeCacheCapable`, else whole objects."""

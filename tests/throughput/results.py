@@ -9,8 +9,7 @@ from typing import Final
 import msgspec
 
 from tests.bench import report
-from tests.bench.report import FOLDER
-from tests.bench.text import short
+from tests.bench.report import FOLDER, short
 from tests.e2e.binaries import API_SERVER, ETCD, SCHEDULER
 from tests.markdown import table
 
