@@ -20,15 +20,15 @@ from typing import NamedTuple
 from fastapi import FastAPI
 
 from app.admin.explain_routes import Sample
-from app.answered_release import AnsweredRelease
 from app.api_server.credentials import Credentials
-from app.limits import DEFAULTS, Limits
 from app.server.ports import Port
 from app.server.process import Background, watch_loop
-from app.settings import Settings
+from app.settings.limits import DEFAULTS, Limits
+from app.settings.settings import Settings
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.mirror import release_metrics
 from app.verbs.admission import ServingState
+from app.watch.release import AnsweredRelease
 from app.wiring.apps import Ports, create_ports
 from app.wiring.cluster import Cluster, dumped_cluster, followed_cluster
 from app.wiring.engine import create_engine, explained_kinds, grouping_kinds, prepare_mirror, watched_kinds

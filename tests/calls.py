@@ -10,7 +10,7 @@ from typing import Final
 from app.commands.dump import load_dump
 from app.main import create_service
 from app.server.ports import Port
-from app.settings import Settings
+from app.settings.settings import Settings
 
 ROOT: Final = Path(__file__).parents[1]
 

@@ -3,7 +3,7 @@
 import json
 import os
 
-from app import limits
+from app.settings import limits
 
 vars(limits)["DEFAULTS"] = limits.Limits(**json.loads(os.environ["KINDRED_TEST_LIMITS"]))
 

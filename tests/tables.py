@@ -1,12 +1,14 @@
 """The tables of pages, from code and from measurements: `python -m tests.tables --write` writes all of them."""
 
+import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from app.settings import Settings, key_of, variable_of
+from app.settings.groups import GROUPS
+from app.settings.settings import Settings, key_of, variable_of
 from core.releases import DIFFERENCES, GATES, RELEASES, Difference, Stage
 from tests import exported_metrics
 from tests.bench import memory, report
@@ -174,18 +176,23 @@ def _measured(given: Report) -> str:
 
 
 def settings() -> str:
-    """Return the table of settings, a line for each."""
+    """Return the settings: of each group its title, its reason, and a table with a line for each setting."""
     schema = Settings.model_json_schema()["properties"]
-    rows = [
-        (
-            f"`{key_of(name)}`<br>`{variable_of(name)}`",
-            _default(field.get_default()),
-            _allowed(schema[name]),
-            (field.description or "").replace("\n", " "),
-        )
-        for name, field in Settings.model_fields.items()
-    ]
-    return table(("key, variable", "default", "allowed", "meaning"), rows)
+    parts = []
+    for group in GROUPS:
+        title, _, reason = inspect.cleandoc(group.__doc__ or "").partition("\n\n")
+        rows = [
+            (
+                f"`{key_of(name)}`<br>`{variable_of(name)}`",
+                _default(field.get_default()),
+                _allowed(schema[name]),
+                (field.description or "").replace("\n", " "),
+            )
+            for name, field in group.model_fields.items()
+        ]
+        columns = ("key, variable", "default", "allowed", "meaning")
+        parts += [f"### {title.removesuffix('.')}", reason, table(columns, rows)]
+    return "\n\n".join(parts)
 
 
 def _default(value: object) -> str:

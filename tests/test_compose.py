@@ -15,8 +15,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from app.configuration import load_configuration
-from app.settings import PortRule, Settings, port_rule
+from app.settings.configuration import load_configuration
+from app.settings.settings import PortRule, Settings, port_rule
 from tests.demo_server import demo_server
 
 DOCUMENT: Final[dict[str, Any]] = yaml.safe_load(Path("docker-compose.yml").read_text("utf-8"))

@@ -11,10 +11,9 @@ import pytest
 
 from app.admin.openapi import describe
 from app.commands.cli import main
-from app.configuration import FILE_VARIABLE
-from app.configuration_file import HEAD
 from app.main import create_service
-from app.settings import Settings, key_of, variable_of
+from app.settings.configuration import FILE_VARIABLE, HEAD
+from app.settings.settings import Settings, key_of, variable_of
 from core.mirror.cluster import ClusterMirror
 
 PAGES = [Path("README.md"), Path("CONTRIBUTING.md"), *sorted(Path("docs").glob("*.md")), Path("manifests/README.md")]

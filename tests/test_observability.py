@@ -11,7 +11,7 @@ import promql_parser as promql
 import pytest
 import yaml
 
-from app.limits import DEFAULTS
+from app.settings.limits import DEFAULTS
 from tests.exported_metrics import Exported, exported_metrics
 
 Labels: TypeAlias = frozenset[str]

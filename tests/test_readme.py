@@ -19,8 +19,8 @@ from click.testing import CliRunner
 from app.commands.cli import main
 from app.commands.output import WIDTH
 from app.objects.resources import RESOURCES
-from app.setting_types import split_address
-from app.settings import Settings, variable_of
+from app.settings.settings import Settings, variable_of
+from app.settings.types import split_address
 from core.profile import full_profile
 from core.releases import RELEASES
 from tests.demo_server import DemoServer, announced, demo_server

@@ -22,8 +22,8 @@ from app.explain.explainer import MirrorState
 from app.explain.known_pods import NameSearch
 from app.explain.node_map import guessed_rack_key
 from app.explain.pending import PendingPodsExplainer, PendingView
-from app.json_text import encode
-from app.long_work import LongWork
+from app.process.json_text import encode
+from app.process.long_work import LongWork
 from app.verbs.admission import ServingState
 from core.diagnosis.cluster_view import ClusterSurvey, ClusterView
 from core.gangs.unit_status import UnitStatus

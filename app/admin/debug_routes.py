@@ -17,11 +17,11 @@ from app.admin.partition import NodePartition, partition_router
 from app.admin.responses import JsonResponse, SharedCopy, in_chunks
 from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import CredentialsError
-from app.configuration import effective
-from app.long_work import LongWork
 from app.objects.decode import DecodeError
 from app.objects.resources import Resource
-from app.settings import Settings
+from app.process.long_work import LongWork
+from app.settings.configuration import effective
+from app.settings.settings import Settings
 from app.watch.freshness import ResourceState
 from app.watch.objects import ObjectReader, Unreadable
 from app.watch.stream import Pages, decode_page

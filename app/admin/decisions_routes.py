@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.admin.responses import JsonResponse
 from app.explain.decisions import Decisions, RecordedDecision
-from app.long_work import LongWork
 from app.objects.decode import NULL
+from app.process.long_work import LongWork
 from app.verbs.request import VerbOutcome
 
 MAX_SHOWN: Final = 1000

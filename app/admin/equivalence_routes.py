@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.responses import StreamingResponse
 
 from app.admin.responses import JsonResponse, in_chunks
-from app.json_text import encode
-from app.long_work import LongWork
+from app.process.json_text import encode
+from app.process.long_work import LongWork
 from core.equivalence.cache import RESULTS, EquivalenceCache
 from core.equivalence.lookup import PredicateCell, ScoreCell
 from core.equivalence.rows import ClassEntry, Miss, Row

@@ -9,11 +9,11 @@ from pydantic import BaseModel
 from starlette.responses import PlainTextResponse, Response
 
 from app import __version__
-from app.answered_release import AnsweredRelease, ReleaseSource
-from app.long_work import LongWork
+from app.process.long_work import LongWork
 from app.telemetry.metrics import Metrics
 from app.verbs.admission import ServingState
 from app.watch.freshness import Freshness, ResourceState
+from app.watch.release import AnsweredRelease, ReleaseSource
 from core.mirror.cluster import ClusterMirror
 
 

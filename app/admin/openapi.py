@@ -22,7 +22,7 @@ from app.explain.explainer import Explanation
 from app.explain.known_pods import FoundNames
 from app.explain.node_map import NodeMap
 from app.explain.pending import PendingPods
-from app.json_text import encode
+from app.process.json_text import encode
 from app.verbs.endpoint import ExtenderApp
 from core.diagnosis.cluster_view import ClusterView
 from core.framework.interface import MAX_NODE_SCORE

@@ -10,8 +10,8 @@ from typing import Final, Generic, TypeAlias, TypeVar
 
 from fastapi import Response
 
-from app.json_text import encode
-from app.long_work import LongWork
+from app.process.json_text import encode
+from app.process.long_work import LongWork
 
 
 class JsonResponse(Response):

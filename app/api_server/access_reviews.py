@@ -15,7 +15,7 @@ import msgspec
 
 from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credential_errors import CredentialsError
-from app.json_text import encode
+from app.process.json_text import encode
 
 ALL_NAMESPACES: Final = ""
 KEPT_SECONDS: Final = 30.0

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from app.api_server.pem import openssl_reason
-from app.logs import one_line
+from app.process.logs import one_line
 
 _SECONDS: Final = re.compile(r"\d{1,9}", re.ASCII)
 _SHOWN: Final = 200  # characters of a response that is no Status

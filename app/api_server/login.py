@@ -24,8 +24,8 @@ from app.api_server.credential_errors import ConfigurationError, CredentialsErro
 from app.api_server.own_namespace import namespace_of
 from app.api_server.pem import IN_MEMORY, PemSource
 from app.api_server.tls_context import TlsSettings
-from app.files import MAX_CONFIGURATION_BYTES, MAX_TOKEN_BYTES, read_file
-from app.logs import one_line
+from app.process.files import MAX_CONFIGURATION_BYTES, MAX_TOKEN_BYTES, read_file
+from app.process.logs import one_line
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration

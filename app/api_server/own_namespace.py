@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from app.files import MAX_TOKEN_BYTES, read_file
+from app.process.files import MAX_TOKEN_BYTES, read_file
 
 VARIABLE: Final = "POD_NAMESPACE"
 """The usual name of the variable that a manifest sets by the downward API. It is no setting."""

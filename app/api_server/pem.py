@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from app.api_server.credential_errors import ConfigurationError
-from app.files import MAX_PEM_BYTES, read_file
+from app.process.files import MAX_PEM_BYTES, read_file
 
 # OpenSSL reads a key only from a file. A file in /dev/shm is never on a disk, and works in a container with a read-only
 # root, too.

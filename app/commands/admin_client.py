@@ -12,8 +12,8 @@ import msgspec
 
 from app.admin.access import CALLER_HEADER
 from app.api_server.pem import load_authorities
-from app.files import MAX_TOKEN_BYTES, read_file
-from app.json_text import decode
+from app.process.files import MAX_TOKEN_BYTES, read_file
+from app.process.json_text import decode
 
 _PATIENCE: Final = 10.0  # seconds
 DEFAULT_URL: Final = "http://127.0.0.1:8890"

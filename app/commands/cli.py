@@ -18,7 +18,7 @@ from app.commands.serve import serve_command
 from app.commands.status import status_command
 from app.commands.units import units_command
 from app.commands.why.command import why_command
-from app.logs import TextLines
+from app.process.logs import TextLines
 
 
 class CommandGroup(click.Group):

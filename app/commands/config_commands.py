@@ -9,11 +9,10 @@ import click
 
 from app.commands.options import exit_with_error, output_option, settings_options, warn
 from app.commands.output import NO_NAMES, Line, OutputFormat, print_document, print_output, print_value, wrapped_table
-from app.configuration import changed, configuration_schema, effective, load_configuration
-from app.configuration_file import HEAD
-from app.json_text import encode
-from app.settings import SettingsError
-from app.shown_text import shown, shown_json
+from app.process.json_text import encode
+from app.process.logs import shown, shown_json
+from app.settings.configuration import HEAD, changed, configuration_schema, effective, load_configuration
+from app.settings.settings import SettingsError
 
 _COMMENT: Final = "# The effective settings, as a file for --config; behind each value where it is from.\n"
 _COMMENT_OF_CHANGED: Final = "# The settings that differ from their defaults, as a file for --config.\n"

@@ -8,19 +8,19 @@ from typing import BinaryIO, Final, NamedTuple
 import click
 import msgspec
 
-from app.answered_release import AnsweredRelease, newest
 from app.commands.manifests import InputError, read_input
 from app.commands.options import OF_EXPLANATIONS
 from app.commands.output import print_line
 from app.dump.snapshot_file import DumpItem, SnapshotError, SnapshotSummary, load_items, read_items
 from app.explain.explainer import Explainer
-from app.long_work import LongWork
 from app.objects.yaml_documents import is_json
-from app.settings import Settings
+from app.process.long_work import LongWork
+from app.settings.settings import Settings
 from app.verbs.effects import RecentPods
 from app.watch.bulk_load import BulkLoads
 from app.watch.freshness import OF_A_DUMP, Freshness
 from app.watch.memory import memory_limit
+from app.watch.release import AnsweredRelease, newest
 from app.wiring.engine import create_cache, create_partition, explained_profile, scheduler_profiles, served_profile
 from core.mirror.cluster import ClusterMirror
 

@@ -43,11 +43,11 @@ from app.commands.output import OutputFormat, node_name, print_output
 from app.dump.snapshot_file import SnapshotError
 from app.explain.explain_request import ExplainError, decode_explain_request
 from app.explain.explainer import Detail, Explainer, Explanation
-from app.json_text import decode, encode
-from app.long_work import LongWork
 from app.objects.decode import NULL, DecodeError
 from app.objects.go_struct import EXTENDER_ARGS, members_of
-from app.settings import SettingsError
+from app.process.json_text import decode, encode
+from app.process.long_work import LongWork
+from app.settings.settings import SettingsError
 from app.verbs.effects import RecentPods
 from app.verbs.wire_in import decode_incoming_pod
 from app.wiring.engine import check_explained

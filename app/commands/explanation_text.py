@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
-from app.answered_release import ReleaseStatus
 from app.commands.amounts_text import cluster_amounts_text, node_amounts_text, remedies_text, wakes_text
 from app.commands.output import Line, Side, Styled, counted, paragraphs, table, wrapped
 from app.commands.pending import victim_text
 from app.commands.units import packing_text
 from app.explain.explainer import ClassUse, ExplainedNode, Explanation, MirrorState, NodeCells, SupposedState
+from app.watch.release import ReleaseStatus
 from core.diagnosis.counted_terms import Direction, Effect, Rule
 from core.diagnosis.diagnosis import ScorePart
 from core.diagnosis.explained_profile import Judge

@@ -31,7 +31,7 @@ from app.commands.output import (
     wrapped,
     wrapped_table,
 )
-from app.json_text import decode, encode
+from app.process.json_text import decode, encode
 from app.verbs.request import Request, VerbOutcome
 from app.verbs.wire_in import decode_incoming_pod
 from app.wiring.engine import create_extender, create_partition

@@ -8,9 +8,9 @@ from typing import IO, Final
 import click
 import msgspec
 
-from app.limits import DEFAULTS
 from app.objects.decode import DecodeError, decoding
 from app.objects.yaml_documents import DocumentsError, documents
+from app.settings.limits import DEFAULTS
 
 _AT_ONCE: Final = 1024 * 1024  # bytes
 

@@ -12,10 +12,10 @@ from click.core import ParameterSource
 
 from app.api_server.credentials import ConfigurationError
 from app.commands.output import FORMATS, OutputFormat, print_error, print_line
-from app.configuration import FILE_VARIABLE, Configuration, flag_of, load_configuration
 from app.dump.snapshot_file import SnapshotError
 from app.objects.decode import DecodeError
-from app.settings import Settings, SettingsError, variable_of
+from app.settings.configuration import FILE_VARIABLE, Configuration, flag_of, load_configuration
+from app.settings.settings import Settings, SettingsError, variable_of
 
 EXIT_OK: Final = 0
 """The command completed with a positive result."""

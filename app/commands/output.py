@@ -1,7 +1,7 @@
 """Everything that commands write to standard output and standard error.
 
 Others chose the names and messages, perhaps to act on the terminal or to forge a line. So each line is escaped whole
-(app/shown_text.py), also its newlines. Colours are added to escaped lines. Ruff bans `click.echo` everywhere else.
+(app/process/logs.py), also its newlines. Colours are added to escaped lines. Ruff bans `click.echo` everywhere else.
 """
 
 import os
@@ -19,8 +19,8 @@ import click
 import msgspec
 import yaml
 
-from app.json_text import encode, indented
-from app.shown_text import shown, shown_json
+from app.process.json_text import encode, indented
+from app.process.logs import shown, shown_json
 
 
 class Styled(NamedTuple):

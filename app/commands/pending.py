@@ -36,9 +36,9 @@ from app.commands.output import (
 )
 from app.dump.snapshot_file import SnapshotError
 from app.explain.pending import PendingClass, PendingPod, PendingPods, PendingPodsExplainer, PendingState
-from app.json_text import decode, encode
-from app.long_work import LongWork
-from app.settings import SettingsError
+from app.process.json_text import decode, encode
+from app.process.long_work import LongWork
+from app.settings.settings import SettingsError
 from app.verbs.effects import RecentPods
 from app.wiring.engine import check_explained
 from core.diagnosis.victim_waits import AwaitedVictim

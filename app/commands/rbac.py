@@ -14,11 +14,11 @@ import yaml
 
 from app.commands.options import exit_with_error, output_option, settings_options, warn
 from app.commands.output import FORMATS, Line, OutputFormat, print_document, print_output, represent_text, wrapped_table
-from app.configuration import load_configuration
 from app.eviction import eviction_api as preemption_api
 from app.leadership import lease_api
 from app.objects.resources import RESOURCES
-from app.settings import Settings, SettingsError, key_of
+from app.settings.configuration import load_configuration
+from app.settings.settings import Settings, SettingsError, key_of
 from app.usage import metrics_api
 from app.verbs import pod_api
 from app.wiring.engine import create_profile, explained_kinds, grouping_kinds, watched_kinds

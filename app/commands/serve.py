@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Final, TypedDict, Unpack
 import click
 import msgspec
 
-from app import __version__, logs
+from app import __version__
 from app.admin.explain_routes import Sample
 from app.api_server.credentials import load_credentials
 from app.api_server.own_namespace import own_namespace
@@ -22,13 +22,14 @@ from app.commands.options import (
     with_options,
 )
 from app.commands.output import print_line, print_lines
-from app.configuration import Configuration, load_configuration
 from app.main import Service, create_service
+from app.process import logs
 from app.server import process
 from app.server.process import keep_freed_memory
 from app.server.server import Server
-from app.setting_types import split_address
-from app.settings import Settings, is_loopback
+from app.settings.configuration import Configuration, load_configuration
+from app.settings.settings import Settings, is_loopback
+from app.settings.types import split_address
 from core.mirror.cluster import ClusterMirror
 
 

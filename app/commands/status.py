@@ -14,11 +14,11 @@ from pydantic import ValidationError
 from app.admin.decisions_routes import LastDecisions
 from app.admin.equivalence_routes import CacheState, Totals
 from app.admin.health_routes import Readiness, ResourceReadiness, Version
-from app.answered_release import ReleaseStatus
 from app.commands.admin_client import ACCESS_OPTIONS, NOT_UNDERSTOOD, Access, CannotAskError, asked, refusal
 from app.commands.options import EXIT_NO, EXIT_OK, exit_with_error, output_option, with_options
 from app.commands.output import NO_NAMES, Line, OutputFormat, Styled, counted, print_output, wrapped, wrapped_table
-from app.json_text import decode
+from app.process.json_text import decode
+from app.watch.release import ReleaseStatus
 
 T = TypeVar("T")
 

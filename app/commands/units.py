@@ -22,7 +22,7 @@ from app.commands.output import (
     wrapped,
     wrapped_table,
 )
-from app.json_text import decode
+from app.process.json_text import decode
 from core.gangs.unit_status import PackingStatus, SchedulingStatus, UnitStatus
 
 _HEADS: Final = ("NAME", "STATUS", "SCHEDULED", "RESERVED", "PENDING", "AGE", "REASON")

@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 from app.eviction.evaluator import Evaluator, EvictionOutcome, EvictionResult, Plan
 from app.eviction.eviction_api import EvictionError, LivePod
 from app.eviction.executor import Executor, Preemptions
-from app.logs import one_line
+from app.process.logs import one_line
 from app.verbs.effects import RefusedNodes
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from app.eviction.evaluator import EvictionOutcome, EvictionResult, Plan
 from app.eviction.eviction_api import EvictionApi, EvictionError, LivePod, preempted_event
-from app.logs import one_line
+from app.process.logs import one_line
 from core.mirror.cluster import ClusterMirror
 from core.mirror.pending_pods import UNSEEN, PendingPods
 from core.objects.pod import Pod

@@ -7,13 +7,13 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from app.answered_release import AnsweredRelease, ReleaseStatus
 from app.explain.explain_request import ContradictionError, ExplainRequest, TooMuchWorkError, UnknownError
 from app.explain.known_pods import KnownPods, the_one
 from app.explain.scheduler_profiles import SchedulerProfiles
-from app.long_work import LongWork
+from app.process.long_work import LongWork
 from app.verbs.effects import RecentPods
 from app.watch.freshness import Freshness
+from app.watch.release import AnsweredRelease, ReleaseStatus
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.explained_profile import ExplainedProfile
 from core.diagnosis.node_detail import NodeDetail, node_detail

@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from app.explain.explain_request import UnknownError
-from app.long_work import LongWork
+from app.process.long_work import LongWork
 from app.verbs.effects import RecentPods
 from core.diagnosis.pod_names import Sees, every_namespace
 from core.mirror.cluster import ClusterMirror

@@ -14,7 +14,7 @@ import msgspec
 
 from app.explain.explain_request import TooMuchWorkError
 from app.explain.explainer import Explainer, MirrorState
-from app.long_work import LongWork
+from app.process.long_work import LongWork
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.not_judged import NotJudged
 from core.diagnosis.pod_names import PodName, PodText, Sees, every_namespace

@@ -4,9 +4,9 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from app.json_text import encode
 from app.objects.decode import DecodeError
 from app.objects.plugin_args import decode_plugin_args
+from app.process.json_text import encode
 from app.scheduler_configuration.plugin_sets import KNOWN, NEEDS_PRE, Profile
 from app.scheduler_configuration.scheduler_config import Extender, UnreadableError
 from app.scheduler_configuration.schema import Point, WrittenPluginConfig

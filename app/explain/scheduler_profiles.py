@@ -19,7 +19,7 @@ from app.objects.plugin_args import plugin_arguments
 from app.scheduler_configuration.plugin_sets import Profile
 from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER, Extender, SchedulerConfig, choose_extender
 from app.scheduler_configuration.schema import Point
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers, with_devices
 from core.diagnosis.explained_profile import ExplainedProfile
 from core.diagnosis.not_judged import NotJudged

@@ -24,9 +24,9 @@ from app.api_server.client import ApiClient
 from app.api_server.own_namespace import VARIABLE, own_namespace
 from app.leadership.election import Election, Exchange, LeaseResponse, Request
 from app.leadership.lease_api import LeaseApi
-from app.limits import Limits
-from app.logs import one_line
-from app.settings import Settings, SettingsError
+from app.process.logs import one_line
+from app.settings.limits import Limits
+from app.settings.settings import Settings, SettingsError
 
 log = logging.getLogger(__name__)
 

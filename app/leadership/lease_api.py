@@ -9,8 +9,8 @@ from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import CredentialsError
 from app.leadership.election import Create, Failure, Get, LeaseResponse, Request, Update
 from app.leadership.lease_object import decode_lease, encode_lease, encode_new_lease
-from app.logs import one_line
 from app.objects.decode import DecodeError
+from app.process.logs import one_line
 
 log = logging.getLogger(__name__)
 

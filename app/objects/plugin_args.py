@@ -13,7 +13,7 @@ import msgspec
 from app.objects.decode import NULL, DecodeError, Int32, decoding, decoding_field, quantity_of
 from app.objects.decode_placement import WireNodeAffinity, WireSpreadConstraint, node_affinity_of, topology_spread_of
 from app.objects.strict import strict
-from app.settings import Settings, SettingsError
+from app.settings.settings import Settings, SettingsError
 from core.objects.quantity import millis
 from core.plugins.noderesources.strategies import ResourceSpec, ScoringStrategy, UtilizationShapePoint
 from core.profile import COMPOSITES, PLUGINS, Arguments, todays_name

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 import yaml
 
-from app.logs import one_line
+from app.process.logs import one_line
 
 MAX_REPEATED_BYTES: Final = 4 * 1024 * 1024
 """Bytes of JSON that aliases may add to the written text. This is the size of the largest accepted object. The anchors

@@ -9,10 +9,10 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 import yaml
 
-from app.files import MAX_CONFIGURATION_BYTES, read_file
-from app.logs import one_line
 from app.objects.decode import DecodeError, decoding
 from app.objects.yaml_documents import UNREADABLE
+from app.process.files import MAX_CONFIGURATION_BYTES, read_file
+from app.process.logs import one_line
 from app.scheduler_configuration.plugin_sets import Profile
 from app.scheduler_configuration.schema import (
     API_VERSION,

@@ -19,10 +19,10 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api_server.credential_errors import ConfigurationError
-from app.files import MAX_TOKEN_BYTES, read_file
+from app.process.files import MAX_TOKEN_BYTES, read_file
 from app.server.port import Connections, Refusal
 from app.server.tls import LOOKS_EVERY
-from app.settings import variable_of
+from app.settings.settings import variable_of
 
 log = logging.getLogger(__name__)
 

@@ -16,11 +16,10 @@ from enum import Enum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-from app.limits import Limits
-from app.line_rate import LIMIT, LineLimit
-from app.logs import one_line
+from app.process.logs import LIMIT, LineLimit, one_line
 from app.server.exchange import Exchange, Header, HeadReader, LargeHeadError, MalformedError, begin, head_of_response
 from app.server.tls import peer_names
+from app.settings.limits import Limits
 from app.verbs.endpoint import ExtenderApp
 
 if TYPE_CHECKING:

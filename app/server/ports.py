@@ -7,13 +7,13 @@ from typing import Final, NamedTuple
 
 from fastapi import FastAPI
 
-from app.limits import DEFAULTS, Limits
 from app.server.auth import AdminAuthentication, AdminToken, ForeignPages, IsReading
 from app.server.port import Connections
 from app.server.process import Background
 from app.server.tls import ReloadedTls, ServerTls, admin_tls, scheduler_tls
-from app.setting_types import split_address
-from app.settings import Settings, effects, port_rule
+from app.settings.limits import DEFAULTS, Limits
+from app.settings.settings import Settings, effects, port_rule
+from app.settings.types import split_address
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ import msgspec
 
 from app.api_server.credential_errors import ConfigurationError
 from app.api_server.pem import PemSource, TlsMaterial, identify, trust
-from app.settings import CLIENT_AUTHORITIES, Settings, wants_certificates
+from app.settings.settings import CLIENT_AUTHORITIES, Settings, wants_certificates
 
 log = logging.getLogger(__name__)
 

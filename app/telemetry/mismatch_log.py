@@ -4,8 +4,8 @@ import logging
 
 import msgspec
 
-from app.json_text import encode
-from app.logs import one_line
+from app.process.json_text import encode
+from app.process.logs import one_line
 from core.equivalence.cache import Mismatch
 
 log = logging.getLogger(__name__)

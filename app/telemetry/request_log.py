@@ -8,8 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from app.line_rate import LIMIT, NO_LIMIT, LineLimit
-from app.logs import LATE, one_line
+from app.process.logs import LATE, LIMIT, NO_LIMIT, LineLimit, one_line
 from app.verbs.request import Request, VerbOutcome
 
 log = logging.getLogger("kindred.questions")

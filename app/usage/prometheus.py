@@ -12,7 +12,7 @@ from app.api_server.login import bearer_of_file
 from app.api_server.pem import PemSource
 from app.api_server.tls_context import TlsSettings
 from app.objects.decode import DecodeError, decoding
-from app.settings import Settings, variable_of
+from app.settings.settings import Settings, variable_of
 from app.usage.metrics_api import Measurements, covered_until, plausible
 from core.objects.node import NodeMetrics, Usage
 

@@ -9,8 +9,8 @@ from typing import Final, Protocol, TypeAlias
 
 from app.api_server.client import ApiError
 from app.api_server.credentials import CredentialsError
-from app.logs import one_line
 from app.objects.decode import DecodeError
+from app.process.logs import one_line
 from app.usage.metrics_api import Measurements
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror

@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.settings import variable_of
+from app.settings.settings import variable_of
 from app.verbs.effects import Decision, Effects
 from app.verbs.lookup import Standing
 from app.verbs.request import VerbOutcome, VerbResponse

@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 
 from app.api_server.own_namespace import own_namespace
-from app.logs import one_line
 from app.objects.decode import DecodeError
 from app.objects.limits import Body
-from app.settings import Settings
+from app.process.logs import one_line
+from app.settings.settings import Settings
 from app.verbs.decide import Decider
 from app.verbs.effects import Effects
 from app.verbs.endpoint import Verb

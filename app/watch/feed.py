@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Final
 
-from app.logs import one_line
+from app.process.logs import one_line
 from app.watch.bulk_load import BulkLoads
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror

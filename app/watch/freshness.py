@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Final
 
-from app.line_rate import LIMIT, LineLimit
 from app.objects.resources import Resource
+from app.process.logs import LIMIT, LineLimit
 from core.events import Kind
 
 

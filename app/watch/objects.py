@@ -10,9 +10,9 @@ from typing import Final
 
 import msgspec
 
-from app.logs import one_line
 from app.objects.decode import DecodeError
 from app.objects.resources import decode_identity
+from app.process.logs import one_line
 from app.watch.freshness import ResourceState
 from app.watch.stream import MAX_LINE_BYTES
 from core.events import ClusterEvent, Object

@@ -21,8 +21,8 @@ from http import HTTPStatus
 from typing import Final
 
 from app.api_server.client import ApiClient, ReadTimeoutError, StatusError
-from app.logs import one_line
 from app.objects.resources import Resource
+from app.process.logs import one_line
 from app.watch.feed import MirrorFeed
 from app.watch.freshness import ResourceState
 from app.watch.memory import UNLIMITED, MemoryPressureError, MemoryWatch

@@ -20,8 +20,8 @@ import msgspec
 
 from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import CredentialsError
-from app.logs import one_line
 from app.objects.decode import DecodeError
+from app.process.logs import one_line
 from app.watch.freshness import ResourceState
 from app.watch.memory import MemoryPressureError
 from app.watch.stream import BrokenWatchError, InStreamError, status_of

@@ -19,17 +19,17 @@ from app.admin.explain_routes import Sample, explain_router, explained_nodes_rou
 from app.admin.health_routes import health_router, metrics_router
 from app.admin.openapi import openapi_router
 from app.admin.page_routes import OPEN_PATHS, page_router
-from app.answered_release import AnsweredRelease
 from app.explain.explainer import Explainer
 from app.explain.known_pods import NameSearch
 from app.explain.pending import PendingPodsExplainer
-from app.limits import Limits
 from app.objects.resources import Resource
 from app.server.ports import Port, admin_port, extender_port, health_port
-from app.settings import PortName, Settings, port_rule
+from app.settings.limits import Limits
+from app.settings.settings import PortName, Settings, port_rule
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.process import tls_metrics
 from app.verbs.endpoint import ExtenderApp
+from app.watch.release import AnsweredRelease
 from app.wiring.cluster import Cluster
 from app.wiring.engine import Engine, explained_profile, scheduler_profiles
 from app.wiring.verbs import Verbs

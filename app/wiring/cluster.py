@@ -5,15 +5,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from app.answered_release import AnsweredRelease
 from app.api_server.access_reviews import AccessReviews
 from app.api_server.client import ApiClient
 from app.api_server.credentials import Credentials
 from app.leadership.elector import create_elector
-from app.limits import Limits
 from app.objects.resources import RESOURCES
 from app.server.process import Background
-from app.settings import Settings, SettingsError, port_rule, variable_of
+from app.settings.limits import Limits
+from app.settings.settings import Settings, SettingsError, port_rule, variable_of
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.mirror import watch_metrics
 from app.telemetry.metrics.process import leader_metrics, memory_metrics
@@ -21,8 +20,8 @@ from app.verbs.admission import ServingState, Settling
 from app.watch.feed import MirrorFeed
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState, SyncStatus
 from app.watch.memory import MemoryWatch, memory_limit
+from app.watch.release import AnsweredRelease, ServerRelease
 from app.watch.retry import Timing
-from app.watch.server_release import ServerRelease
 from app.watch.watcher import Watcher
 from app.wiring.usage import create_usage_feed
 from core.events import Kind

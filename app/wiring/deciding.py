@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 from functools import partial
 
-from app.settings import Settings, SettingsError, variable_of
+from app.settings.settings import Settings, SettingsError, variable_of
 from app.verbs.decide import Decider, InTreeNeeds
 from app.verbs.gang_keeping import is_decided_for
 from app.verbs.scopes import DecideScope, decide_scopes

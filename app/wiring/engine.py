@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from app.admin.partition import NodePartition, decode_rule
 from app.explain.scheduler_profiles import SchedulerProfiles
-from app.limits import DEFAULTS, Limits, cache_bytes
 from app.objects.decode import DecodeError
 from app.objects.plugin_args import plugin_arguments
 from app.scheduler_configuration.scheduler_config import SchedulerConfig, UnreadableError, load_scheduler_config
-from app.settings import Settings, SettingsError, variable_of
+from app.settings.limits import DEFAULTS, Limits, cache_bytes
+from app.settings.settings import Settings, SettingsError, variable_of
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.mirror import cache_metrics
 from app.telemetry.metrics.requests import decision_metrics

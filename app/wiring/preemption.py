@@ -12,7 +12,7 @@ from app.eviction.eviction_api import EvictionApi
 from app.eviction.evictor import Evictor, UnschedulablePods
 from app.eviction.executor import Executor, Preemptions
 from app.server.process import Background
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.telemetry.metrics import Metrics
 from app.verbs.effects import Nominations, RefusedNodes
 from app.watch.freshness import SyncStatus

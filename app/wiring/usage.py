@@ -6,7 +6,7 @@ from typing import Final
 
 from app.api_server.client import ApiClient
 from app.api_server.credentials import ConfigurationError
-from app.settings import Settings, SettingsError, variable_of
+from app.settings.settings import Settings, SettingsError, variable_of
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.mirror import usage_metrics
 from app.usage.metrics_api import MetricsApi

@@ -7,10 +7,10 @@ from functools import partial
 from typing import NamedTuple
 
 from app.explain.decisions import Decisions
-from app.limits import Limits, queue_bytes
-from app.long_work import LongWork
+from app.process.long_work import LongWork
 from app.server.process import Background
-from app.settings import Settings
+from app.settings.limits import Limits, queue_bytes
+from app.settings.settings import Settings
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.requests import queue_metrics
 from app.telemetry.request_log import observer

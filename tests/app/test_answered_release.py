@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.answered_release import AnsweredRelease, ReleaseSource, newest
-from app.settings import Settings
+from app.settings.settings import Settings
+from app.watch.release import AnsweredRelease, ReleaseSource, newest
 from core.mirror.cluster import ClusterMirror
 from core.releases import DEFAULT_RELEASE, RELEASES, Release, rules_of
 

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from app.commands.cli import main
 from app.commands.output import yaml_text
-from app.configuration import Configuration, flag_of, load_configuration
-from app.settings import Settings, SettingsError, key_of, variable_of
+from app.settings.configuration import Configuration, flag_of, load_configuration
+from app.settings.settings import Settings, SettingsError, key_of, variable_of
 
 REMARK = "Input should be less than or equal to 100"
 HEAD = "apiVersion: kindred.dev/v1alpha1\nkind: KindredConfiguration\n"

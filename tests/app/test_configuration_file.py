@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from app.configuration_file import API_VERSION, HEAD, KIND, parse
-from app.settings import SettingsError
+from app.settings.configuration import API_VERSION, HEAD, KIND, parse
+from app.settings.settings import SettingsError
 
 TOP = "".join(f"{key}: {value}\n" for key, value in HEAD.items())
 

@@ -10,9 +10,8 @@ import yaml
 from click.testing import CliRunner
 
 from app.commands.cli import main
-from app.configuration import SCHEMA_ADDRESS, configuration_schema
-from app.configuration_file import HEAD, parse
-from app.settings import Settings, SettingsError, key_of
+from app.settings.configuration import HEAD, SCHEMA_ADDRESS, configuration_schema, parse
+from app.settings.settings import Settings, SettingsError, key_of
 
 PUBLISHED = Path("docs/schemas/kindredconfiguration-v1alpha1.json")
 OVERLAYS = sorted(Path("manifests/overlays").glob("*/kindred.yaml"))

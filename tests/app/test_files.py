@@ -16,13 +16,13 @@ from app.api_server.credential_errors import ConfigurationError, CredentialsErro
 from app.api_server.login import bearer_of_file
 from app.api_server.pem import PemSource
 from app.commands.cli import main
-from app.files import read_file
+from app.process.files import read_file
 from app.server.auth import AdminToken
 
 ENDLESS: Final = Path("/dev/zero")
 ROOM: Final = Path(__file__).parents[2] / "app"
 IN_ANOTHER_WAY: Final = {
-    "files.py": "the functions themselves",
+    "process/files.py": "the functions themselves",
     "watch/memory.py": "files of the kernel",
     "admin/page_routes.py": "files of the package",
     "commands/serve.py": "files of the package",
@@ -140,4 +140,4 @@ def opened_in(module: Path) -> Iterator[str]:
 
 def test_no_module_reads_or_writes_a_file_in_another_way() -> None:
     opening = {str(module.relative_to(ROOM)) for module in ROOM.rglob("*.py") if any(opened_in(module))}
-    assert opening == IN_ANOTHER_WAY.keys(), "use app.files"
+    assert opening == IN_ANOTHER_WAY.keys(), "use app.process.files"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from app.json_text import decode, encode, indented
+from app.process.json_text import decode, encode, indented
 
 
 class Colour(Enum):

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from app.line_rate import LIMIT, MAX_KINDS, NO_LIMIT, LineLimit, LineRate
+from app.process.logs import LIMIT, MAX_KINDS, NO_LIMIT, LineLimit, LineRate
 from tests.app.telemetry.passing_time import Clock
 
 

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import pytest
 
-from app import logs
-from app.logs import JsonLines, TextLines, one_line
+from app.process import logs
+from app.process.logs import JsonLines, TextLines, one_line
 
 AT = 1_763_776_800.25
 

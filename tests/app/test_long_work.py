@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-from app.long_work import LongWork
+from app.process.long_work import LongWork
 from app.verbs.admission import Admission
 
 PATIENCE = 10.0

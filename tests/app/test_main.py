@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from app.limits import Limits
 from app.main import create_service
-from app.settings import Settings, SettingsError
+from app.settings.limits import Limits
+from app.settings.settings import Settings, SettingsError
 from app.verbs.request import Request
 from app.wiring.engine import create_extender, create_profile, explained_kinds
 from core.mirror.cluster import ClusterMirror

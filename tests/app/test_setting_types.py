@@ -10,10 +10,9 @@ import yaml
 from click.testing import CliRunner
 
 from app.commands.cli import main
-from app.configuration import flag_of, load_configuration
-from app.configuration_file import HEAD
 from app.main import create_service
-from app.settings import Settings, SettingsError, is_quoted, key_of, variable_of
+from app.settings.configuration import HEAD, flag_of, load_configuration
+from app.settings.settings import Settings, SettingsError, is_quoted, key_of, variable_of
 from core.mirror.cluster import ClusterMirror
 from tests.app.asgi import ask
 

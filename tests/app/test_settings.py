@@ -6,8 +6,8 @@ from typing import Any, Final
 import pytest
 from pydantic import ValidationError
 
-from app.configuration import load_configuration
-from app.settings import PortRule, Settings, SettingsError, effects, port_rule
+from app.settings.configuration import load_configuration
+from app.settings.settings import PortRule, Settings, SettingsError, effects, port_rule
 
 
 def load_settings(**flags: object) -> Settings:

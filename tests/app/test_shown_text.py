@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from app.shown_text import shown, shown_json
+from app.process.logs import shown, shown_json
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ from typing import Final, TypeAlias
 
 import httpx
 
-from app.limits import Limits
 from app.main import Service, create_service
 from app.objects.decode import DecodeError
 from app.objects.resources import RESOURCES, Resource
-from app.settings import Settings
+from app.settings.limits import Limits
+from app.settings.settings import Settings
 from app.watch.feed import MirrorFeed
 from core.events import Action, ClusterEvent
 from core.mirror.cluster import ClusterMirror

@@ -11,7 +11,7 @@ import httpx
 import yaml
 
 from app.commands.rbac import rbac_documents
-from app.settings import PREFIX, Settings
+from app.settings.settings import PREFIX, Settings
 from tests.e2e.api import Api, Manifest
 from tests.e2e.programs import Program, free_port
 

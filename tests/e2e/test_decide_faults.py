@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.limits import DEFAULTS
+from app.settings.limits import DEFAULTS
 from tests.app.server.balancer import balancer
 from tests.e2e.cluster import Cluster
 from tests.e2e.conftest import Note

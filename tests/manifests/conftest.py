@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import pytest
 import yaml
 
-from app.configuration import Configuration, load_configuration
+from app.settings.configuration import Configuration, load_configuration
 from tests.manifests.kustomize import (
     MANIFESTS,
     Manifest,

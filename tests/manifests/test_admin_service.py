@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from app.configuration import load_configuration
-from app.setting_types import split_address
-from app.settings import Settings
+from app.settings.configuration import load_configuration
+from app.settings.settings import Settings
+from app.settings.types import split_address
 from tests.manifests.kustomize import (
     MANIFESTS,
     Manifest,

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from app import __version__
-from app.configuration import load_configuration
-from app.settings import SettingsError
+from app.settings.configuration import load_configuration
+from app.settings.settings import SettingsError
 from tests.manifests.chart_equality import OPTIONS, REGISTRATION, comparable, values_of
 from tests.manifests.conftest import VARIANTS, Variant
 from tests.manifests.helm import CHART, REGISTRATIONS, ChartError, found_helm, run, template

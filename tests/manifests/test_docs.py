@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from app.commands.rbac import rbac_text
-from app.configuration import load_configuration
+from app.settings.configuration import load_configuration
 from tests.manifests.install_commands import INSTALL, commands
 from tests.manifests.kustomize import (
     MANIFESTS,

@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from app.commands.rbac import rbac_documents, rbac_text
-from app.configuration import Configuration, load_configuration
-from app.limits import DEFAULTS, cache_bytes, queue_bytes
-from app.setting_types import split_address
-from app.settings import SettingsError, effects, port_rule
+from app.settings.configuration import Configuration, load_configuration
+from app.settings.limits import DEFAULTS, cache_bytes, queue_bytes
+from app.settings.settings import SettingsError, effects, port_rule
+from app.settings.types import split_address
 from tests.manifests.conftest import Variant
 from tests.manifests.kustomize import DECIDE, MANIFESTS, OVERLAYS, Manifest, of_kind, only
 

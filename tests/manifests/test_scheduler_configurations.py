@@ -12,7 +12,7 @@ import yaml
 from starlette.routing import Route
 
 from app.main import create_service
-from app.settings import Settings
+from app.settings.settings import Settings
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import NodeMetrics
 from core.profile import PLUGINS, full_profile

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 import pytest
 import yaml
 
-from app.configuration import Configuration
+from app.settings.configuration import Configuration
 from app.verbs.scopes import decide_scopes
 from tests.manifests.conftest import DECIDE_NAMESPACES, VARIANTS, Variant
 from tests.manifests.install_commands import INSTALL

@@ -40,7 +40,7 @@ TIMED: Final[Mapping[str, str]] = {
     "app.api_server": "connections",
     "app.verbs.admission.Admission": "times in the queue",
     "app.verbs.endpoint": "holds the queue and the observers, and counts requests to a stale mirror",
-    "app.long_work": "turns of the admin port",
+    "app.process.long_work": "turns of the admin port",
     "app.usage": "times of readings",
 }
 """Modules and classes whose state follows the time, or the number of requests of any kind."""

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from app.limits import Limits
 from app.objects.resources import RESOURCES
+from app.settings.limits import Limits
 from app.verbs.effects import Decision, Effects
 from app.verbs.filter import Patient
 from app.verbs.lookup import Found, Standing

@@ -9,7 +9,7 @@ import click
 from app.admin.openapi import describe
 from app.commands.cli import main
 from app.main import create_service
-from app.settings import Settings
+from app.settings.settings import Settings
 from core.mirror.cluster import ClusterMirror
 from core.profile import PLUGINS
 from tests.core.equivalence.invalidation_table import invalidation_table as rules_of_plugins

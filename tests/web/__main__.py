@@ -4,7 +4,7 @@ import sys
 
 from app.admin.openapi import PATH
 from app.main import create_service
-from app.settings import Settings
+from app.settings.settings import Settings
 from core.mirror.cluster import ClusterMirror
 from tests.app.asgi import ask
 

@@ -13,7 +13,7 @@ from app.commands.doctor.service import TlsFiles
 from app.commands.options import EXIT_NO, EXIT_OK, exit_with_error, output_option
 from app.commands.output import NO_NAMES, OutputFormat, print_output
 from app.scheduler_configuration.scheduler_config import UnreadableError
-from app.settings import SettingsError
+from app.settings.settings import SettingsError
 
 
 def diagnose(inputs: Inputs, output: OutputFormat, *, strict: bool, verbose: bool) -> int:

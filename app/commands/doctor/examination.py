@@ -27,15 +27,15 @@ from app.commands.doctor.service import (
     visit,
 )
 from app.commands.rbac import NAME
-from app.configuration import DEFAULT, load_configuration
-from app.logs import one_line
+from app.process.logs import one_line
 from app.scheduler_configuration.scheduler_config import (
     SchedulerConfig,
     UnreadableError,
     choose_extender,
     load_scheduler_config,
 )
-from app.settings import Settings, key_of
+from app.settings.configuration import DEFAULT, load_configuration
+from app.settings.settings import Settings, key_of
 from app.wiring.engine import create_profile
 
 REGISTRATION_CHECKS: Final[tuple[Check, ...]] = (

@@ -7,8 +7,8 @@ from app.commands.doctor.findings import BEHAVIOUR, EXTENDER_TYPE, SETTINGS, err
 from app.commands.doctor.registration import Check, Found, Registration
 from app.scheduler_configuration.scheduler_config import DEFAULT_TIMEOUT
 from app.scheduler_configuration.schema import TlsConfig, go_duration
-from app.setting_types import split_address
-from app.settings import wants_certificates
+from app.settings.settings import wants_certificates
+from app.settings.types import split_address
 
 _SERVED: Final = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "bindVerb": "bind", "preemptVerb": "preempt"}
 _CA_LINE: Final = "tlsConfig: {caFile: /etc/kubernetes/kindred/ca.crt}"

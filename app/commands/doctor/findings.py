@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from app.commands.output import Line, Styled, prose_width
-from app.settings import key_of, variable_of
-from app.shown_text import shown
+from app.process.logs import shown
+from app.settings.settings import key_of, variable_of
 
 HANDBOOK: Final = "docs/register.md"
 DECIDE: Final = "docs/decide.md"

@@ -5,12 +5,12 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from app.answered_release import allowed_rules
 from app.commands.doctor.findings import Finding, Problem, Severity
 from app.scheduler_configuration.plugin_sets import Profile
 from app.scheduler_configuration.scheduler_config import Extender, SchedulerConfig
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.verbs.scopes import DecideScope, decide_scopes
+from app.watch.release import allowed_rules
 from core.profile import COMPOSITES
 from core.profile import Profile as Plugins
 from core.releases import nearest

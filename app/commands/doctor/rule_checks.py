@@ -5,9 +5,9 @@ from typing import Final
 
 from app.commands.doctor.findings import BEHAVIOUR, EXTENDER_TYPE, HANDBOOK, error, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration
-from app.json_text import encode
 from app.objects.decode import DecodeError
 from app.objects.plugin_args import decode_plugin_args, plugin_arguments
+from app.process.json_text import encode
 from app.scheduler_configuration.plugin_sets import NEEDS_PRE, Profile
 from app.scheduler_configuration.schema import Point
 from app.verbs.scopes import DecideScope

@@ -12,12 +12,12 @@ import msgspec
 
 from app.api_server.pem import load_authorities, load_identity
 from app.commands.doctor.findings import DECIDE, RUN, Finding, Problem, Severity, error, info
-from app.files import MAX_TOKEN_BYTES, read_file
-from app.json_text import decode
 from app.objects.resources import RESOURCES
+from app.process.files import MAX_TOKEN_BYTES, read_file
+from app.process.json_text import decode
 from app.scheduler_configuration.scheduler_config import UnreadableError
-from app.setting_types import split_address
-from app.settings import Settings
+from app.settings.settings import Settings
+from app.settings.types import split_address
 from core.objects.groups import SchedulingGroup
 
 T = TypeVar("T")

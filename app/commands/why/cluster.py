@@ -7,16 +7,15 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Final, NamedTuple
 
-from app.answered_release import AnsweredRelease
 from app.api_server.client import ApiClient, StatusError
-from app.logs import one_line
 from app.objects.decode import DecodeError
 from app.objects.resources import RESOURCES
-from app.settings import Settings
+from app.process.logs import one_line
+from app.settings.settings import Settings
 from app.watch.bulk_load import BulkLoads
 from app.watch.freshness import Freshness, ResourceState
 from app.watch.objects import ObjectReader, Unreadable
-from app.watch.server_release import fetch_version
+from app.watch.release import AnsweredRelease, fetch_version
 from app.watch.stream import Pages, decode_page
 from core.events import ClusterEvent, Kind
 from core.mirror.cluster import ClusterMirror

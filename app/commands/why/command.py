@@ -33,12 +33,12 @@ from app.commands.why.cluster import MissingRightsError, list_cluster
 from app.commands.why.pod_argument import Argument, NotPendingError, PendingPod, find_pod, parse_argument
 from app.commands.why.service import ADMIN_PORT, Caller, NoServiceError, Way, find_way
 from app.explain.explain_request import ExplainError
-from app.files import MAX_TOKEN_BYTES, read_file
-from app.json_text import encode
-from app.long_work import LongWork
 from app.objects.decode import DecodeError
 from app.objects.decode_pod import decode_pod
-from app.settings import Settings, SettingsError
+from app.process.files import MAX_TOKEN_BYTES, read_file
+from app.process.json_text import encode
+from app.process.long_work import LongWork
+from app.settings.settings import Settings, SettingsError
 from app.verbs.effects import RecentPods
 from app.wiring.engine import check_explained, create_profile, judged_kinds
 from core.events import Kind

@@ -10,8 +10,8 @@ import msgspec
 
 from app.api_server.client import ApiClient, StatusError
 from app.commands.why.cluster import Right, needing
-from app.json_text import encode
 from app.objects.decode import NULL, DecodeError, decoding
+from app.process.json_text import encode
 
 
 class Workload(NamedTuple):

@@ -24,8 +24,8 @@ from app.admin.access import CALLER_HEADER
 from app.api_server.client import ApiClient, StatusError
 from app.commands.admin_client import CannotAskError, trusting
 from app.commands.why.cluster import MissingRightsError, Right, needing, user_in
-from app.logs import one_line
 from app.objects.decode import decoding
+from app.process.logs import one_line
 from app.server.auth import TOKEN_HEADER
 
 # Requests to a port of a pod through `kubectl port-forward`, which also reaches the loopback of the pod.

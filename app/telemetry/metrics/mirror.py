@@ -9,10 +9,10 @@ from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from app.answered_release import AnsweredRelease
 from app.telemetry.metrics.families import counter, gauge
 from app.usage.usage_feed import UsageFeed
 from app.watch.freshness import Freshness, ResourceState, SyncStatus
+from app.watch.release import AnsweredRelease
 from core.equivalence.cache import EquivalenceCache
 from core.equivalence.rows import Miss
 from core.mirror.cluster import ClusterMirror

@@ -9,14 +9,14 @@ from typing import Any, Final, NamedTuple
 from fastapi import FastAPI
 from starlette.types import Message
 
-from app.answered_release import AnsweredRelease
 from app.api_server.access_reviews import AccessReviews
 from app.api_server.client import ApiClient, ConnectionFailedError, StatusError
-from app.limits import DEFAULTS
 from app.server.ports import Port
-from app.settings import Settings
+from app.settings.limits import DEFAULTS
+from app.settings.settings import Settings
 from app.telemetry.metrics import Metrics
 from app.verbs.endpoint import ExtenderApp
+from app.watch.release import AnsweredRelease
 from app.wiring.apps import create_ports
 from app.wiring.cluster import dumped_cluster
 from app.wiring.engine import create_engine, prepare_mirror

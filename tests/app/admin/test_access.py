@@ -14,7 +14,7 @@ from app.admin.access import CALLER_HEADER, MAX_REVIEWED, NotVisibleError, Sight
 from app.api_server.access_reviews import TokenCaller
 from app.api_server.client import ConnectionFailedError
 from app.main import create_service
-from app.settings import Settings, SettingsError
+from app.settings.settings import Settings, SettingsError
 from tests.app.admin.limited_callers import ALL, ReviewingServer, limited_service
 from tests.app.asgi import ask
 from tests.app.questions import mirror_of, shop

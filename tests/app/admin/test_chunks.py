@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from time import perf_counter
 
 from app.admin.responses import in_chunks
-from app.long_work import LongWork
+from app.process.long_work import LongWork
 
 KIB = 1024
 

@@ -5,9 +5,9 @@ import pytest
 from fastapi import FastAPI
 
 from app.admin.explain_routes import Sample
-from app.json_text import encode
 from app.main import create_service
-from app.settings import Settings
+from app.process.json_text import encode
+from app.settings.settings import Settings
 from core.diagnosis.cluster_view import ClusterView
 from tests.app.asgi import ask
 from tests.builders import Object, make_node, make_pod

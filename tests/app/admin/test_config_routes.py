@@ -1,7 +1,7 @@
 """`GET /debug/config` tells what `kindred config` would."""
 
 from app.main import create_service
-from app.settings import Settings
+from app.settings.settings import Settings
 from core.mirror.cluster import ClusterMirror
 from tests.app.asgi import ask
 

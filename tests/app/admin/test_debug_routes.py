@@ -16,8 +16,8 @@ from app.admin.partition import NodePartition
 from app.api_server.client import ApiClient
 from app.api_server.cluster_access import ClusterAccess
 from app.api_server.credentials import Credentials
-from app.long_work import LongWork
 from app.objects.resources import RESOURCES
+from app.process.long_work import LongWork
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node

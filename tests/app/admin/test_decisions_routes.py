@@ -6,7 +6,7 @@ import pytest
 from fastapi import FastAPI
 
 from app.admin.decisions_routes import decisions_router
-from app.long_work import LongWork
+from app.process.long_work import LongWork
 from tests.app.asgi import ask
 from tests.app.explain.noted_decisions import Asking
 from tests.app.questions import by_name, shop

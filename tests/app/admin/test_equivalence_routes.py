@@ -9,9 +9,9 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Message
 
 from app.admin.equivalence_routes import equivalence_router
-from app.long_work import LongWork
 from app.main import Service, create_service
-from app.settings import Settings
+from app.process.long_work import LongWork
+from app.settings.settings import Settings
 from app.verbs.filter import Extender
 from app.verbs.request import Request
 from core.equivalence.cache import CacheOptions, EquivalenceCache

@@ -13,10 +13,10 @@ from app.admin import cluster_routes
 from app.admin.access import is_reading
 from app.admin.cluster_routes import events_router
 from app.explain.explainer import MirrorState
-from app.limits import DEFAULTS, Limits
 from app.server.port import Refusal
 from app.server.ports import Port, admin_port
-from app.settings import Settings
+from app.settings.limits import DEFAULTS, Limits
+from app.settings.settings import Settings
 from app.verbs.admission import ServingState
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving, until
 

@@ -9,12 +9,12 @@ from httpx import Response
 
 from app.admin.access import EVERYBODY_SEES_ALL
 from app.admin.explain_routes import explain_router
-from app.answered_release import AnsweredRelease
 from app.explain.explainer import Explainer
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.verbs.filter import Extender
 from app.verbs.request import Request
 from app.watch.freshness import OF_A_DUMP
+from app.watch.release import AnsweredRelease
 from core.diagnosis.explained_profile import served_alone
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent

@@ -8,16 +8,16 @@ from fastapi import FastAPI
 
 from app import __version__
 from app.admin.health_routes import health_router
-from app.answered_release import AnsweredRelease
 from app.leadership.elector import Elector
-from app.limits import Limits
 from app.main import create_service
 from app.objects.decode_node import decode_node
 from app.objects.resources import RESOURCES
-from app.settings import Settings
+from app.settings.limits import Limits
+from app.settings.settings import Settings
 from app.verbs.admission import ServingState, Settling
 from app.watch.freshness import Freshness, ResourceState
 from app.watch.memory import MemoryLimit, MemoryWatch, memory_limit
+from app.watch.release import AnsweredRelease
 from core.events import ClusterEvent, Kind
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import Namespace

@@ -4,7 +4,7 @@ from fastapi import FastAPI
 from prometheus_client.parser import text_string_to_metric_families
 
 from app.admin.health_routes import metrics_router
-from app.long_work import LongWork
+from app.process.long_work import LongWork
 from app.telemetry.metrics import Metrics
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror

@@ -11,8 +11,8 @@ from app.admin.debug_routes import mirror_diff
 from app.api_server.client import ApiClient
 from app.api_server.cluster_access import ClusterAccess
 from app.api_server.credentials import Credentials
-from app.long_work import LongWork
 from app.objects.resources import RESOURCES, Resource
+from app.process.long_work import LongWork
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.mirror.comparer import Difference, Differences

@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from app import __version__
 from app.admin.openapi import describe
 from app.main import create_service
-from app.settings import Settings
+from app.settings.settings import Settings
 from core.mirror.cluster import ClusterMirror
 from tests.app.admin.verb_responses import described_responses
 from tests.app.asgi import ask

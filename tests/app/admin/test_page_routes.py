@@ -12,7 +12,7 @@ from httpx import Response
 
 from app.admin.page_routes import OPEN_PATHS, page_router
 from app.main import create_service
-from app.settings import Settings
+from app.settings.settings import Settings
 from tests.app.asgi import ask
 from tests.builders import make_node, make_pod
 from tests.conformance.engine import load

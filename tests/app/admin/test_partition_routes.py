@@ -7,7 +7,7 @@ import pytest
 from fastapi import FastAPI
 
 from app.admin.partition import NodePartition, partition_router
-from app.long_work import LongWork
+from app.process.long_work import LongWork
 from core.mirror.cluster import ClusterMirror
 from tests.app.asgi import ask
 from tests.app.questions import mirror_of

@@ -6,9 +6,9 @@ from fastapi import FastAPI
 
 from app.admin.cluster_routes import pieces_of
 from app.explain.pending import PendingPods
-from app.json_text import decode, encode
 from app.main import create_service
-from app.settings import Settings
+from app.process.json_text import decode, encode
+from app.settings.settings import Settings
 from tests.app.asgi import ask
 from tests.app.explain.test_pending import cluster, explainer_of
 from tests.builders import make_node, make_pod

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 
 from app.admin.access import CALLER_HEADER
 from app.main import create_service
-from app.settings import Settings
+from app.settings.settings import Settings
 from core.mirror.cluster import ClusterMirror
 from tests.app.admin.limited_callers import ReviewingServer, limited_service
 from tests.app.asgi import ask

@@ -8,7 +8,7 @@ import pytest
 from app.admin.access import is_reading
 from app.admin.openapi import describe
 from app.main import create_service
-from app.settings import Settings
+from app.settings.settings import Settings
 from tests.app.questions import shop
 
 CHANGING: Final = {("PUT", "/debug/partition")}

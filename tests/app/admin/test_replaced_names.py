@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.admin.access import Sight, shown
-from app.answered_release import AnsweredRelease
 from app.api_server.access_reviews import TokenCaller
 from app.explain.explain_request import ExplainRequest
 from app.explain.explainer import Detail, Explainer, Explanation
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.verbs.effects import RecentPods
 from app.watch.freshness import OF_A_DUMP
+from app.watch.release import AnsweredRelease
 from core.diagnosis.explained_profile import served_alone
 from core.diagnosis.pod_names import HIDDEN as PLACEHOLDER
 from core.profile import full_profile

@@ -8,7 +8,7 @@ from app.admin.cluster_routes import units_router
 from app.api_server.cluster_access import ClusterAccess
 from app.api_server.credentials import Credentials
 from app.main import create_service
-from app.settings import Settings
+from app.settings.settings import Settings
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.groups import GroupCondition, SchedulingGroup

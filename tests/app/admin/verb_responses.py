@@ -6,7 +6,7 @@ import jsonschema_rs
 
 from app.admin.openapi import describe
 from app.main import create_service
-from app.settings import Settings
+from app.settings.settings import Settings
 from core.mirror.cluster import ClusterMirror
 
 

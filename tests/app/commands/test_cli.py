@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from app import __version__
 from app.commands.cli import main
 from app.main import create_service
-from app.settings import Settings
+from app.settings.settings import Settings
 from tests.app.asgi import ask
 from tests.app.dump.dumps import as_json, kinded, listed, load
 from tests.app.questions import AFFINITY_RULES, ANTI_AFFINITY_RULES, NEAR_WEB, UNKNOWN, ZONE

@@ -3,9 +3,9 @@
 import pytest
 
 from app.commands.serve import samples, with_page
-from app.configuration import Configuration
-from app.json_text import decode
-from app.settings import Settings
+from app.process.json_text import decode
+from app.settings.configuration import Configuration
+from app.settings.settings import Settings
 
 
 def configured(**settings: object) -> Configuration:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from click import unstyle
 
-from app.answered_release import AnsweredRelease
 from app.commands.explanation_text import explanation_text
 from app.commands.output import WIDTH, laid_out
 from app.dump.snapshot_file import load_items, read_items
@@ -17,10 +16,11 @@ from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Detail, Explainer
 from app.objects.decode_pod import decode_pod
 from app.objects.resources import RESOURCES
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.verbs.filter import Extender
 from app.verbs.request import Request
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState
+from app.watch.release import AnsweredRelease
 from core.diagnosis.explained_profile import served_alone
 from core.diagnosis.victim_waits import AwaitedVictim
 from core.equivalence.cache import CacheOptions, EquivalenceCache

@@ -19,8 +19,8 @@ from click.testing import CliRunner
 from app.commands.cli import main
 from app.main import create_service
 from app.objects.decode_groups import decode_scheduling_group
-from app.settings import Settings
-from app.shown_text import shown
+from app.process.logs import shown
+from app.settings.settings import Settings
 from core.events import ClusterEvent
 from tests.app.api_server.kubeconfigs import write_kubeconfig
 from tests.app.asgi import ask

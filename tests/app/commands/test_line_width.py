@@ -15,7 +15,7 @@ from app.commands.dump import DEMO
 from app.commands.output import WIDTH
 from app.dump.snapshot_file import load_items, read_items
 from app.main import create_service
-from app.settings import Settings
+from app.settings.settings import Settings
 from core.gangs.unit_status import SchedulingStatus, UnitStatus
 from core.mirror.cluster import ClusterMirror
 from tests.app.api_server.kubeconfigs import write_kubeconfig

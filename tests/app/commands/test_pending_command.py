@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from app.commands.cli import main
 from app.main import create_service
-from app.settings import Settings
+from app.settings.settings import Settings
 from tests.app.commands.running import running
 from tests.app.dump.dumps import as_json, kinded, listed
 from tests.builders import make_namespace, make_node, make_pod

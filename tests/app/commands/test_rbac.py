@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from app.commands.cli import main
 from app.commands.rbac import cluster_rules, rbac_documents, rbac_text
 from app.objects.resources import RESOURCES
-from app.settings import Settings
+from app.settings.settings import Settings
 from core.profile import full_profile
 
 HEAD = "apiVersion: kindred.dev/v1alpha1\nkind: KindredConfiguration\n"

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 
 from app.commands.cli import main
 from app.main import Service, create_service
-from app.settings import Settings
+from app.settings.settings import Settings
 from tests.app.asgi import ask
 from tests.app.commands.running import running
 from tests.app.questions import by_name, shop

@@ -14,7 +14,7 @@ from app.commands.cli import main
 from app.commands.output import laid_out
 from app.commands.units import units_text
 from app.main import create_service
-from app.settings import Settings
+from app.settings.settings import Settings
 from core.gangs.unit_status import PlacedBy, SchedulingStatus, UnitStatus
 from core.mirror.cluster import ClusterMirror
 from core.objects.groups import GroupCondition

@@ -3,7 +3,7 @@
 import pytest
 
 from app.dump.snapshot_file import SnapshotError
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.verbs.request import Request
 from app.wiring.engine import create_extender
 from tests.app.dump.dumps import as_json, kinded, listed, load

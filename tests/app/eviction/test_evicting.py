@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from app.main import create_service
-from app.settings import Settings
+from app.settings.settings import Settings
 from core.mirror.cluster import ClusterMirror
 from tests.app.eviction.evicting_setting import (
     DB,

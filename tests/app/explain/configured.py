@@ -8,7 +8,7 @@ import yaml
 from app.explain.scheduler_profiles import SchedulerProfiles
 from app.scheduler_configuration.scheduler_config import SchedulerConfig, parse_scheduler_config
 from app.scheduler_configuration.schema import API_VERSION, KIND
-from app.settings import Settings
+from app.settings.settings import Settings
 from core.diagnosis.explained_profile import every_rule
 from core.profile import Profile
 from tests.core.profile_parts import affinity_profile

@@ -3,7 +3,7 @@
 from typing import Final
 
 from app.explain.decisions import Decisions
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.verbs.request import Request
 from app.wiring.engine import create_extender
 from core.mirror.cluster import ClusterMirror

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from app.explain.known_pods import FoundNames, FoundPod, NameSearch
-from app.long_work import LongWork
+from app.process.long_work import LongWork
 from app.verbs.effects import RecentPods
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror

@@ -10,15 +10,15 @@ import msgspec
 import pytest
 
 import app.demo as demo_files
-from app.answered_release import AnsweredRelease
 from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Explainer
 from app.explain.node_map import NodeMap, guessed_rack_key, node_map
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.verbs.effects import RecentPods
 from app.verbs.filter import Extender
 from app.verbs.request import Request
 from app.watch.freshness import OF_A_DUMP
+from app.watch.release import AnsweredRelease
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.explained_profile import served_alone
 from core.mirror.cluster import ClusterMirror

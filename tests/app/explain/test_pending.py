@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.answered_release import AnsweredRelease
 from app.explain.explainer import Explainer
 from app.explain.pending import MAX_CLASSES, PendingPods, PendingPodsExplainer, PendingState
-from app.long_work import LongWork
 from app.objects.decode_pod import decode_pod
-from app.settings import Settings
+from app.process.long_work import LongWork
+from app.settings.settings import Settings
 from app.verbs.effects import RecentPods
 from app.watch.freshness import OF_A_DUMP
+from app.watch.release import AnsweredRelease
 from core.diagnosis.explained_profile import every_rule
 from core.diagnosis.victim_waits import AwaitedVictim, victims_by_pod
 from core.events import ClusterEvent

@@ -14,7 +14,7 @@ from app.explain.scheduler_plugins import FILTERS, SCORES
 from app.explain.scheduler_profiles import SchedulerProfiles
 from app.scheduler_configuration.scheduler_config import UnreadableError, load_scheduler_config
 from app.scheduler_configuration.schema import POINTS
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.wiring.engine import create_profile, explained_profile
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.summary import summary

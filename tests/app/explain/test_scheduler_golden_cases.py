@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from app.explain.scheduler_profiles import SchedulerProfiles
-from app.json_text import decode, encode
-from app.settings import Settings
+from app.process.json_text import decode, encode
+from app.settings.settings import Settings
 from app.wiring.engine import create_profile, explained_profile
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.explained_profile import ExplainedProfile, Judge

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from app.explain.scheduler_profiles import SchedulerProfiles
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.wiring.engine import create_profile, explained_profile
 from core.diagnosis.explained_profile import ExplainedProfile, Judge
 from core.objects.pod import Pod

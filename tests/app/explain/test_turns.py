@@ -14,15 +14,15 @@ from fastapi import FastAPI
 
 from app.admin.access import EVERYBODY_SEES_ALL, is_reading
 from app.admin.explain_routes import explain_router
-from app.answered_release import AnsweredRelease
 from app.explain.explainer import Explainer
-from app.long_work import LongWork
+from app.process.long_work import LongWork
 from app.server.ports import admin_port, extender_port
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.verbs.admission import Admission
 from app.verbs.filter import Extender
 from app.verbs.request import Request as VerbRequest
 from app.watch.freshness import OF_A_DUMP
+from app.watch.release import AnsweredRelease
 from core.diagnosis.explained_profile import served_alone
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving
 from tests.app.verbs.receptions import effects_over, extender_app, reception

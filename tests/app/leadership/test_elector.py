@@ -15,8 +15,8 @@ from app.api_server.credentials import Credentials
 from app.leadership.election import Election
 from app.leadership.elector import Elector, create_elector, pod_of
 from app.leadership.lease_api import LeaseApi
-from app.limits import DEFAULTS
-from app.settings import Settings, SettingsError
+from app.settings.limits import DEFAULTS
+from app.settings.settings import Settings, SettingsError
 from tests.app.verbs.binding.binding_setting import until
 from tests.fake_apiserver import FakeApiServer, Stall, refuse
 from tests.fake_apiserver.resources import LEASES

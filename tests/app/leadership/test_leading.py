@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from app.limits import Limits
+from app.settings.limits import Limits
 from tests.app.commands.test_cli_serve_cluster import until
 from tests.app.verbs.binding.binding_setting import N1, WEB, Scheduler, loner, scheduling
 from tests.fake_apiserver import FakeApiServer, Stall

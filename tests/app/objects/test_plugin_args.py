@@ -10,7 +10,7 @@ import pytest
 from app.objects.decode import DecodeError, Wire
 from app.objects.plugin_args import decode_plugin_args
 from app.objects.strict import strict
-from app.settings import Settings, SettingsError
+from app.settings.settings import Settings, SettingsError
 from app.wiring.engine import create_profile
 from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import AnyFilter

@@ -13,12 +13,12 @@ from app.admin.access import is_reading
 from app.admin.openapi import describe
 from app.admin.page_routes import OPEN_PATHS
 from app.api_server.credential_errors import ConfigurationError
-from app.limits import DEFAULTS
 from app.main import create_service
 from app.server.auth import ADMIN, TOKEN_HEADER, AdminAuthentication, AdminToken
 from app.server.port import Connections, Refusal
 from app.server.ports import Port
-from app.settings import Settings
+from app.settings.limits import DEFAULTS
+from app.settings.settings import Settings
 from tests.app.asgi import ask
 from tests.app.questions import shop
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving, until

@@ -11,7 +11,7 @@ import pytest
 import uvloop
 
 from app.server.ports import Port, extender_port
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.verbs.request import VerbResponse
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving, until
 from tests.app.server.tls.secrets import Certificates

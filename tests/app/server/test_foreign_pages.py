@@ -13,7 +13,7 @@ from app.admin.page_routes import OPEN_PATHS
 from app.main import create_service
 from app.server.port import Refusal
 from app.server.ports import Port
-from app.settings import Settings
+from app.settings.settings import Settings
 from tests.app.questions import shop
 from tests.app.server.conversations import PATIENCE, answer, connected, serving
 from tests.app.server.tls.secrets import Certificates

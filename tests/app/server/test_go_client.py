@@ -11,9 +11,9 @@ from typing import Final
 
 import pytest
 
-from app.limits import DEFAULTS, Limits
 from app.main import create_service
-from app.settings import Settings
+from app.settings.limits import DEFAULTS, Limits
+from app.settings.settings import Settings
 from tests.app.questions import shop
 from tests.app.server.conversations import serving, until
 

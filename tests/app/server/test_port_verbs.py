@@ -11,12 +11,12 @@ from typing import Final
 import pytest
 from fastapi import FastAPI
 
-from app.limits import Limits
 from app.main import create_service
 from app.objects.limits import Body
 from app.server.ports import extender_port
 from app.server.server import Server
-from app.settings import Settings
+from app.settings.limits import Limits
+from app.settings.settings import Settings
 from app.verbs.endpoint import ExtenderApp
 from app.verbs.request import VerbResponse
 from tests.app.asgi import ask

@@ -9,7 +9,7 @@ import pytest
 from app.main import create_service
 from app.server.port import Refusal
 from app.server.ports import Port
-from app.settings import Settings
+from app.settings.settings import Settings
 from tests.app.questions import NEAR_WEB, by_name, shop
 from tests.app.server.conversations import PATIENCE, answer, connected, serving
 from tests.builders import make_pod

@@ -11,11 +11,11 @@ import pytest
 import uvloop
 from fastapi import FastAPI
 
-from app.limits import DEFAULTS, Limits
 from app.server.port import Connection, Refusal
 from app.server.ports import Port, extender_port
 from app.server.server import listening_sockets
-from app.settings import Settings
+from app.settings.limits import DEFAULTS, Limits
+from app.settings.settings import Settings
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving, until
 from tests.app.server.tls.secrets import Certificates
 

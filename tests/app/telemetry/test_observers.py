@@ -5,9 +5,9 @@ import logging
 
 import pytest
 
-from app.logs import JsonLines
 from app.main import create_service
-from app.settings import Settings
+from app.process.logs import JsonLines
+from app.settings.settings import Settings
 from app.telemetry.request_log import observer
 from app.verbs.request import Request
 from tests.app.asgi import ask

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from app.line_rate import LIMIT, NO_LIMIT, LineLimit
-from app.logs import LATE, JsonLines
+from app.process.logs import LATE, LIMIT, NO_LIMIT, JsonLines, LineLimit
 from app.telemetry.request_log import PROBLEMS, log_request, question_fields
 from app.verbs.request import Request, VerbOutcome, VerbResponse
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from app.main import create_service
-from app.settings import Settings, SettingsError
+from app.settings.settings import Settings, SettingsError
 from app.wiring.usage import check_usage
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import NodeMetrics

@@ -10,7 +10,7 @@ import pytest
 from app.api_server.client import ApiClient, StatusError
 from app.api_server.credentials import ConfigurationError
 from app.objects.decode import DecodeError
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.usage.metrics_api import Measurements
 from app.usage.prometheus import Prometheus, prometheus_client
 from core.objects.node import NodeMetrics, Usage

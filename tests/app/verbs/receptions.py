@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from app.objects.limits import Body
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.verbs.admission import Admission, ServingState
 from app.verbs.effects import Effects
 from app.verbs.endpoint import ExtenderApp, Verb, VerbEndpoint

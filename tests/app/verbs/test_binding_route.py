@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from app.limits import Limits
 from app.main import create_service
 from app.objects.limits import Body
 from app.objects.resources import RESOURCES
-from app.settings import Settings
+from app.settings.limits import Limits
+from app.settings.settings import Settings
 from app.verbs.bind import Binder, bind_verb
 from app.verbs.endpoint import ExtenderApp
 from app.verbs.request import VerbResponse

@@ -6,7 +6,7 @@ import pytest
 
 from app.main import create_service
 from app.objects.decode_pod import decode_pod
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.verbs.filter import create_bypass
 from core.mirror.cluster import ClusterMirror
 from tests.app.asgi import ask

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.wiring.engine import create_extender
 from core.mirror.cluster import ClusterMirror
 from tests.app.questions import (

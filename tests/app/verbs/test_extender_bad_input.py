@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.objects.decode import NULL
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.verbs.wire_in import decode_incoming_pod
 from app.verbs.wire_out import filter_error, prioritize_error
 from app.wiring.engine import create_extender

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from app.objects.limits import MAX_NODES
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.wiring.engine import create_extender
 from tests.app.questions import Bodies, decoded, shop
 from tests.builders import make_pod

@@ -3,7 +3,7 @@
 import pytest
 
 from app.main import create_service
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.verbs.filter import Extender
 from app.verbs.request import Request
 from app.wiring.engine import create_profile

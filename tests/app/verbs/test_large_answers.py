@@ -12,7 +12,7 @@ import uvloop
 from app.objects.limits import Body
 from app.server.port import Connection
 from app.server.ports import Port, extender_port
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.verbs.admission import Admission
 from app.verbs.endpoint import ExtenderApp
 from app.verbs.request import VerbResponse

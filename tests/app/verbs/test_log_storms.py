@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app import logs
+from app.process import logs
 from tests.app.verbs.binding.binding_setting import FORBIDDEN, N1, WEB, scheduling
 from tests.app.watch.following import scenario
 from tests.fake_apiserver import FakeApiServer
@@ -86,9 +86,9 @@ def test_a_storm_of_requests_has_ten_lines_a_second_and_the_number_of_the_others
 
 
 def test_every_line_goes_through_the_limit() -> None:
-    app = Path(logs.__file__).parent
+    app = Path(logs.__file__).parents[1]
     sources = {str(file.relative_to(app)): file.read_text("utf-8") for file in app.rglob("*.py")}
     handling = {name for name, text in sources.items() if re.search(r"addHandler|\.propagate|StreamHandler", text)}
-    assert handling == {"logs.py"}
+    assert handling == {"process/logs.py"}
     unlimited = {name for name, text in sources.items() if "NO_LIMIT" in text}
-    assert unlimited == {"line_rate.py", "telemetry/request_log.py"}, "only where the settings want every request"
+    assert unlimited == {"process/logs.py", "telemetry/request_log.py"}, "only where the settings want every request"

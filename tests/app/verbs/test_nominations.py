@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.verbs.effects import Nominations, RefusedNodes
 from app.verbs.filter import Extender
 from app.verbs.request import Request, VerbResponse

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from app.limits import Limits
+from app.settings.limits import Limits
 from app.verbs.pod_api import READS_OF_A_NAME
 from tests.app.eviction.evicting_setting import give_up, writes
 from tests.app.verbs.binding.binding_setting import HOSTNAME, Scheduler, scheduling, until

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.main import create_service
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.wiring.engine import watched_kinds
 from core.objects.kinds import PodDisruptionBudget
 from tests.app.asgi import ask

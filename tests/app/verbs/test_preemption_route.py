@@ -4,11 +4,11 @@ import logging
 
 import pytest
 
-from app.limits import Limits
 from app.main import create_service
 from app.objects.limits import Body
 from app.objects.resources import RESOURCES
-from app.settings import Settings
+from app.settings.limits import Limits
+from app.settings.settings import Settings
 from app.verbs.request import Request, VerbResponse
 from app.watch.freshness import Freshness, ResourceState
 from core.objects.pod import Pod

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.verbs.effects import RecentPods
 from app.verbs.request import Request
 from app.wiring.engine import create_extender

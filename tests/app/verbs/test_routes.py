@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from starlette.types import ASGIApp, Message
 
-from app.json_text import decode
-from app.limits import DEFAULTS, Limits
 from app.main import create_service
-from app.settings import Settings
+from app.process.json_text import decode
+from app.settings.limits import DEFAULTS, Limits
+from app.settings.settings import Settings
 from app.verbs.admission import Shed
 from app.verbs.endpoint import ExtenderApp
 from app.verbs.filter import Extender

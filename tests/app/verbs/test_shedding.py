@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from app.objects.limits import Body
 from app.server.ports import extender_port
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.verbs.admission import Admission
 from app.verbs.request import VerbResponse
 from tests.app.server.conversations import PATIENCE, Connection, answer, connected, request, serving, until

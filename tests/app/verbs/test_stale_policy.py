@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from app.objects.resources import RESOURCES
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.verbs.admission import ServingState
 from app.verbs.request import Request
 from app.verbs.wire_out import filter_error, prioritize_error

@@ -11,7 +11,7 @@ import app.verbs.filter
 from app.leadership.elector import Elector
 from app.objects.limits import Body
 from app.objects.resources import RESOURCES
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.verbs.admission import Admission, ServingState
 from app.verbs.endpoint import ExtenderApp
 from app.verbs.filter import Bypass, Extender

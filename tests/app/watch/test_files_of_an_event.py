@@ -13,7 +13,7 @@ from app.api_server.client import ApiClient
 from app.commands.dump import load_dump
 from app.main import create_service
 from app.objects.resources import RESOURCES
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.watch.feed import MirrorFeed
 from app.watch.freshness import ResourceState
 from app.watch.reflector import Reflector

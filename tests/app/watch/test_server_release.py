@@ -10,15 +10,14 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from app.answered_release import AnsweredRelease
 from app.api_server.client import ApiClient, ApiError, ConnectionFailedError, StatusError
 from app.objects.decode_node import decode_node
 from app.objects.resources import RESOURCES
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.verbs.filter import Extender
 from app.verbs.request import Request
 from app.watch.freshness import Freshness, ResourceState, SyncStatus
-from app.watch.server_release import ServerRelease
+from app.watch.release import AnsweredRelease, ServerRelease
 from core.equivalence.cache import EquivalenceCache
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
@@ -163,7 +162,7 @@ def test_what_was_known_stays_true_while_the_server_fails(caplog: pytest.LogCapt
         assert asking.freshness.problems() == []
 
     follows(lambda now: "v1.37.1" if not now else UNREACHABLE, look)
-    assert [each.message for each in caplog.records if each.name == "app.watch.server_release"] == [
+    assert [each.message for each in caplog.records if each.name == "app.watch.release"] == [
         "answers as Kubernetes 1.37 (API server: v1.37.1)"
     ]
 
@@ -200,7 +199,7 @@ def test_a_server_that_does_not_say_is_answered_for_by_default_and_that_is_logge
         assert len(asking.server.asked) <= 31
 
     follows(lambda _: told, look)
-    (line,) = [each.message for each in caplog.records if each.name == "app.watch.server_release"]
+    (line,) = [each.message for each in caplog.records if each.name == "app.watch.release"]
     assert line.startswith("GET /version: ")
     assert line.endswith("; answers as Kubernetes 1.34, the default: no source reports the release")
 
@@ -294,5 +293,5 @@ def answers(
 
 @pytest.fixture(autouse=True)
 def _warnings(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    with caplog.at_level(logging.INFO, "app.watch.server_release"):
+    with caplog.at_level(logging.INFO, "app.watch.release"):
         yield

@@ -10,7 +10,7 @@ from app.commands.doctor.examination import REGISTRATION_CHECKS
 from app.commands.doctor.findings import Finding, Severity
 from app.commands.doctor.registration import KnownSettings, Registration
 from app.scheduler_configuration.scheduler_config import choose_extender, parse_scheduler_config
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.wiring.engine import create_profile
 
 OFF: Final = {"disabled": [{"name": "InterPodAffinity"}]}

@@ -13,7 +13,7 @@ from app.commands.doctor.findings import Severity
 from app.commands.doctor.registration import KnownSettings, Registration
 from app.scheduler_configuration.scheduler_config import UnreadableError, choose_extender, parse_scheduler_config
 from app.scheduler_configuration.schema import POINTS
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.wiring.engine import create_profile
 from tests.app.commands.doctor.registrations import (
     BESIDE,

@@ -13,7 +13,7 @@ import pytest
 from app.commands.doctor.findings import Finding, Severity
 from app.commands.doctor.service import Answer, TlsFiles, Visit, fetch_settings, service_findings, visit
 from app.scheduler_configuration.scheduler_config import UnreadableError
-from app.settings import Settings
+from app.settings.settings import Settings
 from tests.app.api_server.api_server import END, in_turn, response, serving
 from tests.app.api_server.api_server import Answer as Handler
 from tests.app.api_server.certificates import Certificates

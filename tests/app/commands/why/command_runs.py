@@ -8,7 +8,7 @@ from fastapi import FastAPI
 
 from app.commands.cli import main
 from app.main import create_service
-from app.settings import Settings
+from app.settings.settings import Settings
 from core.mirror.cluster import ClusterMirror
 from tests.app.questions import mirror_of
 from tests.builders import NodeBuilder, PodBuilder, make_node, make_pod

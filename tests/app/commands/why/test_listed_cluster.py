@@ -9,7 +9,7 @@ import pytest
 from app.api_server.client import ApiClient, ApiError
 from app.api_server.credentials import load_credentials
 from app.commands.why.cluster import ListedCluster, MissingRightsError, list_cluster
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.watch.freshness import SyncStatus
 from core.events import Kind
 from core.objects.kinds import DeviceClass, Namespace

@@ -12,12 +12,12 @@ import pytest
 import uvloop
 
 from app.api_server.pem import PemSource, TlsMaterial
-from app.limits import DEFAULTS
 from app.main import create_service
 from app.server.port import Connections
 from app.server.ports import Port
 from app.server.tls import ReloadedTls, scheduler_tls
-from app.settings import Settings
+from app.settings.limits import DEFAULTS
+from app.settings.settings import Settings
 from tests.app.questions import NEAR_WEB, by_name, shop
 from tests.app.server.conversations import PATIENCE, Connection, answer, connected, request, serving, until
 from tests.app.server.tls.secrets import Certificates, MountedSecret

@@ -11,9 +11,8 @@ import pytest
 from prometheus_client import Metric
 
 from app import __version__
-from app.answered_release import AnsweredRelease
 from app.objects.resources import RESOURCES
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.telemetry.metrics.mirror import cache_metrics, mirror_metrics, release_metrics, usage_metrics, watch_metrics
 from app.telemetry.metrics.process import (
     GcPauses,
@@ -27,6 +26,7 @@ from app.telemetry.metrics.requests import decision_metrics, queue_metrics
 from app.verbs.effects import Decision
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState
 from app.watch.memory import MemoryLimit, MemoryWatch
+from app.watch.release import AnsweredRelease
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.equivalence.rows import Miss
 from core.events import ClusterEvent

@@ -11,9 +11,9 @@ import httpx
 
 from app.api_server.cluster_access import ClusterAccess
 from app.api_server.credentials import Credentials
-from app.limits import DEFAULTS, Limits
 from app.main import Service, create_service
-from app.settings import Settings
+from app.settings.limits import DEFAULTS, Limits
+from app.settings.settings import Settings
 from core.mirror.cluster import ClusterMirror
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_node, make_pod, term
 from tests.fake_apiserver import FakeApiServer, Stall

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from app.main import create_service
-from app.settings import Settings
+from app.settings.settings import Settings
 from tests.app.asgi import ask
 from tests.app.questions import shop
 from tests.app.verbs.binding.binding_setting import FORBIDDEN, N1, N2, WEB, loner, scheduling, until

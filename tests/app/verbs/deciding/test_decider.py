@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from app.main import create_service
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.verbs.request import Request, VerbOutcome
 from app.verbs.scopes import DecideScope
 from tests.app.asgi import ask

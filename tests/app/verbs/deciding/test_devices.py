@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from app.main import create_service
-from app.settings import Settings, SettingsError
+from app.settings.settings import Settings, SettingsError
 from app.verbs.scopes import device_schedulers
 from core.events import ClusterEvent
 from core.objects.kinds import DeviceClass

@@ -8,7 +8,7 @@ import pytest
 
 from app.main import create_service
 from app.objects.decode_pod import decode_pod
-from app.settings import Settings, SettingsError
+from app.settings.settings import Settings, SettingsError
 from app.verbs import decide as decider
 from app.verbs.effects import LONGEST_WAIT
 from app.verbs.request import Request, VerbResponse

@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 
 from app.main import create_service
-from app.settings import Settings
+from app.settings.settings import Settings
 from app.verbs.scopes import DecideScope, decide_scopes
 from tests.app.asgi import ask
 from tests.app.questions import by_name, mirror_of

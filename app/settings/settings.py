@@ -1,20 +1,26 @@
-"""The settings: their names, allowed values and meanings. Their sources are in app/configuration.py."""
+"""The settings: their names, allowed values and meanings. Their sources are in app/settings/configuration.py."""
 
 from collections.abc import Mapping
 from ipaddress import ip_address
-from typing import Annotated, Final, Literal, NamedTuple, Self, TypeAlias
+from typing import Final, Literal, NamedTuple, Self, TypeAlias
 
-from pydantic import AliasGenerator, Field, model_validator
+from pydantic import AliasGenerator, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from app.scheduling_settings import SchedulingSettings
-from app.setting_types import AUTO, File, LeaseName, Listening, Names, OptionalListening, Port, split_address
-from app.usage_settings import UsageSettings
+from app.settings.groups import (
+    OFF,
+    MirrorSettings,
+    ObservingSettings,
+    PortSettings,
+    ReplicaSettings,
+    SchedulingSettings,
+    UsageSettings,
+)
+from app.settings.types import AUTO, split_address
 from core.releases import RELEASES, FeatureGateError, nearest, rules_of
 
 PREFIX: Final = "KINDRED_"
-OFF: Final = "off"
 _LATE: Final = 120.0
 """Seconds from the time at which the mirror is stale until a new watch has shown all pods."""
 PortName: TypeAlias = Literal["extender", "health", "admin"]
@@ -43,7 +49,9 @@ class SettingsError(ValueError):
     """A setting has a value that is not allowed. The message names the setting, the value and the rule."""
 
 
-class Settings(UsageSettings, SchedulingSettings, BaseSettings):
+class Settings(
+    ObservingSettings, ReplicaSettings, PortSettings, MirrorSettings, UsageSettings, SchedulingSettings, BaseSettings
+):
     """All settings. Each field is the variable KINDRED_<FIELD>, a key of the file and a flag of `kindred serve`.
 
     Pydantic takes the fields of the last base first, and so does the documentation. No field is called PORT or begins
@@ -58,82 +66,8 @@ class Settings(UsageSettings, SchedulingSettings, BaseSettings):
         extra="forbid",
         use_attribute_docstrings=True,
         env_parse_none_str=None,
-        hide_input_in_errors=True,  # a value may have a password by mistake; app/configuration.py shows the others
+        hide_input_in_errors=True,  # a value may have a password by mistake; configuration.py shows the others
     )
-
-    # The equivalence cache.
-    equivalence_cache: bool = True
-    """Whether Kindred keeps results for pods of one class. Without the cache, Kindred evaluates every request
-    afresh."""
-    equivalence_mode: Literal["controller", "spec"] = "spec"
-    """Pods that share a class: with `spec`, all pods that are equal to the plugins; with `controller`, equal pods of
-    one controller. With `controller`, pods without a controller are not cached."""
-
-    # The mirror: when it is stale, and its memory.
-    stale_after: Annotated[float, Field(ge=1)] = 180.0
-    """Seconds without data from the API server after which the mirror is stale. A quiet API server sends a bookmark
-    about once a minute. Without one, Kindred renews the watch after 75 s."""
-
-    # The scheduler's port.
-    listen: Listening = "127.0.0.1:8888"
-    """HOST:PORT of the scheduler's port; port 0 for any free port. An IPv6 address is in brackets. The health port has
-    the same host. With `bind`, `decide` or `preempt`, any host but the loopback needs `tlsDirectory`."""
-    tls_directory: File = None
-    """Directory with the keys of a Secret, PEM: `tls.crt`, the certificate of the server with its chain; `tls.key`, its
-    private key without a password; `ca.crt`, the authorities that must have signed a client's certificate. Kindred
-    reads them again when they change. Without `ca.crt` at the start, clients need no certificate. With
-    `tlsClientNames`, and with an effect on any host but the loopback, Kindred does not start without it. Empty: no
-    TLS."""
-    allow_unauthenticated_effects: bool = False
-    """Whether clients that need no certificate may have pods bound, chosen and evicted from other machines. Only for
-    a network in which no other client reaches the port."""
-    tls_client_names: Names = ()
-    """Common names, or DNS names, of client certificates that may send requests. Empty: every certificate that the
-    authorities signed."""
-
-    # The deadline of requests, and the end of the process.
-    http_timeout: Annotated[float, Field(ge=0.05, le=375)] = 5.0
-    """Seconds that kube-scheduler waits for a response: `httpTimeout` of the registration. Kindred uses 0.8 of it. In
-    that time `bind` responds, and the evaluation of another request must begin. After it `filter` returns an `Error`,
-    and `prioritize` an empty list, which adds nothing to any node."""
-    grace_period: Annotated[float, Field(ge=1, le=3600)] = 20.0
-    """Seconds from SIGTERM within which the process ends. Set it below the pod's terminationGracePeriodSeconds. In a
-    pod without leader election, Kindred still accepts requests in the first quarter of it, while `/readyz` fails: until
-    every client has the new endpoints."""
-
-    # Leader election of several replicas.
-    leader_election: LeaseName = OFF
-    """Name of a Lease in the namespace of the pod, whose holder alone is ready, binds and decides; `off` for no
-    election. More than one replica needs it with the verb `bind`, or with `decide`. The variables POD_NAMESPACE and
-    POD_NAME, if set, name the pod; by default its service account and its host name."""
-
-    # Health, explanations and logs.
-    health_port: Port | None = None
-    """Port, on the host of `listen`, that serves `/livez`, `/readyz`, `/version` and `/metrics` in plain HTTP. It is
-    for clients without a certificate, such as the kubelet and Prometheus. Empty: only the scheduler's port serves
-    them."""
-    admin: OptionalListening = ""
-    """HOST:PORT of the admin port, which shows the contents of the mirror and changes the partition; port 0 for any
-    free port. Any host but the loopback needs `adminTokenFile` or `adminReadTokenFile`. Empty: no admin port."""
-    scheduler_config: File = None
-    """KubeSchedulerConfiguration of the kube-scheduler whose pods are explained: its plugins, with their arguments and
-    weights. Kindred reads it at the start. Pods of a profile that disables DynamicResources get no node for devices
-    behind extended resources. Empty: unknown, so explanations judge every rule with its default arguments."""
-    admin_token_file: File = None
-    """File with the bearer token of the admin port. Kindred reads it again when it changes."""
-    admin_read_token_file: File = None
-    """File with a bearer token that may read the admin port and explain, but not change the partition. Kindred reads it
-    again when it changes."""
-    explain_access: Literal["all", "review"] = "all"
-    """Callers of the admin port that see the names of pods: with `all`, every caller; with `review`, callers that may
-    list the pods of the namespace. With `review`, the API server reviews the token in `Kindred-Caller-Token`. The
-    bearer of `adminTokenFile` sees all names. docs/security.md has the rules."""
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
-    """Lowest level that is logged. `debug` has a line for every request, which costs more than most decisions; the
-    others only for failed ones."""
-    log_format: Literal["auto", "json", "text"] = "auto"
-    """Format of the log: `json`, an object a line; `text`, for people; `auto`, text on a terminal and JSON
-    elsewhere."""
 
     @model_validator(mode="after")
     def _together(self) -> Self:

@@ -1,25 +1,148 @@
-"""Logging by the standard library: one line per event on standard error, as JSON for machines or text for people.
+"""Text of others as logs and terminals show it: without characters that act on a terminal or have no glyph.
 
-Libraries log the same way. Each key of a record's `extra` becomes a field in both forms. app/line_rate.py limits the
-lines of each kind: a request must not be able to fill the disk.
+Names in any language stay readable. These characters become escapes: control characters, the ends of lines and
+paragraphs, marks that change the direction of text, and characters without width, such as the joiner in some emoji.
 """
 
 import logging
+import re
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from traceback import extract_tb
-from typing import Final, Literal, TextIO
+from typing import Final, Literal, NamedTuple, TextIO
 
 import msgspec
 
-from app.json_text import encode
-from app.line_rate import LIMIT, LineRate
-from app.shown_text import shown, shown_json
+from app.process.json_text import encode
+
+_UNSEEN: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Characters that Python calls printable, although they have no glyph (Default_Ignorable_Code_Point of Unicode)."""
+
+
+def shown(text: str, kept: str = "") -> str:
+    r"""Return a text with escapes, such as \x1b and \u202e. `kept` are characters that stay in any case."""
+    return _with_escapes(text, kept, _escape)
+
+
+def shown_json(text: str) -> str:
+    """Return JSON with escapes. Its value stays the same, and so do the newlines between its parts."""
+    return _with_escapes(text, "\n", _json_escape)
+
+
+def _with_escapes(text: str, kept: str, escape: Callable[[str], str]) -> str:
+    if text.isprintable() and (text.isascii() or not _UNSEEN.search(text)):
+        return text
+    return "".join(each if each in kept or _is_seen(each) else escape(each) for each in text)
+
+
+def _is_seen(character: str) -> bool:
+    return character.isprintable() and not _UNSEEN.match(character)
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode()
+
+
+def _json_escape(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+# A limit of log lines a second, so that a storm of events does not fill the disk. The number left out is logged.
+#
+# Lines are of one kind if logger, level and template are equal. A line that needs another limit has a LineLimit among
+# its `extra`.
+
+LIMIT: Final = "line_limit"
+"""Key of a LineLimit in the `extra` of a line."""
+MAX_KINDS: Final = 1000
+"""Kinds of lines in one second that are counted by themselves. The others are one kind."""
+_WINDOW: Final = 1.0  # seconds
+
+
+class LineLimit(NamedTuple):
+    """How many lines of a kind are written in a second."""
+
+    by: tuple[str, ...] = ()
+    """Fields of the line. Lines with different values of them are of different kinds."""
+    most: int = 10
+
+
+NO_LIMIT: Final = LineLimit(most=sys.maxsize)
+_DEFAULT: Final = LineLimit()
+
+
+class _Window:
+    __slots__ = ("began", "left_out", "like", "written")
+
+    def __init__(self, began: float) -> None:
+        self.began = began
+        self.written = 0
+        self.left_out = 0
+        self.like: dict[str, object] = {}
+
+
+class LineRate:
+    """Decides which lines are written. It is for one thread at a time."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """Take a monotonic clock in seconds."""
+        self._clock = clock
+        self._windows: dict[Hashable, _Window] = {}
+        self._storms: list[_Window] = []
+        """The windows in which lines were left out, and whose sum is not written yet."""
+
+    @property
+    def is_storm(self) -> bool:
+        """Return whether `sums` still has lines to yield, now or later."""
+        return bool(self._storms)
+
+    def allows(self, line: logging.LogRecord) -> bool:
+        """Return whether a line may be written now. If so, it counts as written."""
+        limit: LineLimit = getattr(line, LIMIT, _DEFAULT)
+        now = self._clock()
+        key: Hashable = (line.name, line.levelno, str(line.msg), *(str(getattr(line, name, "")) for name in limit.by))
+        if key not in self._windows and len(self._windows) >= MAX_KINDS:
+            self._windows = {each: window for each, window in self._windows.items() if now - window.began < _WINDOW}
+            key = key if len(self._windows) < MAX_KINDS else ()
+        window = self._windows.get(key)
+        if window is None or now - window.began >= _WINDOW:
+            window = self._windows[key] = _Window(now)
+        window.written += 1
+        if window.written <= limit.most:
+            return True
+        window.left_out += 1
+        if window.left_out == 1:
+            window.like = _like(line, limit)
+            self._storms.append(window)
+        return False
+
+    def sums(self, *, all_of_them: bool = False) -> Iterator[logging.LogRecord]:
+        """Yield a line for each kind that had lines left out in a second that is over, or also in this one."""
+        now = self._clock()
+        over = [window for window in self._storms if all_of_them or now - window.began >= _WINDOW]
+        self._storms = [window for window in self._storms if window not in over]
+        for window in over:
+            yield logging.makeLogRecord({**window.like, "msg": "lines left out", "left_out": window.left_out})
+
+
+def _like(line: logging.LogRecord, limit: LineLimit) -> dict[str, object]:
+    """Return the parts of a line that its kind has in common, as the contents of a record."""
+    fields = {name: getattr(line, name, "") for name in limit.by}
+    return {"name": line.name, "levelno": line.levelno, "levelname": line.levelname, "like": str(line.msg), **fields}
+
+
+# Logging by the standard library: one line per event on standard error, as JSON for machines or text for people.
+#
+# Libraries log the same way. Each key of a record's `extra` becomes a field in both forms. app/process/logs.py limits
+# the lines of each kind: a request must not be able to fill the disk.
 
 _MAX_LENGTH: Final = 2000  # characters of text from a request in one message
 LATE: Final = "late_fields"

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from pydantic_settings import NoDecode
 
-from app.json_text import encode
+from app.process.json_text import encode
 from core.releases import RELEASES
 
 AUTO: Final = "auto"
