@@ -1,18 +1,24 @@
-"""What comes through the wire: objects of every kind of bytes, and such as cannot be read."""
+"""What comes through the wire: objects of every kind of bytes, such as cannot be read, and absent resources."""
 
+import logging
 from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
 
-from core.objects.kinds import Namespace
+from app.objects.resources import RESOURCES
+from app.watch.freshness import SyncStatus
+from core.objects.groups import SchedulingGroup
+from core.objects.kinds import DeviceClass, Namespace
+from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.app.watch.following import Counts, Following, scenario
 from tests.app.watch.small_cluster import PODS, create, recreate, seed, update
 from tests.builders import make_namespace, make_pod
 from tests.fake_apiserver import FakeApiServer
-from tests.fake_apiserver.faults import Cut, End, Undecodable
+from tests.fake_apiserver.faults import Cut, End, Undecodable, refuse
 from tests.fake_apiserver.listing import WatchListMode
+from tests.fake_apiserver.statuses import not_found
 
 BROKEN: Final[dict[str, Any]] = {"labels": ["not", "a", "map"]}
 BOTH_SYNCS: Final = pytest.mark.parametrize(
@@ -65,14 +71,11 @@ async def test_what_text_readers_take_for_line_ends_stays_inside_of_values(
         assert following.counts().failures == {}
 
 
-@pytest.mark.parametrize("chunk_bytes", [1009, 65_537])
 @BOTH_SYNCS
 @scenario()
-async def test_an_object_of_a_megabyte_comes_through_in_odd_chunks(
-    server: FakeApiServer, mode: WatchListMode, chunk_bytes: int
-) -> None:
+async def test_an_object_of_a_megabyte_comes_through_in_odd_chunks(server: FakeApiServer, mode: WatchListMode) -> None:
     server.behaviour.watch_list = mode
-    server.behaviour.chunk_bytes = chunk_bytes
+    server.behaviour.chunk_bytes = 10_007
     big = make_namespace("big").label("annotation", "x" * 1_000_000)
     create(server, big)
     async with Following(server, Namespace) as following:
@@ -233,3 +236,121 @@ async def test_what_had_the_name_of_an_unreadable_object_before_is_gone(
         assert known(following, "db") is None
         update(server, make_pod("db").on("n1"))
         await following.until_equal()
+
+
+CLASSES: Final = RESOURCES[DeviceClass].path
+GPU: Final = {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "example.com/gpu"}}
+GROUP: Final = {"metadata": {"name": "train", "namespace": "shop"}, "spec": {"schedulingPolicy": {"basic": {}}}}
+
+
+@scenario()
+async def test_a_resource_that_the_server_does_not_have_is_not_waited_for(
+    server: FakeApiServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.behaviour.absent = {CLASSES}
+    seed(server)
+    with caplog.at_level(logging.INFO, "app.watch"):
+        async with Following(server, Node, Pod, Namespace, DeviceClass) as following:
+            await following.until_equal()
+            assert following.freshness.problems() == []
+            asked = len(server.requests.of(CLASSES))
+            await following.until(lambda: len(server.requests.of(CLASSES)) >= asked + 3, "looked for again")
+            state = following.states[DeviceClass]
+            assert (state.absent, state.problem, state.failures.total()) == (True, "", 0)
+            assert following.freshness.age(state) is None
+    told = [each.message for each in caplog.records if "deviceclasses" in each.message]
+    assert told == ["deviceclasses: the API server does not have resource.k8s.io/v1, skipped"]
+
+
+@scenario()
+async def test_a_resource_that_an_upgrade_brings_is_followed(server: FakeApiServer) -> None:
+    server.behaviour.absent = {CLASSES}
+    seed(server)
+    async with Following(server, Node, Pod, Namespace, DeviceClass) as following:
+        await following.until_equal()
+        assert following.states[DeviceClass].absent
+        server.create(CLASSES, GPU)
+        server.behaviour.absent = set()
+        await following.until(lambda: not following.states[DeviceClass].absent, "followed")
+        await following.until_equal()
+        assert list(following.mirror.objects(DeviceClass)) == ["gpu"]
+
+
+@scenario()
+async def test_a_resource_that_the_server_has_no_more_leaves_the_mirror(server: FakeApiServer) -> None:
+    seed(server)
+    server.create(CLASSES, GPU)
+    async with Following(server, Node, Pod, Namespace, DeviceClass) as following:
+        await following.until_equal()
+        server.behaviour.absent = {CLASSES}
+        server.end_watches(CLASSES)
+        await following.until(lambda: following.states[DeviceClass].absent, "absent")
+        assert not following.mirror.objects(DeviceClass)
+        server.delete(CLASSES, "gpu")
+        await following.until_equal()
+
+
+@scenario()
+async def test_a_resource_that_every_server_has_is_waited_for_whatever_it_answers(server: FakeApiServer) -> None:
+    seed(server)
+    server.faults.add(refuse(not_found()), PODS, times=None)
+    async with Following(server, Node, Pod, Namespace, DeviceClass) as following:
+        await following.until(lambda: following.states[Pod].failures["404"] >= 3, "refused")
+        assert following.freshness.status() is SyncStatus.NOT_SYNCED
+        server.faults.clear()
+        await following.until_equal()
+
+
+@scenario()
+async def test_a_404_of_a_server_that_has_trouble_says_nothing(server: FakeApiServer) -> None:
+    seed(server)
+    server.create(CLASSES, GPU)
+    async with Following(server, Node, Pod, Namespace, DeviceClass) as following:
+        await following.until_equal()
+        for path in (PODS, RESOURCES[Node].path):
+            server.faults.add(refuse(not_found()), path, times=None)
+            server.end_watches(path)
+        await following.until(lambda: len([s for s in following.states.values() if s.problem]) == 2, "unwell")
+        server.behaviour.absent = {CLASSES}
+        server.end_watches(CLASSES)
+        await following.until(lambda: bool(following.states[DeviceClass].problem), "refused")
+        assert list(following.mirror.objects(DeviceClass)) == ["gpu"]
+        server.behaviour.absent = set()
+        server.faults.clear()
+        await following.until_equal()
+        assert list(following.mirror.objects(DeviceClass)) == ["gpu"]
+
+
+@scenario()
+async def test_the_newest_version_that_the_server_has_is_followed(
+    server: FakeApiServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    newest = RESOURCES[SchedulingGroup]
+    older = next(each for each in newest.versions() if each.version == "v1alpha3")
+    server.behaviour.absent = {newest.path}
+    seed(server)
+    server.create(older.path, GROUP)
+    async with Following(server, Node, Pod, Namespace, SchedulingGroup) as following:
+        state = following.states[SchedulingGroup]
+        await following.until(lambda: state.resource == older and state.synced, "followed in the older version")
+        assert list(following.mirror.objects(SchedulingGroup)) == ["shop/train"]
+        assert (state.absent, state.problem) == (False, "")
+        server.behaviour.absent = {older.path}
+        server.create(newest.path, GROUP)
+        server.end_watches(older.path)
+        await following.until(lambda: state.resource == newest and bool(state.objects), "followed in the newest")
+        assert list(following.mirror.objects(SchedulingGroup)) == ["shop/train"]
+    assert not [each for each in caplog.records if "does not have" in each.message]
+
+
+@scenario()
+async def test_without_any_version_the_server_is_asked_for_each_again(server: FakeApiServer) -> None:
+    versions = [each for each in RESOURCES[SchedulingGroup].versions() if each.version in {"v1", "v1alpha3"}]
+    server.behaviour.absent = {each.path for each in versions}  # it knows no other version
+    seed(server)
+    async with Following(server, Node, Pod, Namespace, SchedulingGroup) as following:
+        await following.until(lambda: following.states[SchedulingGroup].absent, "absent")
+        await following.until(
+            lambda: all(len(server.requests.of(each.path)) >= 2 for each in versions), "looked for again"
+        )
+        assert following.freshness.problems() == []

@@ -1,33 +1,28 @@
-"""Syncs: by WatchList, by pages, and every fault that can befall them; what it costs in requests."""
+"""Syncs: by WatchList, by pages, such as somebody asks for; their faults, and what they cost in requests."""
 
+import asyncio
 from typing import Final
 
 import pytest
 from msgspec.structs import replace
 
-from app.objects.resources import RESOURCES
-from core.objects.kinds import Namespace, ReplicaSet, ReplicationController, StatefulSet
+from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
-from tests.app.objects.full_objects import FULL_OBJECTS
 from tests.app.watch.following import QUICK, READ_TIMEOUT, Counts, Following, scenario
 from tests.app.watch.small_cluster import PODS, churn, create, recreate, seed
-from tests.builders import make_namespace, make_pod
+from tests.builders import make_pod
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.faults import (
     Action,
     Answer,
-    Close,
     Cut,
     End,
-    Gzip,
     Kind,
-    Replay,
     SendLine,
     Stall,
     StreamError,
     refuse,
-    reject_token,
 )
 from tests.fake_apiserver.listing import WatchListMode
 from tests.fake_apiserver.statuses import bad_request, expired_continue, internal_error, unavailable
@@ -58,13 +53,7 @@ async def test_one_request_syncs_and_follows(server: FakeApiServer) -> None:
 @pytest.mark.parametrize(
     ("action", "expected"),
     [
-        pytest.param(Gzip(), Counts({"watch-list": 1}), id="gzip"),
-        pytest.param(Replay(3), Counts({"watch-list": 1}), id="events-replayed"),
-        pytest.param(reject_token(), Counts({"watch-list": 2}), id="401-once"),
         # Not accepted: asked again.
-        pytest.param(refuse(unavailable()), Counts({"watch-list": 2}, {"503": 1}), id="503"),
-        pytest.param(refuse(internal_error()), Counts({"watch-list": 2}, {"500": 1}), id="500"),
-        pytest.param(Close(), Counts({"watch-list": 2}, {"ConnectionFailed": 1}), id="close-without-answer"),
         pytest.param(Stall(before_head=True), Counts({"watch-list": 2}, {"ReadTimeout": 1}), id="stall-before-head"),
         # Refused as such, or not served as WatchList: listed at once.
         pytest.param(refuse(bad_request("what is sendInitialEvents?")), Counts(FALLS_BACK), id="400"),
@@ -85,9 +74,7 @@ async def test_one_request_syncs_and_follows(server: FakeApiServer) -> None:
         # Broken: listed after a wait.
         pytest.param(StreamError(unavailable(), 2), Counts(FALLS_BACK, {"in-stream 503": 1}), id="in-stream-503"),
         pytest.param(End(2), Counts(FALLS_BACK, {"BrokenWatch": 1}), id="end-before-the-end"),
-        pytest.param(Close(after_head=True), Counts(FALLS_BACK, {"ConnectionFailed": 1}), id="close-after-head"),
         pytest.param(Cut(2), Counts(FALLS_BACK, {"ConnectionFailed": 1}), id="cut-in-mid-line"),
-        pytest.param(Cut(2, reset=True), Counts(FALLS_BACK, {"ConnectionFailed": 1}), id="reset-in-mid-line"),
         pytest.param(Stall(after=2), Counts(FALLS_BACK, {"ReadTimeout": 1}), id="stall"),
     ],
 )
@@ -159,9 +146,6 @@ async def test_a_very_old_server_with_nothing_to_tell_is_listed(server: FakeApiS
 @pytest.mark.parametrize(
     ("kind", "action", "expected"),
     [
-        pytest.param("list", Gzip(), Counts({"list": 1, "page": 2}), id="gzip"),
-        pytest.param("page", reject_token(), Counts({"list": 1, "page": 3}), id="401-once"),
-        pytest.param("list", refuse(unavailable()), Counts({"list": 2, "page": 2}, {"503": 1}), id="503"),
         pytest.param("page", refuse(unavailable()), Counts({"list": 2, "page": 3}, {"503": 1}), id="503-of-a-page"),
         pytest.param(
             "page",
@@ -170,32 +154,11 @@ async def test_a_very_old_server_with_nothing_to_tell_is_listed(server: FakeApiS
             id="410-of-a-page",
         ),
         pytest.param(
-            "page", Close(), Counts({"list": 2, "page": 3}, {"ConnectionFailed": 1}), id="close-without-answer"
-        ),
-        pytest.param(
-            "list",
-            Close(after_head=True),
-            Counts({"list": 2, "page": 2}, {"ConnectionFailed": 1}),
-            id="close-after-head",
-        ),
-        pytest.param(
             "page", Cut(extra=20), Counts({"list": 2, "page": 3}, {"ConnectionFailed": 1}), id="cut-in-a-page"
-        ),
-        pytest.param(
-            "list",
-            Cut(extra=20, reset=True),
-            Counts({"list": 2, "page": 2}, {"ConnectionFailed": 1}),
-            id="reset-in-the-body",
         ),
         pytest.param("page", Stall(), Counts({"list": 2, "page": 3}, {"ReadTimeout": 1}), id="stall-in-a-page"),
         pytest.param(
             "list", Answer(200, b'{"items":[', JSON), Counts({"list": 2, "page": 2}, {"Malformed": 1}), id="malformed"
-        ),
-        pytest.param(
-            "list",
-            Answer(200, b'{"items":[],"metadata":{}}', JSON),
-            Counts({"list": 2, "page": 2}, {"Decode": 1}),
-            id="without-version",
         ),
         pytest.param(
             "page",
@@ -269,15 +232,6 @@ async def test_a_list_that_changes_while_it_is_paged_is_the_state_of_one_moment(
         await following.until_counts(Counts({"watch-list": 1, "list": 1, "page": 3, "watch": 1}))
 
 
-@scenario(watch_list="off")
-async def test_pages_are_of_500(server: FakeApiServer) -> None:
-    for number in range(501):
-        create(server, make_namespace(f"ns{number}"))
-    async with Following(server, Namespace) as following:
-        await following.until_equal()
-        await following.until_counts(Counts({"watch-list": 1, "list": 1, "page": 1, "watch": 1}), Namespace)
-
-
 # What is asked for.
 
 
@@ -299,18 +253,70 @@ async def test_requests_say_what_the_api_wants_of_them(server: FakeApiServer) ->
 
 @pytest.mark.parametrize("mode", ["on", "off"])
 @scenario()
-async def test_controllers_are_followed_with_their_selectors(server: FakeApiServer, mode: WatchListMode) -> None:
+async def test_it_shows_what_a_watch_that_is_late_has_not_told(server: FakeApiServer, mode: WatchListMode) -> None:
     server.behaviour.watch_list = mode
-    kinds = (ReplicaSet, StatefulSet, ReplicationController)
-
-    def create_of_each(name: str) -> None:
-        for kind in kinds:
-            server.create(RESOURCES[kind].path, {"metadata": {"name": name}, "spec": FULL_OBJECTS[kind]["spec"]})
-
-    create_of_each("listed")
-    async with Following(server, *kinds) as following:
+    seed(server)
+    async with Following(server, Pod) as following:
         await following.until_equal()
-        for kind in kinds:
-            await following.until_a_line(kind)
-        create_of_each("watched")
+        before = following.counts().requests
+        await server.until_watching(PODS)
+        server.disturb(Stall(), PODS)
+        bound = server.create(PODS, make_pod("late").on("n1").obj())
+        assert following.mirror.get_pod(bound["metadata"]["uid"]) is None
+        await following.watcher.resync(Pod)
+        assert following.mirror.get_pod(bound["metadata"]["uid"]) is not None
+        assert following.counts().relists == {"asked": 1}
+        assert following.counts().failures == {}
+        one_more = "watch-list" if mode == "on" else "list"
+        assert following.counts().requests[one_more] == before[one_more] + 1
+        await following.until_equal()
+
+
+@scenario()
+async def test_a_sync_under_way_is_not_enough(server: FakeApiServer) -> None:
+    seed(server)
+    stall = Stall(before_head=True)
+    server.faults.add(stall, PODS, "watch-list")
+    async with Following(server, Pod) as following:
+        await server.until(lambda: len(server.requests.of(PODS)) == 1)
+        await following.watcher.resync(Pod)
+        assert following.counts().requests == {"watch-list": 2}
+        await following.until_equal()
+
+
+@scenario()
+async def test_it_waits_for_a_sync_that_comes_through(server: FakeApiServer) -> None:
+    seed(server)
+    async with Following(server, Pod) as following:
+        await following.until_equal()
+        fault = server.faults.add(refuse(unavailable()), PODS, times=None)
+        resyncing = asyncio.create_task(following.watcher.resync(Pod))
+        await following.until(lambda: fault.applied >= 3, "asked again")
+        assert not resyncing.done()
+        server.faults.clear()
+        await resyncing
+        await following.until_equal()
+
+
+@scenario()
+async def test_who_waits_no_more_changes_nothing_for_the_next(server: FakeApiServer) -> None:
+    seed(server)
+    async with Following(server, Pod) as following:
+        await following.until_equal()
+        server.faults.add(Stall(before_head=True), PODS, "watch-list", times=1)
+        first = asyncio.create_task(following.watcher.resync(Pod))
+        await server.until(lambda: not server.faults.pending)
+        first.cancel()
+        await following.watcher.resync(Pod)
+        assert first.cancelled()
+        assert following.counts() == Counts(following.counts().requests, {}, {"asked": 2})
+        await following.until_equal()
+
+
+@scenario()
+async def test_what_is_not_watched_cannot_be_synced(server: FakeApiServer) -> None:
+    seed(server)
+    async with Following(server, Pod) as following:
+        with pytest.raises(LookupError, match="Nodes are not watched"):
+            await following.watcher.resync(Node)
         await following.until_equal()

@@ -266,10 +266,10 @@ def test_every_request_during_an_upgrade_is_answered_by_the_rules_of_one_release
         profile = full_profile()
         cache = EquivalenceCache(asking.mirror, profile.plugins)
         seen = []
-        for _ in range(10 * 60):
+        for _ in range(150):
             seen.append(asking.answers_as)
             assert answers(profile, asking.mirror, body, cache) == expected[asking.answers_as]
-            await asyncio.sleep(1.0)
+            await asyncio.sleep(4.0)
         assert seen == sorted(seen)
         assert set(seen) == expected.keys()
         assert cache.statistics.hits > cache.statistics.misses.total()

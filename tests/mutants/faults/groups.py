@@ -104,7 +104,7 @@ FAULTS: Final = (
         breaks="No PodGroup of Kubernetes 1.36 and 1.37 is seen.",
         old="        if self._state.try_next_version():\n",
         new="        if False:\n",
-        tests=("watch/test_absent_resource.py",),
+        tests=("test_reflector_objects.py",),
     ),
     Fault(
         id="a-member-of-a-whole-group-is-evicted",

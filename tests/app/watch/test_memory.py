@@ -1,10 +1,14 @@
-"""The memory watermark: when it is passed, what is said then, and what is done before."""
+"""The memory watermark: when it is passed, what is said then, what is done before; and what limits a process has."""
+
+import os
+from mmap import mmap
+from pathlib import Path
 
 import pytest
 
 from app.objects.resources import RESOURCES
 from app.watch.freshness import ResourceState
-from app.watch.memory import UNLIMITED, MemoryLimit, MemoryPressureError, MemoryWatch
+from app.watch.memory import UNLIMITED, MemoryLimit, MemoryPressureError, MemoryWatch, memory_limit, resident_bytes
 from core.objects.node import Node
 from core.objects.pod import Pod
 
@@ -62,13 +66,11 @@ def test_above_the_mark_the_kinds_that_take_most_are_named_with_their_sizes() ->
         watch.refuse(0)
 
 
-def test_where_nothing_is_followed_no_kind_is_named() -> None:
-    assert Process(950).watch(state_of(Pod, 0, 0)).problem().endswith("(the limit of the cgroup: 1.0 GiB)")
-
-
-def test_halfway_from_the_mark_to_the_limit_it_is_full() -> None:
+def test_halfway_from_the_mark_to_the_limit_it_is_full_and_no_sync_begins() -> None:
     assert not Process(970).watch().is_full()
     assert Process(980).watch().is_full()
+    with pytest.raises(MemoryPressureError):
+        Process(980).watch().allowance()
 
 
 def test_memory_that_is_only_kept_is_given_back_first_and_not_at_every_look() -> None:
@@ -83,6 +85,8 @@ def test_memory_that_is_only_kept_is_given_back_first_and_not_at_every_look() ->
     process.now += 2.0
     assert watch.is_above()
     assert process.asked == 2
+    process.held, process.now = 800 * MEBIBYTE, process.now + 1.0
+    assert watch.problem() == ""
 
 
 def test_the_system_is_not_asked_for_every_object_of_a_list() -> None:
@@ -92,14 +96,6 @@ def test_the_system_is_not_asked_for_every_object_of_a_list() -> None:
         process.now += 0.001
         watch.refuse(0)
     assert process.looked < 15
-
-
-def test_it_falls_below_the_mark_again() -> None:
-    process = Process(950)
-    watch = process.watch()
-    assert watch.is_above()
-    process.held, process.now = 800 * MEBIBYTE, process.now + 1.0
-    assert watch.problem() == ""
 
 
 def test_without_a_limit_there_is_no_mark() -> None:
@@ -130,6 +126,45 @@ def test_a_sync_may_go_up_to_the_mark_or_to_what_there_was_when_it_began() -> No
         watch.refuse(allowed)
 
 
-def test_near_the_limit_no_sync_begins() -> None:
-    with pytest.raises(MemoryPressureError):
-        Process(980).watch().allowance()
+GIBIBYTE = 1024**3
+MACHINE = MemoryLimit(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), "the memory of the machine")
+
+
+def limit(folder: Path, own: str, **files: object) -> MemoryLimit:
+    """Read cgroups made of files, whose names have `__` for a slash and end at `_of` a file."""
+    for name, value in files.items():
+        path = folder / name.replace("__", "/").replace("memory_max", "memory.max")
+        path = path.with_name(path.name.replace("limit_in_bytes", "memory.limit_in_bytes"))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{value}\n")
+    (folder / "own").write_text(own)
+    return memory_limit(folder, folder / "own")
+
+
+def test_the_limit_is_that_of_the_cgroup_or_else_the_memory_of_the_machine(tmp_path: Path) -> None:
+    assert memory_limit(tmp_path, tmp_path / "nowhere") == MACHINE
+    assert limit(tmp_path, "0::/\n", memory_max="max") == MACHINE
+    assert limit(tmp_path, "4:memory:/\n", memory__limit_in_bytes=2**63 - 4096) == MACHINE
+    assert limit(tmp_path, "0::/\n", memory_max=GIBIBYTE) == (GIBIBYTE, "the limit of the cgroup")
+
+
+def test_version_1_tells_the_path_of_the_host_and_mounts_the_container(tmp_path: Path) -> None:
+    own = "5:cpu,cpuacct:/kubepods/x\n4:memory:/kubepods/x\n"
+    assert limit(tmp_path, own, memory__limit_in_bytes=GIBIBYTE).bytes == GIBIBYTE
+
+
+def test_of_nested_limits_the_lowest_counts(tmp_path: Path) -> None:
+    told = limit(tmp_path, "0::/a/b\n", a__b__memory_max="max", a__memory_max=GIBIBYTE, memory_max=2 * GIBIBYTE)
+    assert told.bytes == GIBIBYTE
+    assert limit(tmp_path, "0::/a/b\n", a__b__memory_max=1000).bytes == 1000
+
+
+def test_what_the_process_holds_is_told_in_bytes(tmp_path: Path) -> None:
+    before = resident_bytes()
+    size = 64 * 1024 * 1024
+    with mmap(-1, size) as kept:  # pages of its own, whatever the process has freed and kept
+        kept.write(bytes(1024) * (size // 1024))
+        held = resident_bytes() - before
+    assert before > 1024 * 1024
+    assert held > size // 2
+    assert resident_bytes(tmp_path / "nowhere") == 0
