@@ -49,5 +49,7 @@ class Calls:
 def port_of(name: str) -> Port:
     """Return a port of a service with the demo cluster."""
     settings = Settings(admin="127.0.0.1:1", equivalence_mode="spec")
-    service = create_service(settings, load_dump(settings, None, demo=True, skip_invalid=False).mirror, None)
+    service = create_service(
+        settings, load_dump(settings, {"snapshot": None, "demo": True, "skip_invalid": False}).mirror, None
+    )
     return next(port for port in service.ports if port.connections.port == name)._replace(number=0)

@@ -1,20 +1,22 @@
 """The client of commands for the admin port of a running service: options, trust, and errors in one line."""
 
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypedDict
+from typing import Any, Final, NotRequired, TypeAlias, TypedDict, TypeVar
 
 import click
 import httpx
 import msgspec
+from pydantic import ValidationError
 
 from app.admin.access import CALLER_HEADER
-from app.api_server.pem import load_authorities
+from app.api_server.pem import load_authorities, load_identity
 from app.process.files import MAX_TOKEN_BYTES, read_file
 from app.process.json_text import decode
 
+T = TypeVar("T")
 _PATIENCE: Final = 10.0  # seconds
 DEFAULT_URL: Final = "http://127.0.0.1:8890"
 Query: TypeAlias = Mapping[str, str | int | Sequence[str]]
@@ -23,16 +25,22 @@ _FILE: Final = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
 class Access(TypedDict):
-    """Options for reaching the admin port."""
+    """Options for reaching the admin port. `cert_file` and `key_file` are for a port that wants a certificate."""
 
     url: str
     token_file: Path | None
     caller_token_file: Path | None
     ca_file: Path | None
+    cert_file: NotRequired[Path | None]
+    key_file: NotRequired[Path | None]
 
 
 class CannotAskError(Exception):
     """The admin port could not be reached, or rejected the request. The message is one line for people."""
+
+
+class UnusableFileError(CannotAskError):
+    """A file of an option cannot be read, or used."""
 
 
 ACCESS_OPTIONS: Final = (
@@ -62,8 +70,6 @@ def asked(  # noqa: PLR0913  # a request, and who sends it for how long
         # Without a proxy of the environment: the admin port is near, most often on this machine.
         with httpx.Client(verify=_trust(access), timeout=patience, trust_env=False) as client:
             return client.request(method, url, params=params, content=content, headers=_login(access))
-    except OSError as error:  # of a file
-        raise CannotAskError(f"{error.filename or url}: {error.strerror or error}") from None
     except (httpx.ConnectError, httpx.ConnectTimeout) as error:
         if _is_of_tls(error):
             raise CannotAskError(f"{access['url']}: {error}; see --ca-file") from None
@@ -72,6 +78,18 @@ def asked(  # noqa: PLR0913  # a request, and who sends it for how long
         raise CannotAskError(f"{access['url']}: no response within {patience:g} s; {NOT_UNDERSTOOD}") from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise CannotAskError(f"{access['url']}: {str(error) or type(error).__name__}; {NOT_UNDERSTOOD}") from None
+
+
+def understood(
+    access: Access, response: httpx.Response, parse: Callable[[bytes], T], accepted: int = HTTPStatus.OK
+) -> T:
+    """Return what a response says. Raises CannotAskError for a status that is neither a success nor `accepted`."""
+    if not response.is_success and response.status_code != accepted:
+        raise CannotAskError(f"{access['url']}: {refusal(response)}")
+    try:
+        return parse(response.content)
+    except (msgspec.MsgspecError, ValidationError):
+        raise CannotAskError(f"{access['url']}: {NOT_UNDERSTOOD}") from None
 
 
 def _is_of_tls(error: BaseException) -> bool:
@@ -84,12 +102,15 @@ def _is_of_tls(error: BaseException) -> bool:
 def _no_service(url: str, error: Exception) -> str:
     """Return the error of a refused connection, with remedies that the running command has options for."""
     reason = str(error).rpartition("] ")[2] or type(error).__name__  # without [Errno 111]
-    steps = ["start one with `kindred serve --demo`", "name one by --server URL"]
-    if "snapshot" in _options():
-        steps += ["use --snapshot FILE", "or `kubectl kindred why POD`"]
-    else:
-        steps.append("or forward its port: `kubectl -n kindred port-forward deploy/kindred 8890`")
-    return f"no service at {url.partition('://')[2]} ({reason}): {', '.join(steps)}"
+    steps = ""
+    if "admin_url" not in _options():
+        steps = ": start one with `kindred serve --demo`, name one by --server URL, "
+        steps += (
+            "use --snapshot FILE, or `kubectl kindred why POD`"
+            if "snapshot" in _options()
+            else "or forward its port: `kubectl -n kindred port-forward deploy/kindred 8890`"
+        )
+    return f"no service at {url.partition('://')[2]} ({reason}){steps}"
 
 
 def refusal(response: httpx.Response) -> str:
@@ -99,7 +120,7 @@ def refusal(response: httpx.Response) -> str:
     if response.status_code == HTTPStatus.UNAUTHORIZED or (
         response.status_code == HTTPStatus.FORBIDDEN and detail is None
     ):
-        return f"{status}: give --token-file"
+        return f"{status}: give {'--admin-token-file' if 'admin_token_file' in _options() else '--token-file'}"
     if detail is None:
         return f"{status}; {NOT_UNDERSTOOD}"
     if isinstance(detail, list):  # the errors of FastAPI's validation
@@ -109,7 +130,8 @@ def refusal(response: httpx.Response) -> str:
 
 def _options() -> set[str | None]:
     """Return the names of the options of the command that runs."""
-    return {parameter.name for parameter in click.get_current_context().command.params}
+    context = click.get_current_context(silent=True)
+    return {parameter.name for parameter in context.command.params} if context is not None else set()
 
 
 def members(response: httpx.Response) -> dict[str, Any]:
@@ -124,28 +146,45 @@ def members(response: httpx.Response) -> dict[str, Any]:
 def _trust(access: Access) -> ssl.SSLContext | bool:
     if not access["url"].startswith("https:"):
         return False
-    return trusting(access["ca_file"])
+    return trusting(access["ca_file"], access.get("cert_file"), access.get("key_file"))
 
 
-def trusting(ca_file: Path | None) -> ssl.SSLContext:
-    """Return the TLS context of a client; without a file, it trusts the authorities of the machine. Raises OSError."""
-    if ca_file is None:
-        context = ssl.create_default_context()
-    else:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        load_authorities(context, ca_file)
-    # The default of Python 3.13 rejects authorities that lack an extension of RFC 5280. kube-scheduler, curl and
-    # earlier releases of Python accept them.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+def trusting(ca_file: Path | None, cert_file: Path | None = None, key_file: Path | None = None) -> ssl.SSLContext:
+    """Return the TLS context of a client, which trusts the machine's authorities if no file has others.
+
+    Raises UnusableFileError.
+    """
+    # Not ssl.create_default_context: that of Python 3.13 rejects authorities that lack an extension of RFC 5280.
+    # kube-scheduler, curl and earlier releases of Python accept them.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as in Go
+    if (cert_file is None) != (key_file is None):
+        raise UnusableFileError("--cert-file and --key-file go together")
+    named = ca_file
+    try:
+        if ca_file is None:
+            context.load_default_certs()
+        else:
+            load_authorities(context, ca_file)
+        if cert_file is not None and key_file is not None:
+            named = cert_file
+            load_identity(context, cert_file, key_file)
+    except OSError as error:  # ssl.SSLError, too
+        raise UnusableFileError(f"{named}: {error.strerror or error}") from None
     return context
 
 
-def _token(file: Path) -> str:
-    return read_file(file, MAX_TOKEN_BYTES).decode().strip()
+def read_token(file: Path | None) -> str:
+    """Return the contents of a file with a bearer token; empty without a file. Raises UnusableFileError."""
+    try:
+        return "" if file is None else read_file(file, MAX_TOKEN_BYTES).decode("ascii").strip()
+    except OSError as error:
+        raise UnusableFileError(f"{file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UnusableFileError(f"{file}: not ASCII") from None
 
 
 def _login(access: Access) -> dict[str, str]:
-    token, caller = access["token_file"], access["caller_token_file"]
-    of_port = {} if token is None else {"Authorization": f"Bearer {_token(token)}"}
-    of_caller = {} if caller is None else {CALLER_HEADER: _token(caller)}
-    return {**of_port, **of_caller}
+    token, caller = read_token(access["token_file"]), read_token(access["caller_token_file"])
+    headers = {"Authorization": f"Bearer {token}" if token else "", CALLER_HEADER: caller}
+    return {name: value for name, value in headers.items() if value}

@@ -7,12 +7,11 @@ from typing import Any, Final
 
 import click
 
-from app.commands.options import exit_with_error, output_option, settings_options, warn
+from app.commands.options import clear_errors, output_option, settings_options, warn
 from app.commands.output import NO_NAMES, Line, OutputFormat, print_document, print_output, print_value, wrapped_table
 from app.process.json_text import encode
 from app.process.logs import shown, shown_json
 from app.settings.configuration import HEAD, changed, configuration_schema, effective, load_configuration
-from app.settings.settings import SettingsError
 
 _COMMENT: Final = "# The effective settings, as a file for --config; behind each value where it is from.\n"
 _COMMENT_OF_CHANGED: Final = "# The settings that differ from their defaults, as a file for --config.\n"
@@ -30,10 +29,8 @@ def config_command(
     if schema:
         print_value(OutputFormat.JSON, configuration_schema())
         return
-    try:
+    with clear_errors():
         configuration = load_configuration(config, flags)
-    except SettingsError as error:
-        exit_with_error(error)
     warn(configuration)
     found = effective(configuration.settings, configuration.sources)
     if only_changed:

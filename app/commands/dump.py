@@ -3,13 +3,14 @@
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from importlib import resources
-from typing import BinaryIO, Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple, TypedDict
 
 import click
 import msgspec
 
+from app.commands.admin_client import Access
 from app.commands.manifests import InputError, read_input
-from app.commands.options import OF_EXPLANATIONS
+from app.commands.options import OF_EXPLANATIONS, refuse_options
 from app.commands.output import print_line
 from app.dump.snapshot_file import DumpItem, SnapshotError, SnapshotSummary, load_items, read_items
 from app.explain.explainer import Explainer
@@ -43,8 +44,26 @@ SOURCE_OPTIONS: Final = (
     click.option("--skip-invalid", is_flag=True, help="Skip broken objects of the dump, and count them."),
 )
 
-OF_A_DUMP_ALONE: Final = frozenset({"config", *OF_EXPLANATIONS, "skip_invalid"})
-"""Options that are only for a dump, in commands that also call a service. A service has its own settings."""
+_OF_A_DUMP_ALONE: Final = frozenset({"config", *OF_EXPLANATIONS, "skip_invalid"})
+"""Options that are only for a dump. A service has its own settings."""
+
+
+class Source(TypedDict):
+    """The values of SOURCE_OPTIONS."""
+
+    snapshot: BinaryIO | None
+    demo: bool
+    skip_invalid: bool
+
+
+def is_of_dump(source: Source) -> bool:
+    """Return whether a command reads a dump instead of a service. Raises UsageError for options of the other."""
+    of_dump = source["demo"] or source["snapshot"] is not None
+    if of_dump:
+        refuse_options(Access.__annotations__, "for a running service, not for a dump")
+    else:
+        refuse_options(_OF_A_DUMP_ALONE, "for a dump (--snapshot or --demo), not for a running service")
+    return of_dump
 
 
 class _Metadata(msgspec.Struct):
@@ -61,12 +80,14 @@ class _Identity(msgspec.Struct):
 _identity_decoder: Final = msgspec.json.Decoder(_Identity)
 
 
-class Dump(NamedTuple):
-    """A cluster and the objects that it was loaded from, including objects that do not count, such as pending pods."""
+class Cluster(NamedTuple):
+    """A cluster, and the objects that it was loaded from, including objects that do not count, such as pending pods."""
 
     mirror: ClusterMirror
-    items: Sequence[DumpItem]
     release: AnsweredRelease
+    freshness: Freshness = OF_A_DUMP
+    """Has the kinds that the mirror lacks."""
+    items: Sequence[DumpItem] = ()
 
     def pods(self, names: Collection[str]) -> Iterator[bytes]:
         """Yield the JSON of the pods with these names (NAMESPACE/NAME or uid). Reads all objects if there is a name."""
@@ -82,12 +103,13 @@ class Dump(NamedTuple):
                 yield bytes(item.raw)
 
 
-def load_dump(settings: Settings, snapshot: BinaryIO | None, *, demo: bool, skip_invalid: bool) -> Dump:
+def load_dump(settings: Settings, source: Source) -> Cluster:
     """Load the cluster that the options name, and print a summary on standard error. Raises SnapshotError.
 
     The release of Kubernetes comes from the settings, else from the newest kubelet.
     """
-    if demo == (snapshot is not None):
+    snapshot = source["snapshot"]
+    if source["demo"] == (snapshot is not None):
         raise click.UsageError("Give either --snapshot FILE or --demo.")
     text = _read(snapshot) if snapshot is not None else (DEMO / "cluster.json").read_bytes()
     mirror = ClusterMirror()
@@ -95,12 +117,12 @@ def load_dump(settings: Settings, snapshot: BinaryIO | None, *, demo: bool, skip
         items = read_items(text)
         hidden = not sys.stderr.isatty()
         with click.progressbar(items, label="Loading", file=sys.stderr, hidden=hidden, update_min_steps=500) as shown:
-            summary = load_items(shown, mirror, skip_invalid=skip_invalid)
+            summary = load_items(shown, mirror, skip_invalid=source["skip_invalid"])
     release = AnsweredRelease(settings, mirror)
     if summary.kubelet_versions:
         release.take(newest(summary.kubelet_versions), "nodes")
     _report(summary)
-    return Dump(mirror, items, release)
+    return Cluster(mirror, release, items=items)
 
 
 def _read(snapshot: BinaryIO) -> bytes:
@@ -127,35 +149,22 @@ def _report(summary: SnapshotSummary) -> None:
         print_line("Warning: the dump has no node; every request will fail.", err=True)
 
 
-def dump_explainer(settings: Settings, dump: Dump, waiting: RecentPods, work: LongWork) -> Explainer:
-    """Return the explainer of a dump, which works in the turns of `work`. Raises SettingsError.
+def explainer_of(settings: Settings, cluster: Cluster, waiting: RecentPods, work: LongWork) -> Explainer:
+    """Return the explainer of a cluster, which works in the turns of `work`: the code of a running service.
 
-    `waiting` are pods that a request may name although the mirror lacks them.
+    `waiting` are pods that a request may name although the mirror lacks them. Raises SettingsError.
     """
-    return mirror_explainer(settings, dump.mirror, waiting, work, freshness=OF_A_DUMP, release=dump.release)
-
-
-def mirror_explainer(  # noqa: PLR0913  # what an explanation follows from
-    settings: Settings,
-    mirror: ClusterMirror,
-    waiting: RecentPods,
-    work: LongWork,
-    *,
-    freshness: Freshness,
-    release: AnsweredRelease,
-) -> Explainer:
-    """Return the explainer of a mirror, as `dump_explainer`. `freshness` has the kinds that the mirror lacks."""
     profile = served_profile(settings)
-    create_partition(settings, mirror)
-    cache = create_cache(settings, mirror, profile)
+    create_partition(settings, cluster.mirror)
+    cache = create_cache(settings, cluster.mirror, profile)
     explained = explained_profile(settings, profile)
     return Explainer(
         explained,
-        mirror,
+        cluster.mirror,
         cache,
         waiting,
-        freshness,
-        release=release,
+        cluster.freshness,
+        release=cluster.release,
         work=work,
         schedulers=scheduler_profiles(settings, explained),
     )

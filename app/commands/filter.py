@@ -8,14 +8,12 @@ from typing import Any, BinaryIO, Unpack
 import click
 import msgspec
 
-from app.commands.dump import SOURCE_OPTIONS, load_dump
+from app.commands.dump import SOURCE_OPTIONS, Source, load_dump
 from app.commands.manifests import one_manifest, read_opened
 from app.commands.options import (
     OF_ANSWERS,
-    AnswerFlags,
     clear_errors,
     exit_with_error,
-    flags_of_answers,
     loaded_settings,
     output_option,
     settings_options,
@@ -37,12 +35,9 @@ from app.verbs.wire_in import decode_incoming_pod
 from app.wiring.engine import create_extender, create_partition
 
 
-class PodOptions(AnswerFlags):
-    """Options of a command that evaluates one pod."""
+class Options(Source):
+    """All options of the command."""
 
-    snapshot: BinaryIO | None
-    demo: bool
-    skip_invalid: bool
     config: Path | None
     pod: BinaryIO
     nodes: tuple[str, ...]
@@ -61,19 +56,18 @@ _POD_OPTIONS = (
 
 @click.command("filter", params=settings_options(OF_ANSWERS))
 @with_options(_POD_OPTIONS)
-def filter_command(**question: Unpack[PodOptions]) -> None:
+def filter_command(**question: Unpack[Options]) -> None:
     """Print the ExtenderFilterResult for a pod, without a server."""
     result = _filtered(question)
     print_output(question["output"], result, partial(filter_text, result), filter_names(result))
 
 
-def _filtered(question: PodOptions) -> Any:  # noqa: ANN401  # JSON
+def _filtered(question: Options) -> Any:  # noqa: ANN401  # JSON
     """Evaluate a request as the service does, and return the response. Ends with status 2 if it is an error."""
     with clear_errors():
-        settings = loaded_settings(question["config"], flags_of_answers(question))
+        settings = loaded_settings(question, OF_ANSWERS)
         manifest = _pod_manifest(question["pod"])
-        dump = load_dump(settings, question["snapshot"], demo=question["demo"], skip_invalid=question["skip_invalid"])
-        mirror = dump.mirror
+        mirror = load_dump(settings, question).mirror
         create_partition(settings, mirror)
         named = [name for group in question["nodes"] for name in group.split(",") if name]
         body = b'{"Pod":' + manifest + b',"NodeNames":' + _names_json(named or list(mirror.nodes.slots)) + b"}"

@@ -1,19 +1,22 @@
-"""Exit statuses, the same for every command: docs/commands.md has them."""
+"""What commands share: exit statuses (docs/commands.md has them), options, flags of settings, and errors as a line."""
 
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NoReturn, TypedDict, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 import click
 from click.core import ParameterSource
 
 from app.api_server.credentials import ConfigurationError
+from app.commands.admin_client import CannotAskError
 from app.commands.output import FORMATS, OutputFormat, print_error, print_line
 from app.dump.snapshot_file import SnapshotError
+from app.explain.explain_request import ExplainError
 from app.objects.decode import DecodeError
+from app.scheduler_configuration.scheduler_config import UnreadableError
 from app.settings.configuration import FILE_VARIABLE, Configuration, flag_of, load_configuration
 from app.settings.settings import Settings, SettingsError, variable_of
 
@@ -26,11 +29,20 @@ EXIT_ERROR: Final = 2
 """The command could not complete: wrong usage, or the input or the service is missing or wrong."""
 
 
-def exit_with_error(error: object, further: Iterable[str] = ()) -> NoReturn:
-    """Print one line on standard error, and further ones below it, and end with EXIT_ERROR."""
+_ERRORS: Final = (
+    CannotAskError,
+    ConfigurationError,
+    DecodeError,
+    ExplainError,
+    SettingsError,
+    SnapshotError,
+    UnreadableError,
+)
+
+
+def exit_with_error(error: object) -> NoReturn:
+    """Print one line on standard error, and end with EXIT_ERROR."""
     print_error(error)
-    for line in further:
-        print_line(line, err=True)
     sys.exit(EXIT_ERROR)
 
 
@@ -78,34 +90,6 @@ OF_EXPLANATIONS: Final = (*OF_ANSWERS, "scheduler_config")
 """The settings of commands that explain a dump or a listed cluster."""
 
 
-class AnswerFlags(TypedDict):
-    """The flags of OF_ANSWERS."""
-
-    profile: str | None
-    kubernetes: str | None
-    feature_gates: str | None
-
-
-class ExplanationFlags(AnswerFlags):
-    """The flags of OF_EXPLANATIONS."""
-
-    scheduler_config: str | None
-
-
-def flags_of_answers(options: AnswerFlags) -> Mapping[str, str | None]:
-    """Return the flags of OF_ANSWERS out of all options of a command."""
-    return {
-        "profile": options["profile"],
-        "kubernetes": options["kubernetes"],
-        "feature_gates": options["feature_gates"],
-    }
-
-
-def flags_of_explanations(options: ExplanationFlags) -> Mapping[str, str | None]:
-    """Return the flags of OF_EXPLANATIONS out of all options of a command."""
-    return {**flags_of_answers(options), "scheduler_config": options["scheduler_config"]}
-
-
 def settings_options(names: Sequence[str] = tuple(Settings.model_fields)) -> list[click.Parameter]:
     """Return the option of the file, and one for each of the settings."""
     path = click.Path(path_type=Path, dir_okay=False)
@@ -133,9 +117,9 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def loaded_settings(config: Path | None, flags: Mapping[str, object]) -> Settings:
-    """Print the warnings about the settings, and return the settings. Raises SettingsError."""
-    configuration = load_configuration(config, flags)
+def loaded_settings(options: Mapping[str, Any], names: Sequence[str]) -> Settings:
+    """Return the settings of a command's options, and print the warnings about them. Raises SettingsError."""
+    configuration = load_configuration(options["config"], {name: options[name] for name in names})
     warn(configuration)
     return configuration.settings
 
@@ -147,9 +131,16 @@ def warn(configuration: Configuration) -> None:
 
 
 @contextmanager
-def clear_errors() -> Iterator[None]:
-    """Turn an error of the input into one line on standard error and exit status 2."""
+def clear_errors(*further: type[Exception]) -> Iterator[None]:
+    """Turn an error of the input, or one of `further`, into one line on standard error and EXIT_ERROR.
+
+    The attribute `rules` of an error has more lines.
+    """
+    expected: tuple[type[Exception], ...] = (*_ERRORS, *further)
     try:
         yield
-    except (SettingsError, SnapshotError, ConfigurationError, DecodeError) as error:
-        exit_with_error(error)
+    except expected as error:
+        print_error(error)
+        for line in getattr(error, "rules", ()):
+            print_line(line, err=True)
+        sys.exit(EXIT_ERROR)

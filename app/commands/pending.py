@@ -5,21 +5,18 @@ import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Final, Unpack
+from typing import Final, Unpack
 
 import click
 import msgspec
 
-from app.commands.admin_client import ACCESS_OPTIONS, NOT_UNDERSTOOD, Access, CannotAskError, asked, refusal
-from app.commands.dump import OF_A_DUMP_ALONE, SOURCE_OPTIONS, dump_explainer, load_dump
+from app.commands.admin_client import ACCESS_OPTIONS, Access, asked, understood
+from app.commands.dump import SOURCE_OPTIONS, Source, explainer_of, is_of_dump, load_dump
 from app.commands.options import (
     OF_EXPLANATIONS,
-    ExplanationFlags,
-    exit_with_error,
-    flags_of_explanations,
+    clear_errors,
     loaded_settings,
     output_option,
-    refuse_options,
     settings_options,
     with_options,
 )
@@ -34,11 +31,8 @@ from app.commands.output import (
     wrapped,
     wrapped_table,
 )
-from app.dump.snapshot_file import SnapshotError
 from app.explain.pending import PendingClass, PendingPod, PendingPods, PendingPodsExplainer, PendingState
-from app.process.json_text import decode, encode
 from app.process.long_work import LongWork
-from app.settings.settings import SettingsError
 from app.verbs.effects import RecentPods
 from app.wiring.engine import check_explained
 from core.diagnosis.victim_waits import AwaitedVictim
@@ -130,20 +124,16 @@ def victim_text(victim: AwaitedVictim) -> str:
     return f"waits for {victim.name} on {victim.node} to end, since {victim.waiting:.0f} s"
 
 
-_OF_A_SERVICE: Final = frozenset(Access.__annotations__)
 _PATIENCE: Final = 60.0
 """Seconds. The service judges the classes of pods in steps between scheduler requests."""
 
 
-class Options(Access, ExplanationFlags):
+class Options(Access, Source):
     """All options of the command."""
 
     namespace: str | None
     all_namespaces: bool
     output: OutputFormat
-    snapshot: BinaryIO | None
-    demo: bool
-    skip_invalid: bool
     config: Path | None
 
 
@@ -159,37 +149,26 @@ def pending_command(**options: Unpack[Options]) -> None:
     Calls the admin port of a running service (--server), or reads a dump of a cluster (--snapshot, --demo). -o wide
     adds the scheduler and the nominated node.
     """
-    of_a_dump = options["demo"] or options["snapshot"] is not None
-    if of_a_dump:
-        refuse_options(_OF_A_SERVICE, "for a running service, not for a dump")
-    else:
-        refuse_options(OF_A_DUMP_ALONE, "for a dump (--snapshot or --demo), not for a running service")
+    of_a_dump = is_of_dump(options)
     namespace = None if options["all_namespaces"] else options["namespace"]
-    try:
-        answer = _of_dump(options, namespace) if of_a_dump else _of_service(options, namespace)
-        pending = decode(answer, PendingPods)
-    except (SettingsError, SnapshotError, CannotAskError) as error:
-        exit_with_error(error)
-    except msgspec.MsgspecError:
-        exit_with_error(f"{options['url']}: {NOT_UNDERSTOOD}")
+    with clear_errors():
+        pending = _of_dump(options, namespace) if of_a_dump else _of_service(options, namespace)
     names = (pod_name(each.pod) for each in pending.pods)
-    print_output(options["output"], decode(answer), partial(pending_text, pending, namespace=namespace), names)
+    print_output(options["output"], pending, partial(pending_text, pending, namespace=namespace), names)
 
 
-def _of_service(access: Access, namespace: str | None) -> bytes:
+def _of_service(access: Access, namespace: str | None) -> PendingPods:
     """Call a running service. Raises CannotAskError."""
     query = {"namespace": namespace} if namespace is not None else None
     response = asked(access, "GET", "/pending", query, patience=_PATIENCE)
-    if not response.is_success:
-        raise CannotAskError(f"{access['url']}: {refusal(response)}")
-    return response.content
+    return understood(access, response, msgspec.json.Decoder(PendingPods).decode)
 
 
-def _of_dump(options: Options, namespace: str | None) -> bytes:
+def _of_dump(options: Options, namespace: str | None) -> PendingPods:
     """Judge with the code of a service. Raises SettingsError and SnapshotError."""
-    settings = loaded_settings(options["config"], flags_of_explanations(options))
+    settings = loaded_settings(options, OF_EXPLANATIONS)
     check_explained(settings)  # fails before a large dump is loaded
-    dump = load_dump(settings, options["snapshot"], demo=options["demo"], skip_invalid=options["skip_invalid"])
     work = LongWork()
-    explainer = PendingPodsExplainer(dump_explainer(settings, dump, RecentPods(), work), work, time.time)
-    return encode(explainer.view(asyncio.run(explainer.judge()), namespace).told())
+    explainer = explainer_of(settings, load_dump(settings, options), RecentPods(), work)
+    pending = PendingPodsExplainer(explainer, work, time.time)
+    return pending.view(asyncio.run(pending.judge()), namespace).told()

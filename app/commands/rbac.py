@@ -12,13 +12,13 @@ from typing import Any, Final
 import click
 import yaml
 
-from app.commands.options import exit_with_error, output_option, settings_options, warn
+from app.commands.options import clear_errors, output_option, settings_options, warn
 from app.commands.output import FORMATS, Line, OutputFormat, print_document, print_output, represent_text, wrapped_table
 from app.eviction import eviction_api as preemption_api
 from app.leadership import lease_api
 from app.objects.resources import RESOURCES
 from app.settings.configuration import load_configuration
-from app.settings.settings import Settings, SettingsError, key_of
+from app.settings.settings import Settings, key_of
 from app.usage import metrics_api
 from app.verbs import pod_api
 from app.wiring.engine import create_profile, explained_kinds, grouping_kinds, watched_kinds
@@ -143,12 +143,10 @@ def rbac_command(
     *, service_account: str, namespace: str, output: OutputFormat, config: Path | None, **flags: str | None
 ) -> None:
     """Print the minimal roles that Kindred needs with these settings, and their bindings."""
-    try:
+    with clear_errors():
         configuration = load_configuration(config, flags)
         text = rbac_text(configuration.settings, account=service_account, namespace=namespace)
         documents = rbac_documents(configuration.settings, account=service_account, namespace=namespace)
-    except SettingsError as error:
-        exit_with_error(error)
     warn(configuration)
     if output is OutputFormat.YAML:
         print_document(text, nl=False)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePath
-from typing import Any, BinaryIO, Final, TypedDict, Unpack
+from typing import Any, Final
 
 import click
 import msgspec
@@ -14,7 +14,7 @@ from app import __version__
 from app.admin.explain_routes import Sample
 from app.api_server.credentials import load_credentials
 from app.api_server.own_namespace import own_namespace
-from app.commands.dump import DEMO, SOURCE_OPTIONS, load_dump
+from app.commands.dump import DEMO, SOURCE_OPTIONS, Source, load_dump
 from app.commands.options import (
     clear_errors,
     settings_options,
@@ -33,11 +33,9 @@ from app.settings.types import split_address
 from core.mirror.cluster import ClusterMirror
 
 
-class Source(TypedDict):
+class ClusterSource(Source):
     """Options for the source of the cluster."""
 
-    snapshot: BinaryIO | None
-    skip_invalid: bool
     kubeconfig: str | None
     context: str | None
 
@@ -46,9 +44,10 @@ class Source(TypedDict):
 @with_options(SOURCE_OPTIONS)
 @click.option("--kubeconfig", help="Kubeconfig file of the cluster.  [default: as kubectl, or a pod's service account]")
 @click.option("--context", help="Context of the kubeconfig.  [default: its current context]")
-def serve_command(*, demo: bool, config: Path | None, **options: Any) -> None:  # noqa: ANN401  # a Source, and flags
+def serve_command(*, config: Path | None, **options: Any) -> None:  # noqa: ANN401  # a ClusterSource, and flags
     """Serve the extender over HTTP, for a live cluster or for a dump."""
-    source: Source = {name: options.pop(name) for name in Source.__annotations__}  # type: ignore[assignment]  # its keys
+    source: ClusterSource = {name: options.pop(name) for name in ClusterSource.__annotations__}  # type: ignore[assignment]  # its keys
+    demo = source["demo"]
     with clear_errors():
         configuration = load_configuration(config, options)
         if demo:
@@ -57,7 +56,7 @@ def serve_command(*, demo: bool, config: Path | None, **options: Any) -> None:  
         settings = configuration.settings
         logs.configure(settings.log_level, settings.log_format)
         keep_freed_memory()
-        service = _service(configuration, demo=demo, **source)
+        service = _service(configuration, source)
     announcement = Announcement([port.connections.port for port in service.ports], demo=demo)
     ending = process.Ending(service.state, drain_delay(settings), service.finish)
     servers = [Server(port, partial(announcement.listening, port.connections.port)) for port in service.ports]
@@ -72,12 +71,13 @@ def drain_delay(settings: Settings) -> float:
     return 0.0 if settings.elects or not own_namespace() else settings.grace_period / 4
 
 
-def _service(configuration: Configuration, *, demo: bool, **source: Unpack[Source]) -> Service:
+def _service(configuration: Configuration, source: ClusterSource) -> Service:
+    demo = source["demo"]
     if demo or source["snapshot"] is not None:
         if source["kubeconfig"] or source["context"]:
             raise click.UsageError("--kubeconfig and --context are for following a cluster, not for a dump.")
         settings = configuration.settings
-        dump = load_dump(settings, source["snapshot"], demo=demo, skip_invalid=source["skip_invalid"])
+        dump = load_dump(settings, source)
         offered = samples() if demo else ()
         return create_service(settings, dump.mirror, None, configuration.sources, dump.release, samples=offered)
     if source["skip_invalid"]:

@@ -4,23 +4,18 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final, NamedTuple, TypeVar, Unpack
+from typing import Any, Final, NamedTuple, Unpack
 
 import click
-import httpx
 import msgspec
-from pydantic import ValidationError
 
 from app.admin.decisions_routes import LastDecisions
 from app.admin.equivalence_routes import CacheState, Totals
 from app.admin.health_routes import Readiness, ResourceReadiness, Version
-from app.commands.admin_client import ACCESS_OPTIONS, NOT_UNDERSTOOD, Access, CannotAskError, asked, refusal
-from app.commands.options import EXIT_NO, EXIT_OK, exit_with_error, output_option, with_options
+from app.commands.admin_client import ACCESS_OPTIONS, Access, asked, understood
+from app.commands.options import EXIT_NO, EXIT_OK, clear_errors, output_option, with_options
 from app.commands.output import NO_NAMES, Line, OutputFormat, Styled, counted, print_output, wrapped, wrapped_table
-from app.process.json_text import decode
 from app.watch.release import ReleaseStatus
-
-T = TypeVar("T")
 
 
 class Status(NamedTuple):
@@ -54,47 +49,24 @@ def service_status(access: Access) -> Status:
     """Call the admin port. Raises CannotAskError."""
     return Status(
         access["url"],
-        _readiness(access),
-        _version(access),
+        understood(
+            access, asked(access, "GET", "/readyz"), Readiness.model_validate_json, HTTPStatus.SERVICE_UNAVAILABLE
+        ),
+        understood(access, asked(access, "GET", "/version"), Version.model_validate_json),
         _cache(access),
-        _decoded(access, asked(access, "GET", "/debug/decisions", {"limit": 1}), LastDecisions),
+        understood(
+            access,
+            asked(access, "GET", "/debug/decisions", {"limit": 1}),
+            msgspec.json.Decoder(LastDecisions).decode,
+        ),
     )
-
-
-def _readiness(access: Access) -> Readiness:
-    response = asked(access, "GET", "/readyz")
-    if not response.is_success and response.status_code != HTTPStatus.SERVICE_UNAVAILABLE:
-        raise CannotAskError(f"{access['url']}: {refusal(response)}")
-    try:
-        return Readiness.model_validate_json(response.content)
-    except ValidationError:
-        raise CannotAskError(f"{access['url']}: {NOT_UNDERSTOOD}") from None
-
-
-def _version(access: Access) -> Version:
-    response = asked(access, "GET", "/version")
-    if not response.is_success:
-        raise CannotAskError(f"{access['url']}: {refusal(response)}")
-    try:
-        return Version.model_validate_json(response.content)
-    except ValidationError:
-        raise CannotAskError(f"{access['url']}: {NOT_UNDERSTOOD}") from None
 
 
 def _cache(access: Access) -> Totals | None:
     response = asked(access, "GET", "/debug/equivalence", {"limit": 0})
     if response.status_code == HTTPStatus.CONFLICT:  # the cache is off
         return None
-    return _decoded(access, response, CacheState).totals
-
-
-def _decoded(access: Access, response: httpx.Response, kind: type[T]) -> T:
-    if not response.is_success:
-        raise CannotAskError(f"{access['url']}: {refusal(response)}")
-    try:
-        return decode(response.content, kind)
-    except msgspec.MsgspecError:
-        raise CannotAskError(f"{access['url']}: {NOT_UNDERSTOOD}") from None
+    return understood(access, response, msgspec.json.Decoder(CacheState).decode).totals
 
 
 _LABELS: Final = 12
@@ -204,9 +176,7 @@ def status_command(*, output: OutputFormat, **access: Unpack[Access]) -> None:
 
     With -o wide also each watched resource. Ends with 0 if the service is ready, 1 if not, 2 for errors.
     """
-    try:
+    with clear_errors():
         status = service_status(access)
-    except CannotAskError as error:
-        exit_with_error(error)
     print_output(output, status.as_json(), partial(status_text, status))
     sys.exit(EXIT_OK if status.readiness.ready else EXIT_NO)

@@ -9,8 +9,8 @@ import click
 import msgspec
 
 from app.admin.cluster_routes import Units
-from app.commands.admin_client import ACCESS_OPTIONS, NOT_UNDERSTOOD, Access, CannotAskError, asked, refusal
-from app.commands.options import exit_with_error, output_option, with_options
+from app.commands.admin_client import ACCESS_OPTIONS, Access, asked, understood
+from app.commands.options import clear_errors, output_option, with_options
 from app.commands.output import (
     NO_NAMES,
     Line,
@@ -22,7 +22,6 @@ from app.commands.output import (
     wrapped,
     wrapped_table,
 )
-from app.process.json_text import decode
 from core.gangs.unit_status import PackingStatus, SchedulingStatus, UnitStatus
 
 _HEADS: Final = ("NAME", "STATUS", "SCHEDULED", "RESERVED", "PENDING", "AGE", "REASON")
@@ -115,19 +114,7 @@ def units_command(*, namespace: str | None, output: OutputFormat, **access: Unpa
 
     Calls the admin port of a running service. With -o wide also attempts and times.
     """
-    try:
-        answer = _of_service(access, namespace)
-        units = decode(answer, Units)
-    except CannotAskError as error:
-        exit_with_error(error)
-    except msgspec.MsgspecError:
-        exit_with_error(f"{access['url']}: {NOT_UNDERSTOOD}")
-    print_output(output, decode(answer), partial(units_text, units, namespace=namespace))
-
-
-def _of_service(access: Access, namespace: str | None) -> bytes:
-    """Call a running service. Raises CannotAskError."""
-    response = asked(access, "GET", "/units", {"namespace": namespace} if namespace is not None else None)
-    if not response.is_success:
-        raise CannotAskError(f"{access['url']}: {refusal(response)}")
-    return response.content
+    with clear_errors():
+        response = asked(access, "GET", "/units", {"namespace": namespace} if namespace is not None else None)
+        units = understood(access, response, msgspec.json.Decoder(Units).decode)
+    print_output(output, units, partial(units_text, units, namespace=namespace))

@@ -1,38 +1,16 @@
 """`kindred doctor`: its options, and its exit status (app/commands/options.py)."""
 
+import sys
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
-from app.api_server.credentials import ConfigurationError
 from app.commands.doctor.examination import Inputs, examine
-from app.commands.doctor.findings import Report, report_text
-from app.commands.doctor.service import TlsFiles
-from app.commands.options import EXIT_NO, EXIT_OK, exit_with_error, output_option
+from app.commands.doctor.findings import report_text
+from app.commands.options import EXIT_NO, EXIT_OK, clear_errors, output_option
 from app.commands.output import NO_NAMES, OutputFormat, print_output
-from app.scheduler_configuration.scheduler_config import UnreadableError
-from app.settings.settings import SettingsError
-
-
-def diagnose(inputs: Inputs, output: OutputFormat, *, strict: bool, verbose: bool) -> int:
-    """Print the report, and return the exit status."""
-    if not (inputs.scheduler_config or inputs.url or inputs.kubeconfig or inputs.context):
-        raise click.UsageError("Give --scheduler-config FILE, --url URL, --kubeconfig FILE, or several of them.")
-    try:
-        report = examine(inputs)
-    except (UnreadableError, SettingsError, ConfigurationError) as error:
-        exit_with_error(error)
-    print_output(output, report, partial(report_text, report, verbose=verbose))
-    return exit_status(report, strict=strict)
-
-
-def exit_status(report: Report, *, strict: bool) -> int:
-    """Return EXIT_NO if there are errors, or with `strict` warnings; else EXIT_OK."""
-    count = report.summary
-    return EXIT_NO if count.errors or (strict and count.warnings) else EXIT_OK
-
 
 _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 
@@ -59,34 +37,16 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 @output_option(NO_NAMES)
 @click.option("--strict", is_flag=True, help="End with 1 for warnings, too.")
 @click.option("--verbose", is_flag=True, help="List the skipped checks instead of their number.")
-def doctor_command(  # noqa: PLR0913  # its options
-    *,
-    ca_file: Path | None,
-    cert_file: Path | None,
-    key_file: Path | None,
-    output: OutputFormat,
-    strict: bool,
-    verbose: bool,
-    scheduler_config: Path | None,
-    scheduler_feature_gates: str | None,
-    config: Path | None,
-    admin_token_file: Path | None,
-    kubeconfig: str | None,
-    context: str | None,
-    **names: str,
-) -> None:
+def doctor_command(*, output: OutputFormat, strict: bool, verbose: bool, **options: Any) -> None:  # noqa: ANN401  # Inputs
     """Check a registration or a running service, and print errors with their fixes.
 
     Ends with 0 if no error was found, 1 if one was, and 2 for input that cannot be read.
     """
-    inputs = Inputs(
-        scheduler_config=scheduler_config,
-        scheduler_feature_gates=scheduler_feature_gates,
-        tls=TlsFiles(ca_file, cert_file, key_file),
-        config=config,
-        admin_token_file=admin_token_file,
-        kubeconfig=kubeconfig,
-        context=context,
-        **names,
-    )
-    raise SystemExit(diagnose(inputs, output, strict=strict, verbose=verbose))
+    inputs = Inputs(**options)
+    if not (inputs.scheduler_config or inputs.url or inputs.kubeconfig or inputs.context):
+        raise click.UsageError("Give --scheduler-config FILE, --url URL, --kubeconfig FILE, or several of them.")
+    with clear_errors():
+        report = examine(inputs)
+    print_output(output, report, partial(report_text, report, verbose=verbose))
+    count = report.summary
+    sys.exit(EXIT_NO if count.errors or (strict and count.warnings) else EXIT_OK)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from app.api_server.credentials import load_credentials
+from app.commands.admin_client import Access
 from app.commands.doctor import decide_checks, extender_checks, rule_checks
 from app.commands.doctor.cluster_checks import (
     FEATURE_GATES,
@@ -20,7 +21,6 @@ from app.commands.doctor.registration import Check, KnownSettings, Registration
 from app.commands.doctor.service import (
     OF_KINDRED,
     REACHABLE,
-    TlsFiles,
     fetch_settings,
     is_kindred,
     service_findings,
@@ -61,13 +61,26 @@ class Inputs(NamedTuple):
     scheduler_profile: str = ""
     scheduler_feature_gates: str | None = None
     url: str = ""
-    tls: TlsFiles = TlsFiles()
+    ca_file: Path | None = None
+    cert_file: Path | None = None
+    key_file: Path | None = None
     config: Path | None = None
     admin_url: str = ""
     admin_token_file: Path | None = None
     kubeconfig: str | None = None
     context: str | None = None
     service_account: str = f"{NAME}/{NAME}"
+
+    def access(self, url: str, token_file: Path | None = None) -> Access:
+        """Return how to reach a port of a running service."""
+        return {
+            "url": url,
+            "token_file": token_file,
+            "caller_token_file": None,
+            "ca_file": self.ca_file,
+            "cert_file": self.cert_file,
+            "key_file": self.key_file,
+        }
 
 
 class _Notes:
@@ -100,7 +113,7 @@ def examine(inputs: Inputs) -> Report:
 def _known_settings(inputs: Inputs) -> KnownSettings:
     """Return Kindred's settings: from the running service, else from file and environment, else the defaults."""
     if inputs.admin_url:
-        told = fetch_settings(inputs.admin_url, inputs.tls, inputs.admin_token_file)
+        told = fetch_settings(inputs.access(inputs.admin_url, inputs.admin_token_file))
         settings = _settings_of(told)
         return KnownSettings(settings, create_profile(settings), f"of the service, {inputs.admin_url}", assumed=False)
     configuration = load_configuration(inputs.config)
@@ -174,7 +187,7 @@ def _check_service(inputs: Inputs, known: KnownSettings, notes: _Notes) -> None:
         notes.skip(_NEEDS_URL, REACHABLE, *OF_KINDRED)
         return
     notes.inputs["service"] = inputs.url
-    visited = visit(inputs.url, inputs.tls)
+    visited = visit(inputs.access(inputs.url))
     notes.findings += service_findings(visited, known.settings)
     if not is_kindred(visited):
         notes.skip("a Kindred that responds at --url", *OF_KINDRED)

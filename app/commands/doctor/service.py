@@ -1,30 +1,23 @@
 """Calls a running Kindred, and checks what it says of itself."""
 
-import ssl
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
-from urllib.parse import urlsplit
+from typing import Any, Final, NamedTuple, TypeVar
 
 import httpx
 import msgspec
 
-from app.api_server.pem import load_authorities, load_identity
+from app.commands.admin_client import Access, CannotAskError, UnusableFileError, asked, understood
 from app.commands.doctor.findings import DECIDE, RUN, Finding, Problem, Severity, error, info
 from app.objects.resources import RESOURCES
-from app.process.files import MAX_TOKEN_BYTES, read_file
 from app.process.json_text import decode
-from app.scheduler_configuration.scheduler_config import UnreadableError
 from app.settings.settings import Settings
 from app.settings.types import split_address
 from core.objects.groups import SchedulingGroup
 
 T = TypeVar("T")
 
-_IF_HTTP: Final = "start Kindred or correct the URL, which begins with https if Kindred speaks TLS"
-_IF_HTTPS: Final = "--ca-file with the CA of its certificate, or --cert-file and --key-file if it asks for one"
 _TIMEOUT: Final = 5.0  # seconds, the default of kube-scheduler
+_REMEDY: Final = "start Kindred, or correct the URL and the files of TLS"
 _PATHS: Final = ("/version", "/readyz")
 REACHABLE: Final = "service-reachable"
 READY: Final = "service-ready"
@@ -33,131 +26,29 @@ OF_KINDRED: Final = (READY, GROUPS)
 """The checks that only a Kindred can pass."""
 
 
-class TlsFiles(NamedTuple):
-    """The trusted authorities and the caller's certificate; None: the machine's authorities, no certificate."""
-
-    ca_file: Path | None = None
-    cert_file: Path | None = None
-    key_file: Path | None = None
-
-
-class Answer(NamedTuple):
-    """The response."""
-
-    status: int
-    body: bytes
-
-
 class Visit(NamedTuple):
-    """The responses of a service, by path. Without one: `failure`, one line, and `mending`, a possible fix."""
+    """The responses of a service, by path, or why there are none."""
 
     url: str
-    answers: Mapping[str, Answer]
+    answers: Mapping[str, httpx.Response]
     failure: str = ""
-    mending: str = ""
 
 
-class _FailedError(Exception):
-    def __init__(self, failure: str, mending: str) -> None:
-        super().__init__(failure)
-        self.failure = failure
-        self.mending = mending
-
-
-def visit(url: str, files: TlsFiles) -> Visit:
-    """Call a service. Raises UnreadableError for a URL or TLS files that cannot be used."""
-    base = checked_url(url)
-    answers: dict[str, Answer] = {}
-    with _client(base, files) as client:
-        try:
-            for path in _PATHS:
-                answers[path] = _asked(client, path)
-        except _FailedError as error:
-            return Visit(base, answers, failure=error.failure, mending=error.mending)
-    return Visit(base, answers)
-
-
-def fetch_settings(url: str, files: TlsFiles, token_file: Path | None) -> dict[str, dict[str, object]]:
-    """Return key -> {value, source} from the admin port. Raises UnreadableError."""
-    base = checked_url(url)
-    headers = {}
-    if token_file is not None:
-        try:
-            headers["Authorization"] = f"Bearer {read_file(token_file, MAX_TOKEN_BYTES).decode().strip()}"
-        except (OSError, UnicodeDecodeError) as error:
-            raise UnreadableError(f"{token_file}: {getattr(error, 'strerror', None) or 'not UTF-8'}") from None
-    with _client(base, files) as client:
-        try:
-            answer = _asked(client, "/debug/config", headers)
-        except _FailedError as error:
-            raise UnreadableError(f"{base}/debug/config: {error.failure}; {error.mending}") from None
-    if answer.status != httpx.codes.OK:
-        hint = "; give --admin-token-file" if answer.status in {401, 403} else ""
-        raise UnreadableError(f"{base}/debug/config: status {answer.status}{hint}")
+def visit(access: Access) -> Visit:
+    """Call a service. Raises UnusableFileError."""
     try:
-        return decode(answer.body, dict[str, dict[str, object]])
-    except msgspec.MsgspecError:
-        raise UnreadableError(f"{base}/debug/config: no settings of Kindred; is this its admin port?") from None
+        answers = {path: asked(access, "GET", path, patience=_TIMEOUT) for path in _PATHS}
+    except UnusableFileError:
+        raise
+    except CannotAskError as error:
+        return Visit(access["url"].rstrip("/"), {}, str(error))
+    return Visit(access["url"].rstrip("/"), answers)
 
 
-def checked_url(url: str) -> str:
-    """Return a base URL without a slash at the end. Raises UnreadableError."""
-    try:
-        parsed = urlsplit(url)
-        usable = (
-            parsed.scheme in {"http", "https"} and bool(parsed.hostname) and (parsed.port is None or parsed.port > 0)
-        )
-    except ValueError:
-        usable = False
-    if not usable:
-        raise UnreadableError(f"{url!r} is not a URL that begins with http:// or https://")
-    return url.rstrip("/")
-
-
-@contextmanager
-def _client(base: str, files: TlsFiles) -> Iterator[httpx.Client]:
-    context = _context(files) if base.startswith("https:") else False
-    # Without the proxies of the environment: kube-scheduler most often has none.
-    with httpx.Client(base_url=base, verify=context, timeout=_TIMEOUT, trust_env=False) as client:
-        yield client
-
-
-def _context(files: TlsFiles) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as in Go
-    if (files.cert_file is None) != (files.key_file is None):
-        raise UnreadableError("--cert-file and --key-file go together")
-    named = files.ca_file
-    try:
-        if files.ca_file is None:
-            context.load_default_certs()
-        else:
-            load_authorities(context, files.ca_file)
-        if files.cert_file is not None and files.key_file is not None:
-            named = files.cert_file
-            load_identity(context, files.cert_file, files.key_file)
-    except ssl.SSLError as error:
-        raise UnreadableError(f"{named}: cannot be used: {error.strerror or error}") from None
-    except OSError as error:
-        raise UnreadableError(f"{named}: {error.strerror}") from None
-    return context
-
-
-def _asked(client: httpx.Client, path: str, headers: Mapping[str, str] | None = None) -> Answer:
-    try:
-        response = client.get(path, headers=headers)
-    except httpx.TimeoutException:
-        raise _FailedError(
-            f"{path}: no response within {_TIMEOUT:g} s",
-            "check for a network policy or a firewall in between, or for a Kindred that hangs",
-        ) from None
-    except (httpx.TransportError, ssl.SSLError) as error:
-        raise _failed(path, error, https=client.base_url.scheme == "https") from None
-    return Answer(response.status_code, response.content)
-
-
-def _failed(path: str, error: Exception, *, https: bool) -> _FailedError:
-    return _FailedError(f"{path}: {str(error) or type(error).__name__}", _IF_HTTPS if https else _IF_HTTP)
+def fetch_settings(access: Access) -> dict[str, dict[str, Any]]:
+    """Return key -> {value, source} from the admin port. Raises CannotAskError."""
+    response = asked(access, "GET", "/debug/config", patience=_TIMEOUT)
+    return understood(access, response, msgspec.json.Decoder(dict[str, dict[str, Any]]).decode)
 
 
 class _Resource(msgspec.Struct):
@@ -184,7 +75,7 @@ def is_kindred(visited: Visit) -> bool:
 
 def _decoded(visited: Visit, path: str, kind: type[T]) -> T | None:
     try:
-        return decode(visited.answers[path].body, kind)
+        return decode(visited.answers[path].content, kind)
     except msgspec.DecodeError:
         return None
 
@@ -192,9 +83,9 @@ def _decoded(visited: Visit, path: str, kind: type[T]) -> T | None:
 def service_findings(visited: Visit, settings: Settings) -> Iterator[Finding]:
     """Yield what is wrong with a service."""
     if visited.failure:
-        yield Finding(REACHABLE, Severity.ERROR, visited.url, visited.failure, visited.mending, RUN)
+        yield Finding(REACHABLE, Severity.ERROR, visited.url, visited.failure, _REMEDY, RUN)
     elif not is_kindred(visited):
-        message = f"the response there (status {visited.answers['/version'].status}) is not of Kindred"
+        message = f"the response there (status {visited.answers['/version'].status_code}) is not of Kindred"
         fix = f"--url with Kindred's host and port, {split_address(settings.listen).port} by the settings"
         yield Finding(REACHABLE, Severity.ERROR, f"{visited.url}/version", message, fix, RUN)
     else:
@@ -207,7 +98,9 @@ def service_findings(visited: Visit, settings: Settings) -> Iterator[Finding]:
 def _unready(visited: Visit, readiness: _Readiness | None) -> Iterator[Problem]:
     where = f"{visited.url}/readyz"
     if readiness is None:
-        yield error(where, f"status {visited.answers['/readyz'].status}, without a valid body", "look at Kindred's log")
+        yield error(
+            where, f"status {visited.answers['/readyz'].status_code}, without a valid body", "look at Kindred's log"
+        )
         return
     rules = {name: each.missing_rbac_rule for name, each in readiness.resources.items() if each.missing_rbac_rule}
     for name, rule in sorted(rules.items()):

@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Final, NamedTuple
 
 from app.api_server.client import ApiClient, StatusError
+from app.commands.dump import Cluster
 from app.objects.decode import DecodeError
 from app.objects.resources import RESOURCES
 from app.process.logs import one_line
@@ -90,19 +91,7 @@ Progress = Callable[[str, int], None]
 """Takes the name of a resource, and the number of its objects so far."""
 
 
-class ListedCluster(NamedTuple):
-    """A cluster within a short time: the kinds are listed one after another."""
-
-    mirror: ClusterMirror
-    freshness: Freshness
-    """Has the missing kinds, and why each is missing."""
-    release: AnsweredRelease
-    states: Sequence[ResourceState]
-
-
-async def list_cluster(
-    client: ApiClient, kinds: Sequence[Kind], settings: Settings, progress: Progress
-) -> ListedCluster:
+async def list_cluster(client: ApiClient, kinds: Sequence[Kind], settings: Settings, progress: Progress) -> Cluster:
     """List the objects of these kinds. Raises MissingRightsError, ApiError, CredentialsError and DecodeError."""
     mirror = ClusterMirror()
     states = [ResourceState(RESOURCES[kind], serves=kind in _REQUIRED) for kind in kinds]
@@ -120,7 +109,7 @@ async def list_cluster(
         raise MissingRightsError([_right(state) for state in states if state.forbidden], user_in(forbidden[0].message))
     release = AnsweredRelease(settings, mirror)
     await _take_release(client, release)
-    return ListedCluster(mirror, Freshness(states, float("inf"), time.monotonic), release, states)
+    return Cluster(mirror, release, Freshness(states, float("inf"), time.monotonic))
 
 
 async def _list_any_version(client: ApiClient, state: ResourceState, mirror: ClusterMirror, progress: Progress) -> None:

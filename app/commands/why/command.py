@@ -2,69 +2,58 @@
 
 import asyncio
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, TypedDict, Unpack
+from typing import Any, Final, TypedDict, Unpack
 
 import click
 import msgspec
 
 from app.admin.access import CALLER_HEADER
-from app.admin.explain_routes import MAX_SHOWN
 from app.api_server.client import ApiClient, ApiError
-from app.api_server.credentials import ConfigurationError, Credentials, CredentialsError, load_credentials
+from app.api_server.credentials import Credentials, CredentialsError, load_credentials
 from app.api_server.impersonation import Impersonation
-from app.commands.admin_client import CannotAskError
-from app.commands.dump import mirror_explainer
-from app.commands.explain import Inquiry, RefusedError, explanation_of, print_explanation, taken
+from app.commands.admin_client import CannotAskError, read_token
+from app.commands.dump import explainer_of
+from app.commands.explain import DETAIL_OPTIONS, Inquiry, RefusedError, explanation_of, print_explanation, taken
 from app.commands.options import (
     OF_EXPLANATIONS,
-    ExplanationFlags,
+    clear_errors,
     exit_with_error,
-    flags_of_explanations,
     loaded_settings,
-    output_option,
     refuse_options,
     settings_options,
     with_options,
 )
 from app.commands.output import OutputFormat, counted, print_line, print_lines, print_progress
 from app.commands.why.cluster import MissingRightsError, list_cluster
-from app.commands.why.pod_argument import Argument, NotPendingError, PendingPod, find_pod, parse_argument
+from app.commands.why.pod_argument import Argument, NotPendingError, find_pod, parse_argument
 from app.commands.why.service import ADMIN_PORT, Caller, NoServiceError, Way, find_way
-from app.explain.explain_request import ExplainError
-from app.objects.decode import DecodeError
-from app.objects.decode_pod import decode_pod
-from app.process.files import MAX_TOKEN_BYTES, read_file
+from app.explain.explainer import Explanation
 from app.process.json_text import encode
 from app.process.long_work import LongWork
-from app.settings.settings import Settings, SettingsError
+from app.settings.settings import Settings
 from app.verbs.effects import RecentPods
 from app.wiring.engine import check_explained, create_profile, judged_kinds
 from core.events import Kind
 from core.objects.groups import SchedulingGroup
+from core.objects.pod import Pod
 
 _FILE: Final = click.Path(path_type=Path, exists=True, dir_okay=False)
 _OF_A_SERVICE: Final = frozenset({"service", "admin_port", "token_file", "send_token", "ca_file"})
 _OF_A_LIST: Final = frozenset({"config", *OF_EXPLANATIONS})
-_ORIGINS: Final[Mapping[str, str]] = {"node": "--why-not"}
 _PROFILE: Final = "full"
 """Every rule of kube-scheduler, unless options or a file select others: there is no service whose rules apply."""
 
 
-class ClusterFlags(TypedDict):
-    """kubectl's options for the cluster and the user."""
+class Options(TypedDict):
+    """All options of the command."""
 
+    pod: tuple[str, ...]
     kubeconfig: str | None
     context: str | None
     impersonated: str | None
     groups: tuple[str, ...]
-
-
-class Options(ClusterFlags, ExplanationFlags):
-    """All options of the command."""
-
-    pod: tuple[str, ...]
     namespace: str | None
     all_namespaces: bool
     service: str | None
@@ -111,15 +100,7 @@ _SERVICE_OPTIONS: Final = (
 @click.argument("pod", nargs=-1, required=True, metavar="(NAME | TYPE/NAME)")
 @click.option("--namespace", "-n", help="Namespace of the pod.  [default: the namespace of the context]")
 @click.option("--all-namespaces", "-A", is_flag=True, help="Search the pod in all namespaces.")
-@click.option("--why-not", multiple=True, metavar="NODE", help="Show all results of this node. Can be repeated.")
-@click.option(
-    "--limit",
-    type=click.IntRange(0, MAX_SHOWN),
-    default=5,
-    show_default=True,
-    help="Maximum number of domains, pods and nodes in a list.",
-)
-@output_option()
+@with_options(DETAIL_OPTIONS)
 @with_options(CLUSTER_OPTIONS)
 @with_options(_SERVICE_OPTIONS)
 def why_command(**options: Unpack[Options]) -> None:
@@ -138,31 +119,21 @@ def why_command(**options: Unpack[Options]) -> None:
         refuse_options(_OF_A_SERVICE, "for a service, not for --local")
     else:
         refuse_options(_OF_A_LIST, "for --local: a service has its settings")
-    try:
-        answer = asyncio.run(_answer(argument, options))
-    except (
-        ApiError,
-        CannotAskError,
-        ConfigurationError,
-        CredentialsError,
-        DecodeError,
-        MissingRightsError,
-        NotPendingError,
-        SettingsError,
-    ) as error:
-        exit_with_error(error, _rules(error))
-    except RefusedError as error:
-        wants_token = CALLER_HEADER in str(error) and not options["send_token"]
-        hint = (
-            "; --send-token sends the token of your kubeconfig to the service, which you must trust; "
-            "--local calls no service"
-        )
-        exit_with_error(f"{_ORIGINS.get(error.field, error.field)}: {error}{hint if wants_token else ''}")
-    sys.exit(print_explanation(answer, options["output"]))
+    with clear_errors(ApiError, CredentialsError, MissingRightsError, NotPendingError):
+        try:
+            explanation = asyncio.run(_explanation(argument, options))
+        except RefusedError as error:
+            if CALLER_HEADER not in str(error) or options["send_token"]:
+                exit_with_error(error)
+            exit_with_error(
+                f"{error}; --send-token sends the token of your kubeconfig to the service, which you must trust; "
+                "--local calls no service"
+            )
+    sys.exit(print_explanation(explanation, options["output"]))
 
 
-async def _answer(argument: Argument, options: Options) -> bytes:
-    """Return the explanation as JSON. Raises errors that `why_command` turns into a line."""
+async def _explanation(argument: Argument, options: Options) -> Explanation:
+    """Return the explanation. Raises errors that `why_command` turns into a line."""
     settings = _settings(options)
     check_explained(settings)  # before a needless request
     credentials = await asyncio.to_thread(load_credentials, options["kubeconfig"], options["context"])
@@ -170,12 +141,15 @@ async def _answer(argument: Argument, options: Options) -> bytes:
     client = ApiClient(credentials, impersonation)
     try:
         namespace = "" if options["all_namespaces"] else options["namespace"] or credentials.namespace or "default"
-        pod = await find_pod(client, argument, namespace)
+        pod, manifest = await find_pod(client, argument, namespace)
         _say_which(argument, pod)
-        inquiry = _inquiry(pod, options)
+        inquiry = Inquiry(encode({"pod": msgspec.Raw(manifest)}), options["why_not"], options["limit"])
         way = None if options["local"] else await _way(client, options)
         if way is not None:
-            token, own = _token(options["token_file"]), await _own_token(credentials) if options["send_token"] else ""
+            token, own = (
+                read_token(options["token_file"]),
+                await _own_token(credentials) if options["send_token"] else "",
+            )
             caller = Caller(client, token, options["ca_file"], own, _kubectl_options(options))
             answer = await _of_service(way, caller, inquiry, is_wanted=options["service"] is not None)
             if answer is not None:
@@ -192,23 +166,17 @@ def _kubectl_options(options: Options) -> tuple[str, ...]:
 
 
 def _settings(options: Options) -> Settings:
-    flags = flags_of_explanations(options)
-    if options["config"] is None and flags["profile"] is None:
-        flags = {**flags, "profile": _PROFILE}
-    return loaded_settings(options["config"], flags)
+    chosen: dict[str, Any] = {**options}
+    if chosen["config"] is None and chosen["profile"] is None:
+        chosen["profile"] = _PROFILE
+    return loaded_settings(chosen, OF_EXPLANATIONS)
 
 
-def _inquiry(pod: PendingPod, options: Options) -> Inquiry:
-    body = encode({"pod": msgspec.Raw(pod.manifest)})
-    nodes, limit = options["why_not"], options["limit"]
-    return Inquiry(body, frozenset(), nodes, limit, "fitting", f"pod {pod.full_name}", _ORIGINS)
-
-
-def _say_which(argument: Argument, pod: PendingPod) -> None:
+def _say_which(argument: Argument, pod: Pod) -> None:
     if argument.kind.kind != "Pod":
         print_line(f"Of {argument}: pod {pod.full_name}", err=True)
-    if pod.gates:
-        gates = ", ".join(pod.gates)
+    if pod.waiting.gates:
+        gates = ", ".join(pod.waiting.gates)
         print_line(f"kube-scheduler does not try the pod before its scheduling gates are removed: {gates}", err=True)
 
 
@@ -225,7 +193,7 @@ async def _way(client: ApiClient, options: Options) -> Way | None:
     return None
 
 
-async def _of_service(way: Way, caller: Caller, inquiry: Inquiry, *, is_wanted: bool) -> bytes | None:
+async def _of_service(way: Way, caller: Caller, inquiry: Inquiry, *, is_wanted: bool) -> Explanation | None:
     """Return the service's response; None if it cannot be called and was not named."""
     print_line(f"Calling {way}", err=True)
     query = {"node": inquiry.nodes, "limit": [str(inquiry.limit)], "score": [inquiry.score]}
@@ -240,20 +208,7 @@ async def _of_service(way: Way, caller: Caller, inquiry: Inquiry, *, is_wanted: 
 
 def _say_that_it_lists(error: Exception) -> None:
     begin = f"Listing the cluster, because the service cannot be called: {error}"
-    print_lines([begin, *_rules(error)], err=True)
-
-
-def _rules(error: Exception) -> Sequence[str]:
-    return error.rules if isinstance(error, MissingRightsError) else ()
-
-
-def _token(file: Path | None) -> str:
-    if file is None:
-        return ""
-    try:
-        return read_file(file, MAX_TOKEN_BYTES).decode("ascii").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise CannotAskError(f"--token-file {file}: {error}") from None
+    print_lines([begin, *getattr(error, "rules", ())], err=True)
 
 
 async def _own_token(credentials: Credentials) -> str:
@@ -267,33 +222,21 @@ async def _own_token(credentials: Credentials) -> str:
     return token
 
 
-def _kinds(settings: Settings, pod: PendingPod) -> Sequence[Kind]:
-    """Return the kinds to list: the kinds that rules read, and PodGroups for a member. Raises DecodeError."""
+def _kinds(settings: Settings, pod: Pod) -> Sequence[Kind]:
+    """Return the kinds to list: the kinds that rules read, and PodGroups for a member."""
     kinds = judged_kinds(settings, create_profile(settings))
-    return (*kinds, SchedulingGroup) if decode_pod(pod.manifest).in_scheduling_group else kinds
+    return (*kinds, SchedulingGroup) if pod.in_scheduling_group else kinds
 
 
 async def _of_list(
     client: ApiClient, credentials: Credentials, settings: Settings, inquiry: Inquiry, kinds: Sequence[Kind]
-) -> bytes:
-    """List the cluster, and explain with the code of a service."""
+) -> Explanation:
+    """List the cluster, and explain with the code of a service. Raises DecodeError and ExplainError, too."""
     shown = _Progress()
     cluster = await list_cluster(client, kinds, settings, shown)
-    shown.end([(state.plural, state.objects) for state in cluster.states if state.synced], credentials.server)
-    explainer = mirror_explainer(
-        settings,
-        cluster.mirror,
-        RecentPods(),
-        LongWork(),
-        freshness=cluster.freshness,
-        release=cluster.release,
-    )
-    try:
-        return await explanation_of(explainer, inquiry)
-    except DecodeError as error:
-        raise RefusedError(error.field, error.message) from None
-    except ExplainError as error:
-        raise RefusedError(error.field, str(error).removeprefix(f"{error.field}: ")) from None
+    states = cluster.freshness.states
+    shown.end([(state.plural, state.objects) for state in states if state.synced], credentials.server)
+    return await explanation_of(explainer_of(settings, cluster, RecentPods(), LongWork()), inquiry)
 
 
 class _Progress:

@@ -236,33 +236,33 @@ def test_a_running_service_says_what_is_said_of_its_dump(service: str, folder: P
 
 
 WRONG = [
-    pytest.param(["default/nobody"], "POD: pod default/nobody: neither in the mirror nor in a recent", id="pod"),
-    pytest.param(["-f", "@pod.json", "--why-not", "z9"], "--why-not: node z9: not among the nodes", id="node"),
-    pytest.param(["-f", "@args.json", "--why-not", "a2"], "--why-not: node a2: not among the", id="node-not-asked"),
-    pytest.param(["-f", "@nameless.json"], "nameless.json: metadata.name: required", id="nameless"),
-    pytest.param(["-f", "@service.json"], "service.json: kind: expected Pod, or a kind that has a pod", id="service"),
-    pytest.param(["-f", "@repeated.json"], "repeated.json: NodeNames[1]: a1 is at position 0", id="repeated"),
-    pytest.param(["-f", "@repeated.json", "--remove", "default/web"], "repeated.json: node_names[1]: a1 is at ",
+    pytest.param(["default/nobody"], "pod: pod default/nobody: neither in the mirror nor in a recent", id="pod"),
+    pytest.param(["-f", "@pod.json", "--why-not", "z9"], "node: node z9: not among the nodes", id="node"),
+    pytest.param(["-f", "@args.json", "--why-not", "a2"], "node: node a2: not among the", id="node-not-asked"),
+    pytest.param(["-f", "@nameless.json"], "metadata.name: required", id="nameless"),
+    pytest.param(["-f", "@service.json"], "kind: expected Pod, or a kind that has a pod", id="service"),
+    pytest.param(["-f", "@repeated.json"], "NodeNames[1]: a1 is at position 0", id="repeated"),
+    pytest.param(["-f", "@repeated.json", "--remove", "default/web"], "node_names[1]: a1 is at ",
                  id="repeated-what-if"),
-    pytest.param(["-f", "@pod.json", "--remove", "x/y"], "--remove: pod x/y: neither in the mirror", id="remove"),
+    pytest.param(["-f", "@pod.json", "--remove", "x/y"], "remove[0]: pod x/y: neither in the mirror", id="remove"),
     pytest.param(["-f", "@pod.json", "--remove", "default/web", "--remove", "default/web"],
-                 "--remove: pod default/web (default/web) cannot be removed", id="removed-twice"),
-    pytest.param(["-f", "@pod.json", "--assume", "x/y@a1"], "--assume: pod x/y: neither in the mirror", id="assume"),
+                 "remove[1]: pod default/web (default/web) cannot be removed", id="removed-twice"),
+    pytest.param(["-f", "@pod.json", "--assume", "x/y@a1"], "assume[0].pod: pod x/y: neither in the", id="assume"),
     pytest.param(["-f", "@pod.json", "--assume", "default/web@a2"],
-                 "--assume: pod default/web (default/web) cannot be placed on a2", id="assumed-twice"),
-    pytest.param(["-f", "@pod.json", "--assume", "@nameless.json@a1"], "nameless.json@a1: metadata.name: required",
+                 "assume[0]: pod default/web (default/web) cannot be placed on a2", id="assumed-twice"),
+    pytest.param(["-f", "@pod.json", "--assume", "@nameless.json@a1"], "assume[0].pod.metadata.name: required",
                  id="assumed-nameless"),
-    pytest.param(["-f", "@pod.json", "--assume", "@pod.json@z9"], "pod.json@z9: pod default/next (default/next) cannot "
+    pytest.param(["-f", "@pod.json", "--assume", "@pod.json@z9"], "assume[0]: pod default/next (default/next) cannot "
                  "be placed on z9", id="assumed-nowhere"),
     pytest.param(["-f", "@pod.json", "--add-node", "@c1.json", "--add-node", "@nodes.json"],
-                 "nodes.json: node c1 cannot be added", id="node-twice"),
-    pytest.param(["-f", "@pod.json", "--add-node", "@pod.json"], "pod.json: kind: expected Node, got Pod",
+                 "add_nodes[1]: node c1 cannot be added", id="node-twice"),
+    pytest.param(["-f", "@pod.json", "--add-node", "@pod.json"], "add_nodes[0].kind: expected Node, got Pod",
                  id="no-node"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("question", "message"), WRONG)
-def test_what_is_wrong_is_one_line_that_names_the_argument(
+def test_what_is_wrong_is_one_line_that_names_the_field(
     service: str, folder: Path, question: list[str], message: str
 ) -> None:
     placed = [argument.replace("@", f"{folder}/", 1) if argument[0] == "@" else argument for argument in question]

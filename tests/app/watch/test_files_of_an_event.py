@@ -53,7 +53,7 @@ class Streaming(ApiClient):
 async def files_of_the_last(*events: Mapping[str, Any]) -> list[str]:
     """Follow pods in a service with the profile full."""
     settings = Settings(profile="full")
-    mirror = load_dump(settings, None, demo=True, skip_invalid=False).mirror
+    mirror = load_dump(settings, {"snapshot": None, "demo": True, "skip_invalid": False}).mirror
     create_service(settings, mirror, None)
     client = Streaming(*events)
     feed = MirrorFeed(mirror, time.monotonic, lambda _: None)

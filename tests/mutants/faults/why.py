@@ -22,15 +22,15 @@ FAULTS: Final = (
     Fault(
         id="bound-pod-explained-as-pending",
         breaks="A pod that is on a node is explained as if it were pending.",
-        old="        if self.spec.node_name:\n",
-        new="        if False and self.spec.node_name:\n",
+        old='    if pod.node_name:\n        return f"is on node',
+        new='    if False:\n        return f"is on node',
         tests=("test_pod_argument.py", "test_command.py"),
     ),
     Fault(
         id="newest-pod-of-a-workload",
         breaks="Of a workload, the first pod by name is explained, and not the one that has waited for longest.",
-        old='key=lambda each: (each[0].metadata.creation_timestamp or "", each[0].metadata.name))',
-        new="key=lambda each: each[0].metadata.name)",
+        old="key=lambda each: (each[0].waiting.created, each[0].name))",
+        new="key=lambda each: each[0].name)",
         tests=("test_pod_argument.py",),
     ),
     Fault(

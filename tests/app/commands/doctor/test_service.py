@@ -1,49 +1,52 @@
-"""A visit to a service: what it gives where one answers, and what it says where none does."""
+"""A running service: what is wrong with what it says of itself, or why it does not respond."""
 
 import asyncio
-import socket
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import httpx
 import msgspec
 import pytest
 
+from app.commands.admin_client import CannotAskError, UnusableFileError
+from app.commands.doctor.examination import Inputs
 from app.commands.doctor.findings import Finding, Severity
-from app.commands.doctor.service import Answer, TlsFiles, Visit, fetch_settings, service_findings, visit
-from app.scheduler_configuration.scheduler_config import UnreadableError
+from app.commands.doctor.service import Visit, fetch_settings, service_findings, visit
 from app.settings.settings import Settings
-from tests.app.api_server.api_server import END, in_turn, response, serving
-from tests.app.api_server.api_server import Answer as Handler
+from tests.app.api_server.api_server import END, Answer, in_turn, response, serving
 from tests.app.api_server.certificates import Certificates
 
-NO_FILES = TlsFiles()
+PLAIN = Inputs()
 
 
-def visited(answer: Handler, tls: ssl.SSLContext | None = None, files: TlsFiles = NO_FILES, scheme: str = "") -> Visit:
+def visited(answer: Answer, tls: ssl.SSLContext | None = None, inputs: Inputs = PLAIN, scheme: str = "") -> Visit:
     async def main() -> Visit:
         async with serving(answer, tls) as server:
             url = f"{scheme or ('https' if tls else 'http')}://127.0.0.1:{server.port}"
-            return await asyncio.to_thread(visit, url, files)
+            return await asyncio.to_thread(visit, inputs.access(url))
 
     return asyncio.run(main())
 
 
-def fetched(answer: Handler, token_file: Path | None = None) -> tuple[dict[str, dict[str, object]], list[str]]:
+def fetched(answer: Answer, token_file: Path | None = None) -> tuple[dict[str, dict[str, object]], list[str]]:
     async def main() -> tuple[dict[str, dict[str, object]], list[str]]:
         async with serving(answer) as server:
-            told = await asyncio.to_thread(fetch_settings, server.url, NO_FILES, token_file)
+            told = await asyncio.to_thread(fetch_settings, Inputs().access(server.url, token_file))
             return told, [server.requests[0].path, *server.logins()]
 
     return asyncio.run(main())
 
 
-def test_tls_with_a_certificate_on_both_sides_works(certificates: Certificates) -> None:
-    files = TlsFiles(certificates.crt(), certificates.crt("alice"), certificates.key("alice"))
+@pytest.mark.parametrize("given", [True, False], ids=["given", "missing"])
+def test_a_server_may_want_a_certificate(certificates: Certificates, *, given: bool) -> None:
     tls = certificates.asking_tls()
     tls.verify_mode = ssl.CERT_REQUIRED
-    assert visited(in_turn(response()), tls, files).failure == ""
+    inputs = Inputs(ca_file=certificates.crt())
+    if given:
+        inputs = inputs._replace(cert_file=certificates.crt("alice"), key_file=certificates.key("alice"))
+    assert (visited(in_turn(response()), tls, inputs).failure == "") is given
 
 
 @pytest.mark.parametrize(
@@ -56,58 +59,26 @@ def test_tls_with_a_certificate_on_both_sides_works(certificates: Certificates) 
 def test_a_certificate_that_is_not_accepted_is_told(
     certificates: Certificates, server: str, trusted: str, told: str
 ) -> None:
-    result = visited(in_turn(response()), certificates.server_tls(server), TlsFiles(certificates.crt(trusted)))
-    assert told in result.failure
-    assert "--ca-file with the CA of its certificate" in result.mending
+    inputs = Inputs(ca_file=certificates.crt(trusted))
+    assert told in visited(in_turn(response()), certificates.server_tls(server), inputs).failure
 
 
-def test_a_server_that_wants_a_certificate_is_told(certificates: Certificates) -> None:
-    tls = certificates.asking_tls()
-    tls.verify_mode = ssl.CERT_REQUIRED
-    result = visited(in_turn(response()), tls, TlsFiles(certificates.crt()))
-    assert result.failure.startswith("/version: ")
-    assert "--cert-file and --key-file" in result.mending
+def test_a_service_that_does_not_respond_is_told_with_what_to_look_at(certificates: Certificates) -> None:
+    for result in (visited(in_turn(END)), visited(in_turn(response()), certificates.server_tls(), scheme="http")):
+        (finding,) = service_findings(result, Settings())
+        assert (finding.id, finding.severity, finding.where) == ("service-reachable", Severity.ERROR, result.url)
+        assert finding.message == result.failure
+        assert finding.fix
 
 
-def test_tls_where_plain_http_is_asked_is_told(certificates: Certificates) -> None:
-    result = visited(in_turn(response()), certificates.server_tls(), NO_FILES, "http")
-    assert result.failure.startswith("/version: ")
-    assert "begins with https" in result.mending
-
-
-def test_a_connection_that_ends_is_told() -> None:
-    result = visited(in_turn(END))
-    assert result.failure.startswith("/version: ")
-    assert result.mending
-
-
-def test_nobody_who_listens_is_told() -> None:
-    with socket.socket() as unheard:
-        unheard.bind(("127.0.0.1", 0))
-        result = visit(f"http://127.0.0.1:{unheard.getsockname()[1]}", NO_FILES)
-    assert "Connection refused" in result.failure
-
-
-def test_an_unknown_host_is_told() -> None:
-    assert visit("http://kindred.invalid:1", NO_FILES).failure.startswith("/version: ")
-
-
-@pytest.mark.parametrize("url", ["kindred:8888", "ftp://kindred", "http://", "http://kindred:port", "http://[::1"])
-def test_what_is_no_url_is_bad_input(url: str) -> None:
-    with pytest.raises(UnreadableError, match="is not a URL"):
-        visit(url, NO_FILES)
-
-
-@pytest.mark.parametrize("broken", ["absent", "no PEM", "no key"])
-def test_tls_files_that_cannot_be_used_are_bad_input(tmp_path: Path, certificates: Certificates, broken: str) -> None:
-    (tmp_path / "no.pem").write_text("hello")
-    files = {
-        "absent": TlsFiles(tmp_path / "absent.pem"),
-        "no PEM": TlsFiles(tmp_path / "no.pem"),
-        "no key": TlsFiles(None, certificates.crt("alice")),
-    }[broken]
-    with pytest.raises(UnreadableError, match=r"(absent|no)\.pem: |go together"):
-        visit("https://127.0.0.1:1", files)
+@pytest.mark.parametrize(
+    "files",
+    [{"ca_file": Path("absent.pem")}, {"ca_file": Path(__file__)}, {"cert_file": Path(__file__)}],
+    ids=["absent", "no PEM", "no key"],
+)
+def test_tls_files_that_cannot_be_used_are_bad_input(files: dict[str, Path]) -> None:
+    with pytest.raises(UnusableFileError, match=r"absent\.pem: |test_service\.py: |go together"):
+        visit(Inputs(**files).access("https://127.0.0.1:1"))  # type: ignore[arg-type]  # paths
 
 
 def test_the_settings_of_a_service_are_fetched_with_a_token(tmp_path: Path) -> None:
@@ -117,24 +88,9 @@ def test_the_settings_of_a_service_are_fetched_with_a_token(tmp_path: Path) -> N
     assert asked == ["/debug/config", "Bearer secret"]
 
 
-@pytest.mark.parametrize(
-    ("answer", "told"),
-    [
-        (response(b"{}", "401 Unauthorized"), "status 401; give --admin-token-file"),
-        (response(b"{}", "404 Not Found"), "status 404"),
-        (response(b"[]"), "no settings of Kindred; is this its admin port?"),
-        (END, "begins with https if Kindred speaks TLS"),
-    ],
-)
-def test_settings_that_cannot_be_fetched_are_bad_input(answer: bytes, told: str) -> None:
-    with pytest.raises(UnreadableError) as error:
-        fetched(in_turn(answer))
-    assert str(error.value).endswith(told)
-
-
-def test_a_token_that_cannot_be_read_is_bad_input(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableError, match="token: No such file"):
-        fetch_settings("http://127.0.0.1:1", NO_FILES, tmp_path / "token")
+def test_settings_that_cannot_be_fetched_are_bad_input() -> None:
+    with pytest.raises(CannotAskError, match=r"is that the admin port\?"):
+        fetched(in_turn(response(b"[]")))
 
 
 URL = "http://10.96.0.10:8888"
@@ -145,17 +101,17 @@ GROUPS = "podgroups.scheduling.k8s.io"
 GROUPING = Settings(admin="127.0.0.1:0", decide_groups_scheduler="kindred-groups")
 
 
-def answer(document: object, status: int = 200) -> Answer:
-    return Answer(status, document if isinstance(document, bytes) else msgspec.json.encode(document))
+def answer(document: object, status: int = 200) -> httpx.Response:
+    return httpx.Response(status, content=document if isinstance(document, bytes) else msgspec.json.encode(document))
 
 
-def found(answers: Mapping[str, Answer], settings: Settings = GROUPING) -> list[Finding]:
+def found(answers: Mapping[str, httpx.Response], settings: Settings = GROUPING) -> list[Finding]:
     """Check a Kindred that is well, but for these responses."""
     given = {"version": answer(VERSION), "readyz": answer(READY), **answers}
     return [*service_findings(Visit(URL, {f"/{path}": each for path, each in given.items()}), settings)]
 
 
-def readiness(status: int = 503, **fields: Any) -> Answer:  # noqa: ANN401  # of JSON
+def readiness(status: int = 503, **fields: Any) -> httpx.Response:  # noqa: ANN401  # of JSON
     return answer({**READY, "ready": status == 200, **fields}, status)
 
 
@@ -197,7 +153,9 @@ NO_GROUPS = readiness(200, resources={GROUPS: {"absent": True}})
         ),
     ],
 )
-def test_what_is_wrong_is_found_once(check: str, severity: Severity, where: str, answers: dict[str, Answer]) -> None:
+def test_what_is_wrong_is_found_once(
+    check: str, severity: Severity, where: str, answers: dict[str, httpx.Response]
+) -> None:
     (finding,) = found(answers)
     assert (check, severity, URL + where) == (finding.id, finding.severity, finding.where)
 

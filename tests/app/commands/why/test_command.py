@@ -162,14 +162,14 @@ def test_only_a_token_can_be_sent_and_only_ones_own(cluster: SmallCluster, why: 
     assert "--send-token" in local.stderr
 
 
-def test_an_unknown_node_is_told_by_the_option_whoever_answers(cluster: SmallCluster, why: Why) -> None:
+def test_an_unknown_node_is_told_whoever_answers(cluster: SmallCluster, why: Why) -> None:
     alone = why("large", "--local", "--why-not", "n9")
     cluster.admin = admin_app()
     cluster.add("services", service("kindred-admin", {"name": "admin", "port": 8890}))
     asked = why("large", "--why-not", "n9")
     for result in (alone, asked):
         assert result.exit_code == 2
-        assert result.stderr.splitlines()[-1].startswith("Error: --why-not: node n9: ")
+        assert result.stderr.splitlines()[-1].startswith("Error: node: node n9: ")
 
 
 def test_a_right_to_the_proxy_that_is_missing_is_told_and_the_cluster_listed(cluster: SmallCluster, why: Why) -> None:

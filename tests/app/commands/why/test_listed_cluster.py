@@ -8,7 +8,8 @@ import pytest
 
 from app.api_server.client import ApiClient, ApiError
 from app.api_server.credentials import load_credentials
-from app.commands.why.cluster import ListedCluster, MissingRightsError, list_cluster
+from app.commands.dump import Cluster
+from app.commands.why.cluster import MissingRightsError, list_cluster
 from app.settings.settings import Settings
 from app.watch.freshness import SyncStatus
 from core.events import Kind
@@ -33,8 +34,8 @@ def cluster() -> Iterator[SmallCluster]:
 
 def listed(
     cluster: SmallCluster, folder: Path, progress: list[tuple[str, int]] | None = None, **settings: str
-) -> ListedCluster:
-    async def ask() -> ListedCluster:
+) -> Cluster:
+    async def ask() -> Cluster:
         client = ApiClient(load_credentials(write_kubeconfig(folder / "kubeconfig", cluster.url), None))
         told = progress if progress is not None else []
         try:
