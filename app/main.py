@@ -29,12 +29,17 @@ from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.mirror import release_metrics
 from app.verbs.admission import ServingState
 from app.watch.release import AnsweredRelease
-from app.wiring.apps import Ports, create_ports
-from app.wiring.cluster import Cluster, dumped_cluster, followed_cluster
-from app.wiring.engine import create_engine, explained_kinds, grouping_kinds, prepare_mirror, watched_kinds
-from app.wiring.preemption import Preemption, create_preemption
-from app.wiring.usage import check_usage
-from app.wiring.verbs import Verbs, create_verbs
+from app.wiring.apps import Ports, Verbs, create_ports, create_verbs
+from app.wiring.cluster import Cluster, check_usage, dumped_cluster, followed_cluster
+from app.wiring.engine import (
+    Preemption,
+    create_engine,
+    create_preemption,
+    explained_kinds,
+    grouping_kinds,
+    prepare_mirror,
+    watched_kinds,
+)
 from core.mirror.cluster import ClusterMirror
 
 

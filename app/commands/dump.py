@@ -17,7 +17,7 @@ from app.explain.explainer import Explainer
 from app.objects.yaml_documents import is_json
 from app.process.long_work import LongWork
 from app.settings.settings import Settings
-from app.verbs.effects import RecentPods
+from app.verbs.request import RecentPods
 from app.watch.bulk_load import BulkLoads
 from app.watch.freshness import OF_A_DUMP, Freshness
 from app.watch.memory import memory_limit

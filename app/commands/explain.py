@@ -43,7 +43,7 @@ from app.objects.decode import NULL, DecodeError
 from app.objects.go_struct import EXTENDER_ARGS, members_of
 from app.process.json_text import decode, encode
 from app.process.long_work import LongWork
-from app.verbs.effects import RecentPods
+from app.verbs.request import RecentPods
 from app.verbs.wire_in import decode_incoming_pod
 from app.wiring.engine import check_explained
 

@@ -33,7 +33,7 @@ from app.commands.output import (
 )
 from app.explain.pending import PendingClass, PendingPod, PendingPods, PendingPodsExplainer, PendingState
 from app.process.long_work import LongWork
-from app.verbs.effects import RecentPods
+from app.verbs.request import RecentPods
 from app.wiring.engine import check_explained
 from core.diagnosis.victim_waits import AwaitedVictim
 

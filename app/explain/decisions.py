@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
-from app.verbs.effects import RecentPods
-from app.verbs.request import Request, VerbOutcome
+from app.verbs.request import RecentPods, Request, VerbOutcome
 from core.mirror.cluster import ClusterMirror
 from core.releases import Release
 

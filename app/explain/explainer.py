@@ -11,7 +11,7 @@ from app.explain.explain_request import ContradictionError, ExplainRequest, TooM
 from app.explain.known_pods import KnownPods, the_one
 from app.explain.scheduler_profiles import SchedulerProfiles
 from app.process.long_work import LongWork
-from app.verbs.effects import RecentPods
+from app.verbs.request import RecentPods
 from app.watch.freshness import Freshness
 from app.watch.release import AnsweredRelease, ReleaseStatus
 from core.diagnosis.diagnosis import Diagnosis

@@ -215,6 +215,10 @@ class Decider:
         """Return the scope of a pod. None: `filter` returns all nodes that fit."""
         return self._scopes.by_scheduler.get(pod.scheduler_name, self._scopes.default)
 
+    def decides_for(self, pod: Pod) -> bool:
+        """Return whether a pending member of a group can be decided for. The check reads only the pod itself."""
+        return self.scope_of(pod) is not None and not pod.in_scheduling_group and not self._needs.problem(pod)
+
     def decide(
         self, args: ExtenderArgs, asked: Pod, scope: DecideScope, *, cached: bool, effects: Effects | None
     ) -> VerbResponse:

@@ -14,9 +14,10 @@ for a dry run. So a dry run cannot reach an effect.
     decisions       counts by outcome
 """
 
+import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -24,6 +25,7 @@ import msgspec
 import numpy as np
 
 from app.verbs.lookup import PodLookup
+from app.verbs.request import RecentPods
 from app.verbs.wire_in import decode_incoming_pod
 from core.framework.interface import Code, Verdicts
 from core.gangs.gangs import Gangs
@@ -113,62 +115,6 @@ class Nominations:
             if len(self._doubts) > _MAX_DOUBTS:
                 self._doubts.popitem(last=False)
         return known.since
-
-
-# The pods of recent requests.
-#
-# `bind` gets only the name of a pod. `prioritize` gets the same bytes as the `filter` before it.
-
-_MAX_PODS: Final = 4096
-_MAX_BYTES: Final = 16 * 1024 * 1024  # of JSON, which may take 20 times as much memory when decoded
-_ORDINARY_BYTES: Final = 16 * 1024
-_WEIGHT: Final = 8
-"""Factor for the bytes of a pod that is larger than ordinary pods. Without it, a few megabytes of odd pods would take
-hundreds of megabytes when decoded."""
-
-
-class _Written(NamedTuple):
-    pod: Pod
-    raw: bytes
-
-
-class RecentPods:
-    """uid -> the pod as the scheduler last sent it. The oldest entries are dropped."""
-
-    def __init__(self) -> None:
-        self._pods: OrderedDict[str, _Written] = OrderedDict()
-        self._bytes = 0
-        self._last: _Written | None = None
-
-    def __iter__(self) -> Iterator[Pod]:
-        """Yield the pods, the latest request first."""
-        yield from [written.pod for written in reversed(self._pods.values())]
-
-    def add(self, pod: Pod, raw: bytes) -> None:
-        """Add a pod with its JSON."""
-        before = self._pods.pop(pod.uid, None)
-        self._last = self._pods[pod.uid] = _Written(pod, raw)
-        self._bytes += _weight(raw) - (_weight(before.raw) if before is not None else 0)
-        while len(self._pods) > _MAX_PODS or self._bytes > _MAX_BYTES:
-            self._bytes -= _weight(self._pods.popitem(last=False)[1].raw)
-
-    def get(self, uid: str) -> Pod | None:
-        """Return a pod, if it was in a recent request."""
-        found = self._pods.get(uid)
-        return found.pod if found is not None else None
-
-    def json_of(self, uid: str) -> bytes:
-        """Return the JSON of a pod from a recent request. Empty if there was none."""
-        found = self._pods.get(uid)
-        return found.raw if found is not None else b""
-
-    def written_as(self, raw: bytes) -> Pod | None:
-        """Return the pod that was added last, if its JSON was the same, byte for byte."""
-        return self._last.pod if self._last is not None and self._last.raw == raw else None
-
-
-def _weight(raw: bytes) -> int:
-    return len(raw) if len(raw) <= _ORDINARY_BYTES else _WEIGHT * len(raw)
 
 
 # The nodes that `filter` rejected for the pods of recent requests. Preemption searches victims on them.
@@ -293,6 +239,8 @@ LONGEST_WAIT: Final = 660.0
 """Seconds, above the waits of in-tree plugins until a pod is bound: VolumeBinding and DynamicResources 600 by default,
 GangScheduling 300 (volumebinding and dynamicresources: bindTimeoutSeconds and bindingTimeout; gangscheduling.go)."""
 
+_REVIEW_EVERY: Final = 1.0  # seconds
+
 
 class Decision(Enum):
     """The outcome of a decision. Also the values of the metric's label."""
@@ -395,8 +343,27 @@ class Effects:
         _report(self._cycles.asked(pod, self.clock()))
 
     def review_cycles(self) -> None:
-        """End a group's cycle that had no request for a while. Call it every second."""
+        """End a group's cycle that had no request for a while."""
         _report(self._cycles.review(self.clock()))
+
+    async def keep(self, refusal: Callable[[], str]) -> None:
+        """End cycles and reservations of groups that are too old, until cancelled.
+
+        While no decision is allowed, as `refusal` says, release all reservations. Another replica that decides does not
+        have them. When this replica leads again, it starts with none. Invalid annotations about packing are logged once
+        per group.
+        """
+        while True:
+            await asyncio.sleep(_REVIEW_EVERY)
+            self.review_cycles()
+            if self.gangs is None:
+                continue
+            if refusal():
+                self.gangs.end()
+            else:
+                self.gangs.review(self.clock())
+            for unit, problem in self.gangs.take_packing_problems().items():
+                log.warning("group %s is placed as spread: %s", unit, problem)
 
     def begin_decision(self, pod: Pod) -> Decision:
         """End the assumption of an earlier decision for a pod, which failed. Return the outcome of a decision now.

@@ -1,5 +1,6 @@
-"""The ports, each with its app: the scheduler's, the health port without client certificates, and the admin port."""
+"""The verbs, and the apps of the ports: the scheduler's, health without client certificates, and the admin port."""
 
+import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -19,27 +20,112 @@ from app.admin.explain_routes import Sample, explain_router, explained_nodes_rou
 from app.admin.health_routes import health_router, metrics_router
 from app.admin.openapi import openapi_router
 from app.admin.page_routes import OPEN_PATHS, page_router
+from app.explain.decisions import Decisions
 from app.explain.explainer import Explainer
 from app.explain.known_pods import NameSearch
 from app.explain.pending import PendingPodsExplainer
 from app.objects.resources import Resource
+from app.process.long_work import LongWork
 from app.server.ports import Port, admin_port, extender_port, health_port
-from app.settings.limits import Limits
+from app.server.process import Background
+from app.settings.limits import Limits, queue_bytes
 from app.settings.settings import PortName, Settings, port_rule
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.process import tls_metrics
-from app.verbs.endpoint import ExtenderApp
+from app.telemetry.metrics.requests import queue_metrics
+from app.telemetry.request_log import observer
+from app.verbs.admission import Admission
+from app.verbs.bind import Binder, BindingCheck, bind_verb
+from app.verbs.endpoint import ExtenderApp, VerbEndpoint
+from app.verbs.filter import filter_verb, prioritize_verb
+from app.verbs.preempt import PreemptVerb, preempt_verb
+from app.watch.memory import memory_limit
 from app.watch.release import AnsweredRelease
 from app.wiring.cluster import Cluster
-from app.wiring.engine import Engine, explained_profile, scheduler_profiles
-from app.wiring.verbs import Verbs
+from app.wiring.engine import Engine, Preemption, explained_profile, scheduler_profiles
 from core.diagnosis.victim_waits import VictimsByPod, awaited_victims, victims_by_pod
 from core.gangs.scheduling_group_status import scheduling_group_statuses
 from core.gangs.unit_status import UnitStatus
 from core.objects.groups import SchedulingGroup
 
+# The verbs with their endpoints, with the queue before them and the observers behind them.
+
+
+class Verbs(NamedTuple):
+    """The verbs of kube-scheduler's extender, and the state of their requests."""
+
+    endpoints: Sequence[VerbEndpoint]
+    finish: Background
+    """Waits for bindings whose callers have disconnected. Call it when no request is in progress."""
+    work: LongWork
+    """The turn of long work, which lets the verbs go first."""
+    decisions: Decisions
+    background: tuple[Background, ...]
+
+
+def create_verbs(  # noqa: PLR0913  # the parts before it
+    settings: Settings, engine: Engine, cluster: Cluster, preemption: Preemption, *, metrics: Metrics, limits: Limits
+) -> Verbs:
+    """Return the verbs that the settings define. Raises SettingsError."""
+    decisions = Decisions(engine.mirror, engine.effects.recent_pods, time.time)
+    observe = observer(metrics.requests.observe, decisions if settings.admin else None)
+    admission = Admission(
+        deadline=settings.deadline,
+        queue_limit=limits.queue_limit,
+        max_bytes=queue_bytes(memory_limit().bytes, limits.max_body_bytes),
+        clock=time.monotonic,
+    )
+    metrics.register(lambda: queue_metrics(admission.waiting, admission.shed))
+    binder = _binder(settings, engine, cluster) if settings.bind else None
+    endpoint = partial(
+        VerbEndpoint,
+        state=cluster.state,
+        freshness=cluster.freshness,
+        admission=admission,
+        observe=observe,
+        max_body_bytes=limits.max_body_bytes,
+    )
+    endpoints = (
+        endpoint(filter_verb(engine.extender, engine.effects)),
+        endpoint(prioritize_verb(engine.extender, engine.effects)),
+        endpoint(bind_verb(binder)),
+        endpoint(preempt_verb(_preempt(engine, preemption), engine.effects)),
+    )
+    # After the deadline, every request has had its turn or was shed.
+    work = LongWork(admission.lull, settings.deadline)
+    background = () if cluster.settling is None else (partial(engine.effects.keep, cluster.state.refusal),)
+    finish = _nothing if binder is None else binder.finish
+    return Verbs(endpoints, finish, work, decisions, background)
+
+
+async def _nothing() -> None:
+    """Finish no binding: the verb is off."""
+
+
+def _binder(settings: Settings, engine: Engine, cluster: Cluster) -> Binder:
+    return Binder(
+        BindingCheck(engine.profile, engine.mirror, engine.bypass),
+        engine.mirror,
+        engine.effects,
+        engine.pods,
+        timeout=settings.deadline,
+        clock=time.monotonic,
+        state=cluster.state,
+    )
+
+
+def _preempt(engine: Engine, preemption: Preemption) -> PreemptVerb | None:
+    if preemption.refused_nodes is None:
+        return None
+    return PreemptVerb(
+        engine.profile, engine.mirror, preemption.refused_nodes, offset=random.randrange, bypass=engine.bypass
+    )
+
+
+# The ports.
+
 Lifespan: TypeAlias = Callable[[FastAPI], AbstractAsyncContextManager[None]]
-Admission: TypeAlias = Callable[[Request], Awaitable[None]]
+Guard: TypeAlias = Callable[[Request], Awaitable[None]]
 App = TypeVar("App", bound=FastAPI)
 
 
@@ -171,9 +257,7 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
     return admin_port(settings, app, limits, is_reading=is_reading, open_paths=OPEN_PATHS)
 
 
-def _app(
-    kind: type[App], *routers: APIRouter, lifespan: Lifespan | None = None, admitted: Admission | None = None
-) -> App:
+def _app(kind: type[App], *routers: APIRouter, lifespan: Lifespan | None = None, admitted: Guard | None = None) -> App:
     """Return an app. `admitted` is called before each of its routes."""
     # FastAPI's interactive pages are off: they load scripts from other hosts, and the verbs are not for browsers.
     dependencies = [] if admitted is None else [Depends(admitted)]

@@ -3,19 +3,22 @@
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from app.api_server.access_reviews import AccessReviews
 from app.api_server.client import ApiClient
-from app.api_server.credentials import Credentials
+from app.api_server.credentials import ConfigurationError, Credentials
 from app.leadership.elector import create_elector
 from app.objects.resources import RESOURCES
 from app.server.process import Background
 from app.settings.limits import Limits
 from app.settings.settings import Settings, SettingsError, port_rule, variable_of
 from app.telemetry.metrics import Metrics
-from app.telemetry.metrics.mirror import watch_metrics
+from app.telemetry.metrics.mirror import usage_metrics, watch_metrics
 from app.telemetry.metrics.process import leader_metrics, memory_metrics
+from app.usage.metrics_api import MetricsApi
+from app.usage.prometheus import Prometheus, prometheus_client
+from app.usage.usage_feed import Apply, UsageFeed, UsageSource
 from app.verbs.admission import ServingState, Settling
 from app.watch.feed import MirrorFeed
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState, SyncStatus
@@ -23,11 +26,54 @@ from app.watch.memory import MemoryWatch, memory_limit
 from app.watch.release import AnsweredRelease, ServerRelease
 from app.watch.retry import Timing
 from app.watch.watcher import Watcher
-from app.wiring.usage import create_usage_feed
 from core.events import Kind
 from core.mirror.cluster import ClusterMirror
 from core.objects.groups import PodGroup, SchedulingGroup
+from core.objects.node import NodeMetrics
 from core.objects.pod import Pod
+from core.profile import Profile
+
+# The feed of node usage, if the settings name a source, and the check that plugins have the source they need.
+
+_MAX_AGE: Final = 180.0
+"""Seconds after which a measurement is not used: metrics-server and Prometheus make one a minute or more often."""
+
+
+def check_usage(settings: Settings, profile: Profile) -> None:
+    """Raise SettingsError for plugins that need node usage, if the settings name no source."""
+    reading = sorted(plugin.name for plugin in profile.plugins if NodeMetrics in plugin.kinds)
+    if reading and settings.usage_source == "off":
+        text = f"{', '.join(reading)} needs {variable_of('usage_source')}"
+        raise SettingsError(f"{variable_of('profile')}={settings.profile!r}: {text}")
+
+
+def create_usage_feed(
+    settings: Settings,
+    mirror: ClusterMirror,
+    apply: Apply,
+    client: ApiClient,
+    metrics: Metrics,
+) -> UsageFeed | None:
+    """Return the feed of node usage. None if the settings name no source. Raises SettingsError."""
+    source = _source(settings, client)
+    if source is None:
+        return None
+    feed = UsageFeed(source, mirror, apply, time.time, interval=settings.usage_interval, max_age=_MAX_AGE)
+    metrics.register(partial(usage_metrics, feed))
+    return feed
+
+
+def _source(settings: Settings, client: ApiClient) -> UsageSource | None:
+    match settings.usage_source:
+        case "off":
+            return None
+        case "metrics-api":
+            return MetricsApi(client)
+        case "prometheus":
+            try:
+                return Prometheus(prometheus_client(settings), settings.usage_cpu_query, settings.usage_memory_query)
+            except ConfigurationError as error:
+                raise SettingsError(str(error)) from None
 
 
 class Cluster(NamedTuple):

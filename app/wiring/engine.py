@@ -1,40 +1,162 @@
 """The engine over a mirror: the plugins, the cache and the verbs `filter` and `prioritize`. For commands, too."""
 
+import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from app.admin.partition import NodePartition, decode_rule
+from app.eviction.evaluator import Evaluator
+from app.eviction.eviction_api import EvictionApi
+from app.eviction.evictor import Evictor, UnschedulablePods
+from app.eviction.executor import Executor, Preemptions
 from app.explain.scheduler_profiles import SchedulerProfiles
 from app.objects.decode import DecodeError
 from app.objects.plugin_args import plugin_arguments
 from app.scheduler_configuration.scheduler_config import SchedulerConfig, UnreadableError, load_scheduler_config
+from app.server.process import Background
 from app.settings.limits import DEFAULTS, Limits, cache_bytes
 from app.settings.settings import Settings, SettingsError, variable_of
 from app.telemetry.metrics import Metrics
 from app.telemetry.metrics.mirror import cache_metrics
 from app.telemetry.metrics.requests import decision_metrics
 from app.telemetry.mismatch_log import MismatchLog
-from app.verbs.effects import Effects
+from app.verbs.decide import Decider, InTreeNeeds
+from app.verbs.effects import Effects, Nominations, RefusedNodes
 from app.verbs.filter import Bypass, Extender, create_bypass
 from app.verbs.lookup import PodLookup
 from app.verbs.pod_api import PodApi
-from app.verbs.scopes import device_schedulers, with_devices
+from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers, with_devices
 from app.watch.freshness import SyncStatus
 from app.watch.memory import memory_limit
 from app.wiring.cluster import Cluster
-from app.wiring.deciding import create_decider, create_gangs, waiting_schedulers
-from app.wiring.preemption import Preemption
 from core.diagnosis.explained_profile import ExplainedProfile, every_rule
 from core.equivalence.cache import CacheOptions, EquivalenceCache, Evaluations
 from core.events import Kind
+from core.gangs.gangs import Gangs
+from core.gangs.placing import Placer
 from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NodeBatch
+from core.mirror.topology import IntpArray
 from core.objects.groups import PodGroup, SchedulingGroup
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.node import NodeMetrics
-from core.profile import Profile, ProfileError, full_profile, parse_profile
+from core.plugins.noderesources.columns import EVERY_SCHEDULER
+from core.profile import COMPOSITES, Profile, ProfileError, full_profile, parse_profile
 from core.scheduling_cycle import derive_states
+
+# Preemption: the record that `filter` keeps for it, and the evictor, if Kindred itself evicts.
+#
+# `filter` and the evictor need each other. So both get the queue of pods, and the preemptions in progress.
+
+
+class Preemption(NamedTuple):
+    """The record that `filter` keeps for preemption, and the background work that reads it."""
+
+    refused_nodes: RefusedNodes | None
+    """None without preemption."""
+    nominations: Nominations
+    background: tuple[Background, ...] = ()
+
+
+def create_preemption(
+    settings: Settings, mirror: ClusterMirror, profile: Profile, cluster: Cluster, metrics: Metrics
+) -> Preemption:
+    """Return the parts that the settings define."""
+    clock = time.monotonic
+    if settings.preempt == "off":
+        return Preemption(None, Nominations(mirror, clock))
+    if settings.preempt == "verb" or cluster.client is None:
+        return Preemption(RefusedNodes(mirror, clock), Nominations(mirror, clock))
+    observe = metrics.requests.observe_preemption
+    pods = UnschedulablePods(mirror, clock, observe)
+    preemptions = Preemptions(mirror, clock)
+    refused_nodes = RefusedNodes(mirror, clock, pods.add)
+
+    def may_evict() -> bool:
+        return cluster.freshness.status() is SyncStatus.FRESH and cluster.state.may_decide()
+
+    evictor = Evictor(
+        pods,
+        preemptions,
+        Evaluator(profile, mirror, random.randrange),
+        refused_nodes,
+        Executor(EvictionApi(cluster.client), preemptions, mirror.pending, may_evict),
+        clock=clock,
+        observe=observe,
+    )
+    return Preemption(refused_nodes, Nominations(mirror, clock, preemptions.includes), (evictor.run,))
+
+
+# The decider, for settings in which `filter` returns one node.
+
+
+def at_random(_: NodeBatch, best: IntpArray) -> int:
+    """Choose one of the best nodes with equal probability."""
+    return int(random.choice(best))  # noqa: S311 - to spread, not to hide
+
+
+def create_decider(  # the parts of a decider
+    settings: Settings,
+    mirror: ClusterMirror,
+    profile: Profile,
+    evaluations: Evaluations,
+    *,
+    refusal: Callable[[], str],
+) -> Decider | None:
+    """Return the decider that the settings define. None if they define none. Raises SettingsError."""
+    scopes = decide_scopes(settings)
+    if scopes is None:
+        return None
+    if DecideScope.ANY_NODE in scopes.all:
+        _check_that_all_is_judged(settings, profile)
+    _check_groups_scheduler(settings)
+    return Decider(
+        profile,
+        evaluations,
+        scopes,
+        needs=_needs(settings, mirror, profile),
+        choose=at_random,
+        refusal=refusal,
+        asked_to_preempt=settings.preempt == "verb",
+    )
+
+
+def create_gangs(profile: Profile, evaluations: Evaluations, decider: Decider) -> Gangs:
+    """Return the groups of pods that are placed together."""
+    placer = Placer(evaluations.mirror, profile, partial(evaluations.begin, cached=True), at_random)
+    return Gangs(evaluations.mirror, placer, decider.decides_for)
+
+
+def _needs(settings: Settings, mirror: ClusterMirror, profile: Profile) -> InTreeNeeds:
+    fit = profile.resources_filter
+    devices = EVERY_SCHEDULER if fit is None else fit.device_schedulers
+    groups = settings.decide_groups_scheduler
+    return InTreeNeeds(mirror, settings.decide_claims_scheduler, devices, groups_scheduler=groups)
+
+
+def waiting_schedulers(settings: Settings) -> frozenset[str]:
+    """Return the schedulers whose profiles have in-tree plugins that let a binding wait for minutes."""
+    return frozenset({settings.decide_claims_scheduler, settings.decide_groups_scheduler} - {""})
+
+
+def _check_groups_scheduler(settings: Settings) -> None:
+    """Reject a scheduler for groups whose profile lacks filters. Raises SettingsError."""
+    name, variable = settings.decide_groups_scheduler, variable_of("decide_groups_scheduler")
+    if name and name == settings.decide_claims_scheduler:
+        raise SettingsError(f"{variable}={name!r}: the profile for claims lacks in-tree filters; name another one")
+
+
+def _check_that_all_is_judged(settings: Settings, profile: Profile) -> None:
+    """Reject `any-node` with a profile that lacks rules of the scheduler. Raises SettingsError."""
+    judged = {part for plugin in profile.filters for part in COMPOSITES.get(plugin.name, (plugin.name,))}
+    missing = [plugin.name for plugin in full_profile().filters if plugin.name not in judged]
+    if missing:
+        raise SettingsError(
+            f"KINDRED_DECIDE={settings.decide}: needs every filter of the profile full, and "
+            f"KINDRED_PROFILE={settings.profile!r} lacks {', '.join(missing)}"
+        )
 
 
 class Engine(NamedTuple):
@@ -211,7 +333,7 @@ def create_engine(  # noqa: PLR0913  # the parts of an engine
         refused_nodes=preemption.refused_nodes,
         nominations=preemption.nominations,
         # Without a cluster no pod is assumed, so no place is reserved.
-        gangs=create_gangs(settings, mirror, profile, evaluations) if pods is not None else None,
+        gangs=None if pods is None or decider is None else create_gangs(profile, evaluations, decider),
         waiting_schedulers=waiting_schedulers(settings),
     )
     if cluster.settling is not None:

@@ -33,7 +33,7 @@ from app.explain.explainer import Explanation
 from app.process.json_text import encode
 from app.process.long_work import LongWork
 from app.settings.settings import Settings
-from app.verbs.effects import RecentPods
+from app.verbs.request import RecentPods
 from app.wiring.engine import check_explained, create_profile, judged_kinds
 from core.events import Kind
 from core.objects.groups import SchedulingGroup

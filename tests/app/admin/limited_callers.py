@@ -17,11 +17,9 @@ from app.settings.settings import Settings
 from app.telemetry.metrics import Metrics
 from app.verbs.endpoint import ExtenderApp
 from app.watch.release import AnsweredRelease
-from app.wiring.apps import create_ports
+from app.wiring.apps import Verbs, create_ports, create_verbs
 from app.wiring.cluster import dumped_cluster
-from app.wiring.engine import create_engine, prepare_mirror
-from app.wiring.preemption import create_preemption
-from app.wiring.verbs import Verbs, create_verbs
+from app.wiring.engine import create_engine, create_preemption, prepare_mirror
 from core.mirror.cluster import ClusterMirror
 from tests.app.asgi import ASGI_REQUEST
 

@@ -13,7 +13,7 @@ from app.api_server.access_reviews import TokenCaller
 from app.explain.explain_request import ExplainRequest
 from app.explain.explainer import Detail, Explainer, Explanation
 from app.settings.settings import Settings
-from app.verbs.effects import RecentPods
+from app.verbs.request import RecentPods
 from app.watch.freshness import OF_A_DUMP
 from app.watch.release import AnsweredRelease
 from core.diagnosis.explained_profile import served_alone

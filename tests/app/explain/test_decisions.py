@@ -7,8 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from app.explain.decisions import MAX_BYTES, MAX_DECISIONS, MAX_OF_A_POD, SMALL, Decisions
-from app.verbs.effects import RecentPods
-from app.verbs.request import Request, VerbOutcome, VerbResponse
+from app.verbs.request import RecentPods, Request, VerbOutcome, VerbResponse
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from tests.app.explain.noted_decisions import NOON

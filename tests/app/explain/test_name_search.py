@@ -6,7 +6,7 @@ import pytest
 
 from app.explain.known_pods import FoundNames, FoundPod, NameSearch
 from app.process.long_work import LongWork
-from app.verbs.effects import RecentPods
+from app.verbs.request import RecentPods
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node

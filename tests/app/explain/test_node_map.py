@@ -14,9 +14,8 @@ from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Explainer
 from app.explain.node_map import NodeMap, guessed_rack_key, node_map
 from app.settings.settings import Settings
-from app.verbs.effects import RecentPods
 from app.verbs.filter import Extender
-from app.verbs.request import Request
+from app.verbs.request import RecentPods, Request
 from app.watch.freshness import OF_A_DUMP
 from app.watch.release import AnsweredRelease
 from core.diagnosis.diagnosis import Diagnosis

@@ -11,7 +11,7 @@ from app.explain.pending import MAX_CLASSES, PendingPods, PendingPodsExplainer, 
 from app.objects.decode_pod import decode_pod
 from app.process.long_work import LongWork
 from app.settings.settings import Settings
-from app.verbs.effects import RecentPods
+from app.verbs.request import RecentPods
 from app.watch.freshness import OF_A_DUMP
 from app.watch.release import AnsweredRelease
 from core.diagnosis.explained_profile import every_rule

@@ -8,7 +8,7 @@ import pytest
 
 from app.main import create_service
 from app.settings.settings import Settings, SettingsError
-from app.wiring.usage import check_usage
+from app.wiring.cluster import check_usage
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import NodeMetrics
 from core.profile import parse_profile

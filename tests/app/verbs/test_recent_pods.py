@@ -3,8 +3,7 @@
 import pytest
 
 from app.settings.settings import Settings
-from app.verbs.effects import RecentPods
-from app.verbs.request import Request
+from app.verbs.request import RecentPods, Request
 from app.wiring.engine import create_extender
 from core.objects.pod import Pod
 from tests.app.questions import by_name, shop

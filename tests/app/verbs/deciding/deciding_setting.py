@@ -9,7 +9,6 @@ from app.objects.decode_pod import decode_pod
 from app.verbs.decide import Decider, InTreeNeeds
 from app.verbs.effects import Effects, Nominations
 from app.verbs.filter import Extender
-from app.verbs.gang_keeping import is_decided_for
 from app.verbs.lookup import PodLookup
 from app.verbs.pod_api import BindingArgs, PodApi
 from app.verbs.request import Request, VerbResponse
@@ -82,7 +81,7 @@ class DecidingSetting:
             lambda: self.now,
             PodLookup(mirror, self.pods, lambda: self.now),
             nominations=Nominations(mirror, lambda: self.now),
-            gangs=Gangs(mirror, placer, is_decided_for(scopes, needs)) if gangs else None,
+            gangs=Gangs(mirror, placer, self.decider.decides_for) if gangs else None,
             waiting_schedulers=frozenset({claims_scheduler, groups_scheduler} - {""}),
         )
         self.extender = Extender(profile, mirror, cache, decider=self.decider)

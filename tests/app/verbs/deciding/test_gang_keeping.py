@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from app.verbs import gang_keeping
-from app.verbs.gang_keeping import keep_gangs
+from app.verbs import effects
+from tests.app.verbs.receptions import effects_over
 from tests.core.gangs.gang_setting import GangSetting, member, node
 
 
@@ -20,14 +20,14 @@ from tests.core.gangs.gang_setting import GangSetting, member, node
 def test_reservations_are_looked_at_again_and_again(
     now: float, refusal: str, left: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gang_keeping, "_REVIEW_EVERY", 0.0)
+    monkeypatch.setattr(effects, "_REVIEW_EVERY", 0.0)
     setting = GangSetting(node("n0"))
     setting.see(member("a"), member("b"))
     setting.ask(member("a"))
-    turns = iter([now] * 3)
+    turns = iter([now] * 6)
 
     async def keep() -> None:
-        await keep_gangs(setting.gangs, lambda: next(turns), lambda: refusal)
+        await effects_over(setting.mirror, lambda: next(turns), gangs=setting.gangs).keep(lambda: refusal)
 
     async def kept() -> None:
         keeping = asyncio.create_task(keep())
@@ -40,18 +40,18 @@ def test_reservations_are_looked_at_again_and_again(
 
 
 def test_a_wrong_packing_is_logged_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(gang_keeping, "_REVIEW_EVERY", 0.0)
+    monkeypatch.setattr(effects, "_REVIEW_EVERY", 0.0)
     setting = GangSetting(node("n0"))
     setting.see(member("a").packed("dense"), member("b"))
     setting.ask(member("a").packed("dense"))
 
     async def kept() -> None:
-        keeping = asyncio.create_task(keep_gangs(setting.gangs, lambda: 1.0, lambda: ""))
+        keeping = asyncio.create_task(effects_over(setting.mirror, lambda: 1.0, gangs=setting.gangs).keep(lambda: ""))
         for _ in range(4):
             await asyncio.sleep(0)
         keeping.cancel()
 
     asyncio.run(kept())
     problem = "metadata.annotations[kindred.dev/group-packing]: expected spread, pack or near, got 'dense'"
-    said = [record.getMessage() for record in caplog.records if record.name == gang_keeping.__name__]
+    said = [record.getMessage() for record in caplog.records if record.name == effects.__name__]
     assert said == [f"group default/train is placed as spread: {problem}"]
