@@ -14,7 +14,7 @@ import yaml
 
 from app.commands.options import clear_errors, output_option, settings_options, warn
 from app.commands.output import FORMATS, Line, OutputFormat, print_document, print_output, represent_text, wrapped_table
-from app.eviction import eviction_api as preemption_api
+from app.eviction import executor as preemption_api
 from app.leadership import lease_api
 from app.objects.resources import RESOURCES
 from app.settings.configuration import load_configuration

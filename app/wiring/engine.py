@@ -7,10 +7,8 @@ from functools import partial
 from typing import NamedTuple
 
 from app.admin.partition import NodePartition, decode_rule
-from app.eviction.evaluator import Evaluator
-from app.eviction.eviction_api import EvictionApi
-from app.eviction.evictor import Evictor, UnschedulablePods
-from app.eviction.executor import Executor, Preemptions
+from app.eviction.evictor import Evaluator, Evictor, UnschedulablePods
+from app.eviction.executor import EvictionApi, Executor, Preemptions
 from app.explain.scheduler_profiles import SchedulerProfiles
 from app.objects.decode import DecodeError
 from app.objects.plugin_args import plugin_arguments

@@ -10,7 +10,7 @@ from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from app.eviction.evaluator import EvictionOutcome, EvictionResult
+from app.eviction.executor import EvictionOutcome, EvictionResult
 from app.telemetry.metrics.families import Histogram, counter, histogram
 from app.verbs.effects import Decision
 from app.verbs.request import BindingResult, Request, VerbOutcome

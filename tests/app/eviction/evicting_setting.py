@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from app.eviction.evaluator import EvictionResult
+from app.eviction.executor import EvictionResult
 from core.objects.pod import Pod
 from tests.app.verbs.binding.binding_setting import HOSTNAME, PATIENCE, Scheduler, until
 from tests.builders import PodBuilder, labelled, make_pod, term

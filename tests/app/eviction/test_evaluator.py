@@ -6,7 +6,8 @@ from typing import Final
 
 import pytest
 
-from app.eviction.evaluator import Evaluator, EvictionResult, Plan
+from app.eviction.evictor import Evaluator
+from app.eviction.executor import EvictionResult, Plan
 from core.mirror.cluster import ClusterMirror
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, pod_of, tell

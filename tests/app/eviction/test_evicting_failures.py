@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.eviction.evaluator import Evaluator
+from app.eviction.evictor import Evaluator
 from app.eviction.executor import Preemptions
 from tests.app.eviction.evicting_setting import (
     IMPORTANT,
@@ -40,12 +40,12 @@ def short_times(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.eviction.evictor._PAUSE", 0.02)
     monkeypatch.setattr("app.eviction.evictor._LONGER_PAUSE", 0.04)
     monkeypatch.setattr("app.verbs.effects._PATIENCE", -1.0)  # refusals are told at once
-    monkeypatch.setattr("app.eviction.eviction_api._PAUSES", (0.01, 0.02))
+    monkeypatch.setattr("app.eviction.executor._PAUSES", (0.01, 0.02))
 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.eviction.eviction_api._MAX_LENGTH", 0.2)
+    monkeypatch.setattr("app.eviction.executor._MAX_LENGTH", 0.2)
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,8 @@ from typing import Any, Final
 
 import pytest
 
-from app.eviction.evaluator import Evaluator, EvictionOutcome, EvictionResult, Plan
-from app.eviction.eviction_api import EvictionApi, LivePod
-from app.eviction.evictor import Evictor, UnschedulablePods
-from app.eviction.executor import Executor, Preemptions
+from app.eviction.evictor import Evaluator, Evictor, UnschedulablePods
+from app.eviction.executor import EvictionApi, EvictionOutcome, EvictionResult, Executor, LivePod, Plan, Preemptions
 from app.verbs.effects import RefusedNodes
 from core.objects.pod import Pod
 from tests.builders import make_node

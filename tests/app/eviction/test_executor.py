@@ -41,8 +41,8 @@ def short_times(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.eviction.evictor._PAUSE", 0.02)
     monkeypatch.setattr("app.eviction.evictor._LONGER_PAUSE", 0.04)
     monkeypatch.setattr("app.verbs.effects._PATIENCE", -1.0)  # refusals are told at once
-    monkeypatch.setattr("app.eviction.eviction_api._PAUSES", (0.01, 0.02))
-    monkeypatch.setattr("app.eviction.eviction_api._MAX_LENGTH", 0.5)
+    monkeypatch.setattr("app.eviction.executor._PAUSES", (0.01, 0.02))
+    monkeypatch.setattr("app.eviction.executor._MAX_LENGTH", 0.5)
 
 
 def events(scheduler: Scheduler) -> list[Any]:

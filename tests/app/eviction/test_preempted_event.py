@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from app.eviction.eviction_api import LivePod, preempted_event
+from app.eviction.executor import LivePod, preempted_event
 from core.objects.pod import Pod
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)

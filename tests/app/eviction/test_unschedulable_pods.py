@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.eviction.evaluator import EvictionOutcome, EvictionResult
 from app.eviction.evictor import QueuedPod, UnschedulablePods
+from app.eviction.executor import EvictionOutcome, EvictionResult
 from core.objects.pod import Pod
 from tests.builders import make_node
 from tests.core.decoded import mirror_of
