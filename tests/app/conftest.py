@@ -9,8 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.app.api_server.certificates import Certificates
-from tests.app.api_server.client_setting import Setting
+from tests.app.api_server.client_setting import Certificates, Setting
 
 
 @pytest.fixture(scope="session")

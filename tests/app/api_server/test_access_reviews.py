@@ -20,8 +20,7 @@ from app.api_server.client import ApiClient
 from app.api_server.credentials import load_credentials
 from tests.app.admin.limited_callers import ReviewingServer
 from tests.app.api_server.api_server import Request, response, serving
-from tests.app.api_server.client_setting import Setting
-from tests.app.api_server.kubeconfigs import write_kubeconfig
+from tests.app.api_server.client_setting import Setting, write_kubeconfig
 
 T = TypeVar("T")
 ANN = TokenCaller("ann")

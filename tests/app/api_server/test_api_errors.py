@@ -7,7 +7,7 @@ from email.utils import format_datetime
 import msgspec
 import pytest
 
-from app.api_server.api_errors import ApiError, ConnectionFailedError, ReadTimeoutError, StatusError
+from app.api_server.api_errors import ApiError, StatusError
 
 WHERE = "GET /api/v1/pods at https://h"
 
@@ -20,11 +20,6 @@ def of_response(
     code: int, body: bytes = b"", kind: str = "application/json", headers: dict[str, str] | None = None
 ) -> StatusError:
     return StatusError.of_response(code, {"content-type": kind, **(headers or {})}, body, WHERE)
-
-
-@pytest.mark.parametrize("kind", [ConnectionFailedError, ReadTimeoutError, StatusError])
-def test_all_are_errors_of_the_api(kind: type[Exception]) -> None:
-    assert issubclass(kind, ApiError)
 
 
 def test_a_message_is_one_printable_line() -> None:
@@ -50,10 +45,6 @@ def test_a_status_is_read_whole() -> None:
         ("ResourceVersionTooLarge",),
     )
     assert str(error) == f"{WHERE}: 504 Timeout: Too large resource version: 9, current: 5"
-
-
-def test_the_code_of_the_response_counts() -> None:
-    assert of_response(429, status(code=500)).code == 429
 
 
 def test_a_status_may_be_all_but_empty() -> None:
@@ -89,9 +80,6 @@ def test_what_is_no_status_is_shown_in_part(code: int, body: bytes, kind: str, m
 def test_a_redirect_says_where_to() -> None:
     error = of_response(302, b"<html>", "text/html", {"location": "https://login/?x"})
     assert str(error) == f"{WHERE}: 302 Found: redirects to https://login/?x, which is not followed"
-
-
-def test_a_location_without_redirect_is_nothing() -> None:
     assert of_response(503, b"busy", "text/plain", {"location": "/x"}).message == "busy"
 
 
@@ -99,9 +87,10 @@ def test_a_code_that_nobody_knows_stands_alone() -> None:
     assert str(of_response(599, b"what")) == f"{WHERE}: 599: what"
 
 
-def test_the_header_goes_before_the_status() -> None:
-    body = status(details={"retryAfterSeconds": 30})
-    assert of_response(429, body, headers={"retry-after": "7"}).retry_after == 7.0
+def test_the_code_and_the_header_of_the_response_go_before_its_status() -> None:
+    body = status(code=500, details={"retryAfterSeconds": 30})
+    error = of_response(429, body, headers={"retry-after": "7"})
+    assert (error.code, error.retry_after) == (429, 7.0)
     assert of_response(429, body).retry_after == 30.0
 
 
@@ -111,16 +100,11 @@ def test_the_header_goes_before_the_status() -> None:
         pytest.param("0", 0.0, id="zero"),
         pytest.param(" 120 ", 120.0, id="seconds"),
         pytest.param("Tue, 01 Jan 2030 00:00:30 GMT", 20.0, id="date"),
-        pytest.param("Tuesday, 01-Jan-30 00:00:30 GMT", 20.0, id="old-date"),
         pytest.param("Tue Jan  1 00:00:30 2030", 20.0, id="date-of-c"),
-        pytest.param("Mon, 31 Dec 2029 00:00:00 GMT", 0.0, id="past"),
         pytest.param("-5", None, id="negative"),
-        pytest.param("1.5", None, id="fraction"),
         pytest.param("9" * 5000, None, id="endless"),
         pytest.param("٣", None, id="other-digits"),
         pytest.param("soon", None, id="word"),
-        pytest.param("Tue, 99 Jan 2030 00:00:30 GMT", None, id="no-such-day"),
-        pytest.param("", None, id="empty"),
     ],
 )
 def test_retry_after_is_seconds_or_a_date_by_the_servers_clock(header: str, expected: float | None) -> None:
@@ -146,21 +130,9 @@ def test_an_error_event_is_its_status(wrap: type[bytes] | type[msgspec.Raw]) -> 
     assert str(error) == "410 Expired: too old resource version: 1 (2)"
 
 
-def test_an_error_event_may_say_where() -> None:
-    assert str(StatusError.of(status(code=500, message="x"), WHERE)) == f"{WHERE}: 500 Internal Server Error: x"
-
-
-def test_an_error_event_without_code_is_a_fault_of_the_server() -> None:
-    assert StatusError.of(status(message="x")).code == 500
-
-
-@pytest.mark.parametrize("raw", [b'{"kind": "Pod"}', b"7", b"null", b"{"], ids=["pod", "number", "null", "cut"])
+@pytest.mark.parametrize("raw", [b'{"kind": "Pod"}', b"null", b"{"], ids=["pod", "null", "cut"])
 def test_an_error_event_that_is_no_status_is_a_fault_of_the_server(raw: bytes) -> None:
     error = StatusError.of(raw)
     assert (error.code, error.reason) == (500, "")
     assert str(error) == f"500 Internal Server Error: an ERROR event that is no Status: {raw.decode()}"
-
-
-def test_an_error_can_be_made_by_hand() -> None:
-    error = StatusError(429, "TooManyRequests", "later", 2.5, ["a"])
-    assert (error.retry_after, error.causes, str(error)) == (2.5, ("a",), "429 TooManyRequests: later")
+    assert str(StatusError.of(status(message="x"), WHERE)) == f"{WHERE}: 500 Internal Server Error: x"

@@ -1,4 +1,4 @@
-"""Requests on real ports: what reaches the server, what comes back, and when connections are kept or closed."""
+"""Requests on real ports: what reaches the server and as whom, what comes back, and when connections are closed."""
 
 import asyncio
 import gzip
@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from app import __version__
-from app.api_server.client import ApiClient, ConnectionFailedError
+from app.api_server.client import ApiClient, ConnectionFailedError, StatusError
+from app.api_server.credential_errors import ConfigurationError
 from app.api_server.credentials import load_credentials
+from app.api_server.impersonation import NOBODY_ELSE, Impersonation
 from tests.app.api_server.api_server import ApiServer, Request, chunk, head, in_turn, response, serving
-from tests.app.api_server.client_setting import PODS, Setting
-from tests.app.api_server.kubeconfigs import write_kubeconfig
+from tests.app.api_server.client_setting import PODS, Setting, write_kubeconfig
 
 
 def test_a_request_says_what_it_wants(setting: Setting) -> None:
@@ -87,22 +88,6 @@ def test_chunks_are_given_as_they_arrive(setting: Setting) -> None:
         return told
 
     assert setting.run(answer, exchange) == [b'{"a"', b":1}\n", b"\xe2\x80\xa8\n"]
-
-
-def test_a_stream_is_entered_before_there_is_anything_to_tell(setting: Setting) -> None:
-    entered = asyncio.Event()
-
-    async def answer(_: Request) -> AsyncIterator[bytes]:
-        yield head(Transfer_Encoding="chunked")
-        await entered.wait()
-        yield b"0\r\n\r\n"
-
-    async def exchange(client: ApiClient, _: ApiServer) -> list[bytes]:
-        async with client.stream(PODS, {"watch": "true"}) as chunks:
-            entered.set()
-            return [each async for each in chunks]
-
-    assert setting.run(answer, exchange) == []
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "GZIP"])
@@ -211,32 +196,88 @@ def test_a_dead_peer_is_looked_for_by_the_system(setting: Setting, monkeypatch: 
     }
 
 
-def test_a_closed_client_leaves_no_connection(setting: Setting) -> None:
+def test_a_closed_client_leaves_no_connection_no_cookie_and_no_line_in_the_log(
+    setting: Setting, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+
     async def exchange(client: ApiClient, server: ApiServer) -> None:
-        await client.get(PODS, {})
+        for _ in range(2):
+            await client.get(PODS, {})
+        assert "cookie" not in server.requests[1].headers
         assert not server.hung_up.is_set()
         await client.close()
         await asyncio.wait_for(server.hung_up.wait(), 5)
 
-    setting.run(in_turn(response()), exchange)
-
-
-def test_requests_are_not_logged_one_by_one(setting: Setting, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    setting.ask(in_turn(response()), times=2)
+    setting.run(in_turn(response(Set_Cookie="a=b; Path=/")), exchange)
     assert caplog.messages == []
 
 
-def test_cookies_are_not_kept(setting: Setting) -> None:
-    requests = setting.ask(in_turn(response(Set_Cookie="a=b; Path=/")), times=2)
-    assert "cookie" not in requests[1].headers
+JSON = "application/json"
 
 
-def test_errors_of_the_user_of_a_stream_are_not_ours(setting: Setting) -> None:
-    async def exchange(client: ApiClient, _: ApiServer) -> None:
-        async with client.stream(PODS, {}) as chunks:
-            await anext(chunks)
-            raise ConnectionResetError("mine")
+@pytest.mark.parametrize(
+    ("method", "status", "kind"),
+    [
+        ("put", "200 OK", JSON),
+        ("patch", "200 OK", "application/strategic-merge-patch+json"),
+        ("delete", "200 OK", JSON),
+        ("delete", "202 Accepted", JSON),
+        ("patch", "202 Accepted", ""),
+    ],
+)
+def test_what_is_written_is_sent_whole_and_only_a_deletion_may_take_its_time(
+    setting: Setting, method: str, status: str, kind: str
+) -> None:
+    async def exchange(client: ApiClient, server: ApiServer) -> Request:
+        assert await getattr(client, method)(f"{PODS}/web", b'{"a":1}') == b'{"b":2}'
+        return server.requests[0]
 
-    with pytest.raises(ConnectionResetError, match=r"^mine$"):
-        setting.run(in_turn(response()), exchange)
+    answer = in_turn(response(b'{"b":2}', status=status))
+    if not kind:
+        with pytest.raises(StatusError, match=status):
+            setting.run(answer, exchange)
+        return
+    request = setting.run(answer, exchange)
+    assert request.line.startswith(f"{method.upper()} {PODS}/web ")
+    assert (request.body, request.headers["content-type"]) == (b'{"a":1}', kind)
+
+
+def test_a_user_and_each_group_have_a_header() -> None:
+    assert Impersonation("jane", ["a", "b"]).headers() == (
+        ("Impersonate-User", "jane"),
+        ("Impersonate-Group", "a"),
+        ("Impersonate-Group", "b"),
+    )
+    assert NOBODY_ELSE.headers() == ()
+
+
+@pytest.mark.parametrize(
+    ("impersonation", "message"),
+    [
+        (Impersonation("", ["a"]), "--as-group: needs --as"),
+        (Impersonation("a\r\nX: y"), "--as: 'a.*' cannot be the value of a header"),
+        (Impersonation("jane", ["ä"]), "--as-group: 'ä' cannot be the value of a header"),
+        (Impersonation("jane", [""]), "--as-group: '' cannot be the value of a header"),
+    ],
+    ids=["groups-alone", "line-break", "no-ascii", "empty"],
+)
+def test_what_no_header_can_hold_is_refused(impersonation: Impersonation, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        impersonation.headers()
+
+
+def test_requests_of_every_kind_say_it(tmp_path: object) -> None:
+    async def ask() -> list[str]:
+        async with serving(in_turn(response(b"{}"))) as api:
+            kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", api.url)  # type: ignore[operator]  # a Path
+            client = ApiClient(load_credentials(kubeconfig, None), Impersonation("jane"))
+            await client.get("/api/v1/pods", {})
+            await client.post("/api/v1/pods", b"{}")
+            await client.post_to_proxy("/proxy/explain", {"node": ["a", "b"]}, b"{}", {"Kindred-Token": "t"})
+            await client.close()
+            assert api.requests[-1].query == {"node": ["a", "b"]}
+            assert api.requests[-1].headers["kindred-token"] == "t"
+            return [request.headers.get("impersonate-user", "") for request in api.requests]
+
+    assert asyncio.run(ask()) == ["jane"] * 3

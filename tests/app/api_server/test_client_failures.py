@@ -14,6 +14,7 @@ from contextlib import closing, suppress
 import aiohttp
 import pytest
 
+from app.api_server import client as client_module
 from app.api_server.client import ApiClient, ApiError, ConnectionFailedError, ReadTimeoutError, ResponseTooLargeError
 from tests.app.api_server.api_server import (
     END,
@@ -25,14 +26,13 @@ from tests.app.api_server.api_server import (
     chunk,
     head,
     in_turn,
+    proxying,
     response,
     serving,
 )
 from tests.app.api_server.client_setting import PODS, Setting
-from tests.app.api_server.connect_proxy import proxying
 
-pytestmark = pytest.mark.usefixtures("both_loops")
-
+on_both_loops = pytest.mark.usefixtures("both_loops")
 HEAD = f"GET {PODS} at SERVER"
 
 
@@ -69,6 +69,7 @@ def fails_at(setting: Setting, url: str, **limits: float) -> str:
 # No connection.
 
 
+@on_both_loops
 def test_a_port_where_nobody_listens(setting: Setting) -> None:
     with closing(socket.socket()) as taken:
         taken.bind(("127.0.0.1", 0))
@@ -76,11 +77,13 @@ def test_a_port_where_nobody_listens(setting: Setting) -> None:
         assert fails_at(setting, url) == f"{HEAD}: Connection refused"
 
 
+@on_both_loops
 def test_a_name_of_several_addresses_where_nobody_listens(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
     resolve_to(monkeypatch, "127.0.0.1", "127.0.0.2", port=1)
     assert fails_at(setting, "https://kube.example:1") == f"{HEAD}: Connection refused"
 
 
+@on_both_loops
 def test_an_address_that_does_not_answer_leaves_time_for_the_next(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,6 +131,7 @@ def test_a_name_that_nobody_has(setting: Setting) -> None:
     )
 
 
+@on_both_loops
 def test_a_server_that_does_not_shake_hands(setting: Setting) -> None:
     with closing(socket.socket()) as silent:
         silent.bind(("127.0.0.1", 0))
@@ -138,6 +142,7 @@ def test_a_server_that_does_not_shake_hands(setting: Setting) -> None:
         assert 0.2 < time.monotonic() - began < 5
 
 
+@on_both_loops
 @pytest.mark.parametrize(
     ("trusted", "expected"),
     [
@@ -160,6 +165,7 @@ def test_a_server_that_is_not_trusted(setting: Setting, trusted: str, expected: 
     assert asyncio.run(main()) == f"{HEAD}: {expected}"
 
 
+@on_both_loops
 def test_a_client_that_is_not_trusted(setting: Setting) -> None:
     # With TLS 1.3 the server says so only after the handshake. A server of asyncio does not say it at all.
     tls = setting.certificates.server_tls()
@@ -184,6 +190,7 @@ def test_a_client_that_is_not_trusted(setting: Setting) -> None:
     assert re.fullmatch(rf"{HEAD}: (TLS: tlsv1 alert unknown ca|Connection reset by peer)", text)
 
 
+@on_both_loops
 def test_a_server_without_tls(setting: Setting) -> None:
     async def main() -> str:
         def speak(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -205,13 +212,13 @@ def test_a_server_without_tls(setting: Setting) -> None:
 # No answer, or half of one.
 
 
+@on_both_loops
 @pytest.mark.parametrize(
     ("pieces", "expected"),
     [
         pytest.param([END], "Server disconnected without sending a response.", id="closed"),
         pytest.param([RESET], "Connection reset by peer", id="reset"),
         pytest.param([b"220 mail ready\r\n\r\n"], "the response is not HTTP: ", id="not-http"),
-        pytest.param([b"HTTP/1.1 100 Continue\r\n\r\n", END], "Server disconnected without", id="only-continue"),
         pytest.param(
             [b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"],
             "the response is another protocol",
@@ -219,9 +226,6 @@ def test_a_server_without_tls(setting: Setting) -> None:
         ),
         pytest.param([b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 20_000], "the response is not HTTP: ", id="headers"),
         pytest.param([head(Transfer_Encoding="chunked") + b"zz\r\n"], "the response is not", id="no-chunk"),
-        pytest.param(
-            [b"HTTP/1.1 200 OK\r\nContent", END], "Server disconnected without sending a response.", id="head"
-        ),
         pytest.param(
             [head(Content_Length="99") + b"{}", END],
             "peer closed connection within its response",
@@ -233,12 +237,6 @@ def test_a_server_without_tls(setting: Setting) -> None:
             id="cut-chunks",
         ),
         pytest.param([NO_TLS], "TLS: wrong version number", id="no-tls"),
-        pytest.param([head(Transfer_Encoding="chunked") + chunk(b"{}"), NO_TLS], "TLS: wrong version", id="no-tls-on"),
-        pytest.param(
-            [head(Transfer_Encoding="chunked") + chunk(b"{}"), RESET],
-            "peer closed connection within its response",
-            id="torn",
-        ),
         pytest.param(
             [response(b"\x1f\x8b\x08nonsense", Content_Encoding="gzip")],
             "400, message: Can not decode content-encoding: gzip",
@@ -250,17 +248,7 @@ def test_a_server_without_tls(setting: Setting) -> None:
             id="html",
         ),
         pytest.param(
-            [b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"],
-            "the response is of no type, not application/json: is a proxy or a login page in between?",
-            id="no-type",
-        ),
-        pytest.param(
             [response(b"x", Content_Encoding="br")], "Content-Encoding br was not requested", id="unknown-encoding"
-        ),
-        pytest.param(
-            [response(b"x", Content_Encoding="gzip, gzip")],
-            "Content-Encoding gzip, gzip was not requested",
-            id="one-in-another",
         ),
     ],
 )
@@ -268,13 +256,6 @@ def test_an_answer_that_is_none(setting: Setting, pieces: list[bytes], expected:
     kind, text = fails(setting, in_turn(pieces))
     assert kind is ConnectionFailedError
     assert text.startswith(f"{HEAD}: {expected}")
-
-
-def test_the_type_that_was_asked_for_is_none_of_these(setting: Setting) -> None:
-    async def exchange(client: ApiClient, _: ApiServer) -> bytes:
-        return await client.get(PODS, {})
-
-    assert setting.run(in_turn(response(kind="Application/JSON; charset=utf-8")), exchange) == b'{"kind":"PodList"}'
 
 
 def test_an_answer_that_is_refused_here_leaves_no_connection(setting: Setting) -> None:
@@ -290,9 +271,11 @@ def test_a_body_that_ends_with_its_connection_is_whole(setting: Setting) -> None
     async def exchange(client: ApiClient, _: ApiServer) -> bytes:
         return await client.get(PODS, {})
 
-    assert setting.run(in_turn([head(Connection="close") + b"{}", END]), exchange) == b"{}"
+    whole = [head(kind="Application/JSON; charset=utf-8", Connection="close") + b"{}", END]
+    assert setting.run(in_turn(whole), exchange) == b"{}"
 
 
+@on_both_loops
 @pytest.mark.parametrize("sent", [b"", head(Transfer_Encoding="chunked") + chunk(b"{}")], ids=["before", "between"])
 def test_a_server_that_falls_silent(setting: Setting, sent: bytes) -> None:
     async def stalls(_: Request) -> AsyncIterator[bytes]:
@@ -331,6 +314,7 @@ def test_what_came_before_a_break_is_given(setting: Setting) -> None:
     assert text.startswith(f"{HEAD}: peer closed connection within its response")
 
 
+@on_both_loops
 @pytest.mark.parametrize(
     "pieces", [[END], [RESET], [response(b"<html>", kind="text/html")]], ids=["end", "reset", "html"]
 )
@@ -380,7 +364,11 @@ def test_a_proxy_that_refuses(setting: Setting) -> None:
     assert asyncio.run(main()) == expected
 
 
-def test_a_server_that_is_not_trusted_behind_a_proxy_does_not_use_up_the_connections(setting: Setting) -> None:
+def test_a_server_that_is_not_trusted_behind_a_proxy_does_not_use_up_the_connections(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_module, "MAX_CONNECTIONS", 2)
+
     async def main() -> set[str]:
         async with (
             proxying() as proxy,
@@ -389,7 +377,7 @@ def test_a_server_that_is_not_trusted_behind_a_proxy_does_not_use_up_the_connect
             setting.cluster |= {"proxy-url": f"http://127.0.0.1:{proxy.port}"}
             client = setting.client(server.url, connect_timeout=2.0)
             texts = set()
-            for _ in range(70):
+            for _ in range(4):
                 with pytest.raises(ConnectionFailedError) as caught:
                     await client.get(PODS, {})
                 texts.add(told(caught.value, server.url))
@@ -423,16 +411,6 @@ def test_an_answer_without_end_is_refused_at_the_limit(setting: Setting) -> None
 
 
 def test_an_answer_that_is_decoded_to_very_much_is_refused_at_the_limit(setting: Setting) -> None:
-    text = gzip.compress(b"x" * 200_000_000)
+    text = gzip.compress(b"x" * 20_000_000)
     kind, _ = fails(setting, in_turn([response(text, Content_Encoding="gzip")]))
     assert kind is ResponseTooLargeError
-
-
-def test_headers_without_end_are_no_answer(setting: Setting) -> None:
-    async def answer(_: Request) -> AsyncIterator[bytes]:
-        yield b"HTTP/1.1 200 OK\r\n"
-        while True:
-            yield b"X-More: " + b"x" * 65_536 + b"\r\n"
-
-    kind, _ = fails(setting, answer)
-    assert kind is ConnectionFailedError

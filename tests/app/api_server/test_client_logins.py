@@ -10,22 +10,17 @@ import pytest
 from app.api_server.client import ApiClient, StatusError
 from app.api_server.credentials import CredentialsError
 from tests.app.api_server.api_server import END, ApiServer, Request, chunk, head, in_turn, response
-from tests.app.api_server.client_setting import PODS, Setting
-from tests.app.api_server.kubeconfigs import certificate_status, exec_user, printing, runs, write_plugin
+from tests.app.api_server.client_setting import (
+    PODS,
+    Setting,
+    certificate_status,
+    exec_user,
+    printing,
+    runs,
+    write_plugin,
+)
 
 UNAUTHORIZED = response(b'{"kind":"Status","code":401,"reason":"Unauthorized","message":"no"}', "401 Unauthorized")
-
-
-@pytest.mark.parametrize(
-    ("user", "expected"),
-    [
-        pytest.param({"token": "abc"}, "Bearer abc", id="token"),
-        pytest.param({"username": "ann", "password": "x"}, "Basic YW5uOng=", id="basic"),
-    ],
-)
-def test_a_login_reaches_the_server(setting: Setting, user: dict[str, object], expected: str) -> None:
-    setting.user = user
-    assert setting.ask(in_turn(response()))[0].headers["authorization"] == expected
 
 
 def test_a_token_file_reaches_the_server_and_what_it_is_a_minute_later(setting: Setting) -> None:
@@ -41,13 +36,6 @@ def test_a_token_file_reaches_the_server_and_what_it_is_a_minute_later(setting: 
         return server.logins()
 
     assert setting.run(in_turn(response()), exchange) == ["Bearer one", "Bearer two"]
-
-
-def test_the_token_of_a_plugin_reaches_the_server(setting: Setting) -> None:
-    setting.user = exec_user(write_plugin(setting.folder, printing('{"token": "abc"}')))
-    requests = setting.ask(in_turn(response()), times=3)
-    assert [request.headers["authorization"] for request in requests] == ["Bearer abc"] * 3
-    assert runs(setting.folder) == 1
 
 
 def certificate_user(setting: Setting, name: str) -> dict[str, object]:
@@ -96,8 +84,9 @@ def test_a_new_client_certificate_reaches_the_server_and_streams_go_on(setting: 
 
 def test_a_refused_login_is_renewed_once_and_asked_with_again(setting: Setting) -> None:
     setting.user = exec_user(write_plugin(setting.folder, printing('{"token": "abc"}')))
-    requests = setting.ask(in_turn(UNAUTHORIZED, response()))
-    assert len(requests) == runs(setting.folder) == 2
+    requests = setting.ask(in_turn(UNAUTHORIZED, response()), times=3)
+    assert [request.headers["authorization"] for request in requests] == ["Bearer abc"] * 4
+    assert runs(setting.folder) == 2
     assert {request.connection for request in requests} == {0}
 
 
@@ -111,19 +100,6 @@ def test_a_login_that_is_refused_twice_is_an_error(setting: Setting) -> None:
 
     assert setting.run(in_turn(UNAUTHORIZED), exchange) == (f"GET {PODS} at SERVER: 401 Unauthorized: no", 2)
     assert runs(setting.folder) == 2
-
-
-def test_a_stream_renews_a_refused_login_too(setting: Setting) -> None:
-    setting.user = {"tokenFile": "token"}
-    (setting.folder / "token").write_text("old")
-
-    async def exchange(client: ApiClient, server: ApiServer) -> list[str]:
-        (setting.folder / "token").write_text("new")
-        async with client.stream(PODS, {"watch": "true"}) as chunks:
-            assert await anext(chunks) == b'{"kind":"PodList"}'
-        return server.logins()
-
-    assert setting.run(in_turn(UNAUTHORIZED, response()), exchange) == ["Bearer old", "Bearer new"]
 
 
 def test_requests_that_are_refused_at_the_same_time_renew_the_login_once(setting: Setting) -> None:
@@ -159,39 +135,22 @@ def test_certificates_that_are_refused_at_the_same_time_are_renewed_once(setting
     assert runs(setting.folder) == 2
 
 
-def test_connections_of_a_former_certificate_are_closed(setting: Setting) -> None:
-    setting.user = certificate_user(setting, "alice")
-
-    async def exchange(client: ApiClient, server: ApiServer) -> None:
-        await client.get(PODS, {})
-        certificate_user(setting, "bob")
-        setting.clock.now += 60
-        await client.get(PODS, {})
-        await asyncio.wait_for(server.hung_up.wait(), 5)
-
-    setting.run(in_turn(response()), exchange)
-
-
-def test_a_refused_certificate_is_renewed(setting: Setting) -> None:
-    setting.user = certificate_user(setting, "alice")
-
-    async def answer(request: Request) -> AsyncIterator[bytes]:
-        certificate_user(setting, "bob")
-        yield response() if request.client == "bob" else UNAUTHORIZED
-
-    assert [request.client for request in setting.ask(answer)] == ["alice", "bob"]
-
-
-def test_a_login_that_cannot_be_renewed_says_so(setting: Setting) -> None:
+def test_a_stream_renews_a_refused_login_too_and_one_that_cannot_be_renewed_is_told(setting: Setting) -> None:
     setting.user = {"tokenFile": "token"}
-    (setting.folder / "token").write_text("old")
+    token = setting.folder / "token"
+    token.write_text("old")
 
-    async def exchange(client: ApiClient, _: ApiServer) -> None:
-        (setting.folder / "token").unlink()
+    async def exchange(client: ApiClient, server: ApiServer) -> list[str]:
+        token.write_text("new")
+        async with client.stream(PODS, {"watch": "true"}) as chunks:
+            assert await anext(chunks) == b'{"kind":"PodList"}'
+        token.unlink()
         with pytest.raises(CredentialsError, match="token: No such file or directory"):
             await client.get(PODS, {})
+        return server.logins()
 
-    setting.run(in_turn(UNAUTHORIZED), exchange)
+    logins = setting.run(in_turn(UNAUTHORIZED, response(), UNAUTHORIZED), exchange)
+    assert logins == ["Bearer old", "Bearer new", "Bearer new"]
 
 
 @pytest.mark.parametrize("status", ["403 Forbidden", "500 Internal Server Error", "204 No Content", "302 Found"])

@@ -1,4 +1,4 @@
-"""What one context of kubeconfig files says, how its plugin logs in, and that no error shows a secret."""
+"""What one context of kubeconfig files says, how its plugin logs in, URLs; and that no error shows a secret."""
 
 import base64
 import json
@@ -9,12 +9,13 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from app.api_server.cluster_access import ClusterAccess
+import app.api_server.own_namespace
+from app.api_server.cluster_access import ClusterAccess, checked_proxy, checked_url
 from app.api_server.credential_errors import ConfigurationError, CredentialsError
 from app.api_server.login import bearer, current_context, read_kubeconfig
+from app.api_server.own_namespace import own_namespace
 from app.api_server.tls_context import TlsSettings
-from tests.app.api_server.certificates import Certificates
-from tests.app.api_server.kubeconfigs import (
+from tests.app.api_server.client_setting import (
     SERVER,
     V1,
     Clock,
@@ -95,12 +96,6 @@ def test_the_way_to_the_server_is_read(tmp_path: Path) -> None:
     assert read(tmp_path, server="http://h", cluster={"proxy-url": "http://proxy:3128"}).proxy == "http://proxy:3128"
 
 
-def test_a_server_in_capitals_has_its_authority_too(tmp_path: Path, certificates: Certificates) -> None:
-    cluster: dict[str, object] = {"certificate-authority": str(certificates.crt("authority"))}
-    access = read(tmp_path, server="HTTPS://127.0.0.1:6443", cluster=cluster)
-    assert tls(access).authority is not None
-
-
 def test_certificates_are_read_from_data_and_files(tmp_path: Path) -> None:
     for name in ("ca", "c", "k"):
         (tmp_path / name).write_bytes(name.encode())
@@ -141,13 +136,10 @@ def test_of_several_files_the_first_entry_and_current_context_count(tmp_path: Pa
     ("text", "expected"),
     [
         pytest.param("contexts: [{name: a}]", "no context given and no current-context; there are: a", id="none"),
-        pytest.param("users: []", "no context given and no current-context; there is no context", id="nothing"),
         pytest.param("", " file is empty", id="empty"),
         pytest.param("a: [", "not YAML: ", id="not-yaml"),
         pytest.param("[1]", "empty or not a kubeconfig: ", id="list"),
-        pytest.param("contexts: [{context: {}}]", "empty or not a kubeconfig: ", id="no-name"),
         pytest.param(f"users: [{{user: {{token: {SECRET}}}}}, {{}}]", "Expected key name in ", id="no-name-of-several"),
-        pytest.param("contexts: 7", "empty or not a kubeconfig: ", id="number"),
     ],
 )
 def test_what_is_no_kubeconfig_is_named(tmp_path: Path, text: str, expected: str) -> None:
@@ -164,7 +156,6 @@ def test_what_is_no_kubeconfig_is_named(tmp_path: Path, text: str, expected: str
 @pytest.mark.parametrize(
     ("document", "expected"),
     [
-        pytest.param({}, "Expected object with name here in ", id="no-context"),
         pytest.param({"contexts": [{"name": "here", "context": {"user": "u"}}]}, "Expected key cluster", id="cluster"),
         pytest.param(
             {**entries("here", server="h"), "clusters": []}, "Expected object with name here in ", id="no-cluster"
@@ -204,7 +195,6 @@ def test_what_a_context_lacks_is_named_without_what_it_has(
     ("parts", "expected"),
     [
         pytest.param({"server": ""}, "server: required", id="no-server"),
-        pytest.param({"server": "h:80"}, "server: 'h:80' is not a URL that begins with http", id="no-scheme"),
         pytest.param(
             {"cluster": {"certificate-authority": "config", "insecure-skip-tls-verify": True}},
             "certificate-authority and insecure-skip-tls-verify exclude each other",
@@ -257,13 +247,6 @@ def test_the_plugin_gets_its_arguments_variables_and_the_cluster(tmp_path: Path)
     assert json.loads(told)["spec"]["cluster"]["config"] == {"audience": "x"}
 
 
-def test_certificate_and_key_are_taken_beside_a_token(tmp_path: Path) -> None:
-    status = '{"token": "abc", "clientCertificateData": "C\\n", "clientKeyData": "K\\n"}'
-    access = read(tmp_path, user=exec_user(write_plugin(tmp_path, printing(status))))
-    material = tls(access).read()
-    assert (access.authorization, material.certificate, material.key) == ("Bearer abc", b"C\n", b"K\n")
-
-
 @pytest.mark.parametrize(
     "other",
     [
@@ -300,7 +283,6 @@ def test_a_login_is_due_shortly_before_its_end(tmp_path: Path, expires: str, ear
     [
         pytest.param("echo no >&2; exit 3", "exec: process returned 3. no; Get it.", id="status"),
         pytest.param("echo hello", "exec: failed to decode process output: ", id="no-json"),
-        pytest.param("echo 7", "", id="number"),
         pytest.param(printing("{}", "client.authentication.k8s.io/v1beta1"), "exec: plugin api version ", id="version"),
         pytest.param(printing("{}"), "no credentials in its output: neither a token nor a client", id="nothing"),
         pytest.param(printing("null"), "", id="null"),
@@ -333,3 +315,50 @@ def test_a_plugin_without_a_command_is_an_error(tmp_path: Path) -> None:
         read(tmp_path, user=exec_user(Path("sh"), env=[{"value": SECRET}]))
     assert "Expected key name in users[name=u]/user/exec/env" in str(caught.value)
     assert SECRET not in str(caught.value)
+
+
+def test_the_url_of_a_server_has_no_slash_at_its_end_and_a_proxy_may_want_a_password() -> None:
+    assert checked_url("server", "HTTPS://h/k8s/clusters/c-1/") == "https://h/k8s/clusters/c-1"
+    assert checked_url("server", "http://[::1]:8080") == "http://[::1]:8080"
+    assert checked_proxy("proxy", "http://joe:secret@h:3128") == "http://joe:secret@h:3128"
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("", "server: required"),
+        *[
+            (url, f"server: {url!r} is not a URL that begins with http:// or https://")
+            for url in ("h", "ftp://h", "https://", "https://a b", "https://h:65536", "https://h:x", "https://[::1")
+        ],
+        *[
+            (url, "server: more than scheme, host, port and path")
+            for url in ("https://joe:secret@h", "https://h?a=b", "https://h#a")
+        ],
+    ],
+)
+def test_what_is_no_url_of_a_server_is_refused(url: str, expected: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        checked_url("server", url)
+    assert str(caught.value) == expected
+
+
+@pytest.mark.parametrize("url", ["socks5://joe:secret@h", "http://", "http://h:x", "http://joe:secret", "h"])
+def test_what_is_no_proxy_is_refused_without_its_password(url: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        checked_proxy("proxy", url)
+    assert str(caught.value) == "proxy: the URL is not a proxy that begins with http:// or https://"
+
+
+def test_our_own_namespace_is_that_of_the_downward_api_or_else_of_the_service_account(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "namespace"
+    monkeypatch.setattr(app.api_server.own_namespace, "_SERVICE_ACCOUNT_NAMESPACE", file)
+    assert not own_namespace()
+    file.write_bytes(b"\xff\xfe")
+    assert not own_namespace()
+    file.write_text("infra\n")
+    assert own_namespace() == "infra"
+    monkeypatch.setenv("POD_NAMESPACE", "other")
+    assert own_namespace() == "other"

@@ -12,7 +12,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from tests.app.api_server.kubeconfigs import write_kubeconfig
+from tests.app.api_server.client_setting import write_kubeconfig
 from tests.app.questions import NEAR_WEB, ZONE, by_name
 from tests.app.serving import ANY_PORT, PATIENCE, Service, connected, kindred, request_head
 from tests.builders import make_node, make_pod

@@ -22,7 +22,7 @@ from app.objects.decode_groups import decode_scheduling_group
 from app.process.logs import shown
 from app.settings.settings import Settings
 from core.events import ClusterEvent
-from tests.app.api_server.kubeconfigs import write_kubeconfig
+from tests.app.api_server.client_setting import write_kubeconfig
 from tests.app.asgi import ask
 from tests.app.commands.running import running
 from tests.app.commands.why.cluster import small_cluster

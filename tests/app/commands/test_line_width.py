@@ -18,7 +18,7 @@ from app.main import create_service
 from app.settings.settings import Settings
 from core.gangs.unit_status import SchedulingStatus, UnitStatus
 from core.mirror.cluster import ClusterMirror
-from tests.app.api_server.kubeconfigs import write_kubeconfig
+from tests.app.api_server.client_setting import write_kubeconfig
 from tests.app.asgi import ask
 from tests.app.commands.running import running
 from tests.app.commands.why.cluster import small_cluster

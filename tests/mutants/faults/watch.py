@@ -241,14 +241,14 @@ FAULTS: Final = (
         breaks="A request that is cancelled takes the new login away from all that wait for it.",
         old="            await asyncio.shield(self._renewal)  # other calls",
         new="            await self._renewal  # others",
-        tests=("test_credentials_freshness.py", "test_credentials.py"),
+        tests=("test_credentials.py",),
     ),
     Fault(
         id="login-sent-to-another-server",
         breaks="A kubeconfig that names another server by now gives the login for that one to the first.",
         old="        if access.server != self.server:  # a login",
         new="        if access.server == '':  # a login",
-        tests=("test_credentials_freshness.py",),
+        tests=("test_credentials.py",),
     ),
     Fault(
         id="failed-plugin-taken-for-nobody",

@@ -13,7 +13,7 @@ from app.commands.doctor.command import doctor_command
 from app.commands.doctor.examination import OTHER_CHECKS, REGISTRATION_CHECKS
 from app.commands.doctor.findings import setting
 from app.settings.configuration import HEAD
-from tests.app.api_server.kubeconfigs import write_kubeconfig
+from tests.app.api_server.client_setting import write_kubeconfig
 from tests.app.commands.doctor.registrations import BESIDE, FULL_OFFLOAD, SCORE_OFFLOAD, profiles
 from tests.app.serving import ANY_PORT, kindred
 

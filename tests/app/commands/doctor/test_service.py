@@ -16,7 +16,7 @@ from app.commands.doctor.findings import Finding, Severity
 from app.commands.doctor.service import Visit, fetch_settings, service_findings, visit
 from app.settings.settings import Settings
 from tests.app.api_server.api_server import END, Answer, in_turn, response, serving
-from tests.app.api_server.certificates import Certificates
+from tests.app.api_server.client_setting import Certificates
 
 PLAIN = Inputs()
 

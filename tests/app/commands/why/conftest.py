@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.api_server.kubeconfigs import write_kubeconfig
+from tests.app.api_server.client_setting import write_kubeconfig
 from tests.app.commands.why.cluster import SmallCluster, small_cluster
 from tests.app.commands.why.command_runs import BUSY, LARGE, NODES, SMALL, Why
 from tests.builders import make_namespace

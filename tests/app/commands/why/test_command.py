@@ -8,7 +8,7 @@ import pytest
 from fastapi import FastAPI
 
 from tests.app.admin.limited_callers import ReviewingServer, limited_service
-from tests.app.api_server.kubeconfigs import write_kubeconfig
+from tests.app.api_server.client_setting import write_kubeconfig
 from tests.app.commands.why.cluster import SmallCluster
 from tests.app.commands.why.command_runs import SMALL, Why, admin_app, mirror, service
 from tests.builders import make_pod

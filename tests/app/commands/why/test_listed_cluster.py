@@ -16,7 +16,7 @@ from core.events import Kind
 from core.objects.kinds import DeviceClass, Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
-from tests.app.api_server.kubeconfigs import write_kubeconfig
+from tests.app.api_server.client_setting import write_kubeconfig
 from tests.app.commands.why.cluster import SmallCluster, small_cluster
 from tests.builders import make_namespace, make_node, make_pod
 

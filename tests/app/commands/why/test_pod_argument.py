@@ -14,7 +14,7 @@ from app.api_server.credentials import load_credentials
 from app.commands.why.cluster import MissingRightsError
 from app.commands.why.pod_argument import NotPendingError, PendingPod, find_pod, parse_argument
 from app.objects.decode import DecodeError
-from tests.app.api_server.kubeconfigs import write_kubeconfig
+from tests.app.api_server.client_setting import write_kubeconfig
 from tests.app.commands.why.cluster import SmallCluster, small_cluster
 
 

@@ -9,7 +9,7 @@ from app.api_server.client import ApiClient
 from app.api_server.credentials import load_credentials
 from app.commands.why.command import _own_token
 from app.commands.why.service import Caller
-from tests.app.api_server.kubeconfigs import write_kubeconfig
+from tests.app.api_server.client_setting import write_kubeconfig
 
 
 @pytest.mark.parametrize("own_token", ["", "my-0wn"])
