@@ -8,13 +8,13 @@ from msgspec.structs import replace
 
 from core.equivalence import rows
 from core.equivalence.cache import CacheOptions, EquivalenceCache
-from core.equivalence.rows import ENTRY_BYTES, ROW_BYTES, ClassEntry
+from core.equivalence.rows import ENTRY_BYTES, ROW_BYTES
 from core.framework.evaluation import FreshEvaluation
-from core.framework.interface import SKIP, SUCCESS, Code, Scope, Status
+from core.framework.interface import SUCCESS, Scope, Status
 from core.mirror.cluster import ClusterMirror
-from core.objects.kinds import ControllerRef, Namespace
+from core.objects.kinds import Namespace
 from core.objects.pod import Pod
-from tests.core.equivalence.said_plugin import SaidPlugin, failing, scores, statuses, when, whole
+from tests.core.equivalence.said_plugin import SaidPlugin, failing, statuses, when, whole
 from tests.core.mirror.values import mirror_of, node, tell
 
 FULL: Final = failing("Insufficient cpu")
@@ -79,41 +79,6 @@ def test_a_class_that_is_larger_than_the_budget_is_answered_and_not_kept(max_byt
     assert asked.cache.statistics.hits == 0
 
 
-def test_a_class_grows_with_every_row_and_every_width() -> None:
-    asked = Asked()
-    asked.ask("a")
-    asked.plugin.raw = {"a": 2**40}
-    scores(asked.cache.evaluation(of_class("a")), asked.plugin, whole(asked.mirror))
-
-    assert asked.cache.nbytes == ENTRY_BYTES + 2 * ROW_BYTES + 16 + 8 * 16
-
-
-@pytest.mark.parametrize("outcome", [SKIP, FULL, failing("broken", code=Code.ERROR)])
-def test_a_row_without_cells_is_weighed(outcome: Status) -> None:
-    asked = Asked()
-    asked.plugin.outcome = outcome
-    asked.ask("a")
-
-    assert asked.cache.nbytes == ENTRY_BYTES + ROW_BYTES
-
-
-def test_a_question_about_no_nodes_is_weighed() -> None:
-    asked = Asked()
-    statuses(asked.cache.evaluation(of_class("a")), asked.plugin, asked.mirror.batch([]))
-
-    assert asked.cache.nbytes == sum(entry.weigh() for entry in asked.cache)
-
-
-def test_cells_that_grow_with_the_nodes_are_weighed_even_where_all_are_hits() -> None:
-    asked = Asked(max_bytes=2 * ONE_CLASS + 2 * 64 - 1)
-    asked.ask("a")
-    asked.ask("b")
-    tell(asked.mirror, "Add", *(node(f"n{number}") for number in range(60)))
-    for name in "ab":
-        statuses(asked.cache.evaluation(of_class(name)), asked.plugin, asked.mirror.batch(["a"]))
-        assert asked.cache.nbytes == sum(entry.weigh() for entry in asked.cache) <= asked.cache.max_bytes
-
-
 def test_long_fields_of_a_pod_weigh_as_much_and_make_room_by_evicting_classes() -> None:
     asked = Asked(max_bytes=500_000)
     asked.ask("a")
@@ -126,17 +91,6 @@ def test_long_fields_of_a_pod_weigh_as_much_and_make_room_by_evicting_classes() 
     assert asked.cache.nbytes <= 500_000
 
 
-def test_an_evaluation_of_a_class_that_was_evicted_still_answers_right() -> None:
-    asked = Asked(max_bytes=ONE_CLASS)
-    evaluation = asked.cache.evaluation(of_class("a"))
-    asked.ask("b")
-    asked.plugin.said = {"b": FULL}
-
-    assert statuses(evaluation, asked.plugin, whole(asked.mirror)) == [SUCCESS, FULL, SUCCESS]
-    assert asked.classes() == ["b"]
-    assert asked.cache.nbytes == ONE_CLASS
-
-
 def test_a_class_that_comes_back_says_that_it_was_evicted() -> None:
     asked = Asked(max_bytes=ONE_CLASS)
     for name in "aba":
@@ -147,45 +101,7 @@ def test_a_class_that_comes_back_says_that_it_was_evicted() -> None:
     assert asked.cache.statistics.misses == {"NEW_CLASS": 9, "EVICTED": 3}
 
 
-def test_node_churn_does_not_let_the_cache_grow() -> None:
-    asked = Asked()
-    asked.ask("a")
-    before = asked.cache.nbytes
-    for number in range(200):
-        tell(asked.mirror, "Add", node(f"n{number}"))
-        asked.ask("a")
-        tell(asked.mirror, "Delete", node(f"n{number}"))
-        asked.ask("a")
-
-    assert asked.cache.nbytes == before
-    assert asked.cache.validities.capacity == asked.mirror.nodes.capacity
-
-
 # Slots.
-
-
-def test_a_slot_that_another_node_has_now_is_asked_about_again() -> None:
-    asked = Asked()
-    asked.plugin.said = {"b": FULL}
-    asked.ask("a")
-    slot = asked.mirror.nodes.slots["b"]
-    tell(asked.mirror, "Delete", node("b"))
-    tell(asked.mirror, "Add", node("d"))
-
-    assert asked.mirror.nodes.slots["d"] == slot
-    assert asked.ask("a") == [SUCCESS] * 3
-    assert asked.cache.statistics.misses == {"NEW_CLASS": 3, "NODE_CHANGED": 1}
-
-
-def test_nodes_beyond_the_capacity_are_asked_about() -> None:
-    asked = Asked()
-    asked.ask("a")
-    tell(asked.mirror, "Add", *(node(f"n{number:02}") for number in range(100)))
-    asked.plugin.said = {"n99": FULL}
-
-    assert asked.ask("a") == [SUCCESS] * 102 + [FULL]
-    assert asked.cache.statistics.hits == 3
-    assert asked.cache.statistics.misses == {"NEW_CLASS": 103}
 
 
 # Which class.
@@ -206,21 +122,6 @@ def test_a_pod_without_a_class_is_answered_afresh() -> None:
     assert (len(cache), cache.nbytes, cache.statistics.misses) == (0, 0, {})
 
 
-def test_by_default_a_controller_makes_the_class() -> None:
-    mirror = mirror_of(node("a"))
-    plugin = SaidPlugin()
-    cache = EquivalenceCache(mirror, [plugin])
-    owner = ControllerRef("ReplicaSet", "rs", "rs-1")
-    for name in "pq":
-        pod = Pod(name, "default", name, controller=owner)
-        evaluation = cache.evaluation(pod)
-        statuses(evaluation, plugin, whole(mirror))
-        cache.finish(evaluation)
-
-    assert cache.statistics.questions == {"miss": 1, "hit": 1}
-    assert len(cache) == 1
-
-
 def test_classes_whose_hashes_collide_are_not_taken_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "equivalence_hash", lambda _key: 0)
     asked = Asked()
@@ -233,30 +134,6 @@ def test_classes_whose_hashes_collide_are_not_taken_for_each_other(monkeypatch: 
     assert {name: asked.ask(name) for name in expected} == expected
     assert [entry.hash for entry in asked.cache] == [0, 0, 0]
     assert asked.cache.statistics.hits == 9
-
-
-def test_keys_whose_python_hashes_collide_are_not_taken_for_each_other() -> None:
-    class Colliding(str):
-        __slots__ = ()
-
-        def __hash__(self) -> int:
-            return 0
-
-    asked = Asked()
-    answers = []
-    for name, status in (("a", FULL), ("b", SUCCESS)):
-        asked.plugin.said, asked.plugin.reference = {"a": status}, Colliding(name)
-        answers.append(asked.ask("same"))
-
-    assert answers == [[FULL, SUCCESS, SUCCESS], [SUCCESS] * 3]
-    assert len(asked.cache) == 2
-
-
-def test_a_plugin_gets_a_pod_that_is_blank_but_for_the_fields_that_are_declared() -> None:
-    asked = Asked()
-    asked.ask("a")
-
-    assert asked.plugin.prepared == [Pod("", "default", "", labels={"class": "a"})]
 
 
 # What is counted.
@@ -289,16 +166,6 @@ def test_cells_are_counted_by_why_they_were_missing() -> None:
     assert asked.cache.statistics.hits == 2
 
 
-def test_an_outcome_for_all_nodes_counts_for_each_of_them() -> None:
-    asked = Asked()
-    asked.plugin.outcome = FULL
-    for _ in range(2):
-        asked.ask("a")
-
-    assert asked.cache.statistics.misses == {"NEW_CLASS": 3}
-    assert asked.cache.statistics.hits == 3
-
-
 def test_questions_are_counted_by_how_they_were_answered() -> None:
     asked = Asked()
     sources = []
@@ -321,18 +188,6 @@ def test_a_class_counts_its_own_questions_and_cells() -> None:
     assert figures == {"default/b": (1, 0, 3), "default/a": (2, 3, 3)}
 
 
-def test_the_clock_says_when_a_class_was_made_and_asked_about() -> None:
-    times = iter((10.0, 20.0))
-    mirror = mirror_of(node("a"))
-    plugin = SaidPlugin()
-    cache = EquivalenceCache(mirror, [plugin], CacheOptions(mode="spec"), clock=lambda: next(times))
-    for _ in range(2):
-        cache.evaluation(of_class("a"))
-
-    (made,) = cache
-    assert (made.made_at, made.asked_at) == (10.0, 20.0)
-
-
 def test_clearing_drops_all_classes_and_keeps_the_totals() -> None:
     asked = Asked()
     asked.ask("a")
@@ -352,22 +207,3 @@ def test_a_class_that_was_cleared_away_does_not_weigh_any_more() -> None:
     statuses(evaluation, asked.plugin, whole(asked.mirror))
 
     assert (len(asked.cache), asked.cache.nbytes) == (0, 0)
-
-
-def test_a_class_is_found_by_its_hash() -> None:
-    asked = Asked()
-    asked.ask("a")
-    asked.ask("b")
-
-    found: list[ClassEntry | None] = [asked.cache.find(entry.hash) for entry in asked.cache]
-    assert found == [*asked.cache]
-    assert asked.cache.find(0) is None
-
-
-def test_two_caches_over_one_mirror_do_not_disturb_each_other() -> None:
-    mirror = mirror_of(node("a"), node("b"), node("c"))
-    one, other = Asked(mirror=mirror), Asked(mirror=mirror)
-    one.plugin.said = {"a": FULL}
-    for _ in range(2):
-        assert one.ask("a") == [FULL, SUCCESS, SUCCESS]
-        assert other.ask("a") == [SUCCESS] * 3

@@ -1,21 +1,50 @@
 """Answers from the rows of a class: what is asked of the plugin, what is kept, and what the caller gets."""
 
+from collections.abc import Sequence
+from typing import Final
+
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
 from core.equivalence.cache import CacheOptions, EquivalenceCache
+from core.equivalence.rows import Miss
+from core.framework.evaluation import Evaluation, FreshEvaluation
 from core.framework.interface import SKIP, SUCCESS, Code, Scope, Status, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
+from core.mirror.topology import Int64Array
 from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
-from tests.core.equivalence.asked import Asked
 from tests.core.equivalence.said_plugin import SaidPlugin, failing, scores, statuses, when, whole
 from tests.core.mirror.values import mirror_of, node, pod, tell
 
-FULL, TAINTED = failing("Insufficient cpu"), failing("tainted", "twice")
+POD_RULE, NAMESPACE_RULE = when(Pod, Scope.NODE), when(Namespace, Scope.ALL)
+
+
+class Asked:
+    """Nodes `a`, `b` and `c`, a plugin, and a cache that is asked about one class of pods."""
+
+    def __init__(self, plugin: SaidPlugin | None = None) -> None:
+        self.mirror = mirror_of(node("a"), node("b"), node("c"))
+        self.plugin = plugin or SaidPlugin(invalidated_by=(POD_RULE, NAMESPACE_RULE))
+        self.cache = EquivalenceCache(self.mirror, [self.plugin], CacheOptions(mode="spec"))
+
+    def evaluation(self) -> Evaluation:
+        return self.cache.evaluation(pod("p"))
+
+    def statuses(self, *names: str) -> list[Status]:
+        return statuses(self.evaluation(), self.plugin, self.batch(*names))
+
+    def scores(self, *names: str) -> Sequence[int | None]:
+        return scores(self.evaluation(), self.plugin, self.batch(*names))
+
+    def batch(self, *names: str) -> NodeBatch:
+        return self.mirror.batch(names) if names else whole(self.mirror)
+
+
+FULL, TAINTED, BROKEN = failing("Insufficient cpu"), failing("tainted", "twice"), failing("broken", code=Code.ERROR)
 
 
 def test_a_node_is_asked_about_once_whoever_of_the_class_asks() -> None:
@@ -27,15 +56,6 @@ def test_a_node_is_asked_about_once_whoever_of_the_class_asks() -> None:
 
     assert asked.plugin.asked == [["a", "b", "c"]]
     assert len(asked.plugin.prepared) == 1
-
-
-def test_a_raw_score_is_asked_for_once() -> None:
-    asked = Asked()
-    asked.plugin.raw = {"a": -5, "c": 2**40}
-    for _ in range(2):
-        assert asked.scores() == [-5, 0, 2**40]
-
-    assert asked.plugin.asked == [["a", "b", "c"]]
 
 
 def test_only_nodes_that_are_missing_are_asked_about_in_the_order_of_the_question() -> None:
@@ -58,41 +78,6 @@ def test_only_nodes_that_changed_are_asked_about_again() -> None:
     assert asked.plugin.asked == [["a", "b", "c"], ["b"]]
 
 
-def test_a_node_may_stand_twice_in_a_question() -> None:
-    asked = Asked()
-    asked.plugin.said = {"b": FULL}
-    for _ in range(2):
-        assert asked.statuses("b", "a", "b") == [FULL, SUCCESS, FULL]
-
-
-def test_no_nodes_are_no_question() -> None:
-    asked = Asked()
-
-    assert statuses(asked.evaluation(), asked.plugin, asked.mirror.batch([])) == []
-    assert scores(asked.evaluation(), asked.plugin, asked.mirror.batch([])) == []
-
-
-def test_results_stay_where_an_event_touches_nothing() -> None:
-    asked = Asked(SaidPlugin(invalidated_by=(when(Pod, Scope.NODE, touches=lambda *_: False),)))
-    asked.statuses()
-    tell(asked.mirror, "Add", pod("x", "b"))
-    asked.statuses()
-
-    assert asked.plugin.asked == [["a", "b", "c"]]
-
-
-def test_a_change_for_all_nodes_drops_all_cells_and_the_outcome() -> None:
-    asked = Asked()
-    for outcome in (None, SKIP):
-        asked.plugin.outcome = outcome
-        tell(asked.mirror, "Update", Namespace("n", {"outcome": str(outcome)}))
-        asked.statuses()
-        asked.statuses()
-
-    assert asked.plugin.asked == [["a", "b", "c"]]
-    assert len(asked.plugin.prepared) == 2
-
-
 # One status for all nodes.
 
 
@@ -106,24 +91,6 @@ def test_the_outcome_of_pre_filter_is_kept_for_nodes_that_were_not_asked_about(o
 
     assert asked.statuses() == [expected] * 4
     assert len(asked.plugin.prepared) == 1
-
-
-def test_a_skipped_filter_answers_nothing_and_a_skipped_score_has_none() -> None:
-    asked = Asked()
-    asked.plugin.outcome = SKIP
-    for _ in range(2):
-        assert asked.evaluation().verdicts(asked.plugin, whole(asked.mirror)) is None
-        assert asked.evaluation().raw_scores(asked.plugin, whole(asked.mirror)) is None
-
-
-def test_an_outcome_gives_way_to_cells_and_back_when_counters_change() -> None:
-    asked = Asked(SaidPlugin(invalidated_by=(when(Pod, Scope.COUNTERS),)))
-    for number, outcome in enumerate((FULL, None, SKIP, None, FULL)):
-        asked.plugin.outcome, asked.plugin.said = outcome, {"a": TAINTED}
-        tell(asked.mirror, "Add", pod(f"x{number}", "b"))
-        expected = [TAINTED, SUCCESS, SUCCESS] if outcome is None else [SUCCESS if outcome == SKIP else outcome] * 3
-        assert asked.statuses() == expected
-        assert asked.statuses() == expected
 
 
 # Counters.
@@ -152,20 +119,6 @@ def test_versions_that_stay_keep_all_cells() -> None:
     assert len(asked.plugin.prepared) == 4
 
 
-def test_without_a_rule_by_counters_versions_are_not_looked_at() -> None:
-    asked = Asked()
-    asked.statuses()
-    asked.plugin.version = 1
-    tell(asked.mirror, "Add", Namespace("n"))
-    tell(asked.mirror, "Add", pod("x", "b"))
-    asked.statuses("a")
-    asked.plugin.version = 2
-    tell(asked.mirror, "Update", pod("x", "b", version="2"))
-    asked.statuses("a")
-
-    assert asked.plugin.asked == [["a", "b", "c"], ["a"]]
-
-
 # Strangers.
 
 
@@ -182,16 +135,6 @@ def test_strangers_are_never_kept() -> None:
     assert asked.cache.statistics.hits == 1
 
 
-def test_a_stranger_that_becomes_known_is_asked_about() -> None:
-    asked = Asked()
-    asked.plugin.said = {"s": FULL}
-    statuses(asked.evaluation(), asked.plugin, asked.mirror.batch(["s"], {0: Node("s")}))
-    tell(asked.mirror, "Add", node("s"))
-    asked.plugin.said = {"s": TAINTED}
-
-    assert asked.statuses("s") == [TAINTED]
-
-
 def test_what_was_said_of_a_stranger_does_not_reach_the_last_slot() -> None:
     """NO_SLOT is -1, which in numpy is the last one."""
     mirror = mirror_of(*(node(f"n{number:02}") for number in range(16)))
@@ -204,29 +147,6 @@ def test_what_was_said_of_a_stranger_does_not_reach_the_last_slot() -> None:
 
 
 # Where the answers were from.
-
-
-def test_the_source_is_partial_where_one_plugin_hits_and_another_does_not() -> None:
-    one, other = SaidPlugin("One"), SaidPlugin("Other")
-    mirror = mirror_of(node("a"))
-    cache = EquivalenceCache(mirror, [one, other], CacheOptions(mode="spec"))
-    statuses(cache.evaluation(pod("p")), one, whole(mirror))
-
-    evaluation = cache.evaluation(pod("p"))
-    statuses(evaluation, one, whole(mirror))
-    assert evaluation.source.startswith("hit ")
-    scores(evaluation, other, whole(mirror))
-    assert evaluation.source.startswith("partial ")
-
-
-def test_verdicts_and_scores_of_a_plugin_are_kept_apart() -> None:
-    asked = Asked()
-    asked.plugin.said, asked.plugin.raw = {"a": FULL}, {"a": 7}
-
-    for _ in range(2):
-        assert asked.statuses() == [FULL, SUCCESS, SUCCESS]
-        assert asked.scores() == [7, 0, 0]
-    assert len(asked.plugin.asked) == 2
 
 
 def test_scores_that_depend_on_the_other_nodes_are_never_kept() -> None:
@@ -261,19 +181,6 @@ def test_an_evaluation_from_before_an_event_does_not_answer_from_before_it() -> 
     assert asked.statuses() == [SUCCESS, FULL, SUCCESS]
 
 
-@pytest.mark.parametrize("scope", [Scope.NODE, Scope.ALL, Scope.COUNTERS])
-def test_cells_grow_with_the_nodes_whatever_an_event_makes_invalid(scope: Scope) -> None:
-    plugin = SaidPlugin(invalidated_by=(when(Node, scope),))
-    asked = Asked(plugin)
-    asked.statuses()
-    asked.scores()
-    tell(asked.mirror, "Add", *(node(f"n{number}") for number in range(40)))
-    plugin.said, plugin.raw = {"n39": FULL}, {"n39": 5}
-
-    assert asked.statuses("a", "n39", "n0") == [SUCCESS, FULL, SUCCESS]
-    assert asked.scores("n39", "a") == [5, 0]
-
-
 def test_a_state_from_before_an_event_is_not_used_after_it() -> None:
     """A result computed before an event and written after it, by an evaluation that outlives its question."""
 
@@ -296,3 +203,242 @@ def test_a_state_from_before_an_event_is_not_used_after_it() -> None:
     assert asked.statuses("a") == [SUCCESS]
     assert statuses(early, asked.plugin, asked.batch("b")) == [FULL]
     assert asked.statuses() == [SUCCESS, FULL, SUCCESS]
+
+
+_LOWEST: Final = -(2**63)
+
+
+def test_an_error_of_pre_filter_is_asked_for_again() -> None:
+    asked = Asked()
+    asked.plugin.outcome = BROKEN
+    assert asked.statuses() == [BROKEN] * 3
+    assert asked.statuses() == [BROKEN] * 3
+    assert len(asked.plugin.prepared) == 2
+
+    asked.plugin.outcome = None
+    assert asked.statuses() == [SUCCESS] * 3
+
+
+def test_an_error_of_one_node_is_asked_for_again_and_the_others_are_kept() -> None:
+    asked = Asked()
+    asked.plugin.said = {"a": FULL, "b": BROKEN}
+    assert asked.statuses() == [FULL, BROKEN, SUCCESS]
+    assert asked.statuses() == [FULL, BROKEN, SUCCESS]
+
+    asked.plugin.said = {}
+    assert asked.statuses() == [FULL, SUCCESS, SUCCESS]
+    assert asked.plugin.asked == [["a", "b", "c"], ["b"], ["b"]]
+
+
+def test_a_plugin_that_raises_leaves_its_row_to_be_looked_at_again() -> None:
+    class Raising(SaidPlugin):
+        raises = False
+
+        def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, Pod | None]:
+            if self.raises:
+                raise RuntimeError("for a moment")
+            return super().pre_filter(mirror, pod)
+
+    plugin = Raising(invalidated_by=(when(Pod, Scope.COUNTERS),))
+    asked = Asked(plugin)
+    asked.statuses()
+    tell(asked.mirror, "Add", pod("x", "b"))
+    plugin.raises, plugin.version, plugin.said = True, 1, {"c": FULL}
+    with pytest.raises(RuntimeError, match="for a moment"):
+        asked.statuses()
+
+    plugin.raises = False
+    assert asked.statuses() == [SUCCESS, SUCCESS, FULL]
+
+
+# What the caller gets is his.
+
+
+def test_a_caller_who_changes_his_verdicts_changes_no_others() -> None:
+    asked = Asked()
+    asked.plugin.said = {"b": FULL}
+    for _ in range(3):  # a miss, then hits
+        verdicts = asked.evaluation().verdicts(asked.plugin, whole(asked.mirror))
+        assert verdicts is not None
+        assert [verdicts.status(position) for position in range(3)] == [SUCCESS, FULL, SUCCESS]
+        verdicts.codes[:] = 0
+        verdicts.statuses = (FULL, FULL)
+
+
+@pytest.mark.parametrize("number", [1, 1000, 2**40])
+def test_a_caller_who_changes_his_scores_changes_no_others(number: int) -> None:
+    asked = Asked()
+    asked.plugin.raw = {"a": number}
+    for _ in range(3):
+        raw = asked.evaluation().raw_scores(asked.plugin, whole(asked.mirror))
+        assert raw is not None
+        assert raw.tolist() == [number, 0, 0]
+        raw[:] = 9
+
+
+def test_an_array_that_a_plugin_keeps_is_not_the_one_that_is_kept_here() -> None:
+    class Keeping(SaidPlugin):
+        column: Int64Array = np.array([1, 2, 3], np.int64)
+
+        def score(self, _state: Pod, _batch: NodeBatch) -> Int64Array:
+            return self.column
+
+    plugin = Keeping()
+    asked = Asked(plugin)
+    asked.scores()
+    plugin.column[:] = 0
+
+    assert asked.scores() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        pytest.param(_LOWEST, id="lowest-int64"),
+        pytest.param(_LOWEST + len(Miss) - 1, id="last-that-is-a-reason"),
+    ],
+)
+def test_a_score_that_would_be_a_reason_in_int64_is_given_but_not_kept(score: int) -> None:
+    # There is no wider type, which was a StopIteration out of the question.
+    asked = Asked()
+    asked.plugin.raw.update(a=1, b=score, c=2)
+
+    assert asked.scores() == [1, score, 2]
+    asked.plugin.asked.clear()
+    assert asked.scores() == [1, score, 2]
+    assert asked.plugin.asked == [["b"]]
+
+
+class Chain:
+    """Nodes `a`, `b` and `c`, and two filters, the first of which is invalid by pods, the second by namespaces."""
+
+    def __init__(self, first: Scope = Scope.NODE) -> None:
+        self.mirror = mirror_of(node("a"), node("b"), node("c"))
+        self.first = SaidPlugin("First", invalidated_by=(when(Pod, first),))
+        self.second = SaidPlugin("Second", invalidated_by=(when(Namespace, Scope.ALL),))
+        self.cache = EquivalenceCache(self.mirror, [self.first, self.second], CacheOptions(mode="spec"))
+
+    def statuses(self, *names: str) -> Sequence[Status]:
+        return self.of_batch(self.mirror.batch(names) if names else whole(self.mirror))
+
+    def of_batch(self, batch: NodeBatch) -> Sequence[Status]:
+        verdicts = self.cache.evaluation(pod("p")).filtered((self.first, self.second), batch)
+        return [verdicts.status(position) for position in range(len(batch))]
+
+    def fresh(self) -> Sequence[Status]:
+        batch = whole(self.mirror)
+        verdicts = FreshEvaluation(self.mirror, pod("p")).filtered((self.first, self.second), batch)
+        return [verdicts.status(position) for position in range(len(batch))]
+
+    def asked(self) -> list[list[str]]:
+        return [*self.first.asked, *self.second.asked]
+
+
+def test_the_first_filter_that_fails_gives_the_status() -> None:
+    chain = Chain()
+    chain.first.said, chain.second.said = {"a": FULL, "b": FULL}, {"b": TAINTED, "c": TAINTED}
+    for _ in range(3):
+        assert chain.statuses() == [FULL, FULL, TAINTED] == chain.fresh()
+    assert chain.statuses("c", "a") == [TAINTED, FULL]
+
+
+def test_a_change_of_a_node_is_seen_though_the_filter_reads_counters_as_well() -> None:
+    chain = Chain()
+    chain.first.invalidated_by = (when(Pod, Scope.COUNTERS), when(Node, Scope.NODE))
+    chain.cache = EquivalenceCache(chain.mirror, [chain.first, chain.second], CacheOptions(mode="spec"))
+    for _ in range(3):
+        chain.statuses()
+    tell(chain.mirror, "Update", node("b", version="2"))
+    chain.first.said = {"b": FULL}
+
+    assert chain.statuses() == [SUCCESS, FULL, SUCCESS]
+
+
+def test_an_error_is_not_kept_and_one_behind_a_failure_is_not_seen() -> None:
+    chain = Chain()
+    chain.first.said, chain.second.said = {"b": BROKEN, "c": FULL}, {"c": BROKEN}
+    for _ in range(3):
+        assert chain.statuses() == [SUCCESS, BROKEN, FULL]
+
+    chain.first.said = {"c": FULL}
+    assert chain.statuses() == [SUCCESS, SUCCESS, FULL]
+
+
+def test_the_chain_is_weighed() -> None:
+    chain = Chain()
+    for _ in range(4):
+        chain.first.said = {"b": FULL}
+        chain.statuses()
+        assert chain.cache.nbytes == sum(entry.weigh() for entry in chain.cache)
+
+
+def test_a_filter_that_raises_leaves_the_chain_to_be_looked_at_again() -> None:
+    class Raising(SaidPlugin):
+        raises = False
+
+        def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, Pod | None]:
+            if self.raises:
+                raise RuntimeError("for a moment")
+            return super().pre_filter(mirror, pod)
+
+    chain = Chain()
+    chain.first = plugin = Raising("First", invalidated_by=(when(Pod, Scope.COUNTERS),))
+    chain.cache = EquivalenceCache(chain.mirror, [chain.first, chain.second], CacheOptions(mode="spec"))
+    for _ in range(3):
+        chain.statuses()
+    tell(chain.mirror, "Add", pod("x", "b"))
+    plugin.raises, plugin.version, plugin.said = True, 1, {"c": FULL}
+    with pytest.raises(RuntimeError, match="for a moment"):
+        chain.statuses()
+
+    plugin.raises = False
+    assert chain.statuses() == [SUCCESS, SUCCESS, FULL]
+
+
+STRANGERS: Final = {0: node("s"), 1: node("t")}
+
+
+class Unknown:
+    """A mirror that knows no node, and two filters that are asked about nodes that come as whole objects."""
+
+    def __init__(self) -> None:
+        self.mirror = ClusterMirror()
+        self.filters = (SaidPlugin("First"), SaidPlugin("Second"))
+        self.cache = EquivalenceCache(self.mirror, self.filters, CacheOptions(mode="spec"))
+
+    @property
+    def batch(self) -> NodeBatch:
+        return self.mirror.batch(["s", "t"], STRANGERS)
+
+
+def test_nodes_come_as_objects_before_the_mirror_knows_any_and_are_asked_about_again() -> None:
+    # The cells had no slot at all, and looking up NO_SLOT in them was an IndexError from the second question on.
+    asked = Unknown()
+    first, second = asked.filters
+    first.said["t"] = failing("first")
+    second.said["s"] = failing("second")
+    second.raw["s"] = 7
+
+    for _ in range(3):
+        evaluation = asked.cache.evaluation(pod("p"))
+        assert statuses(evaluation, first, asked.batch)[1] == failing("first")
+        assert scores(evaluation, second, asked.batch) == [7, 0]
+        chain = evaluation.filtered(asked.filters, asked.batch)
+        assert [chain.status(at) for at in range(2)] == [failing("second"), failing("first")]
+
+
+@pytest.mark.parametrize("statuses_each", [3, 100, 126, 127, 200, 254])
+def test_many_statuses_of_one_filter_do_not_shift_those_of_the_next_out_of_their_type(statuses_each: int) -> None:
+    # A taint of its own on each of 128 nodes was an OverflowError, or another verdict: 2 + 254 was 0 in uint8, a fit.
+    names = [f"n{number:03d}" for number in range(2 * statuses_each)]
+    mirror = mirror_of(*map(node, names))
+    filters = (SaidPlugin("First"), SaidPlugin("Second"))
+    filters[0].said = {name: failing(f"first {name}") for name in names[:statuses_each]}
+    filters[1].said = {name: failing(f"second {name}") for name in names[statuses_each:]}
+    expected = [*filters[0].said.values(), *filters[1].said.values()]
+    cache = EquivalenceCache(mirror, filters, CacheOptions(mode="spec"))
+
+    for _ in range(3):
+        for evaluation in (FreshEvaluation(mirror, pod("p")), cache.evaluation(pod("p"))):
+            chain = evaluation.filtered(filters, whole(mirror))
+            assert [chain.status(at) for at in range(len(names))] == expected

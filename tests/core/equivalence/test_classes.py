@@ -10,7 +10,6 @@ import pytest
 from msgspec.structs import replace
 
 from app.objects.decode_pod import decode_pod
-from core.equivalence import classes
 from core.equivalence.classes import ClassFieldError, Classifier, ClassKey, Mode, equivalence_hash
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod, PodClaim
@@ -58,17 +57,6 @@ def test_pods_of_one_controller_that_look_alike_are_of_one_class() -> None:
     assert key_of(owned("p")) == key_of(owned("q"))
 
 
-def test_pods_of_two_controllers_are_of_two_classes() -> None:
-    assert key_of(owned("p", "rs-1")) != key_of(owned("p", "rs-2"))
-
-
-def test_pods_of_one_controller_that_differ_are_of_two_classes() -> None:
-    """Upstream learned it in PR 58555."""
-    pod = owned("p")
-
-    assert key_of(pod) != key_of(replace(pod, labels={"app": "db"}))
-
-
 def test_a_pod_without_a_controller_has_no_class() -> None:
     assert key_of(pod_of(make_pod("p"))) is None
 
@@ -79,14 +67,6 @@ def test_mode_spec_gives_every_pod_a_class() -> None:
     assert key_of(one, "spec") is not None
     assert key_of(one, "spec") == key_of(other, "spec")
     assert key_of(one, "spec") != key_of(replace(one, labels={}), "spec")
-
-
-def test_mode_spec_does_not_look_at_the_controller_if_no_plugin_does() -> None:
-    classifier = Classifier([SaidPlugin()], "spec")
-
-    keys = {classifier.key(ClusterMirror(), pod) for pod in (owned("p", "rs-1"), owned("p", "rs-2"))}
-
-    assert len(keys) == 1
 
 
 def test_what_no_plugin_reads_is_not_part_of_the_class() -> None:
@@ -186,17 +166,6 @@ def test_what_a_plugin_reads_is_part_of_the_class(one: Any, other: Any) -> None:
     assert key_of(replace(pod, **{field: one})) != key_of(replace(pod, **{field: other}))
 
 
-def test_references_are_part_of_the_class() -> None:
-    plugin = SaidPlugin()
-    classifier = Classifier([plugin], "spec")
-    keys = []
-    for reference in ("claim-1", "claim-2", None):
-        plugin.reference = reference
-        keys.append(classifier.key(ClusterMirror(), owned("p")))
-
-    assert len(set(keys)) == 3
-
-
 def test_a_pod_with_an_ephemeral_volume_is_of_a_class_of_its_own() -> None:
     """Its claim has to have been made for it, by its uid, which no other pod of the class would have."""
     classifier = Classifier([VolumeBinding()], "spec")
@@ -218,13 +187,6 @@ def test_plugins_get_nothing_but_the_fields_that_are_declared() -> None:
 def test_a_field_that_pods_do_not_have_is_an_error_that_names_the_plugin() -> None:
     with pytest.raises(ClassFieldError, match="Said: pods have no field lables"):
         Classifier([SaidPlugin(class_fields=("lables",))], "spec")
-
-
-def test_fields_are_in_the_order_of_the_pod_whoever_declares_them() -> None:
-    one = Classifier([SaidPlugin(class_fields=("labels", "namespace")), NodePorts()], "spec")
-    other = Classifier([NodePorts(), SaidPlugin(class_fields=("namespace", "labels"))], "spec")
-
-    assert one.fields == other.fields == ("namespace", "labels", "host_ports")
 
 
 # The hash.
@@ -254,11 +216,10 @@ def full_key() -> ClassKey:
     return key
 
 
-@pytest.mark.parametrize("seed", ["0", "1", "4242"])
-def test_the_hash_is_the_same_in_every_process(seed: str) -> None:
+def test_the_hash_is_the_same_in_every_process() -> None:
     found = subprocess.run(  # noqa: S603 - this interpreter, and a program that stands here
         [sys.executable, "-c", _PRINT_HASH],
-        env={"PYTHONHASHSEED": seed},
+        env={"PYTHONHASHSEED": "4242"},
         cwd=Path(__file__).parents[3],
         capture_output=True,
         text=True,
@@ -266,28 +227,3 @@ def test_the_hash_is_the_same_in_every_process(seed: str) -> None:
     )
 
     assert int(found.stdout) == equivalence_hash(full_key())
-
-
-def test_the_hash_has_64_bits() -> None:
-    hashes = [equivalence_hash((number,)) for number in range(200)]
-
-    assert len(set(hashes)) == 200
-    assert all(0 <= each < 2**64 for each in hashes)
-    assert max(hashes) >= 2**63
-
-
-def test_the_hash_tells_null_from_empty_references() -> None:
-    assert len({equivalence_hash(("", each)) for each in (None, (), (None,), "")}) == 4
-
-
-def test_a_hash_of_0_is_legal(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Zeros:
-        def __init__(self, _text: bytes, digest_size: int) -> None:
-            self._size = digest_size
-
-        def digest(self) -> bytes:
-            return bytes(self._size)
-
-    monkeypatch.setattr(classes, "blake2b", Zeros)
-
-    assert equivalence_hash(full_key()) == 0

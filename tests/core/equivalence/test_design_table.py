@@ -15,7 +15,7 @@ from core.objects.pod import HostPort, InlineDisk, Pod, PodClaim, RBDImage, Tain
 from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, VolumeSource
 from core.profile import PLUGINS
 from tests.core.equivalence.invalidation_table import DESIGN_KEYS
-from tests.core.equivalence.planted_faults import plugin_of
+from tests.core.equivalence.test_planted_faults import plugin_of
 
 
 @dataclass(frozen=True)

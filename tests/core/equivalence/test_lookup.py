@@ -4,12 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-import numpy as np
 import pytest
 
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.equivalence.lookup import CellLookup, PredicateCell, ScoreCell
-from core.framework.interface import NOT_SCORED, SUCCESS, AnyFilter, AnyScore
+from core.framework.interface import SUCCESS, AnyFilter, AnyScore
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from core.plugins.imagelocality import ImageLocality
@@ -19,7 +18,7 @@ from core.plugins.nodeunschedulable import NodeUnschedulable
 from core.plugins.podtopologyspread.plugin import PodTopologySpread
 from core.plugins.tainttoleration import TaintToleration
 from core.plugins.volumezone import VolumeZone
-from tests.builders import NodeBuilder, labelled, make_namespace, make_node, make_pod, term
+from tests.builders import NodeBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, pod_of, tell
 from tests.core.plugins.cached_answers import random_events
 from tests.properties import scheduling_pool as pool
@@ -34,7 +33,6 @@ FILTERS: Final[tuple[AnyFilter, ...]] = (
 SCORES: Final[tuple[AnyScore, ...]] = (TaintToleration(), InterPodAffinity(), ImageLocality())
 ZONE: Final = "zone"
 NEAR_WEB: Final = term(ZONE, labelled(app="web"))
-TAINTED: Final = "node(s) had untolerated taint {gpu: x}"
 
 
 def cache_of(mirror: ClusterMirror, *plugins: AnyFilter | AnyScore, max_bytes: int = 2**27) -> EquivalenceCache:
@@ -134,53 +132,6 @@ def test_looking_changes_nothing() -> None:
 # The cells.
 
 
-def test_a_predicate_is_told_as_the_design_has_it() -> None:
-    mirror = mirror_of(tainted("a", "1"), make_node("b"))
-    cache = cache_of(mirror, *FILTERS, *SCORES)
-    ask(cache, mirror, pod_of(make_pod("p")), "a", "b")
-    unfit = looked_up(cache, "a").predicate(TaintToleration())
-    assert unfit == PredicateCell("TaintToleration", fit=False, reasons=(TAINTED,), invalid=False, miss=None)
-    fit = looked_up(cache, "b").predicate(TaintToleration())
-    assert fit == PredicateCell("TaintToleration", fit=True, reasons=(), invalid=False, miss=None)
-    tell(mirror, "Update", make_node("a"))
-    invalid = looked_up(cache, "a").predicate(TaintToleration())
-    assert invalid == PredicateCell("TaintToleration", fit=False, reasons=(), invalid=True, miss="node_changed")
-    assert looked_up(cache, "b").predicate(TaintToleration()) == fit
-
-
-def test_one_status_for_all_nodes_is_that_of_each_node() -> None:
-    mirror = mirror_of(make_node("a"))
-    cache = cache_of(mirror, *FILTERS, *SCORES)
-    ask(cache, mirror, pod_of(make_pod("p")))
-    skipped = PredicateCell("InterPodAffinity", fit=True, reasons=(), invalid=False, miss=None)
-    assert looked_up(cache, "a").predicate(InterPodAffinity()) == skipped
-    assert looked_up(cache, "a").score(InterPodAffinity()) == ScoreCell(
-        "InterPodAffinity", raw=None, invalid=False, miss=None
-    )
-
-
-def test_a_failure_of_all_nodes_keeps_its_reasons() -> None:
-    mirror = mirror_of(make_node("a"))
-    cache = cache_of(mirror, *FILTERS, *SCORES)
-    ask(cache, mirror, pod_of(make_pod("p").volume({"name": "v", "persistentVolumeClaim": {"claimName": "c"}})))
-    cell = looked_up(cache, "a").predicate(VolumeZone())
-    assert (cell.fit, cell.invalid) == (False, False)
-    assert cell.reasons == ('persistentvolumeclaim "c" not found',)
-
-
-def test_a_raw_score_is_told_and_none_where_the_plugin_leaves_the_node_out() -> None:
-    mirror = mirror_of(*(make_node(name).label(ZONE, name) for name in ("a", "b")))
-    tell(mirror, "Add", make_pod("w").label("app", "web").on("a"))
-    cache = cache_of(mirror, *FILTERS, *SCORES)
-    ask(cache, mirror, pod_of(make_pod("p").preferred_affinity(7, NEAR_WEB)))
-    assert [looked_up(cache, node).score(InterPodAffinity()).raw for node in "ab"] == [7, 0]
-    (entry,) = cache
-    cells = entry.scores["InterPodAffinity"].cells
-    assert cells is not None
-    cells.put(mirror.batch(["b"]).slots, np.array([NOT_SCORED]))
-    assert [looked_up(cache, node).score(InterPodAffinity()).raw for node in "ab"] == [7, None]
-
-
 def test_a_score_that_depends_on_the_other_nodes_is_never_there() -> None:
     mirror = mirror_of(make_node("a"))
     plugin = PodTopologySpread()
@@ -191,46 +142,6 @@ def test_a_score_that_depends_on_the_other_nodes_is_never_there() -> None:
 
 
 # Why there is none.
-
-
-def test_a_predicate_that_was_never_asked_about_is_invalid() -> None:
-    mirror = mirror_of(make_node("a"), make_node("b"))
-    cache = cache_of(mirror, *FILTERS, *SCORES)
-    pod = pod_of(make_pod("p"))
-    cache.evaluation(pod)
-    assert looked_up(cache, "a").predicate(NodeResourcesFit()).miss == "new_class"
-    ask(cache, mirror, pod, "b")
-    assert looked_up(cache, "a").predicate(NodeResourcesFit()).miss == "new_class"
-    assert looked_up(cache, "b").predicate(NodeResourcesFit()).miss is None
-
-
-def test_a_node_beyond_the_row_is_invalid() -> None:
-    mirror = mirror_of(make_node("a"))
-    cache = cache_of(mirror, *FILTERS, *SCORES)
-    ask(cache, mirror, pod_of(make_pod("p")))
-    tell(mirror, "Add", *(make_node(f"n{number}") for number in range(2000)))
-    assert looked_up(cache, "n1999").predicate(NodeResourcesFit()).miss == "new_class"
-    assert looked_up(cache, "a").predicate(NodeResourcesFit()).miss is None
-
-
-def test_a_class_that_was_evicted_says_so() -> None:
-    mirror = mirror_of(make_node("a"))
-    cache = cache_of(mirror, *FILTERS, *SCORES, max_bytes=9000)
-    for name in ("p", "q", "p"):
-        ask(cache, mirror, pod_of(make_pod(name).label("name", name)))
-    assert cache.statistics.evictions
-    cache.evaluation(pod_of(make_pod("q").label("name", "q")))
-    assert looked_up(cache, "a").predicate(NodeResourcesFit()).miss == "evicted"
-
-
-def test_counters_are_compared_without_a_question() -> None:
-    mirror = mirror_of(make_node("a").label(ZONE, "1"), make_namespace("default"))
-    cache = cache_of(mirror, *FILTERS, *SCORES)
-    ask(cache, mirror, pod_of(make_pod("p").required_affinity(NEAR_WEB)))
-    tell(mirror, "Add", make_pod("other").label("app", "other").on("a"))
-    assert looked_up(cache, "a").predicate(InterPodAffinity()).miss is None
-    tell(mirror, "Add", make_pod("w").label("app", "web").on("a"))
-    assert looked_up(cache, "a").predicate(InterPodAffinity()).miss == "counters_changed"
 
 
 # What is unknown.

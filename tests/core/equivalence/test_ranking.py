@@ -2,7 +2,6 @@
 
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.equivalence.rows import ClassEntry
-from core.events import ClusterEvent
 from core.framework.interface import Code, Scope, Status
 from core.mirror.node_info import NodeBatch
 from core.objects.kinds import Namespace
@@ -63,13 +62,6 @@ def test_only_the_node_that_has_changed_is_looked_at_again() -> None:
     assert asked.judge.asked == asked.scorer.asked == [["b"]]
 
 
-def test_the_highest_score_is_best() -> None:
-    asked = _Asked().ranked()
-    asked.scorer.raw["c"] = 7
-    asked.mirror.assume(pod("q"), "c", 0.0)
-    assert asked.best() == ["c"]
-
-
 def test_only_the_scores_that_an_event_concerns_are_asked_again() -> None:
     asked = _Asked()
     asked.labels_scorer.raw["b"] = 1  # which counts three times
@@ -79,36 +71,6 @@ def test_only_the_scores_that_an_event_concerns_are_asked_again() -> None:
     asked.mirror.assume(pod("q"), "a", 0.0)
     assert asked.best() == ["a"]
     assert (asked.scorer.asked, asked.labels_scorer.asked) == ([["a"]], [])
-
-
-def test_a_plugin_that_begins_or_ends_to_score_is_counted_so() -> None:
-    asked = _Asked()
-    asked.scorer.outcome = SKIP
-    asked.ranked()
-    asked.scorer.outcome, asked.scorer.raw["a"] = None, 1
-    asked.mirror.assume(pod("q"), "a", 0.0)
-    assert asked.best() == ["a"]
-    asked.scorer.outcome = SKIP
-    asked.mirror.forget(pod("q").uid)
-    assert asked.best() == ["a", "b", "c"]
-
-
-def test_a_node_that_did_not_fit_fits_again() -> None:
-    asked = _Asked().ranked()
-    asked.judge.said["b"] = failing("full")
-    asked.mirror.assume(pod("q"), "b", 0.0)
-    assert asked.best() == ["a", "c"]
-    del asked.judge.said["b"]
-    asked.mirror.forget(pod("q").uid)
-    assert asked.best() == ["a", "b", "c"]
-
-
-def test_a_change_for_all_nodes_makes_the_ranking_again() -> None:
-    asked = _Asked().ranked()
-    asked.judge.said["a"] = failing("gone")
-    asked.mirror.apply(ClusterEvent("Add", Namespace(name="elsewhere")))
-    assert asked.best() == ["b", "c"]
-    assert asked.judge.asked == [["a", "b", "c"]]
 
 
 def test_a_ranking_outlives_a_question_about_other_nodes() -> None:
@@ -146,14 +108,6 @@ def test_an_error_is_not_kept() -> None:
     assert asked.entry.ranking is None
     del asked.judge.said["b"]
     assert asked.best() == ["a", "b", "c"]
-
-
-def test_where_no_node_fits_the_reasons_are_left_to_the_filters() -> None:
-    asked = _Asked().ranked()
-    for name in "abc":
-        asked.judge.said[name] = failing("full")
-        asked.mirror.assume(pod(f"q{name}"), name, 0.0)
-    assert asked.best() is None
 
 
 def test_a_ranking_counts_for_the_size_of_the_cache() -> None:

@@ -3,45 +3,9 @@
 import numpy as np
 import pytest
 
-from core.equivalence.rows import ROW_BYTES, Cells, FilterRow, Miss, Row, counters_unchanged
-from core.framework.interface import SKIP, SUCCESS, Code, Status
-from tests.core.equivalence.said_plugin import SaidPlugin, failing
-from tests.core.mirror.values import mirror_of, pod
-
-FULL, TAINTED = failing("Insufficient cpu"), failing("tainted")
-
-
-def test_a_status_has_one_code_in_a_row_and_success_is_0() -> None:
-    row = Row(Miss.NEW_CLASS)
-
-    assert row.codes_of((SUCCESS, FULL)).tolist() == [0, 1]
-    assert row.codes_of((SUCCESS, TAINTED, FULL)).tolist() == [0, 2, 1]
-    assert row.statuses == [SUCCESS, FULL, TAINTED]
-
-
-def test_statuses_with_other_reasons_or_in_another_order_are_others() -> None:
-    row = Row(Miss.NEW_CLASS)
-
-    codes = row.codes_of((failing("a", "b"), failing("b", "a"), failing("a"), failing("a", code=Code.ERROR)))
-
-    assert len(set(codes.tolist())) == 4
-
-
-def test_a_settled_row_has_no_cells() -> None:
-    row = Row(Miss.NEW_CLASS)
-    row.cells = Cells(4, Miss.NEW_CLASS)
-    row.settle(SKIP)
-
-    assert row.outcome == SKIP
-    assert row.nbytes == ROW_BYTES
-
-
-def test_dropping_some_cells_leaves_the_outcome_of_all_nodes() -> None:
-    row = Row(Miss.NEW_CLASS)
-    row.settle(FULL)
-    row.drop_some(np.ones(4, np.bool_), Miss.NODE_CHANGED)
-
-    assert row.outcome == FULL
+from core.equivalence.rows import Cells, Miss, Row
+from core.mirror.topology import BoolArray, Int64Array, IntpArray
+from tests.core.equivalence.said_plugin import failing
 
 
 def test_a_reason_per_event_does_not_let_the_statuses_grow_for_ever() -> None:
@@ -68,29 +32,76 @@ def test_a_cluster_with_a_reason_for_each_node_keeps_them() -> None:
     assert row.cells.kept == 3999
 
 
+def slots(*numbers: int) -> IntpArray:
+    return np.array(numbers, np.intp)
+
+
+def numbers(*values: int) -> Int64Array:
+    return np.array(values, np.int64)
+
+
+def which(*chosen: bool) -> BoolArray:
+    return np.array(chosen, np.bool_)
+
+
+def shown(cells: Cells) -> list[Miss | int]:
+    return [cells.at(slot) for slot in range(len(cells.values))]
+
+
+def test_verdicts_of_5000_nodes_take_5_kb() -> None:
+    cells = Cells(5000, Miss.NEW_CLASS)
+    cells.put(np.arange(5000, dtype=np.intp), np.ones(5000, np.int64))
+
+    assert cells.nbytes == 5000
+
+
 @pytest.mark.parametrize(
-    ("outcome", "versions", "status", "version", "unchanged"),
+    ("number", "width"),
     [
-        pytest.param(None, (1,), None, 1, True, id="same-versions"),
-        pytest.param(None, (1,), None, 2, False, id="another-version"),
-        pytest.param(SKIP, (), SKIP, 1, True, id="skipped-still"),
-        pytest.param(SKIP, (), FULL, 1, False, id="another-outcome"),
-        pytest.param(SKIP, (), None, 1, False, id="skipped-no-more"),
-        pytest.param(None, (1,), SKIP, 1, False, id="skipped-now"),
+        pytest.param(127, np.int8, id="highest-int8"),
+        pytest.param(-128 + len(Miss), np.int8, id="lowest-int8-that-is-no-reason"),
+        pytest.param(-128 + len(Miss) - 1, np.int16, id="would-be-a-reason-in-int8"),
+        pytest.param(-128, np.int16, id="would-be-the-first-reason-in-int8"),
+        pytest.param(128, np.int16, id="above-int8"),
+        pytest.param(2**15 - 1, np.int16, id="highest-int16"),
+        pytest.param(2**15, np.int32, id="above-int16"),
+        pytest.param(-(2**15), np.int32, id="would-be-the-first-reason-in-int16"),
+        pytest.param(2**31, np.int64, id="above-int32"),
+        pytest.param(-(2**31), np.int64, id="would-be-the-first-reason-in-int32"),
+        pytest.param(-(2**62), np.int64, id="not-scored"),
+        pytest.param(2**63 - 1, np.int64, id="highest-int64"),
     ],
 )
-def test_counters_are_told_by_versions_or_by_the_outcome(
-    outcome: Status | None,
-    versions: tuple[int, ...],
-    status: Status | None,
-    version: int,
-    unchanged: bool,  # noqa: FBT001 - the expected answer
-) -> None:
-    plugin = SaidPlugin()
-    plugin.outcome, plugin.version = status, version
-    row = FilterRow(plugin, Miss.NEW_CLASS)
-    row.outcome, row.versions = outcome, versions
+def test_cells_are_as_wide_as_their_widest_number(number: int, width: type[np.signedinteger]) -> None:
+    cells = Cells(8, Miss.NEW_CLASS)
+    cells.put(slots(0, 1, 2, 3, 4, 5), numbers(-3, 100, 0, 1, 2, 3))
+    for slot, reason in zip((2, 3, 4, 5), list(Miss)[1:], strict=True):
+        cells.drop(np.arange(8) == slot, reason)
 
-    prepared = plugin.pre_filter(mirror_of(), pod("p"))
+    cells.put(slots(7), numbers(number))
 
-    assert counters_unchanged(row, prepared) is unchanged
+    assert cells.values.dtype == width
+    assert shown(cells) == [-3, 100, *list(Miss)[1:], Miss.NEW_CLASS, number]
+
+
+def test_a_dropped_cell_keeps_the_reason_that_it_has_already() -> None:
+    cells = Cells(3, Miss.NEW_CLASS)
+    cells.put(slots(1, 2), numbers(4, 5))
+    cells.drop(which(True, True, False), Miss.NODE_CHANGED)  # noqa: FBT003 - a mask
+    assert shown(cells) == [Miss.NEW_CLASS, Miss.NODE_CHANGED, 5]
+
+    cells.drop(which(True, True, True), Miss.COUNTERS_CHANGED)  # noqa: FBT003 - a mask
+    assert shown(cells) == [Miss.NEW_CLASS, Miss.NODE_CHANGED, Miss.COUNTERS_CHANGED]
+
+    cells.drop_all(Miss.CLUSTER_CHANGED)
+    assert shown(cells) == [Miss.NEW_CLASS, Miss.NODE_CHANGED, Miss.COUNTERS_CHANGED]
+
+
+@pytest.mark.parametrize("number", [1, 2**40])
+def test_nobody_has_asked_for_the_slots_that_are_new(number: int) -> None:
+    cells = Cells(2, Miss.EVICTED)
+    cells.put(slots(0), numbers(number))
+    cells.grow(4)
+
+    assert shown(cells) == [number, Miss.EVICTED, Miss.NEW_CLASS, Miss.NEW_CLASS]
+    assert cells.at(4) == Miss.NEW_CLASS

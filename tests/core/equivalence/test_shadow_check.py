@@ -9,10 +9,8 @@ from core.equivalence.cache import CacheOptions, EquivalenceCache, Mismatch, Sam
 from core.equivalence.shadow_check import Difference, ShadowedEvaluation
 from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import SKIP, SUCCESS, AnyFilter, Status, Verdicts
-from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.node import Node
-from core.objects.pod import Pod
 from tests.core.equivalence.said_plugin import SaidPlugin, failing, scores, statuses, whole
 from tests.core.mirror.values import mirror_of, node, pod, tell
 
@@ -90,45 +88,6 @@ def test_a_wrong_score_is_counted_and_told_and_the_fresh_one_is_the_answer() -> 
     assert mismatch.differences == [Difference("Said", "a", 0, 1), Difference("Said", "b", 0, 2)]
 
 
-def test_reasons_in_another_order_are_a_mismatch() -> None:
-    checked = Checked()
-    checked.plugin.said = {"a": failing("x", "y")}
-    checked.statuses()
-    checked.plugin.said = {"a": failing("y", "x")}
-    checked.statuses()
-
-    assert checked.cache.statistics.mismatches == 1
-
-
-@pytest.mark.parametrize(
-    ("cached", "fresh", "differences"),
-    [
-        pytest.param(FULL, None, [(FULL, SUCCESS), (FULL, SUCCESS)], id="an-outcome-that-is-gone"),
-        pytest.param(None, FULL, [(SUCCESS, FULL), (SUCCESS, FULL)], id="an-outcome-that-has-come"),
-        pytest.param(SKIP, None, [], id="skipped-is-the-same-as-fit-everywhere"),
-    ],
-)
-def test_one_status_for_all_nodes_is_compared_by_node(
-    cached: Status | None, fresh: Status | None, differences: Sequence[tuple[Status, Status]]
-) -> None:
-    checked = Checked()
-    for outcome in (cached, fresh):
-        checked.plugin.outcome = outcome
-        checked.statuses()
-
-    found = [(each.cached, each.fresh) for mismatch in checked.told for each in mismatch.differences]
-    assert found == differences
-
-
-def test_no_score_is_not_the_score_0() -> None:
-    checked = Checked()
-    checked.scores()
-    checked.plugin.outcome = SKIP
-
-    assert checked.scores() == [None, None]
-    assert [(each.cached, each.fresh) for each in checked.told[0].differences] == [(0, None), (0, None)]
-
-
 def test_after_a_mismatch_nothing_of_the_cache_is_trusted() -> None:
     checked = Checked()
     checked.statuses()
@@ -179,22 +138,6 @@ def test_strangers_are_not_compared_as_they_are_never_kept() -> None:
     assert checked.told == []
 
 
-def test_only_the_share_is_checked() -> None:
-    checked = Checked(share=0.5)
-    for _ in range(4):
-        checked.statuses()
-
-    assert checked.cache.statistics.checks == 4
-
-
-def test_the_source_is_that_of_the_cache() -> None:
-    checked = Checked()
-    evaluation = checked.cache.evaluation(pod("p"))
-    statuses(evaluation, checked.plugin, whole(checked.mirror))
-
-    assert evaluation.source.startswith("miss ")
-
-
 def test_a_plugin_that_is_silent_in_both_is_not_compared() -> None:
     plugin = SaidPlugin()
     plugin.outcome = SKIP
@@ -206,21 +149,6 @@ def test_a_plugin_that_is_silent_in_both_is_not_compared() -> None:
     assert shadowed.verdicts(plugin, whole(mirror)) is None
     assert shadowed.raw_scores(plugin, whole(mirror)) is None
     assert told == []
-
-
-def test_a_field_that_is_read_but_not_declared_is_a_mismatch() -> None:
-    class Undeclared(SaidPlugin):
-        def pre_filter(self, _mirror: ClusterMirror, pod: Pod) -> tuple[Status, Pod | None]:
-            return (FULL, None) if pod.requests else (SUCCESS, pod)
-
-    mirror, plugin = mirror_of(node("a")), Undeclared()
-    told: list[Mismatch] = []
-    cache = EquivalenceCache(mirror, [plugin], CacheOptions(mode="spec", shadow_share=1.0), told.append)
-
-    found = statuses(cache.evaluation(pod("p", cpu=1)), plugin, whole(mirror))
-
-    assert found == [FULL]
-    assert cache.statistics.mismatches == 1
 
 
 def test_a_wrong_first_failure_is_told_even_where_every_plugin_is_right() -> None:

@@ -1,7 +1,5 @@
 """What events make invalid, by the rules that plugins declare."""
 
-from typing import Any
-
 import pytest
 
 from core.equivalence.validity import ClusterChange, Validities, Validity
@@ -56,18 +54,6 @@ def test_a_rule_makes_invalid_what_its_scope_says(
     assert invalid(told((when(kind, scope),), change)) == expected
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param(NodeChange(1, NODE, OTHER_NODE), id="another-kind"),
-        pytest.param(ObjectChange(PersistentVolume, NO_SLOT, None, VOLUME), id="an-object-of-another-kind"),
-        pytest.param(NamespaceChange("a", {}, None), id="a-namespace"),
-    ],
-)
-def test_a_rule_hears_of_its_own_kind_alone(change: ClusterChange) -> None:
-    assert invalid(told((when(Pod, Scope.ALL),), change)) == []
-
-
 @pytest.mark.parametrize("operation", Operation)
 @pytest.mark.parametrize(
     ("before", "after", "happened"),
@@ -85,20 +71,6 @@ def test_a_rule_hears_of_its_own_operations_alone(
     assert invalid(validity) == ([1] if operation is happened else [])
 
 
-@pytest.mark.parametrize("touched", [True, False])
-def test_a_rule_decides_by_both_states(touched: bool) -> None:  # noqa: FBT001 - what the rule says
-    seen: list[tuple[Any, Any]] = []
-
-    def touches(before: Pod, after: Pod) -> bool:
-        seen.append((before, after))
-        return touched
-
-    validity = told((when(Pod, Scope.NODE, touches=touches),), PodChange(1, POD, OTHER_POD))
-
-    assert seen == [(POD, OTHER_POD)]
-    assert invalid(validity) == ([1] if touched else [])
-
-
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
@@ -111,41 +83,6 @@ def test_a_node_that_comes_or_goes_is_invalid_for_plugins_without_rules(
     change: ClusterChange, expected: list[int]
 ) -> None:
     assert invalid(told((), change)) == expected
-
-
-def test_every_change_has_a_time_of_its_own_whatever_it_touches() -> None:
-    validities = Validities([SaidPlugin(invalidated_by=(when(Pod, Scope.NODE),))], CAPACITY)
-    validity = validities.of["Said"]
-    times = [validities.now]
-    for change in (PodChange(0, None, POD), NamespaceChange("a", None, {}), PodChange(1, POD, None)):
-        validities.changed(change, CAPACITY)
-        times.append(validities.now)
-
-    assert times == sorted(set(times))
-    assert validity.changed_at.tolist() == [times[1], times[3], 0, 0]
-    assert validity.last_at == times[3]
-    assert validity.all_at < times[0]  # so that nothing that was computed before is invalid by it
-
-
-def test_the_last_time_is_that_of_either_scope() -> None:
-    validity = told((when(Pod, Scope.ALL),), PodChange(0, None, POD), NamespaceChange("a", None, {}))
-
-    assert validity.last_at == validity.all_at > 0
-
-
-def test_only_rules_by_counters_make_versions_worth_a_look() -> None:
-    assert told((when(Pod, Scope.COUNTERS),)).reads_counters
-    assert not told((when(Pod, Scope.NODE), when(Node, Scope.ALL))).reads_counters
-
-
-def test_plugins_do_not_hear_of_each_others_rules() -> None:
-    one = SaidPlugin("One", invalidated_by=(when(Pod, Scope.ALL),))
-    other = SaidPlugin("Other", invalidated_by=(when(Namespace, Scope.ALL),))
-    validities = Validities([one, other], CAPACITY)
-    validities.changed(PodChange(0, None, POD), CAPACITY)
-
-    assert invalid(validities.of["One"]) == "all"
-    assert invalid(validities.of["Other"]) == []
 
 
 def test_invalidations_are_counted_by_kind_and_operation() -> None:

@@ -170,16 +170,6 @@ def test_the_rest_of_a_gang_that_has_started_keeps_its_places_when_a_member_goes
     assert setting.ask(C).startswith("on ")
 
 
-def test_a_member_that_leaves_its_group_leaves_its_place() -> None:
-    setting = GangSetting(node("n0"), node("n1"))
-    setting.see(A, B, C)
-    setting.ask(A)
-    setting.bind(A)
-    setting.see(make_pod("b").requests(cpu=1))
-    setting.gangs.begin(0.0)
-    assert setting.assumed() == {"c"}
-
-
 def test_a_minimum_that_shrinks_releases_what_it_does_not_need() -> None:
     setting = GangSetting(node("n0"), node("n1"))
     setting.see(A, B, C)
@@ -303,12 +293,6 @@ def test_another_life_of_a_group_knows_nothing_of_the_one_before() -> None:
     setting.see(A)
     assert setting.ask(A) == "group default/train: waits for 2 more members of 3"
     assert setting.status().scheduled_since is None
-
-
-def test_groups_of_one_name_in_two_namespaces_are_two() -> None:
-    setting = GangSetting(node("n0"))
-    setting.see(member("a").in_namespace("one"), member("b").in_namespace("two"))
-    assert setting.ask(member("a").in_namespace("one")) == "group one/train: waits for 1 more member of 2"
 
 
 def test_a_reserved_place_among_other_nodes_than_those_asked_about_is_released() -> None:

@@ -1,19 +1,20 @@
 """All members of a gang find a node, or none is assumed."""
 
-from collections import Counter
-
 import pytest
 
+from core.framework.evaluation import Evaluation, FreshEvaluation
 from core.gangs.attempts import Shortfall
-from core.gangs.placing import steps_for
+from core.gangs.placing import Placer, steps_for
+from core.gangs.unit_status import PackingStatus
 from core.mirror.cluster import ClusterMirror
 from core.mirror.work import WorkLimitError
+from core.objects.groups import Packing, PackingWay
+from core.objects.pod import Pod
+from core.profile import full_profile, parse_profile
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_pod, term
 from tests.core.decoded import mirror_of, pod_of
-from tests.core.gangs.gang_setting import HOSTNAME, ZONE, member, node, placer
+from tests.core.gangs.gang_setting import HOSTNAME, ZONE, GangSetting, member, node, placer
 from tests.core.mirror.audit import audit
-
-APP_A = labelled(app="a")
 
 
 def place(mirror: ClusterMirror, *pods: PodBuilder, max_steps: int = 1000) -> dict[str, str] | Shortfall:
@@ -32,15 +33,6 @@ def shortfall(mirror: ClusterMirror, *pods: PodBuilder, max_steps: int = 1000) -
 
 def nodes(*cpus: int) -> list[NodeBuilder]:
     return [node(f"n{number}", cpu) for number, cpu in enumerate(cpus)]
-
-
-def test_each_member_is_judged_beside_those_before_it() -> None:
-    mirror = mirror_of(*nodes(2, 2, 2))
-    found = place(mirror, *(member(name) for name in "abcdef"))
-    assert isinstance(found, dict)
-    assert Counter(found.values()) == {"n0": 2, "n1": 2, "n2": 2}
-    assert {each.pod.name for each in mirror.assumed.values()} == set("abcdef")
-    assert {each.deadline for each in mirror.assumed.values()} == {None}
 
 
 def test_one_member_too_many_leaves_nothing() -> None:
@@ -64,54 +56,12 @@ def test_the_most_constrained_member_goes_first() -> None:
     assert found == {"picky": "n0", "any": "n1"}
 
 
-def test_a_search_back_finds_what_the_best_nodes_in_turn_do_not() -> None:
-    mirror = mirror_of(*nodes(4, 3))  # the small ones spread over both at first, and leave no room for the large one
-    gang = [member("s1", cpu=1), member("s2", cpu=1), member("m", cpu=2), member("l", cpu=3)]
-    found = place(mirror, *gang)
-    assert isinstance(found, dict)
-    assert found["l"] != found["m"] or found["l"] == "n0"
-
-
 def test_a_search_that_may_take_no_step_proves_nothing() -> None:
     mirror = mirror_of(*nodes(3, 3))
     gang = [member("a", cpu=2), member("b", cpu=2), member("c", cpu=1), member("d", cpu=2)]
     assert not shortfall(mirror, *gang, max_steps=0).is_proved
     assert not shortfall(mirror, *gang, max_steps=1).is_proved
     assert shortfall(mirror, *gang).is_proved
-
-
-def test_members_that_want_each_other_are_placed_in_the_order_that_allows_it() -> None:
-    wants = make_pod("wants").of_group("g", 2).required_affinity(term(ZONE, labelled(app="worker")))
-    worker = make_pod("worker").of_group("g", 2).label("app", "worker")
-    found = place(mirror_of(node("n0", zone="a"), node("n1", zone="b")), wants, worker, max_steps=0)
-    assert isinstance(found, dict)
-    assert found["wants"] == found["worker"]
-
-
-def test_two_members_that_each_want_the_other_fit_nowhere() -> None:
-    one = make_pod("one").label("app", "one").required_affinity(term(ZONE, labelled(app="two")))
-    two = make_pod("two").label("app", "two").required_affinity(term(ZONE, labelled(app="one")))
-    assert shortfall(mirror_of(node("n0")), one, two).is_proved
-
-
-def test_members_that_repel_each_other_need_a_domain_each() -> None:
-    loners = [make_pod(f"p{number}").label("app", "a").required_anti_affinity(term(ZONE, APP_A)) for number in range(3)]
-    zones = [node("n0", zone="a"), node("n1", zone="a"), node("n2", zone="b")]
-    found = shortfall(mirror_of(*zones), *loners)
-    assert (found.placed, found.is_proved) == (2, True)
-    assert len(place(mirror_of(*zones, node("n3", zone="c")), *loners)) == 3
-
-
-def test_members_are_spread_as_they_ask() -> None:
-    spread = [make_pod(f"p{number}").label("app", "a").spread(ZONE, APP_A) for number in range(4)]
-    found = place(mirror_of(node("n0", zone="a"), node("n1", zone="a"), node("n2", zone="b")), *spread)
-    assert isinstance(found, dict)
-    assert sum(name == "n2" for name in found.values()) == 2
-
-
-def test_host_ports_of_members_do_not_meet() -> None:
-    ported = [make_pod(f"p{number}").image("i").host_port(80) for number in range(3)]
-    assert shortfall(mirror_of(*nodes(2, 2)), *ported).placed == 2
 
 
 def test_the_first_member_goes_where_it_was_asked_for() -> None:
@@ -136,3 +86,154 @@ def test_a_member_that_takes_too_much_work_leaves_nothing() -> None:
 )
 def test_the_search_takes_fewer_steps_among_more_nodes(known: int, steps: int) -> None:
     assert steps == steps_for(known)
+
+
+PACK = Packing(PackingWay.PACK)
+NEAR = Packing(PackingWay.NEAR, ZONE)
+
+
+def placed(
+    mirror: ClusterMirror, packing: Packing, *pods: PodBuilder, max_steps: int = 1000, beside: tuple[str, ...] = ()
+) -> dict[str, str]:
+    """Return pod -> node."""
+    found = placer(mirror).place(
+        [pod_of(pod) for pod in pods], 0.0, max_steps=max_steps, packing=packing, beside=beside
+    )
+    assert not isinstance(found, Shortfall)
+    assert audit(mirror) == []
+    return {uid.partition("/")[2]: name for uid, name in found.items()}
+
+
+def gang(number: int, cpu: int = 1) -> list[PodBuilder]:
+    return [member(f"m{at}", number, cpu=cpu) for at in range(number)]
+
+
+def zones(**cpus: list[int]) -> list[NodeBuilder]:
+    return [node(f"{zone}{at}", cpu, zone) for zone, each in cpus.items() for at, cpu in enumerate(each)]
+
+
+@pytest.mark.parametrize("steps", [0, 1000])
+def test_pack_fills_the_roomiest_nodes(steps: int) -> None:
+    mirror = mirror_of(node("n0", 2), node("n1", 4), node("n2", 2), node("n3", 4))
+    found = placed(mirror, PACK, *gang(8), max_steps=steps)
+    assert set(found.values()) == {"n1", "n3"}
+
+
+def test_sets_of_domains_are_tried_where_filling_one_after_another_takes_too_many() -> None:
+    """One after another, 1 and 2 CPUs take the first node, and 3 CPUs have no room beside the other 2."""
+    sizes = [member(f"m{at}", 4, cpu=cpu) for at, cpu in enumerate((1, 2, 2, 3))]
+    nodes = [node(name, 4) for name in ("n0", "n1", "n2")]
+    assert len(set(placed(mirror_of(*nodes), PACK, *sizes, max_steps=0).values())) == 3
+    assert len(set(placed(mirror_of(*nodes), PACK, *sizes).values())) == 2
+
+
+class Counted:
+    """Counts the evaluations of many nodes."""
+
+    def __init__(self, mirror: ClusterMirror) -> None:
+        self.evaluations = 0
+        self._mirror = mirror
+        self.placer = Placer(mirror, full_profile(), self._evaluate, lambda _, best: int(best[0]))
+
+    def pack(self, *cpus: int) -> int:
+        """Place members of these sizes; return the number of nodes."""
+        members = [pod_of(member(f"m{at}", len(cpus), cpu=cpu)) for at, cpu in enumerate(cpus)]
+        found = self.placer.place(members, 0.0, max_steps=1000, packing=PACK)
+        assert not isinstance(found, Shortfall)
+        return len(set(found.values()))
+
+    def _evaluate(self, pod: Pod) -> Evaluation:
+        self.evaluations += 1
+        return FreshEvaluation(self._mirror, pod)
+
+
+def test_no_other_way_is_tried_where_the_sum_of_the_requests_allows_no_fewer_nodes() -> None:
+    """By their number alone, two nodes could hold them: four of the smallest have room on one."""
+    counted = Counted(mirror_of(*(node(f"n{number:02}", 4) for number in range(40))))
+    assert counted.pack(1, 1, 1, 1, 4, 4) == 3
+    assert counted.evaluations == 2 + 3  # a look at all nodes for each size, and for each node that is used
+
+
+def test_spreading_ends_when_it_has_used_as_many_nodes_if_it_cannot_fail() -> None:
+    counted = Counted(mirror_of(*(node(f"n{number:02}", 4) for number in range(40))))
+    assert counted.pack(1, 2, 2, 3) == 2
+    assert counted.evaluations == 3 + 3 + 3  # and for each member that is spread, until three nodes are used
+
+
+@pytest.mark.parametrize(("packing", "expected"), [(PACK, {"b1"}), (NEAR, {"b0", "b1"})])
+def test_domains_of_members_that_have_a_node_come_first(packing: Packing, expected: set[str]) -> None:
+    mirror = mirror_of(*zones(a=[2], b=[4, 4], c=[2]))
+    assert set(placed(mirror, packing, *gang(2), beside=("b1", "gone")).values()) == expected
+
+
+def test_what_does_not_fit_is_refused_as_if_it_were_spread_and_leaves_nothing() -> None:
+    for packing in (Packing(), PACK, NEAR):
+        mirror = mirror_of(*zones(a=[2], b=[2]))
+        found = placer(mirror).place([pod_of(pod) for pod in gang(5)], 0.0, max_steps=1000, packing=packing)
+        assert isinstance(found, Shortfall)
+        assert (found.placed, found.wanted, found.is_proved) == (4, 5, True)
+        assert not mirror.assumed
+        assert audit(mirror) == []
+
+
+def test_the_first_member_stays_on_the_nodes_of_its_request() -> None:
+    mirror = mirror_of(*zones(a=[4], b=[4]))
+    members = [pod_of(pod) for pod in gang(3)]
+    found = placer(mirror).place(members, 0.0, of_first=mirror.batch(["b0"]), max_steps=1000, packing=NEAR)
+    assert not isinstance(found, Shortfall)
+    assert set(found.values()) == {"b0"}
+
+
+def test_without_the_filter_of_resources_room_is_no_bound() -> None:
+    mirror = mirror_of(node("n0", 1), node("n1", 1))
+    profile = parse_profile("NodeName,NodeAffinity")
+    bare = Placer(mirror, profile, lambda pod: FreshEvaluation(mirror, pod), lambda _, best: int(best[0]))
+    found = bare.place([pod_of(pod) for pod in gang(4)], 0.0, max_steps=1000, packing=PACK)
+    assert not isinstance(found, Shortfall)
+    assert len(set(found.values())) == 1
+
+
+# As a group asks for it.
+
+
+def packing_of(setting: GangSetting) -> PackingStatus:
+    packing = setting.status().packing
+    assert packing is not None
+    return packing
+
+
+def test_members_are_packed_as_their_group_says_and_the_rest_beside_those_that_run() -> None:
+    setting = GangSetting(*(node(f"n{number}", 4) for number in range(3)))
+    gang = [member(name, 4).packed("pack") for name in "abcd"]
+    setting.see(make_pod("busy").requests(cpu=3).on("n0"), *gang)
+    first = setting.ask(gang[0])
+    assert {setting.ask(pod) for pod in gang} == {first}
+    packing = packing_of(setting)
+    assert (packing.way, packing.nodes, packing.domains) == (PackingWay.PACK, 1, None)
+    for pod in gang[:2]:
+        setting.bind(pod)
+    setting.delete(*gang[2:])
+    setting.see(member("e", 4).packed("pack"))
+    assert setting.ask(member("e", 4).packed("pack")) == first
+
+
+def test_the_domains_of_a_unit_are_those_of_its_members() -> None:
+    setting = GangSetting(node("n0", 1, "a"), node("n1", 1, "b"), node("n2", 1, "b"))
+    gang = [member(name).packed("near", ZONE) for name in "ab"]
+    setting.see(*gang)
+    assert {setting.ask(pod) for pod in gang} == {"on n1", "on n2"}
+    packing = packing_of(setting)
+    assert (packing.way, packing.topology_key, packing.nodes, packing.domains) == (PackingWay.NEAR, ZONE, 2, 1)
+
+
+def test_a_wrong_packing_is_taken_for_spread_and_said_once() -> None:
+    setting = GangSetting(node("n0"), node("n1"))
+    wrong = [member(name).packed("dense") for name in "ab"]
+    setting.see(*wrong)
+    assert {setting.ask(pod) for pod in wrong} == {"on n0", "on n1"}
+    problem = "metadata.annotations[kindred.dev/group-packing]: expected spread, pack or near, got 'dense'"
+    assert packing_of(setting).problem == problem
+    assert setting.gangs.take_packing_problems() == {"default/train": problem}
+    setting.mirror.forget("default/a")
+    setting.ask(wrong[0])
+    assert setting.gangs.take_packing_problems() == {}

@@ -1,33 +1,44 @@
 """Term counters: what they count after each kind of event, which terms share one, and that nothing is left behind."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import pytest
 
-from core.mirror.affinity_counts import Role
+from core.events import Action
+from core.mirror.affinity_counts import MAX_KEPT_MATCHERS, MatchTerms, OwnerCounter
 from core.mirror.cluster import ClusterMirror
-from tests.builders import Object, PodBuilder, expressed, labelled, make_node, make_pod, term
-from tests.core.decoded import mirror_of, tell
-from tests.core.mirror.affinity_terms import (
-    EVERYWHERE,
-    GUARD,
-    N_A,
-    NODES,
-    NOT_BLUE,
-    RED,
-    WEB,
-    WEB_POD,
-    X,
-    match_counter,
-    owners,
-)
+from core.mirror.pod_columns import PodColumns
+from core.mirror.term_index import DomainCounts
+from core.mirror.work import WorkLimitError
+from core.objects.affinity import PodMatcher
+from core.objects.labels import NOTHING, parse_selector
+from tests.builders import Object, PodBuilder, expressed, labelled, make_namespace, make_node, make_pod, term
+from tests.core.decoded import Builder, counter_of, matcher_of, mirror_of, tell
+from tests.core.mirror.audit import audit
+
+WEB: Final = term("zone", labelled(app="web"))
+NODES: Final = [make_node(f"n{zone}").label("zone", zone).label("host", f"n{zone}") for zone in "ab"]
+N_A, N_B = NODES
+WEB_POD: Final = make_pod("web").label("app", "web")
+GUARD: Final = make_pod("guard").required_anti_affinity(WEB)  # carries a term that selects WEB_POD
+
+UNRELATED: Final = term("zone", labelled(app="web"), namespaces=["other"])
+RED: Final = term("zone", labelled(app="web"), namespace_selector=labelled(team="red"))
+NOT_BLUE: Final = term("zone", labelled(app="web"), namespace_selector=expressed("team", "NotIn", "blue"))
+EVERYWHERE: Final = term("zone", labelled(app="web"), namespace_selector=labelled())
+RED_OR_NAMED: Final = term("zone", labelled(app="web"), namespaces=["x"], namespace_selector=labelled(team="red"))
+X: Final = make_namespace("x")
 
 
-def owned(mirror: ClusterMirror) -> dict[str, int]:
-    """Return the counts of the one term that selects WEB_POD, empty where no pod has it."""
-    counters = owners(mirror, app="web")
-    assert len(counters) <= 1
-    return counters[0].by_value() if counters else {}
+def match_counter(mirror: ClusterMirror, *v1_terms: Object, key: str = "zone") -> DomainCounts:
+    """Ask for the match counter of terms that an incoming pod of the namespace `default` has."""
+    return counter_of(mirror, tuple(matcher_of(each) for each in v1_terms), key)
+
+
+def owners(mirror: ClusterMirror, namespace: str = "default", **labels: str) -> list[OwnerCounter]:
+    """Ask for the owner counters whose terms select a pod."""
+    return mirror.affinity.owners(namespace, labels)
 
 
 def keys_in_use(mirror: ClusterMirror, *keys: str) -> list[str]:
@@ -36,34 +47,6 @@ def keys_in_use(mirror: ClusterMirror, *keys: str) -> list[str]:
     for column in columns:
         mirror.affinity.columns.release(column)
     return sorted(column.key for column in columns if column.users)
-
-
-def test_pods_with_the_same_term_share_a_counter() -> None:
-    same = make_pod("same").required_anti_affinity(term("zone", expressed("app", "In", "web"), namespaces=["default"]))
-    mirror = mirror_of(*NODES, GUARD.on("na"), GUARD.uid("2").on("nb"), same.on("nb"))
-    assert list(mirror.affinity.owner_counts().values()) == [{"a": 1, "b": 2}]
-
-
-def test_owner_terms_tell_their_role_and_signed_weight() -> None:
-    pod = make_pod("p").required_affinity(WEB).required_anti_affinity(WEB)
-    pod = pod.preferred_affinity(5, WEB).preferred_anti_affinity(7, WEB)
-    counters = owners(mirror_of(*NODES, pod.on("na")), app="web")
-    assert {(counter.owner_term.role, counter.owner_term.weight) for counter in counters} == {
-        (Role.REQUIRED_AFFINITY, 0),
-        (Role.REQUIRED_ANTI_AFFINITY, 0),
-        (Role.PREFERRED, 5),
-        (Role.PREFERRED, -7),
-    }
-
-
-def test_a_term_that_a_pod_has_twice_counts_twice() -> None:
-    mirror = mirror_of(*NODES, make_pod("p").required_anti_affinity(WEB, WEB).on("na"))
-    assert (owned(mirror), mirror.affinity.audit()) == ({"a": 2}, [])
-    tell(mirror, "Delete", make_pod("p"))
-    assert mirror.affinity.owner_counts() == {}
-
-
-APPS: Final = ["x", "y", "z"]
 
 
 def of_app(app: str, key: str = "zone") -> Object:
@@ -99,38 +82,6 @@ def test_an_evicted_match_counter_releases_its_column_and_a_kept_one_does_not() 
 
 
 @pytest.mark.usefixtures("two_counters")
-def test_events_while_a_match_counter_was_evicted_are_counted_when_it_is_asked_again() -> None:
-    mirror = mirror_of(*NODES, WEB_POD.on("na"))
-    assert match_counter(mirror, WEB).by_value() == {"a": 1}
-    for app in APPS:
-        match_counter(mirror, of_app(app), key="host")
-    tell(mirror, "Add", WEB_POD.uid("2").on("nb"), make_node("nc").label("zone", "c"), WEB_POD.uid("3").on("nc"))
-    tell(mirror, "Update", N_A.label("zone", "d"))
-    assert match_counter(mirror, WEB).by_value() == {"b": 1, "c": 1, "d": 1}
-    tell(mirror, "Delete", WEB_POD)
-    assert match_counter(mirror, WEB).by_value() == {"b": 1, "c": 1}
-    assert mirror.affinity.audit() == []
-
-
-@pytest.mark.parametrize("delta", [1, -1])
-def test_the_audit_names_a_counter_that_is_wrong(delta: int) -> None:
-    mirror = mirror_of(*NODES, WEB_POD.on("na"), GUARD.on("na"))
-    slot = mirror.nodes.slots["na"]
-    for counter in (match_counter(mirror, WEB), owners(mirror, app="web")[0]):
-        counter.add(slot, delta)
-        expected = {2: "counted {'a': 2}, recounted {'a': 1}", 0: "counted {}, recounted {'a': 1}"}[1 + delta]
-        assert [expected in difference for difference in mirror.affinity.audit()] == [True]
-        counter.add(slot, -delta)
-        assert mirror.affinity.audit() == []
-
-
-def test_the_audit_sees_a_count_where_there_is_no_pod() -> None:
-    mirror = mirror_of(*NODES)
-    match_counter(mirror, WEB).add(mirror.nodes.slots["nb"], 1)
-    assert ["counted {'b': 1}, recounted {}" in difference for difference in mirror.affinity.audit()] == [True]
-
-
-@pytest.mark.usefixtures("two_counters")
 def test_nothing_is_left_when_all_pods_are_gone_and_the_match_counters_evicted() -> None:
     picky = (
         GUARD.required_affinity(RED).preferred_affinity(5, EVERYWHERE).preferred_anti_affinity(5, of_app("x", "host"))
@@ -150,3 +101,164 @@ def test_nothing_is_left_when_all_pods_are_gone_and_the_match_counters_evicted()
         for each in (mirror.affinity, fresh.affinity)
     )
     assert held_fresh == held
+
+
+@pytest.mark.parametrize(
+    ("listed", "action", "told", "recounted"),
+    [
+        pytest.param([], "Add", X, {"not-blue"}, id="namespace-appears-without-labels"),
+        pytest.param([], "Add", X.label("team", "red"), {"red", "not-blue"}, id="namespace-appears-selected"),
+        pytest.param([], "Add", X.label("team", "blue"), set(), id="namespace-appears-not-selected"),
+        pytest.param([X], "Update", X.label("team", "red"), {"red"}, id="namespace-becomes-selected"),
+        pytest.param([X], "Update", X.label("team", "blue"), {"not-blue"}, id="namespace-is-no-longer-selected"),
+        pytest.param([X], "Update", X.label("env", "prod"), set(), id="other-label"),
+        pytest.param([X], "Update", X, set(), id="nothing-changed"),
+        pytest.param([X.label("team", "red")], "Delete", X, {"red", "not-blue"}, id="namespace-goes"),
+        pytest.param([X.label("team", "blue")], "Delete", X, set(), id="namespace-goes-that-none-selected"),
+        pytest.param([], "Delete", X, set(), id="unknown-namespace-goes"),
+    ],
+)
+def test_a_namespace_event_recounts_only_what_reaches_it_or_did(
+    listed: Sequence[Builder], action: Action, told: Builder, recounted: set[str]
+) -> None:
+    mirror = mirror_of(*NODES, *listed, WEB_POD.in_namespace("x").on("na"))
+    terms = {"unrelated": UNRELATED, "red": RED, "not-blue": NOT_BLUE, "all": EVERYWHERE, "red-or-x": RED_OR_NAMED}
+    counters = {name: match_counter(mirror, v1_term) for name, v1_term in terms.items()}
+    counts = {name: counter.counts for name, counter in counters.items()}
+    tell(mirror, action, told)
+    assert recounted == {name for name, counter in counters.items() if counter.counts is not counts[name]}
+    assert mirror.affinity.audit() == []
+
+
+def test_a_namespace_event_that_one_of_several_terms_sees_recounts_them_together() -> None:
+    mirror = mirror_of(*NODES, X, WEB_POD.in_namespace("x").on("na"))
+    counter = match_counter(mirror, RED, EVERYWHERE)
+    before = counter.version
+    assert counter.by_value() == {}
+    tell(mirror, "Update", X.label("team", "red"))
+    assert counter.by_value() == {"a": 1}
+    assert counter.version != before
+
+
+MANY: Final = MAX_KEPT_MATCHERS + 1
+
+
+def selecting(*apps: str) -> PodMatcher:
+    return PodMatcher(frozenset({"default"}), NOTHING, parse_selector({}, [("app", "In", apps)]))
+
+
+def many_terms(key: str = "zone") -> list[MatchTerms]:
+    """Return more terms than are kept, each of which selects WEB_POD."""
+    return [MatchTerms((selecting("web", f"other-{number}"),), key) for number in range(MANY)]
+
+
+def counted(mirror: ClusterMirror, wanted: list[MatchTerms]) -> list[dict[str, int]]:
+    return [counter.by_value() for counter in mirror.affinity.matches.of(wanted, "spec.affinity")]
+
+
+@pytest.fixture
+def rows_looked_up(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Note each time that pods are looked for."""
+    calls: list[object] = []
+    plain = PodColumns.slots_of
+
+    def noted(self: PodColumns, *args: object) -> object:
+        calls.append(args[0])
+        return plain(self, *args)  # type: ignore[arg-type]  # whatever it was given
+
+    monkeypatch.setattr(PodColumns, "slots_of", noted)
+    return calls
+
+
+def test_counters_of_a_question_with_too_many_terms_are_exact_and_not_kept() -> None:
+    mirror = mirror_of(*NODES, WEB_POD.on("na"))
+    assert counted(mirror, many_terms()) == [{"a": 1}] * MANY
+    assert mirror.affinity.match_counts() == {}
+    tell(mirror, "Add", WEB_POD.uid("2").on("nb"))
+    assert counted(mirror, many_terms()) == [{"a": 1, "b": 1}] * MANY
+
+
+def test_counters_that_are_not_kept_have_another_version_each_time() -> None:
+    mirror = mirror_of(*NODES)
+    versions = [
+        {counter.version for counter in mirror.affinity.matches.of(many_terms(), "spec.affinity")} for _ in range(2)
+    ]
+    assert versions[0].isdisjoint(versions[1])
+
+
+def test_matchers_that_are_shared_by_many_keys_look_for_pods_once(rows_looked_up: list[object]) -> None:
+    mirror = mirror_of(*NODES, WEB_POD.on("na"))
+    matchers = tuple(terms.matchers[0] for terms in many_terms())
+    found = counted(mirror, [MatchTerms(matchers, key) for key in ("zone", "host", "zone")])
+    assert found == [{"a": 1}, {"na": 1}, {"a": 1}]
+    assert len(rows_looked_up) == 1
+
+
+@pytest.mark.parametrize("number", [MANY, 2])
+def test_keys_that_no_node_has_look_for_no_pods(rows_looked_up: list[object], number: int) -> None:
+    mirror = mirror_of(*NODES, WEB_POD.on("na"))
+    wanted = [MatchTerms((selecting("web"),), f"key-{each}") for each in range(number)]
+    assert counted(mirror, wanted) == [{}] * number
+    assert rows_looked_up == []
+
+
+def test_work_past_the_limit_is_refused_before_it_is_done(rows_looked_up: list[object]) -> None:
+    mirror = mirror_of(*NODES, WEB_POD.on("na"))
+    mirror.work.limit = 1_000_000
+    wanted = many_terms()
+    with pytest.raises(
+        WorkLimitError, match=rf"^Pod.spec.affinity: too much work: {MANY} entries, \d+ of 1000000 "
+    ) as raised:
+        mirror.affinity.matches.of(wanted, "spec.affinity")
+    assert raised.value.field == "Pod.spec.affinity"
+    assert rows_looked_up == []
+    mirror.work.begin()
+    assert counted(mirror, wanted[:2]) == [{"a": 1}] * 2
+
+
+def test_counters_that_are_known_cost_no_work() -> None:
+    mirror = mirror_of(*NODES, WEB_POD.on("na"))
+    wanted = many_terms()[:3]
+    counted(mirror, wanted)
+    spent = mirror.work.spent
+    assert spent > 0
+    counted(mirror, wanted)
+    assert spent == mirror.work.spent
+
+
+@pytest.mark.parametrize(
+    "was_there", [pytest.param(False, id="never-had-pods"), pytest.param(True, id="has-no-pods-any-more")]
+)
+def test_a_namespace_without_pods_that_a_term_begins_to_select_recounts_nothing(was_there: bool) -> None:  # noqa: FBT001 - a case
+    red, selector = make_namespace("default").label("team", "red"), labelled(team="red")
+    matcher = matcher_of(term("zone", labelled(app="web"), namespace_selector=selector))
+    mirror = mirror_of(*NODES, red, WEB_POD.on("na"))
+    new, gone = make_namespace("new"), WEB_POD.in_namespace("new").on("na")
+    if was_there:
+        tell(mirror, "Add", gone)
+        tell(mirror, "Delete", gone)
+    (counter,) = mirror.affinity.matches.of([MatchTerms((matcher,), "zone")], "spec.affinity")
+    version = counter.version
+
+    tell(mirror, "Add", new.label("team", "red"))
+    assert counter.version == version
+    tell(mirror, "Add", gone)
+    assert counter.by_value() == {"a": 2}
+    tell(mirror, "Update", new)
+    assert counter.by_value() == {"a": 1}
+    assert audit(mirror) == []
+
+
+NODE = make_node("n").label("zone", "a")
+REPELLING = [make_pod(f"from-{app}").required_anti_affinity(term("zone", labelled(app=app))).on("n") for app in "abcd"]
+
+
+def test_the_pods_that_carry_a_term_are_known_after_others_have_come_and_gone() -> None:
+    mirror = mirror_of(NODE, *REPELLING[:3])
+    tell(mirror, "Delete", REPELLING[0])
+    tell(mirror, "Add", REPELLING[3], REPELLING[0], make_pod("plain").on("n"))
+    for app in "abcd":
+        (counter,) = mirror.affinity.owners("default", {"app": app})
+        rows = mirror.affinity.rows_carrying(counter).tolist()
+        assert [mirror.pods.pods[row].name for row in rows] == [f"from-{app}"]
+    assert audit(mirror) == []

@@ -1,12 +1,20 @@
 """The mirror as a whole: events in any order, repeated, missed and unexpected ones, and those that cost nothing."""
 
+import json
 from typing import Final, NoReturn
 
 import pytest
 
+from app.objects.decode_node import decode_node
+from app.objects.decode_pod import decode_pod
+from core.events import ClusterEvent
+from core.mirror.changes import EVERY_CHANGE, Change, PodChange, RulesChange
 from core.mirror.cluster import ClusterMirror
 from core.objects.labels import NOTHING, parse_selector
-from tests.builders import PodBuilder, labelled, make_namespace, make_node, make_pod, term
+from core.objects.pod import Pod
+from core.plugins.noderesources.columns import ResourceColumns
+from core.releases import DEFAULT_RELEASE, Release, rules_of
+from tests.builders import labelled, make_namespace, make_node, make_pod, term
 from tests.core.decoded import Builder, counter_of, matcher_of, mirror_of, node_of, tell
 from tests.core.mirror.audit import audit
 
@@ -25,44 +33,8 @@ def web_pods(mirror: ClusterMirror) -> dict[str, int]:
     return matched
 
 
-def nothing_held(mirror: ClusterMirror) -> bool:
-    return not (len(mirror.pods) or mirror.nodes.infos or mirror.affinity.owner_counts() or mirror.namespaces)
-
-
 def refuse(*_: object) -> NoReturn:
     pytest.fail("counted again")
-
-
-@pytest.mark.parametrize(
-    ("pod", "selected", "owned"),
-    [
-        pytest.param(POD, {"a": 1}, {"a": 1}, id="nothing"),
-        pytest.param(POD.label("app", "db"), {}, {"a": 1}, id="labels"),
-        pytest.param(POD.without_label("app"), {}, {"a": 1}, id="no-labels"),
-        pytest.param(POD.in_namespace("x"), {}, None, id="namespace-and-with-it-the-term"),
-        pytest.param(make_pod("p").label("app", "web"), {"a": 1}, None, id="affinity"),
-        pytest.param(
-            POD.preferred_affinity(1, term("host", labelled(app="x"))), {"a": 1}, {"a": 1}, id="more-affinity"
-        ),
-    ],
-)
-def test_whatever_changes_of_a_pod_changes_what_is_counted(
-    pod: PodBuilder, selected: dict[str, int], owned: dict[str, int] | None
-) -> None:
-    mirror = mirror_of(N_A, POD.on("na"))
-    counter_of(mirror, (matcher_of(WEB),), "zone")
-    tell(mirror, "Update", pod.uid("default/p").on("na"))
-    owners = [counter.by_value() for counter in mirror.affinity.owners("default", {"app": "web"})]
-    assert ([] if owned is None else [owned]) == owners
-    assert selected == counter_of(mirror, (matcher_of(WEB),), "zone").by_value()
-    assert mirror.affinity.audit() == []
-
-
-def test_a_pod_without_terms_that_changes_its_namespace_alone_counts_there() -> None:
-    mirror = mirror_of(N_A, make_pod("p").label("app", "web").on("na"))
-    assert web_pods(mirror) == {"a": 1}
-    tell(mirror, "Update", make_pod("p").uid("default/p").in_namespace("x").label("app", "web").on("na"))
-    assert web_pods(mirror) == {}
 
 
 @pytest.mark.parametrize("asked_first", [0, 1], ids=["asked-at-last", "asked-at-first"])
@@ -71,15 +43,6 @@ def test_more_nodes_than_columns_have_room_for_at_first_count_all_the_same(asked
     assert [{}] * asked_first == [web_pods(mirror) for _ in range(asked_first)]
     tell(mirror, "Add", *(make_node(f"n{number}").label("zone", str(number % 35)) for number in range(70)))
     assert {str(zone): 2 for zone in range(35)} == web_pods(mirror)
-
-
-def test_a_pod_of_an_unknown_node_counts_nowhere_even_if_all_slots_are_taken() -> None:
-    mirror = mirror_of(*(make_node(f"n{number}").label("zone", "a") for number in range(16)))
-    assert (web_pods(mirror), mirror.nodes.capacity) == ({}, 16)
-    tell(mirror, "Add", POD.on("unknown"))
-    assert web_pods(mirror) == {}
-    tell(mirror, "Delete", POD)
-    assert web_pods(mirror) == {}
 
 
 @pytest.mark.parametrize(
@@ -106,30 +69,6 @@ def test_an_update_that_changes_nothing_that_counts_is_free(monkeypatch: pytest.
         tell(mirror, "Add", repeated)
     assert (counts, slots, rows) == (counter.counts, mirror.nodes.slots, mirror.pods.rows)
     assert web_pods(mirror) == {"a": 1}
-
-
-def test_deleting_what_is_unknown_does_nothing() -> None:
-    mirror = ClusterMirror()
-    tell(mirror, "Delete", POD.on("na"), POD, N_A, make_namespace("x"))
-    assert nothing_held(mirror)
-    tell(mirror, "Add", N_A, POD.on("na"))
-    tell(mirror, "Delete", POD.uid("2").on("na"), N_B, make_namespace("x"), make_node("unknown"))
-    assert web_pods(mirror) == {"a": 1}
-
-
-def test_pods_without_a_node_and_ended_ones_are_not_held() -> None:
-    mirror = mirror_of(POD, POD.uid("2").on("na").phase("Succeeded"), POD.uid("3").phase("Failed"))
-    assert nothing_held(mirror)
-
-
-def test_nothing_is_held_when_all_objects_are_gone() -> None:
-    objects: list[Builder] = [N_A, N_B, make_namespace("x"), POD.on("na"), POD.uid("2").on("unknown")]
-    for order in (objects, objects[::-1]):
-        mirror = mirror_of(*objects)
-        web_pods(mirror)
-        tell(mirror, "Delete", *order)
-        assert nothing_held(mirror)
-        assert web_pods(mirror) == {}
 
 
 def test_a_batch_reads_objects_only_where_the_mirror_does_not_know_the_name() -> None:
@@ -168,3 +107,78 @@ def test_pods_of_nodes_out_of_the_partition_count_for_everything() -> None:
     tell(mirror, "Add", POD.uid("2").on("nb"))
     assert web_pods(mirror) == {"a": 1, "b": 1}
     assert sum(mirror.figures.best_effort_requested.values()) == 2
+
+
+OLD, NEW = rules_of(Release(1, 34)), rules_of(Release(1, 37))
+NODE = decode_node(
+    json.dumps({"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "8", "pods": "9"}}}).encode()
+)
+
+
+def resized(uid: str, node: str = "n") -> Pod:
+    """Return a pod that requests 1 cpu until 1.36, and 5 since 1.37."""
+    status = {"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "5"}}]}
+    spec = {"nodeName": node, "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}
+    wire = {"metadata": {"name": uid, "uid": uid}, "spec": spec, "status": status}
+    return decode_pod(json.dumps(wire).encode())
+
+
+def asking(cpu: str) -> Pod:
+    spec = {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}
+    return decode_pod(json.dumps({"metadata": {"name": "q"}, "spec": spec}).encode())
+
+
+def ruled(*pods: Pod) -> ClusterMirror:
+    mirror = ClusterMirror()
+    mirror.apply(ClusterEvent("Add", NODE))
+    for pod in pods:
+        mirror.apply(ClusterEvent("Add", pod))
+    return mirror
+
+
+def requested(mirror: ClusterMirror) -> tuple[int, int]:
+    """Return what is counted of the node's cpu, by the figures and by the plugin's columns."""
+    columns = mirror.derived(ResourceColumns).requested_of("cpu", mirror.all_nodes())
+    return mirror.figures.guaranteed_requested["cpu"], int(columns[0])
+
+
+class Recorder:
+    """Keeps what it is told."""
+
+    hears: Final = EVERY_CHANGE
+
+    def __init__(self) -> None:
+        self.told: list[Change] = []
+
+    def changed(self, change: Change) -> None:
+        self.told.append(change)
+
+
+def test_a_mirror_begins_with_the_default_release_unless_told() -> None:
+    assert ClusterMirror().rules == rules_of(DEFAULT_RELEASE)
+    assert ClusterMirror(rules=NEW).rules == NEW
+
+
+def test_other_rules_count_resized_pods_again_wherever_they_are_counted() -> None:
+    mirror = ruled(resized("p"))
+    assert requested(mirror) == (1000, 1000)
+    mirror.change_rules(NEW)
+    assert requested(mirror) == (5000, 5000)
+    mirror.change_rules(OLD)
+    assert requested(mirror) == (1000, 1000)
+    assert audit(mirror) == []
+
+
+def test_listeners_are_told_of_the_pods_first_and_then_of_the_rules() -> None:
+    mirror, recorder = ruled(resized("p"), asking("1")), Recorder()
+    mirror.listen(recorder)
+    mirror.change_rules(NEW)
+    assert [type(change) for change in recorder.told] == [PodChange, RulesChange]
+    assert recorder.told[-1] == RulesChange(OLD, NEW)
+
+
+def test_equal_rules_change_nothing() -> None:
+    mirror, recorder = ruled(resized("p")), Recorder()
+    mirror.listen(recorder)
+    mirror.change_rules(rules_of(Release(1, 34), {"PodLevelResources": True}))
+    assert recorder.told == []

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from core.mirror import generation_store
+from core.mirror import cluster_figures
 from core.mirror.cluster import ClusterMirror
-from core.mirror.cluster_figures import ClusterFigures
+from core.mirror.cluster_figures import ClusterFigures, NodeFollower
 from core.mirror.resource_figures import Figures, PlacedRequests
 from tests.core.mirror.audit import audit
 from tests.core.mirror.values import mirror_of, node, pod, tell
@@ -23,20 +25,6 @@ def look(figures: ClusterFigures, mirror: ClusterMirror) -> Figures:
     return found
 
 
-def test_a_mirror_without_nodes_has_no_figures() -> None:
-    assert ClusterMirror().figures == Figures({}, {}, {}, {})
-
-
-def test_the_figures_of_known_nodes_are_added_up() -> None:
-    mirror = mirror_of(NA, NB, pod("1", "na", cpu=30), pod("2", "nb", cpu=20, memory=1), pod("3", "nb"))
-    assert mirror.figures == Figures(
-        {"cpu": 300, "memory": 10, "pods": 10},
-        {"cpu": 50, "memory": 1, "pods": 2},
-        {"cpu": 250, "memory": 10, "pods": 8},
-        {"pods": 1},
-    )
-
-
 def test_a_look_takes_in_all_that_happened_since_the_last_one() -> None:
     mirror = mirror_of(NA, NB, pod("1", "na", cpu=30))
     figures = ClusterFigures()
@@ -47,15 +35,6 @@ def test_a_look_takes_in_all_that_happened_since_the_last_one() -> None:
     assert look(figures, mirror) == Figures({"cpu": 97}, {"cpu": 1, "pods": 1}, {"cpu": 96}, {"pods": 1})
     tell(mirror, "Delete", node("na"), node("nc"))
     assert look(figures, mirror) == Figures({}, {}, {}, {})
-
-
-def test_more_removals_than_the_journal_holds_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generation_store, "JOURNAL_LENGTH", 2)
-    mirror = mirror_of(NA, *(node(f"n{number}", cpu=1) for number in range(5)))
-    figures = ClusterFigures()
-    look(figures, mirror)
-    tell(mirror, "Delete", *(node(f"n{number}") for number in range(5)))
-    assert look(figures, mirror).guaranteed_allocatable == {"cpu": 100, "memory": 10, "pods": 5}
 
 
 def test_a_look_costs_only_the_nodes_that_have_changed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,3 +62,80 @@ def test_figures_that_were_given_out_do_not_change_any_more() -> None:
     tell(mirror, "Add", node("nb", cpu=50), pod("3", "na", cpu=2), pod("4", "nb"))
     assert before == Figures({"cpu": 100}, {"cpu": 1, "pods": 1}, {"cpu": 99}, {"pods": 1})
     assert mirror.figures == Figures({"cpu": 150}, {"cpu": 3, "pods": 2}, {"cpu": 147}, {"pods": 2})
+
+
+MANY = 3 * cluster_figures.FEW
+
+
+class Follower:
+    """Keeps name -> generation."""
+
+    def __init__(self, mirror: ClusterMirror) -> None:
+        self.mirror = mirror
+        self.held: dict[str, int] = {}
+        self.follower = NodeFollower(self.held.keys())
+        self.looked = 0
+
+    def look(self, name: str) -> None:
+        self.looked += 1
+        info = self.mirror.nodes.known.values.get(name)
+        if info is None:
+            self.held.pop(name, None)
+        else:
+            self.held[name] = info.generation
+
+    def finish(self) -> int:
+        """Return how many were looked at without a pause."""
+        rest = self.follower.rest(self.mirror.nodes.known)
+        for name in rest:
+            self.look(name)
+        return len(rest)
+
+    def is_up_to_date(self) -> bool:
+        return self.held == {info.name: info.generation for info in self.mirror.nodes.known.values.values()}
+
+
+def large(count: int = MANY) -> ClusterMirror:
+    return mirror_of(*(node(f"n{number}", cpu=1) for number in range(count)))
+
+
+def test_few_are_left_where_changes_are_slower_than_the_steps() -> None:
+    mirror = large()
+    follower = Follower(mirror)
+    for number, name in enumerate(follower.follower.steps(mirror.nodes.known)):
+        follower.look(name)
+        if number % 2 == 0:
+            tell(mirror, "Update", node(f"n{number % MANY}", cpu=number + 2))
+    assert follower.finish() <= cluster_figures.FEW
+    assert follower.is_up_to_date()
+
+
+def test_it_ends_where_all_nodes_change_in_each_step() -> None:
+    mirror = large()
+    follower = Follower(mirror)
+    for number, name in enumerate(follower.follower.steps(mirror.nodes.known)):
+        follower.look(name)
+        if number % MANY == 0:
+            tell(mirror, "Update", *(node(f"n{index}", cpu=number + 2) for index in range(MANY)))
+    assert follower.finish() == MANY
+    assert follower.is_up_to_date()
+
+
+@given(st.lists(st.tuples(st.sampled_from(["Update", "Delete", "look", "step"]), st.integers(0, 2 * MANY - 1))))
+def test_the_end_is_the_present_whatever_happens_between_the_steps(story: list[tuple[str, int]]) -> None:
+    mirror = large()
+    follower = Follower(mirror)
+    steps = follower.follower.steps(mirror.nodes.known)
+    for what, number in story:
+        if what == "look":
+            follower.finish()
+        elif what == "step":
+            name = next(steps, None)
+            if name is None:
+                steps = follower.follower.steps(mirror.nodes.known)
+            else:
+                follower.look(name)
+        else:
+            tell(mirror, what, node(f"n{number}", cpu=number))  # type: ignore[arg-type]  # one of two actions
+    follower.finish()
+    assert follower.is_up_to_date()

@@ -124,19 +124,6 @@ def test_pending_pods_are_compared_with_their_nominations() -> None:
     )
 
 
-def test_a_pod_that_occupies_no_node_any_more_is_redundant() -> None:
-    done = msgspec.structs.replace(WEB, terminal=True)
-    assert names(compared(mirror_of(WEB, BATCH), Pod, [BATCH, done]).redundant) == ["shop/web"]
-
-
-def test_a_pod_made_again_under_its_name_is_another_one() -> None:
-    again = msgspec.structs.replace(WEB, uid="u9")
-    found = compared(mirror_of(WEB), Pod, [again])
-    assert found == Differences(
-        listed=1, missed=(Difference("shop/web", "u9"),), redundant=(Difference("shop/web", "u1"),)
-    )
-
-
 @pytest.mark.parametrize(
     "listed",
     [
@@ -152,15 +139,6 @@ def test_an_assumed_pod_is_told_apart_wherever_it_is_listed(listed: list[Pod]) -
     found = compared(mirror, Pod, [BATCH, *listed])
     assert found == Differences(listed=1, assumed=(Difference("shop/pending", "u3"),))
     assert not found
-
-
-def test_a_pod_that_is_no_longer_assumed_is_compared_again() -> None:
-    mirror = mirror_of()
-    mirror.assume(PENDING, "n1", 0.0)
-    bound = msgspec.structs.replace(PENDING, node_name="n2")
-    mirror.apply(ClusterEvent("Update", bound))
-    assert not compared(mirror, Pod, [bound])
-    assert names(compared(mirror, Pod, []).redundant) == ["shop/pending"]
 
 
 def test_an_assumed_pod_that_was_listed_and_is_confirmed_before_the_end_is_not_redundant() -> None:
@@ -206,28 +184,6 @@ def test_what_goes_while_the_end_is_looked_for_is_not_redundant() -> None:
     assert names(comparer.differences().redundant) == ["shop/web"]
 
 
-def test_the_end_is_looked_for_in_steps_of_one_object() -> None:
-    assert len(list(Comparer(mirror_of(WEB, BATCH), Pod).finish())) == 2
-
-
-def test_differences_are_in_the_order_of_names() -> None:
-    pods = [msgspec.structs.replace(WEB, uid=uid, name=name) for name, uid in (("c", "1"), ("a", "2"), ("b", "0"))]
-    assert names(compared(mirror_of(*pods), Pod, []).redundant) == ["shop/a", "shop/b", "shop/c"]
-    assert names(compared(mirror_of(), Pod, pods).missed) == ["shop/a", "shop/b", "shop/c"]
-    others = [msgspec.structs.replace(pod, labels={}) for pod in pods]
-    assert names(compared(mirror_of(*pods), Pod, others).differing) == ["shop/a", "shop/b", "shop/c"]
-    assert all(difference.fields == ("labels",) for difference in compared(mirror_of(*pods), Pod, others).differing)
-    mirror = mirror_of()
-    for pod in pods:
-        mirror.assume(pod, "n1", 0.0)
-    assert names(compared(mirror, Pod, []).assumed) == ["shop/a", "shop/b", "shop/c"]
-
-
-def test_pods_of_one_name_are_in_the_order_of_their_uids() -> None:
-    pods = [msgspec.structs.replace(WEB, uid=uid) for uid in ("2", "3", "1")]
-    assert [difference.uid for difference in compared(mirror_of(), Pod, pods).missed] == ["1", "2", "3"]
-
-
 # What persists.
 
 A, B, A_AGAIN = Difference("a", "1"), Difference("b", "2"), Difference("a", "3")
@@ -253,7 +209,3 @@ def test_only_what_was_found_before_in_the_same_way_persists() -> None:
         unreadable=1,
         other_versions=2,
     )
-
-
-def test_an_object_of_another_uid_does_not_persist() -> None:
-    assert not Differences(listed=1, missed=(A_AGAIN,)).persisting(Differences(listed=1, missed=(A,)))

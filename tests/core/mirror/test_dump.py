@@ -2,7 +2,6 @@
 
 from typing import Final
 
-import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -10,8 +9,6 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.dump import MirrorCopy, MirrorDump, PendingPodDump, PodDump, PreemptorDump, VictimDump
 from core.mirror.placement import PodState
 from core.mirror.resource_figures import Figures
-from core.objects.node import Node
-from core.objects.pod import Taint
 from tests.core.mirror.values import mirror_of, node, pod, tell
 
 ADDED: Final = PodState.ADDED
@@ -50,21 +47,6 @@ def test_a_dump_shows_every_node_with_its_pods_in_the_order_of_their_names() -> 
     assert (na.labels, nb.labels) == ({}, {"zone": "b"})
     assert (na.in_partition, nb.in_partition) == (False, True)
     assert nb.figures == Figures({"cpu": 10}, {"cpu": 4, "pods": 1}, {"cpu": 6}, {"pods": 2})
-
-
-def test_a_dump_shows_all_that_the_mirror_holds_of_a_node() -> None:
-    held = Node(
-        "na",
-        labels={"zone": "a"},
-        allocatable={"cpu": 20, "example.com/gpu": 2},
-        taints=(Taint("b", "1", "NoSchedule"), Taint("a", "", "NoExecute")),
-        unschedulable=True,
-        images={"web:1": 1024},
-        conditions={"Ready": "True"},
-    )
-    (told,) = mirror_of(held).dump().nodes
-    again = {name: getattr(told, name) for name in held.__struct_fields__ if hasattr(told, name)}
-    assert Node(**again, allocatable=told.figures.guaranteed_allocatable) == held
 
 
 def test_a_dump_shows_the_state_of_each_pod() -> None:
@@ -116,29 +98,6 @@ def test_a_dump_shows_the_pods_that_have_no_node_and_are_not_assumed() -> None:
     assert list(copy.pending_pods()) == [PendingPodDump("6", "default/6", "", 0), shown]
 
 
-def test_two_pods_of_one_name_are_shown_both() -> None:
-    mirror = cluster()
-    tell(mirror, "Add", replace(pod("9", "na"), name="2"))
-    assert shown(mirror.dump(pod="default/2")) == ({"na": ["9"], "nb": ["2"]}, [])
-
-
-def test_a_dump_is_written_as_json() -> None:
-    dump = cluster().dump(node="na")
-    written = msgspec.json.decode(msgspec.json.encode(dump))
-    assert written["nodes"][0]["pods"] == [
-        {"uid": "4", "name": "default/4", "node": "na", "state": "Assumed", "assumed_at": 8.0, "deadline": 39.0}
-    ]
-    assert written["nodes"][0]["figures"]["guaranteed_allocatable"] == {"cpu": 20}
-
-
-def test_a_dump_is_not_changed_by_what_comes_after() -> None:
-    mirror = cluster()
-    dump = mirror.dump()
-    before = msgspec.json.encode(dump)
-    tell(mirror, "Delete", pod("1"), node("na"), pod("w"))
-    assert before == msgspec.json.encode(dump)
-
-
 def test_a_dump_shows_the_victims_that_pods_wait_for() -> None:
     mirror = cluster()
     tell(mirror, "Update", replace(pod("1", "nb"), terminating=True))
@@ -164,13 +123,6 @@ def whole(copy: MirrorCopy) -> MirrorDump:
         tuple(copy.pending_pods()),
         tuple(copy.victims()),
     )
-
-
-def test_a_copy_shows_what_a_dump_of_all_shows() -> None:
-    mirror = cluster()
-    copy = mirror.copy()
-    assert list(copy.steps()) == []  # so few nodes are copied at once
-    assert whole(copy) == mirror.dump()
 
 
 def test_a_copy_is_of_one_generation_however_the_mirror_changes_between_its_steps() -> None:

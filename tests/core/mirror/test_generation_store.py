@@ -6,8 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.events import Object
 from core.mirror import generation_store
 from core.mirror.generation_store import GenerationCounter, GenerationStore
+from core.objects.kinds import Namespace, PodDisruptionBudget, ReplicaSet
+from core.objects.node import Node
+from core.objects.pod import Pod
+from tests.core.mirror.values import budget, mirror_of, node, pod, replica_set, selecting, tell
 
 
 def store_of(*keys: str) -> GenerationStore[str]:
@@ -15,49 +20,6 @@ def store_of(*keys: str) -> GenerationStore[str]:
     for key in keys:
         store.set(key, f"{key}1")
     return store
-
-
-def test_generations_count_on_over_all_stores_of_a_counter() -> None:
-    counter = GenerationCounter()
-    one: GenerationStore[str] = GenerationStore(counter)
-    other: GenerationStore[str] = GenerationStore(counter)
-    assert [one.set("a", ""), other.set("a", ""), one.touch("a"), other.remove("a"), counter.advance()] == [
-        1,
-        2,
-        3,
-        4,
-        5,
-    ]
-    assert counter.last == 5
-
-
-def test_a_reader_is_given_what_changed_since_the_last_change_first() -> None:
-    store = store_of("a", "b", "c")
-    assert list(store.changed_since(0)) == ["c1", "b1", "a1"]
-    store.touch("a")
-    store.set("b", "b2")
-    assert list(store.changed_since(3)) == ["b2", "a1"]
-    assert list(store.changed_since(4)) == ["b2"]
-    assert list(store.changed_since(5)) == []
-
-
-def test_a_value_has_the_generation_of_its_last_change() -> None:
-    store = store_of("a", "b", "c")
-    store.touch("a")
-    assert list(store.generations()) == [("b", 2), ("c", 3), ("a", 4)]
-
-
-def test_a_reader_looks_at_no_more_values_than_have_changed() -> None:
-    store = store_of(*map(str, range(100)))
-    store.touch("7")
-    changed = store.changed_since(100)
-    assert next(changed) == "71"
-    assert next(changed, None) is None
-
-
-def test_removing_what_is_not_there_is_an_error() -> None:
-    with pytest.raises(KeyError):
-        store_of("a").remove("b")
 
 
 @pytest.mark.parametrize(
@@ -109,3 +71,32 @@ def test_a_reader_who_looks_now_and_then_holds_what_the_store_holds(
                 held.update((value[0], value) for value in store.changed_since(seen))
                 seen = counter.last
                 assert dict(store.values) == held
+
+
+RED = budget("a/red", selecting(team="red"))
+BLUE = budget("a/blue", selecting(team="blue"))
+WEB = replica_set("a/red", app="web")
+
+
+def test_objects_are_held_by_kind_and_full_name() -> None:
+    mirror = mirror_of(RED, BLUE, WEB)
+    assert mirror.objects(PodDisruptionBudget) == {"a/red": RED, "a/blue": BLUE}
+    assert mirror.objects(ReplicaSet) == {"a/red": WEB}
+
+
+def test_a_change_of_an_object_takes_a_generation_and_a_repetition_none() -> None:
+    mirror = mirror_of(RED)
+    assert mirror.generation == 1
+    tell(mirror, "Update", budget("a/red", selecting(team="red")))
+    assert mirror.generation == 1
+    tell(mirror, "Update", budget("a/red", selecting(team="red"), version="2"))
+    assert mirror.generation == 2
+    tell(mirror, "Delete", RED)
+    assert mirror.generation == 3
+
+
+@pytest.mark.parametrize("kind", [Pod, Node, Namespace])
+def test_kinds_that_stand_elsewhere_are_refused_rather_than_answered_with_nothing(kind: type[Object]) -> None:
+    mirror = mirror_of(node("n"), pod("p", "n"), Namespace("x"))
+    with pytest.raises(TypeError, match=kind.__name__):
+        mirror.objects(kind)

@@ -53,35 +53,12 @@ def test_thousands_of_names_are_found_in_any_order(name_of: Callable[[int], str]
     assert not any(found(index, written([name])) for name in names[:200:2])
 
 
-def test_a_name_that_nobody_has_is_not_found_nor_are_those_beside_it() -> None:
-    index = index_of(["a", "b"])
-    assert found(index, written(["b", "a"])) == [1, 0]
-    assert found(index, written(["b", "c"])) is None
-    assert found(NameIndex(), written(["a"])) is None
-
-
 def test_a_name_is_not_found_by_its_beginning_nor_with_something_behind_it() -> None:
     index = index_of(["node-1234", "node-1234-5678", "other"])
     assert found(index, written(["node-1234"])) == [0]
     assert found(index, written(["node-123"])) is None
     assert found(index, written(["node-12345"])) is None
     assert found(index, written(["node-1234-567"])) is None
-
-
-def test_a_slot_has_the_name_of_the_node_that_it_was_given_last() -> None:
-    index = index_of(["a", "b"])
-    index.remove(0)
-    assert found(index, written(["a"])) is None
-    index.add("c", 0)
-    assert found(index, written(["b", "c"])) == [1, 0]
-    assert found(index, written(["a"])) is None
-
-
-def test_to_remove_what_is_not_there_changes_nothing() -> None:
-    index = index_of(["a"])
-    index.remove(1)
-    index.remove(1_000)
-    assert found(index, written(["a"])) == [0]
 
 
 def test_a_name_may_have_125_bytes() -> None:

@@ -1,13 +1,26 @@
 """What is read of every node, by distinct value."""
 
 from random import Random
+from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
-from core.mirror.node_values import LabelProjections, LabelValues, NodeValues, labels_of
-from core.objects.node import Node
+from core.mirror.node_values import (
+    NO_DOMAIN,
+    LabelProjections,
+    LabelValues,
+    NodeGroup,
+    NodeUsage,
+    NodeValues,
+    judged,
+    labels_of,
+    make_node_group,
+    outdated,
+)
+from core.objects.node import Node, NodeMetrics, Usage
 from tests.core.mirror.values import mirror_of, node, tell
 
 LENGTHS = {None: -1, "": 0, "ssd": 3, "nvme": 4}
@@ -24,19 +37,13 @@ def followed(mirror: ClusterMirror) -> NodeValues[str]:
     return values
 
 
-def judged(values: NodeValues[str], mirror: ClusterMirror, *names: str) -> list[int]:
-    results: list[int] = values.judged(mirror.batch(names), LENGTHS.__getitem__).tolist()
-    return results
+def results(values: NodeValues[str], mirror: ClusterMirror, *names: str) -> list[int]:
+    found: list[int] = values.judged(mirror.batch(names), LENGTHS.__getitem__).tolist()
+    return found
 
 
 def with_disk(name: str, kind: str | None = None) -> Node:
     return node(name, labels={} if kind is None else {"disk": kind})
-
-
-def test_values_are_judged_by_node_in_the_order_of_the_batch() -> None:
-    mirror = mirror_of(with_disk("a", "ssd"), with_disk("b"), with_disk("c", ""), with_disk("d", "nvme"))
-
-    assert judged(followed(mirror), mirror, "d", "b", "a", "c", "a") == [4, -1, 3, 0, 3]
 
 
 def test_a_value_is_judged_once_for_all_nodes_that_have_it() -> None:
@@ -74,12 +81,6 @@ def test_strangers_are_judged_by_their_own_object_and_unknown_names_get_0(known:
     assert followed(mirror).judged(batch, LENGTHS.__getitem__).tolist() == [3, 4, 0, -1]
 
 
-def test_a_batch_of_no_nodes_has_no_results() -> None:
-    mirror = mirror_of(with_disk("a", "ssd"))
-
-    assert judged(followed(mirror), mirror) == []
-
-
 def test_values_kept_by_events_are_those_that_are_read_anew() -> None:
     random = Random(5)  # noqa: S311 - no secret; the same in every run
     mirror = mirror_of()
@@ -88,7 +89,7 @@ def test_values_kept_by_events_are_those_that_are_read_anew() -> None:
         name, kind = f"n{random.randrange(40)}", random.choice((None, "", "ssd", "nvme"))
         mirror.apply(ClusterEvent(random.choice(("Update", "Update", "Delete")), with_disk(name, kind)))
         names = list(mirror.nodes.slots)
-        assert judged(values, mirror, *names) == judged(NodeValues(mirror, disk), mirror, *names)
+        assert results(values, mirror, *names) == results(NodeValues(mirror, disk), mirror, *names)
 
 
 # Labels.
@@ -112,23 +113,6 @@ def test_labels_are_in_the_order_of_the_keys_and_none_where_a_node_lacks_one() -
 
     assert values_of(projections, mirror, "disk", "zone") == [("ssd", "z"), ("", None), (None, None)]
     assert values_of(projections, mirror, "zone") == [("z",), (None,), (None,)]
-
-
-def test_a_projection_is_made_once() -> None:
-    projections = mirror_of().derived(LabelProjections)
-
-    assert projections.of(("a", "b")) is projections.of(("a", "b"))
-    assert projections.of(("a", "b")) is not projections.of(("b", "a"))
-
-
-def test_projections_follow_the_labels_of_nodes() -> None:
-    mirror = mirror_of(node("a", labels={"zone": "z"}))
-    projections = mirror.derived(LabelProjections)
-    projections.of(("zone",))
-    tell(mirror, "Update", node("a", labels={"zone": "y"}))
-    tell(mirror, "Add", node("b"))
-
-    assert values_of(projections, mirror, "zone") == [("y",), (None,)]
 
 
 def test_a_node_whose_labels_stay_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,3 +162,114 @@ def test_a_projected_value_stands_for_labels(
     keys: tuple[str, ...], values: LabelValues | None, expected: dict[str, str]
 ) -> None:
     assert labels_of(keys, values) == expected
+
+
+MEASURED: Final = NodeMetrics(
+    name="n1",
+    measured_at=1000,
+    covers_pods_until="1970-01-01T00:15:40Z",
+    cpu=Usage(800, 100),
+    memory=Usage(2**30),
+)
+GIB: Final = 2**30
+NODE: Final = Node("n1", allocatable={"cpu": 3000, "memory": 7 * GIB}, capacity={"cpu": 4000, "memory": 8 * GIB})
+
+
+def columns(mirror: ClusterMirror, name: str = "n1") -> list[tuple[int, ...]]:
+    """Return (measured, average, deviation, capacity, allocatable) of cpu and memory."""
+    usage, batch = mirror.derived(NodeUsage), mirror.batch([name])
+    found = [usage.of(resource, batch) for resource in range(2)]
+    return [(bool(each[0][0]), *(int(column[0]) for column in each[1:])) for each in found]
+
+
+NOT_MEASURED: Final = [(False, 0, 0, 4000, 3000), (False, 0, 0, 8 * GIB, 7 * GIB)]
+WHOLE: Final = [(True, 800, 100, 4000, 3000), (True, GIB, 0, 8 * GIB, 7 * GIB)]
+
+
+def test_a_resource_that_was_not_measured_is_not_0() -> None:
+    mirror = mirror_of(NODE)
+    mirror.apply(ClusterEvent("Add", replace(MEASURED, memory=None)))
+    assert columns(mirror) == [WHOLE[0], NOT_MEASURED[1]]
+
+
+def test_a_measurement_that_is_too_old_or_gone_is_not_used() -> None:
+    mirror = mirror_of(NODE)
+    mirror.apply(ClusterEvent("Add", MEASURED))
+    mirror.apply(ClusterEvent("Update", replace(MEASURED, too_old=True)))
+    assert columns(mirror) == NOT_MEASURED
+    assert mirror.derived(NodeUsage).outdated(mirror.batch(["n1"])).tolist() == [True]
+    mirror.apply(ClusterEvent("Delete", MEASURED))
+    assert columns(mirror) == NOT_MEASURED
+    assert mirror.derived(NodeUsage).outdated(mirror.batch(["n1"])).tolist() == [False]
+
+
+def test_a_stranger_has_no_usage() -> None:
+    mirror = mirror_of(NODE)
+    mirror.apply(ClusterEvent("Add", replace(MEASURED, name="stranger")))
+    assert columns(mirror, "stranger") == [(False, 0, 0, 0, 0)] * 2
+
+
+@pytest.mark.parametrize(
+    ("now", "expected"),
+    [pytest.param(1180.0, False, id="as-old-as-it-may-be"), pytest.param(1180.1, True, id="older")],
+)
+def test_a_measurement_is_too_old_once_its_age_is_more_than_it_may_be(now: float, *, expected: bool) -> None:
+    mirror = mirror_of(NODE)
+    mirror.apply(ClusterEvent("Update", MEASURED))
+    marked = replace(MEASURED, too_old=True)
+    assert judged(MEASURED, now, 180.0).too_old is expected
+    assert judged(marked, now, 180.0).too_old is expected
+    assert [*outdated(mirror, now, 180.0)] == ([marked] if expected else [])
+
+
+def test_what_is_marked_as_too_old_is_not_marked_again() -> None:
+    mirror = mirror_of(NODE)
+    mirror.apply(ClusterEvent("Update", replace(MEASURED, too_old=True)))
+    assert [*outdated(mirror, 5000.0, 180.0)] == []
+
+
+RACK = "example.com/rack"
+
+
+def racked(name: str, rack: str = "") -> Node:
+    return node(name, labels={RACK: rack} if rack else {})
+
+
+def domains(group: NodeGroup) -> set[frozenset[str]]:
+    return {frozenset(group.within({domain}).names) for domain in range(group.domains)}
+
+
+def of_slots(mirror: ClusterMirror, group: NodeGroup, *names: str) -> set[frozenset[str]]:
+    present = group.has_any(mirror.batch(names).slots)
+    return {frozenset(group.within({domain}).names) for domain in present.nonzero()[0].tolist()}
+
+
+def test_nodes_with_one_value_are_a_domain_and_a_node_without_the_label_is_one_of_its_own() -> None:
+    mirror = mirror_of(racked("a", "r1"), racked("b", "r2"), racked("c", "r1"), racked("d"), racked("e"))
+    group = make_node_group(mirror, RACK)
+    assert domains(group) == {frozenset("ac"), frozenset("b"), frozenset("d"), frozenset("e")}
+    assert of_slots(mirror, group, "c", "e") == {frozenset("ac"), frozenset("e")}
+
+
+def test_without_a_key_and_where_no_node_has_it_each_node_is_a_domain() -> None:
+    mirror = mirror_of(racked("a", "r1"), racked("b", "r1"))
+    for key in ("", "unknown"):
+        assert domains(make_node_group(mirror, key)) == {frozenset("a"), frozenset("b")}
+
+
+def test_nodes_out_of_the_partition_are_in_no_domain() -> None:
+    mirror = mirror_of(racked("a", "r1"), racked("b", "r1"), racked("c", "r2"))
+    mirror.set_node_out_of_partition("b")
+    group = make_node_group(mirror, RACK)
+    by_slot = group.by_slot(mirror.nodes.capacity)
+    assert len(by_slot) == mirror.nodes.capacity
+    assert [int(by_slot[mirror.nodes.slots[name]]) for name in "abc"] == [0, NO_DOMAIN, 1]
+    assert domains(group) == {frozenset("a"), frozenset("c")}
+    assert of_slots(mirror, group, "b") == set()
+
+
+def test_amounts_are_summed_by_domain() -> None:
+    mirror = mirror_of(racked("a", "r1"), racked("b", "r2"), racked("c", "r1"))
+    group = make_node_group(mirror, RACK)
+    by_node = group.nodes.slots + 1
+    assert sorted(group.sums(by_node).tolist()) == [2, 4]

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -113,21 +112,6 @@ def test_after_any_events_the_columns_select_what_a_loop_selects(
                 assert cluster.looped(*event) == cluster.selected(*event)
 
 
-@settings(deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(NAMESPACES), labels), max_size=8), questions)
-def test_groups_are_selected_as_their_pods_are(
-    groups: list[tuple[str, dict[str, str]]], asked: list[PodMatcher]
-) -> None:
-    columns = PodColumns()
-    of_pod = [columns.groups.acquire(Pod(str(uid), namespace, "p", own)) for uid, (namespace, own) in enumerate(groups)]
-    selected = columns.groups.selected(asked, selects_namespace)
-    expected = [
-        all(selects_namespace(each, namespace) and each.selector.matches(own) for each in asked)
-        for namespace, own in groups
-    ]
-    assert expected == [bool(selected[group]) for group in of_pod]
-
-
 def test_groups_and_rows_of_pods_that_come_and_go_do_not_grow_in_number() -> None:
     cluster = Cluster()
     rows = set()
@@ -136,29 +120,6 @@ def test_groups_and_rows_of_pods_that_come_and_go_do_not_grow_in_number() -> Non
         cluster.displace(str(uid))
     assert (len(rows), len(cluster.columns.pods)) == (1, 1)
     assert len(cluster.columns.groups.selected([], selects_namespace)) == 1
-
-
-def test_a_column_that_is_made_when_most_groups_are_free_covers_them_all() -> None:
-    cluster = Cluster()
-    for uid in range(40):
-        cluster.place(pod(uid, one=str(uid)), uid)
-    for uid in range(1, 40):
-        cluster.displace(str(uid))
-    assert cluster.selected(labelled_with(one="0")) == [0]
-    cluster.place(pod(40, one="new"), 40)
-    assert cluster.selected(labelled_with(one="new")) == [40]
-
-
-@pytest.mark.parametrize("count", [0, 1, 16, 17, 33, 200])
-def test_any_number_of_pods_in_groups_of_their_own_has_room(count: int) -> None:
-    cluster = Cluster()
-    for uid in range(count):
-        cluster.place(pod(uid, one=str(uid)), uid)
-    assert list(range(count)) == cluster.selected(everywhere(EVERYTHING))
-    assert list(range(count)) == cluster.selected(everywhere(parse_selector({}, [("one", "Exists", [])])))
-    for uid in range(count, 2 * count):
-        cluster.place(pod(uid, one=str(uid)), uid)
-    assert list(range(2 * count)) == cluster.selected(everywhere(parse_selector({}, [("one", "Exists", [])])))
 
 
 def test_every_pod_of_many_with_a_value_of_its_own_is_found_when_stale_values_are_dropped() -> None:
@@ -196,10 +157,3 @@ def test_more_label_keys_than_columns_are_kept_get_right_answers() -> None:
     for number in [*range(300), *range(300)]:
         assert [number] == cluster.selected(labelled_with(**{f"key-{number}": "x"}))
     assert len(cluster.columns.groups._labels) <= 256  # noqa: SLF001 - what it holds shows nowhere else
-
-
-def test_a_selector_that_drops_the_columns_it_uses_itself_gets_a_right_answer() -> None:
-    cluster = Cluster()
-    cluster.place(pod("all", **{f"key-{number}": "x" for number in range(300)}), 1)
-    cluster.place(pod("most", **{f"key-{number}": "x" for number in range(299)}), 2)
-    assert cluster.selected(labelled_with(**{f"key-{number}": "x" for number in range(300)})) == [1]

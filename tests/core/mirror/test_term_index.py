@@ -120,18 +120,6 @@ def test_a_wide_term_takes_no_more_buckets_than_allowed_and_is_a_candidate_for_m
     assert [pod for pod in pods if pod in [("name-0", "name-0"), *too_many]] == found
 
 
-def test_of_several_demands_the_one_that_is_not_too_wide_is_taken() -> None:
-    selector = parse_selector({"tier": "front"}, [("app", "In", NAMES)])
-    index = index_of(PodMatcher(frozenset(NAMES), NOTHING, selector))
-    assert candidates(index, "elsewhere", {"tier": "front"}) == [0]
-    assert candidates(index, "name-0", {"app": "name-0"}) == []
-
-
-def test_a_term_without_namespaces_and_with_a_null_selector_of_them_selects_no_pod() -> None:
-    nowhere = PodMatcher(frozenset(), NOTHING, EVERYTHING)
-    assert candidates(index_of(nowhere), "default", {}) == []
-
-
 def test_a_rare_label_keeps_terms_away_from_pods_that_share_only_a_common_one() -> None:
     def demanding(number: int) -> Selector:
         return parse_selector({"part-of": "shop", "app": f"app-{number}"}, [])

@@ -1,46 +1,68 @@
 """Pods and nodes that are supposed: plugins answer so, and afterwards the mirror is as before."""
 
+from collections.abc import Callable
 from typing import Final
 
 import pytest
 from msgspec.structs import replace
 
-from core.mirror.changes import Change, PodChange
+from core.mirror.changes import EVERY_CHANGE, Change, NodeChange, PodChange
 from core.mirror.cluster import ClusterMirror
+from core.mirror.placement import PodStateCounts
 from core.mirror.what_if import Supposition, WhatIfError
+from core.objects.affinity import PodMatcher
+from core.objects.labels import NOTHING
 from tests.core.decoded import counter_of
-from tests.core.mirror.supposed_cluster import (
-    FIRST,
-    NEW,
-    OTHER,
-    SECOND,
-    STRANGER,
-    WAITING,
-    WEB,
-    Told,
-    cluster,
-    matched,
-    seen,
-)
-from tests.core.mirror.values import ATTRACTED, node, pod, tell
+from tests.core.mirror.audit import audit
+from tests.core.mirror.values import ATTRACTED, REPELLING, mirror_of, node, pod, selecting, tell
+
+N1 = node("n1", labels={"zone": "a"}, cpu=4)
+N2 = node("n2", labels={"zone": "b"}, cpu=4)
+NEW = node("new", labels={"zone": "c"}, cpu=4)
+WEB = PodMatcher(frozenset({"default"}), NOTHING, selecting(app="web"))
+FIRST, SECOND, OTHER = pod("first", "n1", cpu=1, affinity=REPELLING), pod("second", "n1"), pod("other", "n2")
+WAITING = pod("waiting", "new", affinity=REPELLING)
+STRANGER = pod("stranger", affinity=REPELLING)
 
 
-class SlotsAtFirst:
-    """Notes where the pods are when it is made, and what it is told after that."""
+class Told:
+    """Notes every change."""
 
-    hears: Final = (PodChange,)
+    hears: Final = EVERY_CHANGE
 
-    def __init__(self, mirror: ClusterMirror) -> None:
-        self.pods = {each.uid for _, each in mirror.placed_pods()}
+    def __init__(self, _mirror: ClusterMirror) -> None:
+        self.changes: list[Change] = []
 
     def changed(self, change: Change) -> None:
-        """Follow."""
-        assert isinstance(change, PodChange)
-        if change.after is not None:
-            assert change.after.uid not in self.pods
-            self.pods.add(change.after.uid)
-        elif change.before is not None:
-            self.pods.remove(change.before.uid)
+        """Note it."""
+        self.changes.append(change)
+
+
+def cluster() -> ClusterMirror:
+    return mirror_of(N1, N2, FIRST, SECOND, OTHER, WAITING)
+
+
+def matched(mirror: ClusterMirror) -> dict[str, int]:
+    return counter_of(mirror, (WEB,), "zone").by_value()
+
+
+def seen(mirror: ClusterMirror) -> list[object]:
+    """Give all that anybody can see of a mirror, in the order in which it is shown."""
+    return [
+        mirror.dump(),
+        audit(mirror),
+        list(mirror.placed_pods()),
+        list(mirror.pods.rows.items()),
+        list(mirror.nodes),
+        list(mirror.nodes.infos),
+        mirror.nodes.extent,
+        list(mirror.nodes.known.generations()),
+        list(mirror.affinity.owner_counts().items()),
+        matched(mirror),
+        set(counter_of(mirror, (WEB,), "zone").column.ids),
+        {each: getattr(mirror.pod_states, each) for each in PodStateCounts.__slots__},
+        mirror.figures,
+    ]
 
 
 def suppose_much(supposed: Supposition) -> None:
@@ -70,17 +92,6 @@ def test_afterwards_the_mirror_is_exactly_as_before_when_somebody_raised() -> No
     assert seen(mirror) == before
 
 
-def test_the_generation_stays_so_nobody_reads_a_node_again() -> None:
-    mirror = cluster()
-    generation = mirror.generation
-    with mirror.suppose() as supposed:
-        suppose_much(supposed)
-        assert mirror.generation == generation
-        assert list(mirror.nodes.known.changed_since(generation)) == []
-    assert mirror.generation == generation
-    assert list(mirror.nodes.known.changed_since(generation)) == []
-
-
 def test_states_that_plugins_derive_are_told_and_other_listeners_are_not() -> None:
     mirror = cluster()
     derived, other = mirror.derived(Told), Told(mirror)
@@ -105,17 +116,6 @@ def test_derived_states_are_told_of_a_pod_as_it_is_held_or_as_if_it_did_not_term
     assert mirror.get_pod("first") is held
 
 
-def test_a_state_that_is_first_asked_for_meanwhile_is_told_of_those_who_come_back() -> None:
-    mirror = cluster()
-    with mirror.suppose() as supposed:
-        supposed.remove(FIRST)
-        made = mirror.derived(SlotsAtFirst)
-        counted = matched(mirror)
-    assert counted == {"a": 1, "b": 1}
-    assert made.pods == {"first", "second", "other"}
-    assert matched(mirror) == {"a": 2, "b": 1}
-
-
 def test_a_state_that_is_first_asked_for_meanwhile_is_told_of_a_pod_as_it_is_held() -> None:
     mirror = cluster()
     held = replace(FIRST, terminating=True)
@@ -137,47 +137,7 @@ def test_versions_of_counters_do_not_come_again() -> None:
     assert len(set(versions)) == 3
 
 
-def test_a_supposition_may_begin_in_another_one() -> None:
-    mirror = cluster()
-    before = seen(mirror)
-    with mirror.suppose() as outer:
-        outer.remove(FIRST)
-        outer.place(STRANGER, "n2")
-        between = matched(mirror)
-        with mirror.suppose() as inner:
-            inner.remove(STRANGER)
-            inner.add_node(NEW)
-            inner.place(FIRST, "new")
-            assert matched(mirror) == {"a": 1, "b": 1, "c": 2}
-        assert matched(mirror) == between
-    assert seen(mirror) == before
-
-
 # The contract of upstream's Snapshot: assume and forget with victims.
-
-
-def on_node(mirror: ClusterMirror, name: str) -> set[str]:
-    return {each.uid for slot, each in mirror.placed_pods() if slot == mirror.nodes.slots[name]}
-
-
-def test_a_pod_is_assumed_in_the_place_of_its_victims_and_forgotten_with_them_back() -> None:
-    mirror = cluster()
-    before = seen(mirror)
-    with mirror.suppose() as assumed:
-        assumed.remove(FIRST)
-        placed = assumed.place(pod("p", cpu=2), "n1")
-        assert on_node(mirror, "n1") == {"second", "p"}
-        with mirror.suppose() as next_one:
-            next_one.place(pod("q"), "n1")
-            next_one.remove(SECOND)
-            assert on_node(mirror, "n1") == {"p", "q"}
-        assert on_node(mirror, "n1") == {"second", "p"}
-        with pytest.raises(WhatIfError):
-            assumed.place(placed, "n2")
-        with pytest.raises(WhatIfError):
-            assumed.remove(FIRST)
-    assert on_node(mirror, "n1") == {"first", "second"}
-    assert seen(mirror) == before
 
 
 def test_a_pod_that_was_gone_at_a_mark_is_not_put_back_as_long_as_the_mark_stands() -> None:
@@ -242,3 +202,128 @@ def test_only_pods_that_were_placed_for_all_to_know_can_be_assumed(cache_follows
             mirror.assume_placed(supposed, 0.0)
         assert not mirror.assumed
     assert seen(mirror) == before
+
+
+MOVED = pod("moved", "n1")
+TERMINATING = replace(pod("terminating", "n1"), terminating=True)
+
+CONTRADICTIONS: Final[dict[str, tuple[Callable[[Supposition], object], str]]] = {
+    "remove-unknown": (
+        lambda supposed: supposed.remove(STRANGER),
+        "pod default/stranger (stranger) cannot be removed: there is no such pod on any node",
+    ),
+    "remove-waiting": (
+        lambda supposed: supposed.remove(WAITING),
+        "pod default/waiting (waiting) cannot be removed: it is on new, which is not known",
+    ),
+    "remove-gone": (
+        lambda supposed: supposed.remove(SECOND),
+        "pod default/second (second) cannot be removed: it is gone already",
+    ),
+    "put-back-unknown": (lambda supposed: supposed.put_back("what"), "pod what cannot be put back: it is not gone"),
+    "put-back-there": (lambda supposed: supposed.put_back("first"), "pod first cannot be put back: it is not gone"),
+    "put-back-placed": (lambda supposed: supposed.put_back("moved"), "pod moved cannot be put back: it is not gone"),
+    "place-there": (
+        lambda supposed: supposed.place(FIRST, "n1"),
+        "pod default/first (first) cannot be placed on n1: it is on n1 already",
+    ),
+    "place-elsewhere": (
+        lambda supposed: supposed.place(FIRST, "n2"),
+        "pod default/first (first) cannot be placed on n2: it is on n1 already",
+    ),
+    "place-placed": (
+        lambda supposed: supposed.place(pod("moved"), "n1"),
+        "pod default/moved (moved) cannot be placed on n1: it is on n2 already",
+    ),
+    "place-waiting": (
+        lambda supposed: supposed.place(WAITING, "n1"),
+        "pod default/waiting (waiting) cannot be placed on n1: it is on new, which is not known",
+    ),
+    "place-ended": (
+        lambda supposed: supposed.place(pod("job", ended=True), "n1"),
+        "pod default/job (job) cannot be placed on n1: it has ended",
+    ),
+    "place-on-unknown": (
+        lambda supposed: supposed.place(STRANGER, "new"),
+        "pod default/stranger (stranger) cannot be placed on new: there is no such node",
+    ),
+    "place-nowhere": (
+        lambda supposed: supposed.place(STRANGER, ""),
+        "pod default/stranger (stranger) cannot be placed on no node: there is no such node",
+    ),
+    "place-other": (
+        lambda supposed: supposed.place(pod("terminating"), "n1"),
+        "pod default/terminating (terminating) cannot be placed on n1: it terminates, and is gone as if it did not",
+    ),
+    "add-known": (lambda supposed: supposed.add_node(N1), "node n1 cannot be added: there is one of that name"),
+    "add-supposed": (
+        lambda supposed: supposed.add_node(node("supposed", cpu=1)),
+        "node supposed cannot be added: there is one of that name",
+    ),
+}
+
+
+@pytest.mark.parametrize(("contradict", "message"), CONTRADICTIONS.values(), ids=CONTRADICTIONS.keys())
+def test_what_contradicts_the_mirror_or_the_supposition_is_refused_and_changes_nothing(
+    contradict: Callable[[Supposition], object], message: str
+) -> None:
+    mirror = cluster()
+    tell(mirror, "Add", MOVED, TERMINATING)
+    before = seen(mirror)
+    with mirror.suppose() as supposed:
+        supposed.remove(SECOND)
+        supposed.remove(MOVED)
+        supposed.place(MOVED, "n2")
+        supposed.remove(TERMINATING, as_running=True)
+        supposed.add_node(node("supposed"))
+        then = seen(mirror)
+        with pytest.raises(WhatIfError) as raised:
+            contradict(supposed)
+        assert str(raised.value) == message
+        assert seen(mirror) == then
+    assert seen(mirror) == before
+
+
+def test_a_supposed_node_is_known_with_the_pods_that_wait_for_it() -> None:
+    mirror = cluster()
+    derived, other = mirror.derived(Told), Told(mirror)
+    mirror.listen(other)
+    assert matched(mirror) == {"a": 2, "b": 1}
+    with mirror.suppose() as supposed:
+        supposed.add_node(NEW)
+        batch = mirror.batch(["new", "n1"])
+        slot = mirror.nodes.slots["new"]
+        assert (batch.slots.tolist(), batch.strangers) == ([slot, mirror.nodes.slots["n1"]], {})
+        assert mirror.nodes.name(slot) == "new"
+        assert matched(mirror) == {"a": 2, "b": 1, "c": 1}
+        supposed.remove(WAITING)
+        assert matched(mirror) == {"a": 2, "b": 1}
+    assert derived.changes == [
+        NodeChange(slot, None, NEW),
+        PodChange(slot, None, WAITING),
+        PodChange(slot, WAITING, None),
+        PodChange(slot, None, WAITING),
+        PodChange(slot, WAITING, None),
+        NodeChange(slot, NEW, None),
+    ]
+    assert other.changes == []
+    assert mirror.batch(["new"]).unknown == [0]
+
+
+def test_so_many_supposed_nodes_that_every_column_grows_leave_nothing_behind() -> None:
+    mirror = cluster()
+    before, lives = seen(mirror), mirror.nodes.lives
+    with mirror.suppose() as supposed:
+        for number in range(100):
+            supposed.add_node(node(f"new-{number}", labels={"zone": f"new-{number}"}))
+            supposed.place(pod(f"new-{number}", affinity=REPELLING), f"new-{number}")
+        assert len(matched(mirror)) == 102
+        assert mirror.nodes.extent > 100
+    assert seen(mirror) == before
+    assert mirror.nodes.lives > lives  # what was found out about slots in the block is of no use
+
+
+def test_a_name_that_only_pods_have_has_no_state_to_change() -> None:
+    mirror = mirror_of(WAITING)
+    with pytest.raises(ValueError, match="node new is not known"):
+        mirror.nodes.suppose_state(mirror.nodes.infos["new"], NEW)

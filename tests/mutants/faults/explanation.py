@@ -101,7 +101,7 @@ FAULTS: Final = (
         breaks="Pods that are supposed to be gone count again once their node is supposed in another state.",
         old="            rows = np.flatnonzero(self.pods.slot_of_row == info.slot).tolist()\n",
         new="            rows = sorted(info.rows)\n",
-        tests=("core/mirror/test_what_if_nodes.py",),
+        tests=("core/mirror/test_what_if.py",),
     ),
     Fault(
         id="device-said-to-fit",

@@ -62,7 +62,7 @@ FAULTS: Final = (
         breaks="kube-scheduler has seen a smaller minimum, and what it binds is released.",
         old="self._smallest[key] = min(group.minimum, self._smallest.get(key, group.minimum))",
         new="self._smallest[key] = group.minimum",
-        tests=("core/mirror/test_scheduling_groups.py",),
+        tests=("core/mirror/test_pending_pods.py",),
     ),
     Fault(
         id="cycles-without-the-feature-gate",

@@ -17,7 +17,7 @@ FAULTS: Final = (
         breaks="Plugins judge nodes by a measurement that is hours old.",
         old="usable = metrics is not None and not metrics.too_old",
         new="usable = metrics is not None",
-        tests=("core/mirror/test_node_usage.py",),
+        tests=("core/mirror/test_node_values.py",),
     ),
     Fault(
         id="packing-by-what-is-allocatable",

@@ -19,13 +19,6 @@ def partition_of(selector: Selector, names: Mapping[str, bool]) -> Partition:
     return partition
 
 
-def test_every_node_is_in_at_first() -> None:
-    partition = Partition()
-    assert partition.whole
-    assert partition.includes("n", {})
-    assert partition.includes("n", {"disk": "ssd"})
-
-
 @pytest.mark.parametrize(
     ("selector", "names", "labels", "inside"),
     [
@@ -47,19 +40,6 @@ def test_a_name_wins_over_the_selector(
     inside: bool,  # noqa: FBT001 - a table's column
 ) -> None:
     assert inside is partition_of(selector, names).includes("n", labels)
-
-
-def test_a_name_that_is_cleared_is_left_to_the_selector_again() -> None:
-    partition = partition_of(SSD, {"n": True})
-    partition.clear_name("n")
-    partition.clear_name("never-set")
-    assert not partition.includes("n", {"disk": "hdd"})
-
-
-def test_the_last_word_on_a_name_counts() -> None:
-    partition = partition_of(EVERYTHING, {"n": True})
-    partition.set_name("n", inside=False)
-    assert not partition.includes("n", {})
 
 
 @pytest.mark.parametrize(
