@@ -21,7 +21,8 @@ class _Asked:
         self.mirror = mirror_of(node("a"), node("b"), node("c"))
         self.judge, self.scorer = (SaidPlugin(name, invalidated_by=rules) for name in ("Judge", "Scorer"))
         self.labels_scorer = SaidPlugin("Labels", invalidated_by=(when(Node, Scope.NODE),))  # pods do not concern it
-        self.filters, self.scores = (self.judge,), ((self.scorer, 2), (self.labels_scorer, 3))
+        self.filters: tuple[SaidPlugin, ...] = (self.judge,)
+        self.scores = ((self.scorer, 2), (self.labels_scorer, 3))
         plugins = (self.judge, self.scorer, self.labels_scorer)
         self.cache = EquivalenceCache(self.mirror, plugins, CacheOptions(max_bytes=max_bytes))
 
@@ -71,6 +72,15 @@ def test_only_the_scores_that_an_event_concerns_are_asked_again() -> None:
     asked.mirror.assume(pod("q"), "a", 0.0)
     assert asked.best() == ["a"]
     assert (asked.scorer.asked, asked.labels_scorer.asked) == ([["a"]], [])
+
+
+def test_a_node_that_one_filter_refused_stays_unfit_when_only_another_is_asked_again() -> None:
+    asked = _Asked()
+    asked.filters = (asked.judge, asked.labels_scorer)
+    asked.labels_scorer.said["b"] = failing("label")
+    asked.ranked()
+    asked.mirror.assume(pod("q"), "b", 0.0)
+    assert asked.best() == ["a", "c"]
 
 
 def test_a_ranking_outlives_a_question_about_other_nodes() -> None:

@@ -10,7 +10,7 @@ FAULTS: Final = (
         breaks="A node that one filter refused is taken for fitting again as soon as another filter passes there.",
         old="        if not ranking.fits[positions].all():",
         new="        if False:",
-        tests=("properties/test_choices.py",),
+        tests=("test_ranking.py",),
     ),
     Fault(
         id="ranking-keeps-sums-of-changed-nodes",
