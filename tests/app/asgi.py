@@ -26,6 +26,25 @@ def ask(
     return asyncio.run(exchange())
 
 
+def bodies_of(app: ASGIApp, path: str) -> list[bytes]:
+    """Get a path, and give the pieces of the body as they are sent."""
+    sent: list[bytes] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            sent.append(message["body"])
+
+    async def serve() -> None:
+        scope = {**ASGI_REQUEST, "method": "GET", "path": path, "asgi": {"spec_version": "2.4"}}
+        await app(scope, receive, send)
+
+    asyncio.run(serve())
+    return sent
+
+
 def converse(app: ASGIApp, path: str, received: Iterator[Message]) -> list[Message]:
     """Let an app receive these messages, and give those that it sends."""
     sent: list[Message] = []

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from tests.app.admin.verb_responses import described_responses
+from tests.app.admin.test_openapi import described_responses
 from tests.app.serving import until
 from tests.depth import tries
 from tests.robustness import bodies, wire

@@ -1,16 +1,20 @@
-"""Who is limited, how many namespaces are reviewed for one request, and what a refusal says."""
+"""Who may do and learn what on the admin port, as docs/security.md has it, and how many namespaces are reviewed."""
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from pathlib import Path
+from typing import Final
 
 import pytest
-from fastapi import FastAPI
+from fastapi import FastAPI, HTTPException
+from starlette.datastructures import Headers
 
 from app.admin import access
-from app.admin.access import CALLER_HEADER, MAX_REVIEWED, NotVisibleError, Sight
+from app.admin.access import CALLER_HEADER, MAX_REVIEWED, NotVisibleError, Sight, caller_of, is_reading
+from app.admin.openapi import describe
 from app.api_server.access_reviews import TokenCaller
 from app.api_server.client import ConnectionFailedError
 from app.main import create_service
@@ -26,7 +30,7 @@ PARTITION = "/debug/partition"
 RULE = 'Add to a {}: - {{apiGroups: [""], resources: ["pods"], verbs: ["list"]}}'
 
 
-def admin_app(server: ReviewingServer, **settings: object) -> FastAPI:
+def admin_app(server: ReviewingServer | None, **settings: object) -> FastAPI:
     mirror = mirror_of(make_node("n1"), make_pod("web").in_namespace("shop"), make_pod("db").in_namespace("bank"))
     return limited_service(mirror, server, **settings).admin
 
@@ -50,12 +54,23 @@ def test_an_admin_sees_and_does_everything_and_a_reader_is_a_caller_like_others(
     assert status(app, "PUT", PARTITION, {**reader, CALLER_HEADER: "ann"}) == 403
 
 
-def test_without_an_admin_nobody_changes_anything() -> None:
-    refusal = ask(admin_app(ReviewingServer({"ann": ALL})), "PUT", PARTITION, b"{}", {CALLER_HEADER: "ann"})
-    assert (refusal.status_code, refusal.json()) == (
-        403,
-        {"detail": "PUT /debug/partition is for admins: see KINDRED_ADMIN_TOKEN_FILE"},
-    )
+def test_without_reviews_any_pod_gets_the_page_alone_and_each_token_all_names(tmp_path: Path) -> None:
+    tokens = {name: f"the-t0ken-of-the-{name}" for name in ("admin", "reader")}
+    for name, token in tokens.items():
+        (tmp_path / name).write_text(token)
+    app = admin_app(None, admin_token_file=tmp_path / "admin", admin_read_token_file=tmp_path / "reader")
+    assert status(app, "GET", "/", {}) == 200
+    for path in ("/readyz", "/version", "/cluster", "/pending", "/names", "/debug/mirror", "/debug/config"):
+        assert status(app, "GET", path, {}) == 401, path
+    assert status(app, "PUT", PARTITION, {}) == 401
+    for token, changed in ((tokens["admin"], 200), (tokens["reader"], 403)):
+        bearer = {"Authorization": f"Bearer {token}"}
+        for path in ("/debug/mirror", "/names?text=bank"):
+            assert "bank/db" in ask(app, "GET", path, headers=bearer).text, path
+        config = ask(app, "GET", "/debug/config", headers=bearer)
+        assert config.status_code == 200
+        assert not [each for each in tokens.values() if each in config.text]
+        assert status(app, "PUT", PARTITION, bearer) == changed
 
 
 @pytest.mark.parametrize(
@@ -166,3 +181,49 @@ def test_all_reviews_of_a_request_have_one_limit_of_time(monkeypatch: pytest.Mon
 def test_a_dump_has_nobody_to_review_callers() -> None:
     with pytest.raises(SettingsError, match=r"^KINDRED_EXPLAIN_ACCESS: review needs an API server"):
         create_service(Settings(admin="127.0.0.1:0", explain_access="review"), shop(), None)
+
+
+def headers(*values: bytes) -> Headers:
+    return Headers(raw=[(b"kindred-caller-token", value) for value in values])
+
+
+@pytest.mark.parametrize(
+    ("given", "caller"), [((), None), ((b" t0ken ",), TokenCaller("t0ken")), ((b"",), None), ((b" ",), None)]
+)
+def test_the_caller_is_the_bearer_of_the_token(given: tuple[bytes, ...], caller: TokenCaller | None) -> None:
+    assert caller_of(headers(*given)) == caller
+
+
+@pytest.mark.parametrize(
+    ("given", "detail"),
+    [
+        pytest.param((b"a", b"b"), "given 2 times", id="two"),
+        pytest.param((b"two words",), "not a token", id="words"),
+        pytest.param((b"\xff",), "not a token", id="not-ascii"),
+    ],
+)
+def test_a_header_that_has_no_token_is_refused(given: tuple[bytes, ...], detail: str) -> None:
+    with pytest.raises(HTTPException) as caught:
+        caller_of(headers(*given))
+    assert (caught.value.status_code, caught.value.detail) == (400, f"Kindred-Caller-Token: {detail}")
+
+
+CHANGING: Final = {("PUT", "/debug/partition")}
+
+
+def test_every_route_but_these_only_reads() -> None:
+    admin = create_service(Settings(admin="127.0.0.1:0"), shop(), None).admin
+    assert admin is not None
+    paths = describe(admin)["paths"]
+    routes = {(method.upper(), path) for path, methods in paths.items() for method in methods}
+    assert len(routes) > 15
+    assert {(method, path) for method, path in routes if not is_reading(method, re.sub("{.*?}", "7", path))} == CHANGING
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/debug/partition"), ("POST", "/explain/x"), ("PATCH", "/explain"), ("POST", "/"), ("OPTIONS", "/")],
+    ids=lambda value: value,
+)
+def test_what_is_not_known_to_read_is_taken_to_change(method: str, path: str) -> None:
+    assert not is_reading(method, path)

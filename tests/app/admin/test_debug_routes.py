@@ -1,34 +1,24 @@
-"""What the mirror holds, and where it differs, over HTTP."""
+"""The settings, and what the mirror holds, over HTTP."""
 
-import asyncio
 import json
-from collections.abc import Sequence
 from urllib.parse import quote
 
-import httpx
 import msgspec
 import pytest
 from fastapi import FastAPI
-from starlette.types import Message
 
 from app.admin.debug_routes import debug_router
 from app.admin.partition import NodePartition
-from app.api_server.client import ApiClient
-from app.api_server.cluster_access import ClusterAccess
-from app.api_server.credentials import Credentials
-from app.objects.resources import RESOURCES
+from app.main import create_service
 from app.process.long_work import LongWork
+from app.settings.settings import Settings
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod import Pod
-from tests.app.asgi import ASGI_REQUEST, ask
-from tests.builders import Object, make_pod
-from tests.fake_apiserver.faults import Action, Answer, Close, Stall, refuse
-from tests.fake_apiserver.server import FakeApiServer
-from tests.fake_apiserver.statuses import too_many_requests
-
-PODS, NODES = RESOURCES[Pod], RESOURCES[Node]
+from tests.app.asgi import ask, bodies_of
+from tests.app.short_pieces import ShortPieces
+from tests.builders import Object
 
 
 def small_cluster() -> ClusterMirror:
@@ -49,9 +39,9 @@ def small_cluster() -> ClusterMirror:
     return mirror
 
 
-def served(mirror: ClusterMirror) -> FastAPI:
+def served(mirror: ClusterMirror, work: LongWork | None = None) -> FastAPI:
     app = FastAPI()
-    app.include_router(debug_router(mirror, NodePartition(mirror), None, tuple, LongWork()))
+    app.include_router(debug_router(mirror, NodePartition(mirror), None, tuple, work or LongWork()))
     return app
 
 
@@ -92,17 +82,7 @@ def test_a_large_dump_is_sent_in_chunks() -> None:
     for number in range(2000):
         mirror.apply(ClusterEvent("Add", Node(f"node-{number:04}", {"zone": "a"}, {"cpu": 4000})))
 
-    bodies: list[bytes] = []
-
-    async def receive() -> Message:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: Message) -> None:
-        if message["type"] == "http.response.body":
-            bodies.append(message["body"])
-
-    scope = {**ASGI_REQUEST, "method": "GET", "path": "/debug/mirror", "asgi": {"spec_version": "2.4"}}
-    asyncio.run(served(mirror)(scope, receive, send))
+    bodies = bodies_of(served(mirror), "/debug/mirror")
     assert len(bodies) > 5
     assert max(map(len, bodies)) < 80_000
     assert len(json.loads(b"".join(bodies))["nodes"]) == 2002
@@ -166,33 +146,9 @@ def test_the_victims_that_a_pod_waits_for_are_dumped_with_either() -> None:
 
 
 def test_others_have_their_turns_while_a_pod_is_looked_for_by_its_name() -> None:
-    mirror = ClusterMirror()
-    for number in range(50_000):
-        mirror.apply(ClusterEvent("Add", Pod(f"u{number}", "shop", f"p{number}", {}, "n1")))
-    turns = 0
-
-    async def others() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    async def look() -> httpx.Response:
-        async with httpx.AsyncClient(
-            transport=httpx.ASGITransport(served(mirror)), base_url="http://kindred"
-        ) as client:
-            await client.get("/debug/mirror?pod=u1")  # what a request takes anyway, on a path without the search
-            task = asyncio.create_task(others())
-            await client.get("/debug/mirror?pod=u1")
-            nonlocal turns
-            turns_of_a_request, turns = turns, 0
-            response = await client.get("/debug/mirror?pod=shop/none")
-            task.cancel()
-            turns -= turns_of_a_request
-            return response
-
-    assert asyncio.run(look()).status_code == 404
-    assert turns >= 2
+    mirror, work = small_cluster(), ShortPieces()
+    assert ask(served(mirror, work), "GET", "/debug/mirror?pod=shop/none").status_code == 404
+    assert work.gave_way >= mirror.pod_count()
 
 
 @pytest.mark.parametrize(
@@ -234,10 +190,6 @@ def test_a_query_that_is_not_clear_is_refused_by_its_field(query: str, field: st
     assert problem["loc"][:2] == ["query", field]
 
 
-def test_the_partition_is_there_too() -> None:
-    assert ask(served(small_cluster()), "GET", "/debug/partition").json()["nodes"] == {"in": 2, "out": 0}
-
-
 # The comparison with the API server.
 
 
@@ -246,100 +198,16 @@ def test_a_mirror_from_a_dump_has_nothing_to_be_compared_with() -> None:
     assert error(small_cluster(), "/diff", 409) == {"detail": detail}
 
 
-async def ask_following(server: FakeApiServer, mirror: ClusterMirror, *paths: str) -> Sequence[httpx.Response]:
-    """Send requests at the same time to an app whose mirror follows a server."""
-    async with server:
-        api = ApiClient(Credentials(ClusterAccess("test", server.url, None), None))
-        app = FastAPI()
-        app.include_router(debug_router(mirror, NodePartition(mirror), api, lambda: [NODES, PODS], LongWork()))
-        transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://kindred") as client:
-            async with asyncio.timeout(3):
-                responses = await asyncio.gather(*(client.get(path) for path in paths))
-        await api.close()
-        return responses
+def test_every_setting_is_told_with_its_source() -> None:
+    settings = Settings(admin="127.0.0.1:0", max_score=20, bypass_namespaces=("a", "b"))
+    sources = {"max_score": "KINDRED_MAX_SCORE", "bypass_namespaces": "kindred.yaml: bypassNamespaces"}
+    admin = create_service(settings, ClusterMirror(), None, sources).admin
+    assert admin is not None
+    told = ask(admin, "GET", "/debug/config").json()
+    assert len(Settings.model_fields) == len(told)
+    assert told["maxScore"] == {"value": 20, "source": "KINDRED_MAX_SCORE"}
+    assert told["bypassNamespaces"] == {"value": ["a", "b"], "source": "kindred.yaml: bypassNamespaces"}
+    assert told["profile"] == {"value": "affinity", "source": "default"}
 
 
-def one_node_server() -> FakeApiServer:
-    server = FakeApiServer()
-    server.create(NODES.path, {"metadata": {"name": "n1", "uid": "u-n1"}})
-    server.create(PODS.path, make_pod("web").uid("u1").on("n1").obj())
-    return server
-
-
-def test_differences_are_told_by_resource() -> None:
-    mirror = ClusterMirror()
-    mirror.apply(ClusterEvent("Add", Node("n1", {"zone": "a"}, uid="u-n1")))
-    mirror.apply(ClusterEvent("Add", Pod("u2", "default", "gone", {}, "n1")))
-    (response,) = asyncio.run(ask_following(one_node_server(), mirror, "/debug/mirror/diff?settle=0"))
-    assert response.status_code == 200
-    assert response.headers["content-type"] == "application/json"
-    nothing: Object = {
-        "listed": 1,
-        "missed": [],
-        "redundant": [],
-        "differing": [],
-        "assumed": [],
-        "unreadable": 0,
-        "other_versions": 0,
-    }
-    assert response.json() == {
-        "nodes": nothing | {"differing": [{"name": "n1", "uid": "u-n1", "fields": ["labels", "resource_version"]}]},
-        "pods": nothing
-        | {
-            "missed": [{"name": "default/web", "uid": "u1", "fields": []}],
-            "redundant": [{"name": "default/gone", "uid": "u2", "fields": []}],
-        },
-    }
-
-
-def test_the_second_list_comes_after_the_settle_time_that_is_asked_for() -> None:
-    server = one_node_server()
-    asyncio.run(ask_following(server, ClusterMirror(), "/debug/mirror/diff?settle=0.2"))
-    first, second = server.requests.of(NODES.path)
-    assert 0.2 <= second.time - first.time < 1.0
-
-
-@pytest.mark.parametrize(
-    ("fault", "why"),
-    [
-        pytest.param(refuse(too_many_requests()), "429 TooManyRequests", id="refused"),
-        pytest.param(Close(), f"GET {PODS.path}", id="connection-lost"),
-        pytest.param(
-            Answer(200, b'{"items": []}', {"Content-Type": "application/json"}), f"GET {PODS.path}", id="not-a-list"
-        ),
-    ],
-)
-def test_a_list_that_fails_is_503_and_says_why(fault: Action, why: str) -> None:
-    server = one_node_server()
-    server.faults.add(fault, PODS.path)
-    (response,) = asyncio.run(ask_following(server, ClusterMirror(), "/debug/mirror/diff?settle=0"))
-    assert response.status_code == 503
-    assert response.json()["detail"].startswith("no fresh list: ")
-    assert why in response.json()["detail"]
-
-
-def test_one_comparison_at_a_time() -> None:
-    server = one_node_server()
-    server.faults.add(Stall(seconds=0.2), NODES.path)
-    path = "/debug/mirror/diff?settle=0"
-    responses = asyncio.run(ask_following(server, ClusterMirror(), path, path))
-    assert sorted(response.status_code for response in responses) == [200, 409]
-    assert {"detail": "another comparison is under way"} in [response.json() for response in responses]
-
-
-def test_after_a_comparison_that_failed_another_can_begin() -> None:
-    async def twice() -> list[int]:
-        server = one_node_server()
-        async with server:
-            api = ApiClient(Credentials(ClusterAccess("test", server.url, None), None))
-            app = FastAPI()
-            mirror = ClusterMirror()
-            app.include_router(debug_router(mirror, NodePartition(mirror), api, lambda: [NODES], LongWork()))
-            server.faults.add(refuse(too_many_requests()), NODES.path)
-            async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://kindred") as client:
-                codes = [(await client.get("/debug/mirror/diff?settle=0")).status_code for _ in range(2)]
-            await api.close()
-            return codes
-
-    assert asyncio.run(twice()) == [503, 200]
+# Turns.

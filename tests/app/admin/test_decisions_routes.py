@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from app.admin.decisions_routes import decisions_router
 from app.process.long_work import LongWork
 from tests.app.asgi import ask
-from tests.app.explain.noted_decisions import Asking
+from tests.app.explain.test_decisions import Asking
 from tests.app.questions import by_name, shop
 from tests.builders import make_pod
 

@@ -1,12 +1,11 @@
 """What the equivalence cache holds, over HTTP, and how a question tells and chooses where its answer is from."""
 
-import asyncio
 import json
 from itertools import count
 
 import pytest
 from fastapi import FastAPI
-from starlette.types import ASGIApp, Message
+from starlette.types import ASGIApp
 
 from app.admin.equivalence_routes import equivalence_router
 from app.main import Service, create_service
@@ -24,11 +23,12 @@ from core.plugins.nodeunschedulable import NodeUnschedulable
 from core.plugins.podtopologyspread.plugin import PodTopologySpread
 from core.plugins.tainttoleration import TaintToleration
 from core.profile import Profile
-from tests.app.asgi import ASGI_REQUEST, ask
+from tests.app.asgi import ask, bodies_of
 from tests.app.questions import AFFINITY_RULES, NEAR_WEB, ZONE, by_name, shop
 from tests.builders import Object, PodBuilder, make_pod
 
 NODES = ("a1", "a2", "b1", "c1")
+VERBS = ("filter", "prioritize")
 WANTS_WEB = make_pod("p").required_affinity(NEAR_WEB)
 OF_A_CLASS = WANTS_WEB.owned_by("ReplicaSet", "rs", "rs-1")
 TAINT = TaintToleration()
@@ -42,10 +42,9 @@ def service(mirror: ClusterMirror, **settings: object) -> Service:
     return create_service(Settings.model_validate({"admin": "127.0.0.1:0", **settings}), mirror, None)
 
 
-def source(app: ASGIApp, pod: PodBuilder, verb: str = "filter", *, cache: str = "") -> str:
+def source(app: ASGIApp, pod: PodBuilder, verb: str = "filter") -> str:
     """Ask, and give the word in front of the hash in the header."""
-    headers = {"Kindred-Cache": cache} if cache else {}
-    response = ask(app, "POST", f"/{verb}", by_name(pod, *NODES), headers)
+    response = ask(app, "POST", f"/{verb}", by_name(pod, *NODES))
     assert response.status_code == 200
     said: str = response.headers["kindred-equivalence"]
     word, _, equivalence_hash = said.partition(" ")
@@ -56,54 +55,30 @@ def source(app: ASGIApp, pod: PodBuilder, verb: str = "filter", *, cache: str = 
 # Headers of questions.
 
 
-@pytest.mark.parametrize("verb", ["filter", "prioritize"])
+@pytest.mark.parametrize("verb", VERBS)
 def test_the_header_tells_how_much_of_the_answer_was_there(verb: str) -> None:
     mirror = shop()
     app = service(mirror).app
     pod = OF_A_CLASS.preferred_affinity(5, NEAR_WEB)
-    assert source(app, pod, verb) == "miss"
-    assert source(app, pod, verb) == "hit"
+    assert [source(app, pod, verb) for _ in range(2)] == ["miss", "hit"]
     mirror.apply(ClusterEvent("Update", Node("a1", {ZONE: "a", "disk": "ssd"})))
-    assert source(app, pod, verb) == "partial"
-    assert source(app, pod, verb) == "hit"
-
-
-def test_pods_of_one_controller_that_look_alike_are_of_one_class_and_others_are_not() -> None:
-    app = service(shop()).app
-    asked = [OF_A_CLASS, WANTS_WEB.owned_by("ReplicaSet", "rs", "rs-2"), OF_A_CLASS.label("app", "x")]
-    headers = [ask(app, "POST", "/filter", by_name(pod, *NODES)).headers["kindred-equivalence"] for pod in asked]
-    assert len(set(headers)) == 3
-    sibling = ask(
-        app,
-        "POST",
-        "/filter",
-        by_name(make_pod("q").required_affinity(NEAR_WEB).owned_by("ReplicaSet", "rs", "rs-1"), *NODES),
-    )
-    assert sibling.headers["kindred-equivalence"] == headers[0].replace("miss", "hit")
+    assert [source(app, pod, verb) for _ in range(2)] == ["partial", "hit"]
 
 
 def test_a_question_can_be_answered_without_the_cache_which_does_not_hear_of_it() -> None:
     service_ = service(shop())
-    before = totals(service_)
-    assert source(service_.app, OF_A_CLASS, cache="off") == "off"
-    assert source(service_.app, OF_A_CLASS, "prioritize", cache="off") == "off"
-    assert before == totals(service_)
-    assert source(service_.app, OF_A_CLASS) == "miss"
-    before = totals(service_)
-    assert source(service_.app, OF_A_CLASS, cache="off") == "off"
-    assert before == totals(service_)
-    assert source(service_.app, OF_A_CLASS) == "hit"
+    body = by_name(OF_A_CLASS, *NODES)
+    for expected in ("miss", "hit"):
+        before = totals(service_)
+        plain = {verb: ask(service_.app, "POST", f"/{verb}", body, {"Kindred-Cache": "off"}) for verb in VERBS}
+        assert {each.headers["kindred-equivalence"] for each in plain.values()} == {"off"}
+        assert before == totals(service_)
+        assert {source(service_.app, OF_A_CLASS, verb) for verb in VERBS} == {expected}
+        for verb, response in plain.items():
+            assert response.content == ask(service_.app, "POST", f"/{verb}", body).content
 
 
-def test_the_answer_is_the_same_without_the_cache() -> None:
-    app = service(shop()).app
-    for verb in ("filter", "filter", "prioritize", "prioritize"):
-        body = by_name(OF_A_CLASS, *NODES)
-        cached = ask(app, "POST", f"/{verb}", body)
-        assert cached.content == ask(app, "POST", f"/{verb}", body, {"Kindred-Cache": "off"}).content
-
-
-@pytest.mark.parametrize("verb", ["filter", "prioritize"])
+@pytest.mark.parametrize("verb", VERBS)
 def test_where_the_cache_is_off_there_is_no_header(verb: str) -> None:
     app = service(shop(), equivalence_cache=False).app
     for headers in ({}, {"Kindred-Cache": "off"}):
@@ -115,22 +90,6 @@ def test_where_the_cache_is_off_there_is_no_header(verb: str) -> None:
 def test_a_pod_without_controller_has_a_class_only_by_its_spec(mode: str, expected: list[str]) -> None:
     app = service(shop(), equivalence_mode=mode).app
     assert expected == [source(app, WANTS_WEB) for _ in expected]
-
-
-def test_a_bad_question_has_no_header() -> None:
-    assert "kindred-equivalence" not in ask(service(shop()).app, "POST", "/filter", b"{").headers
-
-
-# Metrics.
-
-
-@pytest.mark.parametrize("on", [True, False], ids=["on", "off"])
-def test_metrics_tell_of_the_cache_only_where_there_is_one(on: bool) -> None:  # noqa: FBT001 - one of two cases
-    app = service(shop(), equivalence_cache=on).app
-    ask(app, "POST", "/filter", by_name(OF_A_CLASS, *NODES))
-    text = ask(app, "GET", "/metrics").text
-    assert ('kindred_equivalence_cells_total{reason="new_class",result="miss"} ' in text) == on
-    assert ("kindred_equivalence" in text) == on
 
 
 # The debug route: totals and classes.
@@ -168,34 +127,6 @@ class Shown:
     def prioritize(self, pod: PodBuilder, *nodes: str) -> str:
         """Ask about a pod, and give its class."""
         return self.extender.prioritize(Request(by_name(pod, *(nodes or NODES)))).source[-16:]
-
-
-def test_an_empty_cache_is_told_in_zeros() -> None:
-    answer = get(Shown().app)
-    assert answer == {
-        "totals": {
-            "classes": 0,
-            "bytes": 0,
-            "max_bytes": 128 * 1024 * 1024,
-            "questions": {"hit": 0, "partial": 0, "miss": 0, "none": 0},
-            "cells": {
-                "hit": 0,
-                "miss": {
-                    "new_class": 0,
-                    "evicted": 0,
-                    "node_changed": 0,
-                    "counters_changed": 0,
-                    "cluster_changed": 0,
-                },
-            },
-            "hit_rate": None,
-            "evictions": 0,
-            "checked": 0,
-            "mismatches": 0,
-            "invalidations": [],
-        },
-        "classes": [],
-    }
 
 
 def test_totals_are_those_of_all_classes() -> None:
@@ -247,21 +178,6 @@ def test_a_class_tells_of_itself() -> None:
     assert get(shown.app, f"?class={equivalence_hash.upper()}") == of_the_class
 
 
-def test_the_class_asked_about_last_comes_first() -> None:
-    shown = Shown()
-    first, second = shown.filter(WANTS_WEB), shown.filter(make_pod("q"))
-    assert [each["hash"] for each in get(shown.app)["classes"]] == [second, first]
-    shown.filter(WANTS_WEB)
-    assert [each["hash"] for each in get(shown.app)["classes"]] == [first, second]
-
-
-def test_a_class_of_which_no_cell_was_asked_has_no_hit_rate() -> None:
-    shown = Shown()
-    shown.cache.evaluation(Pod("u", "shop", "web"))
-    (found,) = get(shown.app)["classes"]
-    assert (found["questions"], found["hit_rate"], found["rows"]) == (1, None, [])
-
-
 def test_looking_changes_nothing() -> None:
     shown = Shown()
     equivalence_hash = shown.filter(WANTS_WEB)
@@ -270,25 +186,11 @@ def test_looking_changes_nothing() -> None:
     assert [get(shown.app, query) for query in queries] == [get(shown.app, query) for query in queries]
 
 
-def sent_in_chunks(app: FastAPI, path: str) -> list[bytes]:
-    bodies: list[bytes] = []
-
-    async def receive() -> Message:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: Message) -> None:
-        if message["type"] == "http.response.body":
-            bodies.append(message["body"])
-
-    asyncio.run(app({**ASGI_REQUEST, "method": "GET", "path": path, "asgi": {"spec_version": "2.4"}}, receive, send))
-    return bodies
-
-
 def test_three_thousand_classes_are_sent_in_chunks() -> None:
     shown = Shown()
     for number in range(3000):
         shown.cache.evaluation(Pod("u", "shop", "web", {"number": str(number)}))
-    bodies = sent_in_chunks(shown.app, "/debug/equivalence")
+    bodies = bodies_of(shown.app, "/debug/equivalence")
     assert len(bodies) > 5
     assert max(map(len, bodies)) < 80_000
     assert len(json.loads(b"".join(bodies))["classes"]) == 3000

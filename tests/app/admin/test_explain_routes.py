@@ -1,4 +1,4 @@
-"""`POST /explain`: a question of people in, the decision with its parts out, and the mirror as it was."""
+"""`POST /explain`, its nodes and manifests: a question in, the decision with its parts out, the mirror as it was."""
 
 import json
 from typing import Any
@@ -10,6 +10,7 @@ from httpx import Response
 from app.admin.access import EVERYBODY_SEES_ALL
 from app.admin.explain_routes import explain_router
 from app.explain.explainer import Explainer
+from app.main import create_service
 from app.settings.settings import Settings
 from app.verbs.filter import Extender
 from app.verbs.request import Request
@@ -134,16 +135,6 @@ def test_extender_args_are_explained_as_filter_answers_them(setting: Setting) ->
     assert told["nodes"][2]["decision"]["plugin"] == ""  # unknown nodes are no plugin's affair
 
 
-def test_the_first_pod_of_its_kind_is_told_so(setting: Setting) -> None:
-    pod = make_pod("db-0").label("app", "db").required_affinity(
-        affinity_term(ZONE, {"matchLabels": {"app": "db"}})
-    ).obj()  # fmt: skip
-    told = setting.explained({"pod": pod}, "?node=n1")
-    assert told["summary"]["fit"] == 3
-    assert told["summary"]["terms"][0]["first_pod"] is True
-    assert told["nodes"][0]["decision"]["terms"][0]["effect"] == "firstPod"
-
-
 def test_a_pod_that_is_placed_is_not_in_its_own_way(setting: Setting) -> None:
     told = setting.explained({"pod": "default/shy"}, "?node=n3")
     assert told["summary"]["pod"] == "default/shy"
@@ -237,29 +228,6 @@ def test_the_class_and_its_cells_are_told_and_not_touched(setting: Setting) -> N
     assert setting.explained({"pod": REPELLED, "remove": ["default/web"]}, "?node=n1")["nodes"][0]["cells"] is None
 
 
-def test_scores_are_told_with_their_parts() -> None:
-    setting = Setting(parse_profile("InterPodAffinity=2,TaintToleration=3,NodeAffinity"))
-    pod = make_pod("likes").preferred_affinity(10, affinity_term(ZONE, WEB)).obj()
-    told = setting.explained({"pod": pod}, "?node=n1&node=n3")
-    weights = sum(each["weight"] for each in told["summary"]["scores"])
-    for each in told["nodes"]:
-        parts = each["decision"]["score_parts"]
-        assert each["decision"]["score"] == sum(part["weight"] * part["normalized"] for part in parts) // weights
-    near, far = ({part["plugin"]: part for part in each["decision"]["score_parts"]} for each in told["nodes"])
-    assert (near["InterPodAffinity"]["raw"], near["InterPodAffinity"]["normalized"]) == (10, 100)
-    assert (far["InterPodAffinity"]["raw"], far["InterPodAffinity"]["normalized"]) == (0, 0)
-    assert [each["node"] for each in told["summary"]["best"]][-1] == "n3"
-    assert told["mirror"]["standing"] == "fresh"
-
-
-def test_nodes_that_do_not_fit_are_scored_on_demand(setting: Setting) -> None:
-    def scores(query: str) -> list[int | None]:
-        return [each["decision"]["score"] for each in setting.explained({"pod": ATTRACTED}, query)["nodes"]]
-
-    assert scores("?node=n1&node=n3") == [0, None]
-    assert scores("?node=n1&node=n3&score=all") == [0, 0]
-
-
 def test_a_pod_that_takes_too_much_work_is_a_problem_of_its_field() -> None:
     setting = Setting(affinity_profile())
     setting.mirror.work.limit = 1
@@ -268,3 +236,82 @@ def test_a_pod_that_takes_too_much_work_is_a_problem_of_its_field() -> None:
     assert "too much work" in answer.json()["detail"]
     setting.mirror.work.limit = None
     assert setting.post({"pod": REPELLED}).status_code == 200
+
+
+@pytest.fixture(scope="module")
+def admin() -> FastAPI:
+    service = create_service(
+        Settings(admin="127.0.0.1:0"), load([], [make_node("n1").allocatable(pods=9).obj()], []), None
+    )
+    assert service.admin is not None
+    return service.admin
+
+
+def test_the_admin_port_has_the_page_and_what_it_asks(admin: FastAPI) -> None:
+    assert ask(admin, "GET", "/").status_code == 200
+    body = json.dumps({"pod": make_pod("p").obj()}).encode()
+    drawn: dict[str, Any] = ask(admin, "POST", "/explain/nodes", body).json()
+    of_taints, of_all = 3, 11  # the weights of the full profile; its other plugins have nothing to score here
+    assert (drawn["names"], drawn["verdict"], drawn["score"]) == (["n1"], [0], [100 * of_taints // of_all])
+
+
+@pytest.mark.parametrize(
+    ("body", "query", "status", "field"),
+    [
+        (b"{", "", 400, ""),
+        (b'{"pod": "a/b"}', "", 404, "pod"),
+        (b'{"pod": {"metadata": {"name": "p"}}, "add_nodes": [{"metadata": {"name": "n1"}}]}', "", 409, "add_nodes[0]"),
+        (b'{"pod": {"metadata": {"name": "p"}}}', "?rack=", 422, None),
+        (b'{"pod": {"metadata": {"name": "p"}}}', "?rack=a%20b", 400, "rack"),
+        (b'{"pod": {"metadata": {"name": "p"}}}', "?rack=x/y/z", 400, "rack"),
+        (b'{"pod": {"metadata": {"name": "p"}}}', "?rack=example.com/rak", 404, "rack"),
+        (b'{"pod": {"metadata": {"name": "p"}}}', "?score=best", 422, None),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_as_explain_tells_it(
+    admin: FastAPI, body: bytes, query: str, status: int, field: str | None
+) -> None:
+    answer = ask(admin, "POST", f"/explain/nodes{query}", body)
+    assert (answer.status_code, answer.json().get("field")) == (status, field)
+    if status != 422 and field != "rack":
+        assert answer.json() == ask(admin, "POST", "/explain", body).json()
+
+
+def test_yaml_is_read_for_the_page(admin: FastAPI) -> None:
+    told = ask(admin, "POST", "/explain/manifest", b"kind: Pod\nmetadata: {name: p}\n")
+    assert (told.status_code, told.json()) == (200, {"kind": "Pod", "metadata": {"name": "p"}})
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "message"),
+    [
+        (b"", 400, "expected one manifest"),
+        (b"- a\n", 400, "expected one manifest"),
+        (b"a: 1\n---\nb: 2\n", 400, "expected one manifest"),
+        (b' {"a": ', 400, "expected one manifest"),
+        (b"a: [", 400, "neither JSON nor YAML"),
+        (b"a: " + b"x" * 300_000, 413, "larger than 262144 bytes"),
+    ],
+)
+def test_what_is_no_manifest_is_refused(admin: FastAPI, text: bytes, status: int, message: str) -> None:
+    answer = ask(admin, "POST", "/explain/manifest", text)
+    assert (answer.status_code, answer.json()["field"]) == (status, "pod")
+    assert message in answer.json()["detail"]
+
+
+def test_a_rack_can_be_any_label() -> None:
+    nodes = [make_node("n1").label("row", "7").label("example.com/rack", "r").obj()]
+    service = create_service(Settings(admin="127.0.0.1:0"), load([], nodes, []), None)
+    assert service.admin is not None
+    body = json.dumps({"pod": make_pod("p").obj()}).encode()
+    racks = [ask(service.admin, "POST", f"/explain/nodes{query}", body).json()["racks"] for query in ("", "?rack=row")]
+    assert racks == [["", "r"], ["", "7"]]
+
+
+def test_a_rack_can_be_the_label_of_a_node_that_is_supposed_or_that_the_mirror_does_not_have(admin: FastAPI) -> None:
+    pod, row = make_pod("p").obj(), make_node("n2").label("row", "8").obj()
+    asked = {"pod": pod, "add_nodes": [row]}, {"Pod": pod, "Nodes": {"items": [row]}}
+    drawn = [ask(admin, "POST", "/explain/nodes?rack=row", json.dumps(body).encode()).json() for body in asked]
+    assert [each["racks"][each["rack"][-1]] for each in drawn] == ["8", "8"]
+    gone = ask(admin, "POST", "/explain/nodes?rack=row", json.dumps({"pod": pod}).encode())
+    assert (gone.status_code, gone.json()["detail"]) == (404, "rack: no node has the label row")

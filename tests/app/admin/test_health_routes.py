@@ -5,15 +5,17 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from prometheus_client.parser import text_string_to_metric_families
 
 from app import __version__
-from app.admin.health_routes import health_router
+from app.admin.health_routes import health_router, metrics_router
 from app.leadership.elector import Elector
 from app.main import create_service
-from app.objects.decode_node import decode_node
 from app.objects.resources import RESOURCES
+from app.process.long_work import LongWork
 from app.settings.limits import Limits
 from app.settings.settings import Settings
+from app.telemetry.metrics import Metrics
 from app.verbs.admission import ServingState, Settling
 from app.watch.freshness import Freshness, ResourceState
 from app.watch.memory import MemoryLimit, MemoryWatch, memory_limit
@@ -61,14 +63,6 @@ def test_readyz_counts_nodes_namespaces_and_the_pods_that_occupy_a_node() -> Non
     )
     held = {"generation": mirror.generation, "nodes": 2, "pods": 3, "pending": 1, "namespaces": 1}
     assert {"ready": True, **held, "leader": None, "problems": [], "resources": {}} == answer(mirror, "/readyz")
-
-
-def test_readyz_follows_the_mirror() -> None:
-    mirror = mirror_of(make_node("n1"), make_node("n2"))
-    app = create_service(Settings(), mirror, None).app
-    assert ask(app, "GET", "/readyz").json()["nodes"] == 2
-    mirror.apply(ClusterEvent("Delete", decode_node(make_node("n2").json())))
-    assert ask(app, "GET", "/readyz").json()["nodes"] == 1
 
 
 class Following(Elector):
@@ -248,3 +242,23 @@ def test_a_service_watches_the_memory_that_its_cgroup_allows() -> None:
     memory = create_service(Settings(), ClusterMirror(), None, limits=Limits(memory_watermark=0.5)).state.memory
     assert memory.limit == memory_limit()
     assert memory.mark == memory.limit.bytes // 2
+
+
+def served(nodes: int) -> FastAPI:
+    mirror = ClusterMirror()
+    for number in range(nodes):
+        mirror.apply(ClusterEvent("Add", Node(f"n{number}")))
+    app = FastAPI()
+    app.include_router(metrics_router(Metrics(mirror, lambda: 0.0), LongWork()))
+    return app
+
+
+def test_a_scrape_is_the_text_format_whatever_is_asked_for() -> None:
+    app = served(2)
+    for accept in ("", "application/openmetrics-text; version=1.0.0", "text/plain;version=1.0.0;escaping=allow-utf-8"):
+        response = ask(app, "GET", "/metrics", headers={"accept": accept})
+        assert response.status_code == 200
+        assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+        assert int(response.headers["content-length"]) == len(response.content)
+        found = {family.name: family for family in text_string_to_metric_families(response.text)}
+        assert found["kindred_mirror_nodes"].samples[0].value == 2

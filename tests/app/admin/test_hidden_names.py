@@ -1,5 +1,6 @@
 """Nobody learns the name of a pod in a namespace whose pods they may not list: over every route of the admin port."""
 
+import asyncio
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -10,16 +11,26 @@ from fastapi.routing import APIRoute, iter_route_contexts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.admin.access import CALLER_HEADER, HIDING, NAMELESS
+from app.admin.access import CALLER_HEADER, HIDING, NAMELESS, Sight, shown
 from app.admin.page_routes import OPEN_PATHS
+from app.api_server.access_reviews import TokenCaller
 from app.api_server.client import ConnectionFailedError
+from app.explain.explain_request import ExplainRequest
+from app.explain.explainer import Detail, Explainer, Explanation
+from app.settings.settings import Settings
+from app.verbs.request import RecentPods
+from app.watch.freshness import OF_A_DUMP
+from app.watch.release import AnsweredRelease
+from core.diagnosis.explained_profile import served_alone
 from core.diagnosis.pod_names import HIDDEN as PLACEHOLDER
 from core.diagnosis.pod_names import HIDDEN_BUDGET
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.labels import parse_selector
-from tests.app.admin.hidden_names import (
+from core.profile import full_profile
+from core.scheduling_cycle import derive_states
+from tests.app.admin.limited_callers import (
     ALLOWED,
     DISK,
     HIDDEN,
@@ -28,15 +39,19 @@ from tests.app.admin.hidden_names import (
     SEEN,
     THEIRS,
     ZONE,
+    LimitedService,
+    ReviewingServer,
     everywhere,
+    first_of_stream,
+    limited_service,
     nodes,
     ours,
     theirs,
 )
-from tests.app.admin.limited_callers import LimitedService, ReviewingServer, first_of_stream, limited_service
 from tests.app.asgi import ask
 from tests.builders import PodBuilder
 from tests.conformance.engine import load
+from tests.core.decoded import pod_of
 from tests.depth import tries
 
 PENDING: Final = (
@@ -214,32 +229,18 @@ def test_a_caller_of_one_namespace_learns_no_name_of_another_by_any_route() -> N
 
 
 def test_the_victims_that_a_pod_waits_for_are_named_to_those_who_may_see_them() -> None:
-    asked = Asked("/explain", {"pod": f"{OURS}/{SEEN}-waits"})
     app = service(ReviewingServer(ALLOWED)).admin
-    victims = {}
-    for token in ("of-ours", "of-all"):
-        _, text = response(app, "POST", asked, bearing(token))
-        victims[token] = [(each["name"], each["uid"], each["node"]) for each in explained_in(text)["waits_for"]]
-    victim = theirs("victim-n2")
-    assert victims == {
+    waits, victim = f"{OURS}/{SEEN}-waits", theirs("victim-n2")
+    expected = {
         "of-ours": [(PLACEHOLDER, "", "n2")],
         "of-all": [(f"{THEIRS}/{victim.name}", victim.identity, "n2")],
     }
-
-
-def test_the_victims_in_the_list_of_pending_pods_are_named_to_those_who_may_see_them() -> None:
-    app = service(ReviewingServer(ALLOWED)).admin
-    victims = {}
-    for token in ("of-ours", "of-all"):
-        _, text = response(app, "GET", Asked("/pending"), bearing(token))
-        pods = {each["pod"]: each for each in explained_in(text)["pods"]}
-        found = pods[f"{OURS}/{SEEN}-waits"]["waits_for"]
-        victims[token] = [(each["name"], each["uid"], each["node"]) for each in found]
-    victim = theirs("victim-n2")
-    assert victims == {
-        "of-ours": [(PLACEHOLDER, "", "n2")],
-        "of-all": [(f"{THEIRS}/{victim.name}", victim.identity, "n2")],
-    }
+    for token, victims in expected.items():
+        _, text = response(app, "POST", Asked("/explain", {"pod": waits}), bearing(token))
+        _, pending = response(app, "GET", Asked("/pending"), bearing(token))
+        listed = next(each for each in explained_in(pending)["pods"] if each["pod"] == waits)
+        for told in (explained_in(text), listed):
+            assert [(each["name"], each["uid"], each["node"]) for each in told["waits_for"]] == victims
 
 
 def explained_in(text: str) -> Any:  # noqa: ANN401  # decoded JSON
@@ -364,3 +365,75 @@ def test_a_caller_of_one_namespace_finds_its_pods_by_their_uids() -> None:
     for body in ({"pod": "5b6f"}, {"pod": pod.obj()}, {"pod": PLAIN, "remove": ["5b6f"]}):
         told = ask(app, "POST", "/explain", json.dumps(body).encode(), bearing("of-ours")).json()
         assert told["supposed"]["removed"] == [f"{OURS}/{pod.name}"]
+
+
+@st.composite
+def pods(draw: st.DrawFn, name: str, node: str = "") -> PodBuilder:
+    """Draw a pod of either namespace that may be in the way of others, in several ways."""
+    mine = draw(st.booleans())
+    pod = ours(name) if mine else theirs(name)
+    ways = draw(st.sets(st.sampled_from(("port", "web", "shy", "repelled", "large", "disk", "important"))))
+    pod = pod.host_port(80) if "port" in ways else pod
+    pod = pod.label("app", "web") if "web" in ways else pod
+    pod = pod.required_anti_affinity(everywhere(app="web")) if "shy" in ways else pod
+    pod = pod.preferred_anti_affinity(7, everywhere(app="web")) if "repelled" in ways else pod
+    pod = pod.requests(cpu=draw(st.integers(1, 3))) if "large" in ways else pod
+    pod = pod.volume(DISK) if "disk" in ways else pod
+    pod = pod.priority(10) if "important" in ways else pod
+    return pod.on(node) if node else pod.nominated(draw(st.sampled_from(("", *NODES))))
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> tuple[list[PodBuilder], PodBuilder]:
+    """Draw the pods of a cluster, and one of OURS to ask about."""
+    on_nodes = [draw(pods(f"{node}-{number}", node)) for node in NODES for number in range(draw(st.integers(0, 3)))]
+    pending = [draw(pods(f"pending-{number}")) for number in range(draw(st.integers(0, 3)))]
+    asked = draw(pods("incoming").filter(lambda pod: pod.namespace == OURS))
+    return [*on_nodes, *pending], asked
+
+
+def explanation(world: Sequence[PodBuilder], asked: PodBuilder) -> Explanation:
+    mirror = load([], [node.obj() for node in nodes()], [pod.obj() for pod in world])
+    profile = full_profile()
+    derive_states(profile, mirror)
+    release = AnsweredRelease(Settings(), mirror)
+    explainer = Explainer(served_alone(profile), mirror, None, RecentPods(), OF_A_DUMP, release=release)
+    return asyncio.run(explainer.explain(ExplainRequest(pod_of(asked)), Detail(NODES, 50, score_all=True)))
+
+
+def as_seen(told: Explanation, sight: Sight) -> Any:  # noqa: ANN401  # decoded JSON
+    return json.loads(bytes(asyncio.run(shown(told, sight)).body))
+
+
+def differences(whole: Any, seen: Any, path: str = "") -> Iterator[tuple[str, str, str]]:  # noqa: ANN401  # decoded JSON
+    """Yield (path, text, text that is seen) wherever two values of the same form differ."""
+    assert type(whole) is type(seen), path
+    if isinstance(whole, dict):
+        assert whole.keys() == seen.keys()
+        for key in whole:
+            yield from differences(whole[key], seen[key], f"{path}.{key}")
+    elif isinstance(whole, list):
+        assert len(whole) == len(seen), path
+        for left, right in zip(whole, seen, strict=True):
+            yield from differences(left, right, path)
+    elif whole != seen:
+        yield path, whole, seen
+
+
+@settings(max_examples=tries(default=60, full=400))
+@given(worlds())
+def test_names_are_replaced_and_nothing_else(world: tuple[list[PodBuilder], PodBuilder]) -> None:
+    told = explanation(*world)
+    server = ReviewingServer(ALLOWED)
+    whole = as_seen(told, Sight(None, None))
+    seen = as_seen(told, Sight(server.reviews(), TokenCaller("of-ours")))
+    text = json.dumps(seen)
+    assert HIDDEN not in text
+    found = [*differences(whole, seen)]
+    assert bool(found) == (HIDDEN in json.dumps(whole))
+    for path, before, after in found:
+        if path == ".names_hidden":
+            continue
+        assert HIDDEN in before, path
+        assert after == "" if path.endswith(".uid") else PLACEHOLDER in after, path
+    assert as_seen(told, Sight(server.reviews(), TokenCaller("of-all"))) == whole

@@ -1,13 +1,17 @@
-"""The mirror held against fresh lists of an API server."""
+"""The mirror held against fresh lists of an API server, also over HTTP."""
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, cast
 
+import httpx
 import msgspec
+import pytest
+from fastapi import FastAPI
 
-from app.admin.debug_routes import mirror_diff
+from app.admin.debug_routes import debug_router, mirror_diff
+from app.admin.partition import NodePartition
 from app.api_server.client import ApiClient
 from app.api_server.cluster_access import ClusterAccess
 from app.api_server.credentials import Credentials
@@ -19,11 +23,98 @@ from core.mirror.comparer import Difference, Differences
 from core.objects.kinds import DeviceClass, Namespace, ReplicaSet
 from core.objects.node import Node
 from core.objects.pod import Pod
-from tests.builders import labelled, make_namespace, make_node, make_pod
-from tests.fake_apiserver.faults import Undecodable
+from tests.app.short_pieces import ShortPieces
+from tests.builders import Object, make_namespace, make_node, make_pod
+from tests.fake_apiserver.faults import Action, Answer, Close, Stall, Undecodable, refuse
 from tests.fake_apiserver.server import FakeApiServer
+from tests.fake_apiserver.statuses import too_many_requests
 
-NODES, PODS, NAMESPACES = RESOURCES[Node], RESOURCES[Pod], RESOURCES[Namespace]
+PODS, NODES = RESOURCES[Pod], RESOURCES[Node]
+
+
+async def ask_following(server: FakeApiServer, mirror: ClusterMirror, *paths: str) -> Sequence[httpx.Response]:
+    """Send requests at the same time to an app whose mirror follows a server."""
+    async with server:
+        api = ApiClient(Credentials(ClusterAccess("test", server.url, None), None))
+        app = FastAPI()
+        app.include_router(debug_router(mirror, NodePartition(mirror), api, lambda: [NODES, PODS], LongWork()))
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://kindred") as client:
+            async with asyncio.timeout(3):
+                responses = await asyncio.gather(*(client.get(path) for path in paths))
+        await api.close()
+        return responses
+
+
+def one_node_server() -> FakeApiServer:
+    server = FakeApiServer()
+    server.create(NODES.path, {"metadata": {"name": "n1", "uid": "u-n1"}})
+    server.create(PODS.path, make_pod("web").uid("u1").on("n1").obj())
+    return server
+
+
+def test_differences_are_told_by_resource() -> None:
+    mirror = ClusterMirror()
+    mirror.apply(ClusterEvent("Add", Node("n1", {"zone": "a"}, uid="u-n1")))
+    mirror.apply(ClusterEvent("Add", Pod("u2", "default", "gone", {}, "n1")))
+    (response,) = asyncio.run(ask_following(one_node_server(), mirror, "/debug/mirror/diff?settle=0"))
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "application/json"
+    nothing: Object = {
+        "listed": 1,
+        "missed": [],
+        "redundant": [],
+        "differing": [],
+        "assumed": [],
+        "unreadable": 0,
+        "other_versions": 0,
+    }
+    assert response.json() == {
+        "nodes": nothing | {"differing": [{"name": "n1", "uid": "u-n1", "fields": ["labels", "resource_version"]}]},
+        "pods": nothing
+        | {
+            "missed": [{"name": "default/web", "uid": "u1", "fields": []}],
+            "redundant": [{"name": "default/gone", "uid": "u2", "fields": []}],
+        },
+    }
+
+
+def test_the_second_list_comes_after_the_settle_time_that_is_asked_for() -> None:
+    server = one_node_server()
+    asyncio.run(ask_following(server, ClusterMirror(), "/debug/mirror/diff?settle=0.2"))
+    first, second = server.requests.of(NODES.path)
+    assert 0.2 <= second.time - first.time < 1.0
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        pytest.param(refuse(too_many_requests()), "429 TooManyRequests", id="refused"),
+        pytest.param(Close(), f"GET {PODS.path}", id="connection-lost"),
+        pytest.param(
+            Answer(200, b'{"items": []}', {"Content-Type": "application/json"}), f"GET {PODS.path}", id="not-a-list"
+        ),
+    ],
+)
+def test_a_list_that_fails_is_503_and_says_why(fault: Action, why: str) -> None:
+    server = one_node_server()
+    server.faults.add(fault, PODS.path)
+    (response,) = asyncio.run(ask_following(server, ClusterMirror(), "/debug/mirror/diff?settle=0"))
+    assert response.status_code == 503
+    assert response.json()["detail"].startswith("no fresh list: ")
+    assert why in response.json()["detail"]
+
+
+def test_one_comparison_at_a_time() -> None:
+    server = one_node_server()
+    server.faults.add(Stall(seconds=0.2), NODES.path)
+    path = "/debug/mirror/diff?settle=0"
+    responses = asyncio.run(ask_following(server, ClusterMirror(), path, path))
+    assert sorted(response.status_code for response in responses) == [200, 409]
+    assert {"detail": "another comparison is under way"} in [response.json() for response in responses]
+
+
+NAMESPACES = RESOURCES[Namespace]
 CLASSES = RESOURCES[DeviceClass]
 Sleep = Callable[[float], Awaitable[None]]
 SETTLE: Final = 1.5
@@ -42,7 +133,7 @@ def followed(server: FakeApiServer) -> ClusterMirror:
     return mirror
 
 
-def small_cluster() -> FakeApiServer:
+def small_server() -> FakeApiServer:
     server = FakeApiServer()
     server.create(NAMESPACES.path, make_namespace("shop").label("team", "a").obj())
     server.create(NODES.path, make_node("n1").label("zone", "a").obj())
@@ -70,7 +161,7 @@ def requests(server: FakeApiServer, resource: Resource) -> list[dict[str, str]]:
 
 
 def test_a_mirror_that_has_followed_differs_in_nothing_and_each_resource_is_listed_once() -> None:
-    server = small_cluster()
+    server = small_server()
     server.create(RESOURCES[ReplicaSet].path, {"metadata": {"name": "web", "namespace": "shop", "labels": {"a": "b"}}})
     slept: list[float] = []
 
@@ -91,18 +182,18 @@ def test_a_mirror_that_has_followed_differs_in_nothing_and_each_resource_is_list
 
 
 def test_a_resource_that_the_server_does_not_have_is_compared_with_nothing() -> None:
-    server = small_cluster()
+    server = small_server()
     server.behaviour.absent = {CLASSES.path}
     gpu = CLASSES.decode(b'{"metadata":{"name":"gpu"},"spec":{"extendedResourceName":"example.com/gpu"}}')
     mirror = followed(server)
     assert not asyncio.run(diff(server, mirror, [NODES, CLASSES]))["deviceclasses"]
     mirror.apply(ClusterEvent("Add", gpu))
-    found = asyncio.run(diff(small_cluster(), mirror, [CLASSES]))
+    found = asyncio.run(diff(small_server(), mirror, [CLASSES]))
     assert [each.name for each in found["deviceclasses"].redundant] == ["gpu"]
 
 
 def test_only_resources_with_differences_are_listed_again() -> None:
-    server = small_cluster()
+    server = small_server()
     mirror = followed(server)
     server.delete(PODS.path, "web", "shop")
     asyncio.run(diff(server, mirror))
@@ -110,7 +201,7 @@ def test_only_resources_with_differences_are_listed_again() -> None:
 
 
 def test_what_settles_meanwhile_is_not_told() -> None:
-    server = small_cluster()
+    server = small_server()
     mirror = followed(server)
     created = server.create(PODS.path, make_pod("late").uid("u-late").in_namespace("shop").on("n1").obj())
 
@@ -122,7 +213,7 @@ def test_what_settles_meanwhile_is_not_told() -> None:
 
 
 def test_what_only_the_second_list_shows_is_not_told() -> None:
-    server = small_cluster()
+    server = small_server()
     mirror = followed(server)
     server.delete(PODS.path, "web", "shop")
 
@@ -134,7 +225,7 @@ def test_what_only_the_second_list_shows_is_not_told() -> None:
 
 
 def test_lists_come_in_pages_and_leave_out_what_has_ended() -> None:
-    server = small_cluster()
+    server = small_server()
     for number in range(1000):
         server.create(PODS.path, make_pod(f"p{number}").in_namespace("shop").on("n1").obj())
     mirror = followed(server)
@@ -149,18 +240,8 @@ def test_lists_come_in_pages_and_leave_out_what_has_ended() -> None:
     assert requests(server, NODES) == [{"limit": "500"}]
 
 
-def test_a_selector_of_a_replica_set_is_compared() -> None:
-    server = small_cluster()
-    path, metadata = RESOURCES[ReplicaSet].path, {"name": "web", "namespace": "shop"}
-    uid = server.create(path, {"metadata": metadata})["metadata"]["uid"]
-    mirror = followed(server)
-    server.update(path, {"metadata": metadata, "spec": {"selector": labelled(app="web")}})
-    found = asyncio.run(diff(server, mirror, [RESOURCES[ReplicaSet]]))["replicasets"]
-    assert found.differing == (Difference("shop/web", uid, ("selector", "resource_version")),)
-
-
 def test_an_object_that_cannot_be_read_is_counted_and_not_redundant() -> None:
-    server = small_cluster()
+    server = small_server()
     mirror = followed(server)
     server.faults.add(Undecodable(after=0), PODS.path)
     found = asyncio.run(diff(server, mirror, [PODS]))
@@ -182,32 +263,15 @@ class InstantClient:
         return self._body
 
 
-async def turns_of_others(client: InstantClient, mirror: ClusterMirror) -> int:
-    turns = 0
-
-    async def others() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    task = asyncio.create_task(others())
-    await mirror_diff(cast("ApiClient", client), [PODS], mirror, SETTLE, no_sleep, LongWork())
-    task.cancel()
-    return turns
+def gave_way(client: InstantClient, mirror: ClusterMirror) -> int:
+    work = ShortPieces()
+    asyncio.run(mirror_diff(cast("ApiClient", client), [PODS], mirror, SETTLE, no_sleep, work))
+    return work.gave_way
 
 
-def pods(number: int) -> Iterator[Pod]:
-    return (Pod(f"u{index}", "shop", f"p{index}", {}, "n1") for index in range(number))
-
-
-def test_others_have_their_turns_while_a_page_is_compared() -> None:
-    item = make_pod("web").on("n1").json()
-    assert asyncio.run(turns_of_others(InstantClient(*[item] * 20_000), ClusterMirror())) > 10
-
-
-def test_others_have_their_turns_while_redundant_objects_are_looked_for() -> None:
+def test_others_have_their_turns_after_each_object_that_is_read_or_looked_for() -> None:
     mirror = ClusterMirror()
-    for pod in pods(50_000):
-        mirror.apply(ClusterEvent("Add", pod))
-    assert asyncio.run(turns_of_others(InstantClient(), mirror)) > 5
+    for number in range(20):
+        mirror.apply(ClusterEvent("Add", Pod(f"u{number}", "shop", f"p{number}", {}, "n1")))
+    assert gave_way(InstantClient(*[make_pod("web").on("n1").json()] * 20), ClusterMirror()) >= 20
+    assert gave_way(InstantClient(), mirror) >= 20

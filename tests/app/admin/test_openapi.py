@@ -1,7 +1,7 @@
 """The OpenAPI description: complete, and true of real questions and answers."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jsonschema_rs
@@ -14,10 +14,23 @@ from app.admin.openapi import describe
 from app.main import create_service
 from app.settings.settings import Settings
 from core.mirror.cluster import ClusterMirror
-from tests.app.admin.verb_responses import described_responses
 from tests.app.asgi import ask
 from tests.app.questions import NEAR_WEB, by_name, by_object, shop
 from tests.builders import make_node, make_pod
+
+
+def described_responses() -> Mapping[str, jsonschema_rs.Draft202012Validator]:
+    """Return the description of the response of each verb, by path."""
+    description = describe(create_service(Settings(), ClusterMirror(), None).app)
+    return {
+        path: jsonschema_rs.Draft202012Validator(
+            operations["post"]["responses"]["200"]["content"]["application/json"]["schema"]
+            | {"components": description["components"]}
+        )
+        for path, operations in description["paths"].items()
+        if "post" in operations
+    }
+
 
 POD = make_pod("p").required_affinity(NEAR_WEB)
 PODLESS = {"NodeNames": ["a1"]}

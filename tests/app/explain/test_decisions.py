@@ -2,15 +2,40 @@
 
 import gc
 from hashlib import blake2b
+from typing import Final
 
 import pytest
 from msgspec.structs import replace
 
 from app.explain.decisions import MAX_BYTES, MAX_DECISIONS, MAX_OF_A_POD, SMALL, Decisions
+from app.settings.settings import Settings
 from app.verbs.request import RecentPods, Request, VerbOutcome, VerbResponse
+from app.wiring.engine import create_extender
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
-from tests.app.explain.noted_decisions import NOON
+from tests.app.verbs.receptions import effects_over
+
+NOON: Final = 1_763_812_800.0
+
+
+class Asking:
+    """An extender over a mirror whose answers are noted."""
+
+    def __init__(self, mirror: ClusterMirror) -> None:
+        self.mirror = mirror
+        self.extender = create_extender(Settings(), mirror)
+        self.effects = effects_over(mirror)
+        self.decisions = Decisions(mirror, self.effects.recent_pods, lambda: NOON)
+
+    def ask(self, body: bytes, verb: str = "filter") -> int:
+        """Ask, and give the number of the decision."""
+        request = Request(body, verb=verb, size=len(body), seconds=0.25, waited=0.125)
+        request.response = (self.extender.filter if verb == "filter" else self.extender.prioritize)(
+            request, self.effects
+        )
+        self.decisions(request)
+        return self.decisions.noted
+
 
 RESPONSE = VerbResponse(b"answers", "hit 12", pod="a/p", uid="u", nodes=5, passed=3)
 ONE = Request(b"asked!", verb="filter", size=6, seconds=0.25, waited=0.125, stale="late", response=RESPONSE)

@@ -11,6 +11,7 @@ from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod import Pod
+from tests.app.short_pieces import ShortPieces
 
 
 def cluster() -> ClusterMirror:
@@ -58,27 +59,12 @@ def test_nothing_is_found_of_a_name_that_there_is_not() -> None:
     assert FoundNames([], [], more=False) == find("nobody")
 
 
-class Counted(LongWork):
-    """Work whose pieces are all too long."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.given_way = 0
-
-    @property
-    def over(self) -> bool:
-        return True
-
-    async def give_way(self) -> None:
-        self.given_way += 1
-
-
 @pytest.mark.parametrize(("limit", "pods"), [(1, 2), (100, 7)], ids=["full", "all"])
 def test_a_search_gives_way_at_each_name_and_ends_when_it_has_enough(limit: int, pods: int) -> None:
-    work, mirror = Counted(), ClusterMirror()
+    work, mirror = ShortPieces(), ClusterMirror()
     mirror.apply(ClusterEvent("Add", Node("n1")))
     for number in range(7):
         mirror.apply(ClusterEvent("Add", Pod(f"u{number}", "shop", f"web-{number}", {}, "n1")))
     asyncio.run(NameSearch(mirror, RecentPods(), work).find("web", limit))
     turn, nodes, last = 1, 1, int(limit == 1)  # after the last pod it has enough
-    assert turn + nodes + pods - last == work.given_way
+    assert turn + nodes + pods - last == work.gave_way

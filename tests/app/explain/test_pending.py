@@ -19,6 +19,7 @@ from core.diagnosis.victim_waits import AwaitedVictim, victims_by_pod
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.groups import SchedulingGroup
+from tests.app.short_pieces import ShortPieces
 from tests.builders import PodBuilder, make_node, make_pod
 from tests.conformance.engine import load
 from tests.core.decoded import pod_of
@@ -177,19 +178,6 @@ def test_pods_that_are_bound_while_others_are_told_are_left_out() -> None:
     mirror.apply(ClusterEvent("Update", pod_of(make_pod("q").on("n1"))))
     assert [*told] == []
     assert [each.pods for each in view.classes()] == [1]
-
-
-class ShortPieces(LongWork):
-    """Work that is over after every step."""
-
-    gave_way = 0
-
-    @property
-    def over(self) -> bool:
-        return True
-
-    async def give_way(self) -> None:
-        self.gave_way += 1
 
 
 def test_no_more_than_a_few_hundred_pods_are_looked_at_in_one_step() -> None:

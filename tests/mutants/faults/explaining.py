@@ -52,6 +52,6 @@ FAULTS: Final = (
         breaks="A copy of the whole mirror stays in memory after its second.",
         old="        if self._copy is copy:\n            self._copy = None\n",
         new="        if self._copy is not copy:\n            self._copy = None\n",
-        tests=("test_shared_copy.py",),
+        tests=("test_responses.py",),
     ),
 )

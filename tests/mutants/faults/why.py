@@ -17,7 +17,7 @@ FAULTS: Final = (
         breaks="Every POST counts as a request that changes nothing.",
         old='(method == "POST" and _ASKED_BY_POST.fullmatch(path) is not None)',
         new='method == "POST"',
-        tests=("test_reading.py",),
+        tests=("test_access.py",),
     ),
     Fault(
         id="bound-pod-explained-as-pending",

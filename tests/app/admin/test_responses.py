@@ -1,14 +1,70 @@
-"""A copy that those who ask meanwhile share."""
+"""Long bodies in chunks, with turns for others, and copies that those who ask meanwhile share."""
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from weakref import ref
 
 import pytest
 
 from app.admin import responses
-from app.admin.responses import SharedCopy
+from app.admin.responses import SharedCopy, in_chunks
+from app.process.long_work import LongWork
+from tests.app.short_pieces import ShortPieces
+
+KIB = 1024
+
+
+def chunks_of(pieces: Iterable[bytes]) -> list[bytes]:
+    async def gather() -> list[bytes]:
+        return [chunk async for chunk in in_chunks(pieces, LongWork())]
+
+    return asyncio.run(gather())
+
+
+def test_pieces_are_joined_to_chunks_that_are_worth_sending() -> None:
+    pieces = [bytes([n % 256]) * KIB for n in range(200)]
+    chunks = chunks_of(pieces)
+    assert b"".join(chunks) == b"".join(pieces)
+    assert [len(chunk) for chunk in chunks] == [64 * KIB, 64 * KIB, 64 * KIB, 8 * KIB]
+
+
+def test_no_more_pieces_are_made_than_are_sent() -> None:
+    made = 0
+
+    def pieces() -> Iterator[bytes]:
+        nonlocal made
+        for _ in range(1000):
+            made += 1
+            yield b"." * KIB
+
+    async def first() -> None:
+        chunks = in_chunks(pieces(), LongWork())
+        await anext(chunks)
+        assert made == 64
+        await chunks.aclose()  # type: ignore[attr-defined]  # it is a generator
+
+    asyncio.run(first())
+
+
+def test_others_have_their_turns_while_pieces_are_made() -> None:
+    work = ShortPieces()
+
+    async def gather() -> None:
+        assert [chunk async for chunk in in_chunks([b""] * 100, work)] == []
+
+    asyncio.run(gather())
+    assert work.gave_way >= 100
+
+
+def test_a_client_that_does_not_read_on_keeps_nobody_from_the_turn() -> None:
+    async def story() -> None:
+        work = LongWork()
+        slow = in_chunks([b"." * 64 * KIB] * 3, work)
+        await anext(slow)
+        assert len([chunk async for chunk in in_chunks([b"." * 64 * KIB] * 3, work)]) == 3
+
+    asyncio.run(asyncio.wait_for(story(), 10))
 
 
 class Copied:
