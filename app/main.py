@@ -25,8 +25,7 @@ from app.server.ports import Port
 from app.server.process import Background, watch_loop
 from app.settings.limits import DEFAULTS, Limits
 from app.settings.settings import Settings
-from app.telemetry.metrics import Metrics
-from app.telemetry.metrics.mirror import release_metrics
+from app.telemetry.metrics import Metrics, release_metrics
 from app.verbs.admission import ServingState
 from app.watch.release import AnsweredRelease
 from app.wiring.apps import Ports, Verbs, create_ports, create_verbs

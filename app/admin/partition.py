@@ -9,7 +9,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from app.admin.explain_routes import TOO_MUCH, body_of
 from app.admin.responses import JsonResponse
 from app.objects.decode import DecodeError, LabelSelector, decoding, selector_of
-from app.objects.strict import strict
+from app.objects.plugin_args import strict
 from app.process.long_work import LongWork
 from core.mirror.cluster import ClusterMirror
 from core.objects.labels import EVERYTHING, Selector, SelectorError

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from app.api_server.client import ApiClient, ApiError, StatusError
-from app.api_server.credential_errors import CredentialsError
+from app.api_server.tls import CredentialsError
 from app.process.json_text import encode
 
 ALL_NAMESPACES: Final = ""

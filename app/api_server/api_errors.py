@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from app.api_server.pem import openssl_reason
+from app.api_server.tls import openssl_reason
 from app.process.logs import one_line
 
 _SECONDS: Final = re.compile(r"\d{1,9}", re.ASCII)

@@ -16,10 +16,8 @@ from typing import Final
 
 import msgspec
 
-from app.api_server.cluster_access import ClusterAccess
-from app.api_server.credential_errors import ConfigurationError, CredentialsError
 from app.api_server.login import current_context, in_cluster, read_kubeconfig
-from app.api_server.pem import TlsMaterial
+from app.api_server.tls import ClusterAccess, ConfigurationError, CredentialsError, TlsMaterial
 
 __all__ = ["ConfigurationError", "Credentials", "CredentialsError", "load_credentials"]
 

@@ -19,16 +19,40 @@ from urllib.parse import urlsplit
 import msgspec
 import yaml
 
-from app.api_server.cluster_access import ClusterAccess, checked_proxy, checked_url
-from app.api_server.credential_errors import ConfigurationError, CredentialsError
-from app.api_server.own_namespace import namespace_of
-from app.api_server.pem import IN_MEMORY, PemSource
-from app.api_server.tls_context import TlsSettings
+from app.api_server.tls import (
+    IN_MEMORY,
+    ClusterAccess,
+    ConfigurationError,
+    CredentialsError,
+    PemSource,
+    TlsSettings,
+    checked_proxy,
+    checked_url,
+)
 from app.process.files import MAX_CONFIGURATION_BYTES, MAX_TOKEN_BYTES, read_file
 from app.process.logs import one_line
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
+
+
+VARIABLE: Final = "POD_NAMESPACE"
+"""The usual name of the variable that a manifest sets by the downward API. It is no setting."""
+_SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+
+def own_namespace() -> str:
+    """Return the namespace of this replica. Empty if unknown, as outside of a cluster."""
+    return os.environ.get(VARIABLE) or namespace_of(_SERVICE_ACCOUNT_NAMESPACE)
+
+
+def namespace_of(file: Path) -> str:
+    """Return the namespace in a file that kubelet mounts. Empty if it cannot be read."""
+    try:
+        return read_file(file, MAX_TOKEN_BYTES).decode().strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
 
 _EARLY: Final = 60.0  # seconds before its expiry at which a login is renewed,
 _EARLY_SHARE: Final = 0.1  # or this share of its validity, if that is shorter

@@ -12,7 +12,7 @@ import msgspec
 from pydantic import ValidationError
 
 from app.admin.access import CALLER_HEADER
-from app.api_server.pem import load_authorities, load_identity
+from app.api_server.tls import load_authorities, load_identity
 from app.process.files import MAX_TOKEN_BYTES, read_file
 from app.process.json_text import decode
 

@@ -39,8 +39,7 @@ from app.commands.options import (
 from app.commands.output import OutputFormat, node_name, print_output
 from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Detail, Explainer, Explanation
-from app.objects.decode import NULL, DecodeError
-from app.objects.go_struct import EXTENDER_ARGS, members_of
+from app.objects.decode import EXTENDER_ARGS, NULL, DecodeError, members_of
 from app.process.json_text import decode, encode
 from app.process.long_work import LongWork
 from app.verbs.request import RecentPods

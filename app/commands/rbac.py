@@ -19,7 +19,7 @@ from app.leadership import lease_api
 from app.objects.resources import RESOURCES
 from app.settings.configuration import load_configuration
 from app.settings.settings import Settings, key_of
-from app.usage import metrics_api
+from app.usage import usage_feed
 from app.verbs import pod_api
 from app.wiring.engine import create_profile, explained_kinds, grouping_kinds, watched_kinds
 
@@ -54,7 +54,7 @@ def cluster_rules(settings: Settings) -> list[dict[str, Any]]:
     if settings.preempt == "evict":
         rules += preemption_api.RBAC_RULES
     if settings.usage_source == "metrics-api":
-        rules.append(metrics_api.RBAC_RULE)
+        rules.append(usage_feed.RBAC_RULE)
     return _merged(rules)
 
 

@@ -13,7 +13,7 @@ import msgspec
 from app import __version__
 from app.admin.explain_routes import Sample
 from app.api_server.credentials import load_credentials
-from app.api_server.own_namespace import own_namespace
+from app.api_server.login import own_namespace
 from app.commands.dump import DEMO, SOURCE_OPTIONS, Source, load_dump
 from app.commands.options import (
     clear_errors,

@@ -9,10 +9,19 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from app.objects.decode import NULL, DecodeError, decoding, decoding_field, under
+from app.objects.decode import (
+    EXTENDER_ARGS,
+    MAX_NODES,
+    NULL,
+    Body,
+    DecodeError,
+    decoding,
+    decoding_field,
+    members_of,
+    refuse_too_many_elements,
+    under,
+)
 from app.objects.decode_node import decode_node
-from app.objects.go_struct import EXTENDER_ARGS, members_of
-from app.objects.limits import MAX_NODES, Body, refuse_too_many_elements
 from app.verbs.wire_in import decode_args, decode_incoming_pod
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch

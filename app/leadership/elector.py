@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from app.api_server.client import ApiClient
-from app.api_server.own_namespace import VARIABLE, own_namespace
+from app.api_server.login import VARIABLE, own_namespace
 from app.leadership.election import Election, Exchange, LeaseResponse, Request
 from app.leadership.lease_api import LeaseApi
 from app.process.logs import one_line

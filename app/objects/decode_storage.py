@@ -23,7 +23,7 @@ from app.objects.decode import (
     under,
 )
 from app.objects.decode_placement import WireNodeSelector, node_selector_of
-from app.objects.decode_pod_volumes import WireVolumeID
+from app.objects.decode_pod import WireVolumeID
 from core.objects.affinity import NodeSelector, parse_node_selector
 from core.objects.labels import EVERYTHING, NOTHING, Selector, SelectorError
 from core.objects.quantity import units

@@ -5,18 +5,51 @@ pkg/scheduler/apis/config/v1/defaults.go. ServiceAffinityArgs is from v1.18. Ups
 unknown field is an error here, at any depth. JSON null means an absent field.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import or_
+from types import UnionType
+from typing import Any, Final, TypeAlias, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
 from app.objects.decode import NULL, DecodeError, Int32, decoding, decoding_field, quantity_of
 from app.objects.decode_placement import WireNodeAffinity, WireSpreadConstraint, node_affinity_of, topology_spread_of
-from app.objects.strict import strict
 from app.settings.settings import Settings, SettingsError
 from core.objects.quantity import millis
 from core.plugins.noderesources.strategies import ResourceSpec, ScoringStrategy, UtilizationShapePoint
 from core.profile import COMPOSITES, PLUGINS, Arguments, todays_name
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def strict(wire: type[S]) -> type[S]:
+    """Return a subclass of a wire struct that forbids unknown fields, at every depth."""
+    fields = []
+    for each in msgspec.structs.fields(wire):
+        wanted = with_structs(each.type, strict)
+        if wanted is not each.type:
+            as_before: Any = {
+                "default": each.default,
+                "default_factory": each.default_factory,
+                "name": each.encode_name,
+            }
+            fields.append((each.name, wanted, msgspec.field(**as_before)))
+    derived: Any = msgspec.defstruct(wire.__name__, fields, bases=(wire,), forbid_unknown_fields=True)
+    return derived  # type: ignore[no-any-return]  # of dynamic bases
+
+
+def with_structs(wanted: Any, replace: Callable[[Any], Any]) -> Any:  # noqa: ANN401  # any annotation
+    """Return a type with each struct in it replaced. A type without structs is returned unchanged."""
+    if isinstance(wanted, type) and issubclass(wanted, msgspec.Struct):
+        return replace(wanted)
+    parts = get_args(wanted)
+    derived = tuple(with_structs(part, replace) for part in parts)
+    if derived == parts:
+        return wanted
+    origin = get_origin(wanted)
+    return reduce(or_, derived) if origin in {Union, UnionType} else origin[derived]
+
 
 Keywords: TypeAlias = dict[str, Any]
 

@@ -9,16 +9,16 @@ from msgspec.structs import replace
 
 from app.objects.decode import DecodeError, Wire, decoding
 from app.objects.decode_groups import decode_pod_group, decode_scheduling_group
-from app.objects.decode_kinds import (
+from app.objects.decode_node import (
     decode_device_class,
     decode_namespace,
+    decode_node,
     decode_pod_disruption_budget,
     decode_replica_set,
     decode_replication_controller,
     decode_service,
     decode_stateful_set,
 )
-from app.objects.decode_node import decode_node
 from app.objects.decode_pod import decode_pod
 from app.objects.decode_storage import (
     decode_csi_driver,

@@ -18,7 +18,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.api_server.credential_errors import ConfigurationError
+from app.api_server.tls import ConfigurationError
 from app.process.files import MAX_TOKEN_BYTES, read_file
 from app.server.port import Connections, Refusal
 from app.server.tls import LOOKS_EVERY

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import uvicorn
 
-from app.api_server.pem import openssl_reason
+from app.api_server.tls import openssl_reason
 from app.server.port import Connection, Connections, Peer, Refusal
 from app.server.ports import Port
 

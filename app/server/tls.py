@@ -14,8 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from app.api_server.credential_errors import ConfigurationError
-from app.api_server.pem import PemSource, TlsMaterial, identify, trust
+from app.api_server.tls import ConfigurationError, PemSource, TlsMaterial, identify, trust
 from app.settings.settings import CLIENT_AUTHORITIES, Settings, wants_certificates
 
 log = logging.getLogger(__name__)

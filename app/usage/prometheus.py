@@ -6,14 +6,12 @@ from typing import Final
 import msgspec
 
 from app.api_server.client import ApiClient
-from app.api_server.cluster_access import ClusterAccess, checked_url
 from app.api_server.credentials import ConfigurationError, Credentials, CredentialsError
 from app.api_server.login import bearer_of_file
-from app.api_server.pem import PemSource
-from app.api_server.tls_context import TlsSettings
+from app.api_server.tls import ClusterAccess, PemSource, TlsSettings, checked_url
 from app.objects.decode import DecodeError, decoding
 from app.settings.settings import Settings, variable_of
-from app.usage.metrics_api import Measurements, covered_until, plausible
+from app.usage.usage_feed import Measurements, covered_until, plausible
 from core.objects.node import NodeMetrics, Usage
 
 PATH: Final = "/api/v1/query"

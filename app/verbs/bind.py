@@ -20,8 +20,7 @@ from typing import Final, NamedTuple
 
 from app.api_server.client import ApiError
 from app.api_server.credentials import CredentialsError
-from app.objects.decode import DecodeError
-from app.objects.limits import Body
+from app.objects.decode import Body, DecodeError
 from app.process.logs import one_line
 from app.verbs.admission import ServingState
 from app.verbs.effects import Effects

@@ -12,9 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from app.api_server.own_namespace import own_namespace
-from app.objects.decode import DecodeError
-from app.objects.limits import Body
+from app.api_server.login import own_namespace
+from app.objects.decode import Body, DecodeError
 from app.process.logs import one_line
 from app.settings.settings import Settings
 from app.verbs.decide import Decider

@@ -17,9 +17,7 @@ import msgspec
 
 from app.api_server.client import ApiClient, ApiError, ConnectionFailedError, StatusError
 from app.api_server.credentials import CredentialsError
-from app.objects.decode import DecodeError, decoding
-from app.objects.go_struct import GoStruct
-from app.objects.limits import Body
+from app.objects.decode import Body, DecodeError, GoStruct, decoding
 from app.process.logs import one_line
 from app.verbs.wire_in import decode_incoming_pod
 from core.objects.pod import Pod

@@ -10,9 +10,18 @@ from typing import Annotated, Final
 
 import msgspec
 
-from app.objects.decode import NULL, DecodeError, decoding, decoding_field, under
-from app.objects.go_struct import GoStruct
-from app.objects.limits import MAX_NODES, Body, error_json, refuse_too_many_elements
+from app.objects.decode import (
+    MAX_NODES,
+    NULL,
+    Body,
+    DecodeError,
+    GoStruct,
+    decoding,
+    decoding_field,
+    error_json,
+    refuse_too_many_elements,
+    under,
+)
 from app.verbs.effects import Effects, RefusedNodes
 from app.verbs.endpoint import Verb
 from app.verbs.filter import Bypass, Patient

@@ -9,7 +9,7 @@ import msgspec
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope
 
-from app.objects.limits import Body
+from app.objects.decode import Body
 from app.verbs.admission import Admission
 from core.objects.pod import Pod
 

@@ -13,11 +13,21 @@ from typing import Final, NamedTuple
 import msgspec
 import numpy as np
 
-from app.objects.decode import MAX_NAME_BYTES, NULL, DecodeError, decoding, is_longer, under
+from app.objects.decode import (
+    EXTENDER_ARGS,
+    MAX_NAME_BYTES,
+    MAX_NODES,
+    NULL,
+    Body,
+    DecodeError,
+    decoding,
+    is_longer,
+    members_of,
+    refuse_too_many_elements,
+    under,
+)
 from app.objects.decode_node import decode_node
 from app.objects.decode_pod import decode_pod
-from app.objects.go_struct import EXTENDER_ARGS, members_of
-from app.objects.limits import MAX_NODES, Body, refuse_too_many_elements
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch, NodeTable
 from core.mirror.topology import Int32Array, IntpArray

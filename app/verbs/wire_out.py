@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from app.objects.limits import error_json, reason_json
+from app.objects.decode import error_json, reason_json
 from app.verbs.wire_in import ABSENT, NodeList
 from core.framework.interface import MAX_NODE_SCORE, Code, Status, Verdicts, reasons_text, status_counts
 from core.mirror.node_info import NameTexts, NodeBatch

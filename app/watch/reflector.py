@@ -15,7 +15,7 @@ Meanwhile the mirror keeps its objects, and `ResourceState` has its freshness.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, closing
 from http import HTTPStatus
 from typing import Final
@@ -27,7 +27,7 @@ from app.watch.feed import MirrorFeed
 from app.watch.freshness import ResourceState
 from app.watch.memory import UNLIMITED, MemoryPressureError, MemoryWatch
 from app.watch.objects import KnownObjects, Listing, ObjectReader, Unreadable
-from app.watch.retry import OUTSIDE_ERRORS, Retries, Retry
+from app.watch.retry import OUTSIDE_ERRORS, Retries, Retry, Timing
 from app.watch.stream import (
     MAX_PAGE_BYTES,
     BrokenWatchError,
@@ -46,7 +46,7 @@ from app.watch.stream import (
     status_of,
     watch_events,
 )
-from core.events import Object
+from core.events import Kind, Object
 
 log = logging.getLogger(__name__)
 
@@ -398,3 +398,37 @@ class Reflector:
     def _relist(self, reason: str) -> None:
         self._version = ""
         self.state.relists[reason] += 1
+
+
+class Watcher:
+    """Feeds the objects of several resources of a cluster to one feed."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        states: Sequence[ResourceState],
+        feed: MirrorFeed,
+        timing: Timing,
+        memory: MemoryWatch = UNLIMITED,
+    ) -> None:
+        """Make one reflector for each state. Their changes go to `feed`, between two requests."""
+        self._client = client
+        self._retries = retries = Retries(client, timing)
+        self.reflectors = [Reflector(state, client, feed, retries, memory) for state in states]
+
+    async def resync(self, kind: Kind) -> None:
+        """Sync the objects of one kind again, see `Reflector.resync`. Raises LookupError for an unwatched kind."""
+        reflector = next((each for each in self.reflectors if each.state.resource.kind is kind), None)
+        if reflector is None:
+            raise LookupError(f"{kind.__name__}s are not watched")
+        await reflector.resync()
+
+    async def run(self) -> None:
+        """Follow the server until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._retries.probe(), name="probe of the API server")
+                for reflector in self.reflectors:
+                    tasks.create_task(reflector.run(), name=f"reflector {reflector.state.plural}")
+        finally:
+            await self._client.close()

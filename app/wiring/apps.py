@@ -30,10 +30,9 @@ from app.server.ports import Port, admin_port, extender_port, health_port
 from app.server.process import Background
 from app.settings.limits import Limits, queue_bytes
 from app.settings.settings import PortName, Settings, port_rule
-from app.telemetry.metrics import Metrics
-from app.telemetry.metrics.process import tls_metrics
-from app.telemetry.metrics.requests import queue_metrics
+from app.telemetry.metrics import Metrics, tls_metrics
 from app.telemetry.request_log import observer
+from app.telemetry.request_metrics import queue_metrics
 from app.verbs.admission import Admission
 from app.verbs.bind import Binder, BindingCheck, bind_verb
 from app.verbs.endpoint import ExtenderApp, VerbEndpoint

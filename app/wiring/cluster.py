@@ -13,19 +13,16 @@ from app.objects.resources import RESOURCES
 from app.server.process import Background
 from app.settings.limits import Limits
 from app.settings.settings import Settings, SettingsError, port_rule, variable_of
-from app.telemetry.metrics import Metrics
-from app.telemetry.metrics.mirror import usage_metrics, watch_metrics
-from app.telemetry.metrics.process import leader_metrics, memory_metrics
-from app.usage.metrics_api import MetricsApi
+from app.telemetry.metrics import Metrics, leader_metrics, memory_metrics, usage_metrics, watch_metrics
 from app.usage.prometheus import Prometheus, prometheus_client
-from app.usage.usage_feed import Apply, UsageFeed, UsageSource
+from app.usage.usage_feed import Apply, MetricsApi, UsageFeed, UsageSource
 from app.verbs.admission import ServingState, Settling
 from app.watch.feed import MirrorFeed
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState, SyncStatus
 from app.watch.memory import MemoryWatch, memory_limit
+from app.watch.reflector import Watcher
 from app.watch.release import AnsweredRelease, ServerRelease
 from app.watch.retry import Timing
-from app.watch.watcher import Watcher
 from core.events import Kind
 from core.mirror.cluster import ClusterMirror
 from core.objects.groups import PodGroup, SchedulingGroup

@@ -16,10 +16,9 @@ from app.scheduler_configuration.scheduler_config import SchedulerConfig, Unread
 from app.server.process import Background
 from app.settings.limits import DEFAULTS, Limits, cache_bytes
 from app.settings.settings import Settings, SettingsError, variable_of
-from app.telemetry.metrics import Metrics
-from app.telemetry.metrics.mirror import cache_metrics
-from app.telemetry.metrics.requests import decision_metrics
+from app.telemetry.metrics import Metrics, cache_metrics
 from app.telemetry.mismatch_log import MismatchLog
+from app.telemetry.request_metrics import decision_metrics
 from app.verbs.decide import Decider, InTreeNeeds
 from app.verbs.effects import Effects, Nominations, RefusedNodes
 from app.verbs.filter import Bypass, Extender, create_bypass

@@ -4,8 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from app.objects.decode_kinds import decode_namespace
-from app.objects.decode_node import decode_node
+from app.objects.decode_node import decode_namespace, decode_node
 from app.objects.decode_pod import decode_pod
 from app.verbs.filter import Extender
 from app.verbs.request import Request

@@ -12,9 +12,8 @@ from typing import Final
 import pytest
 from click.testing import CliRunner
 
-from app.api_server.credential_errors import ConfigurationError, CredentialsError
 from app.api_server.login import bearer_of_file
-from app.api_server.pem import PemSource
+from app.api_server.tls import ConfigurationError, CredentialsError, PemSource
 from app.commands.cli import main
 from app.process.files import read_file
 from app.server.auth import AdminToken

@@ -4,8 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
-from app.objects.decode_kinds import decode_namespace
-from app.objects.decode_node import decode_node
+from app.objects.decode_node import decode_namespace, decode_node
 from app.objects.decode_pod import decode_pod
 from app.objects.resources import RESOURCES
 from core.events import ClusterEvent, Kind, Object

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Final
 
-from app.objects.decode_kinds import decode_device_class
+from app.objects.decode_node import decode_device_class
 from core.events import ClusterEvent
 from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import NOT_SCORED, Code, Plugin, Status

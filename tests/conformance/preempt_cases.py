@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from app.objects.decode_kinds import decode_pod_disruption_budget
+from app.objects.decode_node import decode_pod_disruption_budget
 from core.events import ClusterEvent
 from core.framework.evaluation import Failure, FitChecks
 from core.framework.interface import Code

@@ -2,8 +2,7 @@
 
 from typing import Any, TypeAlias
 
-from app.objects.decode_kinds import decode_namespace
-from app.objects.decode_node import decode_node
+from app.objects.decode_node import decode_namespace, decode_node
 from app.objects.decode_pod import decode_pod
 from core.events import Action, ClusterEvent, Object
 from core.mirror.affinity_counts import MatchTerms

@@ -9,8 +9,13 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, Final, TypeAlias, TypeVar
 
-from app.objects.decode_kinds import decode_device_class, decode_namespace, decode_replica_set, decode_service
-from app.objects.decode_node import decode_node
+from app.objects.decode_node import (
+    decode_device_class,
+    decode_namespace,
+    decode_node,
+    decode_replica_set,
+    decode_service,
+)
 from app.objects.decode_pod import decode_pod
 from app.objects.decode_storage import (
     decode_csi_driver,

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 
-from app.objects.decode_kinds import decode_namespace
-from app.objects.decode_node import decode_node
+from app.objects.decode_node import decode_namespace, decode_node
 from app.objects.decode_pod import decode_pod
 from core import events
 from core.events import Action, ClusterEvent

@@ -16,8 +16,8 @@ import pytest
 from app.api_server.client import ApiError, ConnectionFailedError, StatusError
 from app.objects.resources import RESOURCES
 from app.watch.freshness import ResourceState
+from app.watch.reflector import Watcher
 from app.watch.retry import Timing
-from app.watch.watcher import Watcher
 from tests.app.watch.following import MirrorOnly
 from tests.app.watch.simulated_server import Ending, SimulatedServer
 from tests.depth import tries

@@ -13,7 +13,7 @@ from app.objects.decode import DecodeError
 from app.objects.resources import RESOURCES
 from app.process.logs import one_line
 from app.settings.settings import Settings
-from app.watch.bulk_load import BulkLoads
+from app.watch.feed import BulkLoads
 from app.watch.freshness import Freshness, ResourceState
 from app.watch.objects import ObjectReader, Unreadable
 from app.watch.release import AnsweredRelease, fetch_version

@@ -10,9 +10,8 @@ import click
 import msgspec
 
 from app.admin.access import CALLER_HEADER
-from app.api_server.client import ApiClient, ApiError
+from app.api_server.client import ApiClient, ApiError, Impersonation
 from app.api_server.credentials import Credentials, CredentialsError, load_credentials
-from app.api_server.impersonation import Impersonation
 from app.commands.admin_client import CannotAskError, read_token
 from app.commands.dump import explainer_of
 from app.commands.explain import DETAIL_OPTIONS, Inquiry, RefusedError, explanation_of, print_explanation, taken

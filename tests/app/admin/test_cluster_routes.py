@@ -14,8 +14,8 @@ from app.admin import cluster_routes
 from app.admin.access import is_reading
 from app.admin.cluster_routes import events_router, pieces_of, units_router
 from app.admin.explain_routes import Sample
-from app.api_server.cluster_access import ClusterAccess
 from app.api_server.credentials import Credentials
+from app.api_server.tls import ClusterAccess
 from app.explain.explainer import MirrorState
 from app.explain.pending import PendingPods
 from app.main import create_service

@@ -13,8 +13,8 @@ from fastapi import FastAPI
 from app.admin.debug_routes import debug_router, mirror_diff
 from app.admin.partition import NodePartition
 from app.api_server.client import ApiClient
-from app.api_server.cluster_access import ClusterAccess
 from app.api_server.credentials import Credentials
+from app.api_server.tls import ClusterAccess
 from app.objects.resources import RESOURCES, Resource
 from app.process.long_work import LongWork
 from core.events import ClusterEvent

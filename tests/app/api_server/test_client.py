@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from app import __version__
-from app.api_server.client import ApiClient, ConnectionFailedError, StatusError
-from app.api_server.credential_errors import ConfigurationError
+from app.api_server.client import NOBODY_ELSE, ApiClient, ConnectionFailedError, Impersonation, StatusError
 from app.api_server.credentials import load_credentials
-from app.api_server.impersonation import NOBODY_ELSE, Impersonation
+from app.api_server.tls import ConfigurationError
 from tests.app.api_server.api_server import ApiServer, Request, chunk, head, in_turn, response, serving
 from tests.app.api_server.client_setting import PODS, Setting, write_kubeconfig
 

@@ -9,12 +9,16 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-import app.api_server.own_namespace
-from app.api_server.cluster_access import ClusterAccess, checked_proxy, checked_url
-from app.api_server.credential_errors import ConfigurationError, CredentialsError
-from app.api_server.login import bearer, current_context, read_kubeconfig
-from app.api_server.own_namespace import own_namespace
-from app.api_server.tls_context import TlsSettings
+import app.api_server.login
+from app.api_server.login import bearer, current_context, own_namespace, read_kubeconfig
+from app.api_server.tls import (
+    ClusterAccess,
+    ConfigurationError,
+    CredentialsError,
+    TlsSettings,
+    checked_proxy,
+    checked_url,
+)
 from tests.app.api_server.client_setting import (
     SERVER,
     V1,
@@ -354,7 +358,7 @@ def test_our_own_namespace_is_that_of_the_downward_api_or_else_of_the_service_ac
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "namespace"
-    monkeypatch.setattr(app.api_server.own_namespace, "_SERVICE_ACCOUNT_NAMESPACE", file)
+    monkeypatch.setattr(app.api_server.login, "_SERVICE_ACCOUNT_NAMESPACE", file)
     assert not own_namespace()
     file.write_bytes(b"\xff\xfe")
     assert not own_namespace()

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.api_server.credential_errors import ConfigurationError
-from app.api_server.pem import PemSource
-from app.api_server.tls_context import TlsSettings
+from app.api_server.tls import ConfigurationError, PemSource, TlsSettings
 from tests.app.api_server.client_setting import Certificates
 
 
@@ -90,7 +88,7 @@ def test_certificate_and_key_may_be_in_one_file(certificates: Certificates, tmp_
 def test_a_key_leaves_no_file_behind(
     certificates: Certificates, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("app.api_server.pem.IN_MEMORY", str(tmp_path))
+    monkeypatch.setattr("app.api_server.tls.IN_MEMORY", str(tmp_path))
     made(client(certificates.crt("alice"), certificates.key("alice")))
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
 

@@ -10,8 +10,8 @@ from typing import Final
 import pytest
 
 from app.api_server.client import ApiClient
-from app.api_server.cluster_access import ClusterAccess
 from app.api_server.credentials import Credentials
+from app.api_server.tls import ClusterAccess
 from app.leadership.election import Election
 from app.leadership.elector import Elector, create_elector, pod_of
 from app.leadership.lease_api import LeaseApi

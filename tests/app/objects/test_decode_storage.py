@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.objects.decode_kinds import decode_pod_disruption_budget
+from app.objects.decode_node import decode_pod_disruption_budget
 from app.objects.decode_storage import (
     decode_csi_driver,
     decode_csi_node,

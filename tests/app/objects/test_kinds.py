@@ -18,8 +18,7 @@ from app.objects.decode import (
     selector_of_labels,
     selector_or_nothing,
 )
-from app.objects.decode_kinds import decode_replica_set
-from app.objects.decode_node import decode_node
+from app.objects.decode_node import decode_node, decode_replica_set
 from app.objects.decode_pod import decode_pod
 from app.objects.resources import RESOURCES, Decoder, decode_identity
 from core.events import Kind, Object

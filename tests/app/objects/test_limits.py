@@ -7,13 +7,10 @@ from types import MappingProxyType
 import msgspec
 import pytest
 
-from app.objects.decode import DecodeError, is_longer
-from app.objects.decode_kinds import decode_service
-from app.objects.decode_node import decode_node
+from app.objects.decode import DecodeError, GoStruct, error_json, is_longer, reason_json, refuse_too_many_elements
+from app.objects.decode_node import decode_node, decode_service
 from app.objects.decode_pod import decode_pod
 from app.objects.decode_storage import decode_persistent_volume
-from app.objects.go_struct import GoStruct
-from app.objects.limits import error_json, reason_json, refuse_too_many_elements
 from tests.builders import REQUIRED, expressed
 
 KEY = f"{'d' * 253}/{'n' * 63}"

@@ -8,8 +8,7 @@ import msgspec
 import pytest
 
 from app.objects.decode import DecodeError, Wire
-from app.objects.plugin_args import decode_plugin_args
-from app.objects.strict import strict
+from app.objects.plugin_args import decode_plugin_args, strict
 from app.settings.settings import Settings, SettingsError
 from app.wiring.engine import create_profile
 from core.framework.evaluation import FreshEvaluation

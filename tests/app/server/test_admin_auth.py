@@ -12,7 +12,7 @@ from starlette.types import Message, Receive, Scope, Send
 from app.admin.access import is_reading
 from app.admin.openapi import describe
 from app.admin.page_routes import OPEN_PATHS
-from app.api_server.credential_errors import ConfigurationError
+from app.api_server.tls import ConfigurationError
 from app.main import create_service
 from app.server.auth import ADMIN, TOKEN_HEADER, AdminAuthentication, AdminToken
 from app.server.port import Connections, Refusal

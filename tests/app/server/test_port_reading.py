@@ -12,7 +12,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from app.main import create_service
-from app.objects.limits import Body
+from app.objects.decode import Body
 from app.server.port import Connection, Connections
 from app.server.ports import Port
 from app.settings.limits import Limits

@@ -12,7 +12,7 @@ import pytest
 from fastapi import FastAPI
 
 from app.main import create_service
-from app.objects.limits import Body
+from app.objects.decode import Body
 from app.server.ports import extender_port
 from app.server.server import Server
 from app.settings.limits import Limits

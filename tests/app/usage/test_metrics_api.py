@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from app.objects.decode import DecodeError
-from app.usage.metrics_api import covered_until, decode_node_metrics, plausible
+from app.usage.usage_feed import covered_until, decode_node_metrics, plausible
 from core.objects.node import NodeMetrics, Usage
 
 ITEM: Final[dict[str, Any]] = {

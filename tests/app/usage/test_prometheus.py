@@ -11,8 +11,8 @@ from app.api_server.client import ApiClient, StatusError
 from app.api_server.credentials import ConfigurationError
 from app.objects.decode import DecodeError
 from app.settings.settings import Settings
-from app.usage.metrics_api import Measurements
 from app.usage.prometheus import Prometheus, prometheus_client
+from app.usage.usage_feed import Measurements
 from core.objects.node import NodeMetrics, Usage
 from tests.fake_apiserver import Behaviour, FakeApiServer
 from tests.fake_apiserver.usage import FakeUsage

@@ -9,8 +9,7 @@ import pytest
 
 from app.api_server.client import ConnectionFailedError, StatusError
 from app.objects.decode import DecodeError
-from app.usage.metrics_api import Measurements, covered_until
-from app.usage.usage_feed import UsageFeed
+from app.usage.usage_feed import Measurements, UsageFeed, covered_until
 from core.objects.node import NodeMetrics, Usage
 from tests.builders import make_node
 from tests.core.decoded import mirror_of, tell

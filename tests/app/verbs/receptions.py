@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, TypeAlias
 
-from app.objects.limits import Body
+from app.objects.decode import Body
 from app.settings.settings import Settings
 from app.verbs.admission import Admission, ServingState
 from app.verbs.effects import Effects

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.main import create_service
-from app.objects.limits import Body
+from app.objects.decode import Body
 from app.objects.resources import RESOURCES
 from app.settings.limits import Limits
 from app.settings.settings import Settings

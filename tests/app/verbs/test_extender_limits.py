@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.objects.limits import MAX_NODES
+from app.objects.decode import MAX_NODES
 from app.settings.settings import Settings
 from app.wiring.engine import create_extender
 from tests.app.questions import Bodies, decoded, shop

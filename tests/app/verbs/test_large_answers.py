@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 import uvloop
 
-from app.objects.limits import Body
+from app.objects.decode import Body
 from app.server.port import Connection
 from app.server.ports import Port, extender_port
 from app.settings.settings import Settings

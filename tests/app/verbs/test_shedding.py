@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final
 
-from app.objects.limits import Body
+from app.objects.decode import Body
 from app.server.ports import extender_port
 from app.settings.settings import Settings
 from app.verbs.admission import Admission

@@ -9,7 +9,7 @@ import pytest
 
 import app.verbs.filter
 from app.leadership.elector import Elector
-from app.objects.limits import Body
+from app.objects.decode import Body
 from app.objects.resources import RESOURCES
 from app.settings.settings import Settings
 from app.verbs.admission import Admission, ServingState

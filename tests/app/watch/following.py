@@ -17,15 +17,15 @@ from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Self
 import msgspec
 
 from app.api_server.client import ApiClient
-from app.api_server.cluster_access import ClusterAccess
 from app.api_server.credentials import Credentials
+from app.api_server.tls import ClusterAccess
 from app.objects.decode import DecodeError
 from app.objects.resources import RESOURCES
 from app.watch.feed import MirrorFeed
 from app.watch.freshness import Freshness, ResourceState, SyncStatus
 from app.watch.memory import UNLIMITED, MemoryLimit, MemoryWatch
+from app.watch.reflector import Watcher
 from app.watch.retry import Timing
-from app.watch.watcher import Watcher
 from core.events import ClusterEvent, Kind, Object
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import Namespace

@@ -7,7 +7,7 @@ from weakref import ref
 
 import pytest
 
-from app.watch.bulk_load import BulkLoads
+from app.watch.feed import BulkLoads
 from tests.collector import freezing
 
 

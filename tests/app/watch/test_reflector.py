@@ -10,11 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from app.api_server.client import ApiClient
-from app.api_server.cluster_access import ClusterAccess
 from app.api_server.credentials import Credentials
+from app.api_server.tls import ClusterAccess
 from app.objects.resources import RESOURCES
 from app.watch.freshness import ResourceState, SyncStatus
-from app.watch.watcher import Watcher
+from app.watch.reflector import Watcher
 from core.events import Action, ClusterEvent
 from core.objects.kinds import Namespace
 from core.objects.node import Node

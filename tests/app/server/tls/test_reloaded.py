@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 import pytest
 import uvloop
 
-from app.api_server.pem import PemSource, TlsMaterial
+from app.api_server.tls import PemSource, TlsMaterial
 from app.main import create_service
 from app.server.port import Connections
 from app.server.ports import Port

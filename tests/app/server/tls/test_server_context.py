@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 import pytest
 import uvloop
 
-from app.api_server.credential_errors import ConfigurationError
+from app.api_server.tls import ConfigurationError
 from app.main import create_service
 from app.server.port import Refusal
 from app.server.ports import Port

@@ -3,8 +3,7 @@
 import time
 
 from app.objects.resources import RESOURCES
-from app.telemetry.metrics import Metrics
-from app.telemetry.metrics.mirror import watch_metrics
+from app.telemetry.metrics import Metrics, watch_metrics
 from app.verbs.request import Request
 from app.watch.freshness import Freshness, ResourceState
 from core.events import ClusterEvent

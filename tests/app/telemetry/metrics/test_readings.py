@@ -13,16 +13,20 @@ from prometheus_client import Metric
 from app import __version__
 from app.objects.resources import RESOURCES
 from app.settings.settings import Settings
-from app.telemetry.metrics.mirror import cache_metrics, mirror_metrics, release_metrics, usage_metrics, watch_metrics
-from app.telemetry.metrics.process import (
+from app.telemetry.metrics import (
     GcPauses,
     LoopHolds,
     build_metrics,
+    cache_metrics,
     leader_metrics,
     memory_metrics,
+    mirror_metrics,
+    release_metrics,
     tls_metrics,
+    usage_metrics,
+    watch_metrics,
 )
-from app.telemetry.metrics.requests import decision_metrics, queue_metrics
+from app.telemetry.request_metrics import decision_metrics, queue_metrics
 from app.verbs.effects import Decision
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState
 from app.watch.memory import MemoryLimit, MemoryWatch

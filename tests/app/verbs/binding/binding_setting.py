@@ -9,8 +9,8 @@ from unittest.mock import patch
 
 import httpx
 
-from app.api_server.cluster_access import ClusterAccess
 from app.api_server.credentials import Credentials
+from app.api_server.tls import ClusterAccess
 from app.main import Service, create_service
 from app.settings.limits import DEFAULTS, Limits
 from app.settings.settings import Settings

@@ -1,17 +1,27 @@
-"""Certificates and keys in PEM: their sources, and how OpenSSL loads them."""
+"""Certificates, keys and the place of the API server: read from files or values, and made into TLS contexts."""
 
 import os
+import re
 import ssl
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
+from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
-from app.api_server.credential_errors import ConfigurationError
 from app.process.files import MAX_PEM_BYTES, read_file
+
+
+class ConfigurationError(ValueError):
+    """A configuration that can never work. The message names the error and its file or context in one line."""
+
+
+class CredentialsError(Exception):
+    """Credentials are not available now, but may be later. The message names cause and source in one line."""
+
 
 # OpenSSL reads a key only from a file. A file in /dev/shm is never on a disk, and works in a container with a read-only
 # root, too.
@@ -111,3 +121,97 @@ def openssl_reason(error: ssl.SSLError) -> str:
     """Return the text of OpenSSL's error: `[SSL: BAD_THING] bad thing (_ssl.c:123)` -> bad thing."""
     text = error.strerror or str(error)
     return text.partition("] ")[2].partition(" (_ssl")[0] or text.partition(" (_ssl")[0]
+
+
+class TlsSettings(msgspec.Struct, frozen=True):
+    """The trusted authorities of the API server, and the client certificate."""
+
+    authority: PemSource | None = None
+    """The trusted authorities for the server's certificate. None: the authorities of the system."""
+    certificate: PemSource | None = None
+    """Client certificate, with `key`."""
+    key: PemSource | None = None
+    server_name: str = ""
+    """Name that the server's certificate must be for, also sent as SNI. Empty: the host in its URL."""
+    insecure: bool = False
+    """Do not verify the server's certificate."""
+
+    @property
+    def on_disk(self) -> bool:
+        """Return whether any value is in a file, and so may change."""
+        return any(source is not None and source.file for source in (self.authority, self.certificate, self.key))
+
+    def read(self) -> TlsMaterial:
+        """Read the files. Raises ConfigurationError."""
+        sources = (self.authority, self.certificate, self.key)
+        return TlsMaterial(*(source.read() if source is not None else b"" for source in sources))
+
+    def context(self, material: TlsMaterial) -> ssl.SSLContext:
+        """Make a context from the contents of the files. Raises ConfigurationError."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # verifies the certificate and its host name
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        # As in Go, a configured certificate is trusted even if it is an intermediate authority or the server's own.
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        if self.insecure:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        elif self.authority is not None:
+            trust(context, self.authority, material.authority)
+        else:
+            context.load_default_certs()
+        if self.certificate is not None and self.key is not None:
+            identify(context, self.certificate, self.key, material)
+        return context
+
+
+_HOST: Final = re.compile(r"[\w.~:-]+")
+
+
+class ClusterAccess(msgspec.Struct, frozen=True):
+    """An API server, its trusted certificates, and the login."""
+
+    source: str
+    """The configuration, for people."""
+    server: str
+    """Base URL, without a slash at the end."""
+    tls: TlsSettings | None = None
+    """None: plain HTTP, and no login."""
+    authorization: str = ""
+    """The Authorization header. Empty: none."""
+    renew_at: float | None = None
+    """Time at which the login must be renewed, in seconds of the wall clock. None: it does not expire."""
+    proxy: str | None = None
+    """URL of the proxy to go through."""
+    namespace: str = ""
+    """The namespace that the configuration names. Empty if it names none."""
+
+
+def checked_url(where: str, url: str) -> str:
+    """Return the base URL of an API server, without a slash at the end. Raises ConfigurationError."""
+    if not url:
+        raise ConfigurationError(f"{where}: required")
+    parsed = _parsed(url)
+    if parsed is None:
+        raise ConfigurationError(f"{where}: {url!r} is not a URL that begins with http:// or https://")
+    if parsed.username is not None or parsed.query or parsed.fragment:
+        raise ConfigurationError(f"{where}: more than scheme, host, port and path")  # not shown: may have a password
+    return parsed.geturl().rstrip("/")
+
+
+def checked_proxy(where: str, url: str) -> str:
+    """Return the URL of a proxy. Raises ConfigurationError."""
+    if _parsed(url) is None:
+        text = "is not a proxy that begins with http:// or https://"
+        raise ConfigurationError(f"{where}: the URL {text}")  # not shown: may have a password
+    return url
+
+
+def _parsed(url: str) -> SplitResult | None:
+    """Return the parts of a URL with http or https and a host. None: it is not one."""
+    try:
+        parsed = urlsplit(url)
+        parsed.port  # noqa: B018  # raises ValueError for a port that is not one
+    except ValueError:
+        return None
+    is_one = parsed.scheme in {"http", "https"} and _HOST.fullmatch(parsed.hostname or "")
+    return parsed if is_one else None
