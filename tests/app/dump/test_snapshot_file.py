@@ -1,4 +1,4 @@
-"""A dump in every form that kubectl prints is the same mirror, and one summary line says what was in it."""
+"""A dump in every form that kubectl prints is the same mirror; what is broken is named, and refused or left out."""
 
 import json
 
@@ -17,7 +17,7 @@ from core.objects.volumes import CSINode
 from tests.app.dump.dumps import as_json, kinded, listed, load
 from tests.app.objects.full_objects import FULL_OBJECTS
 from tests.app.questions import NEAR_WEB, ZONE, mirror_of, state
-from tests.builders import Object, make_namespace, make_node, make_pod
+from tests.builders import REQUIRED, Object, expressed, make_namespace, make_node, make_pod, term
 
 NODES = (make_node("n1").label(ZONE, "a"), make_node("n2").label(ZONE, "b"))
 PODS = (make_pod("web").label("app", "web").on("n1"), make_pod("api").on("n2").required_anti_affinity(NEAR_WEB))
@@ -66,16 +66,6 @@ def test_a_single_object_is_a_dump() -> None:
     assert str(summary) == "1 nodes, 0 pods, 0 namespaces"
 
 
-def test_a_pod_list_of_the_api_server_has_no_item_kinds() -> None:
-    mirror, summary = load(as_json(separate_lists()[1]))
-    assert len(mirror.pods) == 2
-    assert summary.taken == {"Pod": 2}
-
-
-def test_the_order_of_objects_does_not_matter() -> None:
-    assert state(load(as_json(listed(*ITEMS)))[0]) == state(load(as_json(listed(*reversed(ITEMS))))[0])
-
-
 def test_an_empty_list_is_an_empty_mirror() -> None:
     mirror, summary = load(as_json(listed()))
     assert state(ClusterMirror()) == state(mirror)
@@ -119,9 +109,8 @@ def test_all_kinds_are_counted_in_one_line() -> None:
     )
 
 
-@pytest.mark.parametrize("version", ["v1beta1", "v1alpha3", "v1alpha2"])
-def test_an_older_version_of_a_scheduling_group_is_read(version: str) -> None:
-    older = {**said(SchedulingGroup), "apiVersion": f"scheduling.k8s.io/{version}"}
+def test_an_older_version_of_a_scheduling_group_is_read() -> None:
+    older = {**said(SchedulingGroup), "apiVersion": "scheduling.k8s.io/v1alpha2"}
     assert list(load(as_json(listed(older)))[0].objects(SchedulingGroup)) == ["shop/train"]
 
 
@@ -145,14 +134,18 @@ def test_a_kind_of_another_api_version_is_passed_over(kind: Kind, api_version: s
     assert summary.other_kinds == {f"{kind.__name__} of {api_version}": 1}
 
 
-def test_other_kinds_are_passed_over_and_named() -> None:
+def test_other_kinds_are_passed_over_and_named_and_not_looked_into() -> None:
     others = [
-        {"kind": kind, "metadata": {"name": "x"}} for kind in ("Deployment", "ConfigMap", "Deployment", "NodeMetrics")
+        {"kind": kind, "metadata": 7, "spec": "broken"}
+        for kind in ("Deployment", "ConfigMap", "Deployment", "NodeMetrics")
     ]
     mirror, summary = load(as_json(listed(*others, *ITEMS)))
     assert summary.other_kinds == {"Deployment": 2, "ConfigMap": 1, "NodeMetrics": 1}
     assert str(summary) == "2 nodes, 2 pods, 1 namespaces; skipped: 1 ConfigMap, 2 Deployment, 1 NodeMetrics"
     assert list(mirror.nodes.slots) == ["n1", "n2"]
+    assert load(as_json(listed({"metadata": {"name": "web"}}, kind="DeploymentList")))[1].other_kinds == {
+        "Deployment": 1
+    }
 
 
 @pytest.mark.parametrize(
@@ -169,16 +162,6 @@ def test_a_node_of_another_api_is_not_a_node_of_the_cluster(foreign: Object) -> 
     mirror, summary = load(dump)
     assert list(mirror.nodes.slots) == ["n1", "n2"]
     assert str(summary) == "2 nodes, 2 pods, 1 namespaces; skipped: 1 Node of longhorn.io/v1beta2"
-
-
-def test_a_list_of_another_kind_is_passed_over_without_item_kinds() -> None:
-    _, summary = load(as_json(listed({"metadata": {"name": "web"}}, kind="DeploymentList")))
-    assert summary.other_kinds == {"Deployment": 1}
-
-
-def test_an_object_of_another_kind_is_not_looked_into() -> None:
-    summary = load(as_json(listed({"kind": "Widget", "metadata": 7, "spec": {"affinity": "broken"}})))[1]
-    assert summary.other_kinds == {"Widget": 1}
 
 
 def test_pending_and_finished_pods_are_taken_and_do_not_count() -> None:
@@ -207,13 +190,6 @@ def test_a_pod_on_a_node_that_the_dump_lacks_is_held() -> None:
     mirror, summary = load(as_json(listed(*kinded(make_pod("early").on("late")))))
     assert list(mirror.pods.rows) == ["default/early"]
     assert summary.unassigned_pods == 0
-
-
-def test_equal_names_of_different_kinds_and_namespaces_are_different_objects() -> None:
-    objects = kinded(
-        make_node("x"), make_namespace("x"), make_pod("x").on("x"), make_pod("x").in_namespace("x").on("x")
-    )
-    assert load(as_json(listed(*objects)))[1].taken == {"Node": 1, "Namespace": 1, "Pod": 2}
 
 
 # YAML as Kubernetes reads it.
@@ -269,3 +245,145 @@ def test_the_versions_of_kubelets_are_told_as_far_as_they_can_be_read() -> None:
         node["status"] = {"nodeInfo": {"kubeletVersion": version}}
     _, summary = load(as_json(listed(*nodes, *kinded(make_node("n5")))))
     assert summary.kubelet_versions == {"v1.36.1", "v1.35.2"}
+
+
+NEAR = term(ZONE, expressed("app", "Near"))
+BROKEN_TERM = (
+    f"spec.affinity.podAffinity.{REQUIRED}[0].labelSelector.matchExpressions[0].operator: "
+    '"Near" is not a valid label selector operator'
+)
+GOOD = kinded(make_node("n1").label(ZONE, "a"), make_pod("web").label("app", "web").on("n1"), make_namespace("default"))
+
+
+def pod(**members: object) -> Object:
+    return {**kinded(make_pod("bad").in_namespace("shop"))[0], **members}
+
+
+# id -> a broken object, what stands for it in the message, what is said of it
+
+BROKEN: dict[str, tuple[object, str, str]] = {
+    "null": (None, "unreadable", "expected object, got null"),
+    "number": (3, "unreadable", "expected object, got int"),
+    "no-kind": ({"metadata": {"name": "x", "namespace": "y"}}, "? y/x", "kind: required"),
+    "kind-number": ({"kind": 3}, "unreadable", "kind: expected str | null, got int"),
+    "node-without-name": ({"kind": "Node", "metadata": {}}, "Node ?", "metadata.name: required"),
+    "node-without-metadata": ({"kind": "Node"}, "Node ?", "metadata.name: required"),
+    "node-with-broken-labels": (
+        {"kind": "Node", "metadata": {"name": "x", "labels": []}},
+        "Node x",
+        "metadata.labels: expected object | null, got array",
+    ),
+    "namespace-with-broken-label": (
+        {"kind": "Namespace", "metadata": {"name": "x", "labels": {"a": 1}}},
+        "Namespace x",
+        "metadata.labels[...]: expected str, got int",
+    ),
+    "pod-with-broken-spec": (pod(spec=3), "Pod shop/bad", "spec: expected object | null, got int"),
+    "pod-with-broken-node-name": (
+        pod(spec={"nodeName": []}),
+        "Pod shop/bad",
+        "spec.nodeName: expected str | null, got array",
+    ),
+    "pod-with-broken-affinity": (
+        pod(spec={"affinity": {"podAffinity": {REQUIRED: 3}}}),
+        "Pod shop/bad",
+        f"spec.affinity.podAffinity.{REQUIRED}: expected array | null, got int",
+    ),
+    "node-with-broken-quantity": (
+        {"kind": "Node", "metadata": {"name": "x"}, "status": {"allocatable": {"cpu": "4K"}}},
+        "Node x",
+        "status.allocatable.cpu: unable to parse quantity's suffix",
+    ),
+    "budget-with-broken-selector-type": (
+        {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "x"}, "spec": {"selector": 3}},
+        "PodDisruptionBudget x",
+        "spec.selector: expected object | null, got int",
+    ),
+    "node-twice": (kinded(make_node("n1"))[0], "Node n1", "metadata.name: already used by the Node at items[0]"),
+    "pod-twice": (
+        kinded(make_pod("web").uid("other"))[0],
+        "Pod default/web",
+        "metadata.name: already used by the Pod at items[1]",
+    ),
+    "uid-twice": (
+        kinded(make_pod("other").uid("default/web"))[0],
+        "Pod default/other",
+        "metadata.uid: already used by the Pod at items[1]",
+    ),
+    "namespace-twice": (
+        kinded(make_namespace("default"))[0],
+        "Namespace default",
+        "metadata.name: already used by the Namespace at items[2]",
+    ),
+}
+SERVICE = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "shop"}}
+
+
+@pytest.mark.parametrize(
+    ("broken", "identity", "problem"), [pytest.param(*case, id=name) for name, case in BROKEN.items()]
+)
+def test_a_broken_object_is_refused_with_its_place_its_name_and_the_field_or_left_out_and_counted(
+    broken: object, identity: str, problem: str
+) -> None:
+    with pytest.raises(SnapshotError) as caught:
+        load(as_json(listed(*GOOD, broken)))
+    assert f"items[3] ({identity}): {problem}" == str(caught.value)
+    last = kinded(make_node("n2"))
+    mirror, summary = load(as_json(listed(*GOOD, broken, *last, {"kind": "Node"})), skip_invalid=True)
+    assert state(load(as_json(listed(*GOOD, *last)), skip_invalid=True)[0]) == state(mirror)
+    assert summary.invalid == [f"items[3] ({identity}): {problem}", "items[5] (Node ?): metadata.name: required"]
+    assert str(summary) == "2 nodes, 1 pods, 1 namespaces; invalid: 2"
+
+
+def test_an_object_of_any_kind_is_refused_the_second_time() -> None:
+    with pytest.raises(
+        SnapshotError, match=r"^items\[1\] \(Service shop/web\): metadata\.name: already used by the Service"
+    ):
+        load(as_json(listed(SERVICE, SERVICE)))
+    elsewhere = {**SERVICE, "metadata": {"name": "web", "namespace": "other"}}
+    assert load(as_json(listed(SERVICE, elsewhere)))[1].taken == {"Service": 2}
+
+
+def test_the_document_of_a_broken_object_is_named_where_there_are_several() -> None:
+    text = b"---\n".join(as_json(listed(*items)) for items in (GOOD, [kinded(make_node("n2"))[0], {"kind": "Node"}]))
+    with pytest.raises(SnapshotError, match=r"^document 2 items\[1\] \(Node \?\): metadata\.name: required$"):
+        load(b"---\n" + text)
+    with pytest.raises(SnapshotError, match=r"^document 2 \(Pod \?\): metadata\.name: required$"):
+        load(b"kind: Node\nmetadata: {name: n1}\n---\nkind: Pod\n")
+
+
+def test_an_item_of_a_pod_list_that_says_another_kind_is_refused() -> None:
+    with pytest.raises(SnapshotError, match=r"^items\[0\] \(Pod n1\): kind: expected Pod, got Node$"):
+        load(as_json(listed(*kinded(make_node("n1")), kind="PodList")))
+
+
+def test_an_object_is_not_the_repetition_of_one_that_was_left_out() -> None:
+    twin = make_pod("api").on("n1").uid("default/web")  # the uid of `web`, so it is left out
+    real = make_pod("api").on("n1").uid("real")
+    mirror, summary = load(as_json(listed(*GOOD, *kinded(twin, real))), skip_invalid=True)
+    assert [problem.partition(" ")[0] for problem in summary.invalid] == ["items[3]"]
+    assert sorted(mirror.pods.rows) == ["default/web", "real"]
+
+
+# Pods of which only terms are broken.
+
+HALF_BROKEN = (
+    make_pod("api")
+    .label("app", "api")
+    .on("n1")
+    .required_affinity(NEAR)
+    .required_affinity(NEAR_WEB)
+    .required_anti_affinity(NEAR_WEB)
+)
+
+
+def test_a_pod_with_a_broken_term_is_refused_or_stays_without_the_broken_list() -> None:
+    with pytest.raises(SnapshotError) as caught:
+        load(as_json(listed(*GOOD, *kinded(HALF_BROKEN))))
+    assert f"items[3] (Pod default/api): {BROKEN_TERM}" == str(caught.value)
+    mirror, summary = load(as_json(listed(*GOOD, *kinded(HALF_BROKEN))), skip_invalid=True)
+    assert [f"items[3] (Pod default/api): {BROKEN_TERM}"] == summary.invalid
+    whole = make_pod("api").label("app", "api").on("n1").required_anti_affinity(NEAR_WEB)
+    without_errors = load(as_json(listed(*GOOD, *kinded(whole))))[0]
+    assert without_errors.affinity.owner_counts() == mirror.affinity.owner_counts()
+    assert without_errors.pods.rows.keys() == mirror.pods.rows.keys()

@@ -1,9 +1,13 @@
-"""The rules of the election, one by one; as client-go's leaderelection_test.go has them where it has them."""
+"""The rules of the election, as client-go's leaderelection_test.go has them where it has them; and the Lease."""
 
+from datetime import UTC, datetime
+
+import msgspec
 import pytest
 
 from app.leadership.election import Election, Failure, Get, Update
-from app.leadership.lease_object import LeaseRecord
+from app.leadership.lease_object import LeaseRecord, decode_lease, encode_lease, encode_new_lease, micro_time
+from app.objects.decode import DecodeError
 from tests.app.leadership.lease_store import LeaseStore, Time, candidate, run
 
 DATE = "2026-01-01T00:00:{:02}.000000Z"
@@ -70,8 +74,8 @@ def test_a_renewal_deadline_near_the_duration_leaves_time_for_clocks_that_run_di
 
 
 def test_a_duration_is_written_as_whole_seconds_and_no_shorter() -> None:
-    time, store = Time(), LeaseStore()
-    run(candidate("a", time.clock(), duration=1.5, renew_deadline=1.0).attempt(), store)
+    store = LeaseStore()
+    run(candidate("a", Time().clock(), duration=1.5, renew_deadline=1.0).attempt(), store)
     assert store.lease is not None
     assert store.lease.record.seconds == 2
 
@@ -125,14 +129,7 @@ def test_a_released_lease_is_taken_at_once() -> None:
     assert (setting.record().holder, setting.record().transitions) == ("b", 1)
 
 
-def test_a_release_ends_the_leadership_before_anything_is_sent() -> None:
-    setting = Setting()
-    setting.attempt(setting.a)
-    next(setting.a.release())
-    assert not setting.a.holds()
-
-
-def test_the_lease_of_another_is_not_released() -> None:
+def test_the_lease_of_another_is_not_released_and_a_release_ends_the_leadership_before_anything_is_sent() -> None:
     setting = Setting()
     setting.attempt(setting.a)
     setting.attempt(setting.b)
@@ -140,13 +137,54 @@ def test_the_lease_of_another_is_not_released() -> None:
     setting.attempt(setting.b)
     assert run(setting.a.release(), setting.store)
     assert setting.record().holder == "b"
+    assert setting.b.holds()
+    next(setting.b.release())
+    assert not setting.b.holds()
 
 
-def test_who_was_overtaken_knows_it_from_the_first_answer() -> None:
-    setting = Setting()
-    setting.attempt(setting.b)
-    setting.attempt(setting.a)
-    setting.time.now = 16
-    assert setting.attempt(setting.a)
-    assert not setting.attempt(setting.b)
-    assert setting.b.holds_until == float("-inf")
+METADATA = {"name": "kindred", "resourceVersion": "7", "labels": {"app": "x"}, "managedFields": [{"manager": "k"}]}
+SPEC = {
+    "holderIdentity": "a_1",
+    "leaseDurationSeconds": 15,
+    "acquireTime": "2026-01-01T00:00:00.000000Z",
+    "renewTime": "2026-01-01T00:00:02.000000Z",
+    "leaseTransitions": 3,
+}
+WRITTEN = LeaseRecord("a_1", 15, "2026-01-01T00:00:00.000000Z", "2026-01-01T00:00:02.000000Z", 3)
+
+
+def body(**fields: object) -> bytes:
+    return msgspec.json.encode({"kind": "Lease", **fields})
+
+
+def test_a_lease_is_read_and_goes_back_with_its_metadata_as_they_came() -> None:
+    lease = decode_lease(body(metadata=METADATA, spec={**SPEC, "strategy": "of another release"}))
+    assert lease.record == WRITTEN
+    assert msgspec.json.decode(encode_lease(lease, WRITTEN)) == {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": METADATA,
+        "spec": SPEC,
+    }
+    made = msgspec.json.decode(encode_new_lease("ours", "kindred", WRITTEN))
+    assert (made["metadata"], made["spec"]) == ({"namespace": "ours", "name": "kindred"}, SPEC)
+    assert micro_time(datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)) == "2026-01-02T03:04:05.000006Z"
+
+
+def test_what_is_not_said_is_empty() -> None:
+    for spec in (None, {}, dict.fromkeys(SPEC)):
+        assert decode_lease(body(metadata=METADATA, spec=spec)).record == LeaseRecord()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        pytest.param(b"{}", "metadata: required", id="no-metadata"),
+        pytest.param(b'{"metadata":null}', "metadata: required", id="null-metadata"),
+        pytest.param(b'{"metadata":{},"spec":{"leaseDurationSeconds":"1"}}', "leaseDurationSeconds", id="no-number"),
+        pytest.param(b"<html>", "malformed JSON", id="no-json"),
+    ],
+)
+def test_what_is_no_lease_is_refused(wrong: bytes, message: str) -> None:
+    with pytest.raises(DecodeError, match=message):
+        decode_lease(wrong)

@@ -15,7 +15,7 @@ from app.api_server.tls import ClusterAccess
 from app.leadership.election import Election
 from app.leadership.elector import Elector, create_elector, pod_of
 from app.leadership.lease_api import LeaseApi
-from app.settings.limits import DEFAULTS
+from app.settings.limits import DEFAULTS, Limits
 from app.settings.settings import Settings, SettingsError
 from tests.app.verbs.binding.binding_setting import until
 from tests.fake_apiserver import FakeApiServer, Stall, refuse
@@ -26,6 +26,7 @@ from tests.fake_apiserver.statuses import forbidden, unavailable
 PATIENCE: Final = 20.0  # seconds
 DURATION, DEADLINE, RETRY = 2.0, 1.5, 0.1
 LEASE: Final = lease_path("kindred", "ours")
+OFTEN: Final = Limits(lease_duration=DURATION, lease_renew_deadline=DEADLINE, lease_retry_period=RETRY)
 
 
 class Replica:
@@ -96,9 +97,8 @@ def test_the_winner_leads_once_it_has_caught_up_and_the_other_says_who_leads() -
             assert 0 < a.elector.seconds_left() <= DURATION
             b.start()
             await until(lambda: b.elector.problem() == "another replica leads: a")
+            assert (a.elector.leads(), a.caught_up) == (True, 1)
             assert (b.elector.leads(), b.caught_up) == (False, 0)
-            await asyncio.sleep(1.5 * DURATION)
-            assert (a.elector.leads(), a.caught_up, b.elector.leads()) == (True, 1, False)
 
     asyncio.run(scenario())
 
@@ -185,7 +185,8 @@ def test_a_replica_whose_mirror_is_not_complete_does_not_stand() -> None:
             a.stands = True
             await until(a.elector.leads)
             a.stands = False
-            await asyncio.sleep(DURATION)
+            renewals = len(server.requests.of(LEASE, "update"))
+            await until(lambda: len(server.requests.of(LEASE, "update")) > renewals + 2)
             assert a.elector.leads(), "what it has it keeps"
 
     asyncio.run(scenario())
@@ -235,7 +236,7 @@ def test_leader_election_needs_a_namespace(monkeypatch: pytest.MonkeyPatch) -> N
             monkeypatch.setenv("POD_NAME", "kindred-0")
             settings = Settings(leader_election="kindred")
             made = [
-                create_elector(settings, client, DEFAULTS, stands=lambda: True, catch_up=client.close) for _ in range(2)
+                create_elector(settings, client, OFTEN, stands=lambda: True, catch_up=client.close) for _ in range(2)
             ]
             running = [asyncio.create_task(each.run()) for each in made]
             await until(lambda: made[0].leader == made[1].leader != "")

@@ -82,35 +82,28 @@ def fill(server: FakeApiServer) -> dict[str, Any]:
     return server.create(PODS.path, make_pod("p").obj())
 
 
-def test_a_leader_that_is_terminated_is_followed_at_once(tmp_path: Path) -> None:
+def test_a_leader_that_was_stopped_decides_nothing_when_it_goes_on_and_one_that_ends_is_followed_at_once(
+    tmp_path: Path,
+) -> None:
     async def scenario() -> None:
         async with FakeApiServer() as server:
             pod = fill(server)
             async with replicas(tmp_path, {"first": server, "second": server}) as (first, second):
                 assert (await second.bind(pod, "n1")).startswith("not leading: another replica leads: first")
-                first.process.send_signal(signal.SIGTERM)
-                took = await until(second.is_ready)
-                assert took < DURATION, "without waiting for the lease to run out, and without a drain delay"
-                assert await first.ended() == 0
-                assert server.objects(LEASES.path)[0]["spec"]["leaseTransitions"] == 1
-                assert await second.bind(pod, "n1") == ""
-
-    asyncio.run(scenario())
-
-
-def test_a_leader_that_was_stopped_for_longer_than_its_lease_decides_nothing_when_it_goes_on(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with FakeApiServer() as server:
-            pod = fill(server)
-            async with replicas(tmp_path, {"first": server, "second": server}) as (first, second):
                 first.process.send_signal(signal.SIGSTOP)
                 asked = asyncio.create_task(first.bind(pod, "n1"))  # waits in its socket
-                await until(second.is_ready)
+                await until(second.is_ready)  # once the lease has run out
                 first.process.send_signal(signal.SIGCONT)
                 assert (await asked).startswith("not leading: ")
                 assert server.requests.of(None, "bind") == []
                 await until(lambda: problem_of(first, "another replica leads: second"))
                 assert await second.is_ready()
+                second.process.send_signal(signal.SIGTERM)
+                took = await until(first.is_ready)
+                assert took < DURATION, "without waiting for the lease to run out, and without a drain delay"
+                assert await second.ended() == 0
+                assert server.objects(LEASES.path)[0]["spec"]["leaseTransitions"] == 2
+                assert await first.bind(pod, "n1") == ""
 
     asyncio.run(scenario())
 

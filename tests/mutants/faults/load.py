@@ -31,7 +31,7 @@ FAULTS: Final = (
         breaks="A node with a negative measurement looks more than idle.",
         old="if not 0 <= amount <= MAX_AMOUNT:  # also rejects NaN",
         new="if amount > MAX_AMOUNT:",
-        tests=("app/usage/test_metrics_api.py",),
+        tests=("app/usage/test_sources.py",),
     ),
     Fault(
         id="a-failing-usage-source-is-logged-every-time",

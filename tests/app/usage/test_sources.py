@@ -1,4 +1,4 @@
-"""Averages and deviations over a window from a Prometheus API, and every way in which it can be wrong."""
+"""Where the usage of nodes comes from, metrics.k8s.io or Prometheus; what cannot be right is left out and named."""
 
 import asyncio
 import json
@@ -12,10 +12,86 @@ from app.api_server.credentials import ConfigurationError
 from app.objects.decode import DecodeError
 from app.settings.settings import Settings
 from app.usage.prometheus import Prometheus, prometheus_client
-from app.usage.usage_feed import Measurements
+from app.usage.usage_feed import Measurements, covered_until, decode_node_metrics, plausible
 from core.objects.node import NodeMetrics, Usage
 from tests.fake_apiserver import Behaviour, FakeApiServer
 from tests.fake_apiserver.usage import FakeUsage
+
+ITEM: Final[dict[str, Any]] = {
+    "metadata": {"name": "n1", "creationTimestamp": "2026-01-01T00:02:00Z", "labels": {"a": "b"}},
+    "timestamp": "2026-01-01T00:02:00Z",
+    "window": "15.061s",
+    "usage": {"cpu": "123456789n", "memory": "1024Ki"},
+}
+MEASURED: Final = NodeMetrics(
+    name="n1",
+    measured_at=1767225720,
+    covers_pods_until="2026-01-01T00:01:00Z",
+    cpu=Usage(124),
+    memory=Usage(2**20),
+)
+
+
+def encoded(*items: object) -> bytes:
+    return json.dumps({"kind": "NodeMetricsList", "apiVersion": "metrics.k8s.io/v1beta1", "items": items}).encode()
+
+
+def test_a_measurement_has_millicores_and_bytes_rounded_up_and_covers_pods_until_a_minute_before() -> None:
+    in_another_zone = {**ITEM, "timestamp": "2026-01-01T02:02:00+02:00"}
+    assert decode_node_metrics(encoded(ITEM)) == decode_node_metrics(encoded(in_another_zone)) == ([MEASURED], [])
+
+
+@pytest.mark.parametrize(
+    ("usage", "problem"),
+    [
+        pytest.param({"memory": "1Mi"}, "node n1: usage.cpu: absent", id="absent"),
+        pytest.param({"cpu": "-1", "memory": "1Mi"}, "node n1: usage.cpu: -1000 cannot be", id="negative"),
+        pytest.param({"cpu": "NaN", "memory": "1Mi"}, "node n1: usage.cpu: quantities must match", id="nan"),
+        pytest.param({"cpu": "9000P", "memory": "1Mi"}, "node n1: usage.cpu: ", id="more-than-any-node-has"),
+    ],
+)
+def test_a_value_that_cannot_be_right_is_left_out_and_the_other_one_taken(usage: object, problem: str) -> None:
+    (found,), problems = decode_node_metrics(encoded({**ITEM, "usage": usage}))
+    assert (found.cpu, found.memory) == (None, Usage(2**20))
+    assert len(problems) == 1
+    assert problems[0].startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("item", "problem"),
+    [
+        pytest.param({**ITEM, "metadata": {}}, "items[0].metadata.name: required", id="no-name"),
+        pytest.param({**ITEM, "timestamp": None}, "items[0].timestamp: expected a time", id="no-time"),
+        pytest.param({**ITEM, "timestamp": "2026-01-01T00:02:00"}, "items[0].timestamp: without a", id="no-zone"),
+        pytest.param(7, "items[0]: expected", id="no-object"),
+    ],
+)
+def test_an_item_that_cannot_be_read_is_passed_over_and_all_others_taken(item: object, problem: str) -> None:
+    metrics, problems = decode_node_metrics(encoded(item, ITEM))
+    assert metrics == [MEASURED]
+    assert len(problems) == 1
+    assert problems[0].startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"), [(b"<html>", "malformed JSON"), (b'{"items":{}}', "items: expected array")]
+)
+def test_what_is_no_list_is_refused(raw: bytes, message: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        decode_node_metrics(raw)
+    assert str(caught.value).startswith(message)
+
+
+# Prometheus.
+
+
+def test_no_node_uses_such_an_amount_and_no_time_is_that_late() -> None:
+    for amount in (-0.1, float("nan"), float("inf"), float("-inf"), 1e300):
+        with pytest.raises(ValueError, match="cannot be"):
+            plausible(amount)
+    with pytest.raises(ValueError, match="is not a time"):
+        covered_until(1e300)
+
 
 NOW: Final = 1_767_225_720.0
 QUERIES: Final = ("CPU", "MEMORY")
@@ -42,7 +118,7 @@ GOOD: Final = {
     MEMORY: of_n1(2.0**30),
     MEMORY_DEVIATION: of_n1(2.0**20),
 }
-MEASURED: Final = NodeMetrics(
+AVERAGED: Final = NodeMetrics(
     name="n1",
     measured_at=int(NOW),
     covers_pods_until="2026-01-01T00:01:00Z",
@@ -71,18 +147,18 @@ def measurements(**changed: bytes) -> Measurements:
 
 
 def test_cores_become_millicores_and_the_time_is_that_of_the_last_value() -> None:
-    assert measurements() == ([MEASURED], [])
+    assert measurements() == ([AVERAGED], [])
 
 
 def test_a_port_behind_the_name_of_a_node_is_passed_over() -> None:
     found = {name: answer.replace(b'"n1"', b'"n1:9100"') for name, answer in GOOD.items()}
-    assert asyncio.run(Prometheus(Server(found), *QUERIES).measurements()) == ([MEASURED], [])
+    assert asyncio.run(Prometheus(Server(found), *QUERIES).measurements()) == ([AVERAGED], [])
 
 
-@pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", "-0.5", "1e300", "much"])
+@pytest.mark.parametrize("value", ["NaN", "-0.5", "1e300", "much"])
 def test_a_value_that_no_node_uses_is_named_and_the_other_resource_taken(value: str) -> None:
     (found,), problems = measurements(cpu=of_n1(value))
-    assert (found.cpu, found.memory) == (None, MEASURED.memory)
+    assert (found.cpu, found.memory) == (None, AVERAGED.memory)
     assert len(problems) == 1
     assert problems[0].startswith("node n1: cpu: ")
     assert problems[0].endswith(" cannot be")
@@ -93,19 +169,15 @@ def test_a_deviation_that_cannot_be_makes_its_resource_unusable() -> None:
     assert (found.cpu, problems) == (None, ["node n1: cpu: nan cannot be"])
 
 
-def test_a_node_without_a_deviation_has_an_average_all_the_same() -> None:
+def test_an_average_needs_no_deviation_and_is_named_where_it_is_missing() -> None:
     (found,), problems = measurements(cpu_deviation=vector())
     assert (found.cpu, problems) == (Usage(250), [])
-
-
-def test_an_average_that_is_missing_is_named() -> None:
     (found,), problems = measurements(cpu=vector())
     assert (found.cpu, problems) == (None, ["node n1: cpu average: absent"])
 
 
-@pytest.mark.parametrize("time", ["NaN", "+Inf"])
-def test_a_node_without_a_time_is_passed_over(time: str) -> None:
-    metrics, problems = measurements(time=of_n1(time))
+def test_a_node_without_a_time_is_passed_over() -> None:
+    metrics, problems = measurements(time=of_n1("NaN"))
     assert metrics == []
     assert len(problems) == 1
     assert problems[0].startswith("node n1: time: ")
@@ -129,7 +201,6 @@ def test_series_without_the_label_are_named_once() -> None:
     [
         pytest.param(b"<html>", "malformed JSON", id="no-json"),
         pytest.param(b'{"status":"error","error":"bad query"}', "status: expected success, got error bad", id="error"),
-        pytest.param(b"{}", "status: expected success, got nothing", id="nothing"),
         pytest.param(
             b'{"status":"success","data":{"resultType":"matrix","result":[]}}',
             "data.resultType: time: expected vector, got 'matrix'",
@@ -148,17 +219,7 @@ def test_a_response_that_is_no_vector_is_refused(answer: bytes, message: str) ->
 
 def test_a_server_is_asked_by_the_queries_of_the_settings() -> None:
     usage = FakeUsage(cpu={"n1": 250}, memory={"n1": 2**30}, clock=lambda: NOW)
-
-    async def main() -> Measurements:
-        async with FakeApiServer(Behaviour(other_apis=usage.apis)) as server:
-            settings = Settings(usage_source="prometheus", usage_prometheus_url=server.url)
-            client = prometheus_client(settings)
-            try:
-                return await Prometheus(client, settings.usage_cpu_query, settings.usage_memory_query).measurements()
-            finally:
-                await client.close()
-
-    (found,), problems = asyncio.run(main())
+    (found,), problems = asyncio.run(measured_by(Behaviour(other_apis=usage.apis)))
     assert (found.cpu, found.memory, problems) == (Usage(250, 25), Usage(2**30, 107374182), [])
     default = Settings()
     assert usage.queries == [
@@ -171,17 +232,21 @@ def test_a_server_is_asked_by_the_queries_of_the_settings() -> None:
 
 
 def test_a_query_that_prometheus_refuses_is_an_error_of_its_status() -> None:
-    async def main() -> None:
-        behaviour = Behaviour(other_apis={"/api/v1/query": lambda _: (400, b'{"status":"error","error":"parse"}')})
-        async with FakeApiServer(behaviour) as server:
-            client = prometheus_client(Settings(usage_source="prometheus", usage_prometheus_url=server.url))
-            try:
-                await Prometheus(client, *QUERIES).measurements()
-            finally:
-                await client.close()
-
+    behaviour = Behaviour(other_apis={"/api/v1/query": lambda _: (400, b'{"status":"error","error":"parse"}')})
     with pytest.raises(StatusError, match="400"):
-        asyncio.run(main())
+        asyncio.run(measured_by(behaviour, *QUERIES))
+
+
+async def measured_by(behaviour: Behaviour, *queries: str) -> Measurements:
+    """Ask a server by some queries, or by those of the settings."""
+    async with FakeApiServer(behaviour) as server:
+        settings = Settings(usage_source="prometheus", usage_prometheus_url=server.url)
+        client = prometheus_client(settings)
+        cpu, memory = queries or (settings.usage_cpu_query, settings.usage_memory_query)
+        try:
+            return await Prometheus(client, cpu, memory).measurements()
+        finally:
+            await client.close()
 
 
 @pytest.mark.parametrize(
