@@ -32,8 +32,7 @@ from core.mirror.node_values import NO_DOMAIN, Float64Array, NodeGroup
 from core.mirror.topology import Int64Array
 from core.mirror.what_if import Supposition
 from core.objects.pod import Pod
-from core.plugins.noderesources.filtering import Room
-from core.plugins.noderesources.fit import NodeResourcesFit
+from core.plugins.noderesources.fit import NodeResourcesFit, Room
 
 _ALONE: Final = 4
 """Domains that are tried for all members together, at the least."""

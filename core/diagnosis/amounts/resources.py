@@ -8,8 +8,7 @@ import numpy as np
 
 from core.diagnosis.diagnosis import Diagnosis
 from core.mirror.node_info import NodeBatch
-from core.plugins.noderesources.filtering import MeasuredResource, PreFilterState
-from core.plugins.noderesources.fit import NodeResourcesFit
+from core.plugins.noderesources.fit import MeasuredResource, NodeResourcesFit, PreFilterState
 
 MAX_RESOURCES: Final = 32
 """How many resources are reported. Each costs a pass over the nodes, and a pod may name hundreds."""

@@ -17,8 +17,7 @@ from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
 from core.objects.pod import Pod
 from core.plugins.noderesources.columns import ResourceColumns
-from core.plugins.noderesources.filtering import MAX_TOLD
-from core.plugins.noderesources.fit import NodeResourcesFit
+from core.plugins.noderesources.fit import MAX_TOLD, NodeResourcesFit
 from tests.core.plugins.noderesources.values import DISK, GPU, Amounts, asking, mirror_of, offering, stranger
 
 NODE: Final = {"cpu": 4000, "memory": 100, DISK: 50, GPU: 2}
