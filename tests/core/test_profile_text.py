@@ -7,7 +7,17 @@ import pytest
 
 from core.framework.evaluation import FreshEvaluation
 from core.plugins.noderesources.strategies import ResourceSpec, ScoringStrategy
-from core.profile import COMPOSITES, FORMER_NAMES, PLUGINS, PROFILES, ProfileError, full_profile, parse_profile
+from core.profile import (
+    COMPOSITES,
+    FORMER_NAMES,
+    PLUGINS,
+    PROFILES,
+    ProfileError,
+    Side,
+    full_profile,
+    parse_profile,
+    todays_name,
+)
 from core.scheduling_cycle import score_nodes
 from tests.builders import make_node, make_pod
 from tests.core.decoded import mirror_of, pod_of
@@ -207,3 +217,53 @@ def test_a_former_name_whose_strategy_is_not_that_of_the_arguments_is_refused() 
 def test_an_argument_that_a_plugin_refuses_is_named_with_the_plugin() -> None:
     with pytest.raises(ProfileError, match=r"^InterPodAffinity: hardPodAffinityWeight: "):
         parse_profile("affinity", {"InterPodAffinity": {"hard_pod_affinity_weight": 101}})
+
+
+PREDICATES: Final = {
+    "NodeResourcesFit": "PodFitsResources",
+    "NodeName": "PodFitsHost HostName",
+    "NodePorts": "PodFitsHostPorts",
+    "NodeAffinity": "PodMatchNodeSelector MatchNodeSelector",
+    "InterPodAffinity": "MatchInterPodAffinity",
+    "TaintToleration": "PodToleratesNodeTaints",
+    "NodeUnschedulable": "CheckNodeUnschedulable",
+    "VolumeRestrictions": "NoDiskConflict",
+    "NodeVolumeLimits": "MaxEBSVolumeCount MaxGCEPDVolumeCount MaxAzureDiskVolumeCount MaxCinderVolumeCount "
+    "MaxPDVolumeCountPredicate MaxCSIVolumeCount MaxCSIVolumeCountPred EBSLimits GCEPDLimits AzureDiskLimits "
+    "CinderLimits",
+    "VolumeZone": "NoVolumeZoneConflict",
+    "VolumeBinding": "CheckVolumeBinding",
+    "PodTopologySpread": "EvenPodsSpread",
+    "ServiceAffinity": "CheckServiceAffinity",
+}
+PRIORITIES: Final = {
+    "TaintToleration": "TaintTolerationPriority",
+    "NodeAffinity": "NodeAffinityPriority",
+    "InterPodAffinity": "InterPodAffinityPriority",
+    "PodTopologySpread": "EvenPodsSpreadPriority",
+    "NodeResourcesFit": "LeastRequestedPriority MostRequestedPriority",
+    "NodeResourcesBalancedAllocation": "BalancedResourceAllocation",
+    "ImageLocality": "ImageLocalityPriority",
+}
+
+
+def test_predicates_and_priorities_are_known_by_their_former_names_and_reported_by_todays() -> None:
+    for plugin, names in PREDICATES.items():
+        for profile in map(parse_profile, names.split()):
+            assert (filters_of(profile), scores_of(profile)) == ([plugin], {})
+    for plugin, names in PRIORITIES.items():
+        for name in names.split():
+            profile = parse_profile(f"{name}=4")
+            assert (filters_of(profile), scores_of(profile)) == ([], {plugin: 4})
+
+
+def test_every_former_name_is_that_of_a_side_that_its_plugin_has() -> None:
+    assert not {*FORMER_NAMES} & {*PLUGINS, *COMPOSITES, *PROFILES}
+    for name, former in FORMER_NAMES.items():
+        assert hasattr(PLUGINS[former.plugin](), former.side.value), name
+        assert bool(former.scoring_strategy) == (former.side is Side.SCORE and former.plugin == "NodeResourcesFit")
+
+
+def test_the_name_of_today_is_the_plugin_that_a_name_stands_for() -> None:
+    assert todays_name("MatchInterPodAffinity") == "InterPodAffinity"
+    assert todays_name("InterPodAffinity") == "InterPodAffinity"

@@ -1,25 +1,39 @@
 """How the answers of several plugins become one, shown with plugins that answer what a test tells them to."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 import pytest
 
-from core.events import Kind
+from core.events import ClusterEvent, Kind
 from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, ScorePlugin, Status, Verdicts
+from core.mirror.changes import Listener
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
 from core.objects.labels import EVERYTHING, parse_selector
 from core.objects.pod import Pod
-from core.profile import Profile
-from core.scheduling_cycle import OUT_OF_PARTITION, UNKNOWN_NODE, filter_nodes, score_nodes
-from tests.builders import NodeBuilder, make_node, make_pod
+from core.profile import COMPOSITES, PLUGINS, Profile, full_profile, parse_profile
+from core.scheduling_cycle import (
+    ADAPTIVE,
+    ALL,
+    DERIVED_STATES,
+    OUT_OF_PARTITION,
+    UNKNOWN_NODE,
+    NodeSample,
+    derive_states,
+    filter_nodes,
+    nodes_to_score,
+    score_nodes,
+)
+from tests.builders import NodeBuilder, PodBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, node_of, pod_of
 from tests.core.plain_plugin import PlainPlugin
+from tests.core.profile_parts import affinity_profile
+from tests.properties import scheduling_pool as pool
 
 POD: Final = pod_of(make_pod("p"))
 DISK: Final = Status(Code.UNSCHEDULABLE, ("disk",))
@@ -281,3 +295,130 @@ def test_nodes_out_of_the_partition_get_zero_and_have_no_part_in_the_normalisati
 def test_where_all_nodes_are_out_of_the_partition_there_is_nothing_to_normalise() -> None:
     mirror = partitioned(OUT)
     assert scored(mirror, mirror.batch(["out"]), FakeScore({"out": 10})) == [0]
+
+
+HOSTNAME = "kubernetes.io/hostname"
+NODES = 200
+NAMES = [f"n{number}" for number in range(NODES)]
+
+
+@pytest.mark.parametrize(
+    ("percentage", "nodes", "expected"),
+    [
+        # schedule_one_test.go, Test_numFeasibleNodesToFind
+        pytest.param(ADAPTIVE, 10, 100, id="few-nodes"),
+        pytest.param(40, 10, 100, id="few-nodes-and-a-percentage"),
+        pytest.param(ADAPTIVE, 1000, 420, id="adaptive"),
+        pytest.param(40, 1000, 400, id="a-percentage"),
+        pytest.param(ADAPTIVE, 6000, 300, id="adaptive-in-a-large-cluster"),
+        pytest.param(40, 6000, 2400, id="a-percentage-of-a-large-cluster"),
+        pytest.param(1, 5000, 100, id="never-fewer-than-a-hundred"),
+        pytest.param(ALL, 5000, 5000, id="all"),
+    ],
+)
+def test_as_many_as_kube_scheduler_wants(percentage: int, nodes: int, expected: int) -> None:
+    assert nodes_to_score(percentage, nodes) == expected
+
+
+class Sampling:
+    """Samples of 200 nodes, of which two have a web pod."""
+
+    def __init__(self, percentage: int) -> None:
+        web = [make_pod(f"web-{name}").label("app", "web").on(name) for name in ("n150", "n3")]
+        self._mirror = mirror_of(*(make_node(name).label(HOSTNAME, name) for name in NAMES), *web)
+        self._sample = NodeSample(percentage)
+        self._start = 0
+
+    def names(self, pod: PodBuilder, fitting: Sequence[int] = range(NODES)) -> list[str]:
+        """Return the names that are passed on, where those at some positions fit."""
+        evaluation = FreshEvaluation(self._mirror, pod_of(pod))
+        batch = self._mirror.batch(NAMES)
+        found = np.array(fitting)
+        positions = self._sample.of(affinity_profile(), evaluation, batch, found, nodes=NODES, start=self._start)
+        self._start += len(positions)
+        return [NAMES[position] for position in positions.tolist()]
+
+
+def test_all_that_fit_are_passed_on_where_they_are_no_more_than_wanted() -> None:
+    fitting = range(0, NODES, 2)
+    assert Sampling(ADAPTIVE).names(make_pod("p"), fitting) == [NAMES[position] for position in fitting]
+
+
+def test_with_a_hundred_percent_all_that_fit_are_passed_on() -> None:
+    assert Sampling(ALL).names(make_pod("p")) == NAMES
+
+
+def test_samples_of_equals_follow_one_another() -> None:
+    sampling = Sampling(ADAPTIVE)
+    assert sampling.names(make_pod("p")) == NAMES[:100]
+    assert sampling.names(make_pod("p")) == NAMES[100:]
+    assert sampling.names(make_pod("p"), range(150)) == NAMES[50:150]
+    assert sampling.names(make_pod("p"), range(150)) == NAMES[:100]
+
+
+def test_the_best_are_always_among_them_and_the_order_stays() -> None:
+    near_web = make_pod("p").preferred_affinity(1, term(HOSTNAME, labelled(app="web")))
+    sampling = Sampling(ADAPTIVE)
+    assert sampling.names(near_web) == [*NAMES[:99], "n150"]
+    assert sampling.names(near_web) == ["n3", *NAMES[100:199]]
+
+
+OF_NODES_ALONE: Final = frozenset({"_taints", "_cordoned_nodes", "_reports", "LabelColumns", "LabelProjections"})
+"""Made in milliseconds, when they are asked for."""
+OF_SERVICES: Final = frozenset({"ServiceIndex", "ServiceSelectors"})
+
+
+class Recording(ClusterMirror):
+    """Remembers what was derived."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: list[str] = []
+
+    def derived(self, make: Callable[[ClusterMirror], Listener]) -> Listener:  # type: ignore[override]  # any state will do
+        def recorded(mirror: ClusterMirror) -> Listener:
+            self.made.append(f"{getattr(make, '__module__', '')}.{getattr(make, '__qualname__', '')}")
+            return make(mirror)
+
+        known = self._recorders.setdefault(make, recorded)
+        return super().derived(known)
+
+    @property
+    def _recorders(self) -> dict[object, Callable[[ClusterMirror], Listener]]:
+        return cast("dict[object, Callable[[ClusterMirror], Listener]]", self.__dict__.setdefault("recorders", {}))
+
+
+def test_no_question_derives_what_is_read_from_pods() -> None:
+    profile = parse_profile(",".join((*PLUGINS, "GeneralPredicates")))
+    mirror = Recording()
+    derive_states(profile, mirror)
+    before = len(mirror.made)
+    for each in (*pool.NODES[:4], *pool.NAMESPACE_STATES, *pool.OTHERS):
+        mirror.apply(ClusterEvent("Add", each))
+    for number, template in enumerate(pool.PODS):
+        evaluation = FreshEvaluation(mirror, pool.incoming(template, f"q{number}", "rs-1"))
+        batch = mirror.batch(list(mirror.nodes.slots))
+        evaluation.filtered(profile.filters, batch)
+        for plugin, _ in profile.scores:
+            evaluation.raw_scores(plugin, batch)
+    late = {made.rpartition(".")[2] for made in mirror.made[before:]}
+    assert late <= OF_NODES_ALONE | OF_SERVICES
+
+
+@pytest.mark.parametrize(
+    ("profile", "expected"),
+    [
+        pytest.param(affinity_profile(), 0, id="affinity"),
+        pytest.param(parse_profile("GeneralPredicates"), 2, id="a-composite-stands-for-its-parts"),
+        pytest.param(full_profile(), 9, id="full"),
+    ],
+)
+def test_only_what_a_profile_asks_for_is_made(profile: Profile, expected: int) -> None:
+    mirror = Recording()
+    derive_states(profile, mirror)
+    assert len([made for made in mirror.made if made.rpartition(".")[2] not in OF_NODES_ALONE]) == expected
+
+
+def test_the_names_are_those_of_plugins() -> None:
+    assert DERIVED_STATES.keys() <= PLUGINS.keys()
+    assert {part for parts in COMPOSITES.values() for part in parts} <= PLUGINS.keys()

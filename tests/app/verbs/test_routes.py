@@ -29,7 +29,7 @@ from tests.app.asgi import ask, converse
 from tests.app.questions import NEAR_WEB, by_name, decoded, mirror_of, scores, shop, state
 from tests.app.verbs.receptions import extender_app, reception
 from tests.builders import make_node, make_pod
-from tests.core.plugins.nodevolumelimits.values import claim, csi_node, csi_volume
+from tests.core.plugins.test_nodevolumelimits import claim, csi_node, csi_volume
 
 WANTS_WEB = make_pod("p").required_affinity(NEAR_WEB)
 QUESTION = by_name(WANTS_WEB, "a1", "c1")

@@ -20,7 +20,7 @@ from core.plugins.tainttoleration import TaintToleration
 from core.plugins.volumezone import VolumeZone
 from tests.builders import NodeBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, pod_of, tell
-from tests.core.plugins.cached_answers import random_events
+from tests.core.plugins.values import random_events
 from tests.properties import scheduling_pool as pool
 
 FILTERS: Final[tuple[AnyFilter, ...]] = (

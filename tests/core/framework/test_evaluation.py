@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.framework.evaluation import FreshEvaluation, everywhere
+from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import SKIP, SUCCESS, Code, Status
 from tests.core.equivalence.said_plugin import SaidPlugin, failing, scores, statuses, whole
 from tests.core.mirror.values import mirror_of, node, pod
@@ -23,15 +23,6 @@ def test_a_fresh_evaluation_asks_the_plugin_at_every_question() -> None:
     assert evaluation.source == "none"
 
 
-def test_a_plugin_gets_the_whole_pod() -> None:
-    mirror = mirror_of(node("a"))
-    plugin = SaidPlugin()
-    asked = pod("p", version="7", cpu=1)
-    statuses(FreshEvaluation(mirror, asked), plugin, whole(mirror))
-
-    assert plugin.prepared == [asked]
-
-
 @pytest.mark.parametrize(
     "outcome",
     [
@@ -47,21 +38,6 @@ def test_a_failure_of_pre_filter_is_that_of_every_node(outcome: Status) -> None:
 
     assert statuses(FreshEvaluation(mirror, pod("p")), plugin, mirror.batch(["b", "unknown"])) == [outcome] * 2
     assert plugin.asked == []
-
-
-@pytest.mark.parametrize("outcome", [SKIP, SUCCESS])
-def test_a_filter_with_nothing_to_say_lets_all_nodes_pass(outcome: Status) -> None:
-    mirror = mirror_of(node("a"))
-
-    assert everywhere(outcome, whole(mirror)) is None
-
-
-def test_one_status_everywhere_is_code_1_after_success() -> None:
-    verdicts = everywhere(FULL, mirror_of(node("a")).batch(["a", "b", "c"]))
-
-    assert verdicts is not None
-    assert verdicts.codes.tolist() == [1, 1, 1]
-    assert verdicts.statuses == (SUCCESS, FULL)
 
 
 @pytest.mark.parametrize("outcome", [SKIP, failing("broken", code=Code.ERROR)])
@@ -97,9 +73,3 @@ def test_all_filters_are_asked_about_all_nodes_whatever_the_first_says() -> None
 
     assert [verdicts.status(position) for position in range(2)] == [FULL, FULL]
     assert last.asked == [["a", "b"]]
-
-
-def test_without_filters_all_nodes_pass() -> None:
-    mirror = mirror_of(node("a"))
-
-    assert FreshEvaluation(mirror, pod("p")).filtered((), whole(mirror)).status(0) == SUCCESS

@@ -103,15 +103,6 @@ def test_a_gce_disk_that_a_pod_names_has_no_zone() -> None:
     assert handle == "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d"
 
 
-def test_the_unique_name_is_driver_and_handle() -> None:
-    assert CSIVolume("csi.example.com", "h").unique_name == "csi.example.com/h"
-
-
-@pytest.mark.parametrize("kind", [None, "Managed", "managed"])
-def test_a_managed_azure_disk_is_translated(kind: str | None) -> None:
-    assert translate_inline(InlineDisk("v", in_tree(AZURE_DISK, "/d"), kind=kind)).handle == "/d"
-
-
 def test_an_azure_disk_of_another_kind_is_not() -> None:
     with pytest.raises(TranslationError, match=r"^kind\(Dedicated\) is not supported in csi migration$"):
         translate_inline(InlineDisk("v", in_tree(AZURE_DISK, "/d"), kind="Dedicated"))
@@ -242,8 +233,3 @@ def test_a_broken_term_still_matches_nothing() -> None:
 def test_each_driver_has_its_key_and_some_have_none(plugin: str, key: str) -> None:
     affinity = terms([(ZONE, "In", ["a"])])
     assert translate_affinity(volume_of(plugin, "v", affinity)) == terms([(key, "In", ["a"])])
-
-
-def test_the_topology_of_a_volume_that_cannot_be_translated_is_an_error() -> None:
-    with pytest.raises(TranslationError):
-        translate_affinity(volume_of(AWS_EBS, "aws://z/x"))

@@ -1,8 +1,13 @@
 """Which pods occupy a node, and what their images are called."""
 
+from itertools import product
+from random import Random
+
 import pytest
 
-from core.objects.pod import Pod, normalized_image_name
+from core.objects.pod import Taint, ToleratedTaints, Toleration, normalized_image_name
+from core.objects.pod_requests import NO_LOAD, Container, PodLoad, PodResources, Resources, pod_load
+from core.objects.quantity import nanos
 from tests.builders import PodBuilder, make_pod
 from tests.core.decoded import pod_of
 
@@ -28,15 +33,6 @@ def test_a_pod_occupies_a_node_from_its_binding_to_its_end(
     assert expected is pod_of(pod).assigned
 
 
-def test_the_full_name_is_what_people_write() -> None:
-    assert pod_of(make_pod("web-1").in_namespace("shop").uid("u")).full_name == "shop/web-1"
-
-
-def test_a_pod_without_more_than_its_identity_asks_nothing_and_is_nowhere() -> None:
-    pod = Pod("u", "default", "p")
-    assert (pod.labels, pod.node_name, pod.terminal, pod.affinity.parse_error) == ({}, "", False, "")
-
-
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -51,3 +47,96 @@ def test_a_pod_without_more_than_its_identity_asks_nothing_and_is_nowhere() -> N
 )
 def test_an_image_without_a_tag_is_the_latest(name: str, expected: str) -> None:
     assert expected == normalized_image_name(name)
+
+
+TAINT = Taint("gpu", "yes", "NoSchedule")
+
+
+@pytest.mark.parametrize(
+    ("toleration", "expected"),
+    [
+        pytest.param(Toleration("gpu", "Equal", "yes", "NoSchedule"), True, id="equal"),
+        pytest.param(Toleration("gpu", "", "yes", "NoSchedule"), True, id="no-operator-is-equal"),
+        pytest.param(Toleration("gpu", "Equal", "no", "NoSchedule"), False, id="other-value"),
+        pytest.param(Toleration("gpu", "Equal", "", "NoSchedule"), False, id="no-value"),
+        pytest.param(Toleration("disk", "Equal", "yes", "NoSchedule"), False, id="other-key"),
+        pytest.param(Toleration("gpu", "Equal", "yes", "NoExecute"), False, id="other-effect"),
+        pytest.param(Toleration("gpu", "Equal", "yes"), True, id="every-effect"),
+        pytest.param(Toleration("gpu", "Exists", "", "NoSchedule"), True, id="exists"),
+        pytest.param(Toleration("gpu", "Exists", "no"), True, id="exists-whatever-the-value"),
+        pytest.param(Toleration("disk", "Exists"), False, id="exists-other-key"),
+        pytest.param(Toleration("", "Exists"), True, id="everything"),
+        pytest.param(Toleration("", "Exists", "", "NoExecute"), False, id="every-key-other-effect"),
+        pytest.param(Toleration("", "Equal", "yes"), True, id="every-key-of-the-value"),
+        pytest.param(Toleration("gpu", "Near", "yes"), False, id="unknown-operator"),
+        pytest.param(Toleration(), False, id="empty"),
+    ],
+)
+def test_a_toleration_tolerates_what_its_members_do_not_exclude(
+    toleration: Toleration,
+    expected: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    assert expected is toleration.tolerates(TAINT)
+    assert expected is (TAINT in ToleratedTaints([toleration]))
+
+
+def test_many_tolerations_tolerate_what_any_of_them_does() -> None:
+    keys, effects, values = ("", "gpu", "disk"), ("", "NoSchedule", "NoExecute"), ("", "yes", "no")
+    every = [Toleration(*each) for each in product(keys, ("Equal", "Exists", "", "Near"), values, effects)]
+    taints = [Taint(*each) for each in product(keys[1:], values, effects[1:])]
+    random = Random(1)  # noqa: S311 - a test that is the same each time
+    for _ in range(200):
+        some = random.sample(every, random.randrange(5))
+        tolerated = ToleratedTaints(some)
+        for taint in taints:
+            assert (taint in tolerated) is any(toleration.tolerates(taint) for toleration in some)
+
+
+CPU_1 = {"cpu": nanos("1")}
+CPU_2 = {"cpu": nanos("2")}
+CPU_3 = {"cpu": nanos("3")}
+ONE_MIB = {"memory": nanos("1Mi")}
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        pytest.param(PodResources(), NO_LOAD, id="no-container"),
+        pytest.param(
+            PodResources(containers=[Container(Resources(CPU_1, CPU_2)), Container(Resources({}, CPU_3))]),
+            PodLoad(limited_cpu=5000, limits=(5000, 0)),
+            id="limits-come-before-requests",
+        ),
+        pytest.param(
+            PodResources(containers=[Container(Resources(CPU_2)), Container(Resources(CPU_1))]),
+            PodLoad(requested_cpu=(1000, 2000)),
+            id="requests-in-order",
+        ),
+        pytest.param(
+            PodResources(containers=[Container(Resources(ONE_MIB, ONE_MIB)), Container()]),
+            PodLoad(unstated=2, limits=(0, 2**20)),
+            id="only-memory-is-stated",
+        ),
+        pytest.param(
+            PodResources(containers=[Container(Resources({}, {"cpu": 0}))]),
+            PodLoad(limited_cpu=0),
+            id="a-limit-of-0-is-a-limit",
+        ),
+        pytest.param(
+            PodResources(
+                containers=[Container(Resources({}, CPU_1))],
+                init_containers=[Container(Resources({}, CPU_3))],
+                overhead={"cpu": nanos("100m"), "memory": nanos("1Mi")},
+            ),
+            PodLoad(limited_cpu=1000, overhead_cpu=100, limits=(3100, 0)),
+            id="init-containers-and-overhead-in-the-limit-of-the-pod",
+        ),
+        pytest.param(
+            PodResources(containers=[Container(Resources({}, CPU_1))], pod_level=Resources({}, CPU_2)),
+            PodLoad(limited_cpu=1000, limits=(2000, 0)),
+            id="a-limit-of-the-pod-as-a-whole",
+        ),
+    ],
+)
+def test_a_container_counts_by_its_limit_then_by_its_request(pod: PodResources, expected: PodLoad) -> None:
+    assert expected == pod_load(pod)

@@ -5,21 +5,19 @@ scheduling/corev1/nodeaffinity/nodeaffinity.go.
 """
 
 import json
-import random
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 import pytest
 
 from app.objects.decode_pod import decode_pod
-from core.framework.interface import SKIP, SUCCESS, Code, Operation, Scope, Status
+from core.framework.interface import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.objects.affinity import NodeAffinity as AffinityToNodes
-from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.nodeaffinity import NodeAffinity
 from tests.builders import PREFERRED, REQUIRED, NodeBuilder, Object, expressed, make_node, make_pod
-from tests.core.decoded import mirror_of, node_of, tell
+from tests.core.decoded import mirror_of, node_of
 
 NODES: Final = (
     make_node("n1").label("zone", "a").label("gen", "3"),
@@ -102,41 +100,6 @@ KNOWN: Final = pytest.mark.parametrize(
 )
 
 
-@KNOWN
-@pytest.mark.parametrize(
-    ("pod", "expected"),
-    [
-        pytest.param(asking([IN_B], node_selector={"gen": "new"}), ["n3"], id="node-selector-and-terms-are-both-met"),
-        pytest.param(
-            asking([both(expressed("gen", "Gt", "2"), expressed("gen", "Lt", "7"))]), ["n1"], id="gt-and-lt-of-a-label"
-        ),
-        pytest.param(asking([field("In", "n3")]), ["n3"], id="field-in"),
-        pytest.param(asking([field("NotIn", "nobody")]), ALL, id="field-not-in-of-a-node-that-does-not-exist"),
-        pytest.param(asking([field("In", "")]), [], id="no-node-has-an-empty-name"),
-        pytest.param(asking([field("In", "n3"), IN_A]), ["n1", "n3"], id="field-or-label"),
-        pytest.param(asking([field("In", "", key="metadata.uid")]), ALL, id="another-field-is-asked-to-be-empty"),
-        pytest.param(asking([]), [], id="no-terms-match-nothing"),
-        pytest.param(asking([BROKEN, IN_A]), ["n1"], id="beside-a-broken-term-the-others-stand"),
-        pytest.param(asking([field("In", "n1", "n2")]), [], id="a-field-with-two-values-is-broken"),
-    ],
-)
-def test_a_node_fits_that_meets_what_is_required(known: Sequence[NodeBuilder], pod: Pod, expected: list[str]) -> None:
-    found = filtered(NodeAffinity(), mirror_of(*known), pod)
-    assert found == [SUCCESS if name in expected else POD for name in ALL]
-
-
-@pytest.mark.parametrize(
-    "pod",
-    [
-        pytest.param(asking(), id="nothing"),
-        pytest.param(asking(node_selector={}), id="an-empty-node-selector"),
-        pytest.param(asking(preferred=[(1, IN_A)]), id="preferences"),
-    ],
-)
-def test_a_pod_that_requires_nothing_is_skipped(pod: Pod) -> None:
-    assert NodeAffinity(added_affinity=added(preferred=[(1, IN_A)])).pre_filter(mirror_of(*NODES), pod) == (SKIP, None)
-
-
 @pytest.mark.parametrize(
     ("terms", "expected"),
     [
@@ -153,11 +116,6 @@ def test_terms_that_all_want_a_node_of_two_names_fail_the_pod(terms: Sequence[Ob
     status, state = NodeAffinity().pre_filter(mirror_of(*NODES), asking(terms))
     assert status == expected
     assert (state is None) is (expected is CONFLICT)
-
-
-def test_names_that_conflict_are_told_before_what_the_scheduler_enforces() -> None:
-    pod = asking([both(field("In", "n1"), field("In", "n2"))])
-    assert NodeAffinity(added_affinity=added([IN_A])).pre_filter(mirror_of(*NODES), pod) == (CONFLICT, None)
 
 
 @KNOWN
@@ -207,28 +165,6 @@ def test_broken_added_affinity_is_refused_by_its_upstream_name(affinity: Affinit
     assert str(caught.value) == message
 
 
-@KNOWN
-@pytest.mark.parametrize(
-    ("preferred", "expected"),
-    [
-        pytest.param([(5, IN_B)], [0, 5, 5, 0], id="a-term-that-is-met"),
-        pytest.param([(5, IN_B), (7, expressed("gpu", "Exists"))], [0, 12, 5, 0], id="terms-add-up"),
-        pytest.param([(5, IN_B), (5, IN_B)], [0, 10, 10, 0], id="a-term-said-twice-counts-twice"),
-        pytest.param([(5, both(IN_B, expressed("gpu", "Exists")))], [0, 5, 0, 0], id="all-requirements-of-a-term"),
-        pytest.param([(5, expressed("gen", "Gt", "3"))], [0, 5, 0, 0], id="gt"),
-        pytest.param([(5, field("In", "bare"))], [0, 0, 0, 5], id="field-in"),
-        pytest.param([(5, field("NotIn", "bare")), (1, IN_A)], [6, 5, 5, 0], id="field-not-in"),
-        pytest.param([(0, IN_B), (5, {}), (3, IN_A)], [3, 0, 0, 0], id="weight-0-and-empty-terms-are-passed-over"),
-        pytest.param([(0, BROKEN), (3, IN_A)], [3, 0, 0, 0], id="broken-with-weight-0-is-passed-over"),
-        pytest.param([(-5, IN_B), (3, IN_A)], [3, -5, -5, 0], id="a-negative-weight-is-not-checked"),
-    ],
-)
-def test_a_node_scores_the_weights_of_the_terms_that_it_meets(
-    known: Sequence[NodeBuilder], preferred: list[tuple[int, Object]], expected: list[int]
-) -> None:
-    assert scored(NodeAffinity(), mirror_of(*known), asking(preferred=preferred)) == expected
-
-
 def test_added_preferences_add_to_those_of_the_pod() -> None:
     plugin = NodeAffinity(added_affinity=added(preferred=[(10, IN_A), (1, IN_B)]))
     assert scored(plugin, mirror_of(*NODES), asking()) == [10, 1, 1, 0]
@@ -259,94 +195,3 @@ def test_with_none_but_empty_preferences_every_node_is_scored_with_zero() -> Non
     status, state = plugin.pre_score(mirror, asking(preferred=[(0, IN_A), (1, {})]), mirror.batch(ALL))
     assert (status, state is None) == (SUCCESS, False)
     assert scored(plugin, mirror, asking(preferred=[(0, IN_A), (1, {})])) == [0, 0, 0, 0]
-
-
-def test_a_name_of_which_nothing_is_known_does_no_harm() -> None:
-    pod = asking([field("In", "ghost"), IN_A], [(1, field("NotIn", "ghost"))])
-    assert filtered(NodeAffinity(), mirror_of(*NODES), pod, ["ghost", "n1", "bare"])[1:] == [SUCCESS, POD]
-    assert scored(NodeAffinity(), mirror_of(*NODES), pod, ["ghost", "n1"])[1:] == [1]
-
-
-def test_the_plugin_says_what_it_follows_from() -> None:
-    plugin, mirror = NodeAffinity(), mirror_of(*NODES)
-    pod = asking([IN_A], [(1, IN_A)])
-    _, required = plugin.pre_filter(mirror, pod)
-    _, preferred = plugin.pre_score(mirror, pod, mirror.batch(ALL))
-    assert required is not None
-    assert preferred is not None
-    assert (plugin.name, plugin.kinds, plugin.class_fields) == ("NodeAffinity", (Node,), ("node_affinity",))
-    assert (plugin.filter_versions(required), plugin.score_versions(preferred)) == ((), ())
-    assert plugin.scores_alone
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "expected"),
-    [
-        pytest.param(make_node("n"), make_node("n").label("gpu", ""), True, id="a-label-comes"),
-        pytest.param(make_node("n").label("gpu", ""), make_node("n"), True, id="a-label-goes"),
-        pytest.param(make_node("n").label("zone", "a"), make_node("n").label("zone", "b"), True, id="a-value-changes"),
-        pytest.param(make_node("n"), make_node("n").unschedulable(), False, id="the-node-is-cordoned"),
-        pytest.param(make_node("n"), make_node("n").condition("Ready", "True"), False, id="the-node-is-ready"),
-        pytest.param(make_node("n"), make_node("n").image(7, "i"), False, id="an-image-is-pulled"),
-    ],
-)
-def test_labels_that_change_invalidate_the_node(before: NodeBuilder, after: NodeBuilder, *, expected: bool) -> None:
-    (rule,) = NodeAffinity().invalidated_by
-    assert (rule.kind, rule.operations, rule.scope) == (Node, (Operation.UPDATE,), Scope.NODE)
-    assert rule.touches(node_of(before), node_of(after)) is expected
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_answers_after_any_events_are_those_of_each_node_judged_alone(seed: int) -> None:
-    chance = random.Random(seed)  # noqa: S311 - a test's choice
-    enforced = added([_random_term(chance), IN_B])
-    plugin, mirror = NodeAffinity(added_affinity=enforced), mirror_of(*NODES)
-    for _ in range(100):
-        tell(mirror, chance.choice(("Add", "Add", "Delete")), _random_node(chance))
-        pod = asking(
-            [_random_term(chance) for _ in range(chance.randrange(4))],
-            [(chance.randrange(5), _random_term(chance)) for _ in range(3)],
-            chance.choice(({}, {"zone": "a"})),
-        )
-        nodes = [node for _, node in mirror.nodes]
-        batch = mirror.batch([node.name for node in nodes])
-        _, required = plugin.pre_filter(mirror, pod)
-        if required is not None:
-            verdicts = plugin.filter(required, batch)
-            found = [verdicts.status(position) for position in range(len(batch))]
-            assert found == [_verdict(enforced, pod.node_affinity, node) for node in nodes]
-        _, preferred = plugin.pre_score(mirror, pod, batch)
-        if preferred is not None:
-            assert plugin.score(preferred, batch).tolist() == [_worth(pod.node_affinity, node) for node in nodes]
-
-
-def _verdict(enforced: AffinityToNodes, asked: AffinityToNodes, node: Node) -> Status:
-    if not enforced.matches(node.labels, node.name):
-        return ENFORCED
-    return SUCCESS if asked.matches(node.labels, node.name) else POD
-
-
-def _worth(asked: AffinityToNodes, node: Node) -> int:
-    return sum(each.weight for each in asked.preferred if each.term.matches(node.labels, node.name))
-
-
-def _random_node(chance: random.Random) -> NodeBuilder:
-    node = make_node(f"n{chance.randrange(40)}")
-    for key, values in (("zone", "ab"), ("gen", "123x")):
-        if chance.random() < 0.8:
-            node = node.label(key, chance.choice(values))
-    return node
-
-
-def _random_term(chance: random.Random) -> Object:
-    requirements = (
-        IN_A,
-        expressed("zone", "NotIn", "b"),
-        expressed("gen", "Exists"),
-        expressed("gen", "DoesNotExist"),
-        expressed("gen", "Gt", "1"),
-        expressed("gen", "Lt", "3"),
-        field("In", f"n{chance.randrange(40)}"),
-        field("NotIn", f"n{chance.randrange(40)}"),
-    )
-    return both(*chance.sample(requirements, chance.randrange(3)))

@@ -12,7 +12,7 @@ from core.framework.interface import Status
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.plugins.nodedeclaredfeatures import NOT_DECLARED, NodeDeclaredFeatures
+from core.plugins.nodedeclaredfeatures import NodeDeclaredFeatures
 from core.releases import Release, rules_of
 
 RESTART = "RestartAllContainersOnContainerExits"
@@ -67,12 +67,6 @@ def verdicts(release: Release, asking: Pod, *nodes: Node, gates: dict[str, bool]
     batch = mirror.all_nodes()
     found = FreshEvaluation(mirror, asking).verdicts(NodeDeclaredFeatures(), batch)
     return None if found is None else [found.status(position) for position in range(len(batch))]
-
-
-def test_what_the_release_does_not_know_is_not_needed() -> None:
-    asking = pod(containers=[MOUNTING])
-    assert verdicts(Release(1, 36), asking, node("none")) is None
-    assert verdicts(Release(1, 37), asking, node("none")) == [NOT_DECLARED]
 
 
 @pytest.mark.parametrize(

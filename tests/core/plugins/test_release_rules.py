@@ -3,12 +3,10 @@
 import pytest
 
 from core.framework.evaluation import FreshEvaluation
-from core.framework.interface import AnyFilter
 from core.mirror.cluster import ClusterMirror
 from core.objects.labels import in_bytes, label_key_errors, label_value_errors
 from core.objects.pod import Taint, ToleratedTaints, Toleration
 from core.plugins.imagelocality import ImageLocality
-from core.plugins.tainttoleration import TaintToleration
 from core.releases import Release, rules_of
 from tests.builders import make_node, make_pod
 from tests.core.decoded import mirror_of, pod_of
@@ -17,25 +15,6 @@ from tests.core.decoded import mirror_of, pod_of
 def mirror_at(release: Release, mirror: ClusterMirror, **gates: bool) -> ClusterMirror:
     mirror.change_rules(rules_of(release, gates))
     return mirror
-
-
-def reasons(plugin: AnyFilter, mirror: ClusterMirror) -> tuple[str, ...]:
-    verdicts = FreshEvaluation(mirror, pod_of(make_pod("p"))).verdicts(plugin, mirror.all_nodes())
-    assert verdicts is not None
-    return verdicts.status(0).reasons
-
-
-@pytest.mark.parametrize(
-    ("release", "expected"),
-    [
-        (Release(1, 34), "node(s) had untolerated taint {k: v}"),
-        (Release(1, 35), "node(s) had untolerated taint(s)"),
-        (Release(1, 37), "node(s) had untolerated taint(s)"),
-    ],
-)
-def test_a_taint_is_named_until_1_34(release: Release, expected: str) -> None:
-    tainted = mirror_of(make_node("n").taint("k", "v", "NoSchedule"))
-    assert reasons(TaintToleration(), mirror_at(release, tainted)) == (expected,)
 
 
 @pytest.mark.parametrize(("release", "expected"), [(Release(1, 35), 0), (Release(1, 36), 99), (Release(1, 37), 49)])

@@ -9,17 +9,16 @@ from typing import Final
 
 import pytest
 
-from core.events import ClusterEvent, Object
-from core.framework.interface import SKIP, SUCCESS, Code, InvalidationRule, Scope, Status
+from core.events import Object
+from core.framework.interface import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.objects.affinity import NodeAffinity, selector_from_set
 from core.objects.kinds import Service
 from core.objects.labels import NOTHING
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.plugins.serviceaffinity import ServiceAffinity, ServiceIndex
-from tests.core.plugins.cached_answers import assert_cached_verdicts_are_fresh, random_events
-from tests.core.plugins.told import mirror_of, tell
+from core.plugins.serviceaffinity import ServiceAffinity
+from tests.core.plugins.values import mirror_of, tell
 
 VIOLATED: Final = Status(Code.UNSCHEDULABLE, ("node(s) didn't match service affinity",))
 NODES: Final = (
@@ -136,85 +135,6 @@ def test_of_several_nodes_with_such_pods_the_first_by_name_decides_in_whichever_
 def test_without_labels_there_is_nothing_to_hold() -> None:
     mirror = mirror_with(WEB, pod_with(on="m1", name="x"))
     assert ServiceAffinity().pre_filter(mirror, pod_with(region="r1")) == (SKIP, None)
-
-
-def test_a_stranger_is_judged_by_its_labels() -> None:
-    mirror = mirror_with(WEB, pod_with(on="m1", name="x"))
-    plugin = ServiceAffinity(affinity_labels=["region"])
-    _, state = plugin.pre_filter(mirror, pod_with())
-    assert state is not None
-    strangers = {0: Node(name="near", labels={"region": "r1"}), 1: Node(name="far", labels={"region": "r2"})}
-    verdicts = plugin.filter(state, mirror.batch(["near", "far", "nobody"], strangers))
-    assert [verdicts.status(0), verdicts.status(1)] == [SUCCESS, VIOLATED]
-
-
-def test_services_are_followed() -> None:
-    mirror = mirror_with(pod_with(on="m1", name="x"))
-    found = [feasible(mirror, pod_with(), "region")]
-    for action, each in (("Update", WEB), ("Update", service(app="other")), ("Update", WEB), ("Delete", WEB)):
-        mirror.apply(ClusterEvent("Delete" if action == "Delete" else "Update", each))
-        found.append(feasible(mirror, pod_with(), "region"))
-    assert found == [list(NAMES), ["m1", "m2"], list(NAMES), ["m1", "m2"], list(NAMES)]
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_index_kept_by_events_finds_what_one_made_anew_finds(seed: int) -> None:
-    pool: list[Object] = [
-        service(namespace, name, **selector)
-        for namespace in "ab"
-        for name in ("s", "t")
-        for selector in ({}, {"app": "web"}, {"app": "db"}, {"app": "web", "v": "1"})
-    ]
-    pods = [
-        pod_with(labels, namespace=namespace)
-        for namespace in "ab"
-        for labels in ({"app": "web"}, {"app": "web", "v": "1"}, {"app": "db"}, {})
-    ]
-    mirror = ClusterMirror()
-    kept = mirror.derived(ServiceIndex)
-    for event in random_events(seed, pool, 200):
-        mirror.apply(event)
-        assert [*map(kept.selects, pods)] == [*map(ServiceIndex(mirror).selects, pods)]
-
-
-def test_cached_verdicts_are_fresh_ones() -> None:
-    pool: list[Object] = [
-        *NODES,
-        *(Node(name=f"m{at}", labels={"region": region}) for at in (1, 2, 3) for region in ("r1", "r2")),
-        *(pod_with({"app": app}, on=f"m{at}", name=f"p{at}") for at in (1, 2, 3) for app in ("web", "db")),
-        *(service(app=app) for app in ("web", "db")),
-        WEB,
-    ]
-    asked = [pod_with(), pod_with({"app": "db"}, region="r1"), pod_with({"app": "db"})]
-    plugin = ServiceAffinity(affinity_labels=["region", "zone"])
-    assert_cached_verdicts_are_fresh(plugin, random_events(11, pool, 600), asked)
-
-
-def rules_of(kind: type) -> list[InvalidationRule]:
-    return [rule for rule in ServiceAffinity(affinity_labels=["region"]).invalidated_by if rule.kind is kind]
-
-
-@pytest.mark.parametrize(
-    ("after", "expected"),
-    [
-        pytest.param({"region": "r2"}, True, id="changed"),
-        pytest.param({}, True, id="gone"),
-        pytest.param({"region": "r1", "zone": "z"}, False, id="another-label"),
-    ],
-)
-def test_a_node_s_affinity_label_touches_it_and_the_classes_that_take_theirs_from_it(
-    after: Mapping[str, str],
-    expected: bool,  # noqa: FBT001 - a column of the table
-) -> None:
-    rules = rules_of(Node)
-    assert [rule.scope for rule in rules] == [Scope.NODE, Scope.COUNTERS]
-    for rule in rules:
-        assert rule.touches(Node(name="n", labels={"region": "r1"}), Node(name="n", labels=after)) is expected
-
-
-@pytest.mark.parametrize("kind", [Pod, Service])
-def test_pods_and_services_touch_by_the_labels_that_come_of_them(kind: type) -> None:
-    assert [rule.scope for rule in rules_of(kind)] == [Scope.COUNTERS]
 
 
 def test_verdicts_follow_from_the_labels_that_are_asked_for() -> None:

@@ -24,7 +24,7 @@ FAULTS: Final = (
         breaks="The bound of what a node can hold is too low, and a smaller set of domains is not tried.",
         old='np.searchsorted(sums, free, side="right")',
         new='np.searchsorted(sums, free, side="left")',
-        tests=("noderesources/test_room.py",),
+        tests=("noderesources/test_fit.py",),
     ),
     Fault(
         id="unlabelled-nodes-are-one-domain",

@@ -111,6 +111,6 @@ FAULTS: Final = (
         breaks="One member of a group with disruptionMode all is evicted, and the others run in part.",
         old="return group is not None and group.disrupted_whole",
         new="return False",
-        tests=("core/preemption/test_victims.py",),
+        tests=("core/test_preemption.py",),
     ),
 )

@@ -10,7 +10,7 @@ FAULTS: Final = (
         breaks="A burst of pods goes to one node: none of them counts before it has started.",
         old='if until is None or "" < pod.start_time <= until:',
         new="if until is None or pod.start_time <= until:",
-        tests=("load/test_unmeasured_usage.py", "load/test_targetloadpacking.py"),
+        tests=("load/test_load.py",),
     ),
     Fault(
         id="usage-that-is-too-old-counts",
@@ -24,7 +24,7 @@ FAULTS: Final = (
         breaks="TargetLoadPacking takes usage as a share of what is allocatable, which is less than the capacity.",
         old="np.where(cpu.capacity > 0, 100 * used / np.maximum(cpu.capacity, 1), 0.0)",
         new="np.where(cpu.capacity > 0, 100 * used / np.maximum(cpu.allocatable, 1), 0.0)",
-        tests=("load/test_targetloadpacking.py",),
+        tests=("load/test_load.py",),
     ),
     Fault(
         id="negative-usage-is-taken",

@@ -45,7 +45,7 @@ FAULTS: Final = (
         breaks="A change of a CSINode makes no cached result of its node invalid.",
         old="slot = self.nodes.slots.get(name, NO_SLOT) if kind in OF_A_NODE else NO_SLOT",
         new="slot = NO_SLOT",
-        tests=("core/mirror/test_changes.py", "nodevolumelimits/test_caching.py"),
+        tests=("core/mirror/test_changes.py",),
     ),
     Fault(
         id="qos-change-leaves-figures",
@@ -69,7 +69,7 @@ FAULTS: Final = (
             "                self.listeners.tell(PodChange(info.slot, None, self.pods.pods[row]))\n"
         ),
         new="",
-        tests=("core/mirror/test_changes.py", "test_nodeports.py"),
+        tests=("core/mirror/test_changes.py", "test_every_plugin.py"),
     ),
     Fault(
         id="partition-change-takes-no-generation",
@@ -139,7 +139,7 @@ FAULTS: Final = (
         breaks="A PodDisruptionBudget with an empty selector covers all pods of its namespace.",
         old="return bool(labels) and not self.selector.everything and self.selector.matches(labels)",
         new="return bool(labels) and self.selector.matches(labels)",
-        tests=("core/objects/test_disruption.py",),
+        tests=("core/test_preemption.py",),
     ),
     Fault(
         id="changes-during-a-pass-lost",

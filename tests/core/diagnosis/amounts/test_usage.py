@@ -16,7 +16,7 @@ from core.objects.node import Usage
 from core.profile import full_profile, parse_profile
 from tests.builders import make_node, make_pod
 from tests.core.decoded import mirror_of, pod_of
-from tests.core.plugins.load.values import AFTER, FOUR_CORES, GIB, metrics
+from tests.core.plugins.load.test_load import AFTER, FOUR_CORES, GIB, metrics
 
 PROFILE: Final = parse_profile("full,TargetLoadPacking=5")
 NEW: Final = make_pod("new").uid("new").image("a").on("n1").started(AFTER)

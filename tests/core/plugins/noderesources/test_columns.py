@@ -3,17 +3,20 @@
 from random import Random
 from typing import Final
 
-import numpy as np
 import pytest
+from msgspec.structs import replace
 
-from core.events import Action
+from core.equivalence.cache import CacheOptions, EquivalenceCache
+from core.events import Action, ClusterEvent
+from core.framework.evaluation import FreshEvaluation
 from core.mirror.cluster import ClusterMirror
+from core.objects.kinds import DeviceClass
 from core.objects.node import Node
-from core.plugins.noderesources.columns import AmountColumn, ResourceColumns
-from tests.core.plugins.noderesources.values import DISK, GPU, asking, mirror_of, offering, tell
+from core.plugins.noderesources.columns import EVERY_SCHEDULER, DeviceSchedulers, ResourceColumns, classes_of
+from core.plugins.noderesources.fit import NodeResourcesFit
+from core.releases import RELEASES, Release, rules_of
+from tests.core.plugins.noderesources.values import DISK, GPU, Amounts, asking, mirror_of, offering, tell
 
-DENSE_FROM: Final = 64
-"""The number of slots with an amount up to which a column is a dict."""
 MAX_INT64: Final = 2**63 - 1
 
 ACTIONS: Final[tuple[Action, ...]] = ("Add", "Add", "Add", "Update", "Delete")
@@ -56,44 +59,11 @@ def test_a_sum_overflows_as_in_go() -> None:
     assert kept.requested_of("memory", mirror.batch(["a"])).tolist() == [MAX_INT64]
 
 
-def test_strangers_offer_what_they_say_and_have_no_pods() -> None:
-    mirror = mirror_of(offering("a", {"cpu": 4000}), asking("p", {"cpu": 100}, "a"))
-    # The last slot, which NO_SLOT looks up, has amounts of its own.
-    for number in range(mirror.nodes.capacity - 1):
-        tell(mirror, "Add", offering(f"n{number}", {"cpu": 5}), asking(f"q{number}", {"cpu": 3}, f"n{number}"))
-    batch = mirror.batch(["strange", "a", "nobody"], {0: offering("strange", {"cpu": 9})})
-    columns = columns_of(mirror)
-    assert columns.allocatable_of("cpu", batch).tolist() == [9, 4000, 0]
-    assert columns.requested_of("cpu", batch).tolist() == [0, 100, 0]
-    assert columns.non_zero_requested.at("cpu", batch).tolist() == [0, 100, 0]
-    assert columns.requested_of("pods", batch).tolist() == [0, 1, 0]
-
-
 def test_an_answer_is_the_asker_s_own() -> None:
     mirror = mirror_of(offering("a", {"cpu": 4000}))
     columns, batch = columns_of(mirror), mirror.batch(["a"])
     columns.allocatable_of("cpu", batch)[0] = 1
     assert columns.allocatable_of("cpu", batch).tolist() == [4000]
-
-
-@pytest.mark.parametrize("filled", [0, 1, DENSE_FROM, DENSE_FROM + 1, 3 * DENSE_FROM])
-def test_a_column_made_at_once_is_as_one_made_bit_by_bit(filled: int) -> None:
-    slots = [slot % (filled or 1) for slot in range(2 * filled)]
-    amounts = [slot + 1 for slot in slots]
-    at_once, bit_by_bit = AmountColumn(slots, amounts, 256), AmountColumn()
-    for slot, amount in zip(slots, amounts, strict=True):
-        bit_by_bit.add(slot, amount, 256)
-    expected = [2 * (slot + 1) if slot < filled else 0 for slot in range(256)]
-    assert expected == at_once.by_slot(256).tolist() == bit_by_bit.by_slot(256).tolist()
-    assert filled == at_once.nonzero == bit_by_bit.nonzero
-
-
-@pytest.mark.parametrize("filled", [1, 2 * DENSE_FROM], ids=["sparse", "dense"])
-def test_a_column_grows_with_the_slots(filled: int) -> None:
-    column = AmountColumn(range(filled), [1] * filled, 2 * DENSE_FROM)
-    assert np.flatnonzero(column.by_slot(1000)).tolist() == list(range(filled))
-    column.add(1500, 7, 2000)
-    assert (column.by_slot(2000)[1500], column.nonzero) == (7, filled + 1)
 
 
 class Cluster:
@@ -143,3 +113,115 @@ def test_columns_kept_by_any_events_are_as_those_made_anew(seed: int, nodes: int
                 assert {name: column.nonzero for name, column in one.of.items()} == {
                     name: column.nonzero for name, column in other.of.items()
                 }
+
+
+NAMED = DeviceClass(name="gpu", extended_resource=GPU)
+BY_ITS_NAME = "deviceclass.resource.kubernetes.io/gpu"
+NODES = (
+    offering("without", {}),
+    offering("with-none", {GPU: 0}),
+    offering("with-one", {GPU: 1}),
+)
+ON = {"DRAExtendedResource": True}
+
+
+NAMES = ["without", "with-none", "with-one"]
+CLAIMS = DeviceSchedulers(frozenset({"claims"}), others=False)
+OTHERS = DeviceSchedulers(frozenset({"plain"}))
+
+
+def refused(mirror: ClusterMirror, **requests: int) -> list[str]:
+    """Return the nodes that the pod does not fit, with a scheduler that allocates devices."""
+    return refused_by(mirror, "", EVERY_SCHEDULER, requests)
+
+
+def refused_by(mirror: ClusterMirror, scheduler: str, devices: DeviceSchedulers, requests: Amounts) -> list[str]:
+    """Return the nodes that a pod of a scheduler does not fit."""
+    pod = replace(asking("p", requests), scheduler_name=scheduler)
+    fit = NodeResourcesFit(device_schedulers=devices)
+    verdicts = FreshEvaluation(mirror, pod).verdicts(fit, mirror.batch(NAMES))
+    assert verdicts is not None
+    return [name for name, code in zip(NAMES, verdicts.codes.tolist(), strict=True) if code]
+
+
+def mirror_with(release: Release, *classes: DeviceClass, gates: dict[str, bool] | None = None) -> ClusterMirror:
+    mirror = mirror_of(*NODES)
+    mirror.change_rules(rules_of(release, gates))
+    for each in classes:
+        mirror.apply(ClusterEvent("Add", each))
+    return mirror
+
+
+@pytest.mark.parametrize(
+    ("release", "gates", "expected"),
+    [
+        pytest.param(Release(1, 34), {}, ["without", "with-none", "with-one"], id="1.34"),
+        pytest.param(Release(1, 34), ON, ["with-none", "with-one"], id="1.34-with-the-gate"),
+        pytest.param(Release(1, 35), ON, ["with-one"], id="1.35-with-the-gate"),
+        pytest.param(Release(1, 36), {}, ["with-one"], id="1.36"),
+        pytest.param(Release(1, 37), {}, ["with-one"], id="1.37"),
+    ],
+)
+def test_it_is_left_where_the_node_has_none_of_its_own(
+    release: Release, gates: dict[str, bool], expected: list[str]
+) -> None:
+    assert refused(mirror_with(release, NAMED, gates=gates), **{GPU: 2}) == expected
+
+
+def test_every_class_stands_for_a_resource_of_its_name() -> None:
+    mirror = mirror_with(Release(1, 37), DeviceClass(name="gpu"))
+    assert refused(mirror, **{BY_ITS_NAME: 1}) == []
+    assert refused(mirror, **{BY_ITS_NAME + "s": 1}) == ["without", "with-none", "with-one"]
+
+
+def test_1_34_leaves_what_is_not_listed_of_a_pod_without_extended_resources() -> None:
+    mirror = mirror_with(Release(1, 34), gates=ON)
+    assert refused(mirror, **{"hugepages-2Mi": 1}) == []
+    assert refused(mirror, **{"hugepages-2Mi": 1, GPU: 1}) == ["without", "with-none", "with-one"]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_nothing_is_left_for_a_scheduler_that_allocates_no_device(release: Release) -> None:
+    gates = ON if release < Release(1, 37) else {}
+    mirror = mirror_with(release, NAMED, gates=gates)
+    for devices, with_none, with_it in ((CLAIMS, "plain", "claims"), (OTHERS, "plain", "any")):
+        assert refused_by(mirror, with_none, devices, {GPU: 1}) == ["without", "with-none"]
+        assert refused_by(mirror, with_none, devices, {GPU: 2}) == NAMES
+        assert refused_by(mirror, with_none, devices, {BY_ITS_NAME: 1}) == NAMES
+        assert refused_by(mirror, with_it, devices, {GPU: 2}) == refused(mirror, **{GPU: 2}) != NAMES
+
+
+def test_1_34_leaves_no_unlisted_resource_for_a_scheduler_that_allocates_no_device() -> None:
+    mirror = mirror_with(Release(1, 34), gates=ON)
+    assert refused_by(mirror, "plain", CLAIMS, {"hugepages-2Mi": 1}) == NAMES
+    assert refused_by(mirror, "claims", CLAIMS, {"hugepages-2Mi": 1}) == []
+
+
+def test_pods_that_differ_in_the_scheduler_alone_are_two_classes_where_only_one_gets_devices() -> None:
+    mirror, fit = mirror_with(Release(1, 37), NAMED), NodeResourcesFit(device_schedulers=CLAIMS)
+    cache = EquivalenceCache(mirror, [fit], CacheOptions(mode="spec"))
+    batch = mirror.batch(NAMES)
+    for scheduler, failing in (("claims", 0), ("plain", 3), ("claims", 0), ("plain", 3)):
+        pod = replace(asking(scheduler, {BY_ITS_NAME: 1}), scheduler_name=scheduler)
+        evaluation = cache.evaluation(pod)
+        verdicts = evaluation.verdicts(fit, batch)
+        assert verdicts is not None
+        cache.finish(evaluation)
+        assert sum(map(bool, verdicts.codes.tolist())) == failing
+    assert "scheduler_name" not in NodeResourcesFit().class_fields
+
+
+@pytest.mark.parametrize("scheduler", ["plain", "claims"])
+def test_a_resource_bounds_how_many_pods_a_node_holds_unless_devices_back_it(scheduler: str) -> None:
+    mirror, fit = mirror_with(Release(1, 37), NAMED), NodeResourcesFit(device_schedulers=CLAIMS)
+    pods = [replace(asking(name, {GPU: 1}), scheduler_name=scheduler) for name in "pqr"]
+    expected = {"plain": [0, 0, 1], "claims": [3, 3, 3]}
+    assert fit.room_for(mirror, pods, mirror.batch(NAMES)).most.tolist() == expected[scheduler]
+
+
+def test_the_first_class_by_name_is_the_one_that_is_named() -> None:
+    second = DeviceClass(name="newer", extended_resource=GPU)
+    pod = asking("p", {GPU: 1, BY_ITS_NAME: 1, "cpu": 1, "example.com/disk": 1, "hugepages-2Mi": 0})
+    for classes in ((NAMED, second), (second, NAMED)):
+        assert classes_of(mirror_with(Release(1, 37), *classes), pod) == {GPU: "gpu", BY_ITS_NAME: "gpu"}
+    assert classes_of(mirror_with(Release(1, 35), NAMED), pod) == {}

@@ -5,7 +5,7 @@ v1.34.1, in which "example.com/foo" stands for an extended resource.
 """
 
 from collections.abc import Sequence
-from math import floor
+from math import floor, sqrt
 from typing import Final
 
 import numpy as np
@@ -13,6 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.framework.interface import SKIP, SUCCESS
+from core.plugins.noderesources.balanced_allocation import NodeResourcesBalancedAllocation
 from core.plugins.noderesources.fit import NodeResourcesFit
 from core.plugins.noderesources.strategies import (
     Allocation,
@@ -20,8 +22,9 @@ from core.plugins.noderesources.strategies import (
     ResourceSpec,
     ScoringStrategy,
     UtilizationShapePoint,
+    quotient,
 )
-from tests.core.plugins.noderesources.values import DISK, GPU, Amounts, asking, mirror_of, offering, stranger
+from tests.core.plugins.noderesources.values import DISK, GPU, Amounts, asking, mirror_of, offering
 
 LEAST: Final = ScoringStrategy()
 MAX: Final = ScoringStrategy("MostAllocated")
@@ -108,25 +111,6 @@ def test_an_extended_resource_is_scored_for_pods_that_ask_for_it_on_nodes_that_h
     assert expected == scores(weighted(LEAST, cpu=1, gpu=1), incoming, there, nodes)
 
 
-def test_ephemeral_storage_is_scored_for_pods_that_do_not_ask_for_it_too() -> None:
-    nodes = ({"cpu": 4000, DISK: 10}, {"cpu": 4000})
-    assert scores(weighted(LEAST, cpu=1, disk=1), {"cpu": 4000}, [({DISK: 4}, "n0")], nodes) == [30, 0]
-
-
-def test_cpu_and_memory_are_scored_as_pods_are_taken_for() -> None:
-    mirror = mirror_of(offering("n", {"cpu": 1000, "memory": 1000}), asking("p", {}, "n", (100, 200)))
-    plugin, batch = NodeResourcesFit(), mirror.batch(["n"])
-    _, state = plugin.pre_score(mirror, asking("incoming", {}, "", (100, 200)), batch)
-    assert plugin.score(state, batch).tolist() == [(80 + 60) // 2]
-
-
-def test_a_node_that_the_mirror_does_not_know_is_scored_without_pods() -> None:
-    mirror, batch = stranger({"cpu": 4000, "memory": 100})
-    plugin = NodeResourcesFit()
-    _, state = plugin.pre_score(mirror, asking("p", {"cpu": 1000, "memory": 50}), batch)
-    assert plugin.score(state, batch).tolist() == [(75 + 50) // 2]
-
-
 def reference(strategy: ScoringStrategy, requested: Sequence[int], allocatable: Sequence[int]) -> int:
     """Score one node as the Go code does, in Python's exact integers."""
     total = weights = 0
@@ -194,3 +178,125 @@ def test_every_node_is_scored_as_alone(strategy: ScoringStrategy, data: st.DataO
             for spec, (requested, allocatable) in zip(strategy.resources, table, strict=True)
         ]
         assert scorer.of_one(of_one) in {score, None}
+
+
+# NodeResourcesBalancedAllocation: a score by the standard deviation of the shares, in upstream's float64 operations.
+#
+# Source: balanced_allocation.go and balanced_allocation_test.go of k8s.io/kubernetes v1.34.1.
+
+THREE: Final = (ResourceSpec("cpu"), ResourceSpec("memory"), ResourceSpec(GPU))
+
+
+def balances(
+    incoming: Amounts,
+    nodes: Sequence[Amounts],
+    there: Sequence[tuple[Amounts, str]] = (),
+    resources: Sequence[ResourceSpec] = (),
+) -> list[int] | None:
+    """Score the nodes n0, n1 ...; pods are told with the node that they are on. None: skipped."""
+    offered = [offering(f"n{number}", amounts) for number, amounts in enumerate(nodes)]
+    pods = [asking(f"p{number}", amounts, on, (10**9, 10**9)) for number, (amounts, on) in enumerate(there)]
+    mirror = mirror_of(*offered, *pods)
+    plugin, batch = NodeResourcesBalancedAllocation(resources=resources), mirror.batch([node.name for node in offered])
+    status, state = plugin.pre_score(mirror, asking("incoming", incoming), batch)
+    if state is None:
+        assert status == SKIP
+        return None
+    assert status == SUCCESS
+    raw = plugin.score(state, batch)
+    assert plugin.normalize(raw).tolist() == raw.tolist(), "there is no NormalizeScore"
+    found: list[int] = raw.tolist()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("incoming", "resources", "skipped"),
+    [
+        pytest.param({}, (), True, id="nothing"),
+        pytest.param({"cpu": 0, GPU: 1}, (), True, id="only-what-is-not-scored"),
+        pytest.param({GPU: 1}, THREE, False, id="an-extended-resource-that-is-scored"),
+        pytest.param({"memory": 1}, (), False, id="memory"),
+    ],
+)
+def test_a_pod_that_asks_for_nothing_scored_is_not_scored(
+    incoming: Amounts, resources: Sequence[ResourceSpec], *, skipped: bool
+) -> None:
+    assert (balances(incoming, [{"cpu": 1}], (), resources) is None) is skipped
+
+
+def test_sums_that_overflow_give_a_score_in_range() -> None:
+    huge = {"cpu": 2**62, "memory": 2**62}
+    mirror = mirror_of(
+        offering("n", {"cpu": 1, "memory": 7, GPU: 3}), asking("p", huge, "n"), asking("q", {"cpu": 2**62}, "n")
+    )
+    plugin, batch = NodeResourcesBalancedAllocation(resources=THREE), mirror.batch(["n"])
+    _, state = plugin.pre_score(mirror, asking("incoming", {"cpu": 1, GPU: 1}), batch)
+    assert state is not None
+    raw = plugin.score(state, batch)
+    assert raw.tolist() == [-(2**63)], "as int64() of Go has it"
+    assert plugin.normalize(raw).tolist() == [0]
+
+
+def balance_reference(asked: Sequence[int], allocatable: Sequence[int]) -> int:
+    """Score one node as balancedResourceScorer does, operation by operation."""
+    shares = [min(each / most, 1.0) for each, most in zip(asked, allocatable, strict=True) if most]
+    deviation = 0.0
+    if len(shares) == 2:
+        deviation = abs((shares[0] - shares[1]) / 2)
+    elif len(shares) > 2:
+        total = 0.0
+        for share in shares:
+            total += share
+        mean = total / len(shares)
+        squares = 0.0
+        for share in shares:
+            squares = squares + (share - mean) * (share - mean)
+        deviation = sqrt(squares / len(shares))
+    return int((1 - deviation) * 100.0)
+
+
+NAMES: Final = ("cpu", "memory", DISK, GPU, "example.com/a", "example.com/b", "example.com/c", "example.com/d", "e.f/g")
+SHARED_AMOUNT: Final = st.sampled_from([0, 1, 2, 3, 4, 6, 7, 10, 100]) | st.integers(0, 2**40)
+
+
+@settings(deadline=None)
+@given(st.integers(1, len(NAMES)), st.data())
+def test_every_node_is_balanced_as_alone(number: int, data: st.DataObject) -> None:
+    row = st.lists(SHARED_AMOUNT, min_size=number, max_size=number)
+    incoming = data.draw(st.lists(st.integers(1, 2**40), min_size=number, max_size=number))
+    nodes = data.draw(st.lists(row, min_size=1, max_size=4))
+    offered = [dict(zip(NAMES, amounts, strict=False)) for amounts in nodes]
+    expected = [balance_reference(incoming, amounts) for amounts in nodes]
+    resources = [ResourceSpec(name) for name in NAMES[:number]]
+    assert expected == balances(dict(zip(NAMES, incoming, strict=False)), offered, (), resources)
+
+
+def test_a_resource_named_twice_is_refused() -> None:
+    resources = [ResourceSpec("cpu"), ResourceSpec("memory"), ResourceSpec("cpu")]
+    with pytest.raises(ValueError, match=r"^resources\[2\]\.name: duplicate value: cpu$"):
+        NodeResourcesBalancedAllocation(resources=resources)
+
+
+@pytest.mark.parametrize("weight", [-1, 2, 100])
+def test_a_weight_other_than_1_is_refused(weight: int) -> None:
+    with pytest.raises(ValueError, match=rf"^resources\[0\]\.weight: must be 1, got {weight}$"):
+        NodeResourcesBalancedAllocation(resources=[ResourceSpec("cpu", weight)])
+
+
+@pytest.mark.parametrize(
+    ("dividend", "divisor", "expected"),
+    [
+        pytest.param(7, 2, 3, id="cut"),
+        pytest.param(-7, 2, -3, id="towards-zero-from-below"),
+        pytest.param(7, -2, -3, id="by-a-negative"),
+        pytest.param(-7, -2, 3, id="of-two-negatives"),
+        pytest.param(-8, 2, -4, id="exact"),
+        pytest.param(2**63 - 1, 1, 2**63 - 1, id="the-largest-number"),
+    ],
+)
+def test_division_cuts_towards_zero(dividend: int, divisor: int, expected: int) -> None:
+    assert quotient(np.array([dividend, 1]), np.array([divisor, 1])).tolist() == [expected, 1]
+
+
+def test_nothing_divided_is_nothing() -> None:
+    assert quotient(np.zeros(0, np.int64), np.ones(0, np.int64)).tolist() == []

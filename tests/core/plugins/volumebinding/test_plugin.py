@@ -6,20 +6,34 @@ k8s.io/component-helpers storage/volume/pv_helpers.go (FindMatchingVolume).
 
 from collections.abc import Sequence
 from functools import partial
+from random import Random
 from typing import Final
 
 import pytest
 from msgspec.structs import replace
 
 from core.events import Object
-from core.framework.interface import SKIP, SUCCESS, Code, Status
+from core.framework.interface import SUCCESS, Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.mirror.work import WorkLimitError
+from core.objects.affinity import Expression, NodeSelector, parse_node_selector
+from core.objects.kinds import ControllerRef
 from core.objects.labels import NOTHING, parse_selector
 from core.objects.node import Node
-from core.objects.pod import InlineDisk, Pod
-from core.objects.volumes import CSINode, PersistentVolume, VolumeSource
-from core.plugins.volumebinding.filtering import BIND_CONFLICT, NODE_CONFLICT
+from core.objects.pod import Pod, PodClaim
+from core.objects.volumes import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from core.plugins.volumebinding.claims import UNBOUND_IMMEDIATE, ByTopology, ClaimError, claims_of, label_keys
+from core.plugins.volumebinding.filtering import BIND_CONFLICT, NODE_CONFLICT, NOT_ENOUGH_SPACE
 from core.plugins.volumebinding.plugin import VolumeBinding
-from tests.core.plugins.told import filtered, mirror_of
+from core.plugins.volumebinding.scoring import Storage, score_of
+from tests.core.plugins.values import filtered, mirror_of
 from tests.core.plugins.volumebinding.values import (
     DRIVER,
     EBS,
@@ -31,13 +45,13 @@ from tests.core.plugins.volumebinding.values import (
     node,
     pod_with,
     reserved_volume,
+    room,
     unbound,
     waiting,
     within,
 )
 
 NODES: Final = (node("n1", zone="a", host="n1"), node("n2", zone="b", host="n2"), node("bare"))
-IN_A: Final = within("zone", "a")
 ON_N1, ON_N2 = within("host", "n1"), within("host", "n2")
 PROVISIONED: Final = waiting(provisioner=DRIVER)
 NO_EBS_VOLUME: Final = "failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume"
@@ -56,15 +70,6 @@ def passed(objects: Sequence[Object], *claims: str) -> list[str]:
     names = [each.name for each in NODES]
     found = statuses(mirror_of(*NODES, *objects), pod_with(*claims), *names)
     return [name for name, status in zip(names, found, strict=True) if status == SUCCESS]
-
-
-@pytest.mark.parametrize(
-    "pod",
-    [pod_with(), pod_with(InlineDisk("v", VolumeSource(EBS, "vol-1", in_tree=True)))],
-    ids=["no-volumes", "disk-without-a-claim"],
-)
-def test_a_pod_without_claims_is_skipped(pod: Pod) -> None:
-    assert VolumeBinding().pre_filter(mirror_of(*NODES), pod) == (SKIP, None)
 
 
 # Bound claims.
@@ -119,42 +124,6 @@ def test_migration_is_a_matter_of_each_node() -> None:
 # Free volumes for claims that wait.
 
 
-@pytest.mark.parametrize(
-    ("claim", "volume", "expected"),
-    [
-        pytest.param(unbound("a"), free_volume("pv", ON_N1), ["n1"], id="fits"),
-        pytest.param(unbound("a"), free_volume("pv"), ["n1", "n2", "bare"], id="reached-from-everywhere"),
-        pytest.param(unbound("a", requested=11), free_volume("pv"), [], id="too-small"),
-        pytest.param(unbound("a", requested=None), free_volume("pv", capacity=0), ["n1", "n2", "bare"], id="no-size"),
-        pytest.param(unbound("a"), free_volume("pv", storage_class="other"), [], id="of-another-class"),
-        pytest.param(unbound("a"), free_volume("pv", volume_mode="Block"), [], id="of-another-mode"),
-        pytest.param(unbound("a"), free_volume("pv", access_modes=frozenset()), [], id="without-the-access-mode"),
-        pytest.param(unbound("a"), free_volume("pv", phase="Released"), [], id="not-available"),
-        pytest.param(unbound("a"), free_volume("pv", deleting=True), [], id="being-deleted"),
-        pytest.param(
-            unbound("a"), free_volume("pv", volume_attributes_class="gold"), [], id="of-another-attributes-class"
-        ),
-        pytest.param(unbound("a", selector=parse_selector({"x": "y"}, ())), free_volume("pv"), [], id="not-selected"),
-        pytest.param(
-            unbound("a", selector=parse_selector({"x": "y"}, ())),
-            free_volume("pv", ON_N1, labels={"x": "y"}),
-            ["n1"],
-            id="selected",
-        ),
-        pytest.param(unbound("a"), reserved_volume("pv", "a", ON_N2), ["n2"], id="reserved-for-it"),
-        pytest.param(unbound("a"), reserved_volume("pv", "a", uid="a"), ["n1", "n2", "bare"], id="reserved-by-uid"),
-        pytest.param(unbound("a"), reserved_volume("pv", "a", uid="older"), [], id="reserved-for-an-older-claim"),
-        pytest.param(unbound("a"), reserved_volume("pv", "b"), [], id="reserved-for-another"),
-        pytest.param(unbound("a"), reserved_volume("pv", "a", capacity=1), [], id="reserved-but-too-small"),
-        pytest.param(
-            unbound("a"), replace(reserved_volume("pv", "a"), storage_class="other"), [], id="reserved-in-another-class"
-        ),
-    ],
-)
-def test_a_waiting_claim_takes_a_volume_that_fits(claim: Object, volume: Object, expected: list[str]) -> None:
-    assert passed([waiting(), claim, volume], "a") == expected
-
-
 def test_a_claim_that_two_volumes_of_a_pod_name_wants_two_volumes() -> None:
     assert passed([waiting(), unbound("a"), free_volume("pv")], "a", "a") == []
     assert passed([waiting(), unbound("a"), free_volume("pv"), free_volume("pv-2", ON_N1)], "a", "a") == ["n1"]
@@ -179,22 +148,295 @@ def test_claims_that_are_being_provisioned_for_different_nodes_leave_none(names:
     assert passed([PROVISIONED, *claims], "c0", "c1") == []
 
 
-# Strangers.
+# Which claims let a pod be scheduled at all, and what has to be done about them.
+#
+# Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_binding.go (PreFilter, podHasPVCs)
+# and binder.go (GetPodVolumeClaims).
+
+NO_MODE: Final = StorageClass(name="no-mode", provisioner="p")
+IMMEDIATE: Final = StorageClass(name="now", provisioner="p", volume_binding_mode="Immediate")
+NO_MODE_ERROR: Final = Status(Code.ERROR, ('VolumeBindingMode not set for StorageClass "no-mode"',))
+EPHEMERAL: Final = PodClaim("incoming-v", ephemeral=True)
 
 
-def test_strangers_are_judged_by_their_labels_and_names() -> None:
-    strangers = [node("s1", zone="a"), node("s2", zone="b"), node("s3")]
-    far = PersistentVolume(name="pv", node_affinity=IN_A)
-    expected = [SUCCESS, verdict(NODE_CONFLICT), verdict(NODE_CONFLICT)]
-    for known in ((), NODES):
-        mirror = mirror_of(*known, bound("a", "pv"), far)
-        assert statuses(mirror, pod_with("a"), *(each.name for each in known[:1]), whole=strangers)[-3:] == expected
-    mirror = mirror_of(PROVISIONED, unbound("a", selected_node="s2"))
-    expected = [verdict(BIND_CONFLICT), SUCCESS, verdict(BIND_CONFLICT)]
-    assert statuses(mirror, pod_with("a"), whole=strangers) == expected
+def unresolvable(reason: str) -> Status:
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,))
 
 
-def test_no_counters_are_read() -> None:
-    _, state = VolumeBinding().pre_filter(mirror_of(bound("a", "pv")), pod_with("a"))
+def test_claims_are_told_apart_in_the_order_of_the_volumes() -> None:
+    mirror = mirror_of(waiting(), *(bound(name, "pv") for name in "ad"), *(unbound(name) for name in "bc"))
+    found = claims_of(mirror, pod_with("d", "c", "a", "b"))
+    assert [claim.name for claim in found.bound] == ["d", "a"]
+    assert [claim.name for claim in found.unbound] == ["c", "b"]
+
+
+def test_an_ephemeral_claim_that_was_made_for_the_pod_is_one_of_its_claims() -> None:
+    mirror = mirror_of(waiting(), unbound(EPHEMERAL.name, controller=ControllerRef("Pod", "incoming", "incoming")))
+    assert [claim.name for claim in claims_of(mirror, pod_with(EPHEMERAL)).unbound] == [EPHEMERAL.name]
+
+
+@pytest.mark.parametrize(
+    ("pod", "objects", "expected"),
+    [
+        pytest.param(pod_with("a"), [], unresolvable('persistentvolumeclaim "a" not found'), id="missing"),
+        pytest.param(
+            pod_with(EPHEMERAL),
+            [],
+            unresolvable('waiting for ephemeral volume controller to create the persistentvolumeclaim "incoming-v"'),
+            id="ephemeral-not-made-yet",
+        ),
+        pytest.param(
+            pod_with(EPHEMERAL),
+            [unbound(EPHEMERAL.name, controller=ControllerRef("Pod", "incoming", "an-earlier-uid"))],
+            unresolvable("PVC default/incoming-v was not created for pod default/incoming (pod is not owner)"),
+            id="ephemeral-of-an-earlier-pod-of-the-name",
+        ),
+        pytest.param(
+            pod_with("a"),
+            [replace(bound("a", "pv"), phase="Lost")],
+            unresolvable('persistentvolumeclaim "a" bound to non-existent persistentvolume "pv"'),
+            id="lost",
+        ),
+        pytest.param(
+            pod_with("a"),
+            [replace(bound("a", "pv"), deleting=True)],
+            unresolvable('persistentvolumeclaim "a" is being deleted'),
+            id="being-deleted",
+        ),
+        pytest.param(pod_with("a"), [IMMEDIATE, unbound("a", "now")], UNBOUND_IMMEDIATE, id="immediate"),
+        pytest.param(pod_with("a"), [unbound("a", "")], UNBOUND_IMMEDIATE, id="no-class"),
+        pytest.param(pod_with("a"), [unbound("a", "gone")], UNBOUND_IMMEDIATE, id="class-missing"),
+        pytest.param(
+            pod_with("a"), [waiting(), unbound("a", volume="pv")], UNBOUND_IMMEDIATE, id="volume-not-yet-bound-to-it"
+        ),
+        pytest.param(
+            pod_with("a"),
+            [waiting(), unbound("a", bind_completed=True, volume="pv", phase="Lost")],
+            unresolvable('persistentvolumeclaim "a" bound to non-existent persistentvolume "pv"'),
+            id="bound-and-lost",
+        ),
+        pytest.param(pod_with("a"), [NO_MODE, unbound("a", "no-mode")], NO_MODE_ERROR, id="no-binding-mode"),
+        pytest.param(
+            pod_with("a", "b"),
+            [NO_MODE, unbound("a", ""), unbound("b", "no-mode")],
+            NO_MODE_ERROR,
+            id="an-error-comes-before-immediate-claims",
+        ),
+        pytest.param(
+            pod_with("a", "gone"),
+            [NO_MODE, unbound("a", "no-mode")],
+            unresolvable('persistentvolumeclaim "gone" not found'),
+            id="a-missing-claim-comes-before-all-else",
+        ),
+    ],
+)
+def test_a_pod_fails_on_all_nodes_for_a_claim_that_none_can_help(
+    pod: Pod, objects: list[Object], expected: Status
+) -> None:
+    with pytest.raises(ClaimError) as caught:
+        claims_of(mirror_of(*objects), pod)
+    assert caught.value.status == expected
+
+
+VALUES: Final = ("a", "b", "c")
+KEYS: Final = ("host", "zone")
+
+
+def random_selector(random: Random) -> NodeSelector | None:
+    if random.random() < 0.1:
+        return None
+    expressions: list[Expression] = [
+        *((key, "In", random.sample(VALUES, random.randint(1, 2))) for key in KEYS),
+        *((key, "NotIn", [random.choice(VALUES)]) for key in KEYS),
+        ("zone", "Exists", ()),
+        ("zone", "Gt", ["1"]),
+    ]
+    terms = [(random.sample(expressions, random.randint(0, 2)), ()) for _ in range(random.randint(0, 3))]
+    return parse_node_selector(terms)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nothing_is_missed_and_the_order_is_kept(seed: int) -> None:
+    random = Random(seed)  # noqa: S311 - no secret; the same in every run
+    things = [(number, random_selector(random)) for number in range(20)]
+    indexed = ByTopology(things)
+    for host in (*VALUES, None):
+        for zone in (*VALUES, "7", None):
+            labels = {key: value for key, value in zip(KEYS, (host, zone), strict=True) if value is not None}
+            expected = [number for number, selector in things if selector is None or selector.matches(labels)]
+            assert list(indexed.reached(labels)) == expected
+
+
+def test_the_keys_are_those_that_any_of_them_reads() -> None:
+    greater = parse_node_selector([([("rank", "Gt", ["1"])], [])])
+    assert ByTopology([("a", within("zone", "a")), ("b", greater), ("c", None)]).keys == {"zone", "rank"}
+    assert label_keys(None) == set()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_is_reached_from_a_place_on_is_the_rest(seed: int) -> None:
+    random = Random(seed)  # noqa: S311 - no secret; the same in every run
+    things = [(number, random_selector(random)) for number in range(20)]
+    indexed = ByTopology(things)
+    even = indexed.anywhere(lambda number: number % 2 == 0)
+    for labels in ({}, {"host": "a"}, {"host": "b", "zone": "c"}, {"zone": "7"}):
+        reached = list(indexed.reached(labels))
+        assert list(indexed.reached(labels, start=9)) == [number for number in reached if number >= 9]
+        some = list(indexed.reached(labels, anywhere=even))
+        assert [number for number in some if number % 2 == 0] == [number for number in reached if number % 2 == 0]
+        assert set(some) <= set(reached)
+    assert (list(indexed), indexed.loose) == ([*range(20)], len(indexed.anywhere(lambda _: True)))
+
+
+CLASSES = (waiting("local"), waiting("made", "x.csi"), waiting("measured", "y.csi"))
+
+
+def verdicts(mirror: ClusterMirror, claims: Sequence[PersistentVolumeClaim], names: Sequence[str]) -> list[Status]:
+    plugin = VolumeBinding()
+    status, state = plugin.pre_filter(mirror, pod_with(*(claim.name for claim in claims)))
+    assert status == SUCCESS
     assert state is not None
-    assert VolumeBinding().filter_versions(state) == ()
+    found = plugin.filter(state, mirror.batch(names))
+    return [found.status(position) for position in range(len(names))]
+
+
+class Naive:
+    """FindPodVolumes of binder.go, node by node and claim by claim."""
+
+    def __init__(self, volumes: Sequence[PersistentVolume], rooms: Sequence[CSIStorageCapacity]) -> None:
+        self._volumes = sorted(volumes, key=lambda volume: (volume.capacity, volume.name))
+        self._rooms = rooms
+
+    def reason(self, node: Node, claims: Sequence[PersistentVolumeClaim]) -> str:
+        taken: set[str] = set()
+        to_make = []
+        for claim in sorted(claims, key=lambda claim: claim.requested or 0):
+            volume = next((each for each in self._volumes if self._fits(each, claim, node, taken)), None)
+            if volume is None:
+                to_make.append(claim)
+            else:
+                taken.add(volume.name)
+        return next((reason for reason in (self._conflict(claim, node) for claim in to_make) if reason), "")
+
+    def _fits(self, volume: PersistentVolume, claim: PersistentVolumeClaim, node: Node, taken: set[str]) -> bool:
+        return (
+            volume.name not in taken
+            and volume.storage_class == claim.storage_class
+            and volume.capacity >= (claim.requested or 0)
+            and claim.selector.matches(volume.labels)
+            and (volume.node_affinity is None or volume.node_affinity.matches(node.labels))
+        )
+
+    def _conflict(self, claim: PersistentVolumeClaim, node: Node) -> str:
+        if claim.storage_class == "local":
+            return BIND_CONFLICT
+        if claim.storage_class == "made" or claim.requested is None:
+            return ""
+        enough = [each for each in self._rooms if each.limit is not None and each.limit >= claim.requested]
+        return "" if any(each.topology.matches(node.labels) for each in enough) else NOT_ENOUGH_SPACE
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_claims_get_what_each_would_find_on_each_node(seed: int) -> None:
+    random = Random(seed)  # noqa: S311 - no secret; the same in every run
+    zones = ("a", "b")
+    nodes = [node(f"n{number}", host=f"n{number}", zone=random.choice(zones)) for number in range(6)]
+    affinities = [
+        None,
+        *(within("host", f"n{number}") for number in range(6)),
+        *(within("zone", zone) for zone in zones),
+    ]
+    volumes = [
+        free_volume(
+            f"pv-{number}",
+            random.choice(affinities),
+            random.randrange(1, 10),
+            random.choice(("local", "local", "made")),
+            labels={"tier": random.choice("xy")},
+        )
+        for number in range(25)
+    ]
+    rooms = [room(f"r{zone}", random.choice((None, 3, 8)), "measured", zone=zone) for zone in zones]
+    selectors = (parse_selector({}, ()), parse_selector({}, ()), parse_selector({"tier": "x"}, ()))
+    claims = [
+        unbound(
+            f"c{number}",
+            random.choice(("local", "made", "measured")),
+            random.choice((None, 1, 4, 9)),
+            selector=random.choice(selectors),
+        )
+        for number in range(random.randrange(1, 8))
+    ]
+    mirror = mirror_of(*CLASSES, CSIDriver(name="y.csi", storage_capacity=True), *nodes, *volumes, *rooms, *claims)
+    naive = Naive(volumes, rooms)
+    reasons = [naive.reason(each, claims) for each in nodes]
+    expected = [Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (each,)) if each else SUCCESS for each in reasons]
+    assert verdicts(mirror, claims, [each.name for each in nodes]) == expected
+
+
+def classes_with(*names: str) -> list[StorageClass]:
+    return [each for each in CLASSES if each.name in names]
+
+
+def test_claims_that_find_nothing_end_the_search_on_a_node() -> None:
+    nodes = [node(f"n{number}", host=f"n{number}") for number in range(300)]
+    volumes = [free_volume(f"pv-{each.name}", within("host", each.name), 1000, "local") for each in nodes]
+    claims = [unbound(f"c{number}", "local", number) for number in range(300)]
+    mirror = mirror_of(*classes_with("local"), *nodes, *volumes, *claims)
+    mirror.work.begin()
+    found = verdicts(mirror, claims, [each.name for each in nodes])
+    assert set(found) == {Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (BIND_CONFLICT,))}
+    looks_of_each_claim_on_each_node = 300 * 300 * 2
+    assert mirror.work.spent / 700 < looks_of_each_claim_on_each_node  # one look at the claims, and two claims tried
+
+
+def test_claims_for_which_alike_volumes_are_made_are_one_step() -> None:
+    nodes = [node(f"n{number}", host=f"n{number}") for number in range(50)]
+    claims = [unbound(f"c{number}", "made", number) for number in range(500)]
+    mirror = mirror_of(*classes_with("made"), *nodes, *claims)
+    mirror.work.begin()
+    assert verdicts(mirror, claims, [each.name for each in nodes]) == [SUCCESS] * 50
+    assert mirror.work.spent / 700 < 10
+
+
+def test_a_search_over_too_many_volumes_names_the_pods_volumes() -> None:
+    nodes = [node(f"n{number}", host=f"n{number}") for number in range(50)]
+    volumes = [
+        free_volume(f"pv-{number}", within("host", "n0", f"n{number % 50}"), 10, "local") for number in range(200)
+    ]
+    claims = [unbound(f"c{number}", "local", 1) for number in range(100)]
+    mirror = mirror_of(*classes_with("local"), *nodes, *volumes, *claims)
+    mirror.work.begin()
+    mirror.work.limit = 1_000_000
+    with pytest.raises(WorkLimitError) as caught:
+        verdicts(mirror, claims, [each.name for each in nodes])
+    assert caught.value.field == "Pod.spec.volumes"
+
+
+def storage(*claims: tuple[int, int]) -> Storage:
+    made = Storage()
+    for requested, capacity in claims:
+        made.add(requested, capacity)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("by_class", "expected"),
+    [
+        pytest.param({}, 0, id="no-class"),
+        pytest.param({"a": storage((0, 100))}, 100, id="nothing-asked"),
+        pytest.param({"a": storage((30, 100))}, 70, id="a-share"),
+        pytest.param({"a": storage((1, 3))}, 67, id="the-share-is-rounded-down"),
+        pytest.param({"a": storage((100, 100))}, 0, id="everything"),
+        pytest.param({"a": storage((101, 100))}, 0, id="more-than-there-is"),
+        pytest.param({"a": storage((0, 0))}, 0, id="nothing-there"),
+        pytest.param({"a": storage((10, 100), (30, 100))}, 80, id="claims-of-a-class-together"),
+        pytest.param({"a": storage((0, 1)), "b": storage((55, 100))}, 73, id="the-mean-is-rounded-up-from-a-half"),
+    ],
+)
+def test_the_score_is_the_mean_over_the_classes(by_class: dict[str, Storage], expected: int) -> None:
+    assert score_of(by_class) == expected
+
+
+def test_sums_overflow_as_go_s_do() -> None:
+    assert storage((2**62, 2**62), (2**62, 2**62)).score == 100  # -2^63 of -2^63, which times 100 is 0

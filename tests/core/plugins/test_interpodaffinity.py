@@ -5,15 +5,10 @@ from typing import Final
 
 import pytest
 
-from core.events import ClusterEvent
 from core.framework.interface import SKIP, SUCCESS, Code, Status
-from core.objects.kinds import Namespace
-from core.objects.node import Node
-from core.objects.pod import Pod
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from tests.builders import Object, PodBuilder, expressed, labelled, make_namespace, make_node, make_pod, term
-from tests.core.decoded import mirror_of, node_of, pod_of
-from tests.core.plugins.cached_answers import assert_cached_verdicts_are_fresh
+from tests.core.decoded import mirror_of, pod_of, tell
 
 NODES: Final = [make_node("n1").label("zone", "a"), make_node("n2").label("zone", "b"), make_node("bare")]
 WEB: Final = make_pod("web").label("app", "web")
@@ -36,14 +31,6 @@ def pre_score(pods: Sequence[PodBuilder], incoming: PodBuilder, **args: int) -> 
     return status
 
 
-def test_the_plugin_has_upstream_s_name() -> None:
-    assert InterPodAffinity().name == "InterPodAffinity"
-
-
-def test_the_plugin_reads_nodes_pods_and_namespaces() -> None:
-    assert InterPodAffinity().kinds == (Node, Pod, Namespace)
-
-
 def test_a_plugin_without_arguments_has_the_defaults_of_upstream() -> None:
     mirror = mirror_of(
         *NODES, PICKY.required_affinity(BY_ZONE).on("n1"), PICKY.preferred_affinity(7, BY_ZONE).uid("2").on("n2")
@@ -52,11 +39,6 @@ def test_a_plugin_without_arguments_has_the_defaults_of_upstream() -> None:
     _, state = plugin.pre_score(mirror, pod_of(WEB), mirror.batch([]))
     assert state is not None
     assert plugin.score(state, mirror.batch(["n1", "n2"])).tolist() == [1, 7]
-
-
-@pytest.mark.parametrize("weight", [0, 1, 100])
-def test_a_hard_weight_in_range_is_accepted(weight: int) -> None:
-    InterPodAffinity(hard_pod_affinity_weight=weight)
 
 
 @pytest.mark.parametrize("weight", [-1, 101])
@@ -106,9 +88,12 @@ def test_broken_terms_of_an_existing_pod_refuse_nobody(broken: Object) -> None:
     assert pre_filter([PICKY.required_anti_affinity(broken, BY_ZONE).on("n1")], WEB) == SKIP
 
 
-def test_a_cached_verdict_follows_the_namespace_that_made_the_pod_the_first_of_its_kind() -> None:
+def test_versions_follow_the_namespace_that_made_the_pod_the_first_of_its_kind() -> None:
     of_team = term("zone", labelled(app="web"), namespace_selector=labelled(team="red"))
-    own = [Namespace("default", {"team": team}) for team in ("red", "blue", "red")]
-    objects: list[Node | Namespace] = [*map(node_of, NODES), *own]
-    events = [ClusterEvent("Update", each) for each in objects]
-    assert_cached_verdicts_are_fresh(InterPodAffinity(), events, [pod_of(WEB.required_affinity(of_team))])
+    plugin, mirror, found = InterPodAffinity(), mirror_of(*NODES), []
+    for team in ("red", "blue", "red"):
+        tell(mirror, "Update", make_namespace("default").label("team", team))
+        _, state = plugin.pre_filter(mirror, pod_of(WEB.required_affinity(of_team)))
+        assert state is not None
+        found.append((plugin.filter_versions(state)[0], state.judge(mirror.batch(["n1"])).status(0).code))
+    assert found == [(True, Code.SUCCESS), (False, Code.UNSCHEDULABLE_AND_UNRESOLVABLE), (True, Code.SUCCESS)]

@@ -1,6 +1,7 @@
-"""A mirror that is told of core values, and the statuses that a plugin gives nodes."""
+"""Mirrors of core values, random lives of them, and the statuses that a plugin gives nodes."""
 
 from collections.abc import Sequence
+from random import Random
 from typing import Any
 
 from core.events import ClusterEvent, Object
@@ -8,6 +9,12 @@ from core.framework.interface import SKIP, SUCCESS, Status
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod import Pod
+
+
+def random_events(seed: int, pool: Sequence[Object], length: int) -> list[ClusterEvent]:
+    """Return a life in which the objects of a pool come, turn into others of their name, and go."""
+    random = Random(seed)  # noqa: S311 - no secret; the same in every run
+    return [ClusterEvent(random.choice(("Update", "Update", "Delete")), random.choice(pool)) for _ in range(length)]
 
 
 def mirror_of(*objects: Object) -> ClusterMirror:

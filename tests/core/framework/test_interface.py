@@ -1,10 +1,30 @@
-"""The normalisation that most scores share. Upstream's own table is in helper/normalize_score_test.go."""
+"""Codes and statuses in the words of upstream."""
 
 import numpy as np
 import pytest
 
-from core.framework.interface import default_normalize, mapped
+from core.framework.interface import Code, Status, default_normalize, mapped
 from core.mirror.topology import Int64Array
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        pytest.param(Code.SUCCESS, "Success", id="success"),
+        pytest.param(Code.ERROR, "Error", id="error"),
+        pytest.param(Code.UNSCHEDULABLE, "Unschedulable", id="unschedulable"),
+        pytest.param(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, "UnschedulableAndUnresolvable", id="unresolvable"),
+        pytest.param(Code.SKIP, "Skip", id="skip"),
+    ],
+)
+def test_a_code_is_spelt_as_go_spells_it(code: Code, expected: str) -> None:
+    assert expected == code.label
+
+
+def test_a_long_message_is_cut_short_as_each_node_of_an_answer_gets_it() -> None:
+    status = Status(Code.UNSCHEDULABLE, tuple(f"Insufficient example.com/{number}" for number in range(10_000)))
+    assert len(status.message) == len("...") + 1024
+    assert status.message.startswith("Insufficient example.com/0, Insufficient example.com/1, ")
 
 
 @pytest.mark.parametrize(
@@ -48,13 +68,6 @@ def test_in_reverse_the_highest_score_becomes_0(raw: list[int], expected: list[i
 )
 def test_negative_scores_come_out_as_the_arithmetic_of_upstream_has_them(raw: list[int], expected: list[int]) -> None:
     assert expected == default_normalize(np.array(raw, np.int64)).tolist()
-
-
-@pytest.mark.parametrize("reverse", [False, True], ids=["straight", "in-reverse"])
-def test_raw_scores_are_left_as_they_are(*, reverse: bool) -> None:
-    raw = np.array([1, 2], np.int64)
-    default_normalize(raw, reverse=reverse)
-    assert raw.tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("reverse", [False, True])
