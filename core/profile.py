@@ -43,7 +43,7 @@ from core.plugins.tainttoleration import TaintToleration
 from core.plugins.volumebinding.plugin import VolumeBinding
 from core.plugins.volumerestrictions import VolumeRestrictions
 from core.plugins.volumezone import VolumeZone
-from core.releases import Rules
+from core.releases.release import Rules
 
 # The former names of plugins: predicates, priorities and removed plugins. Present names may be replaced by them.
 #

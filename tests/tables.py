@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from app.settings.groups import GROUPS
 from app.settings.settings import Settings, key_of, variable_of
-from core.releases import DIFFERENCES, GATES, RELEASES, Difference, Stage
+from core.releases.differences import DIFFERENCES, Difference
+from core.releases.release import GATES, RELEASES, Stage
 from tests import exported_metrics
 from tests.bench import memory, report
 from tests.bench.command import Size

@@ -22,7 +22,7 @@ from app.objects.resources import RESOURCES
 from app.settings.settings import Settings, variable_of
 from app.settings.types import split_address
 from core.profile import full_profile
-from core.releases import RELEASES
+from core.releases.release import RELEASES
 from tests.demo_server import DemoServer, announced, demo_server
 
 README = Path("README.md").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from app.verbs.request import RecentPods, Request, VerbOutcome
 from core.mirror.cluster import ClusterMirror
-from core.releases import Release
+from core.releases.release import Release
 
 MAX_DECISIONS: Final = 4096
 MAX_BYTES: Final = 16 * 1024 * 1024

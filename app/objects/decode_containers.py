@@ -26,7 +26,7 @@ from core.objects.pod_requests import (
     pod_requests,
     scored_requests,
 )
-from core.releases import MOUNT_OPTIONS, RESTART_ALL, USERS_OF_HOST, ClaimedResources, RequestCounting
+from core.releases.release import MOUNT_OPTIONS, RESTART_ALL, USERS_OF_HOST, ClaimedResources, RequestCounting
 
 _MEMO_ENTRIES: Final = 8192
 _MEMO_BYTES: Final = 4 * 1024  # longer ones are parsed each time, so the memo has at most 32 MiB of keys

@@ -18,7 +18,8 @@ from app.settings.groups import (
     UsageSettings,
 )
 from app.settings.types import AUTO, split_address
-from core.releases import RELEASES, FeatureGateError, nearest, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import RELEASES, FeatureGateError, nearest
 
 PREFIX: Final = "KINDRED_"
 _LATE: Final = 120.0

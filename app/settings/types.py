@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from pydantic_settings import NoDecode
 
 from app.process.json_text import encode
-from core.releases import RELEASES
+from core.releases.release import RELEASES
 
 AUTO: Final = "auto"
 _LARGEST_PORT: Final = 65535

@@ -16,7 +16,8 @@ from app.settings.settings import Settings
 from app.settings.types import AUTO
 from app.watch.freshness import ResourceState
 from core.mirror.cluster import ClusterMirror
-from core.releases import DEFAULT_RELEASE, FeatureGateError, Nearest, Release, Rules, nearest, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import DEFAULT_RELEASE, FeatureGateError, Nearest, Release, Rules, nearest
 
 ReleaseSource: TypeAlias = Literal["setting", "server", "nodes", "default"]
 _SAID_BY: Final[Mapping[ReleaseSource, str]] = {

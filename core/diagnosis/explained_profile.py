@@ -6,7 +6,7 @@ import msgspec
 
 from core.diagnosis.scheduler_rules import SchedulerRules
 from core.profile import COMPOSITES, NO_ARGUMENTS, Arguments, Profile, full_profile
-from core.releases import Rules
+from core.releases.release import Rules
 
 
 class Judge(Enum):

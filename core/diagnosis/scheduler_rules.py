@@ -7,7 +7,7 @@ import msgspec
 
 from core.diagnosis.not_judged import NotJudged
 from core.profile import Profile
-from core.releases import Rules
+from core.releases.release import Rules
 from core.scheduling_cycle import ALL, nodes_to_score
 
 NOTHING: Final = Profile((), ())

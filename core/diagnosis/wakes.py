@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from core.diagnosis.diagnosis import Diagnosis
-from core.releases import Rules
+from core.releases.release import Rules
 
 
 class Wake(msgspec.Struct, frozen=True, gc=False):

@@ -24,7 +24,7 @@ from core.mirror.changes import EVERY_CHANGE, Change, RulesChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
-from core.releases import Rules
+from core.releases.release import Rules
 
 # Rejected classes whose evaluation takes too much work, so that a repeated request costs no evaluation.
 #

@@ -9,7 +9,7 @@ import msgspec
 from core.events import Kind
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.releases import Rules
+from core.releases.release import Rules
 
 
 class NodeChange(msgspec.Struct, frozen=True, gc=False):

@@ -30,7 +30,8 @@ from core.objects.kinds import Namespace
 from core.objects.labels import Selector
 from core.objects.node import Node
 from core.objects.pod import Pod, counted
-from core.releases import DEFAULT_RELEASE, Rules, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import DEFAULT_RELEASE, Rules
 
 DerivedState = TypeVar("DerivedState", bound=Listener)
 

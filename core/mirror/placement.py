@@ -18,7 +18,7 @@ from core.mirror.topology import TopologyColumn
 from core.mirror.work import Work
 from core.objects.node import Node
 from core.objects.pod import Pod, counted
-from core.releases import Rules
+from core.releases.release import Rules
 
 
 class Placement:

@@ -14,7 +14,7 @@ from core.objects.kinds import ControllerRef
 from core.objects.labels import NOTHING, Selector
 from core.objects.pod_requests import NO_LOAD, PodLoad, PodResources, non_zero_requests, pod_requests
 from core.objects.volumes import VolumeSource
-from core.releases import RequestCounting
+from core.releases.release import RequestCounting
 
 # The volumes of a pod that a plugin reads: claims and inline disks.
 #

@@ -13,7 +13,7 @@ import msgspec
 
 from core.objects.labels import label_key_errors
 from core.objects.quantity import millis, nanos, units
-from core.releases import ClaimedResources, RequestCounting
+from core.releases.release import ClaimedResources, RequestCounting
 
 Amounts: TypeAlias = Mapping[str, int]
 """Resource name -> exact amount in the unit of `quantity.nanos`. Sums are rounded, not their parts."""

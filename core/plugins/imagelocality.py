@@ -26,7 +26,7 @@ from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.releases import ImageVolumes
+from core.releases.release import ImageVolumes
 
 _MIB: Final = 1024 * 1024
 MIN_THRESHOLD: Final = 23 * _MIB

@@ -5,7 +5,8 @@ import pytest
 from app.settings.settings import Settings
 from app.watch.release import AnsweredRelease, ReleaseSource, newest
 from core.mirror.cluster import ClusterMirror
-from core.releases import DEFAULT_RELEASE, RELEASES, Release, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import DEFAULT_RELEASE, RELEASES, Release
 
 
 def test_without_a_word_the_default_release_is_answered_for() -> None:

@@ -23,7 +23,7 @@ from core.objects.volumes import (
     VolumeAttachment,
 )
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
-from core.releases import Rules
+from core.releases.release import Rules
 from tests.reference.answer import NO_NODES, NOT_RUN, Answer, Scores, Verdict
 
 V1Object: TypeAlias = Mapping[str, Any]

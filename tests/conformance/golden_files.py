@@ -14,7 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from core.releases import RELEASES, Release, Rules, nearest, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import RELEASES, Release, Rules, nearest
 
 Members: TypeAlias = Mapping[str, Any]
 

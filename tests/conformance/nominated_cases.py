@@ -15,7 +15,7 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.pod import Pod
 from core.profile import Profile, full_profile
-from core.releases import Rules
+from core.releases.release import Rules
 from core.scheduling_cycle import filter_nodes
 from tests.conformance.engine import add_volumes, decoded_pod, load
 from tests.conformance.golden_files import Line, Members, other_rules

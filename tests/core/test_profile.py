@@ -16,7 +16,8 @@ from core.objects.node import Node
 from core.objects.pod import Pod
 from core.objects.volumes import CSINode
 from core.profile import Profile, full_profile, parse_profile
-from core.releases import Release, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import Release
 from core.scheduling_cycle import filter_nodes, score_nodes
 from tests.builders import expressed, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, node_of, pod_of

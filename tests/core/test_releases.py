@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from core.releases import (
-    DIFFERENCES,
+from core.releases.differences import DIFFERENCES, rules_of
+from core.releases.release import (
     GATES,
     RELEASES,
     ClaimedResources,
@@ -15,7 +15,6 @@ from core.releases import (
     Release,
     Rules,
     nearest,
-    rules_of,
 )
 
 _1_34, _1_35, _1_36, _1_37 = RELEASES

@@ -16,7 +16,8 @@ from app.settings.settings import Settings
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import NodeMetrics
 from core.profile import PLUGINS, full_profile
-from core.releases import Release, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import Release
 
 REGISTER = Path("docs/register.md").read_text("utf-8")
 CONFIGURATIONS = {path.stem: path for path in sorted(Path("manifests/scheduler").glob("*.yaml"))}

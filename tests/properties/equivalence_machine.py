@@ -14,7 +14,8 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.pod import Pod, counted
 from core.profile import Profile
-from core.releases import RELEASES, Rules, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import RELEASES, Rules
 from core.scheduling_cycle import filter_nodes
 from tests.core.mirror.audit import audit
 from tests.core.profile_parts import affinity_profile

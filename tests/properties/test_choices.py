@@ -14,7 +14,8 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.profile import full_profile
-from core.releases import RELEASES, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import RELEASES
 from core.scheduling_cycle import choose_nodes
 from tests.builders import NodeBuilder, PodBuilder, expressed, labelled, make_node, make_pod, term
 from tests.core.decoded import node_of, pod_of

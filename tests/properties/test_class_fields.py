@@ -20,7 +20,8 @@ from core.objects.volumes import PersistentVolumeClaim
 from core.plugins.noderesources.columns import DeviceSchedulers
 from core.plugins.serviceaffinity import ServiceAffinity
 from core.profile import PLUGINS, Profile, full_profile
-from core.releases import RELEASES, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import RELEASES
 from tests.depth import tries
 from tests.properties import scheduling_pool as pool
 from tests.properties.equivalence_machine import Shown, shown

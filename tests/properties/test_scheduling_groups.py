@@ -21,7 +21,8 @@ from app.verbs.request import Request
 from core.events import Action, ClusterEvent
 from core.objects.groups import SchedulingGroup
 from core.objects.pod import Pod
-from core.releases import Release, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import Release
 from tests.app.questions import mirror_of
 from tests.app.verbs.deciding.deciding_setting import DecidingSetting, written
 from tests.builders import make_node, make_pod

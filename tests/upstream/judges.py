@@ -17,7 +17,7 @@ from app.scheduler_configuration.plugin_sets import Profile
 from app.scheduler_configuration.scheduler_config import load_scheduler_config
 from app.scheduler_configuration.schema import POINTS
 from core.profile import parse_profile
-from core.releases import RELEASES
+from core.releases.release import RELEASES
 from tests.markdown import table
 from tests.upstream.recording import recorded
 

@@ -19,7 +19,7 @@ from app.scheduler_configuration.scheduler_config import UnreadableError
 from app.settings.settings import Settings
 from app.settings.types import AUTO, Gates
 from app.watch.release import fetch_version
-from core.releases import GATES, RELEASES, Release, nearest
+from core.releases.release import GATES, RELEASES, Release, nearest
 
 RBAC: Final = "rbac"
 RELEASE: Final = "kubernetes-release"

@@ -13,7 +13,7 @@ from app.verbs.scopes import DecideScope, decide_scopes
 from app.watch.release import allowed_rules
 from core.profile import COMPOSITES
 from core.profile import Profile as Plugins
-from core.releases import nearest
+from core.releases.release import nearest
 
 
 class KnownSettings(NamedTuple):

@@ -18,7 +18,7 @@ from core.mirror.topology import BoolArray, Int64Array
 from core.objects.kinds import IMPLICIT_PREFIX, DeviceClass
 from core.objects.pod import Pod
 from core.objects.quantity import shortened
-from core.releases import DeviceClassResources
+from core.releases.release import DeviceClassResources
 
 PODS: Final = "pods"
 COMPUTE: Final = ("cpu", "memory")

@@ -39,7 +39,7 @@ from core.objects.volumes import (
     StorageClass,
     VolumeAttachment,
 )
-from core.releases import MissingDriver, Rules
+from core.releases.release import MissingDriver, Rules
 
 # The volumes of a pod that a CSI driver attaches to its node, and that count against the driver's limit there.
 #

@@ -10,7 +10,8 @@ from app.objects.decode import DecodeError, amounts_of, quantity_of
 from app.objects.decode_pod import decode_pod
 from core.objects.pod import NO_HOST_PORTS, HostPort, Pod, counted
 from core.objects.quantity import nanos
-from core.releases import Release, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import Release
 from tests.builders import Object
 
 FORMAT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"

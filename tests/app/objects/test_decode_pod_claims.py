@@ -9,7 +9,8 @@ import pytest
 from app.objects.decode import DecodeError
 from app.objects.decode_pod import decode_pod
 from core.objects.pod import Pod, counted
-from core.releases import Release, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import Release
 from tests.builders import Object
 
 GIB: Final = 2**30

@@ -9,7 +9,8 @@ from app.scheduler_configuration.plugin_sets import DEFAULTS, IMPLEMENTED, KNOWN
 from app.scheduler_configuration.scheduler_config import parse_scheduler_config
 from app.scheduler_configuration.schema import API_VERSION, KIND
 from core.profile import full_profile
-from core.releases import Release, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import Release
 
 AFFINITY = {"name": "InterPodAffinity"}
 EVERY = {"name": "*"}

@@ -23,7 +23,8 @@ from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from core.profile import Profile, full_profile
-from core.releases import nearest, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import nearest
 from tests.app.questions import by_name, mirror_of
 from tests.builders import NodeBuilder, make_node, make_pod
 from tests.virtual_time import run_in_virtual_time

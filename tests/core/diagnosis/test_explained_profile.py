@@ -2,7 +2,8 @@
 
 from core.diagnosis.explained_profile import Judge, every_rule, served_alone
 from core.profile import Profile, full_profile, parse_profile
-from core.releases import Release, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import Release
 from tests.core.profile_parts import affinity_profile
 
 

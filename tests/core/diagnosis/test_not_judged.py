@@ -11,7 +11,8 @@ from core.objects.kinds import DeviceClass, Service
 from core.objects.volumes import PersistentVolumeClaim
 from core.plugins.noderesources.columns import DeviceSchedulers
 from core.profile import Profile, full_profile, parse_profile
-from core.releases import Release, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import Release
 from tests.builders import Object, PodBuilder, make_node, make_pod
 from tests.conformance.engine import decoded_pod, load
 from tests.core.decoded import pod_of

@@ -9,7 +9,8 @@ from core.diagnosis.summary import summary
 from core.diagnosis.wakes import ANY_EVENT, wakes
 from core.objects.pod import Pod
 from core.profile import Profile, full_profile, parse_profile
-from core.releases import Release, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import Release
 from tests.core.decoded import mirror_of, pod_of
 from tests.core.diagnosis.deciding import asking, roomy
 

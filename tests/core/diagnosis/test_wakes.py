@@ -6,7 +6,8 @@ from core.diagnosis.wakes import EVENTS, Wake, events_of, wakes
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.profile import full_profile
-from core.releases import Release, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import Release
 from tests.core.decoded import node_of, pod_of
 from tests.core.diagnosis.deciding import asking, decision_in, decision_of, roomy
 

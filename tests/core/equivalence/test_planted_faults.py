@@ -33,7 +33,8 @@ from core.objects.volumes import (
 from core.plugins.nodename import NodeName
 from core.plugins.serviceaffinity import ServiceAffinity
 from core.profile import PLUGINS, Profile
-from core.releases import RELEASES, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import RELEASES
 from tests.builders import labelled, make_node, make_pod, term
 from tests.core.decoded import node_of, pod_of
 from tests.core.equivalence.said_plugin import whole

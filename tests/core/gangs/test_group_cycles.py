@@ -8,7 +8,8 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.groups import SchedulingGroup
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.releases import Release, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import Release
 
 CYCLES = rules_of(Release(1, 37), {"GenericWorkload": True})
 OTHER = Pod("u-other", "ns", "other")

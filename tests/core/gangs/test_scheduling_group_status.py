@@ -13,7 +13,8 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.groups import GroupCondition, SchedulingGroup
 from core.objects.node import Node
 from core.objects.pod import Pod, Waiting
-from core.releases import Release, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import Release
 
 PENDING, SCHEDULING, SCHEDULED = (
     SchedulingStatus.PENDING,

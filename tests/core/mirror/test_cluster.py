@@ -13,7 +13,8 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.labels import NOTHING, parse_selector
 from core.objects.pod import Pod
 from core.plugins.noderesources.columns import ResourceColumns
-from core.releases import DEFAULT_RELEASE, Release, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import DEFAULT_RELEASE, Release
 from tests.builders import labelled, make_namespace, make_node, make_pod, term
 from tests.core.decoded import Builder, counter_of, matcher_of, mirror_of, node_of, tell
 from tests.core.mirror.audit import audit

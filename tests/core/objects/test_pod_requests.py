@@ -18,7 +18,8 @@ from core.objects.pod_requests import (
     scored_requests,
 )
 from core.objects.quantity import MAX_INT64, nanos
-from core.releases import ClaimedResources, Release, RequestCounting, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import ClaimedResources, Release, RequestCounting
 
 
 def amounts(**quantities: str) -> Amounts:

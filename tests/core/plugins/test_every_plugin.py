@@ -18,7 +18,8 @@ from core.plugins.volumebinding.plugin import VolumeBinding
 from core.plugins.volumerestrictions import VolumeRestrictions
 from core.plugins.volumezone import VolumeZone
 from core.profile import PLUGINS, Profile, parse_profile
-from core.releases import RELEASES, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import RELEASES
 from tests.core.plugins.values import random_events
 from tests.properties import scheduling_pool as pool
 from tests.properties.equivalence_machine import shown

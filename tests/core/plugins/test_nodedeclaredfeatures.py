@@ -13,7 +13,8 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.nodedeclaredfeatures import NodeDeclaredFeatures
-from core.releases import Release, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import Release
 
 RESTART = "RestartAllContainersOnContainerExits"
 USERS = "UserNamespacesHostNetworkSupport"

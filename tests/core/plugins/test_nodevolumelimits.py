@@ -29,7 +29,8 @@ from core.plugins.nodevolumelimits.volumes_in_use import (
     VolumesInUse,
     attachable_volumes,
 )
-from core.releases import Release, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import Release
 from tests.core.plugins.values import delete, filtered, mirror_of, tell
 
 DRIVER = "csi.example.com"

@@ -7,7 +7,8 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.labels import in_bytes, label_key_errors, label_value_errors
 from core.objects.pod import Taint, ToleratedTaints, Toleration
 from core.plugins.imagelocality import ImageLocality
-from core.releases import Release, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import Release
 from tests.builders import make_node, make_pod
 from tests.core.decoded import mirror_of, pod_of
 

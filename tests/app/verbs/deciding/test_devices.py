@@ -13,7 +13,7 @@ from app.settings.settings import Settings, SettingsError
 from app.verbs.scopes import device_schedulers
 from core.events import ClusterEvent
 from core.objects.kinds import DeviceClass
-from core.releases import RELEASES, Release
+from core.releases.release import RELEASES, Release
 from tests.app.asgi import ask
 from tests.app.explain.configured import config_of, configured
 from tests.app.questions import by_name, mirror_of

@@ -18,7 +18,8 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.topology import IntpArray
 from core.mirror.work import WorkLimitError
 from core.objects.groups import SchedulingGroup
-from core.releases import Release, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import Release
 from tests.app.questions import mirror_of
 from tests.app.verbs.deciding.deciding_setting import DecidingSetting, node_of, written
 from tests.builders import PodBuilder, make_node, make_pod

@@ -5,7 +5,8 @@ from msgspec.structs import replace
 from core.diagnosis.amounts.cluster_amounts import ClusterAmounts, FeatureInCluster, cluster_amounts
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
-from core.releases import Release, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import Release
 from tests.core.decoded import node_of, pod_of
 from tests.core.diagnosis.deciding import asking, decision_in, decision_of, roomy
 

@@ -10,7 +10,8 @@ from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import DeviceClass
 from core.profile import parse_profile
-from core.releases import Release, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import Release
 from tests.builders import make_node
 from tests.core.decoded import mirror_of, node_of, pod_of
 from tests.core.diagnosis.deciding import asking, decision_in, decision_of, roomy, using

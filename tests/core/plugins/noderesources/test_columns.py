@@ -14,7 +14,8 @@ from core.objects.kinds import DeviceClass
 from core.objects.node import Node
 from core.plugins.noderesources.columns import EVERY_SCHEDULER, DeviceSchedulers, ResourceColumns, classes_of
 from core.plugins.noderesources.fit import NodeResourcesFit
-from core.releases import RELEASES, Release, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import RELEASES, Release
 from tests.core.plugins.noderesources.values import DISK, GPU, Amounts, asking, mirror_of, offering, tell
 
 MAX_INT64: Final = 2**63 - 1

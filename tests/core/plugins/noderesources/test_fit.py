@@ -21,7 +21,8 @@ from core.plugins.noderesources.balanced_allocation import NodeResourcesBalanced
 from core.plugins.noderesources.columns import LARGEST_AMOUNT, ResourceColumns
 from core.plugins.noderesources.fit import MAX_TOLD, NodeResourcesFit
 from core.plugins.noderesources.strategies import ResourceSpec, ScoringStrategy, UtilizationShapePoint
-from core.releases import Release, nearest, rules_of
+from core.releases.differences import rules_of
+from core.releases.release import Release, nearest
 from tests.core.plugins.noderesources.values import DISK, GPU, Amounts, asking, mirror_of, offering, tell
 
 
