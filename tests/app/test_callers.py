@@ -14,7 +14,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from tests.app.commands.test_cli_serve_cluster import ended, kubeconfig, until
+from tests.app.commands.test_serve import ended, kubeconfig, until_async
 from tests.app.eviction.evicting_setting import GIVEN_UP
 from tests.app.server.tls.secrets import Certificates, MountedSecret
 from tests.app.serving import PATIENCE, Service, kindred
@@ -91,7 +91,7 @@ class Running:
             async with httpx.AsyncClient(timeout=PATIENCE) as client:
                 return (await client.get(f"{self.health_url}/readyz")).is_success
 
-        await until(ready)
+        await until_async(ready)
 
 
 @asynccontextmanager
@@ -112,7 +112,7 @@ async def running(
         environment = overlay(name, folder, authority)
         arguments = ("serve", "--kubeconfig", kubeconfig(folder, server.url))
         with kindred(folder, *arguments, environment=environment, module="tests.quick") as one:
-            await until(lambda: announced(one))
+            await until_async(lambda: announced(one))
             found = Running(one, server)
             if not broken:
                 await found.until_ready()
@@ -200,7 +200,7 @@ def test_any_pod_learns_no_name_that_its_request_does_not_have(
             httpx.AsyncClient(timeout=PATIENCE) as client,
         ):
             if broken:
-                await until(lambda: told_by_admin(one, authority, USER))
+                await until_async(lambda: told_by_admin(one, authority, USER))
             secrets = (SECRET, one.server.url.removeprefix("http://"), "forbidden")
             paths = (*PROBES, "/nowhere", "/debug/mirror", "/debug/config", "/", "/explain", *map("/{}".format, VERBS))
             for url in (one.scheduler_url, one.health_url):
@@ -229,7 +229,7 @@ def test_any_pod_can_do_nothing_where_a_verb_has_an_effect_and_learns_only_sums_
 ) -> None:
     async def scenario() -> None:
         async with running(name, tmp_path, authority, broken=True) as (one, waiting):
-            await until(lambda: told_by_admin(one, authority, USER))
+            await until_async(lambda: told_by_admin(one, authority, USER))
             for certificate in ("", "stranger"):
                 async with httpx.AsyncClient(verify=authority.client_tls(certificate), timeout=PATIENCE) as client:
                     for verb, body in bodies(waiting).items():
@@ -308,7 +308,7 @@ def test_the_scheduler_can_have_a_pod_evicted_for_a_more_important_one(tmp_path:
                 await client.post(f"{one.scheduler_url}/filter", json=bodies(waits)["filter"])
                 return bool(one.server.requests.of(None, "delete"))
 
-            await until(evicted)
+            await until_async(evicted)
             (request,) = one.server.requests.of(None, "delete")
             assert request.path.endswith("/pods/victim")
 
@@ -330,7 +330,7 @@ def test_the_scheduler_learns_uids_of_victims(tmp_path: Path, authority: Certifi
                 response = await client.post(f"{one.scheduler_url}/preempt", json=request)
                 return victim["metadata"]["uid"] in response.text
 
-            await until(learned)
+            await until_async(learned)
 
     run(scenario())
 
@@ -349,7 +349,7 @@ def test_the_scheduler_learns_names_of_nodes_where_any_node_may_be_chosen(
                 response = await client.post(f"{one.scheduler_url}/filter", json=bodies(waiting)["filter"])
                 return OTHER_NODE in response.text
 
-            await until(chosen)
+            await until_async(chosen)
 
     run(scenario())
 

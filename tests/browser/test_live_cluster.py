@@ -10,7 +10,7 @@ from typing import Final
 import httpx
 import pytest
 
-from tests.app.commands.test_cli_serve_cluster import kubeconfig
+from tests.app.commands.test_serve import kubeconfig
 from tests.app.serving import PATIENCE, until
 from tests.bench.cluster import HOST, ZONE
 from tests.browser.chromium import Browser

@@ -9,7 +9,7 @@ from app.commands.amounts_text import cluster_amounts_text, node_amounts_text, r
 from app.commands.output import WIDTH, Line, laid_out
 from core.diagnosis.amounts.cluster_amounts import ClusterAmounts, FeatureInCluster, cluster_amounts
 from core.diagnosis.amounts.node_amounts import NodeAmounts, node_amounts
-from core.diagnosis.amounts.usage import MeasuredResource, UsageInCluster, UsageOnNode
+from core.diagnosis.amounts.usage import MeasuredResource, UsageOnNode
 from core.diagnosis.amounts.volumes import (
     BoundElsewhere,
     BoundElsewhereInCluster,
@@ -75,13 +75,6 @@ def test_nothing_is_told_where_nothing_refuses() -> None:
     assert not lines(node_amounts_text(node_amounts(decision, 0, 5)))
     assert not lines(remedies_text(what_would_help(decision, 5)))
     assert not lines(wakes_text(wakes(decision)))
-
-
-def test_full_nodes_are_told_by_their_pods() -> None:
-    decision = decision_of(asking(), roomy("n1").allocatable(pods=0))
-    assert "  pods: enough on no node; most free on any node: 0, on n1" in lines(
-        cluster_amounts_text(cluster_amounts(decision, 5), 1)
-    )
 
 
 def test_volumes_features_and_names_are_told() -> None:
@@ -151,11 +144,3 @@ def test_the_measured_usage_of_a_node_is_told_or_why_it_is_passed_over() -> None
         ],
         ["    usage: not measured, so the plugins that follow it pass the node over"],
     ]
-
-
-def test_nodes_whose_usage_is_not_known_are_counted() -> None:
-    said = lines(cluster_amounts_text(ClusterAmounts(usage=UsageInCluster(3, 1, 2)), 6))
-    assert " ".join(line.strip() for line in said[1:]) == (
-        "usage: measured on 3 nodes; the plugins that follow it pass over 1 measured too long ago and 2 not measured"
-    )
-    assert lines(cluster_amounts_text(ClusterAmounts(usage=UsageInCluster(3, 0, 0)), 3)) == []

@@ -2,23 +2,27 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 
+import click
 import pytest
 import yaml
 from click.testing import CliRunner, Result
 
 from app import __version__
 from app.commands.cli import main
+from app.commands.options import EXIT_ERROR, EXIT_OK
 from app.main import create_service
 from app.settings.settings import Settings
 from tests.app.asgi import ask
 from tests.app.dump.dumps import as_json, kinded, listed, load
-from tests.app.questions import AFFINITY_RULES, ANTI_AFFINITY_RULES, NEAR_WEB, UNKNOWN, ZONE
-from tests.builders import PodBuilder, make_namespace, make_node, make_pod
+from tests.app.questions import AFFINITY_RULES, NEAR_WEB, ZONE
+from tests.builders import make_namespace, make_node, make_pod
 
 DEMO = Path(str(resources.files("app") / "demo"))
 DUMP = listed(
@@ -50,11 +54,6 @@ def saved(folder: Path, name: str, text: bytes) -> str:
 
 def kindred(*arguments: str, stdin: bytes = b"") -> Result:
     return CliRunner().invoke(main, arguments, input=stdin)
-
-
-def asked_over_http(dump: bytes, incoming: PodBuilder, names: list[str]) -> object:
-    body = json.dumps({"Pod": incoming.obj(), "NodeNames": names}).encode()
-    return ask(create_service(Settings(), load(dump)[0], None).app, "POST", "/filter", body).json()
 
 
 # The answers.
@@ -92,14 +91,6 @@ def test_the_profile_says_which_plugins_answer(dump: str, tmp_path: Path, monkey
         "--profile MatchNodeSelector": ["a1"],
         "--profile full": [],
     }
-
-
-@pytest.mark.parametrize("incoming", [WANTS_WEB, LIKES_WEB], ids=["wants-web", "likes-web"])
-@pytest.mark.parametrize("names", [["a1", "b1", "c1"], ["c1", "ghost", "a1"]], ids=["all", "some"])
-def test_the_answer_is_that_of_the_server(incoming: PodBuilder, names: list[str], dump: str, tmp_path: Path) -> None:
-    pod = saved(tmp_path, "p", incoming.json())
-    result = kindred("filter", "--snapshot", dump, "--pod", pod, "--nodes", ",".join(names))
-    assert asked_over_http(as_json(DUMP), incoming, names) == json.loads(result.stdout)
 
 
 @pytest.mark.parametrize("request_file", sorted((DEMO / "requests").iterdir()), ids=lambda path: path.stem)
@@ -154,16 +145,6 @@ def test_nodes_are_asked_about_in_the_order_given(
     assert expected == [*result["NodeNames"], *result["FailedAndUnresolvableNodes"]]
 
 
-def test_an_unknown_node_fails_and_the_others_are_judged(dump: str, tmp_path: Path) -> None:
-    pod = saved(tmp_path, "p", make_pod("p").required_anti_affinity(NEAR_WEB).json())
-    result = kindred("filter", "--snapshot", dump, "--pod", pod, "--nodes", "ghost,a1,c1")
-    answer = json.loads(result.stdout)
-    assert answer["NodeNames"] == ["c1"]
-    assert answer["FailedNodes"] == {"a1": ANTI_AFFINITY_RULES}
-    assert answer["FailedAndUnresolvableNodes"] == {"ghost": UNKNOWN}
-    assert result.exit_code == 0
-
-
 # The command itself.
 
 
@@ -171,10 +152,9 @@ def test_version_is_printed() -> None:
     assert kindred("--version").stdout == f"kindred, version {__version__}\n"
 
 
-@pytest.mark.parametrize(("word", "completed"), [("conf", "plain,config\n"), ("--vers", "plain,--version\n")])
-def test_the_shell_completes_by_the_variable_that_the_page_names(word: str, completed: str) -> None:
+def test_the_shell_completes_by_the_variable_that_the_page_names() -> None:
     assert "_KINDRED_COMPLETE=bash_source" in Path("docs/commands.md").read_text("utf-8")
-    environment = {**os.environ, "COMP_WORDS": f"kindred {word}", "COMP_CWORD": "1"}
+    environment = {**os.environ, "COMP_WORDS": "kindred conf", "COMP_CWORD": "1"}
     ran = subprocess.run(  # noqa: S603  # our own program
         [Path(sys.executable).parent / "kindred"],
         env={**environment, "_KINDRED_COMPLETE": "bash_complete"},
@@ -182,4 +162,63 @@ def test_the_shell_completes_by_the_variable_that_the_page_names(word: str, comp
         text=True,
         check=False,
     )
-    assert (ran.stdout, ran.stderr) == (completed, "")
+    assert (ran.stdout, ran.stderr) == ("plain,config\n", "")
+
+
+PAGES = Path("docs")
+JUDGING = ("explain", "why", "status", "doctor")
+"""Commands whose answer may be no; all others are done, or in error."""
+
+
+def commands(
+    group: click.Group = main, before: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yield the words and the command of each, groups included."""
+    yield before, group
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands(command, (*before, name))
+        else:
+            yield (*before, name), command
+
+
+ALL = dict(commands())
+LEAVES = [words for words, command in ALL.items() if not isinstance(command, click.Group)]
+each_command = pytest.mark.parametrize("words", ALL, ids=lambda words: " ".join(words) or "kindred")
+
+
+def table() -> list[list[str]]:
+    """Return the rows of the page's table, without its head."""
+    section = (PAGES / "commands.md").read_text("utf-8").partition("## Exit status\n")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def test_the_page_has_every_command_once() -> None:
+    named = [name for names, *_ in table() for name in re.findall(r"`([^`]+)`", names)]
+    assert sorted(named) == sorted(" ".join(words) for words in LEAVES)
+
+
+def test_only_commands_that_judge_and_serve_end_with_1() -> None:
+    with_no = {name for names, _, no, _ in table() if no for name in re.findall(r"`([^`]+)`", names)}
+    assert {*JUDGING, "serve"} == with_no
+    assert all(error for *_, error in table())
+
+
+@pytest.mark.parametrize("words", LEAVES, ids=" ".join)
+def test_wrong_usage_ends_with_2(words: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(main, [*words, "--no-such-option"])
+    assert (result.exit_code, result.stdout) == (EXIT_ERROR, "")
+    assert "--no-such-option" in result.stderr
+
+
+# Help.
+
+
+@each_command
+def test_no_sentence_of_a_help_is_cut(words: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(main, [*words, "--help"], terminal_width=60)
+    assert result.exit_code == EXIT_OK
+    usage, _, rest = result.stdout.partition("\n\n")
+    assert usage.startswith("Usage:")
+    assert "..." not in rest

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click import unstyle
 
-from app.commands.explanation_text import explanation_text
+from app.commands.explanation_text import explanation_text, profile_text, sample_text
 from app.commands.output import WIDTH, laid_out
 from app.dump.snapshot_file import load_items, read_items
 from app.explain.explain_request import decode_explain_request
@@ -22,6 +22,8 @@ from app.verbs.request import Request
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState
 from app.watch.release import AnsweredRelease
 from core.diagnosis.explained_profile import served_alone
+from core.diagnosis.not_judged import NotJudged
+from core.diagnosis.scheduler_rules import SchedulerRules, SchedulerState
 from core.diagnosis.victim_waits import AwaitedVictim
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
@@ -29,7 +31,7 @@ from core.gangs.unit_status import PackingStatus, SchedulingStatus, UnitStatus
 from core.mirror.cluster import ClusterMirror
 from core.objects.groups import GroupCondition, PackingWay, SchedulingGroup
 from core.objects.node import Node
-from core.profile import Profile, full_profile
+from core.profile import Profile, full_profile, parse_profile
 from tests.app.verbs.receptions import effects_over
 from tests.builders import PodBuilder, make_namespace, make_node, make_pod, term
 from tests.conformance.engine import load
@@ -189,11 +191,6 @@ def test_scores_come_with_their_parts_and_the_best_nodes(small: ClusterMirror) -
     assert lines[lines.index("  Score 100") + 2] == "    InterPodAffinity       1   10         100"
 
 
-def test_a_plugin_that_skips_the_pod_has_no_score(small: ClusterMirror) -> None:
-    lines = Setting(small, affinity_profile()).lines({"pod": make_pod("plain").obj()})
-    assert "  no score for this pod: InterPodAffinity" in lines
-
-
 def test_the_first_pod_of_its_kind_is_told_so(small: ClusterMirror) -> None:
     first = make_pod("db").label("app", "db").required_affinity(term(ZONE, {"matchLabels": {"app": "db"}}))
     lines = Setting(small, affinity_profile()).lines({"pod": first.obj()}, "a1")
@@ -242,12 +239,6 @@ def test_a_member_of_a_group_of_kube_scheduler_is_told_with_its_conditions(small
         "    2026-01-01",
         "",
     ]
-
-
-def test_a_group_that_does_not_exist_is_told_of_its_member(small: ClusterMirror) -> None:
-    text = "\n".join(Setting(small, affinity_profile()).lines({"pod": NEXT.in_scheduling_group("team").obj()}))
-    assert "  default/team is pending: no PodGroup default/team is known" in text
-    assert "  0 members, an unknown number is needed: " in text
 
 
 def test_the_victims_that_a_pod_waits_for_are_told(small: ClusterMirror) -> None:
@@ -336,8 +327,33 @@ def test_long_names_make_it_no_wider(limit: int) -> None:
     assert nodes[0] in "".join(line.strip() for line in lines)
 
 
-def test_every_line_that_is_coloured_ends_its_colour(small: ClusterMirror) -> None:
-    text = Setting(small, affinity_profile()).text({"pod": NEXT.obj()}, Detail(("a1",)))
-    coloured = [line for line in text.splitlines() if "\x1b" in line]
-    assert coloured
-    assert all(line.endswith("\x1b[0m") for line in coloured)
+RULES = SchedulerRules(
+    "mine",
+    has_profile=True,
+    off=parse_profile("NodeName,ImageLocality"),
+    not_scored=(NotJudged("Mine", "no in-tree plugin"),),
+    percentage_of_nodes_to_score=0,
+)
+
+
+def state(rules: SchedulerRules = RULES, nodes: int = 5000) -> SchedulerState:
+    return rules.state((), nodes)
+
+
+def text(lines: object) -> str:
+    assert hasattr(lines, "__iter__")
+    return " ".join(" ".join(lines).split())
+
+
+def test_the_profile_and_the_extender_are_named() -> None:
+    assert text(profile_text(state(), 10)) == "Scheduler profile mine; Kindred is not its extender"
+    extender = SchedulerRules("mine", has_profile=True, extender="http://kindred:8888")
+    assert text(profile_text(state(extender), 10)).endswith("; Kindred is its extender http://kindred:8888")
+    assert not [*profile_text(state(SchedulerRules("other")), 10), *profile_text(None, 10)]
+
+
+def test_a_sample_is_told_where_more_nodes_fit() -> None:
+    told = text(sample_text(state(), 600))
+    assert "kube-scheduler looks for 500 nodes that fit" in told
+    assert "(percentageOfNodesToScore: by the size of the cluster)" in told
+    assert not [*sample_text(state(), 500)]

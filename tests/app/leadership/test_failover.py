@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from tests.app.commands.test_cli_serve_cluster import kubeconfig, until
+from tests.app.commands.test_serve import kubeconfig, until_async
 from tests.app.serving import ANY_PORT, PATIENCE, Service, kindred
 from tests.builders import make_node, make_pod
 from tests.fake_apiserver import FakeApiServer
@@ -68,7 +68,7 @@ async def replicas(folder: Path, servers: dict[str, FakeApiServer]) -> AsyncIter
                 service = await asyncio.to_thread(stack.enter_context, starting)
                 replica = Replica(service, client)
                 started.append(replica)
-                await until(replica.is_ready if len(started) == 1 else lambda: follows(replica))  # noqa: B023  # awaited here
+                await until_async(replica.is_ready if len(started) == 1 else lambda: follows(replica))  # noqa: B023  # awaited here
             yield started
 
 
@@ -92,14 +92,14 @@ def test_a_leader_that_was_stopped_decides_nothing_when_it_goes_on_and_one_that_
                 assert (await second.bind(pod, "n1")).startswith("not leading: another replica leads: first")
                 first.process.send_signal(signal.SIGSTOP)
                 asked = asyncio.create_task(first.bind(pod, "n1"))  # waits in its socket
-                await until(second.is_ready)  # once the lease has run out
+                await until_async(second.is_ready)  # once the lease has run out
                 first.process.send_signal(signal.SIGCONT)
                 assert (await asked).startswith("not leading: ")
                 assert server.requests.of(None, "bind") == []
-                await until(lambda: problem_of(first, "another replica leads: second"))
+                await until_async(lambda: problem_of(first, "another replica leads: second"))
                 assert await second.is_ready()
                 second.process.send_signal(signal.SIGTERM)
-                took = await until(first.is_ready)
+                took = await until_async(first.is_ready)
                 assert took < DURATION, "without waiting for the lease to run out, and without a drain delay"
                 assert await second.ended() == 0
                 assert server.objects(LEASES.path)[0]["spec"]["leaseTransitions"] == 2

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from app.settings.limits import Limits
-from tests.app.commands.test_cli_serve_cluster import until
+from tests.app.commands.test_serve import until_async
 from tests.app.verbs.binding.binding_setting import N1, WEB, Scheduler, loner, scheduling
 from tests.fake_apiserver import FakeApiServer, Stall
 from tests.fake_apiserver.resources import PODS
@@ -32,7 +32,7 @@ async def two_replicas(
         scheduling(server, N1, **ELECTED, pod="ours/first") as first,
         scheduling(other or server, **ELECTED, pod="ours/second", ready=False) as second,
     ):
-        await until(lambda: problems_are(second, ["another replica leads: first"]))
+        await until_async(lambda: problems_are(second, ["another replica leads: first"]))
         yield first, second
 
 
@@ -80,7 +80,7 @@ def test_a_new_leader_knows_what_the_one_before_has_bound_though_its_watch_does_
             assert await first.decide(bound, "n1") == ""
             await first.service.finish()
             assert await first.bind(next_one, "n1") == "not leading: no replica leads"
-            await until(second.is_ready)
+            await until_async(second.is_ready)
             assert second.is_added(bound, "n1")
             assert "does not fit on n1" in await second.bind(next_one, "n1")
             assert (first.node_of(bound), first.node_of(next_one)) == ("n1", "")
@@ -104,14 +104,14 @@ def test_a_leader_that_cannot_renew_stops_deciding_before_another_leads() -> Non
                     decided.append((states[0].may_decide(), states[1].may_decide()))
                     return await second.is_ready()
 
-                await until(second_leads)
+                await until_async(second_leads)
                 assert decided[0] == (True, False)
                 assert (False, False) in decided
                 assert (True, True) not in decided
                 error = await first.bind(pod, "n1")
                 assert error.startswith("not leading: the lease was not renewed in time (")
                 assert await second.bind(pod, "n1") == ""
-            await until(lambda: problems_are(first, ["another replica leads: second"]))
+            await until_async(lambda: problems_are(first, ["another replica leads: second"]))
 
     asyncio.run(scenario())
 
@@ -151,6 +151,6 @@ def test_the_lease_is_not_given_up_while_a_binding_is_under_way() -> None:
             stall.release()
             await finishing
             assert await binding == ""
-            await until(second.is_ready)
+            await until_async(second.is_ready)
 
     asyncio.run(scenario())

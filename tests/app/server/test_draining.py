@@ -9,7 +9,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from tests.app.commands.test_cli_serve_cluster import kubeconfig, until, until_ready
+from tests.app.commands.test_serve import kubeconfig, until_async, until_ready
 from tests.app.serving import ANY_PORT, PATIENCE, Service, kindred
 from tests.builders import make_node, make_pod
 from tests.fake_apiserver import FakeApiServer, Stall
@@ -39,7 +39,7 @@ async def until_closed(service: Service) -> None:
         writer.close()
         return False
 
-    await until(closed)
+    await until_async(closed)
 
 
 def nodes_of(server: FakeApiServer) -> dict[str, str]:

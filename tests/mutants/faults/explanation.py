@@ -108,13 +108,13 @@ FAULTS: Final = (
         breaks="A node that only a device could make right is said to fit.",
         old="self.not_judged: Final = [*self._not_judged(found.not_judged), *self._devices_not_judged()]",
         new="self.not_judged: Final = self._not_judged(found.not_judged)",
-        tests=("test_not_judged.py", "test_explain_command.py"),
+        tests=("test_not_judged.py", "test_explain.py"),
     ),
     Fault(
         id="node-said-to-fit-though-not-all-was-judged",
         breaks="A node in detail is said to fit though a rule was not judged.",
         old='passes = "fits" if all_judged else "passes the judged rules"',
         new='passes = "fits"',
-        tests=("test_explain_command.py",),
+        tests=("test_explain.py",),
     ),
 )

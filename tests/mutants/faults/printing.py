@@ -38,7 +38,7 @@ FAULTS: Final = (
         breaks="A name in a coloured line acts on the terminal.",
         old="click.style(shown(line.text), ",
         new="click.style(line.text, ",
-        tests=("test_printer.py",),
+        tests=("test_output.py",),
     ),
     Fault(
         id="error-of-click-printed-raw",
@@ -52,7 +52,7 @@ FAULTS: Final = (
         breaks="YAML has an escape where it is no escape, so that its value changes.",
         old="style='\"' if shown(text) != text else None)",
         new="style=None)",
-        tests=("test_output_format.py",),
+        tests=("test_output.py",),
     ),
     Fault(
         id="characters-without-glyph-shown",

@@ -45,7 +45,7 @@ FAULTS: Final = (
         breaks="What a service behind the proxy forbids is told as a missing right of the caller.",
         old="if error.code != HTTPStatus.FORBIDDEN or not error.reason:",
         new="if error.code != HTTPStatus.FORBIDDEN:",
-        tests=("test_rights.py",),
+        tests=("test_listed_cluster.py",),
     ),
     Fault(
         id="first-page-of-a-list-alone",

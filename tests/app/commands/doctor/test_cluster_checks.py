@@ -72,11 +72,6 @@ def test_what_only_explanations_read_is_a_warning(tmp_path: Path) -> None:
     ]
 
 
-def test_a_subresource_is_asked_as_one(tmp_path: Path) -> None:
-    missing, _ = asked(tmp_path, Settings(bind=True), lambda attributes: attributes.get("subresource") != "binding")
-    assert missing == ["error: the service account kindred/kindred may not create pods/binding in all namespaces"]
-
-
 def test_the_lease_is_needed_in_a_namespace_and_by_name() -> None:
     wanted = [*needs(Settings(leader_election="kindred"), ACCOUNT)]
     assert [

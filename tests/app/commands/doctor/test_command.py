@@ -11,7 +11,6 @@ from click.testing import CliRunner, Result
 
 from app.commands.doctor.command import doctor_command
 from app.commands.doctor.examination import OTHER_CHECKS, REGISTRATION_CHECKS
-from app.commands.doctor.findings import setting
 from app.settings.configuration import HEAD
 from tests.app.api_server.client_setting import write_kubeconfig
 from tests.app.commands.doctor.registrations import BESIDE, FULL_OFFLOAD, SCORE_OFFLOAD, profiles
@@ -124,14 +123,6 @@ def test_checks_that_were_not_made_are_counted_and_listed_on_request(tmp_path: P
     assert {*OTHER_CHECKS} <= set(re.findall(r"[a-z-]+", listed))
 
 
-def test_settings_are_named_by_key_and_variable() -> None:
-    for source in Path("app/commands/doctor").glob("*.py"):
-        if source.name != "command.py":  # whose help names the variable of the file
-            assert "KINDRED_" not in source.read_text("utf-8"), source
-    assert setting("max_score", 20) == "maxScore: 20 (KINDRED_MAX_SCORE)"
-    assert setting("tls_directory") == "tlsDirectory (KINDRED_TLS_DIRECTORY)"
-
-
 def test_checks_that_lack_an_input_are_named_with_it(tmp_path: Path) -> None:
     needs = {each["id"]: each["needs"] for each in report("--scheduler-config", written(tmp_path, BESIDE))["skipped"]}
     assert {"--url URL"} == {needs.pop(check) for check in OTHER_CHECKS[:3]}
@@ -139,13 +130,6 @@ def test_checks_that_lack_an_input_are_named_with_it(tmp_path: Path) -> None:
     assert needs.pop("kubernetes-release") == "--kubeconfig FILE or --context NAME"
     assert needs.pop("feature-gates") == "--scheduler-feature-gates TEXT"
     assert list(needs) == ["tls-of-kindred"]
-
-
-def test_settings_of_the_environment_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KINDRED_MAX_SCORE", "20")
-    told = report("--scheduler-config", written(tmp_path, SCORE_OFFLOAD))
-    assert told["inputs"]["settings"] == "KINDRED_MAX_SCORE"
-    assert told["findings"] == []
 
 
 def test_without_settings_the_defaults_are_said_to_be_assumed(tmp_path: Path) -> None:
@@ -182,12 +166,6 @@ def test_an_api_server_that_is_not_there_leaves_rights_and_release_unchecked(tmp
     assert told["findings"] == []
 
 
-def test_lines_are_at_most_a_hundred_columns_wide_and_there_is_no_colour(tmp_path: Path) -> None:
-    result = doctor("--scheduler-config", written(tmp_path, {**FULL_OFFLOAD, "percentageOfNodesToScore": 0}))
-    assert max(map(len, result.stdout.splitlines())) <= 100
-    assert "\x1b" not in result.stdout
-
-
 SCHEDULER = Path("manifests/scheduler")
 OVERLAYS = Path("manifests/overlays")
 BROKEN = "docs/examples/broken-scheduler.yaml"
@@ -201,10 +179,6 @@ def test_what_is_shipped_together_is_right(name: str) -> None:
     result = doctor("--scheduler-config", str(scheduler), "--config", str(kindred), "--strict")
     assert result.exit_code == 0, result.output
     assert "\n0 errors, 0 warnings, " in result.stdout
-
-
-def test_there_is_one_of_each() -> None:
-    assert CONFIGURATIONS == ["decide", "full-offload", "score-offload"]
 
 
 def test_the_page_shows_how_the_report_of_the_broken_configuration_begins_and_ends() -> None:

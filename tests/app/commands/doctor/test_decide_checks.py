@@ -31,7 +31,6 @@ OTHER = {"urlPrefix": "http://other", "nodeCacheCapable": True}
 LISTED = {"decide": "listed-nodes"}
 NAMES = ["kindred", "kindred-volumes", "kindred-groups"]
 FIRST_ALONE = {"decide_claims_scheduler": "", "decide_groups_scheduler": ""}
-UNGROUPED = {"decide_groups_scheduler": ""}
 
 
 def in_tree(point: str, name: str) -> dict[str, Any]:
@@ -46,7 +45,6 @@ def without(*names: str) -> dict[str, Any]:
     return {"multiPoint": {"disabled": disabled}}
 
 
-BY_NAME = without("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "DynamicResources")
 WITH_PREEMPTION = {
     "multiPoint": {
         "disabled": [each for each in CLAIMS_IN_TREE["multiPoint"]["disabled"] if each["name"] != "DefaultPreemption"]
@@ -108,12 +106,6 @@ CASES = {
         deciding(profile_changed(0, plugins=in_tree("filter", "Mine"))),
         deciding(profile_changed(0, plugins=in_tree("score", "Mine"))),
     ),
-    "a-filter-of-a-newer-version-beside-any-node": error(
-        "decide-filters",
-        "profiles[0].plugins.filter",
-        deciding(profile_changed(0, plugins=in_tree("multiPoint", "NodeDeclaredFeatures"))),
-        deciding(profile_changed(0, plugins=in_tree("multiPoint", "GangScheduling"))),
-    ),
     "a-plugin-of-others-that-may-filter-beside-any-node": warning(
         "decide-filters",
         "profiles[0].plugins.multiPoint.enabled",
@@ -132,23 +124,11 @@ CASES = {
         deciding(profile_changed(1, percentageOfNodesToScore=50)),
         deciding(),
     ),
-    "a-sample-by-default-within-the-question": error(
-        "sampling",
-        "percentageOfNodesToScore",
-        deciding(profile_changed(1, percentageOfNodesToScore=None)),
-        deciding({**profile_changed(1, percentageOfNodesToScore=None), "percentageOfNodesToScore": 100}),
-    ),
     "another-filters": error(
         "other-extenders",
         "extenders[0].filterVerb",
         deciding(extenders(DECIDE, {**OTHER, "filterVerb": "filter"})),
         deciding(extenders(DECIDE, {**OTHER, "prioritizeVerb": "prioritize", "weight": 1})),
-    ),
-    "passed-over-though-kindred-alone-decides": error(
-        "ignorable", "extenders[0].ignorable", deciding(ignorable=True), registration(BESIDE, ignorable=True)
-    ),
-    "whole-nodes-for-a-choice-among-all": error(
-        "node-cache-capable", "extenders[0].nodeCacheCapable", deciding(nodeCacheCapable=False), deciding()
     ),
     "no-scheduler-for-claims": info(
         "decide-claims",
@@ -291,12 +271,6 @@ CASES = {
         registration(FULL_OFFLOAD, bindVerb=None, settings={"preempt": "evict"}),
         registration(FULL_OFFLOAD, bindVerb=None),
     ),
-    "evicts-after-a-sample": error(
-        "evict",
-        "percentageOfNodesToScore",
-        registration({**FULL_OFFLOAD, "percentageOfNodesToScore": 0}, settings={"preempt": "evict"}),
-        registration(FULL_OFFLOAD, settings={"preempt": "evict"}),
-    ),
     "evicts-after-a-sample-of-a-profile": error(
         "evict",
         "profiles[0].percentageOfNodesToScore",
@@ -337,8 +311,3 @@ def test_who_preempts_besides_is_said() -> None:
     (alone,) = found(deciding(document, {"preempt": "off"}), "decide-preemption")
     assert "while Kindred preempts, too" in both.message
     assert "preempt: evict (KINDRED_PREEMPT)" in alone.fix
-
-
-def test_the_gap_names_who_binds_instead() -> None:
-    (finding,) = found(registration(extenders(FULL_OFFLOAD, OTHER_BINDER), bindVerb=None), "gap")
-    assert finding.message.startswith("extenders[0] binds, while Kindred alone filters by InterPodAffinity: ")

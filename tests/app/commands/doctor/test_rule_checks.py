@@ -60,22 +60,7 @@ CASES = {
             settings={"plugin_args": '{"InterPodAffinity": {"hardPodAffinityWeight": 5}}'},
         ),
     ),
-    "arguments-that-kindred-has-as-plugin-arguments": warning(
-        "plugin-arguments",
-        "profiles[0].pluginConfig InterPodAffinity",
-        registration(with_arguments("InterPodAffinity", ignorePreferredTermsOfExistingPods=True)),
-        registration(
-            with_arguments("InterPodAffinity", ignorePreferredTermsOfExistingPods=True),
-            settings={"plugin_args": '{"InterPodAffinity": {"ignorePreferredTermsOfExistingPods": true}}'},
-        ),
-    ),
     "a-sample-by-default": error("sampling", PERCENTAGE, registration(sampled(None)), registration(sampled(100))),
-    "a-sample-and-the-filter-alone-is-off": error(
-        "sampling",
-        PERCENTAGE,
-        registration(profiles({**FULL_OFFLOAD, PERCENTAGE: 99}, off("filter", "InterPodAffinity"))),
-        registration(profiles({**FULL_OFFLOAD, PERCENTAGE: 99}, off("score", "InterPodAffinity"))),
-    ),
     "a-sample-and-all-filters-are-off": error(
         "sampling",
         PERCENTAGE,
@@ -142,12 +127,6 @@ CASES = {
     "the-default-maximum-for-a-weight-of-2": warning(
         "weight-balance", WEIGHT, registration(settings={"max_score": 100}), registration(settings={"max_score": 20})
     ),
-    "a-maximum-that-is-too-weak": warning(
-        "weight-balance",
-        WEIGHT,
-        registration(settings={"max_score": 10}),
-        registration(settings={"max_score": 10}, weight=2),
-    ),
     "the-weight-that-is-written-beside-the-plugin-that-is-switched-off": warning(
         "weight-balance",
         WEIGHT,
@@ -176,12 +155,6 @@ CASES = {
             profiles(SCORE_OFFLOAD, {"score": SPREAD_OFF}),
             settings={"profile": "score:PodTopologySpread=2,score:InterPodAffinity=2", "max_score": 40},
         ),
-    ),
-    "besides-too-strong": warning(
-        "weight-balance",
-        WEIGHT,
-        registration(BESIDE, settings={"max_score": 100}),
-        registration(BESIDE, settings={"max_score": 1}),
     ),
     "with-another-extender-that-scores-though-no-plugin-does": warning(
         "weight-balance",
@@ -255,28 +228,6 @@ def test_what_to_write_is_exact() -> None:
                         settings={"profile": "full", "kubernetes": "1.37"})  # fmt: skip
     (finding,) = found(full, "weight-balance")
     assert finding.fix == "weight: 2 and maxScore: 65 (KINDRED_MAX_SCORE), which is up to 1300"
-
-
-@pytest.mark.parametrize(("max_score", "told"), [(100, "too strong: "), (1, "too weak: ")])
-def test_it_is_told_in_which_direction_the_weight_is_wrong(max_score: int, told: str) -> None:
-    (finding,) = found(registration(settings={"max_score": max_score}), "weight-balance")
-    assert finding.message.startswith(told)
-
-
-@pytest.mark.parametrize(
-    ("profile", "weight"),
-    [
-        pytest.param("InterPodAffinity=5", 5, id="one that says its weight"),
-        pytest.param("InterPodAffinity,PodTopologySpread", 2, id="two of 1 each"),
-        pytest.param("InterPodAffinity", 2, id="one that says none"),
-    ],
-)
-def test_what_kindred_stands_for_is_what_its_profile_says(profile: str, weight: int) -> None:
-    looked_at = registration(
-        profiles(SCORE_OFFLOAD, {"score": SPREAD_OFF}), settings={"profile": profile, "max_score": 100}
-    )
-    (finding,) = found(looked_at, "weight-balance")
-    assert f"maxScore: {finest_pair(weight)[0]} (KINDRED_MAX_SCORE), which is up to {100 * weight}" in finding.fix
 
 
 @pytest.mark.parametrize("changed", [{"prioritizeVerb": None}, {"weight": 0}], ids=["not asked", "without a weight"])

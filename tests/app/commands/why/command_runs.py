@@ -53,3 +53,7 @@ def replica(name: str, *, is_ready: bool = True) -> dict[str, Any]:
     conditions = [{"type": "Ready", "status": str(is_ready)}]
     metadata = {"name": name, "namespace": "kindred", "labels": {"app.kubernetes.io/name": "kindred"}, "uid": name}
     return {"metadata": metadata, "spec": {"nodeName": "n1"}, "status": {"phase": "Running", "conditions": conditions}}
+
+
+WITHOUT_ADMIN_PORT = service("kindred", {"name": "extender", "port": 8888})
+"""The Service of the manifests, whose admin port is on the loopback of its pods."""

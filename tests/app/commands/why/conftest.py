@@ -8,7 +8,7 @@ import pytest
 
 from tests.app.api_server.client_setting import write_kubeconfig
 from tests.app.commands.why.cluster import SmallCluster, small_cluster
-from tests.app.commands.why.command_runs import BUSY, LARGE, NODES, SMALL, Why
+from tests.app.commands.why.command_runs import BUSY, LARGE, NODES, SMALL, WITHOUT_ADMIN_PORT, Why
 from tests.builders import make_namespace
 
 
@@ -44,8 +44,9 @@ class Kubectl:
 
 
 @pytest.fixture
-def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kubectl:
-    """Put the stand-in into the PATH; nothing listens where it forwards to."""
+def kubectl(cluster: SmallCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kubectl:
+    """Put the stand-in into the PATH, for the Service of the manifests; nothing listens where it forwards to."""
+    cluster.add("services", WITHOUT_ADMIN_PORT)
     folder = tmp_path / "bin"
     folder.mkdir()
     program = Path(__file__).with_name("kubectl.py")

@@ -1,7 +1,10 @@
-"""`kindred serve` following an API server, as a process of its own: what it becomes, says and survives."""
+"""`kindred serve` as a process of its own: what it prints, what it answers, and how it ends."""
 
 import asyncio
+import json
+import os
 import re
+import shlex
 import signal
 import socket
 import time
@@ -12,15 +15,158 @@ from typing import Any, Final
 import httpx
 import pytest
 
+from app import __version__
 from tests.app.api_server.client_setting import write_kubeconfig
+from tests.app.dump.dumps import as_json, kinded, listed
 from tests.app.questions import NEAR_WEB, ZONE, by_name
-from tests.app.serving import ANY_PORT, PATIENCE, Service, connected, kindred, request_head
+from tests.app.serving import ANY_PORT, PATIENCE, ROOT, Service, connected, kindred, request_head, until
 from tests.builders import make_node, make_pod
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.faults import Stall
 from tests.fake_apiserver.resources import NODES, PODS
 
-WANTS_WEB: Final = by_name(make_pod("p").required_affinity(NEAR_WEB), "a1", "b1")
+WANTS_WEB = make_pod("p").required_affinity(NEAR_WEB)
+DUMP = as_json(
+    listed(
+        *kinded(
+            make_node("a1").label(ZONE, "a"),
+            make_node("b1").label(ZONE, "b"),
+            make_pod("w").label("app", "web").on("a1"),
+        )
+    )
+)
+
+
+def speaks_ipv6() -> bool:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+# What is printed, and what can be pasted.
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["inside-the-project", "elsewhere"])
+def test_the_demo_prints_its_page_first_then_its_address_and_curl_lines_that_can_be_pasted(
+    tmp_path: Path, *, inside: bool
+) -> None:
+    directory, shown = (ROOT, Path()) if inside else (tmp_path, ROOT)
+    with kindred(tmp_path, "serve", "--demo", *ANY_PORT, directory=directory) as service:
+        until(lambda: "prioritize" in service.stdout)
+        lines = service.stdout.splitlines()
+        page = lines[0].removeprefix("Cluster, pending pods and explanations in a browser: ")
+        assert httpx.get(page).headers["content-type"] == "text/html; charset=utf-8"
+        assert lines[1:4] == [
+            f"Debugging at {page}debug/mirror",
+            f"Kindred {__version__} answers at {service.url}",
+            "Send requests from another terminal:",
+        ]
+        assert [line for line in lines[4:] if not line.startswith("  curl -s http://127.0.0.1:")] == []
+        assert len(lines) == 7
+        for line in lines[4:]:
+            _, _, url, _, data = shlex.split(line)
+            path = Path(data.removeprefix("@"))
+            assert shown / "app/demo/requests" == path.parent
+            # curl takes the line breaks of the file out and calls the body a form.
+            body = (directory / path).read_bytes().replace(b"\n", b"")
+            form = {"content-type": "application/x-www-form-urlencoded"}
+            answer = httpx.post(url, content=body, headers=form).json()
+            assert answer["NodeNames"] if url.endswith("/filter") else len(answer) > 1
+        assert service.stderr.startswith("Loaded 60 nodes, 306 pods, 7 namespaces (")
+        assert service.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("from_stdin", [False, True], ids=["file", "stdin"])
+def test_a_dump_is_served_and_questions_are_answered(from_stdin: bool, tmp_path: Path) -> None:  # noqa: FBT001 - one of two cases
+    (tmp_path / "dump.json").write_bytes(DUMP)
+    snapshot = "-" if from_stdin else str(tmp_path / "dump.json")
+    with kindred(tmp_path, "serve", "--snapshot", snapshot, *ANY_PORT, stdin=DUMP) as service:
+        assert service.stdout == f"Kindred {__version__} answers at {service.url}\n"
+        readiness = httpx.get(f"{service.url}/readyz").json()
+        assert (readiness["ready"], readiness["nodes"], readiness["pods"]) == (True, 2, 1)
+        answer = httpx.post(f"{service.url}/filter", content=by_name(WANTS_WEB, "a1", "b1"))
+        assert answer.json()["NodeNames"] == ["a1"]
+        chunked = httpx.post(f"{service.url}/filter", content=iter([by_name(WANTS_WEB, "a1", "b1"), b" "]))
+        assert chunked.status_code == 411
+
+
+@pytest.mark.skipif(not speaks_ipv6(), reason="there is no IPv6 here")
+def test_an_ipv6_address_is_printed_so_that_it_can_be_pasted(tmp_path: Path) -> None:
+    with kindred(tmp_path, "serve", "--demo", "--listen", "[::1]:0") as service:
+        assert re.fullmatch(r"http://\[::1\]:\d+", service.url)
+        assert httpx.get(f"{service.url}/livez").status_code == 200
+
+
+# The end.
+
+
+def test_an_interrupt_ends_it_with_status_0_and_nothing_is_left(tmp_path: Path) -> None:
+    with kindred(tmp_path, "serve", "--demo", *ANY_PORT) as service, httpx.Client() as client:
+        assert client.get(f"{service.url}/livez").status_code == 200  # and the connection is kept open
+        assert service.end(signal.SIGINT) == 0
+        with pytest.raises(ProcessLookupError):
+            os.killpg(service.process.pid, 0)
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(service.address)
+        assert service.stderr.startswith("Loaded ")
+        assert service.stderr.count("\n") == 1
+
+
+def test_a_port_in_use_ends_it_with_a_message(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        with kindred(tmp_path, "serve", "--demo", "--listen", f"127.0.0.1:{port}") as service:
+            assert service.process.returncode not in {None, 0}
+            assert "address already in use" in service.stderr
+            assert port in service.stderr
+            assert "Traceback" not in service.stderr
+            assert service.stdout == ""
+
+
+def test_a_deeply_nested_dump_is_refused_and_does_not_crash(tmp_path: Path) -> None:
+    (tmp_path / "deep").write_bytes(b"a: " + b"[" * 300_000)
+    with kindred(tmp_path, "serve", "--snapshot", str(tmp_path / "deep"), *ANY_PORT) as service:
+        assert service.process.returncode == 2
+        assert service.stderr.startswith("Error: ")
+        assert service.stderr.count("\n") == 1
+
+
+# Clients that misbehave, on real connections.
+
+
+def test_clients_that_go_away_midway_leave_the_service_as_it_was(tmp_path: Path) -> None:
+    with kindred(tmp_path, "serve", "--demo", *ANY_PORT) as service:
+        for text in (b"", b"POST /fil", request_head(1000), request_head(1000) + b'{"Pod":'):
+            connected(service, text).close()
+        bad = httpx.post(f"{service.url}/filter", content=b"{}")
+        assert bad.json()["Error"].startswith("NodeNames: required")
+        assert service.end(signal.SIGTERM) == 0
+        # One line for the bad request, and none for those that never came to be.
+        (line,) = (json.loads(line) for line in service.stderr.splitlines()[1:])
+        assert (line["level"], line["message"], line["outcome"]) == ("warning", "request", "bad_request")
+        assert "NodeNames" not in str(line), "what a request says is in no line above level debug"
+
+
+def test_a_client_that_writes_before_it_reads_gets_its_answer(tmp_path: Path) -> None:
+    environment = {"KINDRED_TEST_LIMITS": '{"max_body_bytes": 262144}'}
+    with kindred(tmp_path, "serve", "--demo", *ANY_PORT, environment=environment, module="tests.quick") as service:
+        answer = httpx.post(f"{service.url}/filter", content=b" " * 900 * 1024)
+        assert answer.json()["Error"].startswith("body: larger than 262144 bytes")
+
+
+def test_the_connection_of_a_client_that_does_not_stop_writing_is_closed(tmp_path: Path) -> None:
+    environment = {"KINDRED_TEST_LIMITS": '{"max_body_bytes": 1024}'}
+    with (
+        kindred(tmp_path, "serve", "--demo", *ANY_PORT, environment=environment, module="tests.quick") as service,
+        connected(service, request_head(1 << 30)) as connection,
+        pytest.raises(ConnectionError),
+    ):
+        connection.sendall(bytes(32 * 1024 * 1024))  # more than sockets buffer
+
+
+QUESTION: Final = by_name(make_pod("p").required_affinity(NEAR_WEB), "a1", "b1")
 # Which of the two ports listens first is open, so there may be a line behind this one.
 DEBUGGING: Final = re.compile(r"Debugging at (\S+)\n")
 AT_ONCE: Final = 2.0  # seconds; a grace period is many times that here
@@ -38,7 +184,7 @@ def fill(server: FakeApiServer) -> None:
     server.create(PODS.path, make_pod("w").label("app", "web").on("a1").obj())
 
 
-async def until(condition: Callable[[], Awaitable[bool]]) -> float:
+async def until_async(condition: Callable[[], Awaitable[bool]]) -> float:
     """Wait for a condition, with patience, while the server of this process serves; return the seconds that it took."""
     began = time.monotonic()
     async with asyncio.timeout(PATIENCE):
@@ -57,13 +203,13 @@ async def until_ready(service: Service) -> None:
     async def ready() -> bool:
         return (await readiness(service))[0] == 200
 
-    await until(ready)
+    await until_async(ready)
 
 
 async def fitting(service: Service) -> list[str]:
     """Ask where a pod fits that wants to be near a web pod."""
     async with httpx.AsyncClient() as client:
-        answer = (await client.post(f"{service.url}/filter", content=WANTS_WEB)).json()
+        answer = (await client.post(f"{service.url}/filter", content=QUESTION)).json()
     assert answer["Error"] == ""
     names: list[str] = answer["NodeNames"]
     return names
@@ -86,7 +232,7 @@ def test_it_follows_the_cluster(tmp_path: Path) -> None:
                 async def has_moved() -> bool:
                     return await fitting(service) == ["b1"]
 
-                await until(has_moved)
+                await until_async(has_moved)
                 _, state = await readiness(service)
                 assert (state["nodes"], state["pods"]) == (2, 1)
                 assert state["resources"].keys() == {"nodes", "pods", "namespaces"}
@@ -113,13 +259,13 @@ def test_a_server_that_is_not_there_yet_is_tried_until_it_is(tmp_path: Path) -> 
                     async def has_failed() -> bool:
                         return service.stderr.count("Connection refused") >= 3  # once for each resource
 
-                    await until(has_failed)
+                    await until_async(has_failed)
                     code, state = await readiness(service)
                     problem = f"GET /api/v1/pods at {server.url}: Connection refused"
                     assert (code, state["ready"], state["pods"]) == (503, False, 0)
                     assert f"pods: not synced ({problem})" in state["problems"]
                     async with httpx.AsyncClient() as client:
-                        answer = (await client.post(f"{service.url}/filter", content=WANTS_WEB)).json()
+                        answer = (await client.post(f"{service.url}/filter", content=QUESTION)).json()
                     assert answer["Error"].startswith("the mirror is not synced: ")
                     assert answer["NodeNames"] is None
                     await server.listen()
@@ -157,7 +303,7 @@ def test_the_admin_port_is_there_when_it_is_enabled(tmp_path: Path) -> None:
                 async def announced() -> bool:
                     return DEBUGGING.search(service.stdout) is not None
 
-                await until(announced)
+                await until_async(announced)
                 url = DEBUGGING.findall(service.stdout)[0]
                 async with httpx.AsyncClient() as client:
                     dump = (await client.get(url)).json()
@@ -175,12 +321,12 @@ def test_the_admin_port_is_there_when_it_is_enabled(tmp_path: Path) -> None:
 # How it ends.
 
 
-BEGUN: Final = request_head(len(WANTS_WEB)) + WANTS_WEB[:10]
+BEGUN: Final = request_head(len(QUESTION)) + QUESTION[:10]
 
 
 def finish(request: socket.socket) -> bytes:
     """Send the rest of a request, and give the answer."""
-    request.sendall(WANTS_WEB[10:])
+    request.sendall(QUESTION[10:])
     answer = b""
     while chunk := request.recv(65536):
         answer += chunk
@@ -211,10 +357,9 @@ def test_a_request_that_never_ends_does_not_outlast_the_grace_period(tmp_path: P
         assert 1 <= time.monotonic() - began < 3 + AT_ONCE
 
 
-@pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM], ids=["interrupted-twice", "told-then-interrupted"])
-def test_an_interrupt_after_the_first_signal_ends_it_at_once(first: signal.Signals, tmp_path: Path) -> None:
+def test_an_interrupt_after_the_first_signal_ends_it_at_once(tmp_path: Path) -> None:
     with kindred(tmp_path, "serve", "--demo", *ANY_PORT) as service, connected(service, BEGUN):
-        service.process.send_signal(first)
+        service.process.send_signal(signal.SIGTERM)
         time.sleep(0.5)
         assert service.process.poll() is None
         began = time.monotonic()

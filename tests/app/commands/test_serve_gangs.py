@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from core.objects.groups import POD_GROUP_LABEL
-from tests.app.commands.test_cli_serve_cluster import kubeconfig, readiness, until_ready
+from tests.app.commands.test_serve import kubeconfig, readiness, until_ready
 from tests.app.serving import ANY_PORT, Service, kindred
 from tests.app.verbs.deciding.deciding_setting import args
 from tests.builders import PodBuilder, make_pod

@@ -149,14 +149,6 @@ def test_what_is_supposed_changes_the_answer(folder: Path) -> None:
     assert fit("--add-node", "@c1.json", "--assume", f"{folder}/web2.yaml@c1") == 0
 
 
-def test_a_node_is_told_of_with_the_pods_by_name(folder: Path) -> None:
-    (node,) = told(of_dump(folder, "-f", "@pod.json", "--why-not", "a2", "-o", "json"))["nodes"]
-    assert node["decision"]["terms"][0]["named"] == [{"pod": "default/web", "uid": "default/web", "node": "a1"}]
-    text = of_dump(folder, "-f", "@pod.json", "--why-not", "a2").stdout
-    assert "Node a2: it does not fit" in text
-    assert "1 placed pod: default/web on a1" in text
-
-
 def test_limit_score_and_profile_are_as_the_route_has_them(folder: Path) -> None:
     asked = ("-f", "@pod.json", "-o", "json", "--limit", "1", "--score", "all", "--profile", "full")
     summary = told(of_dump(folder, *asked))["summary"]
@@ -219,8 +211,6 @@ QUESTIONS = [
     pytest.param(["-f", "@pod.json", "--why-not", "a1", "--why-not", "b1", "--limit", "2"], id="manifest"),
     pytest.param(["-f", "@args.json"], id="extender-args"),
     pytest.param(["-f", "@args.json", "--score", "all", "--remove", "default/web"], id="what-if"),
-    pytest.param(["-f", "@pod.json", "--add-node", "@c1.json", "--assume", "default/web@c1", "--remove", "default/web"],
-                 id="all-what-ifs"),
 ]  # fmt: skip
 
 
@@ -320,24 +310,6 @@ def test_settings_of_a_dump_are_not_for_a_service(option: str) -> None:
     assert f"{option} is for a dump (--snapshot or --demo), not for a running service." in result.stderr
 
 
-def test_a_service_that_cannot_be_reached_is_named() -> None:
-    result = explain("default/web", "--server", "http://127.0.0.1:1")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == (
-        "Error: no service at 127.0.0.1:1 (Connection refused): start one with `kindred serve --demo`"
-        ", name one by --server URL, use --snapshot FILE, or `kubectl kindred why POD`\n"
-    )
-
-
-def test_more_nodes_than_a_service_tells_of_are_refused_by_it(service: str) -> None:
-    result = explain("default/web", "--server", service, *(["--why-not", "a1"] * 21))
-    assert result.exit_code == 2
-    assert "node: List should have at most 20 items" in result.stderr
-
-
-# Colours.
-
-
 # kubectl.
 
 
@@ -356,28 +328,99 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_kubectl_finds_the_plugin_of_the_wheel(folder: Path, installed: Path) -> None:
+    environment = {**os.environ, "PATH": f"{installed / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    environment["PYTHONPATH"] = str(installed)
+    by_kubectl = ["kubectl", "kindred"] if shutil.which("kubectl") else ["kubectl-kindred"]
+    asked = ["explain", "--snapshot", str(folder / "dump.json"), "-f", str(folder / "pod.json")]
+    program = shutil.which(by_kubectl[0], path=environment["PATH"])
+    assert program is not None
+    ran = subprocess.run(  # noqa: S603  # our own program
+        [program, *by_kubectl[1:], *asked], check=False, capture_output=True, text=True, env=environment
+    )
+    assert (ran.returncode, ran.stdout.splitlines()[0]) == (1, "Pod default/next fits on none of 3 nodes.")
+
+
+SCHEDULER = """apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+  - schedulerName: default-scheduler
+    plugins: {multiPoint: {disabled: [{name: NodeResourcesFit}]}}
+"""
+SPEC: dict[str, Any] = {"containers": [{"resources": {"requests": {"cpu": "1k"}}}]}
+LARGE = {"kind": "Pod", "metadata": {"name": "large"}, "spec": SPEC}
+OTHER = {**LARGE, "spec": {**SPEC, "schedulerName": "other"}}
+
+
+@pytest.fixture
+def configured(tmp_path: Path) -> Path:
+    """Give a folder with the dump, the pods and the configuration."""
+    (tmp_path / "dump.json").write_bytes(as_json(DUMP))
+    (tmp_path / "scheduler.yaml").write_text(SCHEDULER, "utf-8")
+    (tmp_path / "large.json").write_text(json.dumps(LARGE), "utf-8")
+    (tmp_path / "other.json").write_text(json.dumps(OTHER), "utf-8")
+    return tmp_path
+
+
+def test_a_rule_that_the_scheduler_does_not_run_refuses_nothing_and_is_listed(configured: Path) -> None:
+    assert of_dump(configured, "-f", "@large.json").exit_code == 1
+    result = of_dump(configured, "-f", "@large.json", "--scheduler-config", "@scheduler.yaml")
+    assert result.exit_code == 0
+    assert "Pod default/large fits on 3 of 3 nodes." in result.stdout
+    assert "Not in the scheduler's profile default-scheduler, nor judged by Kindred:" in result.stdout
+    assert "  NodeResourcesFit" in result.stdout
+    assert "not in the scheduler's profile: NodeResourcesFit" in result.stdout
+
+
+def test_a_scheduler_without_a_profile_is_said_and_every_rule_judged(configured: Path) -> None:
+    result = of_dump(configured, "-f", "@other.json", "--scheduler-config", "@scheduler.yaml")
+    assert result.exit_code == 1
+    assert "No profile of the configuration has schedulerName other: this" in result.stdout
+    assert "Insufficient cpu" in result.stdout
+
+
 @pytest.mark.parametrize(
-    "command",
+    ("text", "message"),
     [
-        pytest.param(["kubectl-kindred"], id="as-it-is-installed"),
         pytest.param(
-            ["kubectl", "kindred"],
-            id="by-kubectl",
-            marks=pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed"),
+            SCHEDULER + "    pluginConfig: [{name: NodeResourcesFit, args: {ignored: []}}]",
+            "KINDRED_SCHEDULER_CONFIG: profiles[0].pluginConfig[0].args: NodeResourcesFit",
+            id="arguments",
         ),
     ],
 )
-def test_kubectl_finds_the_plugin_of_the_wheel(folder: Path, installed: Path, command: list[str]) -> None:
-    path = f"{installed / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    program = shutil.which(command[0], path=path)
-    assert program is not None
+def test_a_bad_configuration_of_the_scheduler_is_an_error_that_names_the_field(
+    configured: Path, text: str | None, message: str
+) -> None:
+    path = configured / "scheduler.yaml"
+    path.unlink()
+    if text is not None:
+        path.write_text(text, "utf-8")
+    result = of_dump(configured, "-f", "@large.json", "--scheduler-config", "@scheduler.yaml")
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stdout == ""
 
-    def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
-        environment = {**os.environ, "PATH": path, "PYTHONPATH": str(installed)}
-        return subprocess.run(  # noqa: S603  # our own program
-            [program, *command[1:], "explain", *arguments], check=False, capture_output=True, text=True, env=environment
-        )
 
-    nowhere = run("--snapshot", str(folder / "dump.json"), "-f", str(folder / "pod.json"))
-    assert (nowhere.returncode, nowhere.stdout.splitlines()[0]) == (1, "Pod default/next fits on none of 3 nodes.")
-    assert run("--help").stdout.startswith("Usage: kubectl kindred explain [OPTIONS]")
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        pytest.param([], ("1.36", "nodes", "v1.36.2", []), id="the newest kubelet"),
+        pytest.param(["--kubernetes", "1.35"], ("1.35", "setting", "1.35", []), id="the setting"),
+        pytest.param(
+            ["--feature-gates", "VolumeLimitScaling=true,NodeDeclaredFeatures=false"],
+            ("1.36", "nodes", "v1.36.2", []),
+            id="gates that the release has",
+        ),
+    ],
+)
+def test_a_dump_is_answered_as_the_release_of_its_newest_kubelet_or_of_the_settings(
+    folder: Path, arguments: list[str], expected: tuple[str, str, str, list[str]]
+) -> None:
+    nodes = kinded(*(make_node(name).label(ZONE, name[0]).label(HOST, name) for name in ("a1", "a2")))
+    for node, version in zip(nodes, ("v1.35.4", "v1.36.2"), strict=True):
+        node["status"] = {**node.get("status", {}), "nodeInfo": {"kubeletVersion": version}}
+    (folder / "dump.json").write_bytes(as_json(listed(*nodes, *kinded(make_namespace("default")))))
+    result = of_dump(folder, "-f", "@pod.json", "-o", "json", *arguments)
+    kubernetes = told(result)["kubernetes"]
+    assert tuple(kubernetes[member] for member in ("release", "source", "told", "ignored_gates")) == expected

@@ -10,7 +10,7 @@ from typing import Final
 import httpx
 import pytest
 
-from tests.app.commands.test_cli_serve import DUMP
+from tests.app.commands.test_serve import DUMP
 from tests.app.questions import NEAR_WEB, by_name
 from tests.app.server.tls.secrets import Certificates, MountedSecret
 from tests.app.serving import ANY_PORT, PATIENCE, Service, kindred, until
@@ -105,19 +105,10 @@ def test_the_admin_port_wants_the_token(old: Certificates, tmp_path: Path) -> No
             assert client.get(url, headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("flag", "expected"),
-    [
-        ("--tls-directory", "KINDRED_TLS_DIRECTORY: certificate {}/tls.crt: No such file or directory"),
-        ("--admin-token-file", "KINDRED_ADMIN_TOKEN_FILE: token {}: No such file or directory"),
-    ],
-)
-def test_a_file_that_is_missing_ends_it_with_one_line(
-    old: Certificates, tmp_path: Path, flag: str, expected: str
-) -> None:
-    secret = MountedSecret(tmp_path / "secret", old.secret())
+def test_a_file_that_is_missing_ends_it_with_one_line(tmp_path: Path) -> None:
     missing = tmp_path / "missing"
-    with kindred(tmp_path, *flags(secret), "--admin", "127.0.0.1:0", flag, str(missing), stdin=DUMP) as service:
+    with kindred(tmp_path, "serve", "--demo", *ANY_PORT, "--tls-directory", str(missing)) as service:
         assert service.process.wait(PATIENCE) == 2
-        assert f"Error: {expected.format(missing)}\n" in service.stderr
-        assert "Traceback" not in service.stderr
+    told = f"KINDRED_TLS_DIRECTORY: certificate {missing}/tls.crt: No such file or directory"
+    assert f"Error: {told}\n" in service.stderr
+    assert "Traceback" not in service.stderr

@@ -57,27 +57,6 @@ def test_each_unit_has_a_line_below_the_sum(url: str) -> None:
     ]
 
 
-def test_a_namespace_has_no_column(url: str) -> None:
-    lines = units("--server", url, "-n", "shop").stdout.splitlines()
-    assert lines[0] == "1 unit in namespace shop: 1 pending"
-    assert lines[3].split() == [
-        "other",
-        "pending",
-        "0/2",
-        "0",
-        "1",
-        "-",
-        "waits",
-        "for",
-        "1",
-        "more",
-        "member",
-        "of",
-        "2",
-    ]
-    assert units("--server", url, "-n", "none").stdout == "No units in namespace none.\n"
-
-
 def test_wide_shows_attempts_and_times(url: str) -> None:
     head, train = units("--server", url, "-n", "default", "-o", "wide").stdout.splitlines()[2:4]
     assert head.split()[-5:] == ["SINCE", "TIMEOUT", "PACKING", "NODES", "CONDITIONS"]

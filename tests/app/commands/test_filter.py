@@ -2,17 +2,23 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import uvicorn
-from click.testing import Result
+import yaml
+from click import unstyle
+from click.testing import CliRunner, Result
 
-from tests.app.commands.test_cli import DUMP, LIKES_WEB, LOADED, WANTS_WEB, kindred, saved
-from tests.app.dump.dumps import as_json, listed
+from app.commands.cli import main
+from app.commands.filter import filter_names, filter_text
+from app.commands.output import laid_out
+from app.watch.memory import MemoryLimit
+from tests.app.commands.test_cli import DUMP, LOADED, WANTS_WEB, kindred, saved
+from tests.app.dump.dumps import as_json, kinded, listed
 from tests.app.questions import UNKNOWN, ZONE
-from tests.builders import expressed, make_pod, term
+from tests.builders import expressed, make_namespace, make_node, make_pod, term
 
-BROKEN_NODE = {"kind": "Node", "metadata": {"name": 7}}
 NEAR_NOBODY = make_pod("p").required_affinity(term(ZONE, expressed("app", "Near")))
 OPERATOR_ERROR = (
     "Pod.spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].labelSelector."
@@ -45,19 +51,6 @@ def assert_refused(result: Result, message: str) -> None:
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.endswith(f"Error: {message}\n")
     assert isinstance(result.exception, SystemExit)
-
-
-@pytest.mark.parametrize("command", [["serve"], ["filter", "--pod", "-"]], ids=" ".join)
-def test_a_profile_that_is_none_is_refused(command: list[str], dump: str) -> None:
-    result = kindred(*command, "--snapshot", dump, "--profile", "NodeName=3", stdin=LIKES_WEB.json())
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.endswith("Error: KINDRED_PROFILE='NodeName=3': NodeName=3: only scores have a weight\n")
-
-
-@pytest.mark.parametrize("both", [False, True], ids=["neither", "both"])
-def test_either_a_snapshot_or_the_demo_is_required(both: bool, dump: str, pod: str) -> None:  # noqa: FBT001 - one of two cases
-    source = ["--demo", "--snapshot", dump] if both else []
-    assert_refused(kindred("filter", *source, "--pod", pod), "Give either --snapshot FILE or --demo.")
 
 
 @pytest.mark.parametrize(
@@ -95,22 +88,6 @@ def test_a_kubeconfig_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert str(tmp_path / "absent") in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("option", "arguments"),
-    [("--snapshot", ["--snapshot", "absent.json"]), ("--pod", ["--demo", "--pod", "absent.json"])],
-    ids=["snapshot", "pod"],
-)
-def test_a_file_that_is_not_there_is_named(option: str, arguments: list[str]) -> None:
-    message = f"Invalid value for '{option}': 'absent.json': No such file or directory"
-    assert_refused(kindred("filter", *arguments), message)
-
-
-def test_a_broken_object_ends_the_command_with_its_name_and_field(pod: str, tmp_path: Path) -> None:
-    dump = saved(tmp_path, "dump", as_json(listed(*DUMP["items"], BROKEN_NODE)))
-    message = "items[7] (unreadable): metadata.name: expected str | null, got int"
-    assert_refused(kindred("filter", "--snapshot", dump, "--pod", pod), message)
-
-
 def test_broken_objects_are_named_and_counted_when_they_are_skipped(pod: str, tmp_path: Path) -> None:
     items = [*DUMP["items"], *[{"kind": "Node"}] * 25]
     dump = saved(tmp_path, "dump", as_json(listed(*items)))
@@ -125,7 +102,6 @@ def test_broken_objects_are_named_and_counted_when_they_are_skipped(pod: str, tm
     ("text", "message"),
     [
         pytest.param(b"{", "malformed JSON: input data was truncated", id="malformed"),
-        pytest.param(b'{"kind":"Pod"}', "the object (Pod ?): metadata.name: required", id="broken-object"),
         pytest.param(
             b"kind: Deployment",
             "items: required; a dump is what `kubectl get nodes,pods,namespaces -A -o json` prints",
@@ -144,22 +120,11 @@ def test_what_is_no_dump_is_refused(command: str, text: bytes, message: str, pod
     [
         pytest.param(b"", "--pod: expected one manifest, found 0.", id="empty"),
         pytest.param(b"a: 1\n---\nb: 2\n", "--pod: expected one manifest, found 2.", id="two"),
-        pytest.param(b'{"metadata":{}}', "Pod.metadata.name: required", id="no-name"),
-        pytest.param(
-            b"kind: Deployment\nmetadata: {name: x}", "Pod.kind: expected Pod, got Deployment", id="another-kind"
-        ),
-        pytest.param(b"[1]", "Pod: expected object, got array", id="array"),
         pytest.param(b'{"metadata":{', "Pod: malformed JSON: input data was truncated", id="truncated"),
-        pytest.param(b'{"metadata":{"name":"p"},"spec":[]}', "Pod.spec: expected object | null, got array", id="spec"),
     ],
 )
 def test_a_broken_manifest_is_refused_with_the_field(text: bytes, message: str, dump: str, tmp_path: Path) -> None:
     assert_refused(kindred("filter", "--snapshot", dump, "--pod", saved(tmp_path, "p", text)), message)
-
-
-def test_standard_input_can_be_only_one_of_the_two_files() -> None:
-    result = kindred("filter", "--snapshot", "-", "--pod", "-", stdin=as_json(DUMP))
-    assert_refused(result, "Pod.kind: expected Pod, got List")
 
 
 def test_a_pod_with_a_broken_term_is_an_error_of_the_command(dump: str, tmp_path: Path) -> None:
@@ -180,3 +145,79 @@ def test_a_node_name_that_is_not_utf_8_is_refused_without_a_traceback(dump: str,
     # The shell's byte 0xff, as Python hands it over.
     result = kindred("filter", "--snapshot", dump, "--pod", pod, "--nodes", "\udcff")
     assert_refused(result, "--nodes: a name is not UTF-8.")
+
+
+def test_a_snapshot_that_takes_most_of_the_memory_is_refused_before_it_is_read(
+    monkeypatch: pytest.MonkeyPatch, dump: str, pod: str
+) -> None:
+    size = Path(dump).stat().st_size
+    monkeypatch.setattr("app.commands.dump.memory_limit", lambda: MemoryLimit(size, "the limit of the cgroup"))
+    result = kindred("filter", "--snapshot", dump, "--pod", pod)
+    expected = f"Error: --snapshot: {size} bytes, more than {size // 2} (half of the limit of the cgroup)"
+    assert (result.exit_code, result.stderr.splitlines()) == (2, [expected])
+
+
+def test_yaml_that_would_take_most_of_the_memory_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pod: str
+) -> None:
+    (tmp_path / "dump.yaml").write_bytes(b"kind: List\nitems: []\n" + b"#" * 1000)
+    monkeypatch.setattr("app.commands.dump.memory_limit", lambda: MemoryLimit(32 * 1024, "the limit of the cgroup"))
+    result = kindred("filter", "--snapshot", str(tmp_path / "dump.yaml"), "--pod", pod)
+    expected = "Error: --snapshot: 1021 bytes of YAML, more than 512: dump it as JSON\n"
+    assert (result.exit_code, result.stderr) == (2, expected)
+
+
+HOST = "kubernetes.io/hostname"
+WEB = {"matchLabels": {"app": "web"}}
+RULES = "node(s) didn't match pod anti-affinity rules"
+FILTERED: dict[str, Any] = {
+    "Nodes": None,
+    "NodeNames": ["a1"],
+    "FailedNodes": {"b1": RULES},
+    "FailedAndUnresolvableNodes": {"c1": "node(s) didn't match pod affinity rules"},
+    "Error": "",
+}
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> list[str]:
+    """Return the arguments for a pod that must not be beside the one on b1."""
+    pod = make_pod("next").required_anti_affinity(term(HOST, WEB))
+    nodes = (make_node(name).label(HOST, name) for name in ("a1", "b1"))
+    dump = listed(*kinded(*nodes, make_pod("web").label("app", "web").on("b1"), make_namespace("default")))
+    (tmp_path / "dump.json").write_bytes(as_json(dump))
+    (tmp_path / "pod.json").write_text(json.dumps(pod.obj()))
+    return ["--snapshot", str(tmp_path / "dump.json"), "--pod", str(tmp_path / "pod.json")]
+
+
+def printed(*arguments: str) -> Result:
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def test_filter_prints_the_message_of_the_protocol_unless_another_format_is_wanted(asked: list[str]) -> None:
+    plain = printed("filter", *asked).stdout
+    assert json.loads(plain)["FailedNodes"] == {"b1": RULES}
+    assert printed("filter", *asked, "-o", "json").stdout == plain
+    assert yaml.safe_load(kindred("filter", *asked, "-o", "yaml").stdout) == json.loads(plain)
+    assert printed("filter", *asked, "-o", "name").stdout == "node/a1\n"
+    assert printed("filter", *asked, "-o", "table").stdout.splitlines() == [
+        "Fits on 1 of 2 nodes.",
+        "NODE  VERDICT  REASON",
+        "a1    fits",
+        f"b1    fails    {RULES}",
+    ]
+
+
+def test_unresolvable_nodes_are_apart_from_those_that_preemption_could_help() -> None:
+    lines = unstyle(laid_out(filter_text(FILTERED, wide=False))).splitlines()
+    assert lines[0] == "Fits on 1 of 3 nodes."
+    assert [line.split()[:2] for line in lines[2:]] == [["a1", "fits"], ["b1", "fails"], ["c1", "unresolvable"]]
+    assert list(filter_names(FILTERED)) == ["node/a1"]
+
+
+def test_an_error_is_all_there_is_to_say() -> None:
+    refused = {**dict.fromkeys(FILTERED), "Error": "too much work"}
+    assert laid_out(filter_text(refused, wide=False)) == "Error: too much work"
+    assert list(filter_names(refused)) == []
