@@ -148,4 +148,4 @@ class Elections(RuleBasedStateMachine):
 
 
 TestElections = Elections.TestCase
-TestElections.settings = settings(max_examples=tries(default=150, full=300), stateful_step_count=60, deadline=None)
+TestElections.settings = settings(max_examples=tries(default=80, full=300), stateful_step_count=60, deadline=None)

@@ -99,6 +99,8 @@ def test_the_winner_leads_once_it_has_caught_up_and_the_other_says_who_leads() -
             await until(lambda: b.elector.problem() == "another replica leads: a")
             assert (a.elector.leads(), a.caught_up) == (True, 1)
             assert (b.elector.leads(), b.caught_up) == (False, 0)
+            await b.elector.resign()
+            assert a.elector.leads(), "only the holder gives the lease up"
 
     asyncio.run(scenario())
 

@@ -1,11 +1,15 @@
 """A small cluster in the fake API server, and what happens in it while list+watch has its troubles."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, Final, TypeAlias
 
 from app.objects.resources import RESOURCES
+from core.events import Kind
 from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
+from tests.app.watch.following import Following
 from tests.builders import (
     NamespaceBuilder,
     NodeBuilder,
@@ -25,6 +29,15 @@ PODS: Final = RESOURCES[Pod].path
 NAMESPACES: Final = RESOURCES[Namespace].path
 ZONE: Final = "topology.kubernetes.io/zone"
 AWAY_FROM_WEB: Final = term(ZONE, labelled(app="web"), namespace_selector=labelled(team="red"))
+
+
+@asynccontextmanager
+async def followed(server: FakeApiServer, *kinds: Kind, **options: Any) -> AsyncIterator[Following]:  # noqa: ANN401 - of `Following`
+    """Make the small cluster, and follow these kinds; the block begins when the mirror is equal to the server."""
+    seed(server)
+    async with Following(server, *kinds, **options) as following:
+        await following.until_equal()
+        yield following
 
 
 def seed(server: FakeApiServer) -> None:

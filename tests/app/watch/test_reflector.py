@@ -20,7 +20,7 @@ from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.app.watch.following import QUICK, Counts, Following, MirrorOnly, scenario
-from tests.app.watch.small_cluster import PODS, churn, create, recreate, seed, update
+from tests.app.watch.small_cluster import PODS, churn, create, followed, recreate, seed, update
 from tests.builders import make_namespace, make_pod
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.faults import Cut, End, SendLine, Stall, refuse
@@ -71,10 +71,8 @@ class Faulty(MirrorOnly):
 async def test_a_change_that_could_not_be_taken_over_is_told_again_by_a_relist(
     server: FakeApiServer, action: Action, name: str, change: Change, caplog: pytest.LogCaptureFixture
 ) -> None:
-    seed(server)
     feed = Faulty()
-    async with Following(server, Pod, feed=feed) as following:
-        await following.until_equal()
+    async with followed(server, Pod, feed=feed) as following:
         feed.raise_at(action, name)
         change(server)
         await following.until(lambda: feed.raised == 1, "raised")
@@ -91,22 +89,18 @@ async def test_a_first_sync_that_could_not_be_taken_over_is_made_again(
     server: FakeApiServer, mode: WatchListMode
 ) -> None:
     server.behaviour.watch_list = mode
-    seed(server)
     feed = Faulty()
     feed.raise_at("Add", "db")
-    async with Following(server, Pod, feed=feed) as following:
-        await following.until_equal()
+    async with followed(server, Pod, feed=feed) as following:
         assert following.counts().relists == {"internal": 1}
         assert following.counts().requests["list"] == (1 if mode == "on" else 2)
 
 
 @scenario()
 async def test_a_relist_that_could_not_be_taken_over_is_made_again(server: FakeApiServer) -> None:
-    seed(server)
     feed = Faulty()
     feed.raise_at("Delete", "db")
-    async with Following(server, Pod, feed=feed) as following:
-        await following.until_equal()
+    async with followed(server, Pod, feed=feed) as following:
         server.disturb(End(), PODS)
         server.delete(PODS, "db", "default")
         server.compact(PODS)
@@ -130,9 +124,7 @@ async def test_a_change_that_can_never_be_taken_over_does_not_storm_the_server(s
 
 @scenario()
 async def test_a_watch_resumes_from_its_last_bookmark(server: FakeApiServer) -> None:
-    seed(server)
-    async with Following(server, Pod) as following:
-        await following.until_equal()
+    async with followed(server, Pod) as following:
         create(server, make_namespace("elsewhere"))  # of which a watch of pods tells the version alone
         version = str(server.store.version)
         for _ in range(2):
@@ -149,9 +141,7 @@ async def test_a_watch_resumes_from_its_last_bookmark(server: FakeApiServer) -> 
 async def test_a_watch_that_ends_soon_with_events_is_not_resumed_sooner_than_the_shortest_one_lasts(
     server: FakeApiServer,
 ) -> None:
-    seed(server)
-    async with Following(server, Pod) as following:
-        await following.until_equal()
+    async with followed(server, Pod) as following:
         server.faults.add(End(1), PODS, times=3)
         server.end_watches(PODS)
         churn(server)
@@ -185,11 +175,9 @@ async def test_a_list_shows_the_state_of_when_it_began(server: FakeApiServer) ->
 
 @scenario()
 async def test_waits_are_jittered(server: FakeApiServer) -> None:
-    seed(server)
     server.faults.add(refuse(unavailable()), PODS, times=3)
     timing = replace(QUICK, backoff_first=0.2, backoff_longest=0.4, random=lambda: 1.0)
-    async with Following(server, Pod, timing=timing) as following:
-        await following.until_equal()
+    async with followed(server, Pod, timing=timing) as following:
         times = [request.time for request in following.requests()]
         for least, (earlier, later) in zip((0.15, 0.3, 0.3), pairwise(times), strict=True):
             assert least <= later - earlier <= least + 0.09
@@ -315,10 +303,8 @@ async def test_a_sync_that_memory_gets_short_for_ends_and_says_how_much_there_wa
 
 @scenario()
 async def test_a_mirror_that_is_complete_is_followed_above_the_watermark(server: FakeApiServer) -> None:
-    seed(server)
     memory = Memory()
-    async with Following(server, Node, Pod, Namespace, resident=memory) as following:
-        await following.until_equal()
+    async with followed(server, Node, Pod, Namespace, resident=memory) as following:
         memory.held = SHORT
         churn(server)
         await following.until_equal()
@@ -327,10 +313,8 @@ async def test_a_mirror_that_is_complete_is_followed_above_the_watermark(server:
 
 @scenario()
 async def test_near_the_limit_a_watch_takes_what_goes_and_nothing_that_comes(server: FakeApiServer) -> None:
-    seed(server)
     memory = Memory()
-    async with Following(server, Pod, resident=memory) as following:
-        await following.until_equal()
+    async with followed(server, Pod, resident=memory) as following:
         known = following.reflectors[Pod].known
         memory.held, before = FULL, len(known)
         server.delete(PODS, "web", "shop")
@@ -372,9 +356,7 @@ async def test_an_object_that_is_too_large_alone_is_told(
 async def test_a_line_that_is_too_long_ends_the_watch_and_names_the_resource(
     server: FakeApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seed(server)
-    async with Following(server, Pod) as following:
-        await following.until_equal()
+    async with followed(server, Pod) as following:
         following.mark()
         monkeypatch.setattr("app.watch.stream.MAX_LINE_BYTES", 5_000)
         assert server.disturb(SendLine(b'{"type":"ADDED","object":"' + b"x" * 10_000 + b'"}'), PODS) == 1

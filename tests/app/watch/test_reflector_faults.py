@@ -12,7 +12,7 @@ from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.app.watch.following import QUICK, READ_TIMEOUT, STALE_AFTER, Counts, Following, scenario
-from tests.app.watch.small_cluster import PODS, churn, create, seed
+from tests.app.watch.small_cluster import PODS, churn, create, followed, seed
 from tests.builders import make_pod
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.faults import (
@@ -152,9 +152,7 @@ def compacted(server: FakeApiServer) -> None:
 async def test_a_watch_gets_over_a_fault_without_asking_more_than_it_must(
     server: FakeApiServer, strike: Strike, expected: Counts
 ) -> None:
-    seed(server)
-    async with Following(server, Node, Pod, Namespace) as following:
-        await following.until_equal()
+    async with followed(server, Node, Pod, Namespace) as following:
         following.mark()
         strike(server)
         churn(server)
@@ -168,9 +166,7 @@ async def test_a_watch_gets_over_a_fault_without_asking_more_than_it_must(
 
 @scenario()
 async def test_connections_that_are_closed_on_accept_cost_an_attempt_each(server: FakeApiServer) -> None:
-    seed(server)
-    async with Following(server, Pod) as following:
-        await following.until_equal()
+    async with followed(server, Pod) as following:
         following.mark()
         for reset in (True, False):
             server.faults.add(CloseOnAccept(reset=reset))
@@ -214,9 +210,7 @@ FIRST_ATTEMPTS: Final = 4  # while the backoff grows: 0.02, 0.04, 0.08 s, and th
 async def test_an_outage_makes_the_mirror_stale_and_asks_at_most_once_for_each_wait(
     server: FakeApiServer, action: Action, problem: str
 ) -> None:
-    seed(server)
-    async with Following(server, Node, Pod, Namespace) as following:
-        await following.until_equal()
+    async with followed(server, Node, Pod, Namespace) as following:
         following.mark()
         began = time.monotonic()
         server.faults.add(action, PODS, times=None)
@@ -239,9 +233,7 @@ async def test_an_outage_makes_the_mirror_stale_and_asks_at_most_once_for_each_w
 
 @scenario()
 async def test_a_server_that_restarts_is_resumed_from(server: FakeApiServer) -> None:
-    seed(server)
-    async with Following(server, Node, Pod, Namespace) as following:
-        await following.until_equal()
+    async with followed(server, Node, Pod, Namespace) as following:
         following.mark()
         async with server.refusing_connections(drop=True):
             churn(server)
@@ -254,13 +246,11 @@ async def test_a_server_that_restarts_is_resumed_from(server: FakeApiServer) -> 
 
 @scenario()
 async def test_a_mirror_that_was_never_complete_is_not_synced_however_long_it_takes(server: FakeApiServer) -> None:
-    seed(server)
     slow = Stall(after=2)
     server.faults.add(refuse(unavailable()), PODS, times=3)
     server.faults.add(slow, PODS, "watch-list")
     server.faults.add(Cut(extra=20), PODS, "list")
-    async with Following(server, Node, Pod, Namespace) as following:
-        await following.until_equal()
+    async with followed(server, Node, Pod, Namespace) as following:
         assert SyncStatus.STALE not in following.seen
         assert following.counts().failures == {"503": 3, "ReadTimeout": 1, "ConnectionFailed": 1}
 
@@ -294,9 +284,7 @@ async def test_a_role_that_lacks_a_rule_is_told_which(server: FakeApiServer, cap
 
 @scenario()
 async def test_a_server_that_wants_to_be_left_alone_for_a_second_is(server: FakeApiServer) -> None:
-    seed(server)
-    async with Following(server, Pod) as following:
-        await following.until_equal()
+    async with followed(server, Pod) as following:
         following.mark()
         server.faults.add(overloaded(1), PODS, "watch")
         server.end_watches(PODS)
@@ -311,9 +299,7 @@ async def test_a_server_that_wants_to_be_left_alone_for_a_second_is(server: Fake
 async def test_a_watch_without_bookmarks_is_followed_as_long_as_it_can_be_asked_for_again(
     server: FakeApiServer,
 ) -> None:
-    seed(server)
-    async with Following(server, Pod) as following:
-        await following.until_equal()
+    async with followed(server, Pod) as following:
         following.mark()
         await following.until(lambda: following.counts().requests.get("watch", 0) >= 2, "asked again")
         assert following.seen == {SyncStatus.FRESH}
@@ -325,10 +311,8 @@ async def test_a_watch_without_bookmarks_is_followed_as_long_as_it_can_be_asked_
 
 @scenario(bookmark_before_deadline=0.1)
 async def test_a_watch_ends_by_its_own_timeout_and_is_resumed(server: FakeApiServer) -> None:
-    seed(server)
     timing = replace(QUICK, watch_timeout=1)
-    async with Following(server, Pod, timing=timing) as following:
-        await following.until_equal()
+    async with followed(server, Pod, timing=timing) as following:
         await following.until_counts(Counts({"watch-list": 1, "watch": 1}))
         churn(server)
         await following.until_equal()

@@ -13,7 +13,7 @@ from core.objects.kinds import DeviceClass, Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.app.watch.following import Counts, Following, scenario
-from tests.app.watch.small_cluster import PODS, create, recreate, seed, update
+from tests.app.watch.small_cluster import PODS, create, followed, recreate, seed, update
 from tests.builders import make_namespace, make_pod
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.faults import Cut, End, Undecodable, refuse
@@ -92,9 +92,7 @@ async def test_an_object_of_a_megabyte_comes_through_in_odd_chunks(server: FakeA
 
 @scenario()
 async def test_a_pod_made_again_while_the_watch_was_down_is_another_one(server: FakeApiServer) -> None:
-    seed(server)
-    async with Following(server, Pod) as following:
-        await following.until_equal()
+    async with followed(server, Pod) as following:
         before = known(following, "db")
         server.disturb(End(), PODS)
         recreate(server, make_pod("db").on("n2"))
@@ -110,9 +108,7 @@ async def test_a_pod_made_again_while_the_watch_was_down_is_another_one(server: 
 
 @scenario()
 async def test_a_relist_tells_only_what_differs(server: FakeApiServer) -> None:
-    seed(server)
-    async with Following(server, Pod) as following:
-        await following.until_equal()
+    async with followed(server, Pod) as following:
         generation = following.mirror.generation
 
         def pass_by() -> None:
@@ -135,10 +131,8 @@ async def test_an_unreadable_object_is_left_out_of_a_sync_and_named(
     server: FakeApiServer, mode: WatchListMode, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.behaviour.watch_list = mode
-    seed(server)
     server.create(PODS, broken_pod("odd"))
-    async with Following(server, Pod) as following:
-        await following.until_equal()
+    async with followed(server, Pod) as following:
         assert {each.full_name for each in following.reflectors[Pod].known} == {
             "shop/web",
             "default/db",
@@ -156,9 +150,7 @@ async def test_an_unreadable_object_is_left_out_of_a_sync_and_named(
 async def test_an_unreadable_event_leaves_what_was_known_until_a_readable_one(
     server: FakeApiServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    seed(server)
-    async with Following(server, Pod) as following:
-        await following.until_equal()
+    async with followed(server, Pod) as following:
         before = known(following, "db")
         server.disturb(Undecodable(), PODS)
         update(server, make_pod("db").on("n1"))
@@ -174,9 +166,7 @@ async def test_an_unreadable_event_leaves_what_was_known_until_a_readable_one(
 
 @scenario(bookmark_interval=60.0)
 async def test_a_watch_resumes_behind_an_unreadable_event(server: FakeApiServer) -> None:
-    seed(server)
-    async with Following(server, Pod) as following:
-        await following.until_equal()
+    async with followed(server, Pod) as following:
         server.disturb(Undecodable(), PODS)
         update(server, make_pod("db").on("n1"))
         version = str(server.store.version)
@@ -190,9 +180,7 @@ async def test_a_watch_resumes_behind_an_unreadable_event(server: FakeApiServer)
 
 @scenario()
 async def test_the_deletion_of_an_object_is_taken_though_its_last_state_is_unreadable(server: FakeApiServer) -> None:
-    seed(server)
-    async with Following(server, Pod) as following:
-        await following.until_equal()
+    async with followed(server, Pod) as following:
         server.disturb(Undecodable(), PODS)
         server.delete(PODS, "db", "default")
         await following.until_equal()
@@ -206,9 +194,7 @@ async def test_an_unreadable_object_is_kept_by_a_relist_as_it_was_known(
     server: FakeApiServer, mode: WatchListMode
 ) -> None:
     server.behaviour.watch_list = mode
-    seed(server)
-    async with Following(server, Pod) as following:
-        await following.until_equal()
+    async with followed(server, Pod) as following:
         await following.until_a_line()
         before = known(following, "db")
         await relist(following, lambda: server.update(PODS, broken_pod("db")))
@@ -223,9 +209,7 @@ async def test_what_had_the_name_of_an_unreadable_object_before_is_gone(
     server: FakeApiServer, mode: WatchListMode
 ) -> None:
     server.behaviour.watch_list = mode
-    seed(server)
-    async with Following(server, Pod) as following:
-        await following.until_equal()
+    async with followed(server, Pod) as following:
         await following.until_a_line()
 
         def make_again() -> None:
@@ -265,9 +249,7 @@ async def test_a_resource_that_the_server_does_not_have_is_not_waited_for(
 @scenario()
 async def test_a_resource_that_an_upgrade_brings_is_followed(server: FakeApiServer) -> None:
     server.behaviour.absent = {CLASSES}
-    seed(server)
-    async with Following(server, Node, Pod, Namespace, DeviceClass) as following:
-        await following.until_equal()
+    async with followed(server, Node, Pod, Namespace, DeviceClass) as following:
         assert following.states[DeviceClass].absent
         server.create(CLASSES, GPU)
         server.behaviour.absent = set()
@@ -278,10 +260,8 @@ async def test_a_resource_that_an_upgrade_brings_is_followed(server: FakeApiServ
 
 @scenario()
 async def test_a_resource_that_the_server_has_no_more_leaves_the_mirror(server: FakeApiServer) -> None:
-    seed(server)
     server.create(CLASSES, GPU)
-    async with Following(server, Node, Pod, Namespace, DeviceClass) as following:
-        await following.until_equal()
+    async with followed(server, Node, Pod, Namespace, DeviceClass) as following:
         server.behaviour.absent = {CLASSES}
         server.end_watches(CLASSES)
         await following.until(lambda: following.states[DeviceClass].absent, "absent")
@@ -303,10 +283,8 @@ async def test_a_resource_that_every_server_has_is_waited_for_whatever_it_answer
 
 @scenario()
 async def test_a_404_of_a_server_that_has_trouble_says_nothing(server: FakeApiServer) -> None:
-    seed(server)
     server.create(CLASSES, GPU)
-    async with Following(server, Node, Pod, Namespace, DeviceClass) as following:
-        await following.until_equal()
+    async with followed(server, Node, Pod, Namespace, DeviceClass) as following:
         for path in (PODS, RESOURCES[Node].path):
             server.faults.add(refuse(not_found()), path, times=None)
             server.end_watches(path)

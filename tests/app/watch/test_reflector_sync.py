@@ -10,7 +10,7 @@ from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.app.watch.following import QUICK, READ_TIMEOUT, Counts, Following, scenario
-from tests.app.watch.small_cluster import PODS, churn, create, recreate, seed
+from tests.app.watch.small_cluster import PODS, churn, create, followed, recreate, seed
 from tests.builders import make_pod
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.faults import (
@@ -41,9 +41,7 @@ def _pages_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @scenario()
 async def test_one_request_syncs_and_follows(server: FakeApiServer) -> None:
-    seed(server)
-    async with Following(server, Node, Pod, Namespace) as following:
-        await following.until_equal()
+    async with followed(server, Node, Pod, Namespace) as following:
         churn(server)
         await following.until_equal()
         for kind in (Node, Pod, Namespace):
@@ -80,10 +78,8 @@ async def test_one_request_syncs_and_follows(server: FakeApiServer) -> None:
 )
 @scenario()
 async def test_a_sync_by_watch_list_gets_over_a_fault(server: FakeApiServer, action: Action, expected: Counts) -> None:
-    seed(server)
     server.faults.add(action, PODS, "watch-list")
-    async with Following(server, Node, Pod, Namespace) as following:
-        await following.until_equal()
+    async with followed(server, Node, Pod, Namespace) as following:
         churn(server)
         await following.until_equal()
         await following.until_counts(expected)
@@ -112,9 +108,7 @@ async def expire(following: Following) -> None:
 @scenario()
 async def test_a_server_without_watch_list_is_asked_for_it_once(server: FakeApiServer, mode: WatchListMode) -> None:
     server.behaviour.watch_list = mode
-    seed(server)
-    async with Following(server, Pod) as following:
-        await following.until_equal()
+    async with followed(server, Pod) as following:
         assert following.states[Pod].requests == {"watch-list": 1, "list": 1, "watch": 1}
         await expire(following)
         assert following.counts() == Counts({"watch": 2, "list": 1}, {"in-stream 410": 1}, {"expired": 1})
@@ -122,21 +116,17 @@ async def test_a_server_without_watch_list_is_asked_for_it_once(server: FakeApiS
 
 @scenario()
 async def test_a_server_that_could_not_serve_watch_list_is_asked_for_it_by_the_next_sync(server: FakeApiServer) -> None:
-    seed(server)
     server.faults.add(StreamError(internal_error()), PODS, "watch-list")
-    async with Following(server, Pod) as following:
-        await following.until_equal()
+    async with followed(server, Pod) as following:
         await expire(following)
         assert following.counts() == Counts({"watch": 1, "watch-list": 1}, {"in-stream 410": 1}, {"expired": 1})
 
 
 @scenario(watch_list="ignored", bookmark_interval=60.0)
 async def test_a_very_old_server_with_nothing_to_tell_is_listed(server: FakeApiServer) -> None:
-    seed(server)
     # Longer than a read may last, as in service: nothing comes behind the objects, not even a bookmark.
     patient = replace(QUICK, initial_events=20 * READ_TIMEOUT)
-    async with Following(server, Pod, timing=patient) as following:
-        await following.until_equal()
+    async with followed(server, Pod, timing=patient) as following:
         await following.until_counts(Counts(FALLS_BACK, {"ReadTimeout": 1}))
 
 
@@ -188,10 +178,8 @@ async def test_a_sync_by_pages_gets_over_a_fault(
 @pytest.mark.usefixtures("_pages_of_two")
 @scenario(watch_list="off")
 async def test_a_list_that_always_expires_between_two_pages_is_asked_for_as_a_whole(server: FakeApiServer) -> None:
-    seed(server)
     server.faults.add(refuse(expired_continue()), PODS, "page", times=None)
-    async with Following(server, Pod) as following:
-        await following.until_equal()
+    async with followed(server, Pod) as following:
         lists = server.requests.of(PODS, "list", "page")
         assert [request.kind for request in lists] == ["list", "page", "list", "page", "list"]
         assert [request.query.get("limit") for request in lists] == ["2", "2", "2", "2", None]
@@ -205,9 +193,7 @@ async def test_a_list_that_always_expires_between_two_pages_is_asked_for_as_a_wh
 @pytest.mark.usefixtures("_pages_of_two")
 @scenario(watch_list="off")
 async def test_every_page_is_of_the_objects_that_are_followed(server: FakeApiServer) -> None:
-    seed(server)
-    async with Following(server, Pod) as following:
-        await following.until_equal()
+    async with followed(server, Pod) as following:
         pages = server.requests.of(PODS, "list", "page")
         assert len(pages) > 1
         assert {page.query.get("fieldSelector") for page in pages} == {following.states[Pod].resource.field_selector}
@@ -237,10 +223,8 @@ async def test_a_list_that_changes_while_it_is_paged_is_the_state_of_one_moment(
 
 @scenario(watch_list="off")
 async def test_requests_say_what_the_api_wants_of_them(server: FakeApiServer) -> None:
-    seed(server)
     timing = replace(QUICK, random=lambda: 0.5)
-    async with Following(server, Pod, timing=timing) as following:
-        await following.until_equal()
+    async with followed(server, Pod, timing=timing) as following:
         await following.until_a_line()
         watch_list, listed, watch = (request.query for request in server.requests)
     selected = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
@@ -255,9 +239,7 @@ async def test_requests_say_what_the_api_wants_of_them(server: FakeApiServer) ->
 @scenario()
 async def test_it_shows_what_a_watch_that_is_late_has_not_told(server: FakeApiServer, mode: WatchListMode) -> None:
     server.behaviour.watch_list = mode
-    seed(server)
-    async with Following(server, Pod) as following:
-        await following.until_equal()
+    async with followed(server, Pod) as following:
         before = following.counts().requests
         await server.until_watching(PODS)
         server.disturb(Stall(), PODS)
@@ -286,9 +268,7 @@ async def test_a_sync_under_way_is_not_enough(server: FakeApiServer) -> None:
 
 @scenario()
 async def test_it_waits_for_a_sync_that_comes_through(server: FakeApiServer) -> None:
-    seed(server)
-    async with Following(server, Pod) as following:
-        await following.until_equal()
+    async with followed(server, Pod) as following:
         fault = server.faults.add(refuse(unavailable()), PODS, times=None)
         resyncing = asyncio.create_task(following.watcher.resync(Pod))
         await following.until(lambda: fault.applied >= 3, "asked again")
@@ -300,9 +280,7 @@ async def test_it_waits_for_a_sync_that_comes_through(server: FakeApiServer) -> 
 
 @scenario()
 async def test_who_waits_no_more_changes_nothing_for_the_next(server: FakeApiServer) -> None:
-    seed(server)
-    async with Following(server, Pod) as following:
-        await following.until_equal()
+    async with followed(server, Pod) as following:
         server.faults.add(Stall(before_head=True), PODS, "watch-list", times=1)
         first = asyncio.create_task(following.watcher.resync(Pod))
         await server.until(lambda: not server.faults.pending)
