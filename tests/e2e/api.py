@@ -37,6 +37,12 @@ def path_of(manifest: Manifest) -> str:
     return f"{root}{within}/{plural}/{metadata['name']}"
 
 
+def condition_of(pod: Manifest) -> dict[str, Any]:
+    """Return the condition PodScheduled of a pod, empty before its first attempt."""
+    conditions = pod.get("status", {}).get("conditions", ())
+    return next((each for each in conditions if each["type"] == "PodScheduled"), {})
+
+
 class Api:
     """A client of the API server. All but `is_ready` raise httpx.HTTPError; a status is an error with its message."""
 

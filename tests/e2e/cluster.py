@@ -1,23 +1,35 @@
 """A control plane with what stands beside it: nodes and pods, Kindred, a scheduler, a proxy."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
-from tests.e2e.api import NAMESPACES, NODES, Api, Manifest, pods_path
+from tests.app.server.balancer import Balancer, balancer
+from tests.e2e.api import NAMESPACES, NODES, Api, Manifest, condition_of, pods_path
 from tests.e2e.control_plane import SCHEDULER_USER, ControlPlane
+from tests.e2e.judges import rejections, violations
 from tests.e2e.kindred import BINDS, Kindred, grant, write_token
-from tests.e2e.kubelet import rejections
 from tests.e2e.programs import wait_until
 from tests.e2e.proxy import ApiProxy, api_proxy
 from tests.e2e.scheduler import Scheduler, configuration
 from tests.e2e.shapes import node
-from tests.e2e.violations import violations
 
 NAMESPACE: Final = "e2e"
 PODS: Final = pods_path(NAMESPACE)
+LEASE: Final = "/apis/coordination.k8s.io/v1/namespaces/kindred/leases/kindred"
+_PATIENCE: Final = 180.0  # seconds
+
+
+def killed(leader: Kindred) -> None:
+    """End a replica as a crash does."""
+    leader.program.kill()
+
+
+def terminated(leader: Kindred) -> None:
+    """End a replica as a rollout does."""
+    assert leader.program.end(), "it drains for too long"
 
 
 class Cluster:
@@ -67,6 +79,23 @@ class Cluster:
         kindred = Kindred(self.plane.folder, kubeconfig, settings, module=module, follows=follows)
         self._started.callback(kindred.end)
         return kindred
+
+    @contextmanager
+    def two_replicas(
+        self, settings: Mapping[str, str], server: str = ""
+    ) -> Iterator[tuple[Kindred, Kindred, Balancer]]:
+        """Start two replicas, of which the first leads, and a Service before them."""
+        if self.api.items(LEASE.rpartition("/")[0]):
+            self.api.delete(LEASE)
+        elected = {**settings, "KINDRED_LEADER_ELECTION": "kindred", "POD_NAMESPACE": "kindred"}
+        first, second = (
+            self.start_kindred({**elected, "POD_NAME": name}, server=server, follows=follows)
+            for name, follows in (("first", False), ("second", True))
+        )
+        with balancer() as service:
+            service.backends += [("127.0.0.1", each.port) for each in (first, second)]
+            wait_until(lambda: len(service.ready) == 1, _PATIENCE, "one ready replica")
+            yield first, second, service
 
     def admit_kindred(self, settings: Mapping[str, str] | None = None) -> Path:
         """Make Kindred's service account and the roles that it needs; return the file of its token, a new one."""
@@ -123,9 +152,17 @@ class Cluster:
         """Return the pods as the API server has them."""
         return self.api.items(PODS)
 
+    def bound_names(self) -> set[str]:
+        """Return the names of the pods that have a node."""
+        return {pod["metadata"]["name"] for pod in self.pods() if pod["spec"].get("nodeName")}
+
     def bound(self) -> int:
         """Count the pods that have a node."""
-        return sum(1 for pod in self.pods() if pod["spec"].get("nodeName"))
+        return len(self.bound_names())
+
+    def condition(self, name: str) -> dict[str, Any]:
+        """Return the condition PodScheduled of a pod, empty before its first attempt."""
+        return condition_of(self.api.get(f"{PODS}/{name}"))
 
     def wait_bound(self, number: int, seconds: float = 120.0) -> float:
         """Wait until so many pods have a node, and return the seconds that it took."""

@@ -74,10 +74,9 @@ class Follower:
         if not self.kindred.is_ready() or any(self.problem(resource) for resource in FOLLOWED):
             return False
         try:
-            found = self.kindred.differences()
+            return self.kindred.is_equal()
         except httpx.HTTPStatusError:  # it could not list
             return False
-        return not any(each[what] for each in found.values() for what in ("missed", "redundant", "differing"))
 
     def _grown(self, now: Mapping[str, float], name: str, label: str, resource: str) -> dict[str, int]:
         beginning, middle = f"kindred_watch_{name}_total{{", f'resource="{resource}"'

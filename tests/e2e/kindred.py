@@ -129,6 +129,11 @@ class Kindred:
         found: dict[str, Any] = httpx.get(url, timeout=60.0).raise_for_status().json()
         return found
 
+    def is_equal(self) -> bool:
+        """Whether the mirror has what the API server has."""
+        found = self.differences().values()
+        return not any(each[what] for each in found for what in ("missed", "redundant", "differing"))
+
     def knows(self, uid: str) -> bool:
         """Whether the mirror has a pod, with a node or without."""
         url = f"http://127.0.0.1:{self.admin_port}/debug/mirror"

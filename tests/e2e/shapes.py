@@ -65,6 +65,16 @@ def required(kind: str, *terms: Mapping[str, Any]) -> dict[str, Any]:
     return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": list(terms)}}
 
 
+def apart(labels: Mapping[str, str]) -> dict[str, Any]:
+    """Return an affinity that keeps a pod off the nodes of pods with labels."""
+    return required("podAntiAffinity", term(labels, HOSTNAME))
+
+
+def together(labels: Mapping[str, str]) -> dict[str, Any]:
+    """Return an affinity that keeps a pod in the zone of pods with labels."""
+    return required("podAffinity", term(labels, ZONE))
+
+
 def required_node(source: str, key: str, *values: str) -> dict[str, Any]:
     """Return a required node affinity; `source` is matchExpressions, of labels, or matchFields."""
     rules = [{source: [{"key": key, "operator": "In", "values": list(values)}]}]

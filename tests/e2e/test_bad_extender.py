@@ -12,13 +12,13 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from tests.e2e.api import Manifest
+from tests.e2e.api import Manifest, condition_of
 from tests.e2e.cluster import NAMESPACE, Cluster
 from tests.e2e.kindred import BINDS, Kindred
 from tests.e2e.programs import wait_until
 from tests.e2e.relay import Fault, Relay, relay_to
 from tests.e2e.scheduler import Scheduler, configuration, with_in_tree_filters
-from tests.e2e.shapes import HOSTNAME, pod, required, term
+from tests.e2e.shapes import apart, pod
 
 NODES: Final = 30
 PATIENCE: Final = 120.0  # seconds
@@ -96,7 +96,7 @@ def cases(faults: Mapping[str, tuple[Fault, str]]) -> list[object]:
 
 
 def repelling(name: str) -> Manifest:
-    return pod(name, GROUP, affinity=required("podAntiAffinity", term(GROUP, HOSTNAME)))
+    return pod(name, GROUP, affinity=apart(GROUP))
 
 
 def misbehave(relay: Relay, faults: Mapping[str, Fault]) -> None:
@@ -106,16 +106,7 @@ def misbehave(relay: Relay, faults: Mapping[str, Fault]) -> None:
 
 def conditions(cluster: Cluster) -> dict[str, dict[str, str]]:
     """Return the condition PodScheduled of each pod that has it."""
-    return {
-        each["metadata"]["name"]: condition
-        for each in cluster.pods()
-        for condition in each["status"].get("conditions", ())
-        if condition["type"] == "PodScheduled"
-    }
-
-
-def bound(cluster: Cluster) -> set[str]:
-    return {each["metadata"]["name"] for each in cluster.pods() if each["spec"].get("nodeName")}
+    return {each["metadata"]["name"]: found for each in cluster.pods() if (found := condition_of(each))}
 
 
 def wait_for(cluster: Cluster, *, placed: Iterable[str] = (), failed: Iterable[str] = ()) -> None:
@@ -123,7 +114,7 @@ def wait_for(cluster: Cluster, *, placed: Iterable[str] = (), failed: Iterable[s
 
     def all_seen() -> bool:
         tried = {name for name, condition in conditions(cluster).items() if condition["status"] == "False"}
-        return bound(cluster) >= set(placed) and tried >= set(failed)
+        return cluster.bound_names() >= set(placed) and tried >= set(failed)
 
     wait_until(all_seen, PATIENCE, f"{placed} bound, {failed} tried")
 
@@ -156,10 +147,10 @@ def seen(cluster: Cluster) -> Seen:
         wait_until(
             lambda: all(relay.calls_for(verb, name) > 1 for name, verb in verbs.items()), PATIENCE, "all tried again"
         )
-        before, bound_before = conditions(cluster), bound(cluster)
+        before, bound_before = conditions(cluster), cluster.bound_names()
         relay.faults = {}
         wait_for(cluster, placed=FAULTS.keys() - {UNTRUE})
-        recovered = bound(cluster)
+        recovered = cluster.bound_names()
         scheduler.end()
         cluster.start_scheduler(configuration("full-offload", kindred.url))
         cluster.wait_bound(len(FAULTS))
@@ -240,7 +231,7 @@ def test_an_error_of_filter_is_skipped_where_the_extender_is_ignorable(cluster: 
         wait_for(cluster, placed=faults, failed={IN_NEITHER})
         skipped = set(re.findall(f'"{SKIPPED}" pod="{NAMESPACE}/(.*?)"', scheduler.log()))
         assert skipped >= set(faults)
-        assert IN_NEITHER not in bound(cluster)  # an answer in time is obeyed, right or wrong
+        assert IN_NEITHER not in cluster.bound_names()  # an answer in time is obeyed, right or wrong
         relay.faults = {}
         # It is tried again at any event of the cluster.
         cluster.create_pods([repelling("another")])

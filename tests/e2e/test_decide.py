@@ -1,12 +1,16 @@
 """Decide: pods that leave hardly any room find their nodes, all at once; no rule is broken, no pod stays assumed."""
 
 import re
+from collections.abc import Callable
 
 import pytest
 
-from tests.e2e.cluster import Cluster
+from app.settings.limits import DEFAULTS
+from tests.e2e.cluster import Cluster, killed, terminated
 from tests.e2e.conftest import Note
-from tests.e2e.deciding import LATE, PATIENCE, Load, assert_followed, decisions, renamed
+from tests.e2e.control_plane import SCHEDULER_USER
+from tests.e2e.deciding import LATE, PATIENCE, Load, assert_followed, decisions, last_settled, renamed
+from tests.e2e.kindred import Kindred
 from tests.e2e.programs import wait_until
 from tests.e2e.relay import relay_to
 from tests.throughput.modes import LISTED_NODES, MODES
@@ -70,3 +74,75 @@ def test_without_the_assumption_rules_are_broken_so_these_tests_can_fail(cluster
 def kinds(lines: list[str]) -> set[str]:
     """Return the letters with which lines about broken rules begin."""
     return {found[0] for line in lines if (found := re.match(r"[A-Za-z ]+", line))}
+
+
+SETTLES = DEFAULTS.settle  # seconds
+BINDINGS_LATE = 2.5  # seconds: some are under way when the next leader has the Lease, and land while it settles
+# kube-scheduler 1.34 sends 16 bindings at a time, and queues the others. Then they land long after a leader has gone.
+BINDINGS_AT_ONCE = "--feature-gates=SchedulerAsyncAPICalls=false"
+
+
+@pytest.mark.parametrize(
+    ("mode", "late"),
+    [
+        pytest.param(LISTED_NODES, 0.0, id="question, in time", marks=pytest.mark.long),
+        pytest.param(ANY_NODE, LATE, id="any node, events late"),
+    ],
+)
+def test_kindred_is_killed_at_a_quarter_and_at_a_half(cluster: Cluster, mode: str, late: float, note: Note) -> None:
+    load = Load(cluster, late)
+    kindred = load.start_kindred(MODES[mode])
+    scheduler = cluster.start_scheduler(MODES[mode].config(kindred.url))
+    assumed, bound = [], []
+    with load.created(MODES[mode].scheduler_name) as number:
+        for share in (number // 4, number // 2):
+            wait_until(lambda share=share: scheduler.bound() >= share, PATIENCE, f"{share} pods bound")  # type: ignore[misc]
+            assumed.append(kindred.samples()["kindred_mirror_assumed_pods"])
+            kindred.program.kill()
+            bound.append(scheduler.bound())
+            kindred.start()
+            assert last_settled(cluster) >= SETTLES
+    load.wait_until_all_are_bound()
+    note(f"killed with {bound} of {number} pods bound, {assumed} known from no event")
+    assert bound[-1] < number
+    assert load.broken_rules() == []
+    assert_followed(kindred)
+
+
+@pytest.mark.parametrize("ends", [killed, pytest.param(terminated, marks=pytest.mark.long)])
+def test_the_leader_goes_and_bindings_of_its_decisions_are_under_way(
+    cluster: Cluster, ends: Callable[[Kindred], None], note: Note
+) -> None:
+    load, mode = Load(cluster), MODES[ANY_NODE]
+    with cluster.two_replicas(mode.settings, load.server) as (first, second, service):
+        proxy = cluster.start_proxy(SCHEDULER_USER)
+        proxy.binding_delay = BINDINGS_LATE
+        cluster.start_scheduler(mode.config(service.url), server=proxy.url, flags=[BINDINGS_AT_ONCE])
+        with load.created(mode.scheduler_name) as number:
+            wait_until(lambda: decisions(first).get("assumed", 0) >= number // 4, PATIENCE, "a quarter decided")
+            under_way = int(first.samples()["kindred_mirror_assumed_pods"])
+            ends(first)
+            wait_until(second.is_ready, PATIENCE, "the other replica leads")
+        load.wait_until_all_are_bound()
+        most_ready = service.most_ready
+    settled = last_settled(cluster)
+    note(f"{ends.__name__} with {under_way} bindings under way, settled in {settled:.1f} s; {decisions(second)}")
+    assert under_way > 0
+    assert settled >= SETTLES
+    assert most_ready == 1
+    assert load.broken_rules() == []
+    assert_followed(second)
+
+
+def test_the_scheduler_is_killed_and_started_again(cluster: Cluster, note: Note) -> None:
+    load, mode = Load(cluster), MODES[ANY_NODE]
+    kindred = load.start_kindred(mode)
+    scheduler = cluster.start_scheduler(mode.config(kindred.url))
+    with load.created(mode.scheduler_name) as number:
+        wait_until(lambda: decisions(kindred).get("assumed", 0) >= number // 4, PATIENCE, "a quarter decided")
+        scheduler.program.kill()
+        cluster.start_scheduler(mode.config(kindred.url))
+    load.wait_until_all_are_bound()
+    note(f"{decisions(kindred)}; replaced are those that were decided and not bound")
+    assert load.broken_rules() == []
+    assert_followed(kindred)

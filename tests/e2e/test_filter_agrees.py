@@ -8,7 +8,7 @@ from tests.e2e.cluster import Cluster
 from tests.e2e.conftest import Note
 from tests.e2e.relay import refused, relay_to
 from tests.e2e.scheduler import with_in_tree_filters
-from tests.e2e.shapes import HOSTNAME, ZONE, on, pod, required, term
+from tests.e2e.shapes import HOSTNAME, ZONE, apart, on, pod, required, term
 
 NODES: Final = 30
 SIZE: Final = 9
@@ -20,7 +20,7 @@ ROW: Final = "example.com/row"
 
 def leaders() -> list[Manifest]:
     """Return bound pods: of one group in two of three zones, of another on ten nodes, where nobody else is wanted."""
-    guard = required("podAntiAffinity", term({"kind": "wary"}, HOSTNAME))
+    guard = apart({"kind": "wary"})
     return [
         *(on(pod(f"leader-{index}", LEADER), f"node-{index:04}") for index in (0, 3, 1)),
         *(on(pod(f"loaded-{index}", LOADED, affinity=guard), f"node-{index:04}") for index in range(10)),

@@ -14,15 +14,13 @@ import httpx
 import pytest
 
 from core.objects.groups import PACKING_ANNOTATION, POD_GROUP_LABEL, TOPOLOGY_KEY_ANNOTATION
-from tests.app.server.balancer import balancer
 from tests.e2e.api import NODES, Manifest
-from tests.e2e.cluster import NAMESPACE, PODS, Cluster
+from tests.e2e.cluster import NAMESPACE, PODS, Cluster, terminated
 from tests.e2e.conftest import Note
 from tests.e2e.deciding import PATIENCE, assert_followed, decisions
 from tests.e2e.kindred import Kindred
 from tests.e2e.programs import wait_until
 from tests.e2e.shapes import HOSTNAME, RACK, node, pod
-from tests.e2e.test_leader_election import LEASE, elected, terminated
 from tests.throughput.modes import LISTED_NODES, MODES
 from tests.throughput.results import ANY_NODE
 
@@ -120,17 +118,9 @@ def test_no_gang_runs_in_part_though_kindred_is_killed_while_gangs_are_placed(cl
 
 
 def test_no_gang_runs_in_part_though_the_leader_goes_while_gangs_are_placed(cluster: Cluster, note: Note) -> None:
-    if cluster.api.items(LEASE.rpartition("/")[0]):
-        cluster.api.delete(LEASE)
     cluster.api.create_all(NODES, nodes())
     mode = MODES[ANY_NODE]
-    first, second = (
-        cluster.start_kindred({**mode.settings, **elected(name)}, follows=follows)
-        for name, follows in (("first", False), ("second", True))
-    )
-    with balancer() as service:
-        service.backends += [("127.0.0.1", each.port) for each in (first, second)]
-        wait_until(lambda: len(service.ready) == 1, PATIENCE, "one ready replica")
+    with cluster.two_replicas(mode.settings) as (first, second, service):
         scheduler = cluster.start_scheduler(mode.config(service.url))
         cluster.create_pods(gangs(mode.scheduler_name))
         wait_until(lambda: scheduler.bound() >= SIZE, PATIENCE, "some pods bound", every=0.01)
@@ -157,17 +147,12 @@ def test_a_pod_group_has_the_minimum_of_its_members(cluster: Cluster) -> None:
             for number in range(3)
         ]
         cluster.create_pods(made[:2] + made[3:])
-        wait_until(
-            lambda: "PodGroup e2e/nowhere does not exist" in _reason(cluster, "nowhere-0"), PATIENCE, "no PodGroup"
-        )
+        refused = "PodGroup e2e/nowhere does not exist"
+        wait_until(lambda: refused in cluster.condition("nowhere-0").get("message", ""), PATIENCE, "no PodGroup")
         cluster.api.create(POD_GROUPS, {**_GROUP, "metadata": {"name": "here"}, "spec": {"minMember": 3}})
         cluster.create_pods([made[2]])
         cluster.wait_bound(3)
-        assert {each["metadata"]["name"] for each in cluster.pods() if each["spec"].get("nodeName")} == {
-            "here-0",
-            "here-1",
-            "here-2",
-        }
+        assert cluster.bound_names() == {"here-0", "here-1", "here-2"}
     finally:
         cluster.api.delete(f"{CRDS}/{crd['metadata']['name']}")
 
@@ -176,11 +161,6 @@ def _is_served(cluster: Cluster) -> bool:
     with suppress(httpx.HTTPStatusError):
         return cluster.api.items(POD_GROUPS) == []
     return False
-
-
-def _reason(cluster: Cluster, name: str) -> str:
-    conditions = cluster.api.get(f"{PODS}/{name}").get("status", {}).get("conditions", ())
-    return next((each.get("message", "") for each in conditions if each["type"] == "PodScheduled"), "")
 
 
 def pools() -> list[Manifest]:

@@ -14,7 +14,7 @@ import yaml
 
 from tests.e2e.api import pods_path
 from tests.e2e.cluster import Cluster
-from tests.e2e.groups import has_cycles, server_flags
+from tests.e2e.grouping import has_cycles, server_flags
 from tests.e2e.kindred import Kindred, write_token
 from tests.e2e.programs import wait_until
 from tests.e2e.shapes import pod
@@ -176,7 +176,7 @@ def test_a_second_scheduler_is_admitted_and_places_the_pods_that_ask_for_it(clus
     asking = pod("asking")
     cluster.create_pods([pod("other"), {**asking, "spec": {**asking["spec"], "schedulerName": "kindred-scheduler"}}])
     cluster.wait_bound(1)
-    assert [each["metadata"]["name"] for each in cluster.pods() if "nodeName" in each["spec"]] == ["asking"]
+    assert cluster.bound_names() == {"asking"}
 
 
 def test_the_second_scheduler_of_decide_binds_under_its_own_account(cluster: Cluster, tmp_path: Path) -> None:
@@ -197,8 +197,7 @@ def test_the_second_scheduler_of_decide_binds_under_its_own_account(cluster: Clu
         cluster.wait_bound(3)
     finally:
         kindred.end()
-    bound = {each["metadata"]["name"] for each in cluster.pods() if "nodeName" in each["spec"]}
-    assert bound == {"of-kindred", "of-kindred-volumes", "of-kindred-groups"}
+    assert cluster.bound_names() == {"of-kindred", "of-kindred-volumes", "of-kindred-groups"}
     assert "is forbidden" not in scheduler.log()
     lease = cluster.api.get("/apis/coordination.k8s.io/v1/namespaces/kindred/leases/kindred-scheduler")
     assert lease["spec"]["holderIdentity"]

@@ -12,7 +12,7 @@ import yaml
 from tests.e2e.cluster import Cluster
 from tests.e2e.kindred import BINDS, MANIFESTS, Kindred
 from tests.e2e.programs import free_port
-from tests.e2e.shapes import HOSTNAME, pod, required, term
+from tests.e2e.shapes import apart, pod
 from tests.manifests.install_commands import commands
 from tests.openssl import trusting
 
@@ -68,7 +68,7 @@ def test_the_scheduler_is_let_in_by_its_certificate_and_nobody_without(cluster: 
     kindred = KindredByTls(tmp_path, cluster.plane.kubeconfig("kindred", token_file=token), tmp_path)
     try:
         cluster.start_scheduler(registration(kindred, tmp_path))
-        guard = required("podAntiAffinity", term(APART, HOSTNAME))
+        guard = apart(APART)
         cluster.create_pods([pod(f"apart-{number}", APART, affinity=guard) for number in range(PODS)])
         cluster.wait_bound(PODS)
         assert cluster.violations() == []

@@ -12,14 +12,14 @@ from typing import Any, Final
 
 import httpx
 
-from tests.e2e.api import NODES, Manifest
-from tests.e2e.cluster import NAMESPACE, PODS, Cluster
+from tests.e2e.api import NODES, Manifest, condition_of
+from tests.e2e.cluster import NAMESPACE, Cluster
 from tests.e2e.conftest import Note
 from tests.e2e.control_plane import ADMIN
 from tests.e2e.kindred import Kindred
 from tests.e2e.programs import wait_until
 from tests.e2e.scheduler import IN_TREE, configuration
-from tests.e2e.shapes import HOSTNAME, ZONE, node, on, pod, required, required_node, term
+from tests.e2e.shapes import HOSTNAME, apart, node, on, pod, required_node, together
 
 CLAIMS: Final = f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims"
 NODES_THERE: Final = 6
@@ -54,7 +54,7 @@ def nodes() -> list[Manifest]:
 def placed() -> list[Manifest]:
     """Return pods that are on nodes already, and are in the way."""
     every = [f"node-{index:04}" for index in range(NODES_THERE)]
-    shy = required("podAntiAffinity", term({"loud": "yes"}, HOSTNAME))
+    shy = apart({"loud": "yes"})
     return [
         *(on(pod(f"port-{name}", host_port=PORT), name) for name in every),
         *(on(pod(f"web-{name}", {"app": "web"}, affinity=shy), name) for name in every),
@@ -81,8 +81,8 @@ def requesting(name: str, **requests: str) -> Manifest:
 
 def causes(copy: int) -> Mapping[str, tuple[Manifest, str, str]]:
     """Return cause -> (a pod, the plugin that refuses it most, a part of the reason that the scheduler writes)."""
-    attracted = required("podAffinity", term({"app": "nowhere"}, ZONE))
-    repelled = required("podAntiAffinity", term({"app": "web"}, HOSTNAME))
+    attracted = together({"app": "nowhere"})
+    repelled = apart({"app": "web"})
     by_label = required_node("matchExpressions", "disk", "ssd")
     tolerant: dict[str, Any] = {"tolerations": [{"operator": "Exists"}]}
     made = {
@@ -125,13 +125,6 @@ def pending(kindred: Kindred) -> dict[str, Any]:
     url = f"http://127.0.0.1:{kindred.admin_port}/pending"
     found: dict[str, Any] = httpx.get(url, params={"namespace": NAMESPACE}, timeout=30.0).raise_for_status().json()
     return found
-
-
-def said(manifest: Mapping[str, Any]) -> str:
-    """Return the message of the condition PodScheduled. Empty if there is none."""
-    conditions = {each["type"]: each for each in manifest["status"].get("conditions", ())}
-    message: str = conditions.get("PodScheduled", {}).get("message", "")
-    return message
 
 
 def test_the_cause_of_every_pending_pod_is_the_schedulers(cluster: Cluster, note: Note) -> None:
@@ -204,7 +197,7 @@ def why(kubeconfig: Path, name: str) -> dict[str, Any]:
 def waiting(cluster: Cluster) -> dict[str, str]:
     """Return pod -> why its scheduler has not placed it, of those that it has tried."""
     return {
-        each["metadata"]["name"]: said(each)
-        for each in cluster.api.items(PODS)
-        if not each["spec"].get("nodeName") and said(each)
+        each["metadata"]["name"]: message
+        for each in cluster.pods()
+        if not each["spec"].get("nodeName") and (message := condition_of(each).get("message"))
     }

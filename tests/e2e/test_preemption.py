@@ -14,14 +14,14 @@ from tests.e2e.cluster import PODS, Cluster
 from tests.e2e.kindred import BINDS, Kindred
 from tests.e2e.programs import wait_until
 from tests.e2e.scheduler import IN_TREE, Scheduler, configuration
-from tests.e2e.shapes import HOSTNAME, node, on, pod, required, term
+from tests.e2e.shapes import apart, node, on, pod
 from tests.throughput.modes import LISTED_NODES, MODES
 from tests.throughput.results import ANY_NODE
 
 PRIORITIES: Final = {"lowest": 1, "low": 5, "middle": 10, "high": 1000}
 REPELLED: Final = {"app": "repelled"}
 KEPT: Final = {**REPELLED, "keep": "yes"}
-AFFINITY: Final = required("podAntiAffinity", term(REPELLED, HOSTNAME))
+AFFINITY: Final = apart(REPELLED)
 PRIORITY_CLASSES: Final = "/apis/scheduling.k8s.io/v1/priorityclasses"
 EVENTS: Final = "/apis/events.k8s.io/v1/namespaces/e2e/events"
 BUDGETS: Final = "/apis/policy/v1/namespaces/e2e/poddisruptionbudgets"
@@ -199,8 +199,7 @@ def test_a_pod_that_may_not_preempt_evicts_nobody(cluster: Cluster) -> None:
 
 def given_up(cluster: Cluster, name: str) -> bool:
     """Whether the scheduler has said of a pod that it fits nowhere."""
-    conditions = cluster.api.get(f"{PODS}/{name}")["status"].get("conditions", [])
-    return any(each["type"] == "PodScheduled" and each["status"] == "False" for each in conditions)
+    return cluster.condition(name).get("status") == "False"
 
 
 # Where Kindred decides, nothing but Kindred filters.

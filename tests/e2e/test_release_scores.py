@@ -16,7 +16,7 @@ from tests.e2e.kindred import Kindred
 from tests.e2e.programs import wait_until
 from tests.e2e.scheduler import IN_TREE, configuration
 from tests.e2e.scores import VERBOSITY, PodScores, Scores, scores_of
-from tests.e2e.shapes import HOSTNAME, ZONE, node, pod, preferred, required, term
+from tests.e2e.shapes import HOSTNAME, ZONE, apart, node, pod, preferred, term
 
 SIZES: Final = ({"cpu": "4", "memory": "32Gi"}, {"cpu": "16", "memory": "16Gi"}, {"cpu": "32", "memory": "64Gi"})
 IMAGES: Final = ("registry.invalid/web:1", "registry.invalid/db:2", "registry.invalid/models:3")
@@ -70,7 +70,7 @@ def pods_of_a_round(number: int, random: Random, minor: int) -> list[Manifest]:
         "plain": {},
         "near": {"affinity": preferred("podAffinity", random.randint(1, 100), [term(group, ZONE)])},
         "away": {"affinity": preferred("podAntiAffinity", random.randint(1, 100), [term(group, HOSTNAME)])},
-        "alone": {"affinity": required("podAntiAffinity", term({"alone": str(number % 2)}, HOSTNAME))},
+        "alone": {"affinity": apart({"alone": str(number % 2)})},
         "spread": {"topologySpreadConstraints": spread},
         "disk": {"affinity": {"nodeAffinity": liked}},
         "tolerant": {"tolerations": [{"key": f"busy-{number % 3}", "operator": "Exists"}]},

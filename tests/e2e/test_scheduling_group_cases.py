@@ -28,7 +28,12 @@ from tests.e2e.deciding import PATIENCE, assert_followed
 from tests.e2e.grouping import (
     PORT,
     Grouping,
+    bound_members,
     broken_rules,
+    has_cycles,
+    has_pauses,
+    has_permit,
+    member,
     members,
     names,
     places,
@@ -39,11 +44,10 @@ from tests.e2e.grouping import (
     wait_until_refused,
     wait_until_tried,
 )
-from tests.e2e.groups import bound_members, has_cycles, has_pauses, member
 from tests.e2e.programs import wait_until
 from tests.e2e.shapes import on, pod
 
-pytestmark = pytest.mark.skipif(not has_cycles(), reason="there are PodGroups since 1.36")
+cycles = pytest.mark.skipif(not has_cycles(), reason="there are PodGroups since 1.36")
 SILENT: Final = 12.0
 """Seconds without a sign: more than Kindred waits for the next request of a group, 10 s."""
 STREAM: Final = 20.0  # seconds
@@ -64,11 +68,7 @@ def _claims(cluster: Cluster) -> Iterator[None]:
     delete_claims(cluster.api)
 
 
-def bound(cluster: Cluster) -> set[str]:
-    """Return the names of the pods that have a node."""
-    return {each["metadata"]["name"] for each in cluster.pods() if each["spec"].get("nodeName")}
-
-
+@cycles
 def test_a_minimum_below_the_members_and_no_room_for_the_rest(cluster: Cluster) -> None:
     cluster.api.create_all(NODES, places(4))
     grouping = Grouping(cluster)
@@ -76,31 +76,24 @@ def test_a_minimum_below_the_members_and_no_room_for_the_rest(cluster: Cluster) 
     grouping.bindings.hold_bindings(names(gang))
     grouping.create_members("gang", 4, gang)
     wait_until(lambda: len(grouping.bindings.bindings) == 4, PATIENCE, "4 bindings held")
-    cluster.create_pods(rivals(3))
-    wait_until_refused(cluster, rivals(3))
+    grouping.assert_that_others_are_refused(rivals(3))
     grouping.bindings.release_bindings()
     wait_until_members_are_bound(cluster, "gang", 4)
-    assert len(bound(cluster)) == 4
-    assert broken_rules(cluster) == []
-    assert_followed(grouping.kindred)
+    assert len(cluster.bound_names()) == 4
+    grouping.assert_followed()
 
 
+@cycles
 def test_a_claim_is_missing_on_the_oldest_member_and_the_others_are_the_minimum(cluster: Cluster) -> None:
     cluster.api.create_all(NODES, places(3))
     grouping = Grouping(cluster)
     gang = [member("gang", 0, host_port=PORT, **volume_claim("missing")), *members(4)[1:]]
-    grouping.bindings.hold_bindings(names(gang))
-    grouping.create_members("gang", 3, gang)
-    grouping.wait_until_bindings_are_held(names(gang[1:]))
-    cluster.create_pods(rivals(3))
-    wait_until_refused(cluster, rivals(3))
-    grouping.bindings.release_bindings()
-    wait_until_members_are_bound(cluster, "gang", 3)
-    assert bound(cluster) == {*names(gang[1:])}
-    assert broken_rules(cluster) == []
-    assert_followed(grouping.kindred)
+    grouping.hold(gang, 3, gang[1:])
+    grouping.assert_that_others_are_refused(rivals(3))
+    grouping.assert_bound(3, {*names(gang[1:])})
 
 
+@cycles
 @pytest.mark.parametrize("without", [0, 3], ids=["oldest", "newest"])
 def test_a_claim_is_missing_and_the_others_are_too_few_so_their_places_are_given_back(
     cluster: Cluster, without: int
@@ -112,11 +105,11 @@ def test_a_claim_is_missing_and_the_others_are_too_few_so_their_places_are_given
     grouping.create_members("gang", 4, gang)
     wait_until_tried(cluster, gang)
     cluster.create_pods(rivals(4))
-    wait_until(lambda: bound(cluster) == {*names(rivals(4))}, PATIENCE, "all ordinary pods bound")
-    assert broken_rules(cluster) == []
-    assert_followed(grouping.kindred)
+    wait_until(lambda: cluster.bound_names() == {*names(rivals(4))}, PATIENCE, "all ordinary pods bound")
+    grouping.assert_followed()
 
 
+@cycles
 def test_a_binding_fails_once(cluster: Cluster) -> None:
     cluster.api.create_all(NODES, places(4))
     grouping = Grouping(cluster)
@@ -125,16 +118,15 @@ def test_a_binding_fails_once(cluster: Cluster) -> None:
     grouping.bindings.failing_bindings.add("gang-2")
     grouping.create_members("gang", 4, gang)
     grouping.wait_until_bindings_are_held(names(gang))
-    cluster.create_pods(rivals(3))
-    wait_until_refused(cluster, rivals(3))
+    grouping.assert_that_others_are_refused(rivals(3))
     grouping.bindings.release_bindings()
     wait_until_members_are_bound(cluster, "gang", 4)
     assert grouping.bindings.bindings.count("gang-2") == 2
-    assert bound(cluster) == {*names(gang)}
-    assert broken_rules(cluster) == []
-    assert_followed(grouping.kindred)
+    assert cluster.bound_names() == {*names(gang)}
+    grouping.assert_followed()
 
 
+@cycles
 def test_a_binding_is_silent_for_long(cluster: Cluster) -> None:
     cluster.api.create_all(NODES, places(4))
     grouping = Grouping(cluster)
@@ -150,13 +142,10 @@ def test_a_binding_is_silent_for_long(cluster: Cluster) -> None:
         wait_until_refused(cluster, one)
         came += 1
         time.sleep(0.5)  # they keep coming, and not as fast as they are refused
-    grouping.bindings.release_bindings()
-    wait_until_members_are_bound(cluster, "gang", 4)
-    assert bound(cluster) == {*names(gang)}
-    assert broken_rules(cluster) == []
-    assert_followed(grouping.kindred)
+    grouping.assert_bound(4, {*names(gang)})
 
 
+@cycles
 def test_a_member_is_nominated_on_a_full_node(cluster: Cluster) -> None:
     """Kindred counts it there when it starts. It is not the first that kube-scheduler asks about."""
     cluster.api.create_all(NODES, places(5))
@@ -169,15 +158,11 @@ def test_a_member_is_nominated_on_a_full_node(cluster: Cluster) -> None:
     grouping.bindings.hold_bindings(names(gang))
     grouping.create_members("gang", 4, gang[2:])
     grouping.wait_until_bindings_are_held(names(gang))
-    cluster.create_pods(rivals(3))
-    wait_until_refused(cluster, rivals(3))
-    grouping.bindings.release_bindings()
-    wait_until_members_are_bound(cluster, "gang", 4)
-    assert bound(cluster) == {"there", *names(gang)}
-    assert broken_rules(cluster) == []
-    assert_followed(grouping.kindred)
+    grouping.assert_that_others_are_refused(rivals(3))
+    grouping.assert_bound(4, {"there", *names(gang)})
 
 
+@cycles
 @pytest.mark.usefixtures("_claims")
 def test_volumes_come_late_and_kindred_is_killed_meanwhile(cluster: Cluster) -> None:
     cluster.api.create_all(NODES, places(4))
@@ -188,8 +173,7 @@ def test_volumes_come_late_and_kindred_is_killed_meanwhile(cluster: Cluster) -> 
     grouping.create_members("gang", 4, gang)
     nominated = wait_until_nominated(cluster, 4)
     grouping.restart_kindred()
-    cluster.create_pods(rivals(3))
-    wait_until_refused(cluster, rivals(3))
+    grouping.assert_that_others_are_refused(rivals(3))
     for claim in claims:
         provision(cluster.api, claim)
     wait_until_members_are_bound(cluster, "gang", 4)
@@ -197,10 +181,10 @@ def test_volumes_come_late_and_kindred_is_killed_meanwhile(cluster: Cluster) -> 
         **nominated,
         **dict.fromkeys(names(rivals(3))),
     }
-    assert broken_rules(cluster) == []
-    assert_followed(grouping.kindred)
+    grouping.assert_followed()
 
 
+@cycles
 def test_a_gang_without_room_leaves_its_places_to_a_stream_of_ordinary_pods(cluster: Cluster, note: Note) -> None:
     cluster.api.create_all(NODES, places(4))
     grouping = Grouping(cluster)
@@ -252,6 +236,7 @@ def _sampled(look: Callable[[], bool]) -> Iterator[list[bool]]:
         thread.join()
 
 
+@cycles
 def test_of_two_gangs_one_has_room_and_the_other_comes_behind_it(cluster: Cluster) -> None:
     cluster.api.create_all(NODES, places(8))
     grouping = Grouping(cluster)
@@ -259,7 +244,7 @@ def test_of_two_gangs_one_has_room_and_the_other_comes_behind_it(cluster: Cluste
         grouping.create_members(group, 5, members(5, group))
     cluster.wait_bound(5)
     cluster.create_pods(rivals(3))
-    wait_until(lambda: bound(cluster) >= {*names(rivals(3))}, PATIENCE, "all ordinary pods bound")
+    wait_until(lambda: cluster.bound_names() >= {*names(rivals(3))}, PATIENCE, "all ordinary pods bound")
     (here,) = bound_members(cluster.pods())
     assert bound_members(cluster.pods()) == {here: 5}
     assert broken_rules(cluster) == []
@@ -267,10 +252,10 @@ def test_of_two_gangs_one_has_room_and_the_other_comes_behind_it(cluster: Cluste
         cluster.api.delete(f"{PODS}/{each['metadata']['name']}")
     (there,) = {"first", "second"} - {here}
     wait_until_members_are_bound(cluster, there, 5)
-    assert broken_rules(cluster) == []
-    assert_followed(grouping.kindred)
+    grouping.assert_followed()
 
 
+@cycles
 @pytest.mark.usefixtures("_claims")
 def test_members_with_a_device_each_and_two_on_a_node_by_cpu(cluster: Cluster) -> None:
     cluster.api.create_all(NODES, places(2, cpu="2"))
@@ -278,15 +263,33 @@ def test_members_with_a_device_each_and_two_on_a_node_by_cpu(cluster: Cluster) -
     create_devices(cluster.api, names(places(2)), 3, claims)
     grouping = Grouping(cluster)
     gang = [member("gang", at, cpu="1", **device_claim(claim)) for at, claim in enumerate(claims)]
-    grouping.bindings.hold_bindings(names(gang))
-    grouping.create_members("gang", 4, gang)
-    grouping.wait_until_bindings_are_held(names(gang))
+    grouping.hold(gang, 4)
     ordinary = rivals(3, cpu="1", host_port=None)
-    cluster.create_pods(ordinary)
-    wait_until_refused(cluster, ordinary)
+    grouping.assert_that_others_are_refused(ordinary)
     grouping.bindings.release_bindings()
     wait_until_members_are_bound(cluster, "gang", 4)
     assert all("allocation" in each["status"] for each in cluster.api.items(DEVICE_CLAIMS))
-    assert bound(cluster) == {*names(gang)}
-    assert broken_rules(cluster) == []
-    assert_followed(grouping.kindred)
+    assert cluster.bound_names() == {*names(gang)}
+    grouping.assert_followed()
+
+
+permit = pytest.mark.skipif(not has_permit(), reason="gangs wait in Permit in 1.35 alone")
+
+
+@permit
+def test_members_wait_in_permit_and_kindred_is_killed_meanwhile(cluster: Cluster) -> None:
+    cluster.api.create_all(NODES, places(3))
+    grouping = Grouping(cluster)
+    gang = members(4)
+    grouping.create_members("gang", 4, gang)
+    nominated = wait_until_nominated(cluster, 3)
+    grouping.assert_that_others_are_refused(rivals(2))
+    grouping.restart_kindred()
+    grouping.assert_that_others_are_refused(rivals(2, 2))
+    for name in names(rivals(4)):  # they would want the new node, too
+        cluster.api.delete(f"{PODS}/{name}")
+    cluster.api.create(NODES, places(4)[3])
+    wait_until_members_are_bound(cluster, "gang", 4)
+    found = {each["metadata"]["name"]: each["spec"]["nodeName"] for each in cluster.pods()}
+    assert found.items() >= nominated.items()
+    grouping.assert_followed()

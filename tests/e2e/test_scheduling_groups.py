@@ -1,25 +1,121 @@
 """Groups of `spec.schedulingGroup` beside ordinary pods, all at once: no rule is broken, no gang is there in part."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
 from random import Random
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 
-from tests.e2e import group_load
 from tests.e2e.api import NODES, Manifest
 from tests.e2e.cluster import PODS, Cluster
 from tests.e2e.conftest import Note
 from tests.e2e.deciding import PATIENCE, assert_followed, decisions
-from tests.e2e.grouping import Grouping, broken_rules, served_groups
-from tests.e2e.groups import bound_members, create_group, has_cycles, scheduler_flags
+from tests.e2e.grouping import (
+    Grouping,
+    bound_members,
+    broken_rules,
+    create_group,
+    has_cycles,
+    member,
+    scheduler_flags,
+    served_groups,
+)
 from tests.e2e.programs import wait_until
 from tests.e2e.scheduler import IN_TREE
+from tests.e2e.shapes import HOSTNAME, apart, node, pod, required_node
 from tests.throughput.modes import LISTED_NODES, MODES
 from tests.throughput.results import ANY_NODE
+
+# Nodes with exactly the room that groups and ordinary pods need together, these pods, and groups without room.
+#
+# Whatever the order, all others find their nodes as long as the rules are kept: what is left is no less than what
+# waits.
+
+NUMBER: Final = 60
+SIZE: Final = 8
+"""Members of each group."""
+_CPUS: Final = 2
+_APART, _APART_GROUPS = 4, 3
+_PORTS: Final = (8080, 8081, 8082)
+_CROWDED_PORTS: Final = (9000, 9001)
+_PORT_GROUPS: Final = 4
+_CPU_GROUPS: Final = 12
+_MINIMUMS: Final = (SIZE, None, 5)
+"""The minimums of groups, in turn; None is a basic group."""
+FEW: Final = SIZE - 1
+"""Nodes for all members of a group but one."""
+
+
+class Group(NamedTuple):
+    """A group with its members."""
+
+    name: str
+    minimum: int | None
+    members: Sequence[Manifest]
+
+
+def nodes() -> list[Manifest]:
+    """Return the nodes."""
+    return [node(at, allocatable={"cpu": str(_CPUS), "memory": "64Gi", "pods": "110"}) for at in range(NUMBER)]
+
+
+def groups() -> list[Group]:
+    """Return 36 groups that all have room together."""
+    shapes = [
+        *(_repelled(family) for family in range(_APART) for _ in range(_APART_GROUPS)),
+        *({"cpu": "0", "host_port": port} for port in _PORTS for _ in range(_PORT_GROUPS)),
+        *({"cpu": "1"} for _ in range(_CPU_GROUPS)),
+    ]
+    return [_group(f"group-{number:02}", _MINIMUMS[number % 3], shape) for number, shape in enumerate(shapes)]
+
+
+def impossible_gangs() -> list[Group]:
+    """Return two gangs that want the same nodes as others, one too few."""
+    repelled = _repelled(0)
+    repelled["affinity"] |= _on_few_nodes()
+    return [
+        _group("impossible-0", SIZE, repelled),
+        _group("impossible-1", SIZE, {"cpu": "0", "host_port": _PORTS[0], "affinity": _on_few_nodes()}),
+    ]
+
+
+def crowded_groups() -> list[Group]:
+    """Return two basic groups of which one member each has no room."""
+    shapes: list[dict[str, Any]] = [
+        {"cpu": "0", "host_port": port, "affinity": _on_few_nodes()} for port in _CROWDED_PORTS
+    ]
+    return [_group(f"crowded-{at}", None, shape) for at, shape in enumerate(shapes)]
+
+
+def ordinary_pods(scheduler_names: Sequence[str]) -> list[Manifest]:
+    """Return the pods that take the rest of the room, for the schedulers in turn."""
+    shapes = [
+        *(_repelled(family) for family in range(_APART) for _ in range(NUMBER - _APART_GROUPS * SIZE)),
+        *({"cpu": "0", "host_port": port} for port in _PORTS for _ in range(NUMBER - _PORT_GROUPS * SIZE)),
+        *({"cpu": "1"} for _ in range(NUMBER * _CPUS - _CPU_GROUPS * SIZE)),
+    ]
+    Random(35).shuffle(shapes)  # noqa: S311  # the same order each time
+    return [
+        pod(f"ordinary-{number:03}", **shape, schedulerName=scheduler_names[number % len(scheduler_names)])
+        for number, shape in enumerate(shapes)
+    ]
+
+
+def _repelled(family: int) -> dict[str, Any]:
+    labels = {"family": f"apart-{family}"}
+    return {"cpu": "0", "labels": labels, "affinity": apart(labels)}
+
+
+def _on_few_nodes() -> dict[str, Any]:
+    return required_node("matchExpressions", HOSTNAME, *(f"node-{number:04}" for number in range(FEW)))
+
+
+def _group(name: str, minimum: int | None, shape: dict[str, Any]) -> Group:
+    return Group(name, minimum, [member(name, number, **shape) for number in range(SIZE)])
+
 
 pytestmark = pytest.mark.skipif(not has_cycles(), reason="there are PodGroups since 1.36")
 SCHEDULERS: Final = ("kindred", "kindred-volumes")
@@ -34,19 +130,19 @@ def _groups(cluster: Cluster) -> Iterator[None]:
 
 
 class GroupLoad:
-    """The nodes, groups and pods of tests.e2e.group_load."""
+    """The nodes, groups and pods of this module."""
 
     def __init__(self, cluster: Cluster, scheduler_name: str | None = None) -> None:
         """Make the nodes and the groups. All pods are for one scheduler, if it is said."""
         self._cluster = cluster
         self._numbers = count()
-        self._impossible = group_load.impossible_gangs()
-        self.crowded = group_load.crowded_groups()
-        possible = group_load.groups()
-        self._pods: list[Manifest] = group_load.ordinary_pods(SCHEDULERS)
+        self._impossible = impossible_gangs()
+        self.crowded = crowded_groups()
+        possible = groups()
+        self._pods: list[Manifest] = ordinary_pods(SCHEDULERS)
         self.number = len(self._pods) + sum(len(each.members) for each in possible) + self._at_most_crowded()
         """Pods that have room."""
-        cluster.api.create_all(NODES, group_load.nodes())
+        cluster.api.create_all(NODES, nodes())
         for group in (*possible, *self._impossible, *self.crowded):
             create_group(cluster.api, group.name, group.minimum)
             self._pods += group.members
@@ -55,7 +151,7 @@ class GroupLoad:
         Random(36).shuffle(self._pods)  # noqa: S311  # the same order each time
 
     def _at_most_crowded(self) -> int:
-        return len(self.crowded) * group_load.FEW
+        return len(self.crowded) * FEW
 
     @contextmanager
     def created(self) -> Iterator[None]:
@@ -81,7 +177,7 @@ class GroupLoad:
         """No member of a gang without room has a node, and of a crowded group all but one have one."""
         bound = bound_members(self._cluster.pods())
         assert not [group.name for group in self._impossible if bound[group.name]]
-        assert {bound[group.name] for group in self.crowded} == {group_load.FEW}
+        assert {bound[group.name] for group in self.crowded} == {FEW}
 
     def delete_others(self) -> None:
         """Delete the gangs that have no room."""

@@ -19,7 +19,7 @@ from tests.e2e.kindred import Kindred
 from tests.e2e.programs import wait_until
 from tests.e2e.scheduler import IN_TREE, Scheduler, configuration
 from tests.e2e.scores import INTER_POD_AFFINITY, VERBOSITY, PodScores, scores_of
-from tests.e2e.shapes import HOSTNAME, ZONE, node, on, pod, preferred, required, term
+from tests.e2e.shapes import HOSTNAME, ZONE, apart, node, on, pod, preferred, required, term
 
 ZONES: Final = (range(0, 48, 3), range(1, 28, 3), range(2, 14, 3))  # 16, 9 and 4 nodes
 GROUPS: Final = [{"app": name} for name in ("web", "db", "cache", "queue")]
@@ -112,7 +112,7 @@ def pods_of_a_round(number: int, random: Random) -> list[Manifest]:
         "node": prefers("podAffinity", HOSTNAME),
         "away": prefers("podAntiAffinity", ZONE),
         "apart": {**prefers("podAntiAffinity", HOSTNAME), **prefers("podAffinity", ZONE)},
-        "alone": {**required("podAntiAffinity", term(alone, HOSTNAME)), **prefers("podAffinity", ZONE)},
+        "alone": {**apart(alone), **prefers("podAffinity", ZONE)},
         "near": {**required("podAffinity", term(GROUPS[0], ZONE, **OF_ALL)), **prefers("podAntiAffinity", HOSTNAME)},
         "team": prefers("podAffinity", ZONE, **OF_TEAM),
     }

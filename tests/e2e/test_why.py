@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from tests.e2e.api import Manifest
-from tests.e2e.cluster import NAMESPACE, PODS, Cluster
+from tests.e2e.cluster import NAMESPACE, Cluster
 from tests.e2e.kindred import MANIFESTS, ROOT
 from tests.e2e.programs import free_port, wait_until
 from tests.e2e.scheduler import IN_TREE, configuration
@@ -95,13 +95,8 @@ def summary(done: "subprocess.CompletedProcess[str]", status: int = 1) -> dict[s
 
 def scheduler_message(cluster: Cluster, name: str) -> str:
     """Return what kube-scheduler says of a pending pod, as soon as it has tried it."""
-
-    def said() -> list[str]:
-        conditions = cluster.api.get(f"{PODS}/{name}").get("status", {}).get("conditions", ())
-        return [each["message"] for each in conditions if each.get("reason") == "Unschedulable"]
-
-    wait_until(lambda: bool(said()), 60.0, f"{name} tried")
-    return said()[0]
+    wait_until(lambda: cluster.condition(name).get("reason") == "Unschedulable", 60.0, f"{name} tried")
+    return str(cluster.condition(name)["message"])
 
 
 def test_the_rules_that_it_names_are_enough_to_ask_alone_and_it_says_what_kube_scheduler_says(
