@@ -57,33 +57,33 @@ def opened(browser: Browser, url: str) -> Page:
     return page
 
 
+def over(browser: Browser, url: str) -> Iterator[Page]:
+    """Yield the page; whatever the browser logs as an error fails the test, but refusals are what is tested."""
+    page = opened(browser, url)
+    yield page
+    assert [error for error in browser.errors if "status of 4" not in error] == []
+    browser.open("about:blank")  # services wait for the stream of events to end
+
+
 @pytest.fixture
 def page(browser: Browser, demo_url: str) -> Iterator[Page]:
-    """Yield the page over the demo cluster; whatever the browser logs as an error fails the test."""
-    page = opened(browser, demo_url)
-    yield page
-    assert [error for error in browser.errors if "status of 4" not in error] == []  # refusals are what is tested
+    """Yield the page over the demo cluster."""
+    yield from over(browser, demo_url)
 
 
 @pytest.fixture
 def large_page(browser: Browser, bench_url: str) -> Iterator[Page]:
     """Yield the page over 5,000 nodes."""
-    page = opened(browser, bench_url)
-    yield page
-    assert [error for error in browser.errors if "status of 4" not in error] == []
+    yield from over(browser, bench_url)
 
 
 @pytest.fixture
 def huge_page(browser: Browser, huge_url: str) -> Iterator[Page]:
     """Yield the page over 15,000 nodes."""
-    page = opened(browser, huge_url)
-    yield page
-    assert [error for error in browser.errors if "status of 4" not in error] == []
+    yield from over(browser, huge_url)
 
 
 @pytest.fixture
 def odd_page(browser: Browser, odd_url: str) -> Iterator[Page]:
     """Yield the page over nodes that are refused for many reasons."""
-    page = opened(browser, odd_url)
-    yield page
-    assert [error for error in browser.errors if "status of 4" not in error] == []
+    yield from over(browser, odd_url)

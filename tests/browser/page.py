@@ -48,18 +48,41 @@ class Page:
         """Ask about a pod by its name, and wait until its answer is shown."""
         self.browser.type("#pod-name", pod)
         self.browser.click("#ask")
-        self.browser.until(f"document.querySelector('#answer').textContent.startsWith({json.dumps(pod)})")
+        self.answered(pod, begins=True)
 
-    def ask_with_manifest(self, text: str) -> None:
-        """Ask about a pod by its manifest."""
+    def ask_with_manifest(self, manifest: object) -> None:
+        """Ask about a pod by its manifest, a text or what is to be written as JSON."""
         self.browser.click("input[value=manifest]")
-        self.browser.type("#pod-manifest", text)
+        self.browser.type("#pod-manifest", manifest if isinstance(manifest, str) else json.dumps(manifest))
         self.browser.click("#ask")
+
+    def ask_for(self, **spec: object) -> None:
+        """Ask about a pod with a spec, and wait until its answer is shown."""
+        self.ask_with_manifest({"metadata": {"name": "next", "namespace": "shop"}, "spec": spec})
+        self.answered("shop/next: ", begins=True)
+
+    def until_text(self, selector: str, text: str, *, begins: bool = False) -> None:
+        """Wait until an element has a text, or begins with it."""
+        has = "startsWith" if begins else "includes"
+        self.browser.until(f"document.querySelector({json.dumps(selector)})?.textContent.{has}({json.dumps(text)})")
+
+    def answered(self, text: str, *, begins: bool = False) -> None:
+        """Wait until the answer has a text, or begins with it."""
+        self.until_text("#answer", text, begins=begins)
+
+    def enter(self, selector: str, text: str) -> None:
+        """Type a text into a field, and press Enter."""
+        self.browser.type(selector, text)
+        self.browser.press("Enter")
+
+    def choose_layer(self, name: str) -> None:
+        """Colour the map by something else."""
+        it = f"it.value = {json.dumps(name)}; it.dispatchEvent(new Event('change'));"
+        self.value(f"(it => {{ {it} }})(document.querySelector('#layer'))")
 
     def show_node(self, node: str) -> None:
         """Show a node by its name, and wait for its details."""
-        self.browser.type("#find", node)
-        self.browser.press("Enter")
+        self.enter("#find", node)
         self.wait_for_details(node)
 
     def wait_for_details(self, of: str) -> None:
@@ -101,6 +124,11 @@ class Page:
     def legend(self) -> str:
         """Return the legend's lines."""
         return self.text("#legend")
+
+    def map_label(self) -> str:
+        """Return what the map is to those who do not see it."""
+        found: str = self.value("document.querySelector('#map').getAttribute('aria-label')")
+        return found
 
     def value(self, script: str) -> Any:  # noqa: ANN401  # whatever the script gives
         """Return the value of an expression."""

@@ -1,16 +1,19 @@
 """Services for a browser to look at: the demo cluster, the bench cluster with 5,000 and 15,000 nodes, and odd nodes."""
 
+import asyncio
 import json
 import re
 import signal
+import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from typing import Final
 
 import httpx
 
-from tests.app.serving import ANY_PORT, ROOT, Service, kindred, until
+from tests.app.serving import ANY_PORT, PATIENCE, ROOT, Service, kindred, until
 from tests.bench import cluster
 from tests.bench.cluster import HOST, ZONE
 from tests.builders import NodeBuilder, Object, make_node, make_pod
@@ -32,7 +35,7 @@ def bench_dump(nodes: int = NODES, pods: int = PODS) -> str:
         ("Pod", cluster.pods(pods, nodes)),
         ("Namespace", cluster.namespaces()),
     )
-    return _list(kinds)
+    return listed(kinds)
 
 
 def odd_node(number: int) -> NodeBuilder:
@@ -62,10 +65,11 @@ def odd_nodes() -> list[NodeBuilder]:
 def odd_dump() -> str:
     """Return what `kubectl get nodes,pods -A -o json` would print of them."""
     pod = make_pod("web-0").in_namespace("shop").uid("1").on(odd_nodes()[-1].name)
-    return _list((("Node", [each.obj() for each in odd_nodes()]), ("Pod", [pod.obj()])))
+    return listed((("Node", [each.obj() for each in odd_nodes()]), ("Pod", [pod.obj()])))
 
 
-def _list(kinds: Iterable[tuple[str, Iterable[Object]]]) -> str:
+def listed(kinds: Iterable[tuple[str, Iterable[Object]]]) -> str:
+    """Return what kubectl prints of some objects."""
     items = [{"apiVersion": "v1", "kind": kind, **each} for kind, objects in kinds for each in objects]
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
 
@@ -128,3 +132,24 @@ def odd(folder: Path) -> Iterator[Service]:
     (folder / "cluster.json").write_text(odd_dump())
     with serving(folder, "--snapshot", str(folder / "cluster.json"), "--profile", "full") as service:
         yield service
+
+
+@contextmanager
+def in_thread(served: AbstractAsyncContextManager[str]) -> Iterator[str]:
+    """Run what serves a URL in a thread with a loop of its own; this one waits for the browser."""
+    began: Future[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+
+    async def main() -> None:
+        async with served as found:
+            ended = asyncio.Event()
+            began.set_result((found, asyncio.get_running_loop(), ended))
+            await ended.wait()
+
+    thread = threading.Thread(target=lambda: asyncio.run(main()))
+    thread.start()
+    found, loop, ended = began.result(PATIENCE)
+    try:
+        yield found
+    finally:
+        loop.call_soon_threadsafe(ended.set)
+        thread.join(PATIENCE)

@@ -27,20 +27,16 @@ def go(page: Page, steps: int) -> None:
     page.value(f"history.go({steps})")
 
 
-def answered(page: Page, text: str) -> None:
-    page.browser.until(f"document.querySelector('#answer').textContent.includes({json.dumps(text)})")
-
-
 def test_a_pod_a_supposition_and_a_node_are_restored_from_the_address(page: Page) -> None:
     page.ask("data/queue-0")
     page.show_node("node21")
     page.browser.click(".term.blocks .chip button")
-    answered(page, "40/60")
+    page.answered("40/60")
     page.wait_for_details("node21")
     address, headline = page.value("location.href"), page.text("#answer")
     assert "pod=data/queue-0" in address
     reopen(page, address)
-    answered(page, "40/60")
+    page.answered("40/60")
     page.wait_for_details("node21")
     assert headline == page.text("#answer")
     assert address == page.value("location.href")
@@ -51,19 +47,16 @@ def test_a_pod_a_supposition_and_a_node_are_restored_from_the_address(page: Page
 def test_a_layer_and_a_zone_are_restored_from_the_address(page: Page) -> None:
     page.browser.click(".tree tbody tr:nth-child(2) td")
     page.wait_for_details("eu-west-1b")
-    page.value(
-        "(it => { it.value = 'memory'; it.dispatchEvent(new Event('change')); })(document.querySelector('#layer'))"
-    )
+    page.choose_layer("memory")
     assert fragment(page) == "layer=memory&zone=eu-west-1b"
     reopen(page, page.value("location.href"))
     page.wait_for_details("eu-west-1b")
     assert page.value("document.querySelector('#layer').value") == "memory"
-    assert "of memory requested" in page.value("document.querySelector('#map').getAttribute('aria-label')")
+    assert "of memory requested" in page.map_label()
 
 
 def test_a_rack_and_the_label_of_racks_are_restored_from_the_address(page: Page) -> None:
-    page.browser.type("#rack-key", "example.com/rack")
-    page.browser.press("Enter")
+    page.enter("#rack-key", "example.com/rack")
     page.browser.click(".tree tbody tr .twist")
     page.browser.click(".tree tbody tr:nth-child(2) td")
     page.wait_for_details("rack-a1")
@@ -82,10 +75,10 @@ def test_a_rack_and_the_label_of_racks_are_restored_from_the_address(page: Page)
 )
 def test_a_manifest_is_restored_from_the_address(page: Page, manifest: str) -> None:
     page.ask_with_manifest(manifest)
-    answered(page, "/60 nodes are available")
+    page.answered("/60 nodes are available")
     headline = page.text("#answer")
     reopen(page, page.value("location.href"))
-    answered(page, "/60 nodes are available")
+    page.answered("/60 nodes are available")
     assert headline == page.text("#answer")
     assert manifest.strip() == page.value("document.querySelector('#pod-manifest').value")
 
@@ -95,7 +88,7 @@ def test_a_manifest_that_is_too_long_is_left_out_of_the_address_and_that_is_said
     page.browser.click("input[value=manifest]")
     page.value(f"(it => {{ it.value = {json.dumps(json.dumps(pod))}; }})(document.querySelector('#pod-manifest'))")
     page.browser.click("#ask")
-    answered(page, "/60 nodes are available")
+    page.answered("/60 nodes are available")
     assert "too long for the address" in page.text("#supposition")
     assert len(fragment(page)) < 1000
 
@@ -111,9 +104,9 @@ def test_all_suppositions_are_written_to_the_address_and_read_from_it(page: Page
         page.browser.click(f"[data-add={kind}]")
         page.fill_last(values)
     page.browser.click("#ask")
-    answered(page, "/61 nodes")
+    page.answered("/61 nodes")
     reopen(page, page.value("location.href"))
-    answered(page, "/61 nodes")
+    page.answered("/61 nodes")
     texts = (
         "[...document.querySelectorAll('.supposed')].map(row => [...row.querySelectorAll('input')].map(it => it.value))"
     )
@@ -125,26 +118,26 @@ def test_back_and_forward_go_from_state_to_state(page: Page) -> None:
     page.show_node("node21")
     page.ask("data/queue-1")
     go(page, PREVIOUS)
-    answered(page, "data/queue-0")
+    page.answered("data/queue-0")
     page.wait_for_details("node21")
     go(page, PREVIOUS)
     page.browser.until("document.querySelector('#detail-body h3') === null")
     assert page.text("#answer").startswith("data/queue-0")
     go(page, PREVIOUS)
-    answered(page, "60 nodes in 3 zones")
+    page.answered("60 nodes in 3 zones")
     assert fragment(page) == ""
     go(page, NEXT)
-    answered(page, "data/queue-0")
+    page.answered("data/queue-0")
 
 
 def test_a_link_to_a_pod_that_there_is_not_says_so(page: Page) -> None:
     reopen(page, page.value("location.href") + f"#pod={quote('shop/nobody', safe='')}&node=node1")
     assert "pod shop/nobody: " in page.complaint("#pod-name")
-    answered(page, "No answer.")
+    page.answered("No answer.")
     assert fragment(page) == "pod=shop/nobody&node=node1"
 
 
 def test_a_fragment_that_means_nothing_shows_the_cluster(page: Page) -> None:
     reopen(page, page.value("location.href") + "#%%%&layer=nothing&zone=nowhere&assume=@@@")
-    answered(page, "60 nodes in 3 zones")
+    page.answered("60 nodes in 3 zones")
     assert page.value("document.querySelector('#layer').value") == "cpu"

@@ -1,7 +1,5 @@
 """The page over the demo cluster: choose, click, suppose, and be told what is wrong."""
 
-import json
-
 import pytest
 import yaml
 
@@ -17,10 +15,6 @@ REPELLED = {
 }  # fmt: skip
 
 
-def ask_with_manifest(page: Page, manifest: object) -> None:
-    page.ask_with_manifest(manifest if isinstance(manifest, str) else json.dumps(manifest))
-
-
 def test_a_pod_by_name_is_answered_with_its_domains(page: Page) -> None:
     page.ask("data/queue-0")
     assert page.text("#answer") == (
@@ -33,9 +27,7 @@ def test_a_pod_by_name_is_answered_with_its_domains(page: Page) -> None:
         ["▸eu-west-1c", "20", "0", "", ""],
     ]
     assert "40 node(s) didn't match pod anti-affinity rules" in page.legend().replace("\n", " ")
-    assert page.value("document.querySelector('#map').getAttribute('aria-label')").startswith(
-        "Map of 60 nodes in 3 zones, 20 fit"
-    )
+    assert page.map_label().startswith("Map of 60 nodes in 3 zones, 20 fit")
 
 
 def test_the_state_of_the_service_is_told(page: Page) -> None:
@@ -101,12 +93,12 @@ def test_without_its_blocker_a_domain_fits(page: Page) -> None:
     page.show_node("node21")
     pod = blocker(page)
     page.browser.click(".term.blocks .chip button")
-    page.browser.until("document.querySelector('#answer').textContent.includes(' 40/60 ')")
+    page.answered(" 40/60 ")
     assert supposed(page) == [["remove", pod]]
     page.wait_for_details("node21")
     page.browser.until("document.querySelector('#detail-body .verdict').textContent.startsWith('■ fits')")
     page.browser.click(".supposed button")
-    page.browser.until("document.querySelector('#answer').textContent.includes(' 20/60 ')")
+    page.answered(" 20/60 ")
 
 
 def test_a_pod_is_moved_to_another_node_by_the_form(page: Page) -> None:
@@ -117,7 +109,7 @@ def test_a_pod_is_moved_to_another_node_by_the_form(page: Page) -> None:
     assert supposed(page) == [["remove", pod], ["assume", pod, ""]]
     page.browser.type(".supposed:last-child input:last-of-type", "node1")
     page.browser.click("#ask")
-    page.browser.until("document.querySelector('#supposition').textContent.includes(' on node1')")
+    page.until_text("#supposition", " on node1")
 
 
 def test_a_node_more_in_another_zone_is_drawn(page: Page) -> None:
@@ -125,7 +117,7 @@ def test_a_node_more_in_another_zone_is_drawn(page: Page) -> None:
     page.browser.click("[data-add=add_nodes]")
     page.fill_last(["node21", "node99", "eu-west-1d", "rack-d1"])
     page.browser.click("#ask")
-    page.browser.until("document.querySelector('#answer').textContent.includes(' 21/61 ')")
+    page.answered(" 21/61 ")
     page.show_node("node99")
     assert page.text("#detail-body .hint") == "eu-west-1d, rack-d1"
 
@@ -142,21 +134,21 @@ def test_a_node_more_in_another_zone_is_drawn(page: Page) -> None:
     ],
 )
 def test_what_is_wrong_with_a_manifest_stands_beside_it(page: Page, manifest: object, message: str) -> None:
-    ask_with_manifest(page, manifest)
+    page.ask_with_manifest(manifest)
     assert message in page.complaint("#pod-manifest")
     assert page.value("document.activeElement.id") == "pod-manifest"
 
 
 def test_a_manifest_extender_args_and_a_template_are_answered(page: Page) -> None:
-    ask_with_manifest(page, REPELLED)
-    page.browser.until("document.querySelector('#answer').textContent.startsWith('shop/web-next: 30/60')")
-    ask_with_manifest(page, (ROOT / "app" / "demo" / "requests" / "web.json").read_text())
-    page.browser.until("document.querySelector('#answer').textContent.includes(': 6/6')")
-    ask_with_manifest(page, yaml.safe_dump({**REPELLED, "kind": "Pod", "metadata": {**METADATA, "name": "of-yaml"}}))
-    page.browser.until("document.querySelector('#answer').textContent.startsWith('shop/of-yaml: 30/60')")
+    page.ask_with_manifest(REPELLED)
+    page.answered("shop/web-next: 30/60", begins=True)
+    page.ask_with_manifest((ROOT / "app" / "demo" / "requests" / "web.json").read_text())
+    page.answered(": 6/6")
+    page.ask_with_manifest(yaml.safe_dump({**REPELLED, "kind": "Pod", "metadata": {**METADATA, "name": "of-yaml"}}))
+    page.answered("shop/of-yaml: 30/60", begins=True)
     deployment = {"kind": "Deployment", "metadata": {"name": "w", "namespace": "shop"}, "spec": {"template": REPELLED}}
-    ask_with_manifest(page, deployment)
-    page.browser.until("document.querySelector('#answer').textContent.includes(': 30/60')")
+    page.ask_with_manifest(deployment)
+    page.answered(": 30/60")
 
 
 def test_an_unknown_pod_or_node_is_told_beside_its_field(page: Page) -> None:
@@ -165,10 +157,9 @@ def test_an_unknown_pod_or_node_is_told_beside_its_field(page: Page) -> None:
     assert "pod shop/nobody: neither in the mirror nor in a recent request" in page.complaint("#pod-name")
     page.ask("data/queue-0")
     assert page.text("#pod-name-error") == ""
-    ask_with_manifest(page, {"Pod": REPELLED, "NodeNames": ["node1"]})
-    page.browser.until("document.querySelector('#answer').textContent.includes('/1 nodes')")
-    page.browser.type("#find", "node2")
-    page.browser.press("Enter")
+    page.ask_with_manifest({"Pod": REPELLED, "NodeNames": ["node1"]})
+    page.answered("/1 nodes")
+    page.enter("#find", "node2")
     assert page.complaint("#find") == "node node2: not among the nodes of the request"
 
 
@@ -197,8 +188,8 @@ def test_a_supposition_that_cannot_be_is_told_beside_its_field(
 
 def test_names_of_the_cluster_are_text_and_never_markup(page: Page) -> None:
     name = "<img src=x onerror=window.broken=1>"
-    ask_with_manifest(page, {"metadata": {"name": name, "namespace": "shop"}, "spec": REPELLED["spec"]})
-    page.browser.until("document.querySelector('#answer').textContent.includes('30/60')")
+    page.ask_with_manifest({"metadata": {"name": name, "namespace": "shop"}, "spec": REPELLED["spec"]})
+    page.answered("30/60")
     assert name in page.text("#answer")
     assert page.value("document.images.length") == 0
 

@@ -90,14 +90,14 @@ def test_a_service_that_has_stopped_is_said_and_found_again(browser: Browser, tm
     assert headline == page.text("#answer")
     with demo(tmp_path / "second", KINDRED_ADMIN=f"127.0.0.1:{port}"):
         browser.until("document.querySelector('#lost').textContent === ''")
-        browser.until("document.querySelector('#mirror').textContent.includes('fresh')")
+        page.until_text("#mirror", "fresh")
         browser.open("about:blank")
 
 
 def test_a_service_with_a_page_that_follows_it_ends_at_once(browser: Browser, tmp_path: Path) -> None:
     with demo(tmp_path, KINDRED_GRACE_PERIOD="5") as service:
         page = opened(browser, admin_url(service))
-        browser.until("document.querySelector('#mirror').textContent.includes('fresh')")
+        page.until_text("#mirror", "fresh")
         assert page.text("#lost") == ""
         assert service.end(signal.SIGTERM) == 0
         assert "grace period" not in service.stderr

@@ -1,22 +1,19 @@
 """The page over a cluster that Kindred follows and decides for: units, and victims of preemption."""
 
-import asyncio
-import threading
-from collections.abc import Iterator
-from concurrent.futures import Future
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from typing import Final
 
 import httpx
 import pytest
 
 from tests.app.commands.test_serve import kubeconfig
-from tests.app.serving import PATIENCE, until
+from tests.app.serving import until
 from tests.bench.cluster import HOST, ZONE
 from tests.browser.chromium import Browser
-from tests.browser.conftest import opened
+from tests.browser.conftest import over
 from tests.browser.page import Page
-from tests.browser.served import admin_url, serving
+from tests.browser.served import admin_url, in_thread, serving
 from tests.browser.test_address import reopen
 from tests.builders import NodeBuilder, make_node, make_pod
 from tests.fake_apiserver import FakeApiServer
@@ -55,33 +52,19 @@ def fill(server: FakeApiServer) -> None:
     server.create(SCHEDULING_GROUPS.path, TEAM)
 
 
-@contextmanager
-def api_server() -> Iterator[str]:
-    """Serve the cluster in a thread; give its URL."""
-    began: Future[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
-
-    async def main() -> None:
-        async with FakeApiServer() as server:
-            fill(server)
-            ended = asyncio.Event()
-            began.set_result((server.url, asyncio.get_running_loop(), ended))
-            await ended.wait()
-
-    thread = threading.Thread(target=lambda: asyncio.run(main()))
-    thread.start()
-    url, loop, ended = began.result(PATIENCE)
-    try:
-        yield url
-    finally:
-        loop.call_soon_threadsafe(ended.set)
-        thread.join(PATIENCE)
+@asynccontextmanager
+async def api_server() -> AsyncIterator[str]:
+    """Serve the cluster; give its URL."""
+    async with FakeApiServer() as server:
+        fill(server)
+        yield server.url
 
 
 @pytest.fixture(scope="module")
 def followed_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("followed")
     with (
-        api_server() as server,
+        in_thread(api_server()) as server,
         serving(folder, "--kubeconfig", kubeconfig(folder, server), **SETTINGS) as service,
     ):
         url = admin_url(service)
@@ -91,10 +74,7 @@ def followed_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def followed(browser: Browser, followed_url: str) -> Iterator[Page]:
-    page = opened(browser, followed_url)
-    yield page
-    assert browser.errors == []
-    browser.open("about:blank")  # the service waits for the stream of events to end
+    yield from over(browser, followed_url)
 
 
 def lines(page: Page, selector: str) -> list[str]:

@@ -1,6 +1,7 @@
-"""The page over nodes that are refused for many reasons: signs, the level between zones and nodes, twins of nodes."""
+"""The page over nodes refused for many reasons (signs, racks, twins of nodes), and in a narrow window."""
 
 import json
+from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
@@ -9,6 +10,7 @@ from msgspec.structs import replace
 
 from app.objects.decode_node import decode_node
 from tests.bench.cluster import HOST
+from tests.browser.chromium import Browser
 from tests.browser.page import Page
 from tests.browser.served import REASONS, ROW, odd_nodes
 
@@ -36,14 +38,9 @@ DIFFERENCES = """(async size => {
 })(12)"""
 
 
-def asked(page: Page, **spec: Any) -> None:  # noqa: ANN401  # members of a PodSpec
-    page.ask_with_manifest(json.dumps({"metadata": {"name": "next", "namespace": "shop"}, "spec": spec}))
-    page.browser.until("document.querySelector('#answer').textContent.startsWith('shop/next: ')")
-
-
 def test_frequent_reasons_have_a_sign_each_and_the_others_one_that_tells_them_on_a_click(odd_page: Page) -> None:
     page = odd_page
-    asked(page)
+    page.ask_for()
     assert page.value("document.querySelectorAll('#legend > li').length") == 1 + SIGNS + 1
     lines = page.legend().splitlines()
     assert "4" in lines[lines.index(next(each for each in lines if "team-01" in each)) - 1]
@@ -69,13 +66,12 @@ def test_signs_are_told_apart_without_their_colours(odd_page: Page) -> None:
 
 def test_the_level_between_zones_and_nodes_is_a_label_of_ones_choice(odd_page: Page) -> None:
     page = odd_page
-    asked(page)
+    page.ask_for()
     assert page.cells(".tree tbody tr") == [
         ["▸europe-west1-b", "12", "1", "33", ""],
         ["▸europe-west1-c", "11", "0", "", ""],
     ]
-    page.browser.type("#rack-key", ROW)
-    page.browser.press("Enter")
+    page.enter("#rack-key", ROW)
     page.browser.until("document.querySelector('#rack-key').placeholder !== ''")
     page.browser.click(".tree tbody tr .twist")
     assert [row[0] for row in page.cells(".tree tbody tr")] == [
@@ -84,18 +80,15 @@ def test_the_level_between_zones_and_nodes_is_a_label_of_ones_choice(odd_page: P
         "▸row-2",
         "▸europe-west1-c",
     ]
-    page.browser.type("#rack-key", HOST + "s")
-    page.browser.press("Enter")
+    page.enter("#rack-key", HOST + "s")
     assert page.complaint("#rack-key") == f"rack: no node has the label {HOST}s"
     assert page.text("#question-error") == ""
-    page.browser.type("#rack-key", "two words")
-    page.browser.press("Enter")
-    page.browser.until("document.querySelector('#rack-key-error').textContent.includes('must consist of')")
+    page.enter("#rack-key", "two words")
+    page.until_text("#rack-key-error", "must consist of")
     assert page.value("document.activeElement.id") == "rack-key"
     assert page.text("#answer").startswith("No answer.")  # and the map of the answer before is gone
-    assert "requested" in page.value("document.querySelector('#map').getAttribute('aria-label')")
-    page.browser.type("#rack-key", "")
-    page.browser.press("Enter")
+    assert "requested" in page.map_label()
+    page.enter("#rack-key", "")
     page.browser.until("document.querySelector('#rack-key').placeholder === ''")
     assert page.text("#rack-key-error") == ""
 
@@ -103,12 +96,12 @@ def test_the_level_between_zones_and_nodes_is_a_label_of_ones_choice(odd_page: P
 @pytest.mark.parametrize("like", [CLOSED, OPEN], ids=["closed", "open"])
 def test_a_node_like_another_is_its_twin(odd_page: Page, like: Any) -> None:  # noqa: ANN401
     page = odd_page
-    asked(page)
+    page.ask_for()
     page.value(KEEP_SENT)
     page.browser.click("[data-add=add_nodes]")
     page.fill_last([like.name, "twin", "", ""])
     page.browser.click("#ask")
-    page.browser.until("document.querySelector('#supposition').textContent.includes('more nodes: twin')")
+    page.until_text("#supposition", "more nodes: twin")
     (twin,) = page.value("JSON.parse(window.sent.at(-1)).add_nodes")
     original = decode_node(like.json())
     labels = {**original.labels, HOST: "twin"}
@@ -117,3 +110,42 @@ def test_a_node_like_another_is_its_twin(odd_page: Page, like: Any) -> None:  # 
     verdict = page.text("#detail-body .verdict")
     page.show_node(like.name)
     assert page.text("#detail-body .verdict").partition(",")[0] == verdict.partition(",")[0]
+
+
+WIDTHS = (360, 768)
+
+
+@pytest.fixture(params=WIDTHS, ids=str)
+def narrow(browser: Browser, request: pytest.FixtureRequest) -> Iterator[int]:
+    yield request.param
+    browser.window(1500, 1000)
+
+
+def test_a_question_is_asked_and_a_node_chosen(page: Page, narrow: int) -> None:
+    page.browser.window(narrow, 740)
+    page.ask("data/queue-0")
+    assert page.too_wide() == []
+    left, top, width = page.box("#map")
+    assert left + width <= narrow
+    page.browser.evaluate("document.querySelector('#map').scrollIntoView({block: 'start'})")
+    left, top, _ = page.box("#map")
+    page.browser.click_at(left + 20, top + 55)
+    page.wait_for_details("node1")
+    assert "fits" in page.text("#detail-body .verdict")
+    page.show_node("node21")
+    page.browser.click(".term.blocks .chip button")
+    page.answered(" 40/60 ")
+    page.browser.click("[data-add=add_nodes]")
+    assert page.too_wide() == []
+
+
+def test_long_names_and_many_reasons_have_room(odd_page: Page, narrow: int) -> None:
+    page = odd_page
+    page.browser.window(narrow, 740)
+    page.ask_with_manifest({"metadata": {"name": "n" * 253, "namespace": "shop"}})
+    page.answered("nodes are available")
+    page.browser.click("#legend summary")
+    page.browser.click(".tree tbody tr .twist")
+    page.show_node(odd_nodes()[0].name)
+    assert "{company-name.example.com/team-01: }" in page.text("#detail-body .verdict")
+    assert page.too_wide() == []

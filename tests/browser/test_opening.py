@@ -1,4 +1,4 @@
-"""What the page opens on: the cluster by zones and use, the pods that wait, samples; and how the map is coloured."""
+"""What the page opens on (zones and use, pods that wait, samples), how the map is coloured, what is found."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -10,14 +10,8 @@ import pytest
 from tests.browser.chromium import Browser
 from tests.browser.conftest import opened
 from tests.browser.page import Page
-from tests.browser.served import admin_url, serving
+from tests.browser.served import admin_url, listed, serving
 from tests.builders import NodeBuilder, PodBuilder, make_node, make_pod
-
-
-def choose_layer(page: Page, name: str) -> None:
-    page.value(
-        f"(it => {{ it.value = '{name}'; it.dispatchEvent(new Event('change')); }})(document.querySelector('#layer'))"
-    )
 
 
 def heads(page: Page) -> list[str]:
@@ -38,7 +32,7 @@ def test_the_page_opens_on_the_cluster_by_zones_and_use(page: Page) -> None:
     assert heads(page) == ["Domain or node", "Nodes", "Use", "Requested, of allocatable"]
     assert [row[0] for row in page.cells(".tree tbody tr")] == ["▸eu-west-1a", "▸eu-west-1b", "▸eu-west-1c"]
     assert {"20"} == {row[1] for row in page.cells(".tree tbody tr")}
-    label = page.value("document.querySelector('#map').getAttribute('aria-label')")
+    label = page.map_label()
     assert label.startswith("Map of 60 nodes in 3 zones, ")
     assert "of cpu requested" in label
 
@@ -51,16 +45,16 @@ def test_the_steps_of_the_scale_have_all_nodes_between_them(page: Page) -> None:
 
 def test_the_map_is_coloured_by_the_resource_that_is_chosen(page: Page) -> None:
     by_cpu = pixel(page, 14, 48)
-    choose_layer(page, "pods")
+    page.choose_layer("pods")
     page.browser.until("document.querySelector('#map').getAttribute('aria-label').includes('of pods requested')")
     page.browser.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
     assert by_cpu != pixel(page, 14, 48)
     page.ask("data/queue-0")
     assert "Score" in heads(page)  # an answer is coloured by what it says
-    choose_layer(page, "memory")
+    page.choose_layer("memory")
     assert "Requested, of allocatable" in heads(page)
     assert "Gi of" in page.cells(".tree tbody tr")[0][3]
-    choose_layer(page, "verdict")
+    page.choose_layer("verdict")
     assert "Score" in heads(page)
 
 
@@ -86,7 +80,7 @@ def test_pending_pods_are_grouped_by_cause_and_asked_about_at_a_click(page: Page
     pod = page.text(".waiting button")
     assert pod.startswith("data/queue-")
     page.browser.click(".waiting button")
-    page.browser.until("document.querySelector('#answer').textContent.includes('nodes are available')")
+    page.answered("nodes are available")
     assert page.text("#answer").startswith(f"{pod}: 0/60 nodes are available")
 
 
@@ -94,7 +88,7 @@ def test_pending_pods_are_grouped_by_cause_and_asked_about_at_a_click(page: Page
 def test_a_sample_of_the_demo_is_answered_at_a_click(page: Page, sample: str) -> None:
     page.browser.until("document.querySelector('#sample-list button') !== null")
     page.browser.click(f"[data-sample={sample}]")
-    page.browser.until("document.querySelector('#answer').textContent.includes('/60 nodes are available')")
+    page.answered("/60 nodes are available")
 
 
 def test_after_an_error_no_map_of_an_answer_before_is_left(page: Page) -> None:
@@ -106,33 +100,30 @@ def test_after_an_error_no_map_of_an_answer_before_is_left(page: Page) -> None:
     assert page.text("#answer").startswith("No answer. 60 nodes in 3 zones.")
     assert "Score" not in heads(page)
     assert page.text("#supposition") == ""
-    assert "requested" in page.value("document.querySelector('#map').getAttribute('aria-label')")
+    assert "requested" in page.map_label()
 
 
 def test_the_way_back_to_the_cluster_is_a_click(page: Page) -> None:
     page.ask("data/queue-0")
     page.browser.click("#back")
-    page.browser.until("document.querySelector('#answer').textContent.startsWith('60 nodes')")
+    page.answered("60 nodes", begins=True)
     assert page.value("location.hash") == ""
     assert page.value("document.querySelector('#pod-name').value") == ""
     assert page.value("document.querySelector('#back').hidden")
 
 
 def test_racks_are_drawn_by_any_label_before_anything_is_asked(page: Page) -> None:
-    page.browser.type("#rack-key", "node.kubernetes.io/instance-type")
-    page.browser.press("Enter")
+    page.enter("#rack-key", "node.kubernetes.io/instance-type")
     page.browser.until("document.querySelector('#rack-key').placeholder === 'node.kubernetes.io/instance-type'")
-    page.browser.type("#rack-key", "example.com/rak")
-    page.browser.press("Enter")
+    page.enter("#rack-key", "example.com/rak")
     assert "rack: no node has the label example.com/rak" in page.complaint("#rack-key")
 
 
 @contextmanager
 def served(browser: Browser, folder: Path, nodes: Sequence[NodeBuilder], pods: Sequence[PodBuilder]) -> Iterator[Page]:
     """Open the page over a cluster of these nodes and pods."""
-    items = [{"apiVersion": "v1", "kind": "Node", **each.obj()} for each in nodes]
-    items += [{"apiVersion": "v1", "kind": "Pod", **each.obj()} for each in pods]
-    (folder / "cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    kinds = (("Node", [each.obj() for each in nodes]), ("Pod", [each.obj() for each in pods]))
+    (folder / "cluster.json").write_text(listed(kinds))
     with serving(folder, "--snapshot", str(folder / "cluster.json")) as service:
         yield opened(browser, admin_url(service))
         browser.open("about:blank")
@@ -181,3 +172,33 @@ def test_many_causes_are_folded_so_that_all_of_them_are_seen(browser: Browser, t
         browser.click(".cause:nth-child(2) summary")
         browser.until("document.querySelectorAll('.cause')[1].open")
         assert page.value(visible % 1)[1:] == ["default/memory-0", "2 pods like it"]
+
+
+def offered(page: Page, field: str, text: str) -> list[str]:
+    """Type a text, and give the names that the browser is told to offer then."""
+    page.browser.type(field, text)
+    names = f"[...document.querySelector('{field}').list.options].map(it => it.value)"
+    page.browser.until(f"(all => all.length > 0 && all.every(it => it.includes({json.dumps(text)})))({names})")
+    found: list[str] = page.value(names)
+    return found
+
+
+def test_pods_and_nodes_are_offered_by_a_part_of_their_names(page: Page) -> None:
+    assert "data/queue-0" in offered(page, "#find", "queue")
+    assert offered(page, "#find", "node21") == ["node21"]
+    assert page.value("document.querySelector('#find').list.options[0].label") == "node21, node"
+    page.browser.press("Enter")
+    page.wait_for_details("node21")
+
+
+def test_the_field_of_the_pod_offers_pods_alone(page: Page) -> None:
+    assert {"data"} == {name.partition("/")[0] for name in offered(page, "#pod-name", "data/")}
+    page.browser.type("#pod-name", "node4")
+    page.browser.until("document.querySelector('#pod-name').list.options.length === 0")
+
+
+def test_a_name_that_there_is_not_is_asked_about_and_refused_beside_the_field_of_the_pod(page: Page) -> None:
+    page.enter("#find", "shop/nobody")
+    assert "pod shop/nobody: " in page.complaint("#pod-name")
+    page.enter("#find", "")
+    assert page.complaint("#find") == "Say which pod or node."

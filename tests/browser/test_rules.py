@@ -1,27 +1,27 @@
-"""Who judges by a rule, which rules nobody here can judge, what a pod lacks, and what would help."""
+"""Who judges by a rule and which rules nobody judges, also by the scheduler's configuration; what a pod lacks."""
 
-import json
+from collections.abc import Iterator
 
+import pytest
+
+from tests.browser.chromium import Browser
+from tests.browser.conftest import over
 from tests.browser.page import Page
-
-
-def ask(page: Page, **spec: object) -> None:
-    page.ask_with_manifest(json.dumps({"metadata": {"name": "next", "namespace": "shop"}, "spec": spec}))
-    page.browser.until("document.querySelector('#answer').textContent.includes('nodes are available')")
+from tests.browser.served import admin_url, demo
 
 
 def test_what_could_not_be_judged_is_said_above_the_map_and_nothing_is_said_to_fit(page: Page) -> None:
-    ask(page, resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}])
+    page.ask_for(resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}])
     assert "Not judged: DynamicResources: kube-scheduler alone" in page.text("#notes")
     assert "passes what was judged: the fuller" in page.legend()
     page.show_node("node1")
     assert page.text("#detail-body .verdict").startswith("■ passes what was judged")
     assert page.value("document.querySelector('.tree thead').textContent").count("Fit") == 0
-    assert "fit" not in page.value("document.querySelector('#map').getAttribute('aria-label')")
+    assert "fit" not in page.map_label()
 
 
 def test_a_rule_that_the_scheduler_judges_itself_is_marked(page: Page) -> None:
-    ask(page, nodeSelector={"no-such": "label"})
+    page.ask_for(nodeSelector={"no-such": "label"})
     assert "(NodeAffinity, judged by kube-scheduler itself)" in page.legend()
     assert "Kindred's own filter passes 60 of 60" in page.text("#notes")
     page.show_node("node1")
@@ -40,10 +40,43 @@ def test_what_a_pending_pod_was_told_by_its_scheduler_is_said(page: Page) -> Non
 
 def test_what_the_pod_lacks_is_said_with_amounts_and_what_would_help(page: Page) -> None:
     large = {"name": "c", "image": "c", "resources": {"requests": {"cpu": "9"}}}
-    ask(page, containers=[large])
+    page.ask_for(containers=[large])
     assert page.text("#answer").startswith("shop/next: 0/60 nodes are available")
     assert "Needs cpu 9; most free on any node: 7." in page.text("#notes")
     assert "enough on no node" in page.text("#notes")
     assert "Would help: " in page.text("#notes")
     page.show_node("node1")
     assert page.text("#detail-body .measured") == "needs cpu 9; free 7.26 (0.65 of 7.91 in use): 1.74 too little"
+
+
+CONFIGURATION = """apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles: [{schedulerName: default-scheduler, plugins: {multiPoint: {disabled: [{name: NodeResourcesFit}]}}}]
+"""
+LARGE = [{"name": "c", "image": "c", "resources": {"requests": {"cpu": "900"}}}]
+
+
+@pytest.fixture(scope="module")
+def configured_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("configured")
+    (folder / "scheduler.yaml").write_text(CONFIGURATION, "utf-8")
+    with demo(folder, KINDRED_SCHEDULER_CONFIG=str(folder / "scheduler.yaml")) as service:
+        yield admin_url(service)
+
+
+@pytest.fixture
+def configured(browser: Browser, configured_url: str) -> Iterator[Page]:
+    yield from over(browser, configured_url)
+
+
+def test_a_rule_that_is_off_refuses_nothing_and_is_listed(configured: Page) -> None:
+    configured.ask_for(containers=LARGE)
+    assert configured.text("#answer").startswith("shop/next: 60/60 nodes are available")
+    notes = configured.text("#notes")
+    assert "Not in the scheduler's profile default-scheduler, nor judged by Kindred: NodeResourcesFit" in notes
+
+
+def test_a_scheduler_without_a_profile_is_said(configured: Page) -> None:
+    configured.ask_for(containers=LARGE, schedulerName="other")
+    assert configured.text("#answer").startswith("shop/next: 0/60 nodes are available")
+    assert "No profile of the configuration has schedulerName other" in configured.text("#notes")

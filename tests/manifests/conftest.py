@@ -45,6 +45,10 @@ VARIANTS: Final = (
 )
 
 
+ADMIN: Final = Variant("score-offload", ("components/admin-service",))
+"""Beside the others, whose admin port nobody reaches but from the pod."""
+
+
 @pytest.fixture(scope="session", params=VARIANTS, ids=str)
 def variant(request: pytest.FixtureRequest) -> Variant:
     chosen: Variant = request.param
@@ -52,12 +56,17 @@ def variant(request: pytest.FixtureRequest) -> Variant:
 
 
 @pytest.fixture(scope="session")
-def rendered(variant: Variant, tmp_path_factory: pytest.TempPathFactory) -> list[Manifest]:
-    """Return all objects."""
+def _renders() -> None:
+    """Skip what nothing here can render."""
     try:
         renderer()
     except NoRendererError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def rendered(_renders: None, variant: Variant, tmp_path_factory: pytest.TempPathFactory) -> list[Manifest]:
+    """Return all objects."""
     if not variant.components:
         return render(MANIFESTS / "overlays" / variant.overlay)
     return render(with_components(tmp_path_factory.mktemp("mine"), variant.overlay, variant.components))

@@ -11,23 +11,20 @@ from app import __version__
 from app.settings.configuration import load_configuration
 from app.settings.settings import SettingsError
 from tests.manifests.chart_equality import OPTIONS, REGISTRATION, comparable, values_of
-from tests.manifests.conftest import VARIANTS, Variant
+from tests.manifests.conftest import ADMIN, VARIANTS, Variant
 from tests.manifests.helm import CHART, REGISTRATIONS, ChartError, found_helm, run, template
 from tests.manifests.kustomize import (
     DECIDE,
     MANIFESTS,
     OVERLAYS,
     Manifest,
-    NoRendererError,
     of_kind,
     only,
     render,
-    renderer,
     with_components,
 )
 
 RECOMMENDED = {"app.kubernetes.io/name", "app.kubernetes.io/version", "app.kubernetes.io/part-of"}
-ADMIN = "components/admin-service"
 
 
 @pytest.fixture(scope="module")
@@ -39,14 +36,11 @@ def helm() -> Path:
     return found
 
 
-@pytest.mark.parametrize("variant", [*VARIANTS, Variant("score-offload", (ADMIN,))], ids=str)
+@pytest.mark.parametrize("variant", [*VARIANTS, ADMIN], ids=str)
+@pytest.mark.usefixtures("_renders")
 def test_each_registration_is_its_overlay_with_the_same_components(
     helm: Path, variant: Variant, tmp_path: Path
 ) -> None:
-    try:
-        renderer()
-    except NoRendererError as error:
-        pytest.skip(str(error))
     overlay = comparable(render(with_components(tmp_path, variant.overlay, variant.components)))
     chart = comparable(template(helm, values_of(variant.overlay, variant.components)))
     assert overlay.keys() == chart.keys()

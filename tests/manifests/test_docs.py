@@ -1,4 +1,4 @@
-"""docs/install.md and docs/register.md: commands that can be run here are, and what they name is there."""
+"""docs/install.md: commands that can be run here are, and what they name is there."""
 
 import re
 import socket
@@ -18,17 +18,12 @@ from tests.manifests.install_commands import INSTALL, commands
 from tests.manifests.kustomize import (
     MANIFESTS,
     OVERLAYS,
-    NoRendererError,
     of_kind,
     of_kindred,
     only,
     render,
-    renderer,
     with_components,
 )
-
-ROOT = MANIFESTS.parent
-REGISTER = Path("docs/register.md").read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -87,11 +82,8 @@ def test_the_secret_of_the_docs_is_made_of_files_that_are_there(certificates: Pa
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
+@pytest.mark.usefixtures("_renders")
 def test_a_kustomization_with_settings_and_roles_of_ones_own_is_rendered(overlay: str, tmp_path: Path) -> None:
-    try:
-        renderer()
-    except NoRendererError as error:
-        pytest.skip(str(error))
     basis, further = (yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", INSTALL, re.DOTALL))
     assert basis["resources"] == ["../kindred/manifests/overlays/full-offload"]
     components = [path.removeprefix("../kindred/manifests/") for path in basis["components"]]
@@ -108,17 +100,6 @@ def test_a_kustomization_with_settings_and_roles_of_ones_own_is_rendered(overlay
     (config,) = of_kind(manifests, "ConfigMap").values()
     assert config["data"] == {"kindred.yaml": mine}
     assert only(manifests, "ClusterRole")["rules"] == next(yaml.safe_load_all(roles))["rules"]
-
-
-@pytest.mark.parametrize("text", [pytest.param(INSTALL, id="install"), pytest.param(REGISTER, id="register")])
-def test_every_file_and_heading_that_is_named_is_there(text: str) -> None:
-    for link in re.findall(r"\]\(([^)]+)\)", text):
-        file, _, heading = link.partition("#")
-        page = ROOT / "docs" / file if file else None
-        assert page is None or page.exists(), link
-        if heading:
-            headings = re.findall(r"^#+ (.*)$", page.read_text("utf-8") if page else text, re.MULTILINE)
-            assert heading in {re.sub(r"[^\w -]", "", each).lower().replace(" ", "-") for each in headings}, link
 
 
 def test_every_folder_of_the_table_is_there() -> None:

@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path, PurePosixPath
-from typing import Final
 from urllib.parse import urlsplit
 
 import pytest
@@ -13,7 +12,7 @@ from app.settings.limits import DEFAULTS, cache_bytes, queue_bytes
 from app.settings.settings import SettingsError, effects, port_rule
 from app.settings.types import split_address
 from tests.manifests.conftest import Variant
-from tests.manifests.kustomize import DECIDE, MANIFESTS, OVERLAYS, Manifest, of_kind, only
+from tests.manifests.kustomize import MANIFESTS, OVERLAYS, Manifest, of_kind, only
 
 PEAK = 330_000_000
 """Bytes of memory that a sync of 5,000 nodes with 150,000 pods took at most, docs/bench/latest.json."""
@@ -163,32 +162,18 @@ def test_a_node_can_be_drained_and_an_update_goes_on(configuration: Configuratio
     assert spec["replicas"] - update["maxUnavailable"] == ready, "neither fewer than now, nor more than there can be"
 
 
-SHIPPED: Final = {
-    overlay: (MANIFESTS / "overlays" / overlay / "kindred.yaml").read_text("utf-8") for overlay in OVERLAYS
-}
-WITH_EFFECTS: Final = ("full-offload", DECIDE)
-
-
-def without_client_certificates(text: str) -> str:
-    """Return settings without those about certificates."""
-    return re.sub(r"^tls\w+:.*\n", "", text, flags=re.MULTILINE)
-
-
 @pytest.mark.parametrize("overlay", OVERLAYS)
-def test_every_overlay_starts(overlay: str, tmp_path: Path) -> None:
-    file = tmp_path / "kindred.yaml"
-    file.write_text(SHIPPED[overlay])
+def test_every_overlay_starts_and_without_certificates_of_clients_only_one_without_effects(
+    overlay: str, tmp_path: Path
+) -> None:
+    file, shipped = tmp_path / "kindred.yaml", (MANIFESTS / "overlays" / overlay / "kindred.yaml").read_text("utf-8")
+    with_effects = overlay != "score-offload"
+    file.write_text(shipped)
     settings = load_configuration(file).settings
-    assert port_rule(settings, "extender").is_open == (overlay not in WITH_EFFECTS)
-    assert bool(effects(settings)) == (overlay in WITH_EFFECTS)
+    assert (port_rule(settings, "extender").is_open, bool(effects(settings))) == (not with_effects, with_effects)
     assert not settings.allow_unauthenticated_effects
-
-
-@pytest.mark.parametrize("overlay", OVERLAYS)
-def test_without_certificates_of_clients_only_an_overlay_without_effects_starts(overlay: str, tmp_path: Path) -> None:
-    file = tmp_path / "kindred.yaml"
-    file.write_text(without_client_certificates(SHIPPED[overlay]))
-    if overlay not in WITH_EFFECTS:
+    file.write_text(re.sub(r"^tls\w+:.*\n", "", shipped, flags=re.MULTILINE))
+    if not with_effects:
         assert load_configuration(file).settings.tls_directory is None
         return
     with pytest.raises(SettingsError) as refused:

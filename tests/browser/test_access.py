@@ -1,0 +1,152 @@
+"""Who may look: who has the token, who may list the pods of one namespace, and no page of others."""
+
+import json
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from tests.app.admin.limited_callers import ReviewingServer, limited_service
+from tests.app.server.conversations import serving as serving_port
+from tests.app.serving import Service, until
+from tests.browser.chromium import REBOUND, Browser
+from tests.browser.conftest import opened
+from tests.browser.page import Page
+from tests.browser.served import admin_url, demo, in_thread
+from tests.builders import labelled, make_node, make_pod, term
+from tests.conformance.engine import load
+
+TOKEN = "right-token"  # noqa: S105  # of this test alone
+
+
+def test_a_token_is_asked_for_and_kept_for_the_tab(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text(TOKEN)
+    with demo(tmp_path, KINDRED_ADMIN_TOKEN_FILE=str(tmp_path / "token")) as service:
+        page = opened(browser, admin_url(service))
+        browser.until("document.querySelector('#access').hidden === false")  # the state of the service is refused
+        assert page.value("sessionStorage.length") == 0
+        browser.window(360, 740)
+        assert page.too_wide() == []
+        browser.type("#pod-name", "data/queue-0")
+        browser.click("#ask")
+        assert page.text("#token-error") == ""
+        page.enter("#token", "wrong-token")
+        browser.until("document.querySelector('#token-error').textContent !== ''")
+        assert page.complaint("#token") == "The service does not take this token."
+        assert page.value("sessionStorage.length") == 0
+        page.enter("#token", TOKEN)
+        page.answered("data/queue-0", begins=True)
+        assert page.value("[sessionStorage.length, localStorage.length, document.cookie]") == [1, 0, ""]
+        page.show_node("node5")
+        browser.evaluate("sessionStorage.clear()")
+
+
+HIDDEN = "hidden-7f3a"
+ZONE = "topology.kubernetes.io/zone"
+
+
+@asynccontextmanager
+async def limited() -> AsyncIterator[str]:
+    """Serve the page for who may list the pods of one namespace; give its URL."""
+    everywhere = term(ZONE, labelled(app="web"), namespace_selector={})
+    pods = [
+        make_pod("blocked").in_namespace("ours").required_anti_affinity(everywhere),
+        make_pod(f"{HIDDEN}-web").in_namespace("theirs").label("app", "web").on("n1"),
+        make_pod(f"{HIDDEN}-waits").in_namespace("theirs"),
+    ]
+    node = make_node("n1").label(ZONE, "z").allocatable(cpu=4, memory="8Gi", pods=20)
+    mirror = load([], [node.obj()], [pod.obj() for pod in pods])
+    async with serving_port(limited_service(mirror, ReviewingServer({"ann": ("ours",)})).port) as (_, number):
+        yield f"http://127.0.0.1:{number}/"
+
+
+def test_the_page_asks_who_looks_and_shows_hidden_names_as_text(browser: Browser) -> None:
+    with in_thread(limited()) as url:
+        page = opened(browser, url)
+        browser.until("document.querySelector('#caller').hidden === false")
+        assert "2 pods of other namespaces left out: no caller is known" in page.text("#pending-causes")
+        page.enter("#caller-token", "wrong")
+        browser.until("document.querySelector('#caller-error')?.textContent")
+        assert page.complaint("#caller-token") == "The API server does not take this token."
+        page.enter("#caller-token", "ann")
+        page.until_text("#pending-causes", "ours/blocked")
+        assert "1 pod of other namespaces left out" in page.text("#pending-causes")
+        page.ask("ours/blocked")
+        page.show_node("n1")
+        assert page.value("document.body.textContent.includes('(a pod of another namespace)')")
+        assert not page.value(f"document.documentElement.outerHTML.includes('{HIDDEN}')")
+        assert page.value("document.querySelectorAll('.chip button').length") == 0
+        browser.evaluate("sessionStorage.clear()")
+        browser.open("about:blank")  # the server waits for the stream of events to end
+
+
+TRIES = (
+    ("pending", {"mode": "no-cors"}),
+    ("pending", {"mode": "cors"}),
+    ("events", {"mode": "cors"}),
+    ("cluster", {"mode": "no-cors"}),
+    ("explain", {"method": "POST", "mode": "no-cors", "body": '{"pod": "data/queue-0"}'}),
+    ("debug/partition", {"method": "PUT", "body": "{}"}),  # which is asked for with OPTIONS first
+)
+
+
+class _Empty(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def other_site() -> Iterator[str]:
+    """Serve an empty page with a policy that allows all; to browsers localhost and 127.0.0.1 are two sites."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Empty) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://localhost:{server.server_port}/"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def refused(service: Service, reason: str) -> int:
+    """Return how many lines of the log have it. There is one a second, so wait for the next second before a try."""
+    return service.stderr.count(f"admin port: rejected 127.0.0.1: {reason}")
+
+
+@pytest.mark.parametrize(("path", "options"), TRIES, ids=["simple", "cors", "events", "cluster", "post", "preflight"])
+def test_another_site_is_refused_but_may_link_to_the_page(
+    browser: Browser, demo_service: tuple[Service, str], path: str, options: dict[str, str]
+) -> None:
+    service, admin = demo_service
+    with other_site() as site:
+        browser.open(site)
+        time.sleep(1.1)
+        before = refused(service, "cross site")
+        asked = f"fetch({json.dumps(admin + path)}, {json.dumps(options)})"
+        told = browser.evaluate(f"{asked}.then(answer => [answer.type, answer.status], () => ['refused'])")
+        assert told in (["opaque", 0], ["refused"])
+        until(lambda: refused(service, "cross site") == before + 1)
+        browser.evaluate(f"(() => {{ location.href = {json.dumps(admin)}; }})()")
+        Page(browser).until_text("#mirror", "60 nodes")
+
+
+def test_a_name_that_others_let_resolve_to_this_machine_reads_nothing(
+    browser: Browser, demo_service: tuple[Service, str]
+) -> None:
+    service, admin = demo_service
+    before = refused(service, "foreign host")
+    browser.open(admin.replace("127.0.0.1", REBOUND))
+    assert "expected localhost or an IP address" in browser.evaluate("document.body.innerText")
+    told = browser.evaluate("fetch('pending').then(answer => answer.status)")
+    assert told == 421
+    until(lambda: refused(service, "foreign host") > before)
+    browser.open(admin.replace("127.0.0.1", "localhost"))
+    Page(browser).until_text("#mirror", "60 nodes")
