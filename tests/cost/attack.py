@@ -1,7 +1,12 @@
 """An attack as a value: a document, and the way in which it is sent. It can be stored, and sent again."""
 
 import json
-from typing import Any, Literal, NamedTuple, TypeAlias
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+import msgspec
 
 Object: TypeAlias = dict[str, Any]
 Way: TypeAlias = Literal["pod", "question", "explain", "objects", "manifest", "wire"]
@@ -36,3 +41,53 @@ class Attack(NamedTuple):
 def compact(document: object) -> bytes:
     """Return JSON in Go's form, without spaces."""
     return json.dumps(document, separators=(",", ":")).encode()
+
+
+ROOM = 1200
+"""Approximate bytes of the rest of an object."""
+
+
+def grown(size: int, element: Callable[[int], Any]) -> list[Any]:
+    """Return elements 0, 1, 2, ... with `size` bytes in total, at least one element."""
+    left = size - len(compact(element(0))) - 1
+    elements = [element(0)]
+    for index in count(1):
+        made = element(index)
+        left -= len(compact(made)) + 1
+        if left < 0:
+            return elements
+        elements.append(made)
+    raise AssertionError
+
+
+def grown_map(size: int, pair: Callable[[int], tuple[str, Any]]) -> Object:
+    """Return a map of the pairs 0, 1, 2, ... with `size` bytes in total. The keys must differ."""
+    return dict(grown(size, lambda index: list(pair(index))))
+
+
+def longest(size: int) -> str:
+    """Return a text of `size` characters."""
+    return "x" * size
+
+
+FOLDER: Final = Path(__file__).parent / "found"
+
+
+class Find(msgspec.Struct, frozen=True):
+    """An attack that exceeded its bounds, and the reasons."""
+
+    name: str
+    why: list[str]
+    way: Way
+    document: Any
+
+    @property
+    def attack(self) -> Attack:
+        """The attack."""
+        return Attack(self.way, self.document)
+
+
+def kept(folder: Path = FOLDER) -> list[Find]:
+    """Return all finds by name."""
+    decode = msgspec.json.Decoder(Find).decode
+    return [decode(file.read_bytes()) for file in sorted(folder.glob("*.json"))]

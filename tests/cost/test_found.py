@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.cost.finds import Find, kept
+from tests.cost.attack import Find, kept
 from tests.cost.laboratory import Laboratory
 from tests.cost.report import Row
 

@@ -6,12 +6,46 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
 from tests.bench.live import FakeApi, Kindred, kindred, machine, repeating
 from tests.load.certificates import Certificates
 from tests.load.faults import FaultInjector
-from tests.load.memory import Memory, second_and_last
+
+WINDOW: Final = 60
+"""Samples of one median."""
+_GROWTH: Final = 1.05
+_SLACK: Final = 8.0  # MB
+
+
+class Memory:
+    """The resident memory of a process in MB. Call `sample` with it once a second."""
+
+    def __init__(self) -> None:
+        self.samples: list[float] = []
+
+    def sample(self, megabytes: float) -> None:
+        """Add a sample."""
+        self.samples.append(megabytes)
+
+    def growth(self) -> str:
+        """Return the problem. Empty if the memory is flat, or if there are too few samples."""
+        windows = second_and_last(self.samples)
+        if windows is None:
+            return ""
+        before, after = windows
+        if after <= _GROWTH * before + _SLACK:
+            return ""
+        return f"memory: {before:.0f} MB in the second minute, {after:.0f} MB in the last one"
+
+
+def second_and_last(samples: Sequence[float]) -> tuple[float, float] | None:
+    """Return the medians of the second and the last minute. None with fewer than three. In the first, caches fill."""
+    if len(samples) < 3 * WINDOW:
+        return None
+    return median(samples[WINDOW : 2 * WINDOW]), median(samples[-WINDOW:])
+
 
 _SETTINGS: Final = {"KINDRED_TEST_LIMITS": json.dumps({"cache_bytes": 16 * 1024 * 1024})}
 """The equivalence cache is full after a minute, so that later growth has another cause."""

@@ -1,4 +1,4 @@
-"""A release is made from a commit with nothing beside it, and from one version."""
+"""A release is made from a commit with nothing beside it and from one version, by programs whose failures are told."""
 
 import subprocess
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from release.checkout import ReleaseError, checkout, newest_release
+from release.programs import run
 
 CHANGELOG = "# Changelog\n\n## Unreleased\n\n## 1.2.3 - 2026-01-02\n\n## 1.2.2 - 2026-01-01\n"
 
@@ -80,3 +81,15 @@ def test_what_is_no_repository_is_said(tmp_path: Path) -> None:
 def test_only_a_heading_with_a_date_is_a_release() -> None:
     assert newest_release(CHANGELOG) == "1.2.3"
     assert newest_release("## Unreleased\n## 2.0.0\n") == ""
+
+
+def test_what_a_program_prints_is_returned_and_the_end_of_what_a_failed_one_said_is_in_the_error(
+    tmp_path: Path,
+) -> None:
+    assert run(["sh", "-c", 'echo "$EPOCH in $(pwd)"'], tmp_path, {"EPOCH": "7"}) == f"7 in {tmp_path}\n"
+    with pytest.raises(ReleaseError, match=r"exit status 3\n(?s:.*)line 30$") as raised:
+        run(["sh", "-c", 'for i in $(seq 30); do echo "line $i" >&2; done; exit 3'], tmp_path)
+    assert "line 11\n" in str(raised.value)
+    assert "line 10\n" not in str(raised.value)
+    with pytest.raises(ReleaseError, match=r"^absent-program: No such file or directory$"):
+        run(["absent-program", "build"], tmp_path)

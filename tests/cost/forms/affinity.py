@@ -3,9 +3,8 @@
 from typing import Final
 
 from tests.bench.cluster import HOST, RACK, ZONE, app_name
-from tests.cost.attack import Object
+from tests.cost.attack import Object, grown, longest
 from tests.cost.forms.form import Form, expression, of_affinity, of_spec
-from tests.cost.growth import grown, longest
 
 _ANTI: Final = "podAntiAffinity"
 _TO: Final = "podAffinity"

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from tests.bench.cluster import PREFERRED, REQUIRED
-from tests.cost.attack import Attack, Object, Way
-from tests.cost.growth import ROOM
+from tests.cost.attack import ROOM, Attack, Object, Way
 
 Make: TypeAlias = Callable[[int], Any]
 NODES: Final = 5000

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from typing import Final
 
 from tests.bench.cluster import HOST, PREFERRED, REQUIRED, node_name
-from tests.cost.attack import Object
+from tests.cost.attack import Object, grown, grown_map, longest
 from tests.cost.forms.form import Form, expression, of_spec
-from tests.cost.growth import grown, grown_map, longest
 
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute", "")
 

@@ -2,9 +2,8 @@
 
 from typing import Any, Final
 
-from tests.cost.attack import Object
+from tests.cost.attack import ROOM, Object, grown, grown_map, longest
 from tests.cost.forms.form import Form, of_spec, pod
-from tests.cost.growth import ROOM, grown, grown_map, longest
 
 _AREA: Final = "decoding"
 _DEEP: Final = 900

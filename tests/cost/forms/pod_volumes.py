@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from typing import Final
 
-from tests.cost.attack import Object
+from tests.cost.attack import Object, grown, longest
 from tests.cost.forms.form import Form, of_spec
-from tests.cost.growth import grown, longest
 
 _LIMITS: Final = "NodeVolumeLimits"
 _RESTRICTIONS: Final = "VolumeRestrictions"

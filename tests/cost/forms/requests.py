@@ -5,9 +5,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tests.bench.cluster import HOST, node_name
-from tests.cost.attack import Object
+from tests.cost.attack import ROOM, Object, grown, grown_map, longest
 from tests.cost.forms.form import Form, expression, pod
-from tests.cost.growth import ROOM, grown, grown_map, longest
 
 _ANY: Final = "decoding"
 

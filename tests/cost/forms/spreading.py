@@ -4,9 +4,8 @@ from collections.abc import Callable
 from typing import Final
 
 from tests.bench.cluster import HOST, RACK, REGION, ZONE, app_name
-from tests.cost.attack import Object
+from tests.cost.attack import ROOM, Object, grown, grown_map
 from tests.cost.forms.form import Form, expression, of_spec, pod
-from tests.cost.growth import ROOM, grown, grown_map
 
 _APP: Final[Object] = {"matchLabels": {"app": "app-0000"}}
 _KEYS: Final = (HOST, ZONE, RACK, REGION)

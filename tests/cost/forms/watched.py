@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tests.bench.cluster import HOST, PREFERRED, REQUIRED, ZONE, app_name, node_name
-from tests.cost.attack import Object
+from tests.cost.attack import ROOM, Object, grown, grown_map, longest
 from tests.cost.forms.form import Form, expression, pod
-from tests.cost.growth import ROOM, grown, grown_map, longest
 
 _CROWD: Final = 32 * 1024 * 1024
 """Bytes of about 100,000 small pods."""
