@@ -4,7 +4,7 @@ from typing import Final
 
 from tests.mutants.fault import Fault
 
-_TESTS: Final = ("core/test_nominated_pods.py", "test_nominated_cases.py")
+_TESTS: Final = ("core/test_nominated_pods.py", "test_falsified_cases.py")
 
 FAULTS: Final = (
     Fault(

@@ -52,7 +52,7 @@ FAULTS: Final = (
         breaks="A victim that terminates already is not taken from what topology spread constraints count.",
         old="supposed.remove(pod, as_running=True)",
         new="supposed.remove(pod, as_running=False)",
-        tests=("core/test_preemption.py", "test_preempt_cases.py"),
+        tests=("core/test_preemption.py", "test_falsified_cases.py"),
     ),
     Fault(
         id="violations-of-the-offer-forgotten",
