@@ -5,9 +5,8 @@ The order, in which a part uses only earlier ones:
     metrics      made first, because the other parts count in them and register theirs
     profile      the plugins, and the mirror's state for them
     cluster      reflectors, memory watch and leader election; or a dump
-    preemption   the record that `filter` keeps for it, and the evictor
-    engine       the cache, `filter` and `prioritize`
-    verbs        all four as routes, with the queue before them and the observers behind them
+    engine       the cache, `filter` and `prioritize`, and the evictor
+    verbs        all four with their endpoints, with the queue before them and the observers behind them
     ports        the apps of the scheduler's port, the health port and the admin port
 """
 
@@ -25,20 +24,12 @@ from app.server.ports import Port
 from app.server.process import Background, watch_loop
 from app.settings.limits import DEFAULTS, Limits
 from app.settings.settings import Settings
-from app.telemetry.metrics import Metrics, release_metrics
+from app.telemetry.metrics import Metrics, release_metrics, tls_metrics
 from app.verbs.admission import ServingState
 from app.watch.release import AnsweredRelease
-from app.wiring.apps import Ports, Verbs, create_ports, create_verbs
+from app.wiring.apps import Verbs, create_admin_port, create_scheduler_ports, create_verbs
 from app.wiring.cluster import Cluster, check_usage, dumped_cluster, followed_cluster
-from app.wiring.engine import (
-    Preemption,
-    create_engine,
-    create_preemption,
-    explained_kinds,
-    grouping_kinds,
-    prepare_mirror,
-    watched_kinds,
-)
+from app.wiring.engine import create_engine, followed_kinds, prepare_mirror
 from core.mirror.cluster import ClusterMirror
 
 
@@ -77,49 +68,31 @@ def create_service(  # noqa: PLR0913  # the inputs of a service
     metrics.register(partial(release_metrics, release))
     profile = prepare_mirror(settings, mirror)
     if credentials is None:
-        cluster = dumped_cluster(settings, metrics, limits)
+        cluster = dumped_cluster(settings, release, metrics, limits)
     else:
         check_usage(settings, profile)
+        kinds = followed_kinds(settings, profile)
         cluster = followed_cluster(
-            settings,
-            mirror,
-            release,
-            kinds=watched_kinds(settings, profile),
-            beside=(*explained_kinds(settings, profile), *grouping_kinds(settings)),
-            credentials=credentials,
-            metrics=metrics,
-            limits=limits,
+            settings, mirror, release, kinds, credentials=credentials, metrics=metrics, limits=limits
         )
-    preemption = create_preemption(settings, mirror, profile, cluster, metrics)
-    engine = create_engine(
-        settings, mirror, profile, cluster=cluster, preemption=preemption, metrics=metrics, limits=limits
-    )
-    verbs = create_verbs(settings, engine, cluster, preemption, metrics=metrics, limits=limits)
-    ports = create_ports(
-        settings,
-        engine,
-        cluster,
-        verbs,
-        metrics=metrics,
-        limits=limits,
-        sources=sources,
-        release=release,
-        samples=samples,
-    )
+    engine = create_engine(settings, mirror, profile, cluster, metrics=metrics, limits=limits)
+    verbs = create_verbs(settings, engine, cluster, metrics=metrics, limits=limits)
+    ports = create_scheduler_ports(settings, engine, cluster, verbs, metrics=metrics, limits=limits)
+    admin = None
+    if settings.admin:
+        admin = create_admin_port(settings, engine, cluster, verbs, limits=limits, sources=sources, samples=samples)
+        ports.append(admin)
+    if reloaded := [port.tls for port in ports if port.tls is not None]:
+        metrics.register(partial(tls_metrics, reloaded))
     return Service(
-        app=ports.extender.app,
-        admin=ports.admin.app if ports.admin is not None else None,
-        background=_background(cluster, preemption, verbs, ports),
+        app=ports[0].app,
+        admin=admin.app if admin is not None else None,
+        background=(*cluster.background, *engine.background, *(work for port in ports for work in port.background)),
         watch_loop=partial(watch_loop, metrics.loop_holds.observe),
         state=cluster.state,
         finish=_finish(cluster, verbs),
-        ports=ports.wanted(),
+        ports=ports,
     )
-
-
-def _background(cluster: Cluster, preemption: Preemption, verbs: Verbs, ports: Ports) -> Sequence[Background]:
-    of_ports = (work for port in ports.wanted() for work in port.background)
-    return (*cluster.background, *preemption.background, *verbs.background, *of_ports)
 
 
 def _finish(cluster: Cluster, verbs: Verbs) -> Background:

@@ -27,7 +27,8 @@ async def calls_of_a_filter() -> Calls:
 
 
 def test_a_filter_of_a_known_class_passes_few_files() -> None:
-    files = asyncio.run(calls_of_a_filter()).files
+    found = asyncio.run(calls_of_a_filter()).files
+    files = [each for each in found if each != "app/server/server.py"]  # uvicorn's loop may tick meanwhile
     assert "app/verbs/filter.py" in files
     assert len(files) <= 25, files
 

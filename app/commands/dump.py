@@ -14,6 +14,7 @@ from app.commands.options import OF_EXPLANATIONS, refuse_options
 from app.commands.output import print_line
 from app.dump.snapshot_file import DumpItem, SnapshotError, SnapshotSummary, load_items, read_items
 from app.explain.explainer import Explainer
+from app.explain.known_pods import KnownPods
 from app.objects.yaml_documents import is_json
 from app.process.long_work import LongWork
 from app.settings.settings import Settings
@@ -160,11 +161,9 @@ def explainer_of(settings: Settings, cluster: Cluster, waiting: RecentPods, work
     explained = explained_profile(settings, profile)
     return Explainer(
         explained,
-        cluster.mirror,
+        KnownPods(cluster.mirror, waiting, work),
         cache,
-        waiting,
         cluster.freshness,
         release=cluster.release,
-        work=work,
         schedulers=scheduler_profiles(settings, explained),
     )

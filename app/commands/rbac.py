@@ -21,7 +21,7 @@ from app.settings.configuration import load_configuration
 from app.settings.settings import Settings, key_of
 from app.usage import usage_feed
 from app.verbs import pod_api
-from app.wiring.engine import create_profile, explained_kinds, grouping_kinds, watched_kinds
+from app.wiring.engine import create_profile, followed_kinds
 
 NAME: Final = "kindred"
 """The name of all objects, and the namespace by default."""
@@ -45,7 +45,7 @@ _IN_THE_HEAD: Final = _DECIDING[: _DECIDING.index("usage_prometheus_url")]
 def cluster_rules(settings: Settings) -> list[dict[str, Any]]:
     """Return the rules for the whole cluster, one for each resource. Raises SettingsError."""
     profile = create_profile(settings)
-    kinds = (*watched_kinds(settings, profile), *explained_kinds(settings, profile), *grouping_kinds(settings))
+    kinds = followed_kinds(settings, profile)
     rules = [RESOURCES[kind].rbac_rule for kind in kinds]
     if settings.bind:
         rules += pod_api.RBAC_RULES

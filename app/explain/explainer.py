@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from app.explain.explain_request import ContradictionError, ExplainRequest, TooMuchWorkError, UnknownError
 from app.explain.known_pods import KnownPods, the_one
 from app.explain.scheduler_profiles import SchedulerProfiles
-from app.process.long_work import LongWork
-from app.verbs.request import RecentPods
+from app.verbs.effects import Effects
 from app.watch.freshness import Freshness
 from app.watch.release import AnsweredRelease, ReleaseStatus
 from core.diagnosis.diagnosis import Diagnosis
@@ -19,13 +18,12 @@ from core.diagnosis.explained_profile import ExplainedProfile
 from core.diagnosis.node_detail import NodeDetail, node_detail
 from core.diagnosis.pod_names import PodName, PodText, Sees, name_of
 from core.diagnosis.summary import Summary, summary
-from core.diagnosis.victim_waits import AwaitedVictim
+from core.diagnosis.victim_waits import AwaitedVictim, awaited_victims
 from core.equivalence.cache import EquivalenceCache
 from core.equivalence.lookup import PredicateCell, ScoreCell
 from core.equivalence.rows import ClassEntry
 from core.gangs.scheduling_group_status import scheduling_group_status
 from core.gangs.unit_status import UnitStatus
-from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.what_if import Supposition, WhatIfError
 from core.mirror.work import WorkLimitError
@@ -136,33 +134,28 @@ class Explainer:
     def __init__(  # noqa: PLR0913  # the sources of an explanation
         self,
         explained: ExplainedProfile,
-        mirror: ClusterMirror,
+        known: KnownPods,
         cache: EquivalenceCache | None,
-        recent: RecentPods,
         freshness: Freshness,
         *,
         release: AnsweredRelease,
-        work: LongWork | None = None,
         schedulers: SchedulerProfiles | None = None,
-        gang_of: Callable[[Pod], UnitStatus | None] = lambda _: None,
-        victims_of: Callable[[Pod], Sequence[AwaitedVictim]] = lambda _: (),
+        effects: Effects | None = None,
     ) -> None:
-        """`work` is the turn that explanations share with all other long jobs of the process.
+        """Explain the pods of a mirror, in the turns of `known`.
 
         `schedulers` are the profiles of the scheduler's configuration. None: the configuration is unknown, and all pods
-        are explained by `explained`. `gang_of` returns the status of the group that Kindred places a pod with, and
-        `victims_of` the victims that the pod waits for.
+        are explained by `explained`. `effects` show which group Kindred places a pod with, and which victims the pod
+        waits for. None: there is no service.
         """
         self.explained: Final = explained
-        self.mirror: Final = mirror
-        self._work = work if work is not None else LongWork()
+        self.mirror: Final = known.mirror
         self._cache = cache
-        self._known = KnownPods(mirror, recent, self._work)
+        self._known = known
         self._freshness = freshness
         self._release = release
         self._schedulers = schedulers
-        self._gang_of = gang_of
-        self._victims_of = victims_of
+        self._effects = effects
 
     def explained_of(self, pod: Pod) -> ExplainedProfile:
         """Return the plugins that explain a pod."""
@@ -173,11 +166,17 @@ class Explainer:
         if pod.in_scheduling_group:
             unread = self._freshness.missing_for_explanations().get(SchedulingGroup, "")
             return scheduling_group_status(self.mirror, pod.scheduling_group, unread)
-        return self._gang_of(pod)
+        if self._effects is None or self._effects.gangs is None:
+            return None
+        return self._effects.gangs.unit_of(pod, self._effects.clock())
+
+    def victims_of(self, pod: Pod) -> Sequence[AwaitedVictim]:
+        """Return the victims of preemption that a pod waits for."""
+        return awaited_victims(self.mirror, pod, self._effects.clock()) if self._effects is not None else ()
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Hold the turn for `explain` and `look`. A scheduler's request waits for at most one explanation."""
-        return self._work.uncut_turn()
+        return self._known.work.uncut_turn()
 
     def namespaces_of(self, question: ExplainRequest) -> AskedNamespaces:
         """Return the namespaces that a caller must be allowed to see for the pods in a request."""
@@ -199,7 +198,7 @@ class Explainer:
         """
         found = await self._found(question, sees)
         # No await from here on: a decision needs one state of the mirror.
-        victims = self._victims_of(found.pod)  # by the mirror without suppositions
+        victims = self.victims_of(found.pod)  # by the mirror without suppositions
         with self.mirror.suppose() as supposing, _work_is_limited():
             _suppose(supposing, question, found)
             return replace(self._explained(question, found, detail), waits_for=victims)
@@ -233,7 +232,7 @@ class Explainer:
             texts.add(question.pod)
         pods = await known.find(texts, sees)
         if question.batch is None:  # a batch is invalid after the next event
-            await self._work.wait_for_lull()
+            await self._known.work.wait_for_lull()
 
         def one(pod: Pod | str, field: str) -> Pod:
             if isinstance(pod, str):

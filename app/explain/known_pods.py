@@ -21,10 +21,10 @@ _NOT_SEEN: Final = (
 class KnownPods:
     """Finds pods by NAMESPACE/NAME or uid."""
 
-    def __init__(self, mirror: ClusterMirror, recent: RecentPods, work: LongWork) -> None:
-        """`work` has the turn in which `find` is called."""
-        self._work = work
-        self._mirror = mirror
+    def __init__(self, mirror: ClusterMirror, recent: RecentPods, work: LongWork | None = None) -> None:
+        """`work` has the turn in which `find` is called, which all long jobs of the process share."""
+        self.mirror: Final = mirror
+        self.work: Final = work if work is not None else LongWork()
         self._recent = recent
 
     async def find(self, texts: Collection[str], sees: Sees | None = None) -> dict[str, list[Pod]]:
@@ -42,7 +42,7 @@ class KnownPods:
             elif "/" in text:  # an unknown uid is not searched for, so that it takes no longer than a hidden one
                 names.add(text)
         await self._by_name(names, found)
-        for pod in self._mirror.pending:
+        for pod in self.mirror.pending:
             if pod.full_name in names and not found[pod.full_name]:
                 found[pod.full_name].append(pod)
         for pod in self._recent:
@@ -59,23 +59,23 @@ class KnownPods:
 
         Otherwise a manifest with the uid of a hidden pod would get another response than one with an unknown uid.
         """
-        held = self._mirror.get_pod(pod.uid) or self._mirror.pending.get(pod.uid)
+        held = self.mirror.get_pod(pod.uid) or self.mirror.pending.get(pod.uid)
         is_it = held is not None and held.full_name == pod.full_name
         return pod if is_it else replace(pod, uid=pod.full_name)  # as the decoder does without a uid
 
     def _of_uid(self, uid: str) -> Iterator[Pod]:
-        found = (self._mirror.get_pod(uid), self._mirror.pending.get(uid), self._recent.get(uid))
+        found = (self.mirror.get_pod(uid), self.mirror.pending.get(uid), self._recent.get(uid))
         return (pod for pod in found if pod is not None)
 
     async def _by_name(self, names: set[str], found: dict[str, list[Pod]]) -> None:
         if not names:
             return
-        for uid in list(self._mirror.pods.rows):
-            pod = self._mirror.get_pod(uid)
+        for uid in list(self.mirror.pods.rows):
+            pod = self.mirror.get_pod(uid)
             if pod is not None and pod.full_name in names:
                 found[pod.full_name].append(pod)
-            if self._work.over:
-                await self._work.give_way()
+            if self.work.over:
+                await self.work.give_way()
 
 
 def the_one(found: dict[str, list[Pod]], text: str, field: str, *, is_limited: bool = False) -> Pod:

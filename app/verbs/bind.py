@@ -125,13 +125,12 @@ class Binder:
         check: BindingCheck,
         mirror: ClusterMirror,
         effects: Effects,
-        pods: PodApi | None,
         *,
         timeout: float,
         clock: Callable[[], float],
         state: ServingState,
     ) -> None:
-        """Bind by `pods` within `timeout` seconds. `pods` is None for a dump. `clock` is the mirror's clock.
+        """Bind within `timeout` seconds. `clock` is the mirror's clock.
 
         A binding is posted only while this replica may decide, and must end before another replica may.
         Pods that pass untouched are bound to the scheduler's node without a check.
@@ -140,7 +139,7 @@ class Binder:
         self._mirror = mirror
         self._recent_pods = effects.recent_pods
         self._lookup = effects.lookup
-        self._pods = pods
+        self._pods = effects.lookup.pods
         self._timeout = timeout
         self._clock = clock
         self._state = state

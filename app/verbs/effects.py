@@ -288,7 +288,7 @@ class Effects:
         self.rotation = 0
         """Where the next sample of nodes begins, see NodeSample."""
         self._mirror = mirror
-        self._refused_nodes = refused_nodes
+        self.refused_nodes: Final = refused_nodes
         self._nominations = nominations
         self._waiting_schedulers = waiting_schedulers
         self._cycles = GroupCycles(mirror)
@@ -308,8 +308,8 @@ class Effects:
 
     def reject(self, pod: Pod, batch: NodeBatch, verdicts: Verdicts) -> None:
         """Record the nodes that reject a pod, for preemption."""
-        if self._refused_nodes is not None:
-            self._refused_nodes.note(pod, batch, verdicts)
+        if self.refused_nodes is not None:
+            self.refused_nodes.note(pod, batch, verdicts)
 
     def assume(self, pod: Pod, node: str) -> None:
         """Count a pod on the node that was decided for it."""
@@ -317,8 +317,8 @@ class Effects:
         self._count(pod, node, now)
         if pod.in_scheduling_group:
             self._cycles.answered(pod, now)
-        if self._refused_nodes is not None:
-            self._refused_nodes.forget(pod.uid)
+        if self.refused_nodes is not None:
+            self.refused_nodes.forget(pod.uid)
 
     def take_over(self) -> None:
         """Take over from another process. Call it before the first decision.

@@ -169,7 +169,7 @@ class Extender:
         self._mirror = mirror
         self._decider = decider
         self._sample = NodeSample(percentage_of_nodes_to_score)
-        self._bypass = bypass
+        self.bypass: Final = bypass
         self._host_priorities = HostPriorities(max_score)
         self._known_names = KnownNames(mirror.nodes)
         self._to_filter = Evaluations(profile.plugins, mirror, cache)
@@ -183,7 +183,7 @@ class Extender:
             pod = self._to_decide_for(args, effects) or _pod(args, effects)
         except DecodeError as error:
             return VerbResponse(filter_error(str(error)), outcome=VerbOutcome.BAD_REQUEST, error=str(error))
-        if self._bypass.covers(pod):
+        if self.bypass.covers(pod):
             return self._passed_untouched(args, pod)
         scope = self._decider.scope_of(pod) if self._decider is not None else None
         if self._decider is not None and scope is not None:
@@ -266,7 +266,7 @@ class Extender:
             pod = _pod(args, effects)
         except DecodeError as error:
             return VerbResponse(self._zeros(batch), outcome=VerbOutcome.BAD_REQUEST, error=str(error))
-        if self._bypass.covers(pod):
+        if self.bypass.covers(pod):
             return self._scored_zero(batch, pod)
         try:
             evaluation = self._to_score.begin(pod, cached=cached)
@@ -293,7 +293,7 @@ class Extender:
             pod = _pod(args, effects)
         except DecodeError:
             return None
-        return (args, pod) if self._bypass.covers(pod) else None
+        return (args, pod) if self.bypass.covers(pod) else None
 
     def _passed_untouched(self, args: ExtenderArgs, pod: Pod) -> VerbResponse:
         nodes = len(args.batch)

@@ -78,16 +78,12 @@ class PodLookup:
     def __init__(self, mirror: ClusterMirror, pods: PodApi | None, clock: Callable[[], float]) -> None:
         """`pods` reads pods. It is None for a mirror without a cluster, where no pod is pending."""
         self._mirror = mirror
-        self._pods = pods
+        self.pods: Final = pods
+        """Reads and binds pods at the API server. None without a cluster."""
         self._clock = clock
         self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()  # (NAMESPACE/NAME, uid) -> response
         self._compared: OrderedDict[str, tuple[str, str]] = OrderedDict()
         """uid -> resourceVersions of the watch and of a request that is old, as a GET has shown"""
-
-    @property
-    def has_server(self) -> bool:
-        """Whether there is an API server that has the pods."""
-        return self._pods is not None
 
     def of(self, asked: Pod) -> Found:
         """Return the pod of a request and its standing. UNKNOWN until the watch or `ask` has shown the pod.
@@ -95,7 +91,7 @@ class PodLookup:
         A pod that a GET has shown is returned once, and only right after the GET. Later the pod may be changed or
         deleted, and the watch may have shown that.
         """
-        if self._pods is None or not asked.resource_version or not (is_name(asked.namespace) and is_name(asked.name)):
+        if self.pods is None or not asked.resource_version or not (is_name(asked.namespace) and is_name(asked.name)):
             return _SETTLED  # no API server has such a pod, and an invalid name must not get into a URL path
         return self.named(asked.full_name, asked.uid, asked)
 
@@ -104,7 +100,7 @@ class PodLookup:
 
         The request's copy decides nothing then, so it is not decoded. That saves 15 us for an ordinary pod.
         """
-        if self._pods is None:
+        if self.pods is None:
             return None
         try:
             metadata = _identity_decoder.decode(raw).metadata
@@ -173,9 +169,9 @@ class PodLookup:
 
         Raises ApiError, CredentialsError, DecodeError.
         """
-        if self._pods is None:
+        if self.pods is None:
             return None
-        live = await self._pods.get(args)
+        live = await self.pods.get(args)
         if live is None or not _is_pending(live, args.uid):
             self._keep(args.full_name, args.uid, _SETTLED, _LASTS)
         return live

@@ -104,7 +104,7 @@ class PreemptVerb:
             return VerbResponse(preempt_error(text), outcome=VerbOutcome.BAD_REQUEST, error=text)
         if self._bypass.covers(args.pod):
             return _all_offers(args)
-        if effects is not None and effects.lookup.has_server:
+        if effects is not None and effects.lookup.pods is not None:
             found = effects.lookup.of(args.pod)
             if found.standing is Standing.UNKNOWN:
                 told = _not_seen(args.pod)

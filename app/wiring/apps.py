@@ -22,7 +22,7 @@ from app.admin.openapi import openapi_router
 from app.admin.page_routes import OPEN_PATHS, page_router
 from app.explain.decisions import Decisions
 from app.explain.explainer import Explainer
-from app.explain.known_pods import NameSearch
+from app.explain.known_pods import KnownPods, NameSearch
 from app.explain.pending import PendingPodsExplainer
 from app.objects.resources import Resource
 from app.process.long_work import LongWork
@@ -30,7 +30,7 @@ from app.server.ports import Port, admin_port, extender_port, health_port
 from app.server.process import Background
 from app.settings.limits import Limits, queue_bytes
 from app.settings.settings import PortName, Settings, port_rule
-from app.telemetry.metrics import Metrics, tls_metrics
+from app.telemetry.metrics import Metrics
 from app.telemetry.request_log import observer
 from app.telemetry.request_metrics import queue_metrics
 from app.verbs.admission import Admission
@@ -39,10 +39,9 @@ from app.verbs.endpoint import ExtenderApp, VerbEndpoint
 from app.verbs.filter import filter_verb, prioritize_verb
 from app.verbs.preempt import PreemptVerb, preempt_verb
 from app.watch.memory import memory_limit
-from app.watch.release import AnsweredRelease
 from app.wiring.cluster import Cluster
-from app.wiring.engine import Engine, Preemption, explained_profile, scheduler_profiles
-from core.diagnosis.victim_waits import VictimsByPod, awaited_victims, victims_by_pod
+from app.wiring.engine import Engine, explained_profile, scheduler_profiles
+from core.diagnosis.victim_waits import VictimsByPod, victims_by_pod
 from core.gangs.scheduling_group_status import scheduling_group_statuses
 from core.gangs.unit_status import UnitStatus
 from core.objects.groups import SchedulingGroup
@@ -59,11 +58,10 @@ class Verbs(NamedTuple):
     work: LongWork
     """The turn of long work, which lets the verbs go first."""
     decisions: Decisions
-    background: tuple[Background, ...]
 
 
-def create_verbs(  # noqa: PLR0913  # the parts before it
-    settings: Settings, engine: Engine, cluster: Cluster, preemption: Preemption, *, metrics: Metrics, limits: Limits
+def create_verbs(  # the parts before it
+    settings: Settings, engine: Engine, cluster: Cluster, *, metrics: Metrics, limits: Limits
 ) -> Verbs:
     """Return the verbs that the settings define. Raises SettingsError."""
     decisions = Decisions(engine.mirror, engine.effects.recent_pods, time.time)
@@ -88,13 +86,12 @@ def create_verbs(  # noqa: PLR0913  # the parts before it
         endpoint(filter_verb(engine.extender, engine.effects)),
         endpoint(prioritize_verb(engine.extender, engine.effects)),
         endpoint(bind_verb(binder)),
-        endpoint(preempt_verb(_preempt(engine, preemption), engine.effects)),
+        endpoint(preempt_verb(_preempt(engine), engine.effects)),
     )
     # After the deadline, every request has had its turn or was shed.
     work = LongWork(admission.lull, settings.deadline)
-    background = () if cluster.settling is None else (partial(engine.effects.keep, cluster.state.refusal),)
     finish = _nothing if binder is None else binder.finish
-    return Verbs(endpoints, finish, work, decisions, background)
+    return Verbs(endpoints, finish, work, decisions)
 
 
 async def _nothing() -> None:
@@ -103,22 +100,20 @@ async def _nothing() -> None:
 
 def _binder(settings: Settings, engine: Engine, cluster: Cluster) -> Binder:
     return Binder(
-        BindingCheck(engine.profile, engine.mirror, engine.bypass),
+        BindingCheck(engine.profile, engine.mirror, engine.extender.bypass),
         engine.mirror,
         engine.effects,
-        engine.pods,
         timeout=settings.deadline,
         clock=time.monotonic,
         state=cluster.state,
     )
 
 
-def _preempt(engine: Engine, preemption: Preemption) -> PreemptVerb | None:
-    if preemption.refused_nodes is None:
+def _preempt(engine: Engine) -> PreemptVerb | None:
+    refused, bypass = engine.effects.refused_nodes, engine.extender.bypass
+    if refused is None:
         return None
-    return PreemptVerb(
-        engine.profile, engine.mirror, preemption.refused_nodes, offset=random.randrange, bypass=engine.bypass
-    )
+    return PreemptVerb(engine.profile, engine.mirror, refused, offset=random.randrange, bypass=bypass)
 
 
 # The ports.
@@ -128,57 +123,24 @@ Guard: TypeAlias = Callable[[Request], Awaitable[None]]
 App = TypeVar("App", bound=FastAPI)
 
 
-class Ports(NamedTuple):
-    """The app of each port. None: the settings disable the port."""
-
-    extender: Port
-    health: Port | None
-    admin: Port | None
-
-    def wanted(self) -> list[Port]:
-        """Return the enabled ports, the scheduler's port first."""
-        return [port for port in self if port is not None]
-
-
-def create_ports(  # noqa: PLR0913  # all parts with routes
-    settings: Settings,
-    engine: Engine,
-    cluster: Cluster,
-    verbs: Verbs,
-    *,
-    metrics: Metrics,
-    limits: Limits,
-    sources: Mapping[str, str],
-    release: AnsweredRelease,
-    samples: Sequence[Sample] = (),
-) -> Ports:
-    """Return the ports that the settings define. Raises ConfigurationError.
-
-    `sources` has the source of each setting, see Configuration. The page offers `samples`.
-    """
-
-    def health(port: PortName) -> APIRouter:
-        names = not port_rule(settings, port).is_open
-        return health_router(engine.mirror, cluster.freshness, cluster.state, release, names=names)
-
+def create_scheduler_ports(  # noqa: PLR0913  # all parts with routes
+    settings: Settings, engine: Engine, cluster: Cluster, verbs: Verbs, *, metrics: Metrics, limits: Limits
+) -> list[Port]:
+    """Return the scheduler's port, and the health port if the settings define one. Raises ConfigurationError."""
     scrapes = metrics_router(metrics, verbs.work)
-    ports = Ports(
-        extender_port(settings, _extender_app((health("extender"), scrapes), verbs, metrics), limits),
-        health_port(settings, settings.health_port, _app(FastAPI, health("health"), scrapes), limits)
-        if settings.health_port is not None
-        else None,
-        _admin_port(
-            *(settings, engine, cluster, verbs),
-            limits=limits,
-            health=health("admin"),
-            sources=sources,
-            release=release,
-            samples=samples,
-        ),
-    )
-    if reloaded := [port.tls for port in ports.wanted() if port.tls is not None]:
-        metrics.register(partial(tls_metrics, reloaded))
+
+    def probes(port: PortName) -> tuple[APIRouter, APIRouter]:
+        return _health(settings, engine, cluster, port), scrapes
+
+    ports = [extender_port(settings, _extender_app(probes("extender"), verbs, metrics), limits)]
+    if settings.health_port is not None:
+        ports.append(health_port(settings, settings.health_port, _app(FastAPI, *probes("health")), limits))
     return ports
+
+
+def _health(settings: Settings, engine: Engine, cluster: Cluster, port: PortName) -> APIRouter:
+    names = not port_rule(settings, port).is_open
+    return health_router(engine.mirror, cluster.freshness, cluster.state, cluster.release, names=names)
 
 
 def _extender_app(probes: Sequence[APIRouter], verbs: Verbs, metrics: Metrics) -> ExtenderApp:
@@ -192,20 +154,20 @@ def _extender_app(probes: Sequence[APIRouter], verbs: Verbs, metrics: Metrics) -
     return app
 
 
-def _admin_port(  # noqa: PLR0913  # as create_ports
+def create_admin_port(  # noqa: PLR0913  # all parts with routes
     settings: Settings,
     engine: Engine,
     cluster: Cluster,
     verbs: Verbs,
     *,
     limits: Limits,
-    health: APIRouter,
     sources: Mapping[str, str],
-    release: AnsweredRelease,
     samples: Sequence[Sample],
-) -> Port | None:
-    if not settings.admin:
-        return None
+) -> Port:
+    """Return the admin port. Raises ConfigurationError.
+
+    `sources` has the source of each setting, see Configuration. The page offers `samples`.
+    """
     mirror, work, recent_pods = engine.mirror, verbs.work, engine.effects.recent_pods
 
     def resources() -> list[Resource]:
@@ -215,15 +177,12 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
     gangs = engine.effects.gangs
     explainer = Explainer(
         explained,
-        mirror,
+        KnownPods(mirror, recent_pods, work),
         engine.cache,
-        recent_pods,
         cluster.freshness,
-        release=release,
-        work=work,
+        release=cluster.release,
         schedulers=scheduler_profiles(settings, explained),
-        gang_of=lambda pod: None if gangs is None else gangs.unit_of(pod, time.monotonic()),
-        victims_of=lambda pod: awaited_victims(mirror, pod, time.monotonic()),
+        effects=engine.effects,
     )
 
     def waits() -> VictimsByPod:
@@ -237,7 +196,7 @@ def _admin_port(  # noqa: PLR0913  # as create_ports
     access = Access(cluster.reviews)
     app = _app(
         FastAPI,
-        health,
+        _health(settings, engine, cluster, "admin"),
         debug_router(mirror, engine.partition, cluster.client, resources, work),
         equivalence_router(engine.cache, engine.profile, time.monotonic, work),
         config_router(settings, sources),

@@ -1,7 +1,7 @@
 """The cluster that a mirror follows, or the dump that it was loaded from: freshness, leadership and API access."""
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -81,39 +81,38 @@ class Cluster(NamedTuple):
     client: ApiClient | None
     """None if the mirror was loaded from a dump."""
     background: tuple[Background, ...]
+    release: AnsweredRelease
     settling: Settling | None = None
     """None if Kindred does not decide, or if there are no earlier decisions to wait for."""
     reviews: AccessReviews | None = None
     """Reviews of the callers of the admin port. None if all callers see everything."""
 
 
-def dumped_cluster(settings: Settings, metrics: Metrics, limits: Limits) -> Cluster:
+def dumped_cluster(settings: Settings, release: AnsweredRelease, metrics: Metrics, limits: Limits) -> Cluster:
     """Return the cluster of a mirror that was loaded from a dump. Raises SettingsError."""
     if settings.explain_access == "review":
         name = variable_of("explain_access")
         raise SettingsError(f"{name}: review needs an API server, but the cluster is from a dump")
     metrics.register(partial(watch_metrics, OF_A_DUMP, time.time))
-    return Cluster(OF_A_DUMP, ServingState(memory=_memory(limits, (), metrics)), None, ())
+    return Cluster(OF_A_DUMP, ServingState(memory=_memory(limits, (), metrics)), None, (), release)
 
 
 def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds
     settings: Settings,
     mirror: ClusterMirror,
     release: AnsweredRelease,
+    kinds: Mapping[Kind, bool],
     *,
-    kinds: Sequence[Kind],
-    beside: Sequence[Kind],
     credentials: Credentials,
     metrics: Metrics,
     limits: Limits,
 ) -> Cluster:
     """Return the cluster that the mirror follows, for objects of these kinds. Raises SettingsError.
 
-    Only explanations and groups read the kinds in `beside`. Requests of schedulers are served without them.
+    `kinds`: kind -> whether requests of schedulers need it, or only explanations or groups.
     """
     clock = time.monotonic
-    states = [ResourceState(RESOURCES[kind]) for kind in kinds]
-    states += [ResourceState(RESOURCES[kind], serves=False) for kind in beside]
+    states = [ResourceState(RESOURCES[kind], serves=serves) for kind, serves in kinds.items()]
     # The first decision needs them.
     groups = [state for state in states if state.resource.kind in {PodGroup, SchedulingGroup}]
     client = ApiClient(credentials)
@@ -144,12 +143,12 @@ def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds
     if not settings.elects:
         first = () if settling is None else (partial(settling.after_sync, synced),)
         state, following = ServingState(None, memory, settling, names=names), (*following, *first)
-        return Cluster(freshness, state, client, following, settling, reviews)
+        return Cluster(freshness, state, client, following, release, settling, reviews)
     catch_up = relist if settling is None else settling.after_election
     elector = create_elector(settings, client, limits, stands=synced, catch_up=catch_up)
     metrics.register(partial(leader_metrics, elector.leads))
     state = ServingState(elector, memory, names=names)
-    return Cluster(freshness, state, client, (*following, elector.run), settling, reviews)
+    return Cluster(freshness, state, client, (*following, elector.run), release, settling, reviews)
 
 
 def _reviews(settings: Settings, credentials: Credentials) -> AccessReviews | None:

@@ -21,7 +21,7 @@ from app.telemetry.mismatch_log import MismatchLog
 from app.telemetry.request_metrics import decision_metrics
 from app.verbs.decide import Decider, InTreeNeeds
 from app.verbs.effects import Effects, Nominations, RefusedNodes
-from app.verbs.filter import Bypass, Extender, create_bypass
+from app.verbs.filter import Extender, create_bypass
 from app.verbs.lookup import PodLookup
 from app.verbs.pod_api import PodApi
 from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers, with_devices
@@ -48,7 +48,7 @@ from core.scheduling_cycle import derive_states
 # `filter` and the evictor need each other. So both get the queue of pods, and the preemptions in progress.
 
 
-class Preemption(NamedTuple):
+class _Preemption(NamedTuple):
     """The record that `filter` keeps for preemption, and the background work that reads it."""
 
     refused_nodes: RefusedNodes | None
@@ -57,15 +57,15 @@ class Preemption(NamedTuple):
     background: tuple[Background, ...] = ()
 
 
-def create_preemption(
+def _preemption(
     settings: Settings, mirror: ClusterMirror, profile: Profile, cluster: Cluster, metrics: Metrics
-) -> Preemption:
+) -> _Preemption:
     """Return the parts that the settings define."""
     clock = time.monotonic
     if settings.preempt == "off":
-        return Preemption(None, Nominations(mirror, clock))
+        return _Preemption(None, Nominations(mirror, clock))
     if settings.preempt == "verb" or cluster.client is None:
-        return Preemption(RefusedNodes(mirror, clock), Nominations(mirror, clock))
+        return _Preemption(RefusedNodes(mirror, clock), Nominations(mirror, clock))
     observe = metrics.requests.observe_preemption
     pods = UnschedulablePods(mirror, clock, observe)
     preemptions = Preemptions(mirror, clock)
@@ -83,7 +83,7 @@ def create_preemption(
         clock=clock,
         observe=observe,
     )
-    return Preemption(refused_nodes, Nominations(mirror, clock, preemptions.includes), (evictor.run,))
+    return _Preemption(refused_nodes, Nominations(mirror, clock, preemptions.includes), (evictor.run,))
 
 
 # The decider, for settings in which `filter` returns one node.
@@ -163,12 +163,11 @@ class Engine(NamedTuple):
     profile: Profile
     cache: EquivalenceCache | None
     partition: NodePartition
-    bypass: Bypass
     extender: Extender
     effects: Effects
     """Everything that a request may change."""
-    pods: PodApi | None
-    """Reads and binds pods. None without a cluster."""
+    background: tuple[Background, ...]
+    """The evictor, if Kindred itself evicts, and what ends old groups."""
 
 
 def create_profile(settings: Settings, config: SchedulerConfig | None = None) -> Profile:
@@ -201,20 +200,18 @@ def _scheduler_config(settings: Settings) -> SchedulerConfig | None:
         raise SettingsError(f"{variable_of('scheduler_config')}: {error}") from None
 
 
-def watched_kinds(settings: Settings, profile: Profile) -> tuple[Kind, ...]:
-    """Return the kinds of objects that requests of schedulers need."""
-    kinds = _watched(profile.kinds)
-    return kinds if settings.preempt == "off" else (*kinds, PodDisruptionBudget)
+def followed_kinds(settings: Settings, profile: Profile) -> dict[Kind, bool]:
+    """Return the kinds of objects to follow -> whether requests of schedulers need them, or others do.
 
-
-def grouping_kinds(settings: Settings) -> tuple[Kind, ...]:
-    """Return the kinds of objects that define groups of pods. A decision works without them.
-
-    The admin port lists the groups of kube-scheduler, whatever is answered.
+    PodDisruptionBudgets show whether a pod may be evicted as a remedy. The admin port lists the groups of
+    kube-scheduler, whatever is answered. A decision works without groups.
     """
-    own = (PodGroup,) if settings.decide != "off" else ()
-    is_read = settings.decide != "off" or settings.preempt != "off" or bool(settings.admin)
-    return (*own, SchedulingGroup) if is_read else own
+    preempts, decides = settings.preempt != "off", settings.decide != "off"
+    needed = (*_watched(profile.kinds), *((PodDisruptionBudget,) if preempts else ()))
+    explained = (*judged_kinds(settings, profile), PodDisruptionBudget) if settings.admin else ()
+    own = (PodGroup,) if decides else ()
+    groups = (SchedulingGroup,) if decides or preempts or settings.admin else ()
+    return dict.fromkeys((*needed, *explained, *own, *groups), False) | dict.fromkeys(needed, True)
 
 
 def explained_profile(settings: Settings, profile: Profile) -> ExplainedProfile:
@@ -239,18 +236,6 @@ def scheduler_profiles(settings: Settings, every: ExplainedProfile) -> Scheduler
 def check_explained(settings: Settings) -> None:
     """Raise SettingsError if the settings for explanations are invalid. Needs no mirror."""
     scheduler_profiles(settings, explained_profile(settings, create_profile(settings)))
-
-
-def explained_kinds(settings: Settings, profile: Profile) -> tuple[Kind, ...]:
-    """Return the kinds of objects that explanations need in addition to `watched_kinds`. None without an admin port.
-
-    PodDisruptionBudgets show whether a pod may be evicted as a remedy.
-    """
-    if not settings.admin:
-        return ()
-    watched = watched_kinds(settings, profile)
-    read = judged_kinds(settings, profile)
-    return tuple(kind for kind in (*read, PodDisruptionBudget) if kind not in watched)
 
 
 def _watched(kinds: Sequence[Kind]) -> tuple[Kind, ...]:
@@ -309,9 +294,8 @@ def create_engine(  # noqa: PLR0913  # the parts of an engine
     settings: Settings,
     mirror: ClusterMirror,
     profile: Profile,
-    *,
     cluster: Cluster,
-    preemption: Preemption,
+    *,
     metrics: Metrics,
     limits: Limits,
 ) -> Engine:
@@ -319,7 +303,7 @@ def create_engine(  # noqa: PLR0913  # the parts of an engine
     cache = create_cache(settings, mirror, profile, limits)
     if cache is not None:
         metrics.register(partial(cache_metrics, cache))
-    bypass = create_bypass(settings)
+    preemption = _preemption(settings, mirror, profile, cluster, metrics)
     pods = PodApi(cluster.client) if cluster.client is not None else None
     evaluations = Evaluations(profile.plugins, mirror, cache)
     decider = create_decider(settings, mirror, profile, evaluations, refusal=lambda: _refusal(cluster))
@@ -333,8 +317,10 @@ def create_engine(  # noqa: PLR0913  # the parts of an engine
         gangs=None if pods is None or decider is None else create_gangs(profile, evaluations, decider),
         waiting_schedulers=waiting_schedulers(settings),
     )
+    background = preemption.background
     if cluster.settling is not None:
         cluster.settling.before_first_decision(effects.take_over)
+        background = (*background, partial(effects.keep, cluster.state.refusal))
     if decider is not None:
         metrics.register(partial(decision_metrics, effects.decisions))
     extender = Extender(
@@ -343,11 +329,11 @@ def create_engine(  # noqa: PLR0913  # the parts of an engine
         cache,
         settings.max_score,
         percentage_of_nodes_to_score=settings.percentage_of_nodes_to_score,
-        bypass=bypass,
+        bypass=create_bypass(settings),
         decider=decider,
     )
     partition = create_partition(settings, mirror)
-    return Engine(mirror, profile, cache, partition, bypass, extender, effects, pods)
+    return Engine(mirror, profile, cache, partition, extender, effects, background)
 
 
 def _refusal(cluster: Cluster) -> str:

@@ -9,7 +9,7 @@ from app.main import create_service
 from app.settings.limits import Limits
 from app.settings.settings import Settings, SettingsError
 from app.verbs.request import Request
-from app.wiring.engine import create_extender, create_profile, explained_kinds
+from app.wiring.engine import create_extender, create_profile, followed_kinds
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import Service
 from tests.app.asgi import ask
@@ -105,7 +105,7 @@ def test_the_kinds_that_a_scheduler_configuration_may_need_are_followed_without_
     args = '{"PodTopologySpread": {"defaultingType": "List"}}'
     for file, expected in ((None, False), (tmp_path / "absent.yaml", True)):
         settings = Settings(admin="127.0.0.1:0", plugin_args=args, scheduler_config=file)
-        assert (Service in explained_kinds(settings, create_profile(settings))) is expected
+        assert (Service in followed_kinds(settings, create_profile(settings))) is expected
 
 
 @pytest.mark.parametrize("path", ["/docs", "/redoc", "/"])

@@ -8,6 +8,7 @@ from typing import Final
 
 from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Detail, Explainer
+from app.explain.known_pods import KnownPods
 from app.process.json_text import encode
 from app.settings.settings import Settings
 from app.verbs.effects import Effects
@@ -46,9 +47,8 @@ class Bench:
         self._effects = Effects(mirror, time.monotonic, PodLookup(mirror, None, time.monotonic))
         self._explainer = Explainer(
             every_rule(profile),
-            mirror,
+            KnownPods(mirror, self._effects.recent_pods),
             cache,
-            self._effects.recent_pods,
             OF_A_DUMP,
             release=AnsweredRelease(Settings(), mirror),
         )

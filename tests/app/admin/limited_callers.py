@@ -17,9 +17,9 @@ from app.settings.settings import Settings
 from app.telemetry.metrics import Metrics
 from app.verbs.endpoint import ExtenderApp
 from app.watch.release import AnsweredRelease
-from app.wiring.apps import Verbs, create_ports, create_verbs
+from app.wiring.apps import Verbs, create_admin_port, create_scheduler_ports, create_verbs
 from app.wiring.cluster import dumped_cluster
-from app.wiring.engine import create_engine, create_preemption, prepare_mirror
+from app.wiring.engine import create_engine, prepare_mirror
 from core.mirror.cluster import ClusterMirror
 from tests.app.asgi import ASGI_REQUEST
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_node, make_pod, term
@@ -66,21 +66,15 @@ def limited_service(mirror: ClusterMirror, server: ReviewingServer | None, **set
     of_ports = Settings(admin="127.0.0.1:0", **settings)
     metrics = Metrics(mirror, lambda: 0.0)
     profile = prepare_mirror(of_ports, mirror)
-    cluster = dumped_cluster(of_ports, metrics, DEFAULTS)
+    cluster = dumped_cluster(of_ports, AnsweredRelease(of_ports, mirror), metrics, DEFAULTS)
     if server is not None:
         cluster = cluster._replace(reviews=server.reviews())
-    preemption = create_preemption(of_ports, mirror, profile, cluster, metrics)
-    engine = create_engine(
-        of_ports, mirror, profile, cluster=cluster, preemption=preemption, metrics=metrics, limits=DEFAULTS
-    )
-    verbs = create_verbs(of_ports, engine, cluster, preemption, metrics=metrics, limits=DEFAULTS)
-    release = AnsweredRelease(of_ports, mirror)
-    ports = create_ports(
-        of_ports, engine, cluster, verbs, metrics=metrics, limits=DEFAULTS, sources={}, release=release
-    )
-    assert ports.admin is not None
-    assert isinstance(ports.extender.app, ExtenderApp)
-    return LimitedService(ports.admin.app, ports.extender.app, verbs, ports.admin)
+    engine = create_engine(of_ports, mirror, profile, cluster, metrics=metrics, limits=DEFAULTS)
+    verbs = create_verbs(of_ports, engine, cluster, metrics=metrics, limits=DEFAULTS)
+    extender = create_scheduler_ports(of_ports, engine, cluster, verbs, metrics=metrics, limits=DEFAULTS)[0].app
+    admin = create_admin_port(of_ports, engine, cluster, verbs, limits=DEFAULTS, sources={}, samples=())
+    assert isinstance(extender, ExtenderApp)
+    return LimitedService(admin.app, extender, verbs, admin)
 
 
 def first_of_stream(app: FastAPI, path: str, headers: Mapping[str, str]) -> tuple[int, bytes]:

@@ -10,6 +10,7 @@ from httpx import Response
 from app.admin.access import EVERYBODY_SEES_ALL
 from app.admin.explain_routes import explain_router
 from app.explain.explainer import Explainer
+from app.explain.known_pods import KnownPods
 from app.main import create_service
 from app.settings.settings import Settings
 from app.verbs.filter import Extender
@@ -58,9 +59,8 @@ class Setting:
         self.effects = effects_over(self.mirror)
         explainer = Explainer(
             served_alone(profile),
-            self.mirror,
+            KnownPods(self.mirror, self.effects.recent_pods),
             self.cache,
-            self.effects.recent_pods,
             OF_A_DUMP,
             release=AnsweredRelease(Settings(), self.mirror),
         )

@@ -17,6 +17,7 @@ from app.api_server.access_reviews import TokenCaller
 from app.api_server.client import ConnectionFailedError
 from app.explain.explain_request import ExplainRequest
 from app.explain.explainer import Detail, Explainer, Explanation
+from app.explain.known_pods import KnownPods
 from app.settings.settings import Settings
 from app.verbs.request import RecentPods
 from app.watch.freshness import OF_A_DUMP
@@ -400,7 +401,7 @@ def explanation(world: Sequence[PodBuilder], asked: PodBuilder) -> Explanation:
     profile = full_profile()
     derive_states(profile, mirror)
     release = AnsweredRelease(Settings(), mirror)
-    explainer = Explainer(served_alone(profile), mirror, None, RecentPods(), OF_A_DUMP, release=release)
+    explainer = Explainer(served_alone(profile), KnownPods(mirror, RecentPods()), None, OF_A_DUMP, release=release)
     return asyncio.run(explainer.explain(ExplainRequest(pod_of(asked)), Detail(NODES, 50, score_all=True)))
 
 

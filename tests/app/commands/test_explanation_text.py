@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from app.commands.output import WIDTH, laid_out
 from app.dump.snapshot_file import load_items, read_items
 from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Detail, Explainer
+from app.explain.known_pods import KnownPods
 from app.objects.decode_pod import decode_pod
 from app.objects.resources import RESOURCES
 from app.settings.settings import Settings
@@ -31,6 +33,7 @@ from core.gangs.unit_status import PackingStatus, SchedulingStatus, UnitStatus
 from core.mirror.cluster import ClusterMirror
 from core.objects.groups import GroupCondition, PackingWay, SchedulingGroup
 from core.objects.node import Node
+from core.objects.pod import Pod
 from core.profile import Profile, full_profile, parse_profile
 from tests.app.verbs.receptions import effects_over
 from tests.builders import PodBuilder, make_namespace, make_node, make_pod, term
@@ -44,6 +47,20 @@ LONG = "a-name-that-goes-on-" * 13  # 260 characters, and no longer fits in two 
 NEXT = make_pod("next").label("app", "web").required_anti_affinity(term(ZONE, WEB))
 
 
+class Told(Explainer):
+    """An explainer of pods that wait for what a test says."""
+
+    def __init__(self, setting: "Setting", *parts: Any, **more: Any) -> None:  # noqa: ANN401  # of an Explainer
+        super().__init__(*parts, **more)
+        self._setting = setting
+
+    def unit_of(self, pod: Pod) -> UnitStatus | None:
+        return super().unit_of(pod) or self._setting.unit
+
+    def victims_of(self, _: Pod) -> Sequence[AwaitedVictim]:
+        return self._setting.victims
+
+
 class Setting:
     """A mirror with all that explains it."""
 
@@ -53,16 +70,8 @@ class Setting:
         cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
         self.extender = Extender(profile, mirror, cache)
         self.effects = effects_over(mirror)
-        self._explainer = Explainer(
-            served_alone(profile),
-            mirror,
-            cache,
-            self.effects.recent_pods,
-            freshness,
-            release=AnsweredRelease(Settings(), mirror),
-            gang_of=lambda _: self.unit,
-            victims_of=lambda _: self.victims,
-        )
+        known, release = KnownPods(mirror, self.effects.recent_pods), AnsweredRelease(Settings(), mirror)
+        self._explainer = Told(self, served_alone(profile), known, cache, freshness, release=release)
 
     def text(self, question: dict[str, Any], detail: Detail = Detail()) -> str:  # noqa: B008  # it is frozen
         body = json.dumps(question).encode()

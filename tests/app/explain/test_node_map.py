@@ -12,6 +12,7 @@ import pytest
 import app.demo as demo_files
 from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Explainer
+from app.explain.known_pods import KnownPods
 from app.explain.node_map import NodeMap, guessed_rack_key, node_map
 from app.settings.settings import Settings
 from app.verbs.filter import Extender
@@ -120,9 +121,8 @@ def test_a_supposed_node_is_drawn() -> None:
     mirror = demo()
     explainer = Explainer(
         served_alone(parse_profile("affinity")),
-        mirror,
+        KnownPods(mirror, RecentPods()),
         None,
-        RecentPods(),
         OF_A_DUMP,
         release=AnsweredRelease(Settings(), mirror),
     )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from app.explain.explainer import Explainer
+from app.explain.known_pods import KnownPods
 from app.explain.pending import MAX_CLASSES, PendingPods, PendingPodsExplainer, PendingState
 from app.objects.decode_pod import decode_pod
 from app.process.long_work import LongWork
@@ -37,12 +38,10 @@ def explainer_of(mirror: ClusterMirror, now: float = 0.0) -> PendingPodsExplaine
     work = LongWork()
     explainer = Explainer(
         every_rule(affinity_profile()),
-        mirror,
+        KnownPods(mirror, RecentPods(), work),
         None,
-        RecentPods(),
         OF_A_DUMP,
         release=AnsweredRelease(Settings(), mirror),
-        work=work,
     )
     return PendingPodsExplainer(explainer, work, lambda: NOON, waits=lambda: victims_by_pod(mirror, now))
 

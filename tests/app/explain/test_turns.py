@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from app.admin.access import EVERYBODY_SEES_ALL, is_reading
 from app.admin.explain_routes import explain_router
 from app.explain.explainer import Explainer
+from app.explain.known_pods import KnownPods
 from app.process.long_work import LongWork
 from app.server.ports import admin_port, extender_port
 from app.settings.settings import Settings
@@ -56,7 +57,7 @@ class Setting:
         release = AnsweredRelease(Settings(), mirror)
         work = LongWork(self._lull, PATIENCE)
         explainer = Explainer(
-            served_alone(profile), mirror, None, effects.recent_pods, OF_A_DUMP, release=release, work=work
+            served_alone(profile), KnownPods(mirror, effects.recent_pods, work), None, OF_A_DUMP, release=release
         )
         self.app = extender_app(extender, mirror, reception(admission=admission, observe=self._observe))
         self.admin = FastAPI()

@@ -7,7 +7,7 @@ import pytest
 
 from app.main import create_service
 from app.settings.settings import Settings
-from app.wiring.engine import watched_kinds
+from app.wiring.engine import followed_kinds
 from core.objects.kinds import PodDisruptionBudget
 from tests.app.asgi import ask
 from tests.app.questions import shop
@@ -106,7 +106,7 @@ async def test_switched_off_budgets_are_not_watched_and_nobody_is_preempted(serv
 
 @pytest.mark.parametrize(("preempt", "watched"), [("off", False), ("verb", True), ("evict", True)])
 def test_budgets_are_watched_where_preemption_is_answered(preempt: str, *, watched: bool) -> None:
-    kinds = watched_kinds(Settings.model_validate({"preempt": preempt}), affinity_profile())
+    kinds = followed_kinds(Settings.model_validate({"preempt": preempt}), affinity_profile())
     assert (PodDisruptionBudget in kinds) == watched
     assert set(affinity_profile().kinds) <= set(kinds)
 
