@@ -129,7 +129,7 @@ def test_it_is_quiet_once_churn_has_made_its_events_and_every_client_has_read_th
         server.control = control.handle
         async with asyncio.timeout(20), server, httpx.AsyncClient(base_url=f"{server.url}") as client:
             assert (await client.post("/_control/nonsense", json={})).status_code == 400
-            await client.post("/_control/churn", json={"rate": 1000, "seconds": 0.1})
+            await client.post("/_control/churn", json={"rate": 200, "seconds": 0.5})
             assert (await client.get("/_control/quiet?seconds=0")).status_code == 504
             stats = (await client.get("/_control/quiet?seconds=10")).json()
             assert (stats["quiet"], stats["churn_events"]) == (True, 100)

@@ -212,6 +212,9 @@ def test_a_closed_client_leaves_no_connection_no_cookie_and_no_line_in_the_log(
     assert caplog.messages == []
 
 
+# Writes.
+
+
 JSON = "application/json"
 
 
@@ -240,6 +243,9 @@ def test_what_is_written_is_sent_whole_and_only_a_deletion_may_take_its_time(
     request = setting.run(answer, exchange)
     assert request.line.startswith(f"{method.upper()} {PODS}/web ")
     assert (request.body, request.headers["content-type"]) == (b'{"a":1}', kind)
+
+
+# As whom.
 
 
 def test_a_user_and_each_group_have_a_header() -> None:

@@ -187,6 +187,9 @@ def test_a_proxy_of_the_environment_that_cannot_be_used_is_fatal(
         load_credentials(config, None)
 
 
+# How they are kept fresh.
+
+
 KEPT = "keeping the previous version"
 
 

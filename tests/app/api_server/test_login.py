@@ -321,6 +321,9 @@ def test_a_plugin_without_a_command_is_an_error(tmp_path: Path) -> None:
     assert SECRET not in str(caught.value)
 
 
+# URLs and the namespace.
+
+
 def test_the_url_of_a_server_has_no_slash_at_its_end_and_a_proxy_may_want_a_password() -> None:
     assert checked_url("server", "HTTPS://h/k8s/clusters/c-1/") == "https://h/k8s/clusters/c-1"
     assert checked_url("server", "http://[::1]:8080") == "http://[::1]:8080"

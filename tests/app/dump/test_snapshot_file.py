@@ -247,6 +247,9 @@ def test_the_versions_of_kubelets_are_told_as_far_as_they_can_be_read() -> None:
     assert summary.kubelet_versions == {"v1.36.1", "v1.35.2"}
 
 
+# What is broken.
+
+
 NEAR = term(ZONE, expressed("app", "Near"))
 BROKEN_TERM = (
     f"spec.affinity.podAffinity.{REQUIRED}[0].labelSelector.matchExpressions[0].operator: "

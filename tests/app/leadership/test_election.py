@@ -142,6 +142,9 @@ def test_the_lease_of_another_is_not_released_and_a_release_ends_the_leadership_
     assert not setting.b.holds()
 
 
+# The Lease.
+
+
 METADATA = {"name": "kindred", "resourceVersion": "7", "labels": {"app": "x"}, "managedFields": [{"manager": "k"}]}
 SPEC = {
     "holderIdentity": "a_1",

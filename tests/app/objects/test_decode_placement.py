@@ -23,6 +23,9 @@ from core.objects.pod import HONOR, IGNORE, SCHEDULE_ANYWAY, Pod, SpreadConstrai
 from tests.builders import PREFERRED, REQUIRED, Object, PodBuilder, expressed, labelled, make_pod, named, term
 
 A = labelled(app="a")
+SELECTS_A = Selector((Requirement("app", Operator.IN, ("a",)),))
+NEAR = expressed("app", "Near")
+NEAR_MESSAGE = '"Near" is not a valid label selector operator'
 
 
 def pod_with(**spec: object) -> Pod:
@@ -38,9 +41,6 @@ def node_affinity_of(pod: PodBuilder) -> NodeAffinity:
 
 
 # Affinity to pods.
-SELECTS_A = Selector((Requirement("app", Operator.IN, ("a",)),))
-NEAR = expressed("app", "Near")
-NEAR_MESSAGE = '"Near" is not a valid label selector operator'
 
 
 def matcher_of(made: Object) -> PodMatcher:
@@ -169,6 +169,9 @@ def test_only_the_list_with_a_broken_term_is_lost_and_each_broken_list_is_named_
     assert decode_pod(others.json()).affinity.parse_error == (
         f"[requiredAntiAffinityTerms: {NEAR_MESSAGE}, preferredAffinityTerms: {NEAR_MESSAGE}]"
     )
+
+
+# Affinity to nodes.
 
 
 IN_A = expressed("zone", "In", "a")
@@ -307,6 +310,9 @@ def test_broken_preferred_terms_keep_their_errors_in_their_order_by_their_index(
     affinity = node_affinity_of(pod)
     assert expected == affinity.preferred_error
     assert [each.weight for each in affinity.preferred] == [9, 5, 1]
+
+
+# Tolerations and spread constraints.
 
 
 @pytest.mark.parametrize(

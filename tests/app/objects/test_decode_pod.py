@@ -203,6 +203,9 @@ def test_what_a_decision_reads_of_a_pod(spec: Object, group: str, claims_resourc
     assert pod.in_scheduling_group is bool(group)
 
 
+# Volumes.
+
+
 def volumes_of(*wires: object) -> tuple[PodVolume, ...]:
     return decode_pod(json.dumps({"metadata": {"name": "p"}, "spec": {"volumes": wires}}).encode()).volumes
 
@@ -271,6 +274,9 @@ def test_large_volumes_are_not_kept_for_other_pods(volume: Object) -> None:
     assert volumes_of(volume) is not volumes_of(volume)
 
 
+# PodGroups of the coscheduling plugin.
+
+
 PACKING = "kindred.dev/group-packing"
 KEY = "kindred.dev/group-topology-key"
 RACK = "example.com/rack"
@@ -316,6 +322,9 @@ def test_without_annotations_a_pod_group_is_spread_and_a_member_says_nothing() -
     assert member is not None
     assert member.packing is None
     assert decode_pod_group(b'{"metadata": {"name": "train"}}').packing == SPREAD
+
+
+# PodGroups of scheduling.k8s.io.
 
 
 def group_of(spec: dict[str, Any]) -> SchedulingGroup:

@@ -28,7 +28,17 @@ from core.objects.node import Node, NodeMetrics
 from core.objects.pod import Pod
 from tests.app.objects.full_objects import EXPECTED, FULL_OBJECTS
 from tests.builders import REQUIRED
+from tests.fake_apiserver.resources import RESOURCES as SERVED
 from tests.json_places import Place, places, replaced
+
+each_kind = pytest.mark.parametrize(
+    ("kind", "decode"),
+    [pytest.param(resource.api_kind, resource.decode, id=resource.name) for resource in RESOURCES.values()],
+)
+
+
+def encoded(value: object) -> bytes:
+    return json.dumps(value).encode()
 
 
 @pytest.mark.parametrize("expected", [pytest.param(each, id=RESOURCES[type(each)].plural) for each in EXPECTED])
@@ -62,9 +72,11 @@ def test_each_resource_is_listed_where_the_api_has_it_with_a_rule_for_a_cluster_
     kind: Kind, path: str, rule: str
 ) -> None:
     assert (RESOURCES[kind].path, RESOURCES[kind].rbac_rule) == (path, rule)
+    served = {path: resource.kind for path, resource in SERVED.items()}
+    assert {resource.path: resource.api_kind for resource in RESOURCES.values()}.items() <= served.items()
 
 
-# Identities.
+# Identity.
 
 
 def test_an_identity_is_read_from_an_object_that_cannot_be_decoded() -> None:
@@ -72,19 +84,6 @@ def test_an_identity_is_read_from_an_object_that_cannot_be_decoded() -> None:
     with pytest.raises(DecodeError):
         RESOURCES[Pod].decode(text)
     assert decode_identity(text) == ("x/p", "u", "9")
-
-
-each_kind = pytest.mark.parametrize(
-    ("kind", "decode"),
-    [pytest.param(resource.api_kind, resource.decode, id=resource.name) for resource in RESOURCES.values()],
-)
-
-
-def encoded(value: object) -> bytes:
-    return json.dumps(value).encode()
-
-
-# Identity.
 
 
 @each_kind

@@ -138,6 +138,9 @@ def test_messages_about_very_many_values_do_not_each_repeat_the_key() -> None:
     assert len(read.spread[0].selector_error) < 100_000
 
 
+# Bodies and messages.
+
+
 def test_five_million_elements_are_allowed_and_more_are_not() -> None:
     refuse_too_many_elements(b"," * 5_000_000)
     with pytest.raises(DecodeError, match=r"^body: more than 5000000 elements$"):
@@ -148,6 +151,9 @@ def test_a_message_is_cut_to_a_length_that_a_log_line_can_take_and_that_of_a_nod
     assert json.loads(error_json('say "no"')) == json.loads(reason_json('say "no"')) == 'say "no"'
     assert len(json.loads(error_json("é" * 20_000))) == 8192
     assert len(json.loads(reason_json("é" * 20_000))) == 1024
+
+
+# Structs of Go.
 
 
 PLACE = GoStruct("Place", "Node", "PodUID")

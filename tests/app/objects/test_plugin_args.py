@@ -294,6 +294,9 @@ def test_args_that_are_wrong_are_refused_by_the_path_of_what_is(text: str, messa
     assert str(raised.value).startswith(message)
 
 
+# In the settings.
+
+
 def test_wrong_args_are_an_error_of_the_setting_whether_the_plugin_is_enabled_or_not() -> None:
     settings = Settings(plugin_args=args_of("NodeResourcesFit", scoringStrategy={"type": "Random"}))
     with pytest.raises(SettingsError, match=r"^KINDRED_PLUGIN_ARGS: NodeResourcesFit\.scoringStrategy\.type: must be "):
@@ -303,6 +306,9 @@ def test_wrong_args_are_an_error_of_the_setting_whether_the_plugin_is_enabled_or
 def test_a_profile_that_is_none_is_an_error_of_the_setting() -> None:
     with pytest.raises(SettingsError, match=r"^KINDRED_PROFILE='NodeName=3': NodeName=3: only scores have a weight$"):
         create_profile(Settings(profile="NodeName=3"))
+
+
+# Strict structs.
 
 
 class Inner(Wire):

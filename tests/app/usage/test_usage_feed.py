@@ -202,6 +202,9 @@ def test_the_source_is_closed_when_the_feed_ends() -> None:
     assert (source.asked, source.closed) == (1, 1)
 
 
+# In a service.
+
+
 AMOUNTS: Final = {"cpu": "4", "memory": "8Gi", "pods": "110"}
 N1, N2 = (make_node(name).allocatable(**AMOUNTS).capacity(**AMOUNTS) for name in ("n1", "n2"))
 POD: Final = make_pod("p").image("a").limits(cpu="400m")

@@ -126,6 +126,9 @@ def test_a_sync_may_go_up_to_the_mark_or_to_what_there_was_when_it_began() -> No
         watch.refuse(allowed)
 
 
+# Limits.
+
+
 GIBIBYTE = 1024**3
 MACHINE = MemoryLimit(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), "the memory of the machine")
 

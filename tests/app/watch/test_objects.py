@@ -169,6 +169,9 @@ def test_the_sizes_of_what_is_read_are_added_up() -> None:
     assert (state.read_objects, state.read_bytes) == (3, 3 * memoryview(one).nbytes)
 
 
+# What a sync has told so far.
+
+
 def test_later_tellings_replace_earlier_ones() -> None:
     listing = Listing()
     for version in "12":
@@ -196,6 +199,9 @@ def test_the_readable_state_stays_of_what_became_unreadable() -> None:
     listing.add(Unreadable("a", "u"))
     assert listing.present == {"a": Namespace("a")}
     assert listing.unreadable == {"a": "u"}
+
+
+# What is known.
 
 
 A1: Final = Namespace("a", {"v": "1"}, uid="ua", resource_version="1")

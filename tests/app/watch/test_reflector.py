@@ -242,6 +242,9 @@ async def test_the_connections_are_closed_when_it_ends(server: FakeApiServer) ->
     await client.close()
 
 
+# Its memory.
+
+
 FREE, SHORT, FULL = 50, 92, 99
 """Bytes of 100, below the watermark, above it, and too near to the limit for what a watch tells."""
 

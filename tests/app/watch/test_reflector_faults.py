@@ -194,6 +194,9 @@ async def test_a_server_whose_versions_went_back_is_synced_from(server: FakeApiS
             assert following.counts(kind) == Counts({"watch": 1, "list": 1, "watch-list": 1}, {}, {"went-back": 1})
 
 
+# Outages.
+
+
 ATTEMPTS_A_SECOND: Final = 10  # one for each `backoff_longest`, without jitter
 FIRST_ATTEMPTS: Final = 4  # while the backoff grows: 0.02, 0.04, 0.08 s, and the one at once
 

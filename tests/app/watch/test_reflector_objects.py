@@ -222,6 +222,9 @@ async def test_what_had_the_name_of_an_unreadable_object_before_is_gone(
         await following.until_equal()
 
 
+# Resources that are not there.
+
+
 CLASSES: Final = RESOURCES[DeviceClass].path
 GPU: Final = {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "example.com/gpu"}}
 GROUP: Final = {"metadata": {"name": "train", "namespace": "shop"}, "spec": {"schedulingPolicy": {"basic": {}}}}

@@ -235,6 +235,9 @@ async def test_requests_say_what_the_api_wants_of_them(server: FakeApiServer) ->
     assert watch == {**watched, "resourceVersion": str(server.store.version)}
 
 
+# By request.
+
+
 @pytest.mark.parametrize("mode", ["on", "off"])
 @scenario()
 async def test_it_shows_what_a_watch_that_is_late_has_not_told(server: FakeApiServer, mode: WatchListMode) -> None:

@@ -66,6 +66,9 @@ def test_a_line_that_comes_byte_by_byte_takes_its_own_size_and_not_that_of_a_pie
     assert splitter.feed(b"\n") == [b"x" * 50_000]
 
 
+# Pages and bookmarks.
+
+
 def test_an_empty_last_page_may_leave_out_what_it_has_not() -> None:
     for rest in (b"}", b',"continue":null},"items":null', b',"continue":""},"items":[]'):
         page = decode_page(b'{"metadata":{"resourceVersion":"7"%s}' % rest)
@@ -126,6 +129,9 @@ def test_a_page_of_very_many_tiny_items_is_refused_without_being_decoded() -> No
     finally:
         tracemalloc.stop()
     assert peak < 1024 * 1024
+
+
+# Events.
 
 
 ADDED = b'{"type":"ADDED","object":{"a":1}}\n'
@@ -210,6 +216,9 @@ def test_a_bookmark_is_read_or_the_watch_is_garbled() -> None:
     assert bookmark_of(good) == Bookmark("7", initial_events_end=False)
     with pytest.raises(GarbledWatchError, match=r"bookmark: metadata\.resourceVersion: required"):
         bookmark_of(WatchEvent("BOOKMARK", msgspec.Raw(b"{}")))
+
+
+# Turns on the event loop.
 
 
 @pytest.fixture
