@@ -103,7 +103,7 @@ def _no_service(url: str, error: Exception) -> str:
     """Return the error of a refused connection, with remedies that the running command has options for."""
     reason = str(error).rpartition("] ")[2] or type(error).__name__  # without [Errno 111]
     steps = ""
-    if "admin_url" not in _options():
+    if "caller_token_file" in _options():
         steps = ": start one with `kindred serve --demo`, name one by --server URL, "
         steps += (
             "use --snapshot FILE, or `kubectl kindred why POD`"
@@ -120,7 +120,7 @@ def refusal(response: httpx.Response) -> str:
     if response.status_code == HTTPStatus.UNAUTHORIZED or (
         response.status_code == HTTPStatus.FORBIDDEN and detail is None
     ):
-        return f"{status}: give {'--admin-token-file' if 'admin_token_file' in _options() else '--token-file'}"
+        return f"{status}: give --token-file"
     if detail is None:
         return f"{status}; {NOT_UNDERSTOOD}"
     if isinstance(detail, list):  # the errors of FastAPI's validation

@@ -8,7 +8,7 @@ from typing import Any, Final
 import click
 
 from app.commands.options import clear_errors, output_option, settings_options, warn
-from app.commands.output import NO_NAMES, Line, OutputFormat, print_document, print_output, print_value, wrapped_table
+from app.commands.output import NO_NAMES, Line, OutputFormat, print_document, print_output, print_value, table
 from app.process.json_text import encode
 from app.process.logs import shown, shown_json
 from app.settings.configuration import HEAD, changed, configuration_schema, effective, load_configuration
@@ -45,7 +45,7 @@ def config_command(
 
 def _settings_text(shown: Mapping[str, Mapping[str, Any]], *, wide: bool) -> Sequence[Line]:
     rows = [(key, encode(entry["value"]).decode(), entry["source"]) for key, entry in shown.items()]
-    return wrapped_table(("SETTING", "VALUE", "SOURCE"), rows, 0, wide=wide)
+    return table(("SETTING", "VALUE", "SOURCE"), rows, 0, wide=wide)
 
 
 def _yaml_line(key: str, value: object, source: str) -> str:

@@ -26,8 +26,8 @@ from app.commands.output import (
     counted,
     node_name,
     print_output,
+    table,
     wrapped,
-    wrapped_table,
 )
 from app.process.json_text import decode, encode
 from app.verbs.request import Request, VerbOutcome
@@ -99,7 +99,7 @@ def filter_text(result: Mapping[str, Any], *, wide: bool) -> Sequence[Line]:
     for key, verdict in (("FailedNodes", "fails"), ("FailedAndUnresolvableNodes", "unresolvable")):
         rows += [(node, verdict, reason) for node, reason in (result[key] or {}).items()]
     head = wrapped(f"Fits on {len(passed):,} of {counted(len(rows), 'node')}.")
-    return [*head, *wrapped_table(("NODE", "VERDICT", "REASON"), rows, 0, wide=wide)]
+    return [*head, *table(("NODE", "VERDICT", "REASON"), rows, 0, wide=wide)]
 
 
 def filter_names(result: Mapping[str, Any]) -> Iterator[str]:

@@ -51,11 +51,6 @@ def print_document(text: str, *, nl: bool = True) -> None:
     _echo(shown(text, "\n\t"), nl=nl)
 
 
-def print_progress(text: str) -> None:
-    """Replace the line of the terminal, which the next line replaces again."""
-    _echo(f"\r\033[K{shown(text)}", nl=False, err=True)
-
-
 def print_error(error: object) -> None:
     """Print an error as one line."""
     print_line(f"Error: {error}", err=True)
@@ -108,7 +103,6 @@ WIDTH: Final = 80
 """Columns if standard output is no terminal, or a narrower one."""
 _PROSE: Final = 100
 _GAP: Final = "  "
-_LEFT_OUT: Final = "..."
 Side = Literal["left", "right"]
 
 
@@ -137,44 +131,28 @@ def wrapped(text: str, indent: int | None = None, first: str | None = None) -> l
 
 
 def table(
-    heads: Sequence[tuple[str, Side]], rows: Sequence[Sequence[object]], indent: int = 2, *, wide: bool = False
+    heads: Sequence[tuple[str, Side] | str], rows: Sequence[Sequence[object]], indent: int = 2, *, wide: bool = False
 ) -> list[Line]:
-    """Return a table as lines. The heads have the alignment of their columns. `wide` shortens no cell."""
-    texts = [[shown(str(cell)) for cell in row] for row in rows]
-    widths = _widths([[head for head, _ in heads], *texts], _room(indent, wide=wide), [0] * len(heads))
-    lines = []
-    for cells in ([head for head, _ in heads], *texts):
-        set_out = [
-            shortened(cell, width).rjust(width) if side == "right" else shortened(cell, width).ljust(width)
-            for cell, width, (_, side) in zip(cells, widths, heads, strict=True)
-        ]
-        lines.append(" " * indent + _GAP.join(set_out).rstrip())
-    return [Styled(lines[0], dim=True), *lines[1:]]
+    """Return a table as lines. A head may have the alignment of its column: left by default.
 
-
-def wrapped_table(
-    heads: Sequence[str], rows: Sequence[Sequence[object]], indent: int = 2, *, wide: bool = False
-) -> list[Line]:
-    """Return a table as lines, for cells that are sentences. A cell that is too wide is wrapped, unless `wide`.
-
-    Words are broken only if they must be, so that sentences give way to names.
+    A cell that is too wide is wrapped, unless `wide`. Words are broken only if they must be, so that sentences give way
+    to names.
     """
-    texts = [list(heads), *([shown(str(cell)) for cell in row] for row in rows)]
+    named = [(head, "left") if isinstance(head, str) else head for head in heads]
+    texts = [[name for name, _ in named], *([shown(str(cell)) for cell in row] for row in rows)]
     words = [_longest_word(column) for column in zip(*texts, strict=True)]
-    widths = _widths(texts, _room(indent, wide=wide), words)
+    widths = _widths(texts, sys.maxsize if wide else line_width() - indent, words)
+    align = [str.ljust if side == "left" else str.rjust for _, side in named]
     lines = []
     for cells in texts:
         parts = [
             [cell] if len(cell) <= width else wrap(cell, width, break_on_hyphens=False)
             for cell, width in zip(cells, widths, strict=True)
         ]
-        set_out = (_GAP.join(map(str.ljust, line, widths)) for line in zip_longest(*parts, fillvalue=""))
-        lines += [" " * indent + line.rstrip() for line in set_out]
+        for line in zip_longest(*parts, fillvalue=""):
+            set_out = (put(part, width) for put, part, width in zip(align, line, widths, strict=True))
+            lines.append(" " * indent + _GAP.join(set_out).rstrip())
     return [Styled(lines[0], dim=True), *lines[1:]]
-
-
-def _room(indent: int, *, wide: bool) -> int:
-    return sys.maxsize if wide else line_width() - indent
 
 
 def _widths(rows: Sequence[Sequence[str]], room: int, least: Sequence[int]) -> list[int]:
@@ -192,14 +170,6 @@ def _widths(rows: Sequence[Sequence[str]], room: int, least: Sequence[int]) -> l
 
 def _longest_word(cells: Sequence[str]) -> int:
     return max((len(word) for cell in cells for word in cell.split()), default=0)
-
-
-def shortened(text: str, width: int) -> str:
-    """Return text of at most `width` columns, shortened in the middle, because names differ at their ends."""
-    if len(text) <= width:
-        return text
-    kept = max(0, width - len(_LEFT_OUT))
-    return (text[: kept - kept // 2] + _LEFT_OUT + (text[-(kept // 2) :] if kept > 1 else ""))[:width]
 
 
 def counted(number: int, name: str, plural: str = "") -> str:

@@ -28,8 +28,8 @@ from app.commands.output import (
     counted,
     pod_name,
     print_output,
+    table,
     wrapped,
-    wrapped_table,
 )
 from app.explain.pending import PendingClass, PendingPod, PendingPods, PendingPodsExplainer, PendingState
 from app.process.long_work import LongWork
@@ -44,14 +44,10 @@ _MAX_VICTIMS: Final = 3
 
 
 def pending_text(pending: PendingPods, *, namespace: str | None, wide: bool) -> Iterator[Line]:
-    """Return the pods as lines, which have colours on a terminal.
+    """Yield the pods as lines, which have colours on a terminal.
 
     With a namespace there is no column for it.
     """
-    return _lines(pending, namespace, wide=wide)
-
-
-def _lines(pending: PendingPods, namespace: str | None, *, wide: bool) -> Iterator[Line]:
     if pending.standing != "fresh":
         problems = "; ".join(pending.problems)
         text = f"The mirror is {pending.standing}: {problems}" if problems else f"The mirror is {pending.standing}."
@@ -66,7 +62,7 @@ def _lines(pending: PendingPods, namespace: str | None, *, wide: bool) -> Iterat
     yield from (Styled(line, bold=True) for line in wrapped(_sum(pending, within), 2, ""))
     yield ""
     heads = (*(() if namespace else ("NAMESPACE",)), *_HEADS, *(_MORE_HEADS if wide else ()))
-    yield from wrapped_table(heads, [_row(pod, pending, namespace, wide=wide) for pod in pending.pods], 0, wide=wide)
+    yield from table(heads, [_row(pod, pending, namespace, wide=wide) for pod in pending.pods], 0, wide=wide)
     for unit in pending.units:
         if unit.reason:
             yield ""

@@ -13,7 +13,7 @@ import click
 import yaml
 
 from app.commands.options import clear_errors, output_option, settings_options, warn
-from app.commands.output import FORMATS, Line, OutputFormat, print_document, print_output, represent_text, wrapped_table
+from app.commands.output import FORMATS, Line, OutputFormat, print_document, print_output, represent_text, table
 from app.eviction import executor as preemption_api
 from app.leadership import lease_api
 from app.objects.resources import RESOURCES
@@ -163,7 +163,7 @@ def _rules_text(documents: Sequence[Mapping[str, Any]], *, wide: bool) -> Sequen
         for group in rule["apiGroups"]
         for resource in rule["resources"]
     ]
-    return wrapped_table(("ROLE", "GROUP", "RESOURCE", "VERBS"), rows, 0, wide=wide)
+    return table(("ROLE", "GROUP", "RESOURCE", "VERBS"), rows, 0, wide=wide)
 
 
 def _name(document: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, Final
@@ -131,25 +131,22 @@ class Announcement:
         """`ports` are the names of the ports that will listen. A demo also prints sample requests."""
         self._awaited = set(ports)
         self._urls: dict[str, str] = {}
-        self._tell: Mapping[str, Callable[[str], list[str]]] = {
-            "admin": _of_page,
-            "extender": lambda url: _of_extender(url, demo=demo),
-            "health": lambda url: [f"Health and metrics at {url}/readyz and {url}/metrics"],
-        }
+        self._demo = demo
 
     def listening(self, port: str, url: str) -> None:
         """Record that a port listens."""
         self._urls[port] = url
         self._awaited.discard(port)
         if not self._awaited:
-            told = [
-                line for name, lines in self._tell.items() if name in self._urls for line in lines(self._urls[name])
-            ]
-            print_lines(told)
+            self._tell(**self._urls)
 
-
-def _of_page(url: str) -> list[str]:
-    return [f"Cluster, pending pods and explanations in a browser: {url}/", f"Debugging at {url}/debug/mirror"]
+    def _tell(self, extender: str = "", admin: str = "", health: str = "") -> None:
+        if admin:
+            print_line(f"Cluster, pending pods and explanations in a browser: {admin}/")
+            print_line(f"Debugging at {admin}/debug/mirror")
+        print_lines(_of_extender(extender, demo=self._demo))
+        if health:
+            print_line(f"Health and metrics at {health}/readyz and {health}/metrics")
 
 
 def _of_extender(url: str, *, demo: bool) -> list[str]:

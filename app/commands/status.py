@@ -14,7 +14,7 @@ from app.admin.equivalence_routes import CacheState, Totals
 from app.admin.health_routes import Readiness, ResourceReadiness, Version
 from app.commands.admin_client import ACCESS_OPTIONS, Access, asked, understood
 from app.commands.options import EXIT_NO, EXIT_OK, clear_errors, output_option, with_options
-from app.commands.output import NO_NAMES, Line, OutputFormat, Styled, counted, print_output, wrapped, wrapped_table
+from app.commands.output import NO_NAMES, Line, OutputFormat, Styled, counted, print_output, table, wrapped
 from app.watch.release import ReleaseStatus
 
 
@@ -76,11 +76,7 @@ _HEADS: Final = ("RESOURCE", "STATE", "LAST BYTE", "PROBLEM")
 
 
 def status_text(status: Status, *, wide: bool) -> Iterator[Line]:
-    """Return the status as lines, which have colours on a terminal."""
-    return _lines(status, wide=wide)
-
-
-def _lines(status: Status, *, wide: bool) -> Iterator[Line]:
+    """Yield the status as lines, which have colours on a terminal."""
     readiness = status.readiness
     yield from _service(status)
     yield from _line("Version", f"{status.version.version}, Python {status.version.python}")
@@ -93,7 +89,7 @@ def _lines(status: Status, *, wide: bool) -> Iterator[Line]:
     if wide and readiness.resources:
         yield ""
         rows = [(name, *_row(resource)) for name, resource in readiness.resources.items()]
-        yield from wrapped_table(_HEADS, rows, 0, wide=True)
+        yield from table(_HEADS, rows, 0, wide=True)
 
 
 def _line(label: str, text: str) -> list[str]:

@@ -19,8 +19,8 @@ from app.commands.output import (
     age_text,
     counted,
     print_output,
+    table,
     wrapped,
-    wrapped_table,
 )
 from core.gangs.unit_status import PackingStatus, SchedulingStatus, UnitStatus
 
@@ -41,15 +41,12 @@ _MORE_HEADS: Final = (
 )
 
 
-def units_text(units: Units, *, namespace: str | None, wide: bool) -> Iterator[Line]:
-    """Return the units as lines, which have colours on a terminal.
+def units_text(found: Units, *, namespace: str | None, wide: bool) -> Iterator[Line]:
+    """Yield the units as lines, which have colours on a terminal.
 
     With a namespace there is no column for it.
     """
-    return _lines(units.units, namespace, wide=wide)
-
-
-def _lines(units: Sequence[UnitStatus], namespace: str | None, *, wide: bool) -> Iterator[Line]:
+    units = found.units
     within = f" in namespace {namespace}" if namespace else ""
     if not units:
         yield f"No units{within}."
@@ -60,7 +57,7 @@ def _lines(units: Sequence[UnitStatus], namespace: str | None, *, wide: bool) ->
     yield from (Styled(line, bold=True) for line in wrapped(text, 2, ""))
     yield ""
     heads = (*(() if namespace else ("NAMESPACE",)), *_HEADS, *(_MORE_HEADS if wide else ()))
-    yield from wrapped_table(heads, [_row(each, namespace, wide=wide) for each in units], 0, wide=wide)
+    yield from table(heads, [_row(each, namespace, wide=wide) for each in units], 0, wide=wide)
     for each in units:
         if each.packing is not None and each.packing.problem:
             yield ""

@@ -37,7 +37,6 @@ _CONSEQUENCES: Final[Mapping[str, str]] = {
 """Gate -> the consequence of a difference that is a warning, if it is no verdict and no score."""
 _OF_STAGES: Final = ("AllAlpha", "AllBeta")
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-_AT_ONCE: Final = 8
 
 
 class Account(NamedTuple):
@@ -110,21 +109,14 @@ def denied(credentials: Credentials, wanted: list[Need], account: Account) -> li
 
 async def _denied(credentials: Credentials, wanted: list[Need], account: Account) -> list[Need]:
     client = ApiClient(credentials)
-    turns = asyncio.Semaphore(_AT_ONCE)
-
-    async def is_allowed(need: Need) -> bool:
-        async with turns:
-            body = await client.post(_REVIEWS, _review(need, account))
-        return _review_decoder.decode(body).status.allowed
-
     try:
-        async with asyncio.TaskGroup() as group:  # no request is open when the client is closed
-            asked = [group.create_task(is_allowed(need)) for need in wanted]
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
+        return [need for need in wanted if not await _is_allowed(client, need, account)]
     finally:
         await client.close()
-    return [need for need, task in zip(wanted, asked, strict=True) if not task.result()]
+
+
+async def _is_allowed(client: ApiClient, need: Need, account: Account) -> bool:
+    return _review_decoder.decode(await client.post(_REVIEWS, _review(need, account))).status.allowed
 
 
 def _review(need: Need, account: Account) -> bytes:

@@ -1,6 +1,6 @@
 """One examination: takes the inputs, makes the checks that they allow, and lists the others."""
 
-from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -21,21 +21,17 @@ from app.commands.doctor.registration import Check, KnownSettings, Registration
 from app.commands.doctor.service import (
     OF_KINDRED,
     REACHABLE,
-    fetch_settings,
     is_kindred,
     service_findings,
     visit,
 )
 from app.commands.rbac import NAME
-from app.process.logs import one_line
 from app.scheduler_configuration.scheduler_config import (
-    SchedulerConfig,
     UnreadableError,
     choose_extender,
     load_scheduler_config,
 )
-from app.settings.configuration import DEFAULT, load_configuration
-from app.settings.settings import Settings, key_of
+from app.settings.configuration import load_configuration
 from app.wiring.engine import create_profile
 
 REGISTRATION_CHECKS: Final[tuple[Check, ...]] = (
@@ -47,7 +43,7 @@ OTHER_CHECKS: Final = (REACHABLE, *OF_KINDRED, RBAC, RELEASE, FEATURE_GATES)
 _IDS: Final = tuple(check.id for check in REGISTRATION_CHECKS)
 _NEEDS_CONFIG: Final = "--scheduler-config FILE"
 _NEEDS_EXTENDER: Final = "an extender that is Kindred: --extender URLPREFIX"
-_NEEDS_SETTINGS: Final = "Kindred's settings: --config FILE or --admin-url URL"
+_NEEDS_SETTINGS: Final = "Kindred's settings: --config FILE"
 _NEEDS_URL: Final = "--url URL"
 _NEEDS_GATES: Final = "--scheduler-feature-gates TEXT"
 _NEEDS_KUBECONFIG: Final = "--kubeconfig FILE or --context NAME"
@@ -58,24 +54,21 @@ class Inputs(NamedTuple):
 
     scheduler_config: Path | None = None
     extender: str = ""
-    scheduler_profile: str = ""
     scheduler_feature_gates: str | None = None
     url: str = ""
     ca_file: Path | None = None
     cert_file: Path | None = None
     key_file: Path | None = None
     config: Path | None = None
-    admin_url: str = ""
-    admin_token_file: Path | None = None
     kubeconfig: str | None = None
     context: str | None = None
     service_account: str = f"{NAME}/{NAME}"
 
-    def access(self, url: str, token_file: Path | None = None) -> Access:
-        """Return how to reach a port of a running service."""
+    def access(self) -> Access:
+        """Return how to reach the running service."""
         return {
-            "url": url,
-            "token_file": token_file,
+            "url": self.url,
+            "token_file": None,
             "caller_token_file": None,
             "ca_file": self.ca_file,
             "cert_file": self.cert_file,
@@ -111,11 +104,7 @@ def examine(inputs: Inputs) -> Report:
 
 
 def _known_settings(inputs: Inputs) -> KnownSettings:
-    """Return Kindred's settings: from the running service, else from file and environment, else the defaults."""
-    if inputs.admin_url:
-        told = fetch_settings(inputs.access(inputs.admin_url, inputs.admin_token_file))
-        settings = _settings_of(told)
-        return KnownSettings(settings, create_profile(settings), f"of the service, {inputs.admin_url}", assumed=False)
+    """Return Kindred's settings: from file and environment, else the defaults."""
     configuration = load_configuration(inputs.config)
     settings = configuration.settings
     sources = sorted({source.partition(": ")[0] for source in configuration.sources.values()})
@@ -125,28 +114,12 @@ def _known_settings(inputs: Inputs) -> KnownSettings:
     return KnownSettings(settings, create_profile(settings), source, assumed=not sources)
 
 
-def _settings_of(told: Mapping[str, Mapping[str, object]]) -> Settings:
-    """Return the settings that a service reports; unknown ones are of another version."""
-    fields = {key_of(name): name for name in Settings.model_fields}
-    given = {
-        fields[key]: entry.get("value")
-        for key, entry in told.items()
-        if key in fields and entry.get("source") != DEFAULT
-    }
-    # With every field: Settings reads a missing one from the environment.
-    defaults = {name: field.get_default() for name, field in Settings.model_fields.items() if name not in given}
-    try:
-        return Settings.model_construct(_fields_set=set(given), **Settings(**{**defaults, **given}).model_dump())
-    except ValueError as error:
-        raise UnreadableError(f"the settings of the service cannot be read: {one_line(str(error))}") from None
-
-
 def _registration(inputs: Inputs, known: KnownSettings, notes: _Notes) -> Registration | None:
     if inputs.scheduler_config is None:
         notes.skip(_NEEDS_CONFIG, *_IDS)
         return None
     notes.inputs["scheduler configuration"] = str(inputs.scheduler_config)
-    config = _of_profile(load_scheduler_config(inputs.scheduler_config), inputs.scheduler_profile)
+    config = load_scheduler_config(inputs.scheduler_config)
     extender, problem = choose_extender(config, inputs.extender, inputs.url)
     if extender is None:
         fix = "extenders as in manifests/scheduler" if not config.extenders else "--extender URLPREFIX"
@@ -164,16 +137,6 @@ def _check_gates(inputs: Inputs, known: KnownSettings, notes: _Notes) -> None:
         notes.findings += gate_findings(inputs.scheduler_feature_gates, known.settings)
 
 
-def _of_profile(config: SchedulerConfig, name: str) -> SchedulerConfig:
-    if not name:
-        return config
-    profiles = tuple(profile for profile in config.profiles if profile.name == name)
-    if not profiles:
-        names = ", ".join(profile.name for profile in config.profiles)
-        raise UnreadableError(f"--scheduler-profile {name!r}: there is {names}")
-    return config._replace(profiles=profiles)
-
-
 def _check_registration(registration: Registration, notes: _Notes) -> None:
     for check in REGISTRATION_CHECKS:
         if check.needs_settings and registration.known.assumed:
@@ -187,7 +150,7 @@ def _check_service(inputs: Inputs, known: KnownSettings, notes: _Notes) -> None:
         notes.skip(_NEEDS_URL, REACHABLE, *OF_KINDRED)
         return
     notes.inputs["service"] = inputs.url
-    visited = visit(inputs.access(inputs.url))
+    visited = visit(inputs.access())
     notes.findings += service_findings(visited, known.settings)
     if not is_kindred(visited):
         notes.skip("a Kindred that responds at --url", *OF_KINDRED)
@@ -204,9 +167,9 @@ def _check_cluster(
     settings = known.settings
     if registration is not None and registration.extender.bind_verb:
         settings = settings.model_copy(update={"bind": True})  # `bind-off` compares the setting
-    looks: dict[str, Callable[[], Iterator[Finding]]] = {
-        RBAC: lambda: rbac_findings(credentials, settings, account),
-        RELEASE: lambda: release_findings(credentials, known.settings),
+    looks = {
+        RBAC: partial(rbac_findings, credentials, settings, account),
+        RELEASE: partial(release_findings, credentials, known.settings),
     }
     for check, look in looks.items():
         try:

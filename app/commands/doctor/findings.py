@@ -1,6 +1,7 @@
 """The results of the doctor: findings with their fixes, skipped checks, and the report of both."""
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from functools import partial
@@ -10,7 +11,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from app.commands.output import Line, Styled, prose_width
+from app.commands.output import Line, Styled, counted, prose_width
 from app.process.logs import shown
 from app.settings.settings import key_of, variable_of
 
@@ -112,15 +113,9 @@ _TITLES: Final = {Severity.ERROR: "Errors", Severity.WARNING: "Warnings", Severi
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
-def report_text(report: Report, *, wide: bool, verbose: bool = False) -> Iterator[Line]:
-    """Return the report as lines, which have colours on a terminal.
-
-    `verbose`: list the skipped checks instead of their number.
-    """
-    return _lines(report, sys.maxsize if wide else prose_width(), verbose=verbose)
-
-
-def _lines(report: Report, width: int, *, verbose: bool) -> Iterator[Line]:
+def report_text(report: Report, *, wide: bool) -> Iterator[Line]:
+    """Yield the report as lines, which have colours on a terminal."""
+    width = sys.maxsize if wide else prose_width()
     for name, value in report.inputs.items():
         yield from _wrapped(f"{name}: {value}", "  ", width, first="")
     for severity, findings in groupby(report.findings, lambda finding: finding.severity):
@@ -131,12 +126,14 @@ def _lines(report: Report, width: int, *, verbose: bool) -> Iterator[Line]:
     if report.skipped:
         yield ""
         yield Styled("Not checked", bold=True)
-        for needs in dict.fromkeys(each.needs for each in report.skipped):
-            checks = [each.id for each in report.skipped if each.needs == needs]
-            told = ", ".join(checks) if verbose else _count(len(checks), "check")
-            yield from _wrapped(f"without {needs}: {told}", "    ", width, first="  ")
+        for needs, number in Counter(each.needs for each in report.skipped).items():
+            yield from _wrapped(f"without {needs}: {counted(number, 'check')}", "    ", width, first="  ")
+    count = report.summary
     yield ""
-    yield summary(report)
+    yield (
+        f"{counted(count.errors, 'error')}, {counted(count.warnings, 'warning')}, {count.infos} to know, "
+        f"{counted(count.skipped, 'check')} not made"
+    )
 
 
 def _finding(finding: Finding, width: int) -> Iterator[Line]:
@@ -145,22 +142,6 @@ def _finding(finding: Finding, width: int) -> Iterator[Line]:
     if finding.fix:
         yield from _wrapped(f"fix: {finding.fix}", "         ", width, first="    ")
     yield from _wrapped(f"see: {finding.reference}", "         ", width, first="    ")
-
-
-def summary(report: Report) -> str:
-    """Return the last line."""
-    count = report.summary
-    named = [
-        _count(count.errors, "error"),
-        _count(count.warnings, "warning"),
-        f"{count.infos} to know",
-        f"{_count(count.skipped, 'check')} not made",
-    ]
-    return ", ".join(named)
-
-
-def _count(number: int, name: str) -> str:
-    return f"{number} {name}{'' if number == 1 else 's'}"
 
 
 def _wrapped(text: str, indent: str, width: int, first: str | None = None) -> list[str]:

@@ -1,12 +1,12 @@
 """Calls a running Kindred, and checks what it says of itself."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import httpx
 import msgspec
 
-from app.commands.admin_client import Access, CannotAskError, UnusableFileError, asked, understood
+from app.commands.admin_client import Access, CannotAskError, UnusableFileError, asked
 from app.commands.doctor.findings import DECIDE, RUN, Finding, Problem, Severity, error, info
 from app.objects.resources import RESOURCES
 from app.process.json_text import decode
@@ -43,12 +43,6 @@ def visit(access: Access) -> Visit:
     except CannotAskError as error:
         return Visit(access["url"].rstrip("/"), {}, str(error))
     return Visit(access["url"].rstrip("/"), answers)
-
-
-def fetch_settings(access: Access) -> dict[str, dict[str, Any]]:
-    """Return key -> {value, source} from the admin port. Raises CannotAskError."""
-    response = asked(access, "GET", "/debug/config", patience=_TIMEOUT)
-    return understood(access, response, msgspec.json.Decoder(dict[str, dict[str, Any]]).decode)
 
 
 class _Resource(msgspec.Struct):

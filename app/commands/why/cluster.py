@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Final, NamedTuple
@@ -87,11 +87,9 @@ async def needing(right: Right) -> AsyncIterator[None]:
 
 _REQUIRED: Final = (Node, Pod)
 """Kinds without which nothing can be explained. If another kind is forbidden, the rules that read it are not judged."""
-Progress = Callable[[str, int], None]
-"""Takes the name of a resource, and the number of its objects so far."""
 
 
-async def list_cluster(client: ApiClient, kinds: Sequence[Kind], settings: Settings, progress: Progress) -> Cluster:
+async def list_cluster(client: ApiClient, kinds: Sequence[Kind], settings: Settings) -> Cluster:
     """List the objects of these kinds. Raises MissingRightsError, ApiError, CredentialsError and DecodeError."""
     mirror = ClusterMirror()
     states = [ResourceState(RESOURCES[kind], serves=kind in _REQUIRED) for kind in kinds]
@@ -99,7 +97,7 @@ async def list_cluster(client: ApiClient, kinds: Sequence[Kind], settings: Setti
     with BulkLoads().loading():
         for state in states:
             try:
-                await _list_any_version(client, state, mirror, progress)
+                await _list_any_version(client, state, mirror)
             except StatusError as error:
                 if not _may_go_on(state, error):
                     raise
@@ -112,17 +110,17 @@ async def list_cluster(client: ApiClient, kinds: Sequence[Kind], settings: Setti
     return Cluster(mirror, release, Freshness(states, float("inf"), time.monotonic))
 
 
-async def _list_any_version(client: ApiClient, state: ResourceState, mirror: ClusterMirror, progress: Progress) -> None:
+async def _list_any_version(client: ApiClient, state: ResourceState, mirror: ClusterMirror) -> None:
     """List the objects in the first version that the server has."""
     while True:
         try:
-            return await _list(client, state, mirror, progress)
+            return await _list(client, state, mirror)
         except StatusError as error:
             if error.code != HTTPStatus.NOT_FOUND or not state.try_next_version():
                 raise
 
 
-async def _list(client: ApiClient, state: ResourceState, mirror: ClusterMirror, progress: Progress) -> None:
+async def _list(client: ApiClient, state: ResourceState, mirror: ClusterMirror) -> None:
     resource, reader = state.resource, ObjectReader(state)
     pages = Pages(client, resource.path)
     params = {"fieldSelector": resource.field_selector} if resource.field_selector else {}
@@ -134,7 +132,6 @@ async def _list(client: ApiClient, state: ResourceState, mirror: ClusterMirror, 
             if not isinstance(read, Unreadable):
                 mirror.apply(ClusterEvent("Add", read))
                 state.objects += 1
-        progress(state.plural, state.objects)
         token = page.continue_token
         if not token:
             break

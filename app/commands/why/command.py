@@ -24,7 +24,7 @@ from app.commands.options import (
     settings_options,
     with_options,
 )
-from app.commands.output import OutputFormat, counted, print_line, print_lines, print_progress
+from app.commands.output import OutputFormat, counted, print_line, print_lines
 from app.commands.why.cluster import MissingRightsError, list_cluster
 from app.commands.why.pod_argument import Argument, NotPendingError, find_pod, parse_argument
 from app.commands.why.service import ADMIN_PORT, Caller, NoServiceError, Way, find_way
@@ -231,27 +231,8 @@ async def _of_list(
     client: ApiClient, credentials: Credentials, settings: Settings, inquiry: Inquiry, kinds: Sequence[Kind]
 ) -> Explanation:
     """List the cluster, and explain with the code of a service. Raises DecodeError and ExplainError, too."""
-    shown = _Progress()
-    cluster = await list_cluster(client, kinds, settings, shown)
-    states = cluster.freshness.states
-    shown.end([(state.plural, state.objects) for state in states if state.synced], credentials.server)
+    cluster = await list_cluster(client, kinds, settings)
+    states = [state for state in cluster.freshness.states if state.synced and state.objects]
+    listed = ", ".join(f"{state.objects:,} {state.plural}" for state in states) or counted(0, "object")
+    print_line(f"Listed {listed} of {credentials.server}", err=True)
     return await explanation_of(explainer_of(settings, cluster, RecentPods(), LongWork()), inquiry)
-
-
-class _Progress:
-    """Shows the progress of a list on a terminal, on one line that is overwritten."""
-
-    def __init__(self) -> None:
-        self._is_shown = sys.stderr.isatty()
-
-    def __call__(self, plural: str, number: int) -> None:
-        """Show the number of objects of a kind so far."""
-        if self._is_shown:
-            print_progress(f"Listing {plural}: {number:,}")
-
-    def end(self, listed: Sequence[tuple[str, int]], server: str) -> None:
-        """Print a summary of the cluster."""
-        if self._is_shown:
-            print_progress("")
-        kinds = ", ".join(f"{number:,} {plural}" for plural, number in listed if number)
-        print_line(f"Listed {kinds or counted(0, 'object')} of {server}", err=True)

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 from urllib.parse import quote, urlencode
 
 import httpx
@@ -49,36 +49,9 @@ class PodPort(NamedTuple):
     pod: str
     port: int
 
-
-async def post_to_pod(  # noqa: PLR0913, PLR0917  # a port, a request and its TLS
-    to: PodPort,
-    kubectl_options: Sequence[str],
-    target: str,
-    body: bytes,
-    headers: Mapping[str, str],
-    tls: ssl.SSLContext | None,
-    host: str,
-) -> httpx.Response:
-    """Send JSON to the port and return its response, with any status. Raises CannotAskError, MissingRightsError.
-
-    With `tls`, the request uses TLS, and the certificate must be for `host`. NoHttpError: the response is not HTTP.
-    """
-    # localhost is the only Host that the admin port accepts without a token.
-    sent = {"Host": f"localhost:{to.port}", "Content-Type": "application/json", **headers}
-    async with (
-        _forwarding(to, kubectl_options) as (kubectl, port),
-        httpx.AsyncClient(verify=tls or False, timeout=_SECONDS, trust_env=False) as client,  # False: for plain HTTP
-    ):
-        try:
-            url = f"{'http' if tls is None else 'https'}://127.0.0.1:{port}{target}"
-            return await client.post(url, content=body, headers=sent, extensions={"sni_hostname": host})
-        except httpx.TimeoutException:
-            raise CannotAskError(f"{_where(to)}: no response within {_SECONDS:g} s") from None
-        except httpx.TransportError as error:
-            complaint = await _complaint(kubectl)
-            if not complaint and isinstance(error, _NO_HTTP):
-                raise NoHttpError(f"{_where(to)}: {str(error) or type(error).__name__}") from None
-            raise CannotAskError(f"{_where(to)}: {complaint or error}") from None
+    def __str__(self) -> str:
+        """Return it for people."""
+        return f"port-forward to port {self.port} of pod {self.namespace}/{self.pod}"
 
 
 @asynccontextmanager
@@ -95,7 +68,7 @@ async def _forwarding(to: PodPort, options: Sequence[str]) -> AsyncIterator[tupl
         )
     except OSError as error:
         what = "kubectl is not in the PATH" if isinstance(error, FileNotFoundError) else f"kubectl: {error.strerror}"
-        raise CannotAskError(f"{_where(to)}: {what}, and needed to reach a service without a port admin") from None
+        raise CannotAskError(f"{to}: {what}, and needed to reach a service without a port admin") from None
     try:
         yield kubectl, await _forwarded_port(to, kubectl)
     finally:
@@ -118,7 +91,7 @@ async def _forwarded_port(to: PodPort, kubectl: Process) -> int:
         of_pod = Right("get", "pods", namespace=to.namespace)  # kubectl looks at the pod first
         missing = of_port if of_port.resource in complaint else of_pod
         raise MissingRightsError([missing], user_in(complaint))
-    raise CannotAskError(f"{_where(to)}: {complaint or f'kubectl did not connect within {_SECONDS:g} s'}")
+    raise CannotAskError(f"{to}: {complaint or f'kubectl did not connect within {_SECONDS:g} s'}")
 
 
 async def _complaint(kubectl: Process) -> str:
@@ -131,10 +104,6 @@ async def _end(kubectl: Process) -> bytes:
         os.killpg(kubectl.pid, signal.SIGTERM)
     _, printed = await kubectl.communicate()
     return printed
-
-
-def _where(to: PodPort) -> str:
-    return f"port-forward to port {to.port} of pod {to.namespace}/{to.pod}"
 
 
 NAMESPACE: Final = "kindred"
@@ -170,20 +139,6 @@ class Caller(NamedTuple):
         """The contents of a request to the service."""
         of_port = {TOKEN_HEADER: self.token} if self.token else {}
         return {**of_port, CALLER_HEADER: self.own_token} if self.own_token else of_port
-
-
-class Way(Protocol):
-    """The way to call a service."""
-
-    def __str__(self) -> str:
-        """Return it for people."""
-
-    async def post(self, caller: Caller, path: str, query: Query, body: bytes) -> httpx.Response:
-        """Return the service's response, with any status.
-
-        Raises MissingRightsError, CannotAskError, ApiError and CredentialsError.
-        """
-        ...
 
 
 class _Port(msgspec.Struct, rename="camel"):
@@ -251,7 +206,10 @@ class ServiceProxy(NamedTuple):
         return f"service {self.namespace}/{self.name} through the API server's proxy"
 
     async def post(self, caller: Caller, path: str, query: Query, body: bytes) -> httpx.Response:
-        """See Way."""
+        """Return the service's response, with any status.
+
+        Raises MissingRightsError, ApiError and CredentialsError.
+        """
         target = f"{'https:' if self.tls else ''}{self.name}:{_PORT_NAME}"
         root = f"/api/v1/namespaces/{quote(self.namespace, safe='')}/services/{target}/proxy"
         async with needing(Right("create", "services/proxy", namespace=self.namespace)):
@@ -276,16 +234,39 @@ class PodForward(NamedTuple):
         return f"pod {self.to.namespace}/{self.to.pod} by a port-forward"
 
     async def post(self, caller: Caller, path: str, query: Query, body: bytes) -> httpx.Response:
-        """See Way. It uses plain HTTP, or TLS if the port does not speak plain HTTP."""
+        """Return the service's response, by plain HTTP, or by TLS if the port does not speak plain HTTP.
+
+        Raises MissingRightsError, CannotAskError, ApiError and CredentialsError.
+        """
         target = f"{path}?{urlencode(query, doseq=True)}"
         tls = None if caller.ca_file is None else _trust(caller.ca_file)
-        request = (self.to, caller.kubectl_options, target, body, caller.headers)
         try:
-            return await post_to_pod(*request, tls, self.host)
+            return await self._posted(caller, target, body, tls)
         except NoHttpError:
             if tls is not None:
                 raise
-            return await post_to_pod(*request, _trust(None), self.host)
+            return await self._posted(caller, target, body, _trust(None))
+
+    async def _posted(self, caller: Caller, target: str, body: bytes, tls: ssl.SSLContext | None) -> httpx.Response:
+        # localhost is the only Host that the admin port accepts without a token.
+        sent = {"Host": f"localhost:{self.to.port}", "Content-Type": "application/json", **caller.headers}
+        async with (
+            _forwarding(self.to, caller.kubectl_options) as (kubectl, port),
+            httpx.AsyncClient(verify=tls or False, timeout=_SECONDS, trust_env=False) as client,  # False: plain HTTP
+        ):
+            try:
+                url = f"{'http' if tls is None else 'https'}://127.0.0.1:{port}{target}"
+                return await client.post(url, content=body, headers=sent, extensions={"sni_hostname": self.host})
+            except httpx.TimeoutException:
+                raise CannotAskError(f"{self.to}: no response within {_SECONDS:g} s") from None
+            except httpx.TransportError as error:
+                complaint = await _complaint(kubectl)
+                kind = NoHttpError if not complaint and isinstance(error, _NO_HTTP) else CannotAskError
+                raise kind(f"{self.to}: {complaint or str(error) or type(error).__name__}") from None
+
+
+Way = ServiceProxy | PodForward
+"""The way to call a service."""
 
 
 async def find_way(client: ApiClient, service: str, port: int) -> Way:

@@ -111,7 +111,6 @@ COMMANDS: Final[Mapping[str, Runs]] = {
         ["doctor", "--scheduler-config", str(at.folder / HOSTILE)],
         ["doctor", "--url", at.foreign],
         ["doctor", "--url", HOSTILE],
-        ["doctor", "--url", at.foreign, "--admin-url", at.foreign],
         ["doctor", "--kubeconfig", at.kubeconfig, "--context", HOSTILE],
         ["doctor", "--scheduler-config", at.scheduler, "--extender", HOSTILE, "--config", at.settings],
     ],

@@ -30,17 +30,6 @@ def test_files_pipes_and_what_is_held_in_memory_are_read_whole(tmp_path: Path, s
         assert read_input(cat.stdout, size, "the limit") == text
 
 
-def test_a_file_whose_size_is_told_as_none_is_read_as_a_pipe_is() -> None:
-    with Path("/proc/self/status").open("rb") as file:
-        assert read_input(file, MEBIBYTE, "the limit").startswith(b"Name:")
-
-
-def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
-    with (tmp_path / "f").open("wb") as file:
-        file.truncate(1 << 40)
-    assert refusal(tmp_path / "f") == "1099511627776 bytes, more than 1048576 (the limit)"
-
-
 def test_a_pipe_without_end_is_refused_at_the_limit() -> None:
     with subprocess.Popen(["/usr/bin/yes"], stdout=subprocess.PIPE) as endless:  # prints "y" for ever
         assert endless.stdout is not None

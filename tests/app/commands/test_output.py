@@ -28,12 +28,9 @@ from app.commands.output import (
     pod_name,
     print_document,
     print_output,
-    print_progress,
     prose_width,
-    shortened,
     table,
     wrapped,
-    wrapped_table,
     yaml_text,
 )
 
@@ -61,11 +58,6 @@ def test_paragraphs_have_an_empty_line_between_them() -> None:
 def test_a_document_keeps_its_lines_and_tabs(capsys: pytest.CaptureFixture[str]) -> None:
     print_document("if x:\n\ty\x9b\n", nl=False)
     assert capsys.readouterr().out == "if x:\n\ty\\x9b\n"
-
-
-def test_progress_begins_with_our_own_sequence_and_has_no_other(capsys: pytest.CaptureFixture[str]) -> None:
-    print_progress("nodes\r\x1b[2J")
-    assert capsys.readouterr().err == "\rnodes\\r\\x1b[2J"  # Click takes out our own without a terminal
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -186,15 +178,16 @@ def test_a_word_that_is_too_long_is_broken_and_whole() -> None:
 
 def test_the_widest_columns_give_way_until_the_table_fits() -> None:
     heads: list[tuple[str, Side]] = [("A", "left"), ("B", "left"), ("C", "right")]
-    lines = texts(table(heads, [("a" * 300, "b" * 60, 12345)]))
-    assert [len(line) for line in lines[1:]] == [WIDTH]
+    lines = texts(table(heads, [("a" * 300, "b" * 60, 12345), ("n", "", 7)]))
     a, b, c = lines[1].split()
-    assert (len(a), len(b), c) == (34, 35, "12345")
+    assert (len(lines[1]), len(a), len(b), c) == (WIDTH, 34, 35, "12345")
+    assert ["".join(lines[1:]).count(letter) for letter in "ab"] == [300, 60]
+    assert lines[-1] == f"  n{' ' * 76}7"
 
 
 def test_sentences_go_on_below_in_their_column() -> None:
     rows = [("n1", "as short as it can be", "word " * 30), ("n2", "", "fits")]
-    lines = texts(wrapped_table(("NODE", "THEN", "NOW"), rows))
+    lines = texts(table(("NODE", "THEN", "NOW"), rows))
     assert lines[0] == "  NODE  THEN                   NOW"
     assert lines[1].startswith("  n1    as short as it can be  word word")
     assert {line[:31] for line in lines[2:-1]} == {" " * 31}
@@ -205,21 +198,8 @@ def test_sentences_go_on_below_in_their_column() -> None:
 
 def test_sentences_give_way_to_names() -> None:
     name = "a-name-of-forty-five-characters-that-is-whole"
-    lines = texts(wrapped_table(("NODE", "NOW"), [(name, "word " * 9)]))
+    lines = texts(table(("NODE", "NOW"), [(name, "word " * 9)]))
     assert [line.strip() for line in lines[1:]] == [f"{name}  {'word ' * 6}".strip(), "word word word"]
-
-
-def test_names_that_are_too_wide_for_a_column_are_whole_all_the_same() -> None:
-    head, *lines = texts(wrapped_table(("NODE", "NOW"), [("n" * 253, "fits\x1b")]))
-    assert (head[:6], max(map(len, lines))) == ("  NODE", WIDTH)
-    assert ("".join(lines).count("n"), lines[0][-8:]) == (253, "fits\\x1b")
-
-
-@pytest.mark.parametrize(
-    ("width", "expected"), [(9, "node-1234"), (8, "nod...34"), (5, "n...4"), (4, "n..."), (3, "..."), (1, ".")]
-)
-def test_names_lose_their_middle(width: int, expected: str) -> None:
-    assert shortened("node-1234", width) == expected
 
 
 def test_escapes_count_for_the_width() -> None:

@@ -13,7 +13,7 @@ from app.commands.doctor.command import doctor_command
 from app.commands.doctor.examination import OTHER_CHECKS, REGISTRATION_CHECKS
 from app.settings.configuration import HEAD
 from tests.app.api_server.client_setting import write_kubeconfig
-from tests.app.commands.doctor.registrations import BESIDE, FULL_OFFLOAD, SCORE_OFFLOAD, profiles
+from tests.app.commands.doctor.registrations import BESIDE, FULL_OFFLOAD, SCORE_OFFLOAD
 from tests.app.serving import ANY_PORT, kindred
 
 
@@ -69,28 +69,12 @@ def test_it_ends_with_1_for_warnings_where_they_count(tmp_path: Path) -> None:
         pytest.param(["--url", "http://kindred", "--config", "absent"], "absent: No such file", id="no settings"),
         pytest.param(["--kubeconfig", "absent"], "absent", id="no kubeconfig"),
         pytest.param(["--kubeconfig", "x", "--service-account", "x"], "expected NAMESPACE/NAME", id="no account"),
-        pytest.param(["--url", "http://kindred", "--admin-url", "x"], "x: Request URL is missing", id="no admin URL"),
     ],
 )
 def test_bad_input_ends_with_2_and_a_line_that_says_it(arguments: list[str], told: str) -> None:
     result = doctor(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert told in result.stderr.splitlines()[-1]
-
-
-def test_a_scheduler_profile_that_there_is_not_is_bad_input(tmp_path: Path) -> None:
-    result = doctor("--scheduler-config", written(tmp_path, BESIDE), "--scheduler-profile", "mine")
-    assert result.exit_code == 2
-    assert result.stderr == "Error: --scheduler-profile 'mine': there is default-scheduler\n"
-
-
-def test_one_profile_can_be_looked_at_alone(tmp_path: Path, settings: Path) -> None:
-    off = {"disabled": [{"name": "InterPodAffinity"}]}
-    document = written(tmp_path, profiles(SCORE_OFFLOAD, {"preScore": off, "score": off}, {}))
-    both = report("--scheduler-config", document, "--config", settings)
-    assert {"score-once"} == {finding["id"] for finding in both["findings"]}
-    one = report("--scheduler-config", document, "--config", settings, "--scheduler-profile", "scheduler-0")
-    assert one["findings"] == []
 
 
 def test_json_has_every_field(tmp_path: Path, settings: Path) -> None:
@@ -112,15 +96,11 @@ def test_yaml_is_the_same_report_and_wide_text_has_each_sentence_on_one_line(tmp
     assert {f"    {message}" for message in messages} <= set(wide)
 
 
-def test_checks_that_were_not_made_are_counted_and_listed_on_request(tmp_path: Path) -> None:
+def test_checks_that_were_not_made_are_counted(tmp_path: Path) -> None:
     document = written(tmp_path, BESIDE)
     counted = doctor("--scheduler-config", document).stdout.partition("Not checked\n")[2]
-    assert counted.startswith(
-        "  without Kindred's settings: --config FILE or --admin-url URL: 1 check\n  without --url URL: 3 checks\n"
-    )
+    assert counted.startswith("  without Kindred's settings: --config FILE: 1 check\n  without --url URL: 3 checks\n")
     assert "service-" not in counted
-    listed = doctor("--scheduler-config", document, "--verbose").stdout.partition("Not checked\n")[2]
-    assert {*OTHER_CHECKS} <= set(re.findall(r"[a-z-]+", listed))
 
 
 def test_checks_that_lack_an_input_are_named_with_it(tmp_path: Path) -> None:
@@ -138,13 +118,10 @@ def test_without_settings_the_defaults_are_said_to_be_assumed(tmp_path: Path) ->
     assert [finding["id"] for finding in told["findings"]] == ["weight-balance"]
 
 
-def test_a_running_service_is_looked_at_with_its_own_settings(tmp_path: Path) -> None:
-    port = {"KINDRED_ADMIN": "127.0.0.1:0", "KINDRED_MAX_SCORE": "20", "KINDRED_PLUGIN_ARGS": ""}
+def test_a_running_service_is_looked_at(tmp_path: Path, settings: Path) -> None:
     document = written(tmp_path, SCORE_OFFLOAD)
-    with kindred(tmp_path, "serve", "--demo", *ANY_PORT, environment=port) as service:
-        admin = service.stdout.partition("Debugging at ")[2].partition("/debug")[0]
-        told = report("--scheduler-config", document, "--url", service.url, "--admin-url", admin)
-    assert f"of the service, {admin}" == told["inputs"]["settings"]
+    with kindred(tmp_path, "serve", "--demo", *ANY_PORT) as service:
+        told = report("--scheduler-config", document, "--url", service.url, "--config", settings)
     assert service.url == told["inputs"]["service"]
     assert [finding["id"] for finding in told["findings"]] == []
     assert [each["id"] for each in told["skipped"]] == ["rbac", "kubernetes-release", "feature-gates"]

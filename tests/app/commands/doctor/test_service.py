@@ -10,10 +10,10 @@ import httpx
 import msgspec
 import pytest
 
-from app.commands.admin_client import CannotAskError, UnusableFileError
+from app.commands.admin_client import UnusableFileError
 from app.commands.doctor.examination import Inputs
 from app.commands.doctor.findings import Finding, Severity
-from app.commands.doctor.service import Visit, fetch_settings, service_findings, visit
+from app.commands.doctor.service import Visit, service_findings, visit
 from app.settings.settings import Settings
 from tests.app.api_server.api_server import END, Answer, in_turn, response, serving
 from tests.app.api_server.client_setting import Certificates
@@ -25,16 +25,7 @@ def visited(answer: Answer, tls: ssl.SSLContext | None = None, inputs: Inputs = 
     async def main() -> Visit:
         async with serving(answer, tls) as server:
             url = f"{scheme or ('https' if tls else 'http')}://127.0.0.1:{server.port}"
-            return await asyncio.to_thread(visit, inputs.access(url))
-
-    return asyncio.run(main())
-
-
-def fetched(answer: Answer, token_file: Path | None = None) -> tuple[dict[str, dict[str, object]], list[str]]:
-    async def main() -> tuple[dict[str, dict[str, object]], list[str]]:
-        async with serving(answer) as server:
-            told = await asyncio.to_thread(fetch_settings, Inputs().access(server.url, token_file))
-            return told, [server.requests[0].path, *server.logins()]
+            return await asyncio.to_thread(visit, inputs._replace(url=url).access())
 
     return asyncio.run(main())
 
@@ -78,19 +69,7 @@ def test_a_service_that_does_not_respond_is_told_with_what_to_look_at(certificat
 )
 def test_tls_files_that_cannot_be_used_are_bad_input(files: dict[str, Path]) -> None:
     with pytest.raises(UnusableFileError, match=r"absent\.pem: |test_service\.py: |go together"):
-        visit(Inputs(**files).access("https://127.0.0.1:1"))  # type: ignore[arg-type]  # paths
-
-
-def test_the_settings_of_a_service_are_fetched_with_a_token(tmp_path: Path) -> None:
-    (tmp_path / "token").write_text("secret\n")
-    told, asked = fetched(in_turn(response(b'{"maxScore":{"value":20,"source":"default"}}')), tmp_path / "token")
-    assert told == {"maxScore": {"value": 20, "source": "default"}}
-    assert asked == ["/debug/config", "Bearer secret"]
-
-
-def test_settings_that_cannot_be_fetched_are_bad_input() -> None:
-    with pytest.raises(CannotAskError, match=r"is that the admin port\?"):
-        fetched(in_turn(response(b"[]")))
+        visit(Inputs(url="https://127.0.0.1:1", **files).access())  # type: ignore[arg-type]  # paths
 
 
 URL = "http://10.96.0.10:8888"

@@ -74,16 +74,11 @@ def cluster() -> Iterator[SmallCluster]:
         yield served
 
 
-def listed(
-    cluster: SmallCluster, folder: Path, progress: list[tuple[str, int]] | None = None, **settings: str
-) -> Cluster:
+def listed(cluster: SmallCluster, folder: Path, **settings: str) -> Cluster:
     async def ask() -> Cluster:
         client = ApiClient(load_credentials(write_kubeconfig(folder / "kubeconfig", cluster.url), None))
-        told = progress if progress is not None else []
         try:
-            return await list_cluster(
-                client, KINDS, Settings.model_validate(settings), lambda plural, number: told.append((plural, number))
-            )
+            return await list_cluster(client, KINDS, Settings.model_validate(settings))
         finally:
             await client.close()
 
@@ -91,11 +86,10 @@ def listed(
 
 
 def test_all_pages_of_all_kinds_are_in_the_mirror(cluster: SmallCluster, tmp_path: Path) -> None:
-    progress: list[tuple[str, int]] = []
-    found = listed(cluster, tmp_path, progress)
+    found = listed(cluster, tmp_path)
     assert {f"n{number}" for number in range(5)} == {*found.mirror.nodes.slots}
     assert found.mirror.pod_count() == 1
-    assert [each for each in progress if each[0] == "nodes"] == [("nodes", 2), ("nodes", 4), ("nodes", 5)]
+    assert [each.query.get("continue") for each in cluster.asked if each.path == "/api/v1/nodes"] == [None, "2", "4"]
     assert found.freshness.status() is SyncStatus.FRESH
     assert found.freshness.missing_for_explanations() == {}
 
