@@ -1,46 +1,127 @@
-"""For each plugin, the steps after which it passes one node, or None if no step of the kind helps there."""
+"""The plugins that reject each node, and for each plugin the steps after which it passes one node."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Final, TypeAlias
 
+import msgspec
 import numpy as np
 
-from core.diagnosis.amounts.requirements import (
-    Asked,
-    Source,
-    best_alternatives,
-    best_unmet,
-    choices_of,
-    told_of,
-)
+from core.diagnosis.amounts.requirements import Asked, Source, best_alternatives, best_unmet, choices_of, told_of
+from core.diagnosis.amounts.resources import measured_resources
 from core.diagnosis.amounts.spread import measured_constraints
 from core.diagnosis.amounts.taints import is_cordoned, untolerated_taints
-from core.diagnosis.remedies.label_values import label_meeting
-from core.diagnosis.remedies.obstacles import Obstacles
-from core.diagnosis.remedies.pod_proposals import change_host_ports, drop_node_name, relax_spread, run_pod
+from core.diagnosis.amounts.volumes import claim_users
+from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.remedies.remedy import (
+    HOSTNAME,
+    UNSCHEDULABLE,
     DropRequirement,
     LowerRequest,
     RaiseMaxSkew,
+    RelaxSpread,
+    RunPod,
     SetLabel,
     Step,
     TolerateTaint,
     Uncordon,
 )
-from core.diagnosis.remedies.supposing import HOSTNAME, UNSCHEDULABLE
-from core.mirror.topology import ABSENT
-from core.objects.affinity import FieldRequirement
+from core.mirror.node_info import NO_SLOT
+from core.mirror.topology import ABSENT, BoolArray, Int64Array, IntpArray
+from core.objects.affinity import Comparison, FieldRequirement, PodMatcher
+from core.objects.labels import Operator, Requirement
 from core.objects.node import Node
-from core.objects.pod import DO_NOT_SCHEDULE
+from core.objects.pod import DO_NOT_SCHEDULE, Pod
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.plugins.nodeaffinity import NodeAffinity
-from core.plugins.nodename import NodeName
-from core.plugins.nodeports import NodePorts
 from core.plugins.noderesources.columns import PODS
 from core.plugins.noderesources.fit import NodeResourcesFit
 from core.plugins.nodeunschedulable import NodeUnschedulable
-from core.plugins.podtopologyspread.plugin import PodTopologySpread
+from core.plugins.podtopologyspread.plugin import MeasuredConstraint, PodTopologySpread
 from core.plugins.tainttoleration import TaintToleration
+
+_MAX_NAMESPACES: Final = 64
+_MAX_TERMS: Final = 16
+_MAX_SELECTED: Final = 256
+"""Limit of requirements and values of all terms together. A selector written by hand is smaller."""
+_ANY_VALUE: Final = "true"
+
+
+class Room(msgspec.Struct, frozen=True):
+    """The free amount of a resource by node, less nominated pods, and whether it is too little for the pod."""
+
+    resource: str
+    asked: int
+    free: Int64Array
+    short: BoolArray
+
+
+class Obstacles:
+    """The plugins that reject each node, each judged independently, with and without the nominated pods."""
+
+    def __init__(self, decision: Diagnosis) -> None:
+        self.decision: Final = decision
+        refused = {name: codes.copy() for name, codes in decision.refusing.items()}
+        for position, refusal in decision.refused_beside.items():
+            refused.setdefault(refusal.failure.plugin, np.zeros(len(decision.batch), np.bool_))[position] = True
+        self.refused: Final[Mapping[str, BoolArray]] = refused
+        self.number: Final[Int64Array] = sum(
+            (each.astype(np.int64) for each in refused.values()), np.zeros(len(decision.batch), np.int64)
+        )
+        """Number of plugins that reject each node."""
+
+    def only(self, plugins: Collection[str]) -> IntpArray:
+        """Return the known nodes that only plugins among these reject."""
+        these = sum(
+            (each.astype(np.int64) for name, each in self.refused.items() if name in plugins),
+            np.zeros(len(self.number), np.int64),
+        )
+        known = self.decision.known
+        found: IntpArray = known[(these[known] > 0) & (these[known] == self.number[known])]
+        return found
+
+    def some_of(self, positions: IntpArray, number: int) -> Sequence[int]:
+        """Return up to `number` of these nodes, at equal distances, because neighbours are often alike."""
+        places = np.linspace(0, len(positions) - 1, min(len(positions), number)).astype(np.intp)
+        chosen: list[int] = positions[places].tolist()
+        return chosen
+
+    def of(self, position: int) -> Sequence[str]:
+        """Return the plugins that reject a node, in the order of the profile."""
+        names = (plugin.name for plugin in self.decision.profile.filters)
+        return [name for name in names if name in self.refused and self.refused[name][position]]
+
+    def rooms(self, positions: IntpArray) -> Sequence[Room]:
+        """Return the free amounts of `pods`, then of the pod's resources. Empty without nodes."""
+        if not len(positions):
+            return ()
+        found = []
+        for each in measured_resources(self.decision, self.decision.batch.part(positions)):
+            free = each.allocatable - each.in_use
+            left = (free < each.asked) & ~each.short  # NodeResourcesFit leaves these resources to devices
+            for place in np.flatnonzero(np.isin(positions, [*self._nominated])).tolist():
+                free[place] -= self._nominated[int(positions[place])].get(each.resource, 0)
+            found.append(Room(each.resource, each.asked, free, (free < each.asked) & ~left))
+        return found
+
+    @cached_property
+    def claim_users(self) -> Mapping[str, Sequence[Pod]]:
+        """The pods that use each ReadWriteOncePod claim of the pod, see `claim_users`."""
+        return claim_users(self.decision)
+
+    @cached_property
+    def _nominated(self) -> Mapping[int, Mapping[str, int]]:
+        """Position -> the requests of the nominated pods that count on that node."""
+        decision, mirror = self.decision, self.decision.mirror
+        slots = [mirror.nodes.slots.get(name, NO_SLOT) for name in mirror.pending.nominated]
+        found: dict[int, dict[str, int]] = {}
+        for position in np.flatnonzero(np.isin(decision.batch.slots, [each for each in slots if each >= 0])).tolist():
+            taken = found.setdefault(position, {})
+            for pod in decision.nominated_beside(position):
+                for resource, amount in {**mirror.counted(pod).requests, PODS: 1}.items():
+                    taken[resource] = taken.get(resource, 0) + amount
+        return found
+
 
 Fix: TypeAlias = Callable[[Obstacles, int], Sequence[Step] | None]
 
@@ -122,24 +203,39 @@ def label_node(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
 
 def raise_max_skew(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
     """Raise maxSkew of the pod's own constraints that a node fails. None if the node lacks the topology key."""
-    decision = obstacles.decision
-    places = [place for place, each in enumerate(decision.pod.spread) if each.when_unsatisfiable == DO_NOT_SCHEDULE]
     steps: list[Step] = []
-    measured = measured_constraints(decision, decision.batch.part(np.array([position])))
-    for place, each in zip(places, measured, strict=False):  # default constraints have no index in the pod
-        value_id = ABSENT if each.column is None else int(each.column.topology_ids()[0])
-        if value_id == ABSENT:
+    node = obstacles.decision.node(position)
+    for place, each, value_id in _failed_constraints(obstacles, position):
+        if value_id == ABSENT or node is None:
             return None
-        key, skew, max_skew = each.constraint.topology_key, int(each.skews[value_id]), each.constraint.max_skew
-        node = decision.node(position)
-        if skew > max_skew and node is not None:
-            steps.append(RaiseMaxSkew(place, key, node.labels[key], max_skew, skew))
+        key, max_skew = each.constraint.topology_key, each.constraint.max_skew
+        steps.append(RaiseMaxSkew(place, key, node.labels[key], max_skew, int(each.skews[value_id])))
     return steps or None
+
+
+def relax_spread(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
+    """Make the pod's own constraints that a node fails preferences. None if the node fails none of them."""
+    failed = _failed_constraints(obstacles, position)
+    return [RelaxSpread(place, each.constraint.topology_key) for place, each, _ in failed] or None
 
 
 def spread_less(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
     """Raise maxSkew where that can help. Otherwise make the constraint a preference."""
     return raise_max_skew(obstacles, position) or relax_spread(obstacles, position)
+
+
+def run_pod(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
+    """Run a pod on a node that all required affinity terms select. None if no such pod is possible."""
+    decision = obstacles.decision
+    node, terms = decision.node(position), decision.pod.affinity.required_affinity
+    if node is None or not 0 < len(terms) <= _MAX_TERMS or any(each.topology_key not in node.labels for each in terms):
+        return None
+    matchers = [term.matcher for term in terms]
+    labels, namespace = _labels(matchers), _namespace(decision, matchers)
+    if labels is None or namespace is None:
+        return None
+    domains = {term.topology_key: node.labels[term.topology_key] for term in terms}
+    return [RunPod(namespace, labels, node.name, domains)]
 
 
 FIXES: Final[Mapping[str, Fix]] = {
@@ -148,8 +244,6 @@ FIXES: Final[Mapping[str, Fix]] = {
     NodeAffinity.name: drop_requirements,
     NodeResourcesFit.name: lower_requests,
     PodTopologySpread.name: spread_less,
-    NodeName.name: drop_node_name,
-    NodePorts.name: change_host_ports,
     InterPodAffinity.name: run_pod,
 }
 """Plugin -> the function that changes the pod, or the node's state, so that the plugin passes the node."""
@@ -164,3 +258,58 @@ def _label(key: str, wanted: Sequence[Asked], node: Node) -> SetLabel | None:
     ]
     labels = label_meeting(key, asked)
     return None if labels is None else SetLabel(node.name, key, labels.get(key), node.labels.get(key))
+
+
+def _failed_constraints(obstacles: Obstacles, position: int) -> Iterator[tuple[int, MeasuredConstraint, int]]:
+    """Yield the pod's own constraints that a node fails: their place in the pod, and the node's domain."""
+    decision = obstacles.decision
+    places = [place for place, each in enumerate(decision.pod.spread) if each.when_unsatisfiable == DO_NOT_SCHEDULE]
+    measured = measured_constraints(decision, decision.batch.part(np.array([position])))
+    for place, each in zip(places, measured, strict=False):  # default constraints have no index in the pod
+        value_id = ABSENT if each.column is None else int(each.column.topology_ids()[0])
+        if value_id == ABSENT or each.skews[value_id] > each.constraint.max_skew:
+            yield place, each, value_id
+
+
+def label_meeting(key: str, asked: Sequence[Requirement | Comparison]) -> Mapping[str, str] | None:
+    """Return the label of a key that meets all requirements (empty: the label must be missing), or None if none can."""
+    values: list[str | None] = []
+    for each in asked:
+        if isinstance(each, Comparison):
+            values.append(str(each.bound + (1 if each.greater else -1)))
+        elif each.operator is Operator.IN:
+            values += each.values
+    for value in (*values, None, _ANY_VALUE):
+        labels = {} if value is None else {key: value}
+        if all(each.matches(labels) for each in asked):
+            return labels
+    return None
+
+
+def _labels(matchers: Sequence[PodMatcher]) -> Mapping[str, str] | None:
+    """Return labels that all selectors match, or None if there are none, or the selectors are too large."""
+    selectors = [each.selector for each in matchers]
+    if any(each.nothing for each in selectors) or sum(each.size for each in selectors) > _MAX_SELECTED:
+        return None
+    asked: dict[str, list[Requirement]] = {}
+    for requirement in (each for selector in selectors for each in selector.requirements):
+        asked.setdefault(requirement.key, []).append(requirement)
+    found: dict[str, str] = {}
+    for key, requirements in asked.items():
+        label = label_meeting(key, requirements)
+        if label is None:
+            return None
+        found |= label
+    return found
+
+
+def _namespace(decision: Diagnosis, matchers: Sequence[PodMatcher]) -> str | None:
+    """Return a namespace that all terms select, preferably the pod's own, or None if none is found."""
+    known = decision.mirror.namespaces
+    named = {name for matcher in matchers for name in sorted(matcher.namespaces)[:_MAX_NAMESPACES]}
+    candidates = dict.fromkeys((decision.pod.namespace, *sorted(named), *sorted(known)))
+    for name in [*candidates][:_MAX_NAMESPACES]:
+        labels = known.get(name, {})
+        if all(name in each.namespaces or each.namespace_selector.matches(labels) for each in matchers):
+            return name
+    return None

@@ -1,30 +1,43 @@
 """Proposals of one kind, smallest first. None of them has been tried yet."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from core.diagnosis.amounts.requirements import unmet_counts
 from core.diagnosis.amounts.spread import measured_constraints
 from core.diagnosis.amounts.taints import untolerated_taints
-from core.diagnosis.remedies.cost import cost
+from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.remedies.fixes import (
     FIXES,
+    Fix,
+    Obstacles,
+    Room,
     drop_requirements,
     label_node,
     lower_requests,
     lowered,
     raise_max_skew,
+    relax_spread,
+    run_pod,
     tolerate_taints,
     uncordon,
 )
-from core.diagnosis.remedies.obstacles import Obstacles, Room
-from core.diagnosis.remedies.proposal import MAX_STEPS, Proposal
-from core.diagnosis.remedies.remedy import Kind
-from core.diagnosis.remedies.supposing import NODE_CONDITIONS, UNSCHEDULABLE
+from core.diagnosis.remedies.remedy import (
+    NODE_CONDITIONS,
+    UNSCHEDULABLE,
+    Kind,
+    LowerRequest,
+    RemovePod,
+    RunPod,
+    Step,
+    TolerateTaint,
+)
 from core.mirror.topology import ABSENT, Int64Array, IntpArray
 from core.objects.pod import Taint
+from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.plugins.nodeaffinity import NodeAffinity
 from core.plugins.noderesources.fit import NodeResourcesFit
 from core.plugins.nodeunschedulable import NodeUnschedulable
@@ -35,6 +48,50 @@ NEAREST: Final = 8
 """How many nodes are checked individually for a kind."""
 _MAX_DISTINCT: Final = 256
 """How many distinct lists of taints are checked."""
+_LOOKED_AT: Final = 4
+"""How many nodes are checked for constraints to relax."""
+MAX_STEPS: Final = 8
+"""How many steps a remedy may have. More steps would make it another pod, or another cluster."""
+
+_OF_KIND: Final[Mapping[Kind, int]] = {
+    Kind.LOWER_REQUESTS: 0,
+    Kind.UNCORDON_NODE: 20,
+    Kind.TOLERATE_TAINTS: 30,
+    Kind.RAISE_MAX_SKEW: 30,
+    Kind.RELAX_SPREAD: 40,
+    Kind.RUN_POD: 50,
+    Kind.LABEL_NODE: 40,
+    Kind.DROP_REQUIREMENTS: 50,
+    Kind.COMBINED: 50,
+    Kind.REMOVE_POD: 60,
+    Kind.ADD_NODE: 80,
+}
+_OF_MORE_STEPS: Final = 20
+_OF_UNWELL_NODE: Final = 60
+"""Cost of tolerating a taint of node.kubernetes.io: the node is not ready, or short of a resource."""
+_OF_WHOLE_REQUEST: Final = 100
+_OF_FORBIDDEN_EVICTION: Final = 30
+
+
+class Proposal(msgspec.Struct, frozen=True):
+    """Steps that should make the pod fit on a node."""
+
+    node: str
+    steps: Sequence[Step]
+
+
+def cost(decision: Diagnosis, kind: Kind, steps: Sequence[Step]) -> int:
+    """Return the cost of the steps: of the kind, of each step after the first, and of the reduced share of requests."""
+    found = _OF_KIND[kind] + _OF_MORE_STEPS * (len(steps) - 1)
+    requests = decision.mirror.counted(decision.pod).requests
+    for step in steps:
+        if isinstance(step, LowerRequest):
+            found += _OF_WHOLE_REQUEST * step.by // max(requests.get(step.resource, 0), 1)
+        elif isinstance(step, TolerateTaint) and step.key.startswith(NODE_CONDITIONS):
+            found += _OF_UNWELL_NODE
+        elif isinstance(step, RemovePod) and step.budgets:
+            found += _OF_FORBIDDEN_EVICTION
+    return found
 
 
 def lower_one_request(obstacles: Obstacles) -> Iterator[Proposal]:
@@ -55,11 +112,11 @@ def lower_one_request(obstacles: Obstacles) -> Iterator[Proposal]:
             found = True
             best = int(alone[each.free[alone].argmax()])
             node = obstacles.decision.batch.names[int(positions[best])]
-            yield Proposal(Kind.LOWER_REQUESTS, node, (lowered(each.resource, each.asked, int(each.free[best])),))
+            yield Proposal(node, (lowered(each.resource, each.asked, int(each.free[best])),))
     several = np.flatnonzero(~pods.short & (number > 1))
     if not found and len(several):
         best = int(several[missing_shares(others)[several].argmin()])
-        yield from _proposed(obstacles, Kind.LOWER_REQUESTS, int(positions[best]))
+        yield from _proposed(obstacles, lower_requests, int(positions[best]))
 
 
 def tolerate(obstacles: Obstacles) -> Iterator[Proposal]:
@@ -74,7 +131,7 @@ def tolerate(obstacles: Obstacles) -> Iterator[Proposal]:
         first.setdefault(frozenset(untolerated_taints(decision, position)), position)
     minimal = [each for each in first if not any(other < each for other in first)]
     for taints in sorted(minimal, key=lambda each: (sum(map(_of_condition, each)), len(each), sorted(each))):
-        yield from _proposed(obstacles, Kind.TOLERATE_TAINTS, first[taints])
+        yield from _proposed(obstacles, tolerate_taints, first[taints])
 
 
 def uncordon_node(obstacles: Obstacles) -> Iterator[Proposal]:
@@ -82,19 +139,19 @@ def uncordon_node(obstacles: Obstacles) -> Iterator[Proposal]:
     for position in obstacles.only({NodeUnschedulable.name, TaintToleration.name})[:NEAREST].tolist():
         left = set(untolerated_taints(obstacles.decision, position)) - {UNSCHEDULABLE}
         if not left and NodeUnschedulable.name in obstacles.of(position):
-            yield from _proposed(obstacles, Kind.UNCORDON_NODE, position)
+            yield from _proposed(obstacles, uncordon, position)
 
 
 def drop(obstacles: Obstacles) -> Iterator[Proposal]:
     """Propose to remove unmet requirements, for the nearest of the nodes that no other plugin rejects."""
     for position in _nearest_by_labels(obstacles):
-        yield from _proposed(obstacles, Kind.DROP_REQUIREMENTS, position)
+        yield from _proposed(obstacles, drop_requirements, position)
 
 
 def label(obstacles: Obstacles) -> Iterator[Proposal]:
     """Propose to set the missing labels on these nodes."""
     for position in _nearest_by_labels(obstacles):
-        yield from _proposed(obstacles, Kind.LABEL_NODE, position)
+        yield from _proposed(obstacles, label_node, position)
 
 
 def raise_skew(obstacles: Obstacles) -> Iterator[Proposal]:
@@ -118,9 +175,26 @@ def raise_skew(obstacles: Obstacles) -> Iterator[Proposal]:
     for place, of_nodes in enumerate(skews):
         alone = np.flatnonzero(failed[place] & (number == 1))
         if len(alone):
-            yield from _proposed(obstacles, Kind.RAISE_MAX_SKEW, int(positions[alone[of_nodes[alone].argmin()]]))
+            yield from _proposed(obstacles, raise_max_skew, int(positions[alone[of_nodes[alone].argmin()]]))
     for best in np.flatnonzero(number > 1)[:1].tolist():
-        yield from _proposed(obstacles, Kind.RAISE_MAX_SKEW, int(positions[best]))
+        yield from _proposed(obstacles, raise_max_skew, int(positions[best]))
+
+
+def relax(obstacles: Obstacles) -> Iterator[Proposal]:
+    """Propose to make the constraints that a node fails preferences, for nodes that no other plugin rejects."""
+    for position in obstacles.some_of(obstacles.only({PodTopologySpread.name}), _LOOKED_AT):
+        yield from _proposed(obstacles, relax_spread, position)
+
+
+def run_beside(obstacles: Obstacles) -> Iterator[Proposal]:
+    """Propose a pod that all required affinity terms select, in domains of nodes that no other plugin rejects."""
+    decision = obstacles.decision
+    seen: list[Mapping[str, str]] = []
+    for position in obstacles.some_of(obstacles.only({InterPodAffinity.name}), NEAREST):
+        for step in run_pod(obstacles, position) or ():
+            if isinstance(step, RunPod) and step.domains not in seen:
+                seen.append(step.domains)
+                yield Proposal(decision.batch.names[position], [step])
 
 
 def combine(obstacles: Obstacles) -> Iterator[Proposal]:
@@ -135,24 +209,14 @@ def combine(obstacles: Obstacles) -> Iterator[Proposal]:
         parts = [FIXES[plugin](obstacles, position) for plugin in obstacles.of(position)]
         steps = [step for part in parts for step in part or ()]
         if all(part is not None for part in parts) and 0 < len(steps) <= MAX_STEPS:
-            proposals.append(Proposal(Kind.COMBINED, obstacles.decision.batch.names[position], steps))
-    yield from sorted(proposals, key=lambda each: cost(obstacles.decision, each.kind, each.steps))
+            proposals.append(Proposal(obstacles.decision.batch.names[position], steps))
+    yield from sorted(proposals, key=lambda each: cost(obstacles.decision, Kind.COMBINED, each.steps))
 
 
-_FIX_OF: Final = {
-    Kind.LOWER_REQUESTS: lower_requests,
-    Kind.TOLERATE_TAINTS: tolerate_taints,
-    Kind.UNCORDON_NODE: uncordon,
-    Kind.DROP_REQUIREMENTS: drop_requirements,
-    Kind.LABEL_NODE: label_node,
-    Kind.RAISE_MAX_SKEW: raise_max_skew,
-}
-
-
-def _proposed(obstacles: Obstacles, kind: Kind, position: int) -> Iterator[Proposal]:
-    steps = _FIX_OF[kind](obstacles, position)
+def _proposed(obstacles: Obstacles, fix: Fix, position: int) -> Iterator[Proposal]:
+    steps = fix(obstacles, position)
     if steps and len(steps) <= MAX_STEPS:
-        yield Proposal(kind, obstacles.decision.batch.names[position], steps)
+        yield Proposal(obstacles.decision.batch.names[position], steps)
 
 
 def missing_shares(rooms: Sequence[Room]) -> Int64Array:

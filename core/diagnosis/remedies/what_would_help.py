@@ -1,46 +1,39 @@
 """The search for remedies: it tries proposals of each kind until one helps, within bounds."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
 from typing import Final
 
+import numpy as np
 from msgspec.structs import replace
 
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.pod_names import PodText
-from core.diagnosis.remedies.cost import cost
-from core.diagnosis.remedies.more_nodes import more_nodes
-from core.diagnosis.remedies.obstacles import Obstacles
-from core.diagnosis.remedies.pod_proposals import change_ports, drop_name, relax, run_beside
-from core.diagnosis.remedies.pods_gone import pods_gone
-from core.diagnosis.remedies.proposal import Proposal
+from core.diagnosis.remedies.cluster_proposals import more_nodes, pods_gone
+from core.diagnosis.remedies.fixes import Obstacles
 from core.diagnosis.remedies.proposals import (
+    Proposal,
     combine,
+    cost,
     drop,
     label,
     lower_one_request,
     raise_skew,
+    relax,
+    run_beside,
     tolerate,
     uncordon_node,
 )
-from core.diagnosis.remedies.remedy import (
-    AddNode,
-    ChangeHostPort,
-    DropNodeName,
-    DropRequirement,
-    Kind,
-    LowerRequest,
-    RaiseMaxSkew,
-    RelaxSpread,
-    Remedy,
-    RemovePod,
-    RunPod,
-    SetLabel,
-    Step,
-    TolerateTaint,
-    Uncordon,
-)
-from core.diagnosis.remedies.trials import Trials
+from core.diagnosis.remedies.remedy import AddNode, Kind, Remedy, Step
+from core.framework.evaluation import FreshEvaluation
+from core.mirror.what_if import WhatIfError
+from core.mirror.work import WorkLimitError
+from core.scheduling_cycle import filter_nodes
 
+MAX_TRIALS: Final = 48
+"""How many evaluations one search may make. Most judge one node, and take about 0.3 ms."""
+MAX_UNITS: Final = 30_000_000
+"""Units of work (core/mirror/work.py) for one search. Ordinary pods are charged almost none."""
 _PER_KIND: Final = 2
 """How many remedies of one kind are reported."""
 _FAILURES: Final = 4
@@ -53,28 +46,52 @@ _SINGLE: Final[Sequence[Callable[[Obstacles], Iterator[Proposal]]]] = (
     raise_skew,
     label,
     drop,
-    change_ports,
     relax,
-    drop_name,
     run_beside,
 )
 
-_KINDS: Final[Mapping[type[Step], Kind]] = {
-    Uncordon: Kind.UNCORDON_NODE,
-    LowerRequest: Kind.LOWER_REQUESTS,
-    TolerateTaint: Kind.TOLERATE_TAINTS,
-    RaiseMaxSkew: Kind.RAISE_MAX_SKEW,
-    RelaxSpread: Kind.RELAX_SPREAD,
-    ChangeHostPort: Kind.CHANGE_HOST_PORTS,
-    DropNodeName: Kind.DROP_NODE_NAME,
-    RunPod: Kind.RUN_POD,
-    SetLabel: Kind.LABEL_NODE,
-    DropRequirement: Kind.DROP_REQUIREMENTS,
-    RemovePod: Kind.REMOVE_POD,
-    AddNode: Kind.ADD_NODE,
-}
 _NAMES_NODE: Final = frozenset({Kind.UNCORDON_NODE, Kind.LABEL_NODE, Kind.ADD_NODE})
 """Kinds whose steps name the node on which the pod then fits."""
+
+
+class Trials:
+    """Makes trials, and counts how many one search may still make. Stale after the next event."""
+
+    def __init__(self, decision: Diagnosis) -> None:
+        self._decision: Final = decision
+        self._pod: Final = decision.mirror.counted(decision.pod)
+        self._everywhere: Final = decision.batch.part(decision.known)  # no step changes the slot of these nodes
+        self._left = MAX_TRIALS
+        self._units = MAX_UNITS
+
+    @property
+    def are_left(self) -> bool:
+        """Whether another trial may be made."""
+        return self._left > 0 and self._units > 0
+
+    def fitting(self, steps: Sequence[Step], node: str | None = None) -> str | None:
+        """Return a node on which the pod fits after the steps: `node`, or else the first known node of the decision.
+
+        Returns None if there is no such node, or if the steps cannot be supposed. Also returns None if the changed pod
+        takes too much work, or if no trials are left.
+        """
+        if not self.are_left:
+            return None
+        self._left -= 1
+        mirror = self._decision.mirror
+        with mirror.work.apart(), mirror.suppose() as supposed:
+            try:
+                for step in steps:
+                    step.suppose(mirror, supposed)
+                batch = self._everywhere if node is None else mirror.batch([node])
+                evaluation = FreshEvaluation(mirror, reduce(lambda pod, step: step.changed(pod), steps, self._pod))
+                verdicts = filter_nodes(self._decision.profile, evaluation, batch)
+            except (WhatIfError, WorkLimitError):
+                return None
+            finally:
+                self._units -= mirror.work.spent
+        fitting = np.flatnonzero(verdicts.codes == 0)
+        return batch.names[int(fitting[0])] if len(fitting) else None
 
 
 def what_would_help(decision: Diagnosis, limit: int) -> Sequence[Remedy]:
@@ -152,7 +169,7 @@ def _nodes_added(decision: Diagnosis, trials: Trials) -> list[Remedy]:
 
 
 def _remedy(steps: Sequence[Step], node: str) -> Remedy:
-    kinds = {_KINDS[type(step)] for step in steps}
+    kinds = {step.kind for step in steps}
     kind = kinds.pop() if len(kinds) == 1 else Kind.COMBINED
     texts = [piece for step in steps for piece in (", and ", step.text)][1:]
     where = "" if kind in _NAMES_NODE else f" (then it fits on {node})"

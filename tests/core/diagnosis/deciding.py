@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from core.diagnosis.diagnosis import Diagnosis
+from core.diagnosis.remedies.remedy import Kind, Remedy, Step
+from core.diagnosis.remedies.what_would_help import what_would_help
 from core.events import ClusterEvent, Object
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
@@ -44,3 +46,16 @@ def decision_of(pod: PodBuilder | Pod, *builders: Builder, objects: Sequence[Obj
     for each in objects:
         mirror.apply(ClusterEvent("Add", each))
     return decision_in(mirror, pod if isinstance(pod, Pod) else pod_of(pod))
+
+
+ALL: Final = 50
+
+
+def helps(pod: PodBuilder, *builders: Builder, objects: Sequence[Object] = ()) -> list[Remedy]:
+    """Return all remedies of a pod."""
+    return [*what_would_help(decision_of(pod, *builders, objects=objects), ALL)]
+
+
+def of_kind(kind: Kind, remedies: Sequence[Remedy]) -> list[tuple[str, list[Step]]]:
+    """Return those of a kind, each as the node and the steps."""
+    return [(each.node, [*each.steps]) for each in remedies if each.kind is kind]

@@ -83,18 +83,11 @@ FAULTS: Final = (
         tests=("remedies/test_what_would_help.py",),
     ),
     Fault(
-        id="ports-changed-into-each-other",
-        breaks="A host port is changed to one that another port of the pod has become.",
-        old="        own.add((free, protocol))\n",
-        new="",
-        tests=("remedies/test_pod_proposals.py",),
-    ),
-    Fault(
         id="counted-disruption-forbids-eviction",
         breaks="A budget that has counted the pod's disruption already is said to forbid it.",
         old="each.disruptions_allowed <= 0 and pod.name not in each.disrupted_pods)",
         new="each.disruptions_allowed <= 0)",
-        tests=("remedies/test_pod_proposals.py",),
+        tests=("remedies/test_what_would_help.py",),
     ),
     Fault(
         id="supposed-state-moves-pods-that-are-gone",

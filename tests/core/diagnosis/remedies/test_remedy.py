@@ -5,9 +5,8 @@ import pytest
 
 from core.diagnosis.amounts.requirements import AskedOfNode, Source
 from core.diagnosis.remedies.remedy import (
+    HOSTNAME,
     AddNode,
-    ChangeHostPort,
-    DropNodeName,
     DropRequirement,
     Kind,
     LowerRequest,
@@ -20,7 +19,14 @@ from core.diagnosis.remedies.remedy import (
     Step,
     TolerateTaint,
     Uncordon,
+    copy_of,
 )
+from core.mirror.what_if import WhatIfError
+from core.objects.node import Node
+from core.objects.pod import Taint, Toleration
+from tests.builders import expressed, named
+from tests.core.decoded import mirror_of, node_of, pod_of
+from tests.core.diagnosis.deciding import asking, roomy
 
 
 def drop(operator: str, *values: str, source: Source = Source.NODE_AFFINITY) -> DropRequirement:
@@ -49,8 +55,6 @@ STEPS: list[tuple[Step, str]] = [
         "remove pod shop/web-0 from n1, whose eviction shop/web and shop/all forbid now",
     ),
     (RelaxSpread(0, "zone"), "set whenUnsatisfiable for zone to ScheduleAnyway"),
-    (ChangeHostPort(80, "TCP", 81), "use the host port 81/TCP instead of 80"),
-    (DropNodeName("n9"), "drop nodeName n9 from the pod"),
     (RunPod("shop", {"a": "1", "b": ""}, "n1", {"zone": "a"}), "run a pod with a=1,b= in namespace shop where zone=a"),
     (RunPod("shop", {}, "n1", {"zone": "a"}), "run a pod in namespace shop where zone=a"),
     (AddNode("n7", "n1", "a", labels={"disk": "ssd"}), "add a node like n1 named n7 with disk=ssd in zone a"),
@@ -69,3 +73,73 @@ def test_every_step_survives_json() -> None:
     assert msgspec.json.encode(remedy) == msgspec.json.encode(
         msgspec.json.decode(msgspec.json.encode(remedy), type=Remedy)
     )
+
+
+def asked(term: int, key: str, operator: str, *values: str) -> DropRequirement:
+    return DropRequirement(AskedOfNode(Source.NODE_AFFINITY, term, key, operator, values))
+
+
+def test_a_pod_has_its_requests_and_tolerations_changed() -> None:
+    pod = LowerRequest("cpu", 1000, 500).changed(pod_of(asking(cpu="1500m", memory="1Gi")))
+    pod = TolerateTaint("gpu", "x", "NoSchedule").changed(pod)
+    assert dict(pod.requests) == {"cpu": 500, "memory": 2**30}
+    assert frozenset({Toleration("gpu", "Equal", "x", "NoSchedule")}) == pod.tolerations
+
+
+def test_a_requirement_leaves_its_term_and_no_other() -> None:
+    both = {"matchExpressions": [{"key": key, "operator": "Exists"} for key in ("a", "b")]}
+    pod = pod_of(asking().node_selector({"a": "1"}).required_node_affinity(both, expressed("b", "Gt", "3")))
+    required = pod.node_affinity.required
+    assert required is not None
+    place = next(at for at, term in enumerate(required.terms) if term.requirements)
+    left = asked(place, "b", "Exists").changed(pod).node_affinity
+    assert left.selector == pod.node_affinity.selector
+    assert left.required is not None
+    assert [each.key for each in left.required.terms[place].requirements] == ["a"]
+    assert required.terms[1 - place] == left.required.terms[1 - place]
+
+
+def test_without_the_last_requirement_of_a_term_there_is_no_required_affinity() -> None:
+    left = asked(0, "metadata.name", "In", "n1").changed(pod_of(asking().required_node_affinity(named("In", "n1"))))
+    assert (left.node_affinity.required, left.node_affinity.node_names) == (None, None)
+
+
+def test_without_a_name_a_term_allows_any_node_by_name() -> None:
+    term = {**named("In", "n1"), **expressed("disk", "Exists")}
+    pod = pod_of(asking().required_node_affinity(term, named("In", "n2")))
+    required = pod.node_affinity.required
+    assert required is not None
+    place = next(at for at, each in enumerate(required.terms) if each.requirements)
+    assert pod.node_affinity.node_names == frozenset({"n1", "n2"})
+    assert asked(place, "metadata.name", "In", "n1").changed(pod).node_affinity.node_names is None
+    assert asked(place, "disk", "Exists").changed(pod).node_affinity.node_names == frozenset({"n1", "n2"})
+
+
+def test_steps_on_one_node_are_supposed_together() -> None:
+    mirror = mirror_of(
+        roomy("n1", disk="hdd").unschedulable().taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+    )
+    with mirror.suppose() as supposed:
+        for step in (SetLabel("n1", "disk", "ssd", "hdd"), Uncordon("n1"), SetLabel("n1", HOSTNAME, None, "n1")):
+            step.suppose(mirror, supposed)
+        node = mirror.nodes.infos["n1"].node
+        assert node is not None
+        assert (dict(node.labels), node.unschedulable, node.taints) == ({"disk": "ssd"}, False, ())
+
+
+def test_what_is_not_there_cannot_be_changed() -> None:
+    mirror = mirror_of(roomy("n1"))
+    for step in (Uncordon("gone"), RemovePod("default/gone", "gone", "n1")):
+        with mirror.suppose() as supposed, pytest.raises(WhatIfError, match="gone is not there"):
+            step.suppose(mirror, supposed)
+
+
+def test_a_copy_has_its_own_name_and_no_trouble() -> None:
+    like = node_of(
+        roomy("n1", zone="a").taint("gpu", "", "NoSchedule").taint("node.kubernetes.io/not-ready", "", "NoExecute")
+    )
+    copy = copy_of(like, "n1-copy")
+    assert "n1-copy" == copy.name == copy.labels[HOSTNAME]
+    assert (Taint("gpu", effect="NoSchedule"),) == copy.taints
+    assert copy.allocatable == like.allocatable
+    assert copy_of(Node("bare"), "copy").labels == {}

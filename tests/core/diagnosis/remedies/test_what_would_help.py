@@ -7,27 +7,24 @@ from msgspec.structs import replace
 
 from core.diagnosis.amounts.requirements import AskedOfNode, Source
 from core.diagnosis.diagnosis import Diagnosis
-from core.diagnosis.remedies import trials
 from core.diagnosis.remedies.remedy import (
-    AddNode,
     DropRequirement,
     Kind,
     LowerRequest,
     RaiseMaxSkew,
-    RemovePod,
+    RelaxSpread,
+    RunPod,
     SetLabel,
     Step,
     TolerateTaint,
     Uncordon,
 )
 from core.diagnosis.remedies.what_would_help import what_would_help
-from core.objects.volumes import PersistentVolume, PersistentVolumeClaim
 from core.plugins.nodeaffinity import NodeAffinity
 from core.profile import Profile, full_profile, parse_profile
-from tests.builders import expressed, labelled, make_node, make_pod, named, term
+from tests.builders import expressed, labelled, make_namespace, make_node, make_pod, named, term
 from tests.core.decoded import mirror_of, pod_of
-from tests.core.diagnosis.deciding import HOST, ZONE, asking, decision_of, roomy, using
-from tests.core.diagnosis.remedies.helping import ALL, helps, of_kind
+from tests.core.diagnosis.deciding import ALL, HOST, ZONE, asking, decision_of, helps, of_kind, roomy, using
 from tests.core.mirror.audit import audit
 
 GI = 2**30
@@ -185,79 +182,6 @@ def test_no_skew_helps_where_the_topology_key_is_missing() -> None:
     assert not of_kind(Kind.RAISE_MAX_SKEW, helps(pod, roomy("n1"), one_has_it))
 
 
-def test_the_smallest_pod_that_leaves_enough_is_removed() -> None:
-    running = (using("small", "n1", cpu="1"), using("middle", "n1", cpu="3"), using("large", "n1", cpu="4"))
-    found = of_kind(Kind.REMOVE_POD, helps(asking(cpu="2500m"), roomy("n1"), *running))
-    assert [("n1", [RemovePod("default/middle", "middle", "n1")])] == found
-
-
-def test_the_holder_of_a_host_port_is_removed() -> None:
-    found = helps(asking().host_port(80), roomy("n1"), using("a", "n1"), using("web", "n1").host_port(80))
-    assert [("n1", [RemovePod("default/web", "web", "n1")])] == of_kind(Kind.REMOVE_POD, found)
-
-
-def test_two_holders_of_the_ports_are_more_than_one_pod() -> None:
-    pods = using("web", "n1").host_port(80), using("dns", "n1").host_port(53)
-    assert not of_kind(Kind.REMOVE_POD, helps(asking().host_port(80).host_port(53), roomy("n1"), *pods))
-
-
-def test_a_pod_is_removed_that_repels_from_another_node_of_the_zone() -> None:
-    repelling = using("db", "n2").label("app", "db")
-    pod = asking().required_anti_affinity(term(ZONE, labelled(app="db")))
-    nodes = (roomy("n1", zone="a"), roomy("n2", zone="a").taint("x", "", "NoSchedule"))
-    assert [("n1", [RemovePod("default/db", "db", "n2")])] == of_kind(Kind.REMOVE_POD, helps(pod, *nodes, repelling))
-
-
-def test_no_pod_is_removed_where_several_repel_or_one_is_missing() -> None:
-    repelling = [using(f"db{at}", "n1").label("app", "db") for at in range(2)]
-    repelled = asking().required_anti_affinity(term(HOST, labelled(app="db")))
-    lonely = asking().required_affinity(term(HOST, labelled(app="web")))
-    for pod in (repelled, lonely):
-        assert not of_kind(Kind.REMOVE_POD, helps(pod, roomy("n1"), *repelling))
-
-
-def test_a_pod_is_removed_that_makes_the_skew() -> None:
-    nodes = (roomy("n1", zone="a"), roomy("n2", zone="b").taint("x", "", "NoSchedule"))
-    running = using("web", "n1").label("app", "web"), using("other", "n1").label("app", "db")
-    found = helps(asking().label("app", "web").spread(ZONE, labelled(app="web")), *nodes, *running)
-    assert [("n1", [RemovePod("default/web", "web", "n1")])] == of_kind(Kind.REMOVE_POD, found)
-
-
-def test_the_user_of_a_claim_of_one_pod_is_removed() -> None:
-    claim = PersistentVolumeClaim(
-        namespace="default",
-        name="data",
-        volume="pv",
-        bind_completed=True,
-        access_modes=frozenset({"ReadWriteOncePod"}),
-    )
-    volume = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
-    user = using("user", "n1").volume(volume)
-    nodes = (roomy("n1"), roomy("n2"))
-    decision = decision_of(asking().volume(volume), *nodes, user, objects=[claim, PersistentVolume(name="pv")])
-    found = of_kind(Kind.REMOVE_POD, what_would_help(decision, ALL))
-    assert [RemovePod("default/user", "user", "n1")] in [steps for _, steps in found]
-
-
-def test_the_user_of_a_disk_is_removed() -> None:
-    disk = {"name": "v", "gcePersistentDisk": {"pdName": "disk"}}
-    found = helps(asking().volume(disk), roomy("n1"), using("user", "n1").volume(disk))
-    assert [("n1", [RemovePod("default/user", "user", "n1")])] == of_kind(Kind.REMOVE_POD, found)
-
-
-def test_one_more_node_is_like_the_smallest_kind_that_is_large_enough() -> None:
-    nodes = [roomy(f"n{at}", cpu=cpu, zone=zone) for at, (cpu, zone) in enumerate((("2", "a"), ("4", "b"), ("4", "a")))]
-    pods = [using(f"p{at}", f"n{at}", cpu="2") for at in range(3)]
-    found = of_kind(Kind.ADD_NODE, helps(asking(cpu="3"), *nodes, *pods))
-    assert [("n2-copy", [AddNode("n2-copy", "n2", "a", ("b",))])] == found
-
-
-def test_a_copy_has_neither_the_taints_of_a_sick_node_nor_a_name_that_is_taken() -> None:
-    sick = roomy("n1").taint("node.kubernetes.io/not-ready", "", "NoExecute").unschedulable()
-    found = of_kind(Kind.ADD_NODE, helps(asking(cpu="1"), sick, roomy("n1-copy", cpu="0")))
-    assert ("n1-copy-2", [AddNode("n1-copy-2", "n1", "")]) in found
-
-
 def test_a_node_that_several_plugins_refuse_takes_several_steps() -> None:
     near = roomy("n1", cpu="4", disk="hdd").taint("gpu", "", "NoSchedule")
     far = roomy("n2", cpu="1").taint("a", "", "NoSchedule").taint("b", "", "NoSchedule")
@@ -314,13 +238,13 @@ def test_nothing_is_left_of_what_was_supposed() -> None:
 
 
 def test_a_search_ends_when_no_trials_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trials, "MAX_TRIALS", 1)
+    monkeypatch.setattr("core.diagnosis.remedies.what_would_help.MAX_TRIALS", 1)
     found = helps(asking(cpu="9"), roomy("n1"), using("a", "n1", cpu="1"))
     assert [each.kind for each in found] == [Kind.LOWER_REQUESTS]
 
 
 def test_a_pod_that_takes_too_much_work_has_few_trials(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trials, "MAX_UNITS", 1)
+    monkeypatch.setattr("core.diagnosis.remedies.what_would_help.MAX_UNITS", 1)
     many = [term(HOST, labelled(app=f"app-{number}")) for number in range(200)]
     pod = asking(cpu="9").required_anti_affinity(*many)
     assert len(helps(pod, roomy("n1"), using("a", "n1", cpu="1"))) <= 1
@@ -332,3 +256,57 @@ def test_a_profile_of_one_plugin_has_its_remedies() -> None:
     decision = Diagnosis(profile, mirror, pod_of(asking()), mirror.batch(["n1"]))
     found = what_would_help(decision, ALL)
     assert [("n1", [TolerateTaint("x", "", "NoSchedule")])] == of_kind(Kind.TOLERATE_TAINTS, found)
+
+
+def test_a_constraint_becomes_a_preference_where_no_node_has_the_topology_key() -> None:
+    pod = asking().label("app", "web").spread("rack", labelled(app="web"))
+    found = helps(pod, roomy("n1"))
+    assert [("n1", [RelaxSpread(0, "rack")])] == of_kind(Kind.RELAX_SPREAD, found)
+    assert found[0].text == "set whenUnsatisfiable for rack to ScheduleAnyway (then it fits on n1)"
+
+
+def test_only_the_constraints_that_fail_become_preferences() -> None:
+    pod = asking().label("app", "web").spread("rack", labelled(app="web"))
+    found = helps(pod.spread(HOST, labelled(app="web")), roomy("n1"))
+    assert [("n1", [RelaxSpread(0, "rack")])] == of_kind(Kind.RELAX_SPREAD, found)
+
+
+def test_a_node_that_the_pod_names_has_remedies_of_its_own() -> None:
+    pod = replace(pod_of(asking(cpu="9")), node_name="n1")
+    found = [*what_would_help(decision_of(pod, roomy("n1"), roomy("n2", cpu="4")), ALL)]
+    assert [("n1", [LowerRequest("cpu", 1000, 8000)])] == of_kind(Kind.LOWER_REQUESTS, found)
+
+
+def test_a_pod_is_run_that_all_required_terms_select() -> None:
+    tiers = {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}
+    pod = asking().required_affinity(term(ZONE, labelled(app="db")), term(HOST, tiers))
+    found = of_kind(Kind.RUN_POD, helps(pod, roomy("n1", zone="a"), make_node("bare").allocatable(cpu=8, pods=10)))
+    step = RunPod("default", {"app": "db", "tier": "true"}, "n1", {ZONE: "a", HOST: "n1"})
+    assert [("n1", [step])] == found
+    assert step.text == f"run a pod with app=db,tier=true in namespace default where {HOST}=n1 and {ZONE}=a"
+
+
+def test_each_domain_is_proposed_once() -> None:
+    nodes = [roomy(f"n{at}", zone=zone) for at, zone in enumerate("aab")]
+    found = of_kind(Kind.RUN_POD, helps(asking().required_affinity(term(ZONE, labelled(app="db"))), *nodes))
+    assert [step.domains for _, (step,) in found if isinstance(step, RunPod)] == [{ZONE: "a"}, {ZONE: "b"}]
+
+
+def test_the_pod_runs_in_a_namespace_that_the_terms_speak_of() -> None:
+    named = term(HOST, labelled(app="db"), namespaces=["shop"])
+    selected = term(HOST, labelled(app="db"), namespace_selector=labelled(team="red"))
+    for wanted, namespace in ((named, "shop"), (selected, "crimson")):
+        spaces = make_namespace("default"), make_namespace("crimson").label("team", "red")
+        ((_, (step,)),) = of_kind(Kind.RUN_POD, helps(asking().required_affinity(wanted), roomy("n1"), *spaces))
+        assert isinstance(step, RunPod)
+        assert namespace == step.namespace
+
+
+def test_no_pod_is_run_that_cannot_be() -> None:
+    both = {"matchExpressions": [{"key": "x", "operator": each} for each in ("Exists", "DoesNotExist")]}
+    for wanted in (term(HOST, both), term(HOST), term(HOST, labelled(app="db"), namespace_selector=labelled(team="x"))):
+        assert not of_kind(Kind.RUN_POD, helps(asking().required_affinity(wanted), roomy("n1")))
+
+
+def test_no_pod_is_run_where_the_topology_key_is_missing() -> None:
+    assert not of_kind(Kind.RUN_POD, helps(asking().required_affinity(term("rack", labelled(app="x"))), roomy("n1")))
