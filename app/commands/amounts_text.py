@@ -5,12 +5,10 @@ from datetime import UTC, datetime
 from typing import Final
 
 from app.commands.output import Line, Styled, counted, wrapped
-from core.diagnosis.amounts.cluster_amounts import ClusterAmounts
-from core.diagnosis.amounts.node_amounts import NodeAmounts
+from core.diagnosis.amounts.amounts import ClusterAmounts, NodeAmounts
 from core.diagnosis.amounts.ports import PortInCluster, PortOnNode
-from core.diagnosis.amounts.quantities import quantity_text
 from core.diagnosis.amounts.requirements import UnmetRequirement
-from core.diagnosis.amounts.resources import ResourceInCluster, ResourceOnNode
+from core.diagnosis.amounts.resources import ResourceInCluster, ResourceOnNode, quantity_text
 from core.diagnosis.amounts.spread import SpreadInCluster, SpreadOnNode
 from core.diagnosis.amounts.usage import MeasuredResource, UsageOnNode
 from core.diagnosis.remedies.remedy import Remedy, requirement_text, taint_text

@@ -12,11 +12,10 @@ from app.explain.explainer import ClassUse, ExplainedNode, Explanation, MirrorSt
 from app.watch.release import ReleaseStatus
 from core.diagnosis.counted_terms import Direction, Effect, Rule
 from core.diagnosis.diagnosis import ScorePart
-from core.diagnosis.explained_profile import Judge
+from core.diagnosis.explained_profile import Judge, SchedulerState
 from core.diagnosis.node_detail import NodeDetail, NodeTerm
-from core.diagnosis.scheduler_rules import SchedulerState
 from core.diagnosis.summary import ReasonSummary, Summary, TermSummary, TopologySummary
-from core.diagnosis.victim_waits import AwaitedVictim
+from core.diagnosis.wakes import AwaitedVictim
 from core.gangs.unit_status import UnitStatus
 from core.objects.pod import Waiting
 

@@ -35,7 +35,7 @@ from app.explain.pending import PendingClass, PendingPod, PendingPods, PendingPo
 from app.process.long_work import LongWork
 from app.verbs.request import RecentPods
 from app.wiring.engine import check_explained
-from core.diagnosis.victim_waits import AwaitedVictim
+from core.diagnosis.wakes import AwaitedVictim
 
 _HEADS: Final = ("NAME", "AGE", "STATE", "FIT", "REASON")
 _MORE_HEADS: Final = ("SCHEDULER", "NOMINATED NODE", "WOULD HELP")

@@ -18,7 +18,7 @@ from core.diagnosis.explained_profile import ExplainedProfile
 from core.diagnosis.node_detail import NodeDetail, node_detail
 from core.diagnosis.pod_names import PodName, PodText, Sees, name_of
 from core.diagnosis.summary import Summary, summary
-from core.diagnosis.victim_waits import AwaitedVictim, awaited_victims
+from core.diagnosis.wakes import AwaitedVictim, awaited_victims
 from core.equivalence.cache import EquivalenceCache
 from core.equivalence.lookup import PredicateCell, ScoreCell
 from core.equivalence.rows import ClassEntry

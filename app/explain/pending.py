@@ -16,12 +16,12 @@ from app.explain.explain_request import TooMuchWorkError
 from app.explain.explainer import Explainer, MirrorState
 from app.process.long_work import LongWork
 from core.diagnosis.diagnosis import Diagnosis
+from core.diagnosis.explained_profile import SchedulerState
 from core.diagnosis.not_judged import NotJudged
 from core.diagnosis.pod_names import PodName, PodText, Sees, every_namespace
 from core.diagnosis.remedies.what_would_help import what_would_help
-from core.diagnosis.scheduler_rules import SchedulerState
 from core.diagnosis.summary import ReasonSummary, fit_message, reasons_of
-from core.diagnosis.victim_waits import AwaitedVictim, VictimsByPod
+from core.diagnosis.wakes import AwaitedVictim, VictimsByPod
 from core.equivalence.classes import Classifier
 from core.gangs.unit_status import UnitStatus
 from core.objects.pod import Pod

@@ -21,9 +21,8 @@ from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER, Exte
 from app.scheduler_configuration.schema import Point
 from app.settings.settings import Settings
 from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers, with_devices
-from core.diagnosis.explained_profile import ExplainedProfile
+from core.diagnosis.explained_profile import NOTHING, ExplainedProfile, SchedulerRules, joined
 from core.diagnosis.not_judged import NotJudged
-from core.diagnosis.scheduler_rules import NOTHING, SchedulerRules, joined
 from core.objects.pod import Pod
 from core.profile import COMPOSITES, profile_arguments
 from core.profile import Profile as Plugins

@@ -41,7 +41,7 @@ from app.verbs.preempt import PreemptVerb, preempt_verb
 from app.watch.memory import memory_limit
 from app.wiring.cluster import Cluster
 from app.wiring.engine import Engine, explained_profile, scheduler_profiles
-from core.diagnosis.victim_waits import VictimsByPod, victims_by_pod
+from core.diagnosis.wakes import VictimsByPod, victims_by_pod
 from core.gangs.scheduling_group_status import scheduling_group_statuses
 from core.gangs.unit_status import UnitStatus
 from core.objects.groups import SchedulingGroup

@@ -1,6 +1,6 @@
 """All nodes by zone, rack and requests, as columns: only the data for a picture of the cluster."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -48,47 +48,6 @@ class ClusterView(msgspec.Struct, frozen=True):
     """cpu, memory and pods, then up to five others, the highest requested share first."""
 
 
-class _Labels:
-    """The values of a label, node by node."""
-
-    def __init__(self, key: str) -> None:
-        self.key: Final = key
-        self.of_node: list[int] = []
-        self._places = {"": 0}
-
-    @property
-    def values(self) -> list[str]:
-        return [*self._places]
-
-    def add(self, labels: Mapping[str, str]) -> None:
-        self.of_node.append(self._places.setdefault(labels.get(self.key, ""), len(self._places)))
-
-
-class _Amounts:
-    """The amounts of one resource, for the nodes that have any, in the order of visits."""
-
-    def __init__(self) -> None:
-        self.nodes: list[int] = []
-        self.requested: list[int] = []
-        self.allocatable: list[int] = []
-        self.all_requested = 0
-        self.all_allocatable = 0
-
-    def add(self, node: int, requested: int, allocatable: int) -> None:
-        self.nodes.append(node)
-        self.requested.append(requested)
-        self.allocatable.append(allocatable)
-        self.all_requested += requested
-        self.all_allocatable += allocatable
-
-    def column(self, amounts: Sequence[int], size: int) -> list[int]:
-        """Return the amounts of all nodes."""
-        column = [0] * size
-        for node, amount in zip(self.nodes, amounts, strict=True):
-            column[node] = amount
-        return column
-
-
 class ClusterSurvey:
     """Visits all nodes in steps. The mirror may change in between: each node is shown as at its visit."""
 
@@ -96,10 +55,13 @@ class ClusterSurvey:
         """`rack_key` is the label of the level between zones and nodes; empty: there is none."""
         self._known = mirror.nodes.known.values
         self._generation = mirror.generation
+        self._rack_key = rack_key
         self._names: list[str] = []
-        self._zones = _Labels(ZONE)
-        self._racks = _Labels(rack_key)
-        self._amounts: dict[str, _Amounts] = {resource: _Amounts() for resource in _ALWAYS}
+        self._zones, self._racks = {"": 0}, {"": 0}  # value of the label -> its index
+        self._zone: list[int] = []
+        self._rack: list[int] = []
+        self._amounts: dict[str, dict[int, tuple[int, int]]] = {resource: {} for resource in _ALWAYS}
+        """Resource -> node -> what is requested and allocatable, of the nodes that have any."""
         self._resources: list[ResourceUse] = []
 
     def steps(self) -> Iterator[None]:
@@ -109,48 +71,44 @@ class ClusterSurvey:
             if info is not None and info.node is not None:
                 self._visit(info, info.node)
             yield
-        for resource in self._shown():
-            amounts, size = self._amounts[resource], len(self._names)
-            requested = amounts.column(amounts.requested, size)
+        ranks = {}  # by requested share and then by name, so that the order is unique
+        for resource in self._amounts.keys() - _ALWAYS:
+            requested, allocatable = map(sum, zip(*self._amounts[resource].values(), strict=True))
+            ranks[resource] = (-requested / max(allocatable, 1), resource)
             yield
-            allocatable = amounts.column(amounts.allocatable, size)
-            self._resources.append(ResourceUse(resource, _unit(resource), requested, allocatable))
+        for resource in (*_ALWAYS, *sorted(ranks, key=ranks.__getitem__)[:_MAX_OTHERS]):
+            amounts = self._amounts[resource]
+            pairs = [amounts.get(place, (0, 0)) for place in range(len(self._names))]
+            yield
+            columns = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+            self._resources.append(ResourceUse(resource, _unit(resource), *columns))
             yield
 
     def view(self) -> ClusterView:
         """Return the result of the steps."""
         return ClusterView(
             generation=self._generation,
-            zone_key=self._zones.key,
-            rack_key=self._racks.key,
+            zone_key=ZONE,
+            rack_key=self._rack_key,
             names=self._names,
-            zones=self._zones.values,
-            zone=self._zones.of_node,
-            racks=self._racks.values,
-            rack=self._racks.of_node,
+            zones=[*self._zones],
+            zone=self._zone,
+            racks=[*self._racks],
+            rack=self._rack,
             resources=self._resources,
         )
 
     def _visit(self, info: NodeInfo, node: Node) -> None:
         place = len(self._names)
         self._names.append(info.name)
-        self._zones.add(node.labels)
-        self._racks.add(node.labels)
+        self._zone.append(self._zones.setdefault(node.labels.get(ZONE, ""), len(self._zones)))
+        self._rack.append(self._racks.setdefault(node.labels.get(self._rack_key, ""), len(self._racks)))
         guaranteed, best_effort = info.requested.guaranteed, info.requested.best_effort
         for resource in {**node.allocatable, **guaranteed, **best_effort}:
             requested = guaranteed.get(resource, 0) + best_effort.get(resource, 0)
             allocatable = node.allocatable.get(resource, 0)
             if requested or allocatable:
-                self._amounts.setdefault(resource, _Amounts()).add(place, requested, allocatable)
-
-    def _shown(self) -> list[str]:
-        """Return the resources to show, by requested share and then by name, so that the order is unique."""
-
-        def rank(resource: str) -> tuple[float, str]:
-            amounts = self._amounts[resource]
-            return -amounts.all_requested / max(amounts.all_allocatable, 1), resource
-
-        return [*_ALWAYS, *sorted(self._amounts.keys() - _ALWAYS, key=rank)[:_MAX_OTHERS]]
+                self._amounts.setdefault(resource, {})[place] = requested, allocatable
 
 
 def _unit(resource: str) -> Unit:

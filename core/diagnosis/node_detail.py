@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from core.diagnosis.amounts.node_amounts import NodeAmounts, node_amounts
+from core.diagnosis.amounts.amounts import NodeAmounts, node_amounts
 from core.diagnosis.counted_terms import CountedPod, Direction, Effect, Rule
 from core.diagnosis.diagnosis import Diagnosis, ScorePart
 from core.diagnosis.explained_profile import Judge

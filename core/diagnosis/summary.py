@@ -7,15 +7,14 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from core.diagnosis.amounts.cluster_amounts import ClusterAmounts, cluster_amounts
+from core.diagnosis.amounts.amounts import ClusterAmounts, cluster_amounts
 from core.diagnosis.counted_terms import CountedTerm, Direction, Rule
 from core.diagnosis.diagnosis import NO_PLUGIN, Diagnosis
-from core.diagnosis.explained_profile import Judge
+from core.diagnosis.explained_profile import Judge, SchedulerState
 from core.diagnosis.not_judged import NotJudged
 from core.diagnosis.pod_names import name_of, uid_of
 from core.diagnosis.remedies.remedy import Remedy
 from core.diagnosis.remedies.what_would_help import what_would_help
-from core.diagnosis.scheduler_rules import SchedulerState
 from core.diagnosis.wakes import Wake, wakes
 from core.framework.interface import AnyScore
 from core.mirror.node_values import LabelProjections

@@ -1,4 +1,4 @@
-"""The events after which kube-scheduler retries an unschedulable pod.
+"""The events after which kube-scheduler retries an unschedulable pod, and the victims that a pod waits for.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/*, EventsToRegister of each plugin in v1.34.1, v1.35.4,
 v1.36.3 and v1.37.1. The events are those with the feature gate SchedulerQueueingHints, which is locked on up to 1.36
@@ -16,6 +16,10 @@ import msgspec
 import numpy as np
 
 from core.diagnosis.diagnosis import Diagnosis
+from core.diagnosis.pod_names import name_of, uid_of
+from core.mirror.cluster import ClusterMirror
+from core.mirror.pending_pods import VictimWait
+from core.objects.pod import Pod
 from core.releases.release import Rules
 
 
@@ -135,3 +139,37 @@ def wakes(decision: Diagnosis) -> Sequence[Wake]:
     names = [name for name in deciding if decision.explained.runs_in_scheduler(name)]
     found = [wake for name in names for wake in events_of(name, decision.mirror.rules)]
     return found if len(names) == len(deciding) else [*found, ANY_EVENT]
+
+
+class AwaitedVictim(msgspec.Struct, frozen=True):
+    """A pod whose end the explained pod waits for, in order to get its node."""
+
+    name: str
+    """NAMESPACE/NAME"""
+    uid: str
+    node: str
+    waiting: float
+    """Seconds since the wait was first seen."""
+
+
+VictimsByPod: TypeAlias = Mapping[str, Sequence[AwaitedVictim]]
+"""Uid of a pod that waits -> its victims, by name."""
+
+
+def awaited_victims(mirror: ClusterMirror, pod: Pod, now: float) -> Sequence[AwaitedVictim]:
+    """Return the victims that a pod waits for, by name. Empty for a pod that is not pending."""
+    mirror.preemptors.follow(now)
+    return [_awaited(each, now) for each in mirror.preemptors.of_preemptor(pod.uid)]
+
+
+def victims_by_pod(mirror: ClusterMirror, now: float) -> VictimsByPod:
+    """Return the victims of all pods that wait for any."""
+    mirror.preemptors.follow(now)
+    found: dict[str, list[AwaitedVictim]] = {}
+    for each in mirror.preemptors.waits():
+        found.setdefault(each.preemptor.uid, []).append(_awaited(each, now))
+    return found
+
+
+def _awaited(wait: VictimWait, now: float) -> AwaitedVictim:
+    return AwaitedVictim(name_of(wait.victim), uid_of(wait.victim), wait.node, now - wait.since)

@@ -117,7 +117,7 @@ class World:
         return [*decision.refusing] == ["NodeResourcesFit"]
 
 
-def changed(pod: Pod, step: Step) -> Pod:  # noqa: PLR0911  # one for each kind of step
+def changed(pod: Pod, step: Step) -> Pod:
     """Return a pod after a step that changes it."""
     match step:
         case LowerRequest(resource, _, to):

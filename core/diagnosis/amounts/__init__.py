@@ -1,1 +1,1 @@
-"""The measurements of each filter plugin: for one node (`node_amounts.py`), and summarised (`cluster_amounts.py`)."""
+"""The measurements of each filter plugin, for one node and summarised over all: `amounts.py` has them together."""

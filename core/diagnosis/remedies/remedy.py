@@ -11,8 +11,8 @@ from typing import ClassVar, Final, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from core.diagnosis.amounts.quantities import quantity_text
 from core.diagnosis.amounts.requirements import NODE_NAME, Asked, AskedOfNode, Source, told_of
+from core.diagnosis.amounts.resources import quantity_text
 from core.diagnosis.pod_names import PodText
 from core.mirror.cluster import ClusterMirror
 from core.mirror.what_if import Supposition, WhatIfError

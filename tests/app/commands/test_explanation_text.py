@@ -23,10 +23,9 @@ from app.verbs.filter import Extender
 from app.verbs.request import Request
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState
 from app.watch.release import AnsweredRelease
-from core.diagnosis.explained_profile import served_alone
+from core.diagnosis.explained_profile import SchedulerRules, SchedulerState, served_alone
 from core.diagnosis.not_judged import NotJudged
-from core.diagnosis.scheduler_rules import SchedulerRules, SchedulerState
-from core.diagnosis.victim_waits import AwaitedVictim
+from core.diagnosis.wakes import AwaitedVictim
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
 from core.gangs.unit_status import PackingStatus, SchedulingStatus, UnitStatus

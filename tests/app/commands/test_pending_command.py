@@ -16,7 +16,7 @@ from app.explain.pending import PendingClass, PendingPod, PendingPods, PendingSt
 from app.main import create_service
 from app.settings.settings import Settings
 from core.diagnosis.not_judged import NotJudged
-from core.diagnosis.victim_waits import AwaitedVictim
+from core.diagnosis.wakes import AwaitedVictim
 from core.gangs.unit_status import SchedulingStatus, UnitStatus
 from tests.app.commands.running import running
 from tests.app.dump.dumps import as_json, kinded, listed

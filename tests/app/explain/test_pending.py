@@ -16,7 +16,7 @@ from app.verbs.request import RecentPods
 from app.watch.freshness import OF_A_DUMP
 from app.watch.release import AnsweredRelease
 from core.diagnosis.explained_profile import every_rule
-from core.diagnosis.victim_waits import AwaitedVictim, victims_by_pod
+from core.diagnosis.wakes import AwaitedVictim, victims_by_pod
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.groups import SchedulingGroup

@@ -1,9 +1,17 @@
-"""What explanations judge beside what is served."""
+"""What explanations judge beside what is served, and what the scheduler's configuration changes."""
 
-from core.diagnosis.explained_profile import Judge, every_rule, served_alone
+from core.diagnosis.diagnosis import Diagnosis
+from core.diagnosis.explained_profile import ExplainedProfile, Judge, SchedulerRules, every_rule, joined, served_alone
+from core.diagnosis.node_detail import node_detail
+from core.diagnosis.not_judged import NotJudged
+from core.diagnosis.summary import summary
+from core.diagnosis.wakes import ANY_EVENT, wakes
+from core.objects.pod import Pod
 from core.profile import Profile, full_profile, parse_profile
 from core.releases.differences import rules_of
 from core.releases.release import Release
+from tests.core.decoded import mirror_of, pod_of
+from tests.core.diagnosis.deciding import asking, roomy
 from tests.core.profile_parts import affinity_profile
 
 
@@ -48,3 +56,106 @@ def test_both_profiles_are_those_of_a_release() -> None:
     explained = every_rule(affinity_profile())
     assert "NodeDeclaredFeatures" not in names(explained.under(rules_of(Release(1, 34))).profile)[0]
     assert "NodeDeclaredFeatures" in names(explained.under(rules_of(Release(1, 37))).profile)[0]
+
+
+SCHEDULER = parse_profile("filter:NodeName,filter:NodeAffinity,score:NodeAffinity=2")
+ASKED = parse_profile("filter:NodeResourcesFit,filter:NodeAffinity,score:ImageLocality")
+OFF = parse_profile("TaintToleration,NodeDeclaredFeatures")
+RULES = SchedulerRules(
+    "mine",
+    has_profile=True,
+    filters=frozenset({"NodeName", "NodeAffinity"}),
+    scores=frozenset({"NodeAffinity"}),
+    asked_filters=frozenset({"NodeResourcesFit", "NodeAffinity"}),
+    asked_scores=frozenset({"ImageLocality"}),
+    off=OFF,
+    never_judged_off=frozenset({"DynamicResources"}),
+    not_judged=(NotJudged("Mine", "no in-tree plugin"),),
+    percentage_of_nodes_to_score=30,
+)
+JUDGED = joined(SCHEDULER, ASKED, {"NodeAffinity": 2, "ImageLocality": 1}, in_default_order=False)
+EXPLAINED = ExplainedProfile(JUDGED, ASKED, RULES)
+
+
+def decision(pod: Pod, *, cpu: str = "8", explained: ExplainedProfile = EXPLAINED) -> Diagnosis:
+    mirror = mirror_of(roomy("n1", cpu, disk="ssd"))
+    return Diagnosis(explained, mirror, pod, mirror.batch(["n1"]))
+
+
+def test_the_scheduler_asks_its_own_plugins_first_and_each_plugin_is_asked_once() -> None:
+    assert [each.name for each in JUDGED.filters] == ["NodeName", "NodeAffinity", "NodeResourcesFit"]
+    assert JUDGED.filters[1] is SCHEDULER.filters[1]
+    assert [(plugin.name, weight) for plugin, weight in JUDGED.scores] == [("NodeAffinity", 2), ("ImageLocality", 1)]
+
+
+def test_who_judges_is_known() -> None:
+    judges = {each.name: EXPLAINED.judge_of_filter(each.name) for each in JUDGED.filters}
+    assert judges == {"NodeName": Judge.SCHEDULER, "NodeAffinity": Judge.BOTH, "NodeResourcesFit": Judge.KINDRED}
+    assert EXPLAINED.judge_of_score("NodeAffinity") is Judge.SCHEDULER
+    assert EXPLAINED.judge_of_score("ImageLocality") is Judge.KINDRED
+
+
+def test_without_a_profile_of_the_scheduler_the_serving_profile_says_who_judges() -> None:
+    unknown = ExplainedProfile(full_profile(), ASKED, SchedulerRules("other"))
+    assert unknown.configured is None
+    assert unknown.judge_of_filter("NodeResourcesFit") is Judge.KINDRED
+    assert unknown.judge_of_filter("NodeName") is Judge.SCHEDULER
+    assert unknown.runs_in_scheduler("TaintToleration")
+
+
+def test_what_is_off_is_said_and_is_not_the_same_as_what_was_not_judged() -> None:
+    told = summary(decision(pod_of(asking())), 5)
+    assert told.scheduler is not None
+    assert told.scheduler.filters_off == ["TaintToleration"]
+    assert told.scheduler.scores_off == ["TaintToleration"]
+    assert [each.plugin for each in told.not_judged] == ["Mine"]
+
+
+def test_a_release_without_a_plugin_does_not_have_it_off() -> None:
+    for minor, expected in ((34, ["TaintToleration"]), (37, ["TaintToleration", "NodeDeclaredFeatures"])):
+        off = RULES.under(rules_of(Release(1, minor))).off
+        assert [each.name for each in off.filters] == expected
+
+
+def test_a_rule_that_is_never_judged_is_off_for_the_pods_that_it_is_about() -> None:
+    pod = Pod(uid="u", namespace="default", name="p", claims_resources=True)
+    told = decision(pod)
+    assert told.scheduler is not None
+    assert "DynamicResources" in told.scheduler.filters_off
+    assert "DynamicResources" not in {each.plugin for each in told.not_judged}
+
+
+def test_a_plugin_of_the_scheduler_wakes_by_its_events_and_a_refusal_of_kindred_by_any() -> None:
+    by_scheduler = wakes(decision(pod_of(asking().node_selector({"disk": "hdd"}))))
+    assert {each.plugin for each in by_scheduler} == {"NodeAffinity"}
+    assert wakes(decision(pod_of(asking(cpu="9")))) == [ANY_EVENT]
+
+
+def test_what_filter_returns_is_judged_by_kindreds_own_arguments() -> None:
+    ignoring = parse_profile("filter:NodeResourcesFit", {"NodeResourcesFit": {"ignored_resources": ["x/gpu"]}})
+    strict = parse_profile("filter:NodeResourcesFit")
+    rules = SchedulerRules("mine", has_profile=True, filters=frozenset({"NodeResourcesFit"}))
+    pod = pod_of(asking(**{"x/gpu": 1}))
+    detail = node_detail(decision(pod, explained=ExplainedProfile(ignoring, strict, rules)), 0, 5)
+    assert (detail.fits, detail.answered) == (True, False)
+
+
+def test_what_is_off_is_not_measured_either() -> None:
+    rules = SchedulerRules("mine", has_profile=True, filters=frozenset({"NodeName"}), off=ASKED)
+    explained = ExplainedProfile(parse_profile("filter:NodeName"), ASKED, rules)
+    found = decision(pod_of(asking(cpu="9")), explained=explained)
+    told = summary(found, 5)
+    assert (told.fit, told.answered_fit) == (1, 0)
+    assert told.amounts.resources == []
+    assert node_detail(found, 0, 5).amounts.resources == []
+
+
+def test_a_sample_is_as_large_as_kube_scheduler_takes_it() -> None:
+    assert RULES.state((), 5000).nodes_to_score == 1500
+    assert RULES.state((), 200).nodes_to_score == 100
+    assert RULES.state((), 7).nodes_to_score == 7
+
+
+def test_nothing_is_said_of_a_scheduler_whose_configuration_is_unknown() -> None:
+    assert decision(pod_of(asking()), explained=ExplainedProfile(JUDGED, ASKED)).scheduler is None
+    assert Profile((), ()) == SchedulerRules("other").off

@@ -3,9 +3,8 @@
 import pytest
 
 from core.diagnosis.diagnosis import Diagnosis
-from core.diagnosis.explained_profile import ExplainedProfile, every_rule
+from core.diagnosis.explained_profile import ExplainedProfile, SchedulerRules, every_rule
 from core.diagnosis.not_judged import NotJudged, judged
-from core.diagnosis.scheduler_rules import SchedulerRules
 from core.events import ClusterEvent, Kind
 from core.objects.kinds import DeviceClass, Service
 from core.objects.volumes import PersistentVolumeClaim

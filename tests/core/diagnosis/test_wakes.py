@@ -1,14 +1,16 @@
-"""Which events make kube-scheduler try again: those of the plugins that failed a node first."""
+"""Which events make kube-scheduler try again, and which victims a pod waits for."""
 
 import pytest
 
-from core.diagnosis.wakes import EVENTS, Wake, events_of, wakes
+from core.diagnosis.pod_names import PodName, PodUid
+from core.diagnosis.wakes import EVENTS, AwaitedVictim, Wake, awaited_victims, events_of, victims_by_pod, wakes
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.profile import full_profile
 from core.releases.differences import rules_of
 from core.releases.release import Release
-from tests.core.decoded import node_of, pod_of
+from tests.builders import make_node, make_pod
+from tests.core.decoded import mirror_of, node_of, pod_of
 from tests.core.diagnosis.deciding import asking, decision_in, decision_of, roomy
 
 
@@ -75,3 +77,25 @@ def test_a_pod_that_fits_waits_for_nothing() -> None:
 @pytest.mark.parametrize("plugin", ["NodeUnschedulable", "TaintToleration", "NodeDeclaredFeatures"])
 def test_a_change_of_the_pod_itself_is_told_apart(plugin: str) -> None:
     assert [each.resource for each in EVENTS[plugin] if each.of_pod_itself] == ["Pod"]
+
+
+def test_a_pod_waits_for_its_victims_for_as_long_as_they_were_seen() -> None:
+    waiting = make_pod("high").priority(9).nominated("n")
+    mirror = mirror_of(make_node("n"), waiting, make_pod("low").in_namespace("shop").uid("u").on("n").terminating())
+    assert [each.waiting for each in awaited_victims(mirror, pod_of(waiting), 10.0)] == [0.0]
+    (found,) = awaited_victims(mirror, pod_of(waiting), 50.0)
+    assert found == AwaitedVictim("shop/low", "u", "n", 40.0)
+    assert isinstance(found.name, PodName)
+    assert isinstance(found.uid, PodUid)
+    assert awaited_victims(mirror, pod_of(make_pod("other")), 50.0) == []
+
+
+def test_the_victims_of_all_pods_are_found_at_once_by_the_pods_that_wait() -> None:
+    first, second = (make_pod(name).uid(name).priority(9).nominated("n") for name in ("first", "second"))
+    victims = [make_pod(name).uid(name).on("n").terminating() for name in ("low", "lower")]
+    mirror = mirror_of(make_node("n"), first, second, make_pod("other"), *victims)
+    assert {*victims_by_pod(mirror, 10.0)} == {"first", "second"}
+    assert victims_by_pod(mirror, 15.0) == {
+        each: [*awaited_victims(mirror, pod_of(pod), 15.0)] for each, pod in (("first", first), ("second", second))
+    }
+    assert [each.name for each in victims_by_pod(mirror, 15.0)["first"]] == ["default/low", "default/lower"]

@@ -66,14 +66,14 @@ FAULTS: Final = (
         breaks="What `filter` returns is told by the arguments of kube-scheduler's plugin.",
         old="if all(judged.get(plugin.name) is plugin for plugin in served.filters):",
         new="if judged:",
-        tests=("test_scheduler_rules.py",),
+        tests=("test_explained_profile.py",),
     ),
     Fault(
         id="refusal-of-kindred-wakes-by-no-event",
         breaks="A pod that only Kindred refuses seems to wait forever.",
         old="    return found if len(names) == len(deciding) else [*found, ANY_EVENT]",
         new="    return found",
-        tests=("test_scheduler_rules.py",),
+        tests=("test_explained_profile.py",),
     ),
     Fault(
         id="scheduler-of-pods-forgotten",
