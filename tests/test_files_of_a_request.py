@@ -43,7 +43,7 @@ async def test_a_decision_passes_few_files(server: FakeApiServer) -> None:
             calls = Calls()
             with calls.watching():
                 assert (await scheduler.ask("filter", pod, "n1", "n2")).is_success
-    assert len(calls.files) <= 67, calls.files
+    assert len(calls.files) <= 52, calls.files
 
 
 @scenario()
@@ -56,4 +56,4 @@ async def test_a_binding_passes_few_files(server: FakeApiServer) -> None:
         calls = Calls()
         with calls.watching():
             assert await scheduler.bind(pod, "n1") == ""
-    assert len(calls.files) <= 42, calls.files
+    assert len(calls.files) <= 34, calls.files

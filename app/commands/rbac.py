@@ -20,7 +20,7 @@ from app.objects.resources import RESOURCES
 from app.settings.configuration import load_configuration
 from app.settings.settings import Settings, key_of
 from app.usage import usage_feed
-from app.verbs import pod_api
+from app.verbs import pods
 from app.wiring.engine import create_profile, followed_kinds
 
 NAME: Final = "kindred"
@@ -48,9 +48,9 @@ def cluster_rules(settings: Settings) -> list[dict[str, Any]]:
     kinds = followed_kinds(settings, profile)
     rules = [RESOURCES[kind].rbac_rule for kind in kinds]
     if settings.bind:
-        rules += pod_api.RBAC_RULES
+        rules += pods.RBAC_RULES
     if settings.decide != "off":
-        rules.append(pod_api.GET_RULE)  # to look up a pod that the watch does not show yet
+        rules.append(pods.GET_RULE)  # to look up a pod that the watch does not show yet
     if settings.preempt == "evict":
         rules += preemption_api.RBAC_RULES
     if settings.usage_source == "metrics-api":

@@ -32,7 +32,7 @@ from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import CredentialsError
 from app.objects.decode import DecodeError, Wire, decoding
 from app.process.logs import one_line
-from app.verbs.pod_api import ReadRate, TooManyReadsError
+from app.verbs.pods import ReadRate, TooManyReadsError
 from app.verbs.wire_in import decode_incoming_pod
 from core.mirror.cluster import ClusterMirror
 from core.mirror.pending_pods import UNSEEN, PendingPods

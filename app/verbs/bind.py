@@ -26,8 +26,7 @@ from app.verbs.admission import ServingState
 from app.verbs.effects import Effects
 from app.verbs.endpoint import Verb
 from app.verbs.filter import Bypass
-from app.verbs.lookup import Standing
-from app.verbs.pod_api import BindError, BindingArgs, PodApi, binding_result, decode_binding_args
+from app.verbs.pods import BindError, BindingArgs, PodApi, Standing, binding_result, decode_binding_args
 from app.verbs.request import BindingOutcome, BindingResult, VerbOutcome, VerbResponse
 from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import Code

@@ -30,7 +30,7 @@ import numpy as np
 
 from app.settings.settings import variable_of
 from app.verbs.effects import Decision, Effects
-from app.verbs.lookup import Standing
+from app.verbs.pods import Standing
 from app.verbs.request import VerbOutcome, VerbResponse
 from app.verbs.scopes import DecideScope, DecideScopes
 from app.verbs.wire_in import ExtenderArgs

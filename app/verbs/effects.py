@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 import msgspec
 import numpy as np
 
-from app.verbs.lookup import PodLookup
+from app.verbs.pods import PodLookup
 from app.verbs.request import RecentPods
 from app.verbs.wire_in import decode_incoming_pod
 from core.framework.interface import Code, Verdicts

@@ -19,7 +19,7 @@ from app.settings.settings import Settings
 from app.verbs.decide import Decider
 from app.verbs.effects import Effects
 from app.verbs.endpoint import Verb
-from app.verbs.lookup import PodLookup
+from app.verbs.pods import PodLookup
 from app.verbs.request import Request, VerbOutcome, VerbResponse
 from app.verbs.wire_in import ExtenderArgs, KnownNames, decode_args, decode_incoming_pod, names_asked
 from app.verbs.wire_out import (

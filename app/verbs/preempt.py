@@ -25,7 +25,7 @@ from app.objects.decode import (
 from app.verbs.effects import Effects, RefusedNodes
 from app.verbs.endpoint import Verb
 from app.verbs.filter import Bypass, Patient
-from app.verbs.lookup import Standing
+from app.verbs.pods import Standing
 from app.verbs.request import Request, VerbOutcome, VerbResponse
 from app.verbs.wire_in import decode_incoming_pod
 from core.mirror.cluster import ClusterMirror

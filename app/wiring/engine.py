@@ -22,8 +22,7 @@ from app.telemetry.request_metrics import decision_metrics
 from app.verbs.decide import Decider, InTreeNeeds
 from app.verbs.effects import Effects, Nominations, RefusedNodes
 from app.verbs.filter import Extender, create_bypass
-from app.verbs.lookup import PodLookup
-from app.verbs.pod_api import PodApi
+from app.verbs.pods import PodApi, PodLookup
 from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers, with_devices
 from app.watch.freshness import SyncStatus
 from app.watch.memory import memory_limit

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from app.objects.decode_pod import decode_pod
 from app.verbs.effects import Effects
 from app.verbs.filter import Extender
-from app.verbs.lookup import PodLookup
+from app.verbs.pods import PodLookup
 from app.verbs.request import Request
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.framework.evaluation import Evaluation, FreshEvaluation

@@ -13,7 +13,7 @@ from app.process.json_text import encode
 from app.settings.settings import Settings
 from app.verbs.effects import Effects
 from app.verbs.filter import Extender
-from app.verbs.lookup import PodLookup
+from app.verbs.pods import PodLookup
 from app.verbs.request import Request
 from app.watch.freshness import OF_A_DUMP
 from app.watch.release import AnsweredRelease

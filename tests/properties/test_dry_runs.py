@@ -16,7 +16,7 @@ from app.objects.resources import RESOURCES
 from app.settings.limits import Limits
 from app.verbs.effects import Decision, Effects
 from app.verbs.filter import Patient
-from app.verbs.lookup import Found, Standing
+from app.verbs.pods import Found, Standing
 from app.verbs.request import Request, VerbResponse
 from core.framework.interface import SUCCESS, Code, Status, Verdicts
 from core.mirror.node_info import NodeBatch

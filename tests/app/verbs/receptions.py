@@ -11,7 +11,7 @@ from app.verbs.admission import Admission, ServingState
 from app.verbs.effects import Effects
 from app.verbs.endpoint import ExtenderApp, Verb, VerbEndpoint
 from app.verbs.filter import Extender, filter_verb, prioritize_verb
-from app.verbs.lookup import PodLookup
+from app.verbs.pods import PodLookup
 from app.verbs.preempt import preempt_error
 from app.verbs.request import Request, VerbResponse
 from app.watch.freshness import OF_A_DUMP, Freshness

@@ -10,8 +10,7 @@ from msgspec import structs
 from app.api_server.client import ConnectionFailedError
 from app.objects.decode_pod import decode_pod
 from app.verbs.filter import Patient
-from app.verbs.lookup import PodLookup, Standing
-from app.verbs.pod_api import BindingArgs
+from app.verbs.pods import BindingArgs, PodLookup, Standing
 from app.verbs.request import Request, VerbOutcome, VerbResponse
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
@@ -107,7 +106,7 @@ def test_a_pending_pod_that_no_decision_took_is_not_kept_for_a_later_one() -> No
 
 
 def test_only_so_many_answers_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.verbs.lookup._MAX_PODS", 2)
+    monkeypatch.setattr("app.verbs.pods._MAX_PODS", 2)
     looking = Looking()
     pods = [Pod(uid, "default", uid, resource_version="7") for uid in "abc"]
     for pod in pods:
@@ -210,7 +209,7 @@ def test_what_is_no_name_is_asked_of_nobody(namespace: str, name: str) -> None:
 
 
 def test_an_api_server_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.verbs.lookup._PATIENCE", 0.01)
+    monkeypatch.setattr("app.verbs.pods._PATIENCE", 0.01)
 
     async def silence(_: BindingArgs) -> None:
         await asyncio.Event().wait()

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from app.settings.limits import Limits
-from app.verbs.pod_api import READS_OF_A_NAME
+from app.verbs.pods import READS_OF_A_NAME
 from tests.app.eviction.evicting_setting import give_up, writes
 from tests.app.verbs.binding.binding_setting import HOSTNAME, Scheduler, scheduling, until
 from tests.app.watch.following import scenario
@@ -275,7 +275,7 @@ def _version(scheduler: Scheduler, pod: Object) -> str:
 
 
 def test_binds_of_invented_pods_read_no_more_than_so_many_pods_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.verbs.pod_api.READS_A_SECOND", 20)
+    monkeypatch.setattr("app.verbs.pods.READS_A_SECOND", 20)
 
     @scenario()
     async def run(server: FakeApiServer) -> None:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from app.objects.decode import DecodeError
-from app.verbs.pod_api import BindingArgs, binding_result, decode_binding_args
+from app.verbs.pods import BindingArgs, binding_result, decode_binding_args
 
 GOOD = {"PodName": "web-0", "PodNamespace": "shop", "PodUID": "u-1", "Node": "n1"}
 

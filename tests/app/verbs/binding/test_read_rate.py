@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from app.verbs.pod_api import READS_A_SECOND, READS_OF_A_NAME, ReadRate, TooManyReadsError
+from app.verbs.pods import READS_A_SECOND, READS_OF_A_NAME, ReadRate, TooManyReadsError
 
 
 class Turns:
@@ -69,7 +69,7 @@ def test_a_name_that_was_refused_has_its_next_turn_no_later(monkeypatch: pytest.
 
 
 def test_only_so_many_names_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.verbs.pod_api._MAX_NAMES", 2)
+    monkeypatch.setattr("app.verbs.pods._MAX_NAMES", 2)
     turns = Turns(monkeypatch)
     for name in ("a", "b", "c"):
         for _ in range(READS_OF_A_NAME):

@@ -9,8 +9,7 @@ from app.objects.decode_pod import decode_pod
 from app.verbs.decide import Decider, InTreeNeeds
 from app.verbs.effects import Effects, Nominations
 from app.verbs.filter import Extender
-from app.verbs.lookup import PodLookup
-from app.verbs.pod_api import BindingArgs, PodApi
+from app.verbs.pods import BindingArgs, PodApi, PodLookup
 from app.verbs.request import Request, VerbResponse
 from app.verbs.scopes import DecideScope, DecideScopes
 from core.equivalence.cache import CacheOptions, EquivalenceCache, Evaluations
