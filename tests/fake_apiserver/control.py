@@ -1,6 +1,6 @@
 """The fake API server's own verbs, below /_control/, for use as a separate process.
 
-    GET  /_control/stats            cpu_seconds of the process, events sent, requests, watches, objects, churn
+    GET  /_control/stats            cpu_seconds of the process, version, events sent, events of the churn
     POST /_control/churn            {"rate": 1000, "seconds": 10}; without seconds until stopped; rate 0 stops it
     GET  /_control/quiet?seconds=30 waits until no churn runs and all is sent; 504 when that takes longer
     POST /_control/faults           [{"action": "Cut", "fields": {"after": 3}, "path": ..., "kinds": [...], "times": 1}]
@@ -153,12 +153,7 @@ class Control:
             "cpu_seconds": time.process_time(),
             "version": server.store.version,
             "events_sent": sum(logged.events for logged in server.requests),
-            "requests": {kind: len(server.requests.of(None, kind)) for kind in faults.KINDS},
-            "connections": server.requests.connections,
-            "watches": server.watching(),
-            "objects": {path: len(each.objects) for path, each in server.store.collections.items()},
             "churn_events": self._churn.done if self._churn is not None else 0,
-            "faults_pending": len(server.faults.pending),
         }
 
 

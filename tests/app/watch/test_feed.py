@@ -3,7 +3,8 @@
 import asyncio
 import gc
 import logging
-from collections.abc import Callable
+from collections.abc import Sequence
+from typing import cast
 
 import pytest
 from msgspec.structs import replace
@@ -47,70 +48,50 @@ def test_the_delay_of_a_confirmation_is_observed_and_nothing_else() -> None:
     assert fed.confirmed == [0.25]
 
 
-def test_a_confirmation_on_another_node_is_observed_too() -> None:
-    fed = Fed()
-    fed.assume("p", "n1")
-    fed.now += 1
-    fed.tell("Update", make_pod("p").on("n2"))
-    assert fed.confirmed == [1.0]
-
-
-def test_a_deletion_confirms_nothing() -> None:
-    fed = Fed()
-    fed.assume("p", "n1")
-    fed.now += 1
-    fed.tell("Delete", make_pod("p").on("n1"))
-    assert fed.confirmed == []
-
-
-def deleted_while_assumed(fed: Fed) -> None:
-    fed.assume("p", "n1")
-    fed.tell("Delete", make_pod("p"))
-
-
-def bound_elsewhere(fed: Fed) -> None:
-    fed.assume("p", "n1")
-    fed.tell("Update", make_pod("p").on("n2"))
-
-
-def bound_there(fed: Fed) -> None:
-    fed.assume("p", "n1")
-    fed.tell("Update", make_pod("p").on("n1"))
-
-
-def moved(fed: Fed) -> None:
-    fed.tell("Add", make_pod("p").on("n1"))
-    fed.tell("Update", make_pod("p").on("n2"))
-
-
-def deleted_unknown(fed: Fed) -> None:
-    fed.tell("Delete", make_pod("p").on("n1"))
-
-
 @pytest.mark.parametrize(
-    ("happens", "expected"),
+    ("steps", "delays", "expected"),
     [
-        (bound_there, []),
-        (bound_elsewhere, [(logging.WARNING, "pods: default/p: assumed on n1, but bound to n2")]),
-        (moved, [(logging.WARNING, "pods: default/p: moved from n1 to n2")]),
-        (deleted_while_assumed, [(logging.INFO, "pods: default/p: deleted while assumed on n1")]),
-        (deleted_unknown, [(logging.DEBUG, "pods: default/p: deleted, but was not in the mirror")]),
+        pytest.param(["assume n1", "Update n1"], [1.0], (), id="confirmed"),
+        pytest.param(
+            ["assume n1", "Update n2"],
+            [1.0],
+            (logging.WARNING, "pods: default/p: assumed on n1, but bound to n2"),
+            id="mismatch",
+        ),
+        pytest.param(
+            ["Add n1", "Update n2\nforged"],
+            [],
+            (logging.WARNING, "pods: default/p: moved from n1 to n2\\nforged"),
+            id="move",
+        ),
+        pytest.param(
+            ["assume n1", "Delete n1"],
+            [],
+            (logging.INFO, "pods: default/p: deleted while assumed on n1"),
+            id="deleted-while-assumed",
+        ),
+        pytest.param(
+            ["Delete n1"],
+            [],
+            (logging.DEBUG, "pods: default/p: deleted, but was not in the mirror"),
+            id="unknown-delete",
+        ),
     ],
-    ids=["confirmed", "mismatch", "move", "deleted-while-assumed", "unknown-delete"],
 )
-def test_a_transition_is_logged_as_loudly_as_it_deserves(
-    happens: Callable[[Fed], None], expected: list[tuple[int, str]], caplog: pytest.LogCaptureFixture
+def test_a_transition_is_logged_as_loudly_as_it_deserves_and_the_delay_of_a_confirmation_observed(
+    steps: Sequence[str], delays: Sequence[float], expected: tuple[object, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    happens(Fed())
-    assert expected == [(record.levelno, record.getMessage()) for record in caplog.records]
-
-
-def test_what_is_not_printable_stays_within_its_line(caplog: pytest.LogCaptureFixture) -> None:
     fed = Fed()
-    fed.tell("Add", make_pod("p").on("n1"))
-    fed.tell("Update", make_pod("p").on("n2\nforged"))
-    assert caplog.messages == ["pods: default/p: moved from n1 to n2\\nforged"]
+    for step in steps:
+        action, _, node = step.partition(" ")
+        if action == "assume":
+            fed.assume("p", node)
+            fed.now += 1
+        else:
+            fed.tell(cast("Action", action), make_pod("p").on(node))
+    assert [(record.levelno, record.getMessage()) for record in caplog.records] == ([expected] if expected else [])
+    assert fed.confirmed == delays
 
 
 def test_assumed_pods_expire_by_the_clock(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
