@@ -30,9 +30,6 @@ _PLAIN_PATH: Final = re.compile(rb"/[a-z/]*")
 """Targets that need no parser, which takes 1 us."""
 
 
-_MEANINGFUL: Final = frozenset({b"content-length", b"transfer-encoding", b"connection", b"expect"})
-
-
 class MalformedError(Exception):
     """A request that is not HTTP/1.1, or not in a form that this port reads."""
 
@@ -46,28 +43,14 @@ class LargeHeadError(Exception):
     """A head that is larger than allowed."""
 
 
-class _Head:
+class _Report:
     """What the parser reports. It has no reference to the parser, because only the garbage collector would end both."""
 
-    __slots__ = (
-        "_most",
-        "closes",
-        "expects",
-        "has_coding",
-        "headers",
-        "is_complete",
-        "is_large",
-        "length",
-        "url",
-    )
+    __slots__ = ("_most", "headers", "is_complete", "is_large", "url")
 
     def __init__(self, most: int) -> None:
         self.url = b""
         self.headers: list[tuple[bytes, bytes]] = []
-        self.length = 0
-        self.closes = False
-        self.expects = False
-        self.has_coding = False
         self.is_complete = False
         self.is_large = False
         self._most = most // _FIELD_COST
@@ -76,52 +59,39 @@ class _Head:
         self.url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        name = name.lower()
-        headers = self.headers
-        headers.append((name, value))
-        if name in _MEANINGFUL:
-            self._interpret(name, value)
-        if len(headers) > self._most:
+        self.headers.append((name.lower(), value))
+        if len(self.headers) > self._most:
             self.is_large = True  # the parser does not pass the error on
             raise LargeHeadError
 
     def on_headers_complete(self) -> None:
         self.is_complete = True
 
-    def _interpret(self, name: bytes, value: bytes) -> None:
-        if name == b"content-length":
-            self.length = int(value)  # the parser rejects what is no number, and a second length
-        elif name == b"transfer-encoding":
-            self.has_coding = True
-        elif name == b"connection":
-            self.closes = self.closes or b"close" in value.lower().replace(b" ", b"").split(b",")
-        else:
-            self.expects = value.lower() == b"100-continue"
 
+class Head:
+    """A head, as it arrives."""
 
-class HeadReader:
-    """Reads a head, as it arrives."""
-
-    __slots__ = (
-        "_head",
-        "_most",
-        "_parser",
-        "_size",
-    )
+    __slots__ = ("_most", "_parser", "_report", "_size", "closes", "expects", "length")
 
     def __init__(self, most: int) -> None:
         """Accept a head of `most` bytes."""
+        self.length = 0
+        """Bytes of the body. This and the following are known after `scope`."""
+        self.expects = False
+        """Whether the client waits for `100 Continue` before it sends the body."""
+        self.closes = False
+        """Whether the connection ends with the response."""
         self._most = most
         self._size = 0  # bytes that were parsed
-        self._head = _Head(most)
-        self._parser = httptools.HttpRequestParser(self._head)
+        self._report = _Report(most)
+        self._parser = httptools.HttpRequestParser(self._report)
 
     def read(self, data: bytes) -> int:
         """Parse more of a head. `data` begins with the head. Return the size of the head, or 0 if it is not complete.
 
         Raises MalformedError and LargeHeadError.
         """
-        begin, most, head = self._size, self._most, self._head
+        begin, most, report = self._size, self._most, self._report
         found = data.find(_END, max(0, begin - len(_END) + 1), most)
         end = self._size = found + len(_END) if found >= 0 else min(len(data), most)
         try:
@@ -129,41 +99,34 @@ class HeadReader:
         except httptools.HttpParserUpgrade:
             pass  # see `scope`
         except httptools.HttpParserError as error:
-            if head.is_large:
+            if report.is_large:
                 raise LargeHeadError from None
             raise MalformedError(str(error)) from None
-        if head.is_complete != (found >= 0):
+        if report.is_complete != (found >= 0):
             raise MalformedError("the head has another end")
-        if (found < 0 and end == most) or end + _FIELD_COST * len(head.headers) > most:
+        if (found < 0 and end == most) or end + _FIELD_COST * len(report.headers) > most:
             raise LargeHeadError
-        return end if head.is_complete else 0
-
-    @property
-    def length(self) -> int:
-        """Bytes of the body."""
-        return self._head.length
-
-    @property
-    def expects(self) -> bool:
-        """Whether the client waits for `100 Continue` before it sends the body."""
-        return self._head.expects
-
-    @property
-    def closes(self) -> bool:
-        """Whether the connection ends with the response. In HTTP/1.0 it does, although a client may ask otherwise."""
-        return self._head.closes or self._parser.get_http_version() == "1.0"
+        return end if report.is_complete else 0
 
     def scope(self, connection: dict[str, Any]) -> dict[str, Any]:
         """Return the ASGI scope, with the parts that belong to the connection. Raises MalformedError."""
-        head, parser = self._head, self._parser
+        report, parser = self._report, self._parser
         version = parser.get_http_version()
         if version not in _VERSIONS:
             raise MalformedError("not HTTP/1.1")
         if parser.should_upgrade():
             raise MalformedError("Upgrade or CONNECT: the port has no other protocol")
-        if head.has_coding:
-            raise MalformedError("a body without Content-Length", HTTPStatus.LENGTH_REQUIRED)
-        raw_path, query = head.url, b""
+        self.closes = version == "1.0"  # although a client may ask otherwise
+        for name, value in report.headers:
+            if name == b"content-length":
+                self.length = int(value)  # the parser rejects what is no number, and a second length
+            elif name == b"transfer-encoding":
+                raise MalformedError("a body without Content-Length", HTTPStatus.LENGTH_REQUIRED)
+            elif name == b"connection":
+                self.closes = self.closes or b"close" in value.lower().replace(b" ", b"").split(b",")
+            elif name == b"expect":
+                self.expects = value.lower() == b"100-continue"
+        raw_path, query = report.url, b""
         if not _PLAIN_PATH.fullmatch(raw_path):
             raw_path, query = _target(raw_path)
         path = raw_path.decode("ascii")
@@ -174,7 +137,7 @@ class HeadReader:
             "path": unquote(path) if "%" in path else path,
             "raw_path": raw_path,
             "query_string": query,
-            "headers": head.headers,
+            "headers": report.headers,
         }
 
 

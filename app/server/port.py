@@ -17,7 +17,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from app.process.logs import LIMIT, LineLimit, one_line
-from app.server.exchange import Exchange, Header, HeadReader, LargeHeadError, MalformedError, begin, head_of_response
+from app.server.exchange import Exchange, Head, Header, LargeHeadError, MalformedError, begin, head_of_response
 from app.server.tls import peer_names
 from app.settings.limits import Limits
 from app.verbs.endpoint import ExtenderApp
@@ -161,7 +161,7 @@ class Connection(asyncio.Protocol):
         self._loop = _loop or asyncio.get_running_loop()
         self._peer: Peer = None
         self._unread = b""
-        self._head: HeadReader | None = None
+        self._head: Head | None = None
         self._exchange: Exchange | None = None
         self._stranger = False
         self._closes = False  # after the response
@@ -324,9 +324,9 @@ class Connection(asyncio.Protocol):
             return
         self.phase = Phase.HEAD
         self.deadline = self._loop.time() + self._limits.read_timeout
-        self._head = HeadReader(self._limits.max_header_bytes)
+        self._head = Head(self._limits.max_header_bytes)
 
-    def _read_head(self, head: HeadReader) -> None:
+    def _read_head(self, head: Head) -> None:
         try:
             size = head.read(self._unread)
             if size:
@@ -338,7 +338,7 @@ class Connection(asyncio.Protocol):
             text = f"The head of the request is larger than {self._limits.max_header_bytes} bytes."
             self._refuse(Refusal.LARGE_HEAD, HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, text)
 
-    def _begin_request(self, head: HeadReader, size: int) -> None:
+    def _begin_request(self, head: Head, size: int) -> None:
         """Call the app, with the part of the body that has arrived."""
         scope = head.scope(self._scope)
         scope["state"] = self._app_state.copy()

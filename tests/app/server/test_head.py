@@ -2,20 +2,20 @@
 
 import pytest
 
-from app.server.exchange import HeadReader, LargeHeadError
+from app.server.exchange import Head, LargeHeadError
 
 HEAD = b"POST /filter HTTP/1.1\r\nContent-Length: 7\r\nHost: k\r\n\r\n"
 
 
 @pytest.mark.parametrize("piece", range(1, len(HEAD) + 1))
 def test_a_head_is_found_wherever_it_is_cut(piece: int) -> None:
-    reader = HeadReader(1024)
+    reader = Head(1024)
     sent = HEAD + b"a body" * 10
     sizes = [reader.read(sent[:end]) for end in range(piece, len(HEAD), piece)]
     assert not any(sizes)
     assert reader.read(sent) == len(HEAD)
-    assert reader.length == 7
     assert reader.scope({})["path"] == "/filter"
+    assert reader.length == 7
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_each_header_counts_for_more_than_its_bytes(number: int, piece: int, *, 
     head = b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * number + b"\r\n"  # 38 bytes for each header
 
     def read() -> int:
-        reader = HeadReader(23 * 38)
+        reader = Head(23 * 38)
         return max(reader.read(head[:end]) for end in (*range(piece, len(head), piece), len(head)))
 
     if fits:

@@ -15,15 +15,15 @@ FAULTS: Final = (
     Fault(
         id="header-cost-not-counted",
         breaks="A head counts only for its bytes, so that it may have any number of short headers.",
-        old="end + _FIELD_COST * len(head.headers) > most:",
+        old="end + _FIELD_COST * len(report.headers) > most:",
         new="end > most:",
         tests=("test_head.py",),
     ),
     Fault(
         id="coded-body-read-as-empty",
         breaks="A body in chunks is taken for the next request.",
-        old="        if head.has_coding:\n",
-        new="        if False:\n",
+        old='            elif name == b"transfer-encoding":\n',
+        new='            elif name == b"transfer":\n',
         tests=("test_request_framing.py",),
     ),
     Fault(
@@ -85,8 +85,8 @@ FAULTS: Final = (
     Fault(
         id="http-1-0-kept-alive",
         breaks="A connection of HTTP/1.0 is kept open after its response.",
-        old='return self._head.closes or self._parser.get_http_version() == "1.0"',
-        new="return self._head.closes",
+        old='self.closes = version == "1.0"',
+        new="self.closes = False",
         tests=("test_port_verbs.py", "test_request_framing.py"),
     ),
     Fault(
