@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from app.leadership.elector import Elector
+from app.watch.freshness import OF_A_DUMP, Freshness, SyncStatus
 from app.watch.memory import UNLIMITED, MemoryWatch
 
 log = logging.getLogger(__name__)
@@ -106,12 +107,15 @@ class ServingState:
         memory: MemoryWatch = UNLIMITED,
         settling: Settling | None = None,
         *,
+        freshness: Freshness = OF_A_DUMP,
         names: bool = True,
     ) -> None:
         """`leadership` is None without leader election. No request is evaluated while `settling` has a problem.
 
         `names`: whether a refusal may name resources and other replicas, and quote the API server.
         """
+        self.freshness: Final = freshness
+        """The freshness of the mirror."""
         self.names: Final = names
         self.leadership = leadership
         """None without leader election: then every replica decides."""
@@ -137,6 +141,10 @@ class ServingState:
         if problem:
             return f"not leading: {problem}" if self.names else "not leading"
         return self._settling.problem() if self._settling is not None else ""
+
+    def refusal_to_decide(self) -> str:
+        """Return why no decision is allowed now, in one line. Empty if decisions are allowed."""
+        return self.refusal() or ("" if self.freshness.status() is SyncStatus.FRESH else "the mirror is stale")
 
     def problems(self) -> list[str]:
         """Return the reasons, other than the mirror, why this replica is not ready."""

@@ -23,6 +23,7 @@ A bound pod gets its own node or none. kube-scheduler asks about it if the kubel
 (v1.37, InPlacePodVerticalScalingSchedulerPreemption). It can assume the pod on no other node, and would ask for ever.
 """
 
+import random
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -51,6 +52,7 @@ from core.gangs.attempts import Choose
 from core.gangs.gangs import Gangs, Placed
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
+from core.mirror.topology import IntpArray
 from core.mirror.work import WorkLimitError
 from core.objects.groups import SchedulingGroup
 from core.objects.pod import Pod
@@ -179,6 +181,11 @@ class _Attempt(NamedTuple):
     """None: the request changes nothing."""
     decision: Decision = Decision.NOT_ASSUMED
     """The outcome if there is a node."""
+
+
+def at_random(_: NodeBatch, best: IntpArray) -> int:
+    """Choose one of the best nodes with equal probability."""
+    return int(random.choice(best))  # noqa: S311 - to spread, not to hide
 
 
 class Decider:

@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 from app.process.logs import one_line, raised_at
 from app.verbs.admission import Admission, ServingState, Shed
 from app.verbs.request import LargeBodyError, Request, VerbOutcome, VerbResponse
-from app.watch.freshness import Freshness, SyncStatus
+from app.watch.freshness import SyncStatus
 
 log = logging.getLogger(__name__)
 
@@ -53,12 +53,11 @@ class Verb(NamedTuple):
 class VerbEndpoint:
     """Takes a body of limited size, and always responds with HTTP 200."""
 
-    def __init__(  # noqa: PLR0913  # a verb, and what the verbs of a port share
+    def __init__(  # a verb, and what the verbs of a port share
         self,
         verb: Verb,
         *,
         state: ServingState,
-        freshness: Freshness,
         admission: Admission,
         observe: Callable[[Request], None],
         max_body_bytes: int,
@@ -67,7 +66,6 @@ class VerbEndpoint:
         self.admission: Final = admission
         self.verb: Final = verb
         self._state = state
-        self._freshness = freshness
         self._observe = observe
         self._max_body_bytes = max_body_bytes
 
@@ -132,11 +130,12 @@ class VerbEndpoint:
         A request to a stale mirror is not, but a score has a warning instead. While the mirror has never been complete,
         no response could be right.
         """
-        status, refusal = self._freshness.status(), ""
+        freshness, refusal = self._state.freshness, ""
+        status = freshness.status()
         if status is not SyncStatus.FRESH:
             request.is_fresh = False
             state = f"the mirror is {status.value}"
-            problems = "; ".join(self._freshness.problems()) if self._state.names else ""
+            problems = "; ".join(freshness.problems()) if self._state.names else ""
             if status is SyncStatus.STALE and self.verb.name == _SCORES:
                 request.stale = problems or state
             else:

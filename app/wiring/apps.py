@@ -77,7 +77,6 @@ def create_verbs(  # the parts before it
     endpoint = partial(
         VerbEndpoint,
         state=cluster.state,
-        freshness=cluster.freshness,
         admission=admission,
         observe=observe,
         max_body_bytes=limits.max_body_bytes,
@@ -140,7 +139,7 @@ def create_scheduler_ports(  # noqa: PLR0913  # all parts with routes
 
 def _health(settings: Settings, engine: Engine, cluster: Cluster, port: PortName) -> APIRouter:
     names = not port_rule(settings, port).is_open
-    return health_router(engine.mirror, cluster.freshness, cluster.state, cluster.release, names=names)
+    return health_router(engine.mirror, cluster.state.freshness, cluster.state, cluster.release, names=names)
 
 
 def _extender_app(probes: Sequence[APIRouter], verbs: Verbs, metrics: Metrics) -> ExtenderApp:
@@ -171,7 +170,7 @@ def create_admin_port(  # noqa: PLR0913  # all parts with routes
     mirror, work, recent_pods = engine.mirror, verbs.work, engine.effects.recent_pods
 
     def resources() -> list[Resource]:
-        return [state.resource for state in cluster.freshness.states]  # in the version that is followed now
+        return [state.resource for state in cluster.state.freshness.states]  # in the version that is followed now
 
     explained = explained_profile(settings, engine.profile)
     gangs = engine.effects.gangs
@@ -179,7 +178,7 @@ def create_admin_port(  # noqa: PLR0913  # all parts with routes
         explained,
         KnownPods(mirror, recent_pods, work),
         engine.cache,
-        cluster.freshness,
+        cluster.state.freshness,
         release=cluster.release,
         schedulers=scheduler_profiles(settings, explained),
         effects=engine.effects,
@@ -190,7 +189,7 @@ def create_admin_port(  # noqa: PLR0913  # all parts with routes
 
     def units() -> Iterator[UnitStatus]:
         placed_here = () if gangs is None else gangs.unit_statuses(time.monotonic())
-        unread = cluster.freshness.missing_for_explanations().get(SchedulingGroup, "")
+        unread = cluster.state.freshness.missing_for_explanations().get(SchedulingGroup, "")
         return merge(placed_here, scheduling_group_statuses(mirror, unread), key=lambda each: each.unit)
 
     access = Access(cluster.reviews)

@@ -76,7 +76,6 @@ def _source(settings: Settings, client: ApiClient) -> UsageSource | None:
 class Cluster(NamedTuple):
     """State of the cluster besides the mirror."""
 
-    freshness: Freshness
     state: ServingState
     client: ApiClient | None
     """None if the mirror was loaded from a dump."""
@@ -94,7 +93,7 @@ def dumped_cluster(settings: Settings, release: AnsweredRelease, metrics: Metric
         name = variable_of("explain_access")
         raise SettingsError(f"{name}: review needs an API server, but the cluster is from a dump")
     metrics.register(partial(watch_metrics, OF_A_DUMP, time.time))
-    return Cluster(OF_A_DUMP, ServingState(memory=_memory(limits, (), metrics)), None, (), release)
+    return Cluster(ServingState(memory=_memory(limits, (), metrics)), None, (), release)
 
 
 def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds
@@ -142,13 +141,13 @@ def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds
         following = (*following, reviews.run)
     if not settings.elects:
         first = () if settling is None else (partial(settling.after_sync, synced),)
-        state, following = ServingState(None, memory, settling, names=names), (*following, *first)
-        return Cluster(freshness, state, client, following, release, settling, reviews)
+        state, following = ServingState(None, memory, settling, freshness=freshness, names=names), (*following, *first)
+        return Cluster(state, client, following, release, settling, reviews)
     catch_up = relist if settling is None else settling.after_election
     elector = create_elector(settings, client, limits, stands=synced, catch_up=catch_up)
     metrics.register(partial(leader_metrics, elector.leads))
-    state = ServingState(elector, memory, names=names)
-    return Cluster(freshness, state, client, (*following, elector.run), release, settling, reviews)
+    state = ServingState(elector, memory, freshness=freshness, names=names)
+    return Cluster(state, client, (*following, elector.run), release, settling, reviews)
 
 
 def _reviews(settings: Settings, credentials: Credentials) -> AccessReviews | None:

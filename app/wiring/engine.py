@@ -19,7 +19,7 @@ from app.settings.settings import Settings, SettingsError, variable_of
 from app.telemetry.metrics import Metrics, cache_metrics
 from app.telemetry.mismatch_log import MismatchLog
 from app.telemetry.request_metrics import decision_metrics
-from app.verbs.decide import Decider, InTreeNeeds
+from app.verbs.decide import Decider, InTreeNeeds, at_random
 from app.verbs.effects import Effects, Nominations, RefusedNodes
 from app.verbs.filter import Extender, create_bypass
 from app.verbs.pods import PodApi, PodLookup
@@ -33,8 +33,6 @@ from core.events import Kind
 from core.gangs.gangs import Gangs
 from core.gangs.placing import Placer
 from core.mirror.cluster import ClusterMirror
-from core.mirror.node_info import NodeBatch
-from core.mirror.topology import IntpArray
 from core.objects.groups import PodGroup, SchedulingGroup
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.node import NodeMetrics
@@ -71,7 +69,7 @@ def _preemption(
     refused_nodes = RefusedNodes(mirror, clock, pods.add)
 
     def may_evict() -> bool:
-        return cluster.freshness.status() is SyncStatus.FRESH and cluster.state.may_decide()
+        return cluster.state.freshness.status() is SyncStatus.FRESH and cluster.state.may_decide()
 
     evictor = Evictor(
         pods,
@@ -86,11 +84,6 @@ def _preemption(
 
 
 # The decider, for settings in which `filter` returns one node.
-
-
-def at_random(_: NodeBatch, best: IntpArray) -> int:
-    """Choose one of the best nodes with equal probability."""
-    return int(random.choice(best))  # noqa: S311 - to spread, not to hide
 
 
 def create_decider(  # the parts of a decider
@@ -305,7 +298,7 @@ def create_engine(  # noqa: PLR0913  # the parts of an engine
     preemption = _preemption(settings, mirror, profile, cluster, metrics)
     pods = PodApi(cluster.client) if cluster.client is not None else None
     evaluations = Evaluations(profile.plugins, mirror, cache)
-    decider = create_decider(settings, mirror, profile, evaluations, refusal=lambda: _refusal(cluster))
+    decider = create_decider(settings, mirror, profile, evaluations, refusal=cluster.state.refusal_to_decide)
     effects = Effects(
         mirror,
         time.monotonic,
@@ -333,9 +326,3 @@ def create_engine(  # noqa: PLR0913  # the parts of an engine
     )
     partition = create_partition(settings, mirror)
     return Engine(mirror, profile, cache, partition, extender, effects, background)
-
-
-def _refusal(cluster: Cluster) -> str:
-    """Return why no decision is allowed now, in one line. Empty if decisions are allowed."""
-    stale = "" if cluster.freshness.status() is SyncStatus.FRESH else "the mirror is stale"
-    return cluster.state.refusal() or stale

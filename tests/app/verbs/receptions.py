@@ -74,8 +74,7 @@ def reception(
     """Return the maker of endpoints that let everybody in, unless told otherwise."""
     return partial(
         VerbEndpoint,
-        state=state or ServingState(),
-        freshness=freshness,
+        state=state or ServingState(freshness=freshness),
         admission=admission or Admission(deadline=4.0, queue_limit=100, max_bytes=1 << 30, clock=time.monotonic),
         observe=observe,
         max_body_bytes=max_body_bytes,

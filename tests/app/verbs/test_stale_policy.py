@@ -32,7 +32,7 @@ class Followed:
         self.nodes, self.pods = ResourceState(RESOURCES[Node]), ResourceState(RESOURCES[Pod])
         freshness = Freshness([self.nodes, self.pods], STALE_AFTER, lambda: self.now)
         mirror = shop()
-        desk = reception(freshness, observe=self._observe, state=ServingState(names=names))
+        desk = reception(observe=self._observe, state=ServingState(freshness=freshness, names=names))
         self.app = extender_app(create_extender(Settings(), mirror), mirror, desk)
 
     def _observe(self, request: Request) -> None:
