@@ -101,7 +101,7 @@ def decisions_router(decisions: Decisions, work: LongWork) -> APIRouter:
     @router.get("/debug/decisions/{number}")
     async def show_one(number: _Number) -> Response:
         decision = _found(decisions, number)
-        sent = (decision.pod, decision.request, decision.response)
+        sent = (decision.pod_sent, decision.request, decision.response)
         return JsonResponse(DecisionDetail(_summary(decision), *map(_as_sent, sent)))
 
     return router
@@ -118,27 +118,7 @@ def _found(decisions: Decisions, number: int) -> RecordedDecision:
 
 
 def _summary(decision: RecordedDecision) -> DecisionSummary:
-    return DecisionSummary(
-        id=decision.number,
-        at=decision.answered_at,
-        verb=decision.verb,
-        outcome=decision.outcome,
-        pod=decision.pod_name,
-        uid=decision.uid,
-        nodes=decision.nodes,
-        passed=decision.passed,
-        seconds=decision.seconds,
-        waited=decision.waited,
-        generation=decision.generation,
-        source=decision.source,
-        error=decision.error,
-        stale=decision.stale,
-        request_bytes=decision.request_bytes,
-        response_bytes=decision.response_bytes,
-        pod_hash=decision.pod_hash,
-        arguments_hash=decision.arguments_hash,
-        kubernetes=str(decision.release),
-    )
+    return msgspec.convert(decision, DecisionSummary, from_attributes=True)
 
 
 def _as_sent(body: bytes) -> msgspec.Raw:

@@ -8,7 +8,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from app.verbs.request import RecentPods, Request, VerbOutcome
 from core.mirror.cluster import ClusterMirror
@@ -24,12 +26,12 @@ SMALL: Final = 8 * 1024
 _OVERHEAD: Final = 1024  # further bytes that a decision takes
 
 
-class RecordedDecision(NamedTuple):
+class RecordedDecision(msgspec.Struct, frozen=True, gc=False):
     """One request and its outcome, see Request. Bodies that were not small are empty."""
 
-    number: int
+    id: int
     """From 1, in the order of the responses."""
-    at: float
+    time: float
     """Time of the response, in seconds since 1970."""
     generation: int
     """Generation of the mirror at the time of the response."""
@@ -37,36 +39,41 @@ class RecordedDecision(NamedTuple):
     outcome: VerbOutcome
     seconds: float
     waited: float
-    pod_name: str
+    pod: str
+    """NAMESPACE/NAME"""
     uid: str
     nodes: int
     passed: int
     source: str
     error: str
     stale: str
-    pod: bytes
+    pod_sent: bytes
     """The pod's JSON in the scheduler's request. Empty if unknown."""
     request_bytes: int
     request: bytes
     response_bytes: int
     response: bytes
     release: Release
-    """Release of Kubernetes whose rules applied."""
 
     @property
-    def answered_at(self) -> str:
+    def at(self) -> str:
         """Time of the response, RFC 3339."""
-        return datetime.fromtimestamp(self.at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return datetime.fromtimestamp(self.time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
     @property
     def pod_hash(self) -> str:
         """Hash of the pod's JSON. Empty if the JSON is unknown."""
-        return _hash(self.pod)
+        return _hash(self.pod_sent)
 
     @property
     def arguments_hash(self) -> str:
         """Hash of the whole request. Empty if the request was not kept."""
         return _hash(self.request)
+
+    @property
+    def kubernetes(self) -> str:
+        """Release of Kubernetes whose rules applied, `1.37`."""
+        return str(self.release)
 
 
 class Decisions:
@@ -138,7 +145,7 @@ class Decisions:
         elif pod in self._of_pod:
             found = [self._decisions[number] for number in self._of_pod[pod]]
         else:
-            found = [each for each in self._decisions.values() if each.pod_name == pod]
+            found = [each for each in self._decisions.values() if each.pod == pod]
         return reversed(found)
 
     def _drop(self, number: int) -> None:
@@ -152,7 +159,7 @@ class Decisions:
 
 
 def _weight(decision: RecordedDecision) -> int:
-    return _OVERHEAD + len(decision.pod) + len(decision.request) + len(decision.response) + len(decision.error)
+    return _OVERHEAD + len(decision.pod_sent) + len(decision.request) + len(decision.response) + len(decision.error)
 
 
 def _hash(body: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Which decisions are kept, and what of them."""
+"""Which decisions are kept, and what of them, also as the extender makes them."""
 
 import gc
 from hashlib import blake2b
@@ -57,7 +57,7 @@ def about(uid: str, body: bytes = b"asked!") -> Request:
 
 
 def numbers(decisions: Decisions, pod: str | None = None) -> list[int]:
-    return [decision.number for decision in decisions.latest(pod)]
+    return [decision.id for decision in decisions.latest(pod)]
 
 
 def test_the_pod_is_shared_and_stays_though_another_state_of_it_was_asked_about(
@@ -69,8 +69,8 @@ def test_the_pod_is_shared_and_stays_though_another_state_of_it_was_asked_about(
     decisions(replace(ONE, verb="prioritize"))
     recent.add(Pod("u", "a", "p"), b'{"a":2}')
     decisions(ONE)
-    assert [decision.pod for decision in decisions.latest()] == [b'{"a":2}', raw, raw]
-    assert all(decision.pod is raw for decision in decisions.latest() if decision.number < 3)
+    assert [decision.pod_sent for decision in decisions.latest()] == [b'{"a":2}', raw, raw]
+    assert all(decision.pod_sent is raw for decision in decisions.latest() if decision.id < 3)
 
 
 def test_a_large_body_is_kept_by_nobody(decisions: Decisions) -> None:
@@ -130,7 +130,7 @@ def test_all_that_is_kept_is_bounded_by_bytes(decisions: Decisions, recent: Rece
     assert numbers(decisions) == [8, 7, 6, 5, 4, 3, 2]  # the bodies take some, too
     for number in range(3000):
         decisions(about(f"{number}", bytes(SMALL)))
-    held = sum(len(each.pod) + len(each.request) + len(each.response) for each in decisions.latest())
+    held = sum(len(each.pod_sent) + len(each.request) + len(each.response) for each in decisions.latest())
     assert MAX_BYTES * 0.9 < held < MAX_BYTES
     assert numbers(decisions, "u") == []
 

@@ -1,26 +1,13 @@
 """The columns of the page: what filter and prioritize answer, node by node, with the domains that the labels say."""
 
-import asyncio
 import json
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 
-import msgspec
-import pytest
-
-import app.demo as demo_files
-from app.explain.explain_request import decode_explain_request
-from app.explain.explainer import Explainer
-from app.explain.known_pods import KnownPods
 from app.explain.node_map import NodeMap, guessed_rack_key, node_map
-from app.settings.settings import Settings
 from app.verbs.filter import Extender
-from app.verbs.request import RecentPods, Request
-from app.watch.freshness import OF_A_DUMP
-from app.watch.release import AnsweredRelease
+from app.verbs.request import Request
 from core.diagnosis.diagnosis import Diagnosis
-from core.diagnosis.explained_profile import served_alone
 from core.mirror.cluster import ClusterMirror
 from core.profile import Profile, parse_profile
 from tests.builders import make_node
@@ -29,7 +16,6 @@ from tests.conformance.engine import decoded_pod, load
 from tests.conformance.golden_files import Members, read
 from tests.core.diagnosis.test_golden_cases import CASES
 
-DEMO = Path(demo_files.__file__).parent
 ZONE = "topology.kubernetes.io/zone"
 EVERY = 17  # of so many golden cases one is looked at: tests/core/diagnosis has them all
 
@@ -51,20 +37,6 @@ def test_golden_cases_are_drawn_as_filter_and_prioritize_answer_them() -> None:
         failing += any(drawn.verdict)
     assert looked_at > 20
     assert failing > 5
-
-
-def demo() -> ClusterMirror:
-    items = json.loads((DEMO / "cluster.json").read_bytes())["items"]
-    of_kind = [[each for each in items if each["kind"] == kind] for kind in ("Namespace", "Node", "Pod")]
-    return load(*of_kind)
-
-
-@pytest.mark.parametrize("file", sorted(DEMO.glob("requests/*.json")), ids=lambda file: file.stem)
-def test_the_demo_is_drawn_as_filter_and_prioritize_answer_it(file: Path) -> None:
-    mirror, profile = demo(), parse_profile("full")
-    pod = json.loads(file.read_bytes())["Pod"]
-    drawn = drawn_of(mirror, profile, pod, [*mirror.nodes.slots])
-    assert_as_answered(drawn, Extender(profile, mirror, None), pod)
 
 
 def drawn_of(mirror: ClusterMirror, profile: Profile, pod: Members, names: list[str]) -> NodeMap:
@@ -115,29 +87,3 @@ def test_racks_are_by_the_label_that_most_nodes_have_of_those_called_so() -> Non
     ]
     assert guessed_rack_key(load([], nodes, [])) == "b/rack"
     assert guessed_rack_key(load([], [make_node("n").label("tracking", "x").obj()], [])) == ""
-
-
-def test_a_supposed_node_is_drawn() -> None:
-    mirror = demo()
-    explainer = Explainer(
-        served_alone(parse_profile("affinity")),
-        KnownPods(mirror, RecentPods()),
-        None,
-        OF_A_DUMP,
-        release=AnsweredRelease(Settings(), mirror),
-    )
-    added = make_node("more").label(ZONE, "eu-west-1d").obj()
-    body = {"pod": {"metadata": {"name": "p", "namespace": "default"}}, "add_nodes": [added]}
-    drawn = asyncio.run(explainer.look(decode_explain_request(json.dumps(body).encode(), mirror), node_map))
-    assert drawn.zones[drawn.zone[list(drawn.names).index("more")]] == "eu-west-1d"
-    assert "more" not in mirror.nodes.slots
-
-
-def test_five_thousand_nodes_are_less_than_a_megabyte() -> None:
-    nodes = [
-        make_node(f"node-with-a-long-name-{number:05}.example.com").label(ZONE, f"eu-west-1{number % 3}").obj()
-        for number in range(5000)
-    ]
-    mirror = load([], nodes, [])
-    drawn = drawn_of(mirror, parse_profile("affinity"), {"metadata": {"name": "p"}}, [*mirror.nodes.slots])
-    assert len(msgspec.json.encode(drawn)) < 1_000_000

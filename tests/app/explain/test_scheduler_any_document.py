@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from app.explain.scheduler_plugins import FILTERS, SCORES
-from app.explain.scheduler_profiles import SchedulerProfiles
+from app.explain.scheduler_profiles import FILTERS, SCORES, SchedulerProfiles
 from app.scheduler_configuration.scheduler_config import UnreadableError, load_scheduler_config
 from app.scheduler_configuration.schema import POINTS
 from app.settings.settings import Settings
@@ -22,6 +21,7 @@ from core.profile import COMPOSITES
 from tests.app.commands.doctor.registrations import BESIDE, DECIDE, DECIDING, FULL_OFFLOAD, SCORE_OFFLOAD
 from tests.builders import make_node, make_pod
 from tests.core.decoded import mirror_of, pod_of
+from tests.depth import tries
 
 POD = pod_of(make_pod("p").label("app", "web").requests(cpu=1))
 NAMES = st.sampled_from(sorted({*FILTERS, *SCORES, "DynamicResources", "PrioritySort", "Outside", "*"}))
@@ -60,7 +60,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("scheduler") / "scheduler.yaml"
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=tries(default=25, full=100))
 @given(st.data())
 def test_every_rule_is_judged_or_off_and_never_both(file: Path, data: st.DataObject) -> None:
     document: dict[str, Any] = copy.deepcopy(data.draw(st.sampled_from([SCORE_OFFLOAD, FULL_OFFLOAD, BESIDE, DECIDE])))

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from app.explain.scheduler_profiles import SchedulerProfiles
 from app.process.json_text import decode, encode
 from app.settings.settings import Settings
@@ -15,10 +17,12 @@ from core.framework.interface import Code
 from tests.app.explain.configured import config_of, configured, with_args
 from tests.conformance.engine import decoded_pod
 from tests.conformance.golden_files import Members
-from tests.core.diagnosis.test_golden_cases import mirror_of, names_of, part, some_parts
+from tests.core.diagnosis.test_golden_cases import PARTS, mirror_of, names_of, part
+from tests.depth import tries
 
 FIT = "NodeResourcesFit"
 _PASSED = {Code.SUCCESS, Code.SKIP}
+some_parts = pytest.mark.parametrize("number", range(min(PARTS, tries(default=1, full=PARTS))))
 OFF = {"plugins": {"multiPoint": {"disabled": [{"name": FIT}]}}}
 
 

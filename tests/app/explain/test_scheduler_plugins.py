@@ -6,10 +6,6 @@ import pytest
 
 from app.scheduler_configuration.scheduler_config import UnreadableError
 from core.diagnosis.diagnosis import Diagnosis
-from core.events import ClusterEvent
-from core.mirror.cluster import ClusterMirror
-from core.objects.kinds import Service
-from core.objects.labels import Operator, Requirement, Selector
 from tests.app.explain.configured import configured, names, scheduler_profiles, with_args
 from tests.builders import PodBuilder, expressed, make_node, make_pod, term
 from tests.core.decoded import Builder, mirror_of, pod_of
@@ -17,16 +13,11 @@ from tests.core.decoded import Builder, mirror_of, pod_of
 ZONE = "topology.kubernetes.io/zone"
 EMPTY = make_node("empty").label(ZONE, "a").allocatable(cpu=8, memory="16Gi", pods=10)
 BUSY = make_node("busy").label(ZONE, "b").allocatable(cpu=8, memory="16Gi", pods=10)
-RUNNING = make_pod("running").label("app", "web").requests(cpu=2, memory="4Gi").on("busy")
 NEXT = make_pod("next").label("app", "web").requests(cpu=4, memory="8Gi")
 
 
 def decision(document: dict[str, Any], pod: PodBuilder, *objects: Builder) -> Diagnosis:
-    return decision_in(document, pod, mirror_of(*objects))
-
-
-def decision_in(document: dict[str, Any], pod: PodBuilder, mirror: ClusterMirror) -> Diagnosis:
-    asked = pod_of(pod)
+    asked, mirror = pod_of(pod), mirror_of(*objects)
     return Diagnosis(scheduler_profiles(document).of(asked), mirror, asked, mirror.batch(sorted(mirror.nodes.slots)))
 
 
@@ -49,15 +40,6 @@ def test_the_affinity_that_a_profile_adds_is_required_of_all_pods() -> None:
         "node(s) didn't match scheduler-enforced node affinity",
     )
     assert fitting(decision(configured({}), NEXT, EMPTY, BUSY)) == ["busy", "empty"]
-
-
-# nodeaffinity/node_affinity.go: Score adds the weights of addedPrefSchedTerms.
-def test_the_affinity_that_a_profile_prefers_adds_its_weight() -> None:
-    term_ = {"weight": 7, "preference": expressed(ZONE, "In", "a")}
-    args = {"preferredDuringSchedulingIgnoredDuringExecution": [term_]}
-    found = decision(with_args("NodeAffinity", addedAffinity=args), NEXT, EMPTY, BUSY)
-    assert raw(found, "NodeAffinity") == {"busy": 0, "empty": 7}
-    assert raw(decision(configured({}), NEXT, EMPTY, BUSY), "NodeAffinity") == {}
 
 
 # noderesources/fit.go: fitsRequest skips ignored extended resources, by name or by the part before the slash.
@@ -86,58 +68,6 @@ def test_resources_that_an_extender_manages_are_ignored_in_the_place_of_those_wr
     assert fitting(decision(document, make_pod("p").requests(**{"example.com/npu": 1}), EMPTY)) == []
 
 
-# noderesources/least_allocated.go, most_allocated.go: the mean over cpu and memory of the share that is free, or taken.
-@pytest.mark.parametrize(
-    ("strategy", "expected"),
-    [
-        pytest.param(None, {"busy": 25, "empty": 50}, id="least"),
-        pytest.param({"type": "MostAllocated", "resources": [{"name": "cpu"}]}, {"busy": 75, "empty": 50}, id="most"),
-        pytest.param(
-            {
-                "type": "RequestedToCapacityRatio",
-                "resources": [{"name": "cpu"}],
-                "requestedToCapacityRatio": {
-                    "shape": [
-                        {"utilization": 0, "score": 10},
-                        {"utilization": 50, "score": 0},
-                        {"utilization": 100, "score": 8},
-                    ]
-                },
-            },
-            {"busy": 40, "empty": 0},
-            id="ratio",
-        ),
-    ],
-)
-def test_the_scoring_strategy_is_the_profiles(strategy: dict[str, Any] | None, expected: dict[str, int]) -> None:
-    args = {} if strategy is None else {"scoringStrategy": strategy}
-    found = decision(with_args("NodeResourcesFit", **args), NEXT, EMPTY, BUSY, RUNNING)
-    assert raw(found, "NodeResourcesFit") == expected
-
-
-# noderesources/balanced_allocation.go: PreScore skips a pod that requests none of the resources.
-def test_balance_is_of_the_resources_of_the_profile() -> None:
-    pod = make_pod("p").requests(cpu=4)
-    plugin = "NodeResourcesBalancedAllocation"
-    assert raw(decision(with_args(plugin, resources=[{"name": "memory"}]), pod, EMPTY), plugin) == {}
-    assert set(raw(decision(configured({}), pod, EMPTY), plugin)) == {"empty"}
-
-
-# podtopologyspread/common.go: buildDefaultConstraints, for pods without constraints that a service selects.
-def test_default_constraints_of_a_profile_refuse_nodes() -> None:
-    mirror = mirror_of(EMPTY, BUSY, RUNNING)
-    selector = Selector((Requirement("app", Operator.IN, ("web",)),))
-    mirror.apply(ClusterEvent("Add", Service("default", "web", selector)))
-    constraint = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
-    args = with_args("PodTopologySpread", defaultingType="List", defaultConstraints=[constraint])
-    assert fitting(decision_in(args, NEXT, mirror)) == ["empty"]
-    assert fitting(decision_in(configured({}), NEXT, mirror)) == ["busy", "empty"]
-    assert raw(decision_in(configured({}), NEXT, mirror), "PodTopologySpread")  # the system's defaults score
-    assert (
-        raw(decision_in(with_args("PodTopologySpread", defaultingType="List"), NEXT, mirror), "PodTopologySpread") == {}
-    )
-
-
 # interpodaffinity/scoring.go: processExistingPod adds the weight for each required term that the incoming pod matches.
 def test_required_affinity_of_placed_pods_scores_by_the_weight_of_the_profile() -> None:
     web = term(ZONE, {"matchLabels": {"app": "web"}})
@@ -145,15 +75,6 @@ def test_required_affinity_of_placed_pods_scores_by_the_weight_of_the_profile() 
     found = decision(with_args("InterPodAffinity", hardPodAffinityWeight=30), NEXT, EMPTY, BUSY, friend)
     assert raw(found, "InterPodAffinity") == {"busy": 30, "empty": 0}
     assert raw(decision(configured({}), NEXT, EMPTY, BUSY, friend), "InterPodAffinity") == {"busy": 1, "empty": 0}
-
-
-# interpodaffinity/scoring.go: PreScore with ignorePreferredTermsOfExistingPods skips a pod without preferences.
-def test_preferences_of_placed_pods_may_be_ignored() -> None:
-    web = term(ZONE, {"matchLabels": {"app": "web"}})
-    friend = make_pod("friend").preferred_affinity(40, web).on("busy")
-    ignoring = with_args("InterPodAffinity", ignorePreferredTermsOfExistingPods=True)
-    assert raw(decision(ignoring, NEXT, EMPTY, BUSY, friend), "InterPodAffinity") == {}
-    assert raw(decision(configured({}), NEXT, EMPTY, BUSY, friend), "InterPodAffinity") == {"busy": 40, "empty": 0}
 
 
 @pytest.mark.parametrize(
@@ -236,8 +157,3 @@ def test_wrong_arguments_are_named(plugin: str, args: dict[str, Any], problem: s
     with pytest.raises(UnreadableError, match=r"profiles\[0\]\.pluginConfig\[0\]\.args: ") as error:
         scheduler_profiles(with_args(plugin, **args))
     assert problem in str(error.value)
-
-
-def test_arguments_that_are_no_fields_are_named() -> None:
-    with pytest.raises(UnreadableError, match=r"pluginConfig\[0\]\.args: VolumeBinding"):
-        scheduler_profiles(configured({"pluginConfig": [{"name": "VolumeBinding", "args": ["a"]}]}))

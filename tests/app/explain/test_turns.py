@@ -83,9 +83,15 @@ async def explained(port: int) -> None:
         assert (await answer(reader))[0] == 200
 
 
-@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
-@pytest.mark.parametrize("padding", [0, 400_000], ids=["read at once", "read in parts"])
-@pytest.mark.parametrize("schedulers", [1, 3])
+@pytest.mark.parametrize(
+    ("loop", "padding", "schedulers"),
+    [
+        pytest.param(asyncio.new_event_loop, 0, 1, id="asyncio, read at once"),
+        pytest.param(asyncio.new_event_loop, 400_000, 3, id="asyncio, read in parts"),
+        pytest.param(uvloop.new_event_loop, 0, 3, id="uvloop, read at once"),
+        pytest.param(uvloop.new_event_loop, 400_000, 1, id="uvloop, read in parts"),
+    ],
+)
 def test_a_question_that_comes_within_an_explanation_is_answered_before_the_next(
     padding: int, schedulers: int, loop: LoopFactory
 ) -> None:

@@ -7,9 +7,11 @@ import pytest
 from app.scheduler_configuration.scheduler_config import (
     SchedulerConfig,
     UnreadableError,
+    choose_extender,
     load_scheduler_config,
     parse_scheduler_config,
 )
+from app.scheduler_configuration.schema import go_duration, parse_go_duration
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
@@ -24,7 +26,7 @@ def config(text: str) -> SchedulerConfig:
         pytest.param("a: [", "no YAML: line 1: ", id="no YAML"),
         pytest.param("", "not a KubeSchedulerConfiguration: expected one document", id="nothing"),
         pytest.param("- a", "not a KubeSchedulerConfiguration: expected one document", id="a list"),
-        pytest.param("[" * 5000, "no YAML: maximum recursion depth exceeded", id="too deep"),
+        pytest.param("[" * 1000, "no YAML: maximum recursion depth exceeded", id="too deep"),
         pytest.param("apiVersion: v1\nkind: KubeSchedulerConfiguration", "apiVersion: expected kube", id="apiVersion"),
         pytest.param("apiVersion: kubescheduler.config.k8s.io/v1\nkind: Pod\nspec: {}", "kind: expected Ku", id="kind"),
         pytest.param("apiVersion: kubescheduler.config.k8s.io/v1", "kind: expected Kube", id="no kind"),
@@ -168,3 +170,59 @@ def test_an_extender_of_resources_is_asked_about_pods_that_request_one() -> None
     assert everything.is_asked_about(())
     assert gpus.is_asked_about({"cpu": 1, "x/npu": 1})
     assert not gpus.is_asked_about({"cpu": 1})
+
+
+@pytest.mark.parametrize(
+    ("prefixes", "prefix", "url", "chosen"),
+    [
+        pytest.param(["http://a"], "", "", 0, id="the only one"),
+        pytest.param(["http://a", "http://kindred.x:1"], "", "", 1, id="by its name"),
+        pytest.param(["http://kindred", "http://10.0.0.1:8888"], "", "http://10.0.0.1:8888/", 1, id="by the URL asked"),
+        pytest.param(
+            ["http://kindred", "http://a:80/x"], "", "http://a", 1, id="by the URL asked, its port understood"
+        ),
+        pytest.param(["http://a/x", "http://a/y"], "http://a/y", "", 1, id="by what was given"),
+        pytest.param(["http://a", "http://b"], "", "", None, id="none that is called so"),
+        pytest.param(["http://kindred", "http://kindred-2"], "", "", None, id="two that are called so"),
+        pytest.param(["http://a"], "http://b", "", None, id="none that was given"),
+        pytest.param([], "", "", None, id="none at all"),
+    ],
+)
+def test_it_is_known_which_extender_is_kindred(prefixes: list[str], prefix: str, url: str, chosen: int | None) -> None:
+    read = config("extenders: [" + ", ".join(f"{{urlPrefix: '{each}'}}" for each in prefixes) + "]")
+    extender, problem = choose_extender(read, prefix, url)
+    assert chosen == (extender.index if extender else None)
+    assert bool(problem) == (extender is None)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("5s", 5.0),
+        ("1m30s", 90.0),
+        ("500ms", 0.5),
+        ("1.5s", 1.5),
+        (".5s", 0.5),
+        ("1.s", 1.0),
+        ("-1h", -3600.0),
+        ("+2s", 2.0),
+        ("0", 0.0),
+        ("0s", 0.0),
+        ("20us", 2e-5),
+        ("20µs", 2e-5),
+        ("7ns", 7e-9),
+    ],
+)
+def test_a_duration_is_read_as_go_does(text: str, seconds: float) -> None:
+    assert seconds == pytest.approx(parse_go_duration(text), abs=1e-12)
+
+
+@pytest.mark.parametrize("text", ["", "5", "5 s", "s", "5sec", "1d", "5s ", "5S", "1s-1s", "."])
+def test_what_go_refuses_is_none(text: str) -> None:
+    assert parse_go_duration(text) is None
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(5.0, "5s"), (0.8, "800ms"), (90.0, "90s"), (1.5, "1500ms")])
+def test_a_duration_is_written_as_go_reads_it(seconds: float, text: str) -> None:
+    assert text == go_duration(seconds)
+    assert seconds == parse_go_duration(text)
