@@ -17,7 +17,7 @@ from starlette.responses import StreamingResponse
 
 from app.admin.access import Access, NotVisibleError, encoder
 from app.admin.explain_routes import problem
-from app.admin.responses import Encoder, JsonResponse, SharedCopy, in_chunks, list_pieces
+from app.admin.responses import AtMostOne, Encoder, JsonResponse, SharedCopy, in_chunks, list_pieces
 from app.explain.explainer import MirrorState
 from app.explain.known_pods import NameSearch
 from app.explain.node_map import guessed_rack_key
@@ -38,7 +38,7 @@ class ClusterQuery(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    rack: Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=1)] = []
+    rack: AtMostOne = []
     """The label of racks. Without it, a label whose name looks like one is searched for."""
 
 
@@ -119,8 +119,8 @@ def names_router(search: NameSearch, access: Access) -> APIRouter:
     return router
 
 
-class PendingQuery(BaseModel):
-    """Which pods are listed."""
+class NamespaceQuery(BaseModel):
+    """Which pods or units are listed."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -134,7 +134,7 @@ def pending_router(pending: PendingPodsExplainer, work: LongWork, access: Access
     judged = SharedCopy(pending.judge)
 
     @router.get("/pending")
-    async def list_pending(request: Request, query: Annotated[PendingQuery, Query()]) -> Response:
+    async def list_pending(request: Request, query: Annotated[NamespaceQuery, Query()]) -> Response:
         sight = access.sight(request)
         if query.namespace is not None:
             try:
@@ -161,15 +161,6 @@ def pieces_of(view: PendingView, text: Encoder = encode, names_hidden: str = "")
     yield b',"left_out":%d,"names_hidden":' % view.left_out + encode(names_hidden) + b"}"
 
 
-class UnitsQuery(BaseModel):
-    """Which units are listed."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    namespace: Annotated[str, Field(min_length=1)] | None = None
-    """A namespace. Without it: all namespaces."""
-
-
 class Units(msgspec.Struct, frozen=True):
     """All units, by name."""
 
@@ -181,7 +172,7 @@ def units_router(units: Callable[[], Iterable[UnitStatus]]) -> APIRouter:
     router = APIRouter()
 
     @router.get("/units")
-    async def list_units(query: Annotated[UnitsQuery, Query()]) -> Response:
+    async def list_units(query: Annotated[NamespaceQuery, Query()]) -> Response:
         prefix = f"{query.namespace}/" if query.namespace else ""
         return JsonResponse(Units([each for each in units() if each.unit.startswith(prefix)]))
 

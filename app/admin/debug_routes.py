@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from starlette.responses import StreamingResponse
 
 from app.admin.partition import NodePartition, partition_router
-from app.admin.responses import JsonResponse, SharedCopy, in_chunks
+from app.admin.responses import AtMostOne, JsonResponse, SharedCopy, in_chunks
 from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import CredentialsError
 from app.objects.decode import DecodeError
@@ -114,17 +114,14 @@ async def _pages(client: ApiClient, resource: Resource) -> AsyncIterator[list[ms
         params["continue"] = page.continue_token
 
 
-_AtMostOne = Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=1)]
-
-
 class DumpQuery(BaseModel):
     """The requested part of the mirror."""
 
     model_config = ConfigDict(extra="forbid")
 
-    node: _AtMostOne = []
+    node: AtMostOne = []
     """Name of a node. The node object may be unknown, if pods name it."""
-    pod: _AtMostOne = []
+    pod: AtMostOne = []
     """Uid or NAMESPACE/NAME of a pod."""
 
 

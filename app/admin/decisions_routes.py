@@ -8,7 +8,7 @@ import msgspec
 from fastapi import APIRouter, HTTPException, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.admin.responses import JsonResponse
+from app.admin.responses import AtMostOne, JsonResponse
 from app.explain.decisions import Decisions, RecordedDecision
 from app.objects.decode import NULL
 from app.process.long_work import LongWork
@@ -23,7 +23,7 @@ class DecisionsQuery(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    pod: Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=1)] = []
+    pod: AtMostOne = []
     """Uid or NAMESPACE/NAME of a pod."""
     limit: Annotated[int, Field(ge=0, le=MAX_SHOWN)] = 100
     """Number of decisions, the latest first."""

@@ -14,7 +14,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.admin.access import Access, NotVisibleError, Sight, shown
-from app.admin.responses import JsonResponse
+from app.admin.responses import AtMostOne, JsonResponse
 from app.explain.explain_request import (
     ExplainError,
     ExplainRequest,
@@ -134,7 +134,7 @@ class NodesQuery(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    rack: Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=1)] = []
+    rack: AtMostOne = []
     """The label of racks. Without it, a label whose name looks like one is searched for."""
     score: Literal["fitting", "all"] = "fitting"
     """Which nodes are scored. kube-scheduler scores the fitting ones."""

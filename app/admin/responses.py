@@ -6,12 +6,16 @@ A client that reads slowly holds the source of its body in memory, but not the t
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from time import monotonic, thread_time
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Annotated, Final, Generic, TypeAlias, TypeVar
 
 from fastapi import Response
+from pydantic import Field
 
 from app.process.json_text import encode
 from app.process.long_work import LongWork
+
+AtMostOne = Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=1)]
+"""A parameter of a query that may be missing. A list, because FastAPI takes the last one where it is given twice."""
 
 
 class JsonResponse(Response):

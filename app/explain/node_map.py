@@ -13,6 +13,7 @@ from core.diagnosis.diagnosis import NO_PLUGIN, Diagnosis
 from core.diagnosis.explained_profile import Judge
 from core.diagnosis.not_judged import NotJudged
 from core.diagnosis.summary import ZONE, domains_of
+from core.framework.interface import Code
 from core.mirror.cluster import ClusterMirror
 
 _LOOKED_AT: Final = 256
@@ -103,22 +104,14 @@ def _is_label(decision: Diagnosis, key: str) -> bool:
 
 def _classes(decision: Diagnosis) -> tuple[list[NodeClass], list[int]]:
     """Return the groups of nodes, and for each node the index of its group."""
-    filters = decision.profile.filters
-    pairs, places, counts = np.unique(
-        decision.verdicts.codes.astype(np.int64) * (len(filters) + 1) + decision.deciding,
-        return_inverse=True,
-        return_counts=True,
-    )
+    groups, places = decision.groups()
     classes = [NodeClass("", "", "Success", len(decision.fitting), decision.judge_of(NO_PLUGIN))]
     numbers = []
-    for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
-        code, place = divmod(pair, len(filters) + 1)
-        if not code:
+    for status, plugin, count in groups:
+        if status.code is Code.SUCCESS:
             numbers.append(0)
             continue
-        status = decision.verdicts.statuses[code]
         reason = ", ".join(status.reasons) or status.code.label
         numbers.append(len(classes))
-        plugin = filters[place - 1].name if place else NO_PLUGIN
         classes.append(NodeClass(reason, plugin, status.code.label, count, decision.judge_of(plugin)))
     return classes, np.array(numbers, np.int64)[places].tolist()

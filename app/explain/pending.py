@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from app.explain.explain_request import TooMuchWorkError
 from app.explain.explainer import Explainer, MirrorState
@@ -127,25 +128,6 @@ class PendingPods(PendingHead, frozen=True):
     """Why names are hidden. Empty if all names are shown."""
 
 
-class _Judgement(NamedTuple):
-    """The result for a class."""
-
-    nodes: int
-    fit: int
-    message: str
-    reasons: Sequence[ReasonSummary]
-    not_judged: Sequence[NotJudged]
-    helps: Sequence[str]
-    scheduler: SchedulerState | None = None
-
-    @property
-    def state(self) -> PendingState:
-        """The state of pods of the class without gates."""
-        if self.not_judged and (self.fit or not self.reasons):
-            return PendingState.NOT_JUDGED
-        return PendingState.FITS if self.fit else PendingState.UNSCHEDULABLE
-
-
 class _Members:
     """The reported pods of a class."""
 
@@ -161,7 +143,8 @@ class JudgedPods(NamedTuple):
 
     pods: Sequence[tuple[Pod, int]]
     """Each pod with the index of its class in `judgements`, which has only the first MAX_CLASSES."""
-    judgements: Sequence[_Judgement]
+    judgements: Sequence[PendingClass]
+    """The classes as if each had no pod but its first."""
     mirror: MirrorState
     waits: VictimsByPod
 
@@ -224,7 +207,13 @@ class PendingView:
     def classes(self) -> Iterator[PendingClass]:
         """Yield the classes of the reported pods."""
         for place, members in self._members.items():
-            yield _pending_class(self._judged.judgements[place], members)
+            first = members.first
+            yield replace(
+                self._judged.judgements[place],
+                pods=members.pods,
+                first_pod=first.full_name,
+                oldest=first.waiting.created,
+            )
 
     def told(self) -> PendingPods:
         """Return pods and classes as one value."""
@@ -295,7 +284,7 @@ class PendingPodsExplainer:
                 pods.append((pod, place))
                 if self._work.over:
                     await self._work.give_way()
-        judgements: list[_Judgement] = []
+        judgements: list[PendingClass] = []
         for first in islice(firsts, MAX_CLASSES):
             async with self._work.uncut_turn():
                 judgements.append(self._judgement(first))
@@ -331,12 +320,13 @@ class PendingPodsExplainer:
             classifier = self._classifiers[explained.profile] = Classifier(explained.profile.plugins, "spec")
         return (*apart, explained.scheduler, classifier.key(self._explainer.mirror, pod))
 
-    def _judgement(self, pod: Pod) -> _Judgement:
+    def _judgement(self, pod: Pod) -> PendingClass:
         try:
             return self._explainer.look_at(pod, _judgement)
         except TooMuchWorkError as error:
             nodes = len(self._explainer.mirror.nodes.slots)
-            return _Judgement(nodes, 0, "", (), [NotJudged("", str(error))], ())
+            not_judged = [NotJudged("", str(error))]
+            return PendingClass(0, "", "", PendingState.NOT_JUDGED, nodes, 0, "", "", "", (), not_judged, ())
 
 
 _MAX_REMEDIES: Final = 3
@@ -346,30 +336,26 @@ _NEVER: Final = "9999"
 """Sorts after every RFC 3339 time, so that pods with an unknown time come last."""
 
 
-def _judgement(decision: Diagnosis) -> _Judgement:
-    reasons = reasons_of(decision)
-    fit = len(decision.fitting)
-    helps = [remedy.text for remedy in what_would_help(decision, _MAX_REMEDIES)]
-    message = fit_message(decision, reasons)
-    return _Judgement(len(decision.batch), fit, message, reasons, decision.not_judged, helps, decision.scheduler)
-
-
-def _pending_class(judgement: _Judgement, members: _Members) -> PendingClass:
-    first = judgement.reasons[0] if judgement.reasons else None
+def _judgement(decision: Diagnosis) -> PendingClass:
+    reasons, fit = reasons_of(decision), len(decision.fitting)
+    if decision.not_judged and (fit or not reasons):
+        state = PendingState.NOT_JUDGED
+    else:
+        state = PendingState.FITS if fit else PendingState.UNSCHEDULABLE
     return PendingClass(
-        pods=members.pods,
-        first_pod=members.first.full_name,
-        oldest=members.first.waiting.created,
-        state=judgement.state,
-        nodes=judgement.nodes,
-        fit=judgement.fit,
-        plugin=first.plugin if first is not None else "",
-        first_reason=first.reason if first is not None else "",
-        message=judgement.message,
-        reasons=judgement.reasons,
-        not_judged=judgement.not_judged,
-        scheduler=judgement.scheduler,
-        helps=judgement.helps,
+        pods=0,
+        first_pod="",
+        oldest="",
+        state=state,
+        nodes=len(decision.batch),
+        fit=fit,
+        plugin=reasons[0].plugin if reasons else "",
+        first_reason=reasons[0].reason if reasons else "",
+        message=fit_message(decision, reasons),
+        reasons=reasons,
+        not_judged=decision.not_judged,
+        helps=[remedy.text for remedy in what_would_help(decision, _MAX_REMEDIES)],
+        scheduler=decision.scheduler,
     )
 
 

@@ -222,6 +222,22 @@ class Diagnosis:
             return self.batch.strangers[position]
         return self.mirror.nodes.infos[self.batch.names[position]].node
 
+    def groups(self) -> tuple[list[tuple[Status, str, int]], IntpArray]:
+        """Return the groups of nodes with equal status and deciding plugin, and the index of each node's group.
+
+        A group is the status, the plugin, and the number of nodes. Nodes that fit may be a group, too.
+        """
+        size = len(self.profile.filters) + 1
+        pairs, places, counts = np.unique(
+            self.verdicts.codes.astype(np.int64) * size + self.deciding, return_inverse=True, return_counts=True
+        )
+        groups = []
+        for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
+            code, place = divmod(pair, size)
+            plugin = self.profile.filters[place - 1].name if place else NO_PLUGIN
+            groups.append((self.verdicts.statuses[code], plugin, count))
+        return groups, places
+
     def deciding_plugin(self, position: int) -> str:
         """Return the first plugin that failed a node. NO_PLUGIN if the node fits, or if no plugin ran."""
         place = int(self.deciding[position])

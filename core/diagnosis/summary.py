@@ -9,14 +9,14 @@ import numpy as np
 
 from core.diagnosis.amounts.amounts import ClusterAmounts, cluster_amounts
 from core.diagnosis.counted_terms import CountedTerm, Direction, Rule
-from core.diagnosis.diagnosis import NO_PLUGIN, Diagnosis
+from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.explained_profile import Judge, SchedulerState
 from core.diagnosis.not_judged import NotJudged
 from core.diagnosis.pod_names import name_of, uid_of
 from core.diagnosis.remedies.remedy import Remedy
 from core.diagnosis.remedies.what_would_help import what_would_help
 from core.diagnosis.wakes import Wake, wakes
-from core.framework.interface import AnyScore
+from core.framework.interface import AnyScore, Code
 from core.mirror.node_values import LabelProjections
 from core.mirror.topology import Int64Array, IntpArray
 from core.objects.pod import NOT_WAITING, Waiting
@@ -180,17 +180,11 @@ def summary(decision: Diagnosis, limit: int) -> Summary:
 
 def reasons_of(decision: Diagnosis) -> list[ReasonSummary]:
     """Return the reasons, ordered by number of nodes, most first. A node with several reasons counts in each."""
-    codes, deciding = decision.verdicts.codes.astype(np.int64), decision.deciding.astype(np.int64)
-    pairs, places, counts = np.unique(
-        codes * (len(decision.profile.filters) + 1) + deciding, return_inverse=True, return_counts=True
-    )
+    groups, places = decision.groups()
     found: dict[tuple[str, str, str], tuple[int, list[str]]] = {}
-    for number, (pair, count) in enumerate(zip(pairs.tolist(), counts.tolist(), strict=True)):
-        code, place = divmod(pair, len(decision.profile.filters) + 1)
-        if not code:
+    for number, (status, plugin, count) in enumerate(groups):
+        if status.code is Code.SUCCESS:
             continue
-        status = decision.verdicts.statuses[code]
-        plugin = decision.profile.filters[place - 1].name if place else NO_PLUGIN
         positions = np.flatnonzero(places == number)[:_EXAMPLES].tolist()
         for reason in status.reasons or (status.code.label,):
             nodes, examples = found.setdefault((reason, plugin, status.code.label), (0, []))
