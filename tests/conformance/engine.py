@@ -1,8 +1,9 @@
 """The engine asked as a scheduler asks it: v1 objects as JSON in, an answer in the shape of the golden data out."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
+
+import msgspec
 
 from app.objects.decode_node import decode_namespace, decode_node
 from app.objects.decode_pod import decode_pod
@@ -59,7 +60,7 @@ def load(
     ]
     for decode, objects in kinds:
         for v1_object in objects:
-            mirror.apply(ClusterEvent("Add", decode(json.dumps(v1_object).encode())))
+            mirror.apply(ClusterEvent("Add", decode(msgspec.json.encode(v1_object))))
     return mirror
 
 
@@ -67,7 +68,7 @@ def add_volumes(mirror: ClusterMirror, case: Mapping[str, Any]) -> None:
     """Add the objects about volumes of a golden case."""
     for member, kind in _VOLUMES.items():
         for v1_object in case.get(member, ()):
-            mirror.apply(ClusterEvent("Add", RESOURCES[kind].decode(json.dumps(v1_object).encode())))
+            mirror.apply(ClusterEvent("Add", RESOURCES[kind].decode(msgspec.json.encode(v1_object))))
 
 
 def ask(
@@ -81,7 +82,7 @@ def ask(
     incoming = decoded_pod(pod)
     asked: Asked = dict.fromkeys(names)
     for node in strangers:
-        asked[node["metadata"]["name"]] = decode_node(json.dumps(node).encode())
+        asked[node["metadata"]["name"]] = decode_node(msgspec.json.encode(node))
     status, verdicts = _filter(plugin, mirror, incoming, asked)
     if status.code not in {Code.SUCCESS, Code.SKIP}:
         return _answer(status, verdicts, (NOT_RUN, {}, {}), (NO_NODES, {}, {}))
@@ -92,7 +93,7 @@ def ask(
 
 def decoded_pod(pod: V1Object) -> Pod:
     """Decode a pod as a scheduler sends it."""
-    return decode_pod(json.dumps(pod).encode())
+    return decode_pod(msgspec.json.encode(pod))
 
 
 def _filter(

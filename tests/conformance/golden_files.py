@@ -5,7 +5,6 @@ of its file, such as `v1.37`; else it is that of the first golden data, 1.34.
 """
 
 import gzip
-import json
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,6 +12,8 @@ from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
+
+import msgspec
 
 from core.releases.differences import rules_of
 from core.releases.release import RELEASES, Release, Rules, nearest
@@ -105,8 +106,8 @@ def read(path: Path) -> Iterator[Line]:
 def _line(text: bytes, place: str) -> Line:
     """Return a line. Raises GoldenFileError."""
     try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        content = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise GoldenFileError(f"{place}: not JSON: {error}") from error
     return line_of(content, place)
 

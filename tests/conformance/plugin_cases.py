@@ -1,10 +1,11 @@
 """Plugin cases: each plugin with a runner is held against its part of a case, the others are left out by name."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Final
+
+import msgspec
 
 from app.objects.decode_node import decode_device_class
 from core.events import ClusterEvent
@@ -140,7 +141,7 @@ def _mirror(line: Line) -> ClusterMirror:
     case = line.content
     mirror = load(case["namespaces"], case["nodes"], case["pods"], rules=line.rules)
     for device_class in case.get("deviceclasses", ()):
-        mirror.apply(ClusterEvent("Add", decode_device_class(json.dumps(device_class).encode())))
+        mirror.apply(ClusterEvent("Add", decode_device_class(msgspec.json.encode(device_class))))
     return mirror
 
 

@@ -1,8 +1,9 @@
 """Preemption cases: the dry run on every node, the choice among the candidates, and whether the pod may preempt."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
+
+import msgspec
 
 from app.objects.decode_node import decode_pod_disruption_budget
 from core.events import ClusterEvent
@@ -62,7 +63,7 @@ def _mirror(line: Line) -> ClusterMirror:
     case = line.content
     mirror = load(case["namespaces"], case["nodes"], case["pods"], rules=other_rules(line.rules))
     for budget in case["pdbs"]:
-        mirror.apply(ClusterEvent("Add", decode_pod_disruption_budget(json.dumps(budget).encode())))
+        mirror.apply(ClusterEvent("Add", decode_pod_disruption_budget(msgspec.json.encode(budget))))
     mirror.change_rules(line.rules)
     return mirror
 
