@@ -124,8 +124,8 @@ def explain_command(**options: Unpack[Options]) -> None:
     somewhere, 1 if nowhere, and 2 for errors.
     """
     of_a_dump = is_of_dump(options)
-    inquiry = inquiry_of(options)
     with clear_errors(RefusedError):
+        inquiry = inquiry_of(options)
         explanation = _of_dump(inquiry, options) if of_a_dump else _of_service(inquiry, options)
     sys.exit(print_explanation(explanation, options["output"]))
 
@@ -140,18 +140,17 @@ def inquiry_of(options: Options) -> Inquiry:
         for each in options["add_node"]
         for manifest in all_manifests(f"--add-node {each}", read_manifests("--add-node", each))
     ]
-    removed = [_utf_8("--remove", text) for text in options["remove"]]
-    assumed = [_assumed(_utf_8("--assume", text)) for text in options["assume"]]
+    removed = options["remove"]
+    assumed = [_assumed(text) for text in options["assume"]]
     supposed = {"add_nodes": nodes, "remove": removed, "assume": assumed}
     supposed = {name: values for name, values in supposed.items() if values}
     named = {*removed, *(each["pod"] for each in assumed if isinstance(each["pod"], str))}
     if file is not None:
         body = _of_file(f"-f {file}", one_manifest(f"-f {file}", read_manifests("-f", file)), supposed)
     else:
-        named.add(_utf_8("POD", pod or ""))
+        named.add(pod or "")
         body = encode({"pod": pod, **supposed})
-    node_names = [_utf_8("--why-not", name) for name in options["why_not"]]
-    return Inquiry(body, node_names, options["limit"], options["score"], frozenset(named))
+    return Inquiry(body, options["why_not"], options["limit"], options["score"], frozenset(named))
 
 
 def _assumed(text: str) -> dict[str, str | msgspec.Raw]:
@@ -178,14 +177,6 @@ def _of_file(option: str, manifest: bytes, supposed: Mapping[str, object]) -> by
             f"{option}: NodeNames: required (not Nodes) in ExtenderArgs beside --assume, --remove and --add-node."
         )
     return encode({"pod": fields.get("Pod", NULL), "node_names": names, **supposed})
-
-
-def _utf_8(argument: str, text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise click.UsageError(f"{argument}: not UTF-8.") from None
-    return text
 
 
 def _of_service(inquiry: Inquiry, access: Access) -> Explanation:

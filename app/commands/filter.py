@@ -70,18 +70,11 @@ def _filtered(question: Options) -> Any:  # noqa: ANN401  # JSON
         mirror = load_dump(settings, question).mirror
         create_partition(settings, mirror)
         named = [name for group in question["nodes"] for name in group.split(",") if name]
-        body = b'{"Pod":' + manifest + b',"NodeNames":' + _names_json(named or list(mirror.nodes.slots)) + b"}"
+        body = b'{"Pod":' + manifest + b',"NodeNames":' + encode(named or list(mirror.nodes.slots)) + b"}"
         response = create_extender(settings, mirror).filter(Request(body))
     if response.outcome is VerbOutcome.BAD_REQUEST:  # over HTTP, kube-scheduler decodes its body
         exit_with_error(response.error)
     return decode(response.body)
-
-
-def _names_json(names: list[str]) -> bytes:
-    try:
-        return encode(names)
-    except UnicodeEncodeError:
-        raise click.UsageError("--nodes: a name is not UTF-8.") from None
 
 
 def _pod_manifest(pod: BinaryIO) -> bytes:

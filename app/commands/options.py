@@ -139,6 +139,8 @@ def clear_errors(*further: type[Exception]) -> Iterator[None]:
     expected: tuple[type[Exception], ...] = (*_ERRORS, *further)
     try:
         yield
+    except UnicodeEncodeError:
+        exit_with_error("an argument is not UTF-8")
     except expected as error:
         print_error(error)
         for line in getattr(error, "rules", ()):

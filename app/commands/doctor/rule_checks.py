@@ -158,7 +158,8 @@ def _balance(registration: Registration) -> Found:
     extender = registration.extender
     if not extender.prioritize_verb or extender.weight <= 0 or not registration.scores:
         return
-    wanted, given = _wanted(registration), _given(registration)
+    wanted = _MAX_NODE_SCORE * sum(_weights(registration).values())
+    given = extender.weight * registration.settings.max_score * _SCALE
     for profile in registration.config.profiles:
         off = _switched_off(registration, profile)
         if not off and given <= wanted:
@@ -181,14 +182,6 @@ def finest_pair(weight: int) -> tuple[int, int]:
     """Return max_score and weight of an extender that weighs as an in-tree weight, with the most steps."""
     product = weight * _SCALE
     return next((steps, product // steps) for steps in range(_MAX_NODE_SCORE, 0, -1) if product % steps == 0)
-
-
-def _given(registration: Registration) -> int:
-    return registration.extender.weight * registration.settings.max_score * _SCALE
-
-
-def _wanted(registration: Registration) -> int:
-    return _MAX_NODE_SCORE * sum(_weights(registration).values())
 
 
 def _weights(registration: Registration) -> Mapping[str, int]:

@@ -15,9 +15,10 @@ import yaml
 from click.testing import CliRunner, Result
 
 from app.commands.cli import main
-from tests.app.dump.dumps import as_json, kinded, listed
-from tests.app.serving import ANY_PORT, until
-from tests.app.serving import kindred as running_kindred
+from app.main import create_service
+from app.settings.settings import Settings
+from tests.app.commands.running import running
+from tests.app.dump.dumps import as_json, kinded, listed, load
 from tests.builders import make_namespace, make_node, make_pod, term
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
@@ -97,32 +98,10 @@ def test_a_manifest_is_asked_about(folder: Path, file: str) -> None:
     assert (summary["nodes"], summary["fit"], [each["nodes"] for each in summary["reasons"]]) == (3, 0, [2, 1])
 
 
-def test_a_manifest_comes_from_standard_input_as_yaml(folder: Path) -> None:
-    piped = of_dump(folder, "-f", "-", "-o", "json", stdin=yaml.safe_dump(POD).encode())
-    assert told(piped) == told(of_dump(folder, "-f", "@pod.json", "-o", "json"))
-
-
 def test_extender_args_ask_about_their_nodes_whatever_is_supposed(folder: Path) -> None:
     assert told(of_dump(folder, "-f", "@args.json", "-o", "json"))["summary"]["nodes"] == 2
     supposing = told(of_dump(folder, "-f", "@args.json", "-o", "json", "--remove", "default/shy"))["summary"]
     assert (supposing["nodes"], supposing["fit"]) == (2, 1)
-
-
-@pytest.mark.parametrize(
-    "membership",
-    [
-        pytest.param({"workloadRef": {"name": "training", "podGroup": "workers"}}, id="1.35"),
-        pytest.param({"schedulingGroup": {"podGroupName": "workers"}}, id="1.36"),
-    ],
-)
-def test_a_pod_that_kube_scheduler_places_with_its_group_is_not_said_to_fit(
-    folder: Path, membership: dict[str, Any]
-) -> None:
-    member = make_pod("member").obj()
-    member["spec"] |= membership
-    (folder / "member.json").write_text(json.dumps({"kind": "Pod", **member}), "utf-8")
-    text = " ".join(of_dump(folder, "-f", "@member.json").stdout.split())
-    assert "Pod default/member may fit on 3 of 3 nodes: not every rule was judged. Not judged: GangScheduling" in text
 
 
 @pytest.mark.parametrize("name", ["default/waiting", "4711"])
@@ -154,11 +133,6 @@ def test_limit_score_and_profile_are_as_the_route_has_them(folder: Path) -> None
     summary = told(of_dump(folder, *asked))["summary"]
     assert (len(summary["best"]), len(summary["topologies"][0]["shown"])) == (1, 1)
     assert len(summary["scores"]) > 1
-
-
-def test_yaml_says_what_json_says(folder: Path) -> None:
-    asked = ("-f", "@pod.json", "--why-not", "a1", "-o")
-    assert yaml.safe_load(of_dump(folder, *asked, "yaml").stdout) == told(of_dump(folder, *asked, "json"))
 
 
 def test_a_node_that_only_an_unjudged_device_could_accept_is_not_said_to_fit(folder: Path) -> None:
@@ -195,15 +169,12 @@ def test_a_node_that_only_an_unjudged_device_could_accept_is_not_said_to_fit(fol
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def service() -> Iterator[str]:
     """Serve the dump, and give the URL of the admin port."""
-    at = tmp_path_factory.mktemp("service")
-    (at / "dump.json").write_bytes(as_json(DUMP))
-    arguments = ("serve", "--snapshot", str(at / "dump.json"), *ANY_PORT, "--admin", "127.0.0.1:0")
-    with running_kindred(at, *arguments) as process:
-        until(lambda: "Debugging at " in process.stdout)
-        (url,) = re.findall(r"Debugging at (\S+)/debug/mirror", process.stdout)
-        yield url
+    admin = create_service(Settings(admin="127.0.0.1:0"), load(as_json(DUMP))[0], None).admin
+    assert admin is not None
+    with running(admin) as server:
+        yield server.url
 
 
 QUESTIONS = [
@@ -286,21 +257,13 @@ def test_what_is_wrong_is_one_line_that_names_the_field(
         pytest.param(["default/web", "--server", "http://127.0.0.1:8890"], "--server is for a running service",
                      id="dump-and-service"),
         pytest.param(["default/web", "--profile", "nonsense"], "KINDRED_PROFILE='nonsense'", id="profile"),
-        pytest.param(["default/\udcff"], "POD: not UTF-8.", id="not-utf-8"),
-        pytest.param(["default/web", "--why-not", "\udcff"], "--why-not: not UTF-8.", id="node-not-utf-8"),
+        pytest.param(["default/\udcff"], "an argument is not UTF-8", id="not-utf-8"),
     ],
 )  # fmt: skip
 def test_wrong_arguments_are_named(folder: Path, arguments: list[str], message: str) -> None:
     result = of_dump(folder, *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert message in result.stderr.splitlines()[-1]
-
-
-@pytest.mark.parametrize("limit", ["-1", "201", "many"])
-def test_a_limit_that_the_route_does_not_take_is_refused(limit: str) -> None:
-    result = explain("data/queue-3", "--demo", "--limit", limit)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "'--limit'" in result.stderr
 
 
 @pytest.mark.parametrize("option", ["--profile", "--config", "--kubernetes", "--feature-gates"])

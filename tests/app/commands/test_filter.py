@@ -1,6 +1,7 @@
-"""Bad input of `kindred filter` and `kindred serve`: one line of error, and exit status 2."""
+"""`kindred filter`: the results of the server without a server."""
 
 import json
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,143 @@ from click.testing import CliRunner, Result
 from app.commands.cli import main
 from app.commands.filter import filter_names, filter_text
 from app.commands.output import laid_out
+from app.main import create_service
+from app.settings.settings import Settings
 from app.watch.memory import MemoryLimit
-from tests.app.commands.test_cli import DUMP, LOADED, WANTS_WEB, kindred, saved
-from tests.app.dump.dumps import as_json, kinded, listed
-from tests.app.questions import UNKNOWN, ZONE
+from tests.app.asgi import ask
+from tests.app.dump.dumps import as_json, kinded, listed, load
+from tests.app.questions import AFFINITY_RULES, NEAR_WEB, UNKNOWN, ZONE
 from tests.builders import expressed, make_namespace, make_node, make_pod, term
+
+DEMO = Path(str(resources.files("app") / "demo"))
+DUMP = listed(
+    *kinded(
+        *(make_node(name).label(ZONE, name[0]) for name in ("a1", "b1", "c1")),
+        *(make_pod(f"web-{number}").label("app", "web").on(node) for number, node in enumerate(("a1", "a1", "b1"))),
+        make_namespace("default"),
+    )
+)
+LOADED = "Loaded 3 nodes, 3 pods, 1 namespaces\n"
+WANTS_WEB = make_pod("p").required_affinity(NEAR_WEB)
+LIKES_WEB = make_pod("p").preferred_affinity(10, NEAR_WEB)
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> str:
+    return saved(tmp_path, "dump.json", as_json(DUMP))
+
+
+@pytest.fixture
+def pod(tmp_path: Path) -> str:
+    return saved(tmp_path, "pod.json", WANTS_WEB.json())
+
+
+def saved(folder: Path, name: str, text: bytes) -> str:
+    (folder / name).write_bytes(text)
+    return str(folder / name)
+
+
+def kindred(*arguments: str, stdin: bytes = b"") -> Result:
+    return CliRunner().invoke(main, arguments, input=stdin)
+
+
+# The answers.
+
+
+def test_filter_prints_the_result_over_all_nodes(dump: str, pod: str) -> None:
+    result = kindred("filter", "--snapshot", dump, "--pod", pod)
+    assert json.loads(result.stdout) == {
+        "Nodes": None,
+        "NodeNames": ["a1", "b1"],
+        "FailedNodes": {},
+        "FailedAndUnresolvableNodes": {"c1": AFFINITY_RULES},
+        "Error": "",
+    }
+    assert list(json.loads(result.stdout)) == [
+        "Nodes",
+        "NodeNames",
+        "FailedNodes",
+        "FailedAndUnresolvableNodes",
+        "Error",
+    ]
+    assert (result.exit_code, result.stderr) == (0, LOADED)
+
+
+def test_the_profile_says_which_plugins_answer(dump: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINDRED_PROFILE", "NodePorts")
+    pod = saved(tmp_path, "p", WANTS_WEB.node_selector({ZONE: "a"}).json())
+    by_profile = {
+        profile: json.loads(kindred("filter", "--snapshot", dump, "--pod", pod, *profile.split()).stdout)["NodeNames"]
+        for profile in ("", "--profile affinity", "--profile MatchNodeSelector", "--profile full")
+    }
+    assert by_profile == {
+        "": ["a1", "b1", "c1"],
+        "--profile affinity": ["a1", "b1"],
+        "--profile MatchNodeSelector": ["a1"],
+        "--profile full": [],
+    }
+
+
+@pytest.mark.parametrize("request_file", sorted((DEMO / "requests").iterdir()), ids=lambda path: path.stem)
+def test_the_demo_answers_its_requests_as_the_server_does(request_file: Path, tmp_path: Path) -> None:
+    body = request_file.read_bytes()
+    question = json.loads(body)
+    pod = saved(tmp_path, "p", json.dumps(question["Pod"]).encode())
+    result = kindred("filter", "--demo", "--pod", pod, "--nodes", ",".join(question["NodeNames"]))
+    app = create_service(Settings(), load((DEMO / "cluster.json").read_bytes())[0], None).app
+    assert ask(app, "POST", "/filter", body).json() == json.loads(result.stdout)
+    assert result.exit_code == 0
+
+
+def test_nodes_out_of_the_partition_fail(dump: str, pod: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KINDRED_PARTITION", '{"out":["a1"]}')
+    result = json.loads(kindred("filter", "--snapshot", dump, "--pod", pod).stdout)
+    assert result["NodeNames"] == ["b1"]
+    assert result["FailedAndUnresolvableNodes"]["a1"] == "node(s) out of the scheduler's partition"
+
+
+# Where the input comes from.
+
+
+@pytest.mark.parametrize(
+    "text",
+    [as_json(DUMP), yaml.safe_dump(DUMP).encode(), yaml.safe_dump_all(DUMP["items"]).encode()],
+    ids=["json", "yaml", "yaml-documents"],
+)
+@pytest.mark.parametrize("from_stdin", [False, True], ids=["file", "stdin"])
+def test_a_dump_is_read_in_every_form(text: bytes, from_stdin: bool, pod: str, tmp_path: Path) -> None:  # noqa: FBT001 - one of two cases
+    snapshot = "-" if from_stdin else saved(tmp_path, "dump", text)
+    result = kindred("filter", "--snapshot", snapshot, "--pod", pod, stdin=text if from_stdin else b"")
+    assert json.loads(result.stdout)["NodeNames"] == ["a1", "b1"]
+    assert (result.exit_code, result.stderr) == (0, LOADED)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        pytest.param(["--nodes", "c1,a1"], ["c1", "a1"], id="a-list"),
+        pytest.param(["--nodes", "c1", "--nodes", "a1,b1"], ["c1", "a1", "b1"], id="repeated"),
+        pytest.param(["--nodes", ",b1,,"], ["b1"], id="spare-commas"),
+        pytest.param([], ["a1", "b1", "c1"], id="left-out"),
+        pytest.param(["--nodes", "ghost"], ["ghost"], id="unknown"),
+    ],
+)
+def test_nodes_are_asked_about_in_the_order_given(
+    options: list[str], expected: list[str], dump: str, tmp_path: Path
+) -> None:
+    pod = saved(tmp_path, "p", LIKES_WEB.json())
+    result = json.loads(kindred("filter", "--snapshot", dump, "--pod", pod, *options).stdout)
+    assert expected == [*result["NodeNames"], *result["FailedAndUnresolvableNodes"]]
+
+
+# The command itself.
+
+
+"""Commands whose answer may be no; all others are done, or in error."""
+
+
+# Help.
+
 
 NEAR_NOBODY = make_pod("p").required_affinity(term(ZONE, expressed("app", "Near")))
 OPERATOR_ERROR = (
@@ -34,16 +167,6 @@ def _nothing_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError(f"{server} was started")
 
     monkeypatch.setattr(uvicorn.Server, "run", refuse)
-
-
-@pytest.fixture
-def dump(tmp_path: Path) -> str:
-    return saved(tmp_path, "dump.json", as_json(DUMP))
-
-
-@pytest.fixture
-def pod(tmp_path: Path) -> str:
-    return saved(tmp_path, "pod.json", WANTS_WEB.json())
 
 
 def assert_refused(result: Result, message: str) -> None:
@@ -79,13 +202,6 @@ def test_without_any_cluster_it_says_where_it_looked(tmp_path: Path, monkeypatch
         f"set), no file {tmp_path}/.kube/config"
     )
     assert_refused(kindred("serve"), expected)
-
-
-def test_a_kubeconfig_that_is_not_there_is_named(tmp_path: Path) -> None:
-    result = kindred("serve", "--kubeconfig", str(tmp_path / "absent"))
-    assert result.exit_code == 2
-    assert result.stderr.count("\n") == 1
-    assert str(tmp_path / "absent") in result.stderr
 
 
 def test_broken_objects_are_named_and_counted_when_they_are_skipped(pod: str, tmp_path: Path) -> None:
@@ -144,7 +260,7 @@ def test_a_dump_without_nodes_is_warned_of(pod: str, tmp_path: Path) -> None:
 def test_a_node_name_that_is_not_utf_8_is_refused_without_a_traceback(dump: str, pod: str) -> None:
     # The shell's byte 0xff, as Python hands it over.
     result = kindred("filter", "--snapshot", dump, "--pod", pod, "--nodes", "\udcff")
-    assert_refused(result, "--nodes: a name is not UTF-8.")
+    assert_refused(result, "an argument is not UTF-8")
 
 
 def test_a_snapshot_that_takes_most_of_the_memory_is_refused(
@@ -191,7 +307,7 @@ def asked(tmp_path: Path) -> list[str]:
 
 
 def printed(*arguments: str) -> Result:
-    result = CliRunner().invoke(main, arguments)
+    result = kindred(*arguments)
     assert result.exit_code == 0, result.output
     return result
 

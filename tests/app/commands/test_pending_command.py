@@ -246,22 +246,3 @@ profiles:
     assert by_name["shop/lax"]["scheduler"]["filters_off"] == ["NodeResourcesFit"]
     table = pending(*arguments).stdout
     assert "no scheduler profile unknown" in " ".join(table.split())
-
-
-def test_a_pod_that_only_an_unjudged_device_could_place_is_not_said_to_fit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    gpu = "example.com/gpu"
-    device_class = {"kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {"extendedResourceName": gpu}}
-    pods = [make_pod(name).scheduler(name).requests(**{gpu: 1}) for name in ("plain", "claims")]
-    nodes = make_node("n1").allocatable(pods=9), make_namespace("default")
-    (tmp_path / "dump.json").write_bytes(as_json(listed(*kinded(*nodes, *pods), device_class)))
-    decides = {"PROFILE": "full", "DECIDE": "listed-nodes", "DECIDE_CLAIMS_SCHEDULER": "claims", "KUBERNETES": "1.37"}
-    for name, value in decides.items():
-        monkeypatch.setenv(f"KINDRED_{name}", value)
-    answer = json.loads(pending("--snapshot", f"{tmp_path}/dump.json", "-o", "json").stdout)
-    by_name = {each["pod"]: answer["classes"][each["class"]] for each in answer["pods"]}
-    states = {name: each["state"] for name, each in by_name.items()}
-    assert states == {"default/plain": "unschedulable", "default/claims": "not judged"}
-    for each in by_name.values():
-        assert [rule["plugin"] for rule in each["not_judged"]] == ["DynamicResources"]

@@ -132,12 +132,6 @@ def test_a_dump_without_a_cache_and_without_decisions_says_so() -> None:
     assert found == lines(status, wide=True)
 
 
-def test_mismatches_of_the_cache_are_said() -> None:
-    wrong = Totals(1, 0, 1024 * 1024, {}, Cells(0, {}), None, 0, 10, 2, [])
-    expected = "Cache       1 class, 0.0 of 1 MiB, no lookup yet, 2 mismatches"
-    assert expected in lines(STATUS._replace(cache=wrong))
-
-
 def test_wide_text_has_every_resource() -> None:
     assert lines(STATUS, wide=True)[-4:] == [
         "RESOURCE       STATE   LAST BYTE  PROBLEM",

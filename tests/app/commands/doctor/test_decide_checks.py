@@ -100,12 +100,6 @@ CASES = {
         deciding(profile_changed(0, plugins=in_tree("multiPoint", "NodeAffinity"))),
         deciding(profile_changed(0, plugins=in_tree("multiPoint", "ImageLocality"))),
     ),
-    "a-filter-of-others-beside-any-node": error(
-        "decide-filters",
-        "profiles[0].plugins.filter",
-        deciding(profile_changed(0, plugins=in_tree("filter", "Mine"))),
-        deciding(profile_changed(0, plugins=in_tree("score", "Mine"))),
-    ),
     "a-plugin-of-others-that-may-filter-beside-any-node": warning(
         "decide-filters",
         "profiles[0].plugins.multiPoint.enabled",

@@ -49,7 +49,6 @@ FULL_SCORES = (
     "ImageLocality",
 )
 ALL_OFF = {"disabled": [{"name": name} for name in FULL_SCORES]}
-SPREAD_OFF = {"disabled": [{"name": "InterPodAffinity"}, {"name": "PodTopologySpread"}]}
 CASES = {
     "arguments-that-kindred-does-not-have": warning(
         "plugin-arguments",
@@ -61,12 +60,6 @@ CASES = {
         ),
     ),
     "a-sample-by-default": error("sampling", PERCENTAGE, registration(sampled(None)), registration(sampled(100))),
-    "a-sample-and-all-filters-are-off": error(
-        "sampling",
-        PERCENTAGE,
-        registration(profiles({**FULL_OFFLOAD, PERCENTAGE: 5}, off("filter", "*"))),
-        registration(profiles({**FULL_OFFLOAD, PERCENTAGE: 100}, off("filter", "*"))),
-    ),
     "the-percentage-of-the-profile-wins-a-sample": error(
         "sampling",
         "profiles[0].percentageOfNodesToScore",
@@ -144,18 +137,6 @@ CASES = {
             settings={"max_score": 50},
         ),
     ),
-    "several-scores-weigh-as-their-weights-in-kindred-do": warning(
-        "weight-balance",
-        WEIGHT,
-        registration(
-            profiles(SCORE_OFFLOAD, {"score": SPREAD_OFF}),
-            settings={"profile": "score:PodTopologySpread=2,score:InterPodAffinity=2"},
-        ),
-        registration(
-            profiles(SCORE_OFFLOAD, {"score": SPREAD_OFF}),
-            settings={"profile": "score:PodTopologySpread=2,score:InterPodAffinity=2", "max_score": 40},
-        ),
-    ),
     "with-another-extender-that-scores-though-no-plugin-does": warning(
         "weight-balance",
         "extenders[1].weight",
@@ -170,15 +151,6 @@ CASES = {
     ),
     "every-score-counted-twice": warning(
         "score-once", "profiles[0].plugins.score", registration(BESIDE), registration()
-    ),
-    "one-of-two-scores-counted-twice": warning(
-        "score-once",
-        "profiles[0].plugins.score",
-        registration(settings={"profile": "score:PodTopologySpread=2,score:InterPodAffinity=2"}),
-        registration(
-            profiles(SCORE_OFFLOAD, {"score": SPREAD_OFF}),
-            settings={"profile": "score:PodTopologySpread=2,score:InterPodAffinity=2"},
-        ),
     ),
     "nobody-scores-as-prioritize-is-not-asked": warning(
         "score-once",

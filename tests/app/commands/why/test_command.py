@@ -18,7 +18,7 @@ from tests.app.admin.limited_callers import ReviewingServer, limited_service
 from tests.app.api_server.client_setting import write_kubeconfig
 from tests.app.commands.running import Running, running
 from tests.app.commands.why.cluster import SmallCluster
-from tests.app.commands.why.command_runs import SMALL, WITHOUT_ADMIN_PORT, Why, admin_app, mirror, replica, service
+from tests.app.commands.why.command_runs import WITHOUT_ADMIN_PORT, Why, admin_app, mirror, replica, service
 from tests.app.commands.why.conftest import Kubectl
 from tests.builders import make_pod
 from tests.openssl import Authority
@@ -47,27 +47,11 @@ def test_it_ends_with_0_if_the_pod_fits_somewhere(why: Why) -> None:
     assert told["kubernetes"]["told"] == "v1.36.2"
 
 
-def test_names_are_those_of_nodes_that_fit(why: Why) -> None:
-    assert {*why("small", "--local", "-o", "name").stdout.split()} == {"node/n1", "node/n2"}
-
-
 def test_the_namespace_is_that_of_the_context(cluster: SmallCluster, tmp_path: Path) -> None:
     file = tmp_path / "of-shop"
     write_kubeconfig(file, cluster.url)
     file.write_text(file.read_text().replace("cluster: c\n", "cluster: c\n    namespace: shop\n"))
     assert Why(str(file))("large", "--local", namespace="").exit_code == 1
-
-
-def test_a_kind_that_may_not_be_listed_leaves_its_rules_unjudged(cluster: SmallCluster, why: Why) -> None:
-    cluster.forbidden.add("list persistentvolumeclaims")
-    claiming = SMALL.volume({"name": "data", "persistentVolumeClaim": {"claimName": "data"}}).obj()
-    claiming["metadata"]["name"] = "claiming"
-    cluster.add("pods", claiming)
-    result = why("claiming", "--local", "-o", "json")
-    not_judged = {each["plugin"]: each["why"] for each in json.loads(result.stdout)["summary"]["not_judged"]}
-    assert "VolumeBinding" in not_judged
-    assert 'resources: ["persistentvolumeclaims"]' in not_judged["VolumeBinding"]
-    assert json.loads(why("small", "--local", "-o", "json").stdout)["summary"]["not_judged"] == []
 
 
 def test_of_a_member_of_a_group_the_state_of_its_group_is_told(cluster: SmallCluster, why: Why) -> None:
@@ -95,11 +79,6 @@ def test_podgroups_are_listed_for_a_member_only_and_need_no_right(cluster: Small
     assert reason.startswith(
         "its minimum is unknown: podgroups.scheduling.k8s.io: not synced (forbidden); the RBAC rule that is missing: "
     )
-
-
-def test_a_kind_that_the_server_does_not_have_is_passed_over(cluster: SmallCluster, why: Why) -> None:
-    cluster.absent.add("deviceclasses")
-    assert why("large", "--local").exit_code == 1
 
 
 def test_all_rights_that_listing_needs_are_told_at_once(cluster: SmallCluster, why: Why) -> None:

@@ -1,4 +1,4 @@
-"""What is said of a right that is missing."""
+"""A cluster that is listed with the rights of a caller, and what is said of a right that is missing."""
 
 import asyncio
 from collections.abc import Iterator, Sequence

@@ -1,19 +1,20 @@
-"""`kindred serve` with TLS, a health port and an admin port, as a process of its own."""
+"""The ports of `kindred serve`: health and admin ports beside TLS, and the page of a demo."""
 
 import re
-import signal
-import ssl
-import time
 from pathlib import Path
 from typing import Final
 
 import httpx
 import pytest
 
+from app.commands.serve import samples, with_page
+from app.process.json_text import decode
+from app.settings.configuration import Configuration
+from app.settings.settings import Settings
 from tests.app.commands.test_serve import DUMP
 from tests.app.questions import NEAR_WEB, by_name
 from tests.app.server.tls.secrets import Certificates, MountedSecret
-from tests.app.serving import ANY_PORT, PATIENCE, Service, kindred, until
+from tests.app.serving import ANY_PORT, Service, kindred, until
 from tests.builders import make_pod
 
 QUESTION: Final = by_name(make_pod("p").required_affinity(NEAR_WEB), "a1", "b1")
@@ -45,39 +46,6 @@ def nodes(client: httpx.Client, service: Service) -> list[str]:
     return names
 
 
-def test_certificate_and_authorities_are_replaced_while_questions_are_answered(
-    old: Certificates, new: Certificates, tmp_path: Path
-) -> None:
-    secret = MountedSecret(tmp_path / "secret", old.secret())
-
-    def answered(tls: ssl.SSLContext) -> bool:
-        try:
-            with httpx.Client(verify=tls) as client:
-                return nodes(client, service) == ["a1"]
-        except httpx.TransportError:
-            return False
-
-    with (
-        kindred(tmp_path, *flags(secret), stdin=DUMP) as service,
-        httpx.Client(verify=old.client_tls("scheduler")) as standing,
-    ):
-        assert service.url.startswith("https://127.0.0.1:")
-        assert nodes(standing, service) == ["a1"]
-        assert not answered(old.client_tls())
-        secret.replace(new.secret())
-        deadline = time.monotonic() + PATIENCE
-        while not answered(new.client_tls("scheduler")):
-            assert time.monotonic() < deadline
-            assert nodes(standing, service) == ["a1"]
-            time.sleep(0.05)
-        assert nodes(standing, service) == ["a1"]
-        assert not answered(old.client_tls("scheduler"))
-        assert not answered(old.client_tls("scheduler", trusted=new))
-        assert service.end(signal.SIGTERM) == 0
-    assert "extender port: reloaded certificates and authorities" in service.stderr
-    assert "Traceback" not in service.stderr
-
-
 def test_kubelet_and_prometheus_need_no_certificate_on_the_health_port(old: Certificates, tmp_path: Path) -> None:
     secret = MountedSecret(tmp_path / "secret", old.secret())
     with kindred(tmp_path, *flags(secret), "--health-port", "0", stdin=DUMP) as service:
@@ -105,10 +73,42 @@ def test_the_admin_port_wants_the_token(old: Certificates, tmp_path: Path) -> No
             assert client.get(url, headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
 
 
-def test_a_file_that_is_missing_ends_it_with_one_line(tmp_path: Path) -> None:
-    missing = tmp_path / "missing"
-    with kindred(tmp_path, "serve", "--demo", *ANY_PORT, "--tls-directory", str(missing)) as service:
-        assert service.process.wait(PATIENCE) == 2
-    told = f"KINDRED_TLS_DIRECTORY: certificate {missing}/tls.crt: No such file or directory"
-    assert f"Error: {told}\n" in service.stderr
-    assert "Traceback" not in service.stderr
+def configured(**settings: object) -> Configuration:
+    return Configuration(Settings.model_validate(settings), dict.fromkeys(settings, "here"), ())
+
+
+@pytest.mark.parametrize(
+    ("settings", "port"),
+    [
+        pytest.param({}, 8890, id="beside-the-usual-port"),
+        pytest.param({"listen": "127.0.0.1:9000"}, 9002, id="beside-another-port"),
+        pytest.param({"listen": "127.0.0.1:0"}, 0, id="any"),
+        pytest.param({"listen": "127.0.0.1:65534"}, 0, id="no-port-left"),
+        pytest.param({"listen": "localhost:8888"}, 8890, id="localhost"),
+    ],
+)
+def test_a_demo_has_its_page_beside_the_port_of_schedulers(settings: dict[str, object], port: int) -> None:
+    found = with_page(configured(**settings))
+    assert (f"127.0.0.1:{port}", "--demo") == (found.settings.admin, found.sources["admin"])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param({"admin": "127.0.0.1:7000"}, id="a-port-of-ones-own"),
+        pytest.param({"admin": ""}, id="none-wanted"),
+        pytest.param({"listen": "0.0.0.0:8888"}, id="others-can-reach-it"),
+    ],
+)
+def test_what_was_said_of_the_admin_port_holds_and_no_page_is_opened_to_others(settings: dict[str, object]) -> None:
+    assert configured(**settings) == with_page(configured(**settings))
+
+
+def test_the_samples_are_the_pods_of_the_requests_of_the_demo() -> None:
+    found = {each.name: decode(bytes(each.pod))["metadata"]["name"] for each in samples()}
+    assert found == {
+        "required-affinity": "pod-podaffinity-required",
+        "required-anti-affinity": "pod-podantiaffinity-required",
+        "target": "pod-podaffinity-target",
+        "web": "web-2kr5hxrdc4-btm4c",
+    }
