@@ -24,7 +24,7 @@ FAULTS: Final = (
         breaks="A Go duration in milliseconds is read as minutes.",
         old='"ms": 1e-3,',
         new='"ms": 60e-3,',
-        tests=("test_go_duration.py",),
+        tests=("test_scheduler_config.py",),
     ),
     Fault(
         id="ignorable-binder-not-told",
