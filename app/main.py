@@ -97,7 +97,8 @@ def create_service(  # noqa: PLR0913  # the inputs of a service
 
 def _finish(cluster: Cluster, verbs: Verbs) -> Background:
     async def finish() -> None:
-        await verbs.finish()
+        if verbs.finish is not None:
+            await verbs.finish()
         if cluster.state.leadership is not None:  # as the last step: only the leader binds
             await cluster.state.leadership.resign()
 

@@ -53,8 +53,8 @@ class Verbs(NamedTuple):
     """The verbs of kube-scheduler's extender, and the state of their requests."""
 
     endpoints: Sequence[VerbEndpoint]
-    finish: Background
-    """Waits for bindings whose callers have disconnected. Call it when no request is in progress."""
+    finish: Background | None
+    """Waits for bindings whose callers have disconnected, when no request is in progress. None: `bind` is off."""
     work: LongWork
     """The turn of long work, which lets the verbs go first."""
     decisions: Decisions
@@ -89,12 +89,8 @@ def create_verbs(  # the parts before it
     )
     # After the deadline, every request has had its turn or was shed.
     work = LongWork(admission.lull, settings.deadline)
-    finish = _nothing if binder is None else binder.finish
+    finish = None if binder is None else binder.finish
     return Verbs(endpoints, finish, work, decisions)
-
-
-async def _nothing() -> None:
-    """Finish no binding: the verb is off."""
 
 
 def _binder(settings: Settings, engine: Engine, cluster: Cluster) -> Binder:
