@@ -209,9 +209,6 @@ class Access:
         raise HTTPException(HTTPStatus.FORBIDDEN, f"{asked} shows pods of all namespaces: {why}")
 
 
-EVERYBODY_SEES_ALL: Final = Access(None)
-
-
 async def shown(told: msgspec.Struct, sight: Sight) -> Response:
     """Return the response with a value. Names of pods that the caller may not see are hidden."""
     if sight.is_full:

@@ -109,11 +109,10 @@ class Diagnosis:
         """
         whole = served_alone(explained) if isinstance(explained, Profile) else explained
         self.explained: Final = whole.under(mirror.rules)
-        found = judged(self.explained.profile, pod, missing)
-        profile = found.profile
+        profile, not_judged = judged(self.explained.profile, pod, missing)
         self.profile: Final = profile
         """The profile of the judged plugins."""
-        self.scheduler: Final = self._scheduler_state(found.not_judged, mirror)
+        self.scheduler: Final = self._scheduler_state(not_judged, mirror)
         """The scheduler's configured profile, or None if it is unknown."""
         self.pod: Final = pod
         self.batch: Final = batch
@@ -124,7 +123,7 @@ class Diagnosis:
         self.verdicts: Final = filter_nodes(profile, self._recorded, batch)
         self.fitting: Final[IntpArray] = (self.verdicts.codes == 0).nonzero()[0]
         """Positions of the fitting nodes."""
-        self.not_judged: Final = [*self._not_judged(found.not_judged), *self._devices_not_judged()]
+        self.not_judged: Final = [*self._not_judged(not_judged), *self._devices_not_judged()]
         self.scored: Final[IntpArray] = _known(batch) if score_all else self.fitting
         """Positions of the scored nodes. `prioritize` gives all other nodes 0."""
         self.scores: Final[Int64Array] = score_nodes(profile, self._recorded, batch.part(self.scored))

@@ -1,6 +1,6 @@
 """The rules that an explanation cannot judge for a pod, with reasons, so that no result claims more than was judged."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Final
 
 import msgspec
@@ -31,15 +31,8 @@ class NotJudged(msgspec.Struct, frozen=True, gc=False):
     why: str
 
 
-class Judged(msgspec.Struct, frozen=True):
-    """The plugins of a profile that can be judged, and those that cannot."""
-
-    profile: Profile
-    not_judged: Sequence[NotJudged]
-
-
-def judged(profile: Profile, pod: Pod, missing: Mapping[Kind, str]) -> Judged:
-    """Return the profile without the plugins that cannot be judged for the pod.
+def judged(profile: Profile, pod: Pod, missing: Mapping[Kind, str]) -> tuple[Profile, list[NotJudged]]:
+    """Return the profile without the plugins that cannot be judged for the pod, and these plugins.
 
     `missing` are the kinds of objects that the mirror should hold but does not, with the reason. A plugin is left out
     only if its result for this pod depends on such objects. For example, a pod without volumes is judged without any
@@ -62,7 +55,7 @@ def judged(profile: Profile, pod: Pod, missing: Mapping[Kind, str]) -> Judged:
             tuple(each for each in profile.scores if each[0].name not in scores_left_out),
             profile.in_default_order,
         )
-    return Judged(profile, [*told, *_never_judged(pod)])
+    return profile, [*told, *_never_judged(pod)]
 
 
 def devices_not_judged(  # noqa: PLR0913  # what devices depend on

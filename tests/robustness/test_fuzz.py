@@ -39,6 +39,7 @@ def corpus(seed: int) -> Iterator[tuple[str, bytes]]:
     source = random.Random(seed)  # noqa: S311 - to be the same each time
     whole = [valid.body for valid in valid_bodies()]
     for valid in valid_bodies():
+        yield valid.path, valid.body
         for body in odd_bodies(source, valid.document, ODD_EACH):
             yield valid.path, body
         for _ in range(MUTATED_EACH):

@@ -23,12 +23,9 @@ class NodeTaint(msgspec.Struct, frozen=True, gc=False):
     effect: str
 
 
-class TaintInCluster(msgspec.Struct, frozen=True, gc=False):
+class TaintInCluster(NodeTaint, frozen=True, gc=False):
     """A taint that keeps the pod off, with the nodes that have it."""
 
-    key: str
-    value: str
-    effect: str
     nodes: int
     examples: Sequence[str]
 

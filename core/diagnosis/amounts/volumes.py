@@ -46,13 +46,9 @@ class BoundElsewhere(msgspec.Struct, frozen=True, gc=False):
     """The volume's requirements on the labels of a node."""
 
 
-class BoundElsewhereInCluster(msgspec.Struct, frozen=True, gc=False):
+class BoundElsewhereInCluster(BoundElsewhere, frozen=True, gc=False):
     """A bound claim, with the number of nodes that cannot reach its volume."""
 
-    plugin: str
-    claim: str
-    volume: str
-    needs: str
     nodes: int
 
 

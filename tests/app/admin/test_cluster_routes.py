@@ -35,7 +35,7 @@ from tests.app.questions import mirror_of
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving, until
 from tests.builders import Object, make_node, make_pod
 from tests.conformance.engine import load
-from tests.core.gangs.gang_setting import GangSetting, member, node
+from tests.core.gangs.gang_setting import GangSetting, member
 
 SAMPLES = (Sample("web", msgspec.Raw(b'{"metadata":{"name":"web"}}')),)
 
@@ -120,23 +120,6 @@ def app_of(setting: GangSetting) -> FastAPI:
     return app
 
 
-def test_units_are_listed_with_their_members_by_state() -> None:
-    setting = GangSetting(node("n0"))
-    pods = [member("a"), member("b"), member("x", group="other").in_namespace("shop")]
-    setting.see(*pods)
-    setting.ask(pods[0])
-    setting.now = 7.0
-    other, train = sorted(ask(app_of(setting), "GET", "/units").json()["units"], key=lambda each: each["members"])
-    assert (other["unit"], other["status"], other["reason"]) == (
-        "shop/other",
-        "pending",
-        "waits for 1 more member of 2",
-    )
-    assert (train["unit"], train["status"], train["reason"]) == ("default/train", "reserved", "")
-    assert [train[name] for name in ("minimum", "members", "bound", "assumed", "reserved")] == [2, 2, 0, 1, 1]
-    assert (train["asked"], train["reserved_since"], train["timeout"]) == (7.0, 7.0, 60.0)
-
-
 def test_units_are_asked_for_by_namespace() -> None:
     setting = GangSetting()
     setting.see(member("a"), member("x").in_namespace("def"))
@@ -199,12 +182,6 @@ def test_a_podgroup_that_could_not_be_read_yet_is_not_said_to_be_missing() -> No
     assert admin is not None
     (unit,) = ask(admin, "GET", "/units").json()["units"]
     assert unit["reason"] == "its minimum is unknown: podgroups.scheduling.k8s.io: not synced"
-
-
-def test_without_groups_the_list_is_empty() -> None:
-    admin = create_service(Settings(admin="127.0.0.1:0"), ClusterMirror(), None).admin
-    assert admin is not None
-    assert ask(admin, "GET", "/units").json() == {"units": []}
 
 
 def admin_of_pending() -> FastAPI:

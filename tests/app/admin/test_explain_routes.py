@@ -7,7 +7,7 @@ import pytest
 from fastapi import FastAPI
 from httpx import Response
 
-from app.admin.access import EVERYBODY_SEES_ALL
+from app.admin.access import Access
 from app.admin.explain_routes import explain_router
 from app.explain.explainer import Explainer
 from app.explain.known_pods import KnownPods
@@ -65,7 +65,7 @@ class Setting:
             release=AnsweredRelease(Settings(), self.mirror),
         )
         self.app = FastAPI()
-        self.app.include_router(explain_router(explainer, MAX, EVERYBODY_SEES_ALL))
+        self.app.include_router(explain_router(explainer, MAX, Access(None)))
 
     def post(self, body: object, query: str = "") -> Response:
         """Ask for an answer, whatever it is, that leaves the mirror alone."""

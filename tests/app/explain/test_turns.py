@@ -12,7 +12,7 @@ import pytest
 import uvloop
 from fastapi import FastAPI
 
-from app.admin.access import EVERYBODY_SEES_ALL, is_reading
+from app.admin.access import Access, is_reading
 from app.admin.explain_routes import explain_router
 from app.explain.explainer import Explainer
 from app.explain.known_pods import KnownPods
@@ -61,7 +61,7 @@ class Setting:
         )
         self.app = extender_app(extender, mirror, reception(admission=admission, observe=self._observe))
         self.admin = FastAPI()
-        self.admin.include_router(explain_router(explainer, 2**20, EVERYBODY_SEES_ALL))
+        self.admin.include_router(explain_router(explainer, 2**20, Access(None)))
 
     async def _lull(self, patience: float) -> None:
         await self._admission.lull(patience)

@@ -46,19 +46,15 @@ def test_each_node_has_its_zone_and_rack_by_place_and_those_without_have_place_0
     assert (found.zones[0], found.racks[0]) == ("", "")
 
 
-def test_requests_of_best_effort_pods_count_beside_those_of_others() -> None:
-    assert used(view(cluster()))[GPU] == [(3, 8), (0, 0), (0, 0)]
-    assert used(view(cluster()))["pods"] == [(2, 110), (1, 110), (0, 110)]
-
-
-def test_a_node_can_be_requested_beyond_what_it_offers_and_can_lack_a_resource() -> None:
-    assert used(view(cluster()))["memory"] == [(0, 1 << 30), (2 << 30, 1 << 30), (0, 0)]
-
-
-def test_assumed_pods_count_and_pods_on_unknown_nodes_do_not() -> None:
+def test_pods_of_each_node_count_also_assumed_and_best_effort_ones_and_beyond_what_it_offers() -> None:
     mirror = cluster()
     mirror.assume(Pod("u5", "shop", "new", requests={"cpu": 100}, best_effort=False), "n3", 1.0)
-    assert used(view(mirror))["cpu"] == [(250, 4000), (0, 2000), (100, 1000)]
+    assert used(view(mirror)) == {
+        "cpu": [(250, 4000), (0, 2000), (100, 1000)],
+        "memory": [(0, 1 << 30), (2 << 30, 1 << 30), (0, 0)],
+        "pods": [(2, 110), (1, 110), (1, 110)],
+        GPU: [(3, 8), (0, 0), (0, 0)],
+    }
 
 
 def test_cpu_memory_and_pods_come_first_then_five_of_which_the_largest_share_is_requested() -> None:

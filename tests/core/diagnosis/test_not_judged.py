@@ -46,17 +46,15 @@ CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
     ],
 )
 def test_only_what_follows_from_missing_objects_is_left_out(pod: PodBuilder, expected: set[str]) -> None:
-    found = judged(full_profile(), pod_of(pod), MISSING)
-    assert {each.plugin for each in found.not_judged} == expected
-    left = {each.name for each in found.profile.filters}
+    profile, not_judged = judged(full_profile(), pod_of(pod), MISSING)
+    assert {each.plugin for each in not_judged} == expected
+    left = {each.name for each in profile.filters}
     assert expected - {"PodTopologySpread"} == {each.name for each in full_profile().filters} - left
     assert "PodTopologySpread" in left  # its filter reads the pod's own constraints alone
 
 
 def test_why_names_the_objects() -> None:
-    (told,) = judged(full_profile(), pod_of(make_pod("p").volume(CLAIM)), {PersistentVolumeClaim: CLAIMS}).not_judged[
-        :1
-    ]
+    _, (told, *_) = judged(full_profile(), pod_of(make_pod("p").volume(CLAIM)), {PersistentVolumeClaim: CLAIMS})
     assert told.why == CLAIMS
 
 
@@ -70,13 +68,13 @@ def test_why_names_the_objects() -> None:
 )
 def test_what_kube_scheduler_alone_can_judge_is_said(spec: Object, plugin: str) -> None:
     pod = decoded_pod({"metadata": {"name": "p", "namespace": "default"}, "spec": spec})
-    assert [each.plugin for each in judged(full_profile(), pod, {}).not_judged] == [plugin]
+    assert [each.plugin for each in judged(full_profile(), pod, {})[1]] == [plugin]
 
 
 def test_nothing_missing_leaves_the_profile_alone() -> None:
     profile = full_profile()
     found = judged(profile, pod_of(make_pod("p").volume(CLAIM)), {})
-    assert (found.profile, found.not_judged) == (profile, [])
+    assert found == (profile, [])
 
 
 def test_a_rule_that_is_not_judged_refuses_no_node_and_is_no_verdict() -> None:

@@ -87,7 +87,7 @@ FAULTS: Final = (
         breaks="A budget that has counted the pod's disruption already is said to forbid it.",
         old="each.disruptions_allowed <= 0 and pod.name not in each.disrupted_pods)",
         new="each.disruptions_allowed <= 0)",
-        tests=("remedies/test_what_would_help.py",),
+        tests=("remedies/test_cluster_proposals.py",),
     ),
     Fault(
         id="supposed-state-moves-pods-that-are-gone",
@@ -99,8 +99,8 @@ FAULTS: Final = (
     Fault(
         id="device-said-to-fit",
         breaks="A node that only a device could make right is said to fit.",
-        old="self.not_judged: Final = [*self._not_judged(found.not_judged), *self._devices_not_judged()]",
-        new="self.not_judged: Final = self._not_judged(found.not_judged)",
+        old="self.not_judged: Final = [*self._not_judged(not_judged), *self._devices_not_judged()]",
+        new="self.not_judged: Final = self._not_judged(not_judged)",
         tests=("test_not_judged.py", "test_explain.py"),
     ),
     Fault(
