@@ -266,16 +266,11 @@ def test_what_is_not_there_is_named(query: str, detail: str) -> None:
     ("query", "field"),
     [
         pytest.param("?class=", ["query", "class", 0], id="empty"),
-        pytest.param("?class=0123456789abcde", ["query", "class", 0], id="too-short"),
-        pytest.param("?class=0123456789abcdef0", ["query", "class", 0], id="too-long"),
         pytest.param("?class=0123456789abcdeg", ["query", "class", 0], id="no-hexadecimal-digit"),
-        pytest.param("?class=0123456789abcdef%0A", ["query", "class", 0], id="line-feed"),
         pytest.param("?class=0123456789abcdef&class=0123456789abcdef", ["query", "class"], id="class-twice"),
-        pytest.param("?class=0123456789abcdef&node=", ["query", "node", 0], id="empty-node"),
         pytest.param("?class=0123456789abcdef&node=a&node=b", ["query", "node"], id="node-twice"),
         pytest.param("?node=a1", ["query"], id="node-without-class"),
         pytest.param("?hash=0123456789abcdef", ["query", "hash"], id="unknown-parameter"),
-        pytest.param("?equivalence_hash=0123456789abcdef", ["query", "equivalence_hash"], id="name-in-the-code"),
     ],
 )
 def test_a_query_that_is_not_clear_is_refused_by_its_field(query: str, field: list[object]) -> None:

@@ -33,7 +33,7 @@ def golden() -> list[Members]:
 
 
 PARTS: Final = 12
-some_parts = pytest.mark.parametrize("number", range(min(PARTS, tries(default=3, full=PARTS))))
+some_parts = pytest.mark.parametrize("number", range(min(PARTS, tries(default=2, full=PARTS))))
 
 
 def part(number: int) -> Iterator[Members]:
