@@ -1,4 +1,4 @@
-"""The manifests given to commands, JSON or YAML: one, or a list."""
+"""The input of commands, whole and never without end; and manifests in it, JSON or YAML: one, or a list."""
 
 import io
 from typing import IO, Final

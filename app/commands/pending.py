@@ -1,4 +1,4 @@
-"""Pending pods for people: a summary in one line, then a line for each pod, the oldest first."""
+"""`kindred pending`: the pods without a node, the oldest first, of a running service or of a dump."""
 
 import asyncio
 import time
@@ -41,6 +41,54 @@ _HEADS: Final = ("NAME", "AGE", "STATE", "FIT", "REASON")
 _MORE_HEADS: Final = ("SCHEDULER", "NOMINATED NODE", "WOULD HELP")
 _MAX_VICTIMS: Final = 3
 """Limit of a line."""
+_PATIENCE: Final = 60.0
+"""Seconds. The service judges the classes of pods in steps between scheduler requests."""
+
+
+class Options(Access, Source):
+    """All options of the command."""
+
+    namespace: str | None
+    all_namespaces: bool
+    output: OutputFormat
+    config: Path | None
+
+
+@click.command("pending", params=settings_options(OF_EXPLANATIONS))
+@click.option("--namespace", "-n", metavar="NS", help="Only pods of this namespace.  [default: all namespaces]")
+@click.option("--all-namespaces", "-A", is_flag=True, help="Pods of all namespaces; overrides -n.")
+@output_option()
+@with_options(SOURCE_OPTIONS)
+@with_options(ACCESS_OPTIONS)
+def pending_command(**options: Unpack[Options]) -> None:
+    """Print the pending pods, the oldest first: how many nodes each fits on now, and why not on the others.
+
+    Calls the admin port of a running service (--server), or reads a dump of a cluster (--snapshot, --demo). -o wide
+    adds the scheduler and the nominated node.
+    """
+    of_a_dump = is_of_dump(options)
+    namespace = None if options["all_namespaces"] else options["namespace"]
+    with clear_errors():
+        pending = _of_dump(options, namespace) if of_a_dump else _of_service(options, namespace)
+    names = (pod_name(each.pod) for each in pending.pods)
+    print_output(options["output"], pending, partial(pending_text, pending, namespace=namespace), names)
+
+
+def _of_service(access: Access, namespace: str | None) -> PendingPods:
+    """Call a running service. Raises CannotAskError."""
+    query = {"namespace": namespace} if namespace is not None else None
+    response = asked(access, "GET", "/pending", query, patience=_PATIENCE)
+    return understood(access, response, msgspec.json.Decoder(PendingPods).decode)
+
+
+def _of_dump(options: Options, namespace: str | None) -> PendingPods:
+    """Judge with the code of a service. Raises SettingsError and SnapshotError."""
+    settings = loaded_settings(options, OF_EXPLANATIONS)
+    check_explained(settings)  # fails before a large dump is loaded
+    work = LongWork()
+    explainer = explainer_of(settings, load_dump(settings, options), RecentPods(), work)
+    pending = PendingPodsExplainer(explainer, work, time.time)
+    return pending.view(asyncio.run(pending.judge()), namespace).told()
 
 
 def pending_text(pending: PendingPods, *, namespace: str | None, wide: bool) -> Iterator[Line]:
@@ -118,53 +166,3 @@ def _victims(victims: Sequence[AwaitedVictim]) -> Iterator[str]:
 def victim_text(victim: AwaitedVictim) -> str:
     """Return which victim of preemption a pod waits for, and since when."""
     return f"waits for {victim.name} on {victim.node} to end, since {victim.waiting:.0f} s"
-
-
-_PATIENCE: Final = 60.0
-"""Seconds. The service judges the classes of pods in steps between scheduler requests."""
-
-
-class Options(Access, Source):
-    """All options of the command."""
-
-    namespace: str | None
-    all_namespaces: bool
-    output: OutputFormat
-    config: Path | None
-
-
-@click.command("pending", params=settings_options(OF_EXPLANATIONS))
-@click.option("--namespace", "-n", metavar="NS", help="Only pods of this namespace.  [default: all namespaces]")
-@click.option("--all-namespaces", "-A", is_flag=True, help="Pods of all namespaces; overrides -n.")
-@output_option()
-@with_options(SOURCE_OPTIONS)
-@with_options(ACCESS_OPTIONS)
-def pending_command(**options: Unpack[Options]) -> None:
-    """Print the pending pods, the oldest first: how many nodes each fits on now, and why not on the others.
-
-    Calls the admin port of a running service (--server), or reads a dump of a cluster (--snapshot, --demo). -o wide
-    adds the scheduler and the nominated node.
-    """
-    of_a_dump = is_of_dump(options)
-    namespace = None if options["all_namespaces"] else options["namespace"]
-    with clear_errors():
-        pending = _of_dump(options, namespace) if of_a_dump else _of_service(options, namespace)
-    names = (pod_name(each.pod) for each in pending.pods)
-    print_output(options["output"], pending, partial(pending_text, pending, namespace=namespace), names)
-
-
-def _of_service(access: Access, namespace: str | None) -> PendingPods:
-    """Call a running service. Raises CannotAskError."""
-    query = {"namespace": namespace} if namespace is not None else None
-    response = asked(access, "GET", "/pending", query, patience=_PATIENCE)
-    return understood(access, response, msgspec.json.Decoder(PendingPods).decode)
-
-
-def _of_dump(options: Options, namespace: str | None) -> PendingPods:
-    """Judge with the code of a service. Raises SettingsError and SnapshotError."""
-    settings = loaded_settings(options, OF_EXPLANATIONS)
-    check_explained(settings)  # fails before a large dump is loaded
-    work = LongWork()
-    explainer = explainer_of(settings, load_dump(settings, options), RecentPods(), work)
-    pending = PendingPodsExplainer(explainer, work, time.time)
-    return pending.view(asyncio.run(pending.judge()), namespace).told()

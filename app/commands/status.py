@@ -1,4 +1,4 @@
-"""The state of a running service, from several routes of its admin port."""
+"""`kindred status`: the state of a running service on one screen, from several routes of its admin port."""
 
 import sys
 from collections.abc import Iterator
@@ -16,6 +16,25 @@ from app.commands.admin_client import ACCESS_OPTIONS, Access, asked, understood
 from app.commands.options import EXIT_NO, EXIT_OK, clear_errors, output_option, with_options
 from app.commands.output import NO_NAMES, Line, OutputFormat, Styled, counted, print_output, table, wrapped
 from app.watch.release import ReleaseStatus
+
+_LABELS: Final = 12
+"""Columns of the names at the left."""
+_MIB: Final = 1024 * 1024
+_HEADS: Final = ("RESOURCE", "STATE", "LAST BYTE", "PROBLEM")
+
+
+@click.command("status")
+@output_option(NO_NAMES)
+@with_options(ACCESS_OPTIONS)
+def status_command(*, output: OutputFormat, **access: Unpack[Access]) -> None:
+    """Print the state of a running service: readiness, release, mirror, leader, cache and last decision.
+
+    With -o wide also each watched resource. Ends with 0 if the service is ready, 1 if not, 2 for errors.
+    """
+    with clear_errors():
+        status = service_status(access)
+    print_output(output, status.as_json(), partial(status_text, status))
+    sys.exit(EXIT_OK if status.readiness.ready else EXIT_NO)
 
 
 class Status(NamedTuple):
@@ -67,12 +86,6 @@ def _cache(access: Access) -> Totals | None:
     if response.status_code == HTTPStatus.CONFLICT:  # the cache is off
         return None
     return understood(access, response, msgspec.json.Decoder(CacheState).decode).totals
-
-
-_LABELS: Final = 12
-"""Columns of the names at the left."""
-_MIB: Final = 1024 * 1024
-_HEADS: Final = ("RESOURCE", "STATE", "LAST BYTE", "PROBLEM")
 
 
 def status_text(status: Status, *, wide: bool) -> Iterator[Line]:
@@ -162,17 +175,3 @@ def _decisions(status: Status) -> str:
         of_pod = f" of {last.pod}" if last.pod else ""
         text += f"; the last one, {last.id}: {last.verb}{of_pod} at {last.at}: {last.outcome.value}"
     return text
-
-
-@click.command("status")
-@output_option(NO_NAMES)
-@with_options(ACCESS_OPTIONS)
-def status_command(*, output: OutputFormat, **access: Unpack[Access]) -> None:
-    """Print the state of a running service: readiness, release, mirror, leader, cache and last decision.
-
-    With -o wide also each watched resource. Ends with 0 if the service is ready, 1 if not, 2 for errors.
-    """
-    with clear_errors():
-        status = service_status(access)
-    print_output(output, status.as_json(), partial(status_text, status))
-    sys.exit(EXIT_OK if status.readiness.ready else EXIT_NO)

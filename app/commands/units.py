@@ -1,4 +1,4 @@
-"""Units for people: a summary in one line, then a line for each unit."""
+"""`kindred units`: the groups of pods that are placed together, each with its members by state."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -39,6 +39,21 @@ _MORE_HEADS: Final = (
     "NODES",
     "CONDITIONS",
 )
+
+
+@click.command("units")
+@click.option("--namespace", "-n", metavar="NS", help="Only the units of this namespace.  [default: all namespaces]")
+@output_option(NO_NAMES)
+@with_options(ACCESS_OPTIONS)
+def units_command(*, namespace: str | None, output: OutputFormat, **access: Unpack[Access]) -> None:
+    """Print the units (groups of pods that are placed all or none), their members by state, and why they wait.
+
+    Calls the admin port of a running service. With -o wide also attempts and times.
+    """
+    with clear_errors():
+        response = asked(access, "GET", "/units", {"namespace": namespace} if namespace is not None else None)
+        units = understood(access, response, msgspec.json.Decoder(Units).decode)
+    print_output(output, units, partial(units_text, units, namespace=namespace))
 
 
 def units_text(found: Units, *, namespace: str | None, wide: bool) -> Iterator[Line]:
@@ -100,18 +115,3 @@ def packing_text(packing: PackingStatus) -> str:
 
 def _age(seconds: float | None) -> str:
     return "-" if seconds is None else age_text(seconds)
-
-
-@click.command("units")
-@click.option("--namespace", "-n", metavar="NS", help="Only the units of this namespace.  [default: all namespaces]")
-@output_option(NO_NAMES)
-@with_options(ACCESS_OPTIONS)
-def units_command(*, namespace: str | None, output: OutputFormat, **access: Unpack[Access]) -> None:
-    """Print the units (groups of pods that are placed all or none), their members by state, and why they wait.
-
-    Calls the admin port of a running service. With -o wide also attempts and times.
-    """
-    with clear_errors():
-        response = asked(access, "GET", "/units", {"namespace": namespace} if namespace is not None else None)
-        units = understood(access, response, msgspec.json.Decoder(Units).decode)
-    print_output(output, units, partial(units_text, units, namespace=namespace))

@@ -1,4 +1,4 @@
-"""Missing rights of the caller: the verb, the resource and the namespace, and the RBAC rule to add."""
+"""A mirror of the cluster for one explanation, listed with the caller's rights; and which rights are missing."""
 
 import re
 import time

@@ -1,7 +1,6 @@
 """`kindred serve` as a process of its own: what it prints, what it answers, and how it ends."""
 
 import asyncio
-import json
 import os
 import re
 import shlex
@@ -131,39 +130,6 @@ def test_a_deeply_nested_dump_is_refused_and_does_not_crash(tmp_path: Path) -> N
         assert service.process.returncode == 2
         assert service.stderr.startswith("Error: ")
         assert service.stderr.count("\n") == 1
-
-
-# Clients that misbehave, on real connections.
-
-
-def test_clients_that_go_away_midway_leave_the_service_as_it_was(tmp_path: Path) -> None:
-    with kindred(tmp_path, "serve", "--demo", *ANY_PORT) as service:
-        for text in (b"", b"POST /fil", request_head(1000), request_head(1000) + b'{"Pod":'):
-            connected(service, text).close()
-        bad = httpx.post(f"{service.url}/filter", content=b"{}")
-        assert bad.json()["Error"].startswith("NodeNames: required")
-        assert service.end(signal.SIGTERM) == 0
-        # One line for the bad request, and none for those that never came to be.
-        (line,) = (json.loads(line) for line in service.stderr.splitlines()[1:])
-        assert (line["level"], line["message"], line["outcome"]) == ("warning", "request", "bad_request")
-        assert "NodeNames" not in str(line), "what a request says is in no line above level debug"
-
-
-def test_a_client_that_writes_before_it_reads_gets_its_answer(tmp_path: Path) -> None:
-    environment = {"KINDRED_TEST_LIMITS": '{"max_body_bytes": 262144}'}
-    with kindred(tmp_path, "serve", "--demo", *ANY_PORT, environment=environment, module="tests.quick") as service:
-        answer = httpx.post(f"{service.url}/filter", content=b" " * 900 * 1024)
-        assert answer.json()["Error"].startswith("body: larger than 262144 bytes")
-
-
-def test_the_connection_of_a_client_that_does_not_stop_writing_is_closed(tmp_path: Path) -> None:
-    environment = {"KINDRED_TEST_LIMITS": '{"max_body_bytes": 1024}'}
-    with (
-        kindred(tmp_path, "serve", "--demo", *ANY_PORT, environment=environment, module="tests.quick") as service,
-        connected(service, request_head(1 << 30)) as connection,
-        pytest.raises(ConnectionError),
-    ):
-        connection.sendall(bytes(32 * 1024 * 1024))  # more than sockets buffer
 
 
 QUESTION: Final = by_name(make_pod("p").required_affinity(NEAR_WEB), "a1", "b1")
