@@ -42,10 +42,6 @@ def profile_of(scheduler: str) -> dict[str, Any]:
     return found
 
 
-def test_there_is_one_for_each_way_of_registering() -> None:
-    assert {"score-offload", "full-offload", "decide"} == set(CONFIGURATIONS)
-
-
 @each_configuration
 def test_every_verb_is_served(name: str) -> None:
     served = {
@@ -60,26 +56,22 @@ def test_every_verb_is_served(name: str) -> None:
 
 
 @each_configuration
-def test_names_are_sent_rather_than_whole_nodes(name: str) -> None:
-    (extender,) = configuration(name)["extenders"]
-    assert extender["nodeCacheCapable"] is True
-
-
-@each_configuration
-def test_every_node_is_seen_where_the_extender_alone_decides_a_hard_rule(name: str) -> None:
+def test_names_are_sent_and_every_node_is_seen_where_the_extender_alone_decides_a_hard_rule(name: str) -> None:
     config = configuration(name)
+    (extender,) = config["extenders"]
+    assert extender["nodeCacheCapable"] is True
     if "InterPodAffinity" in switched_off(config, "multiPoint") | switched_off(config, "filter"):
         assert config["percentageOfNodesToScore"] == 100
-        (extender,) = config["extenders"]
         assert not extender.get("ignorable", False)
         assert "filterVerb" in extender
 
 
-def test_only_the_full_offload_takes_the_hard_rules_from_the_scheduler() -> None:
-    without_filter = {
-        name for name in CONFIGURATIONS if "InterPodAffinity" in switched_off(configuration(name), "multiPoint")
-    }
-    assert without_filter == {"full-offload"}
+def test_only_the_full_offload_takes_the_hard_rules_and_finds_victims() -> None:
+    assert {"score-offload", "full-offload", "decide"} == set(CONFIGURATIONS)
+    for name in CONFIGURATIONS:
+        config = configuration(name)
+        takes = "InterPodAffinity" in switched_off(config, "multiPoint")
+        assert (takes, "preemptVerb" in config["extenders"][0]) == (name == "full-offload",) * 2
 
 
 def test_with_decide_a_profile_without_any_filter_leaves_the_node_to_kindred() -> None:
@@ -109,28 +101,17 @@ def test_with_decide_a_second_profile_keeps_the_plugins_that_have_to_filter_for_
     }
 
 
-def test_only_where_any_node_may_be_chosen_the_scheduler_names_a_few() -> None:
-    asked = {
-        profile["schedulerName"]: profile["percentageOfNodesToScore"] for profile in configuration("decide")["profiles"]
-    }
-    assert asked == {"kindred": 1, "kindred-volumes": 100, "kindred-groups": 100}
-
-
-def test_with_decide_the_extender_filters_and_does_nothing_else() -> None:
-    (extender,) = configuration("decide")["extenders"]
+def test_with_decide_the_extender_filters_alone_for_schedulers_of_its_own_that_bind_faster_than_they_schedule() -> None:
+    config = configuration("decide")
+    # Where any node may be chosen, the scheduler names a few.
+    asked = {profile["schedulerName"]: profile["percentageOfNodesToScore"] for profile in config["profiles"]}
+    assert list(asked.items()) == [("kindred", 1), ("kindred-volumes", 100), ("kindred-groups", 100)]
+    (extender,) = config["extenders"]
     assert {key for key in extender if key.endswith("Verb")} == {"filterVerb"}
     assert "weight" not in extender
     assert extender["ignorable"] is False
-
-
-def test_with_decide_the_cluster_keeps_a_scheduler_that_does_not_need_kindred() -> None:
-    config = configuration("decide")
-    assert [each["schedulerName"] for each in config["profiles"]] == ["kindred", "kindred-volumes", "kindred-groups"]
     assert config["leaderElection"]["resourceName"] != "kube-scheduler"
-
-
-def test_with_decide_the_scheduler_may_bind_more_pods_a_second_than_it_can_schedule() -> None:
-    connection = configuration("decide")["clientConnection"]
+    connection = config["clientConnection"]
     assert min(connection["qps"], connection["burst"]) >= 2000
 
 
@@ -141,11 +122,6 @@ def test_the_second_scheduler_is_score_offload_by_another_name() -> None:
     (profile,) = first.pop("profiles")
     assert of_its_own["profiles"] == [{**profile, "schedulerName": "kindred-scheduler"}]
     assert {key: value for key, value in first.items() if key != "clientConnection"} == second
-
-
-def test_kindred_finds_victims_where_its_filter_alone_decides_and_the_scheduler_elsewhere() -> None:
-    with_verb = {name for name in CONFIGURATIONS if "preemptVerb" in configuration(name)["extenders"][0]}
-    assert with_verb == {"full-offload"}
 
 
 def test_what_the_full_profile_needs_is_enough_for_every_list_of_plugins() -> None:
