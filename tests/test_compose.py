@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from app.settings.configuration import load_configuration
-from app.settings.settings import PortRule, Settings, port_rule
+from app.settings.settings import PortRule, port_rule
 from tests.demo_server import demo_server
 
 DOCUMENT: Final[dict[str, Any]] = yaml.safe_load(Path("docker-compose.yml").read_text("utf-8"))
@@ -57,22 +57,17 @@ def test_the_docs_name_the_profiles_and_the_ports_of_what_they_add() -> None:
 
 
 @each_service
-def test_ports_are_those_of_the_loopback(name: str) -> None:
-    assert [port for port in SERVICES[name]["ports"] if not re.fullmatch(r"127\.0\.0\.1:(\d+):\1", port)] == []
-
-
-@each_service
-def test_nothing_has_rights_or_a_root_to_write_to(name: str) -> None:
+def test_it_has_no_rights_no_port_beyond_the_loopback_a_healthcheck_without_shell_and_files_that_exist(
+    name: str,
+) -> None:
     service = SERVICES[name]
+    assert [port for port in service["ports"] if not re.fullmatch(r"127\.0\.0\.1:(\d+):\1", port)] == []
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
     assert not {"privileged", "network_mode", "pid", "cap_add", "user"} & set(service)
-
-
-@each_service
-def test_each_has_a_healthcheck_that_needs_no_shell(name: str) -> None:
-    assert SERVICES[name]["healthcheck"]["test"][0] == "CMD"
+    assert service["healthcheck"]["test"][0] == "CMD"
+    assert [str(file) for file in mounts(name).values() if not file.is_file()] == []
 
 
 def test_the_checks_of_health_find_a_service_and_miss_none() -> None:
@@ -108,15 +103,6 @@ def test_images_have_a_tag_or_a_target_and_can_be_pinned(name: str) -> None:
         variable = f"{name.upper()}_IMAGE"
         assert re.fullmatch(rf"\${{{variable}:-[\w./-]+:v?\d+\.\d+\.\d+}}", service["image"])
         assert variable in DOCS
-
-
-@each_service
-def test_whatever_is_mounted_exists(name: str) -> None:
-    assert [str(file) for file in mounts(name).values() if not file.is_file()] == []
-
-
-def test_the_demo_is_killed_no_earlier_than_it_gives_up_itself() -> None:
-    assert int(SERVICES["kindred"]["stop_grace_period"].removesuffix("s")) > Settings().grace_period
 
 
 def test_the_load_asks_the_demo_what_the_demo_can_answer() -> None:
@@ -186,15 +172,12 @@ def test_the_image_of_the_load_has_every_module_that_locust_imports(tmp_path: Pa
     assert done.returncode == 0, done.stderr
 
 
-def test_the_locks_that_the_docs_name_are_there() -> None:
-    named = set(re.findall(r"requirements[\w-]*\.lock", DOCS + Path("Dockerfile").read_text("utf-8")))
-    assert {"requirements.lock", "requirements-load.lock"} <= named
-    assert [lock for lock in named if not Path(lock).is_file()] == []
-
-
-def test_the_image_is_described_as_the_project_is() -> None:
+def test_the_image_is_described_as_the_project_is_and_made_of_locks_that_are_there() -> None:
     project = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
     text = Path("Dockerfile").read_text("utf-8")
+    named = set(re.findall(r"requirements[\w-]*\.lock", DOCS + text))
+    assert {"requirements.lock", "requirements-load.lock"} <= named
+    assert [lock for lock in named if not Path(lock).is_file()] == []
     assert f'image.description="{project["description"]}"' in text
     assert f'image.licenses="{project["license"]}"' in text
 
@@ -223,5 +206,6 @@ def test_the_image_and_the_service_start_with_their_settings(monkeypatch: pytest
     (command,) = re.findall(r'^CMD (\["serve".*\])$', image, re.MULTILINE)
     assert SERVICES["kindred"].get("command", json.loads(command)) == ["serve", "--demo", "--listen", "0.0.0.0:8888"]
     settings = load_configuration(flags={"listen": "0.0.0.0:8888"}).settings  # the flag of the command
+    assert int(SERVICES["kindred"]["stop_grace_period"].removesuffix("s")) > settings.grace_period
     assert "KINDRED_LISTEN" not in re.sub(r"(?m)^port = .*$", "", image)  # a variable would win over a file of settings
     assert port_rule(settings, "extender") == PortRule(is_open=True, guarded=())

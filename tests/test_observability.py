@@ -177,32 +177,23 @@ def test_a_query_that_asks_for_something_else_is_found(text: str, message: str, 
 # The dashboard.
 
 
-def test_panels_have_ids_of_their_own_titles_descriptions_and_units() -> None:
-    ids = [panel["id"] for panel in DASHBOARD["panels"]]
-    assert len(ids) == len(set(ids))
-    titles = [panel["title"] for panel in DASHBOARD["panels"]]
-    assert len(titles) == len(set(titles))
-    for panel in panels():
-        assert panel["description"], panel["title"]
-        assert panel["fieldConfig"]["defaults"]["unit"], panel["title"]
-
-
-def test_every_panel_asks_the_prometheus_job_and_replica_that_are_chosen() -> None:
+def test_panels_differ_say_what_they_are_and_ask_the_prometheus_job_and_replica_that_are_chosen() -> None:
+    for key in ("id", "title"):
+        assert len({panel[key] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
     variables = {variable["name"]: variable for variable in DASHBOARD["templating"]["list"]}
     assert variables.keys() == {"datasource", "job", "instance"}
     assert variables["datasource"]["type"] == "datasource"
     for panel in panels():
+        assert panel["description"], panel["title"]
+        assert panel["fieldConfig"]["defaults"]["unit"], panel["title"]
         assert panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
         for target in panel["targets"]:
             selectors = re.findall(r"(?:kindred|process)_\w+({[^}]*})?", target["expr"])
             assert selectors
             for selector in selectors:
                 assert 'job=~"$job", instance=~"$instance"' in selector, panel["title"]
-
-
-def test_the_first_row_has_what_matters_whatever_the_registration() -> None:
     first = [panel for panel in panels() if panel["gridPos"]["y"] == 1]
-    assert len(first) > 5
+    assert len(first) > 5, "what matters, whatever the registration"
     for panel in first:
         assert 'verb="' not in panel["targets"][0]["expr"], "score-offload has no filter, decide no prioritize"
 
@@ -293,23 +284,16 @@ def test_panels_that_the_page_names_are_in_the_dashboard() -> None:
     assert named <= titles
 
 
-def test_a_wrong_cell_of_the_cache_is_critical_at_once() -> None:
-    (rule,) = (rule for rule in RULES if rule["alert"] == "KindredCacheMismatch")
-    assert (rule["labels"]["severity"], rule.get("for")) == ("critical", None)
-
-
-def test_the_alert_on_memory_comes_before_the_watermark() -> None:
-    (rule,) = (rule for rule in RULES if rule["alert"] == "KindredMemoryHigh")
-    share = re.search(r"> ([0-9.]+) \* \(kindred_memory_limit_bytes", rule["expr"])
+def test_a_wrong_cell_of_the_cache_is_critical_at_once_and_memory_is_told_before_the_watermark() -> None:
+    rules = {rule["alert"]: rule for rule in RULES}
+    mismatch = rules["KindredCacheMismatch"]
+    assert (mismatch["labels"]["severity"], mismatch.get("for")) == ("critical", None)
+    share = re.search(r"> ([0-9.]+) \* \(kindred_memory_limit_bytes", rules["KindredMemoryHigh"]["expr"])
     assert share is not None
     assert float(share[1]) < DEFAULTS.memory_watermark
 
 
 # The exported metrics.
-
-
-def test_there_are_at_most_40_metrics(exported: list[Exported]) -> None:
-    assert len(exported) <= 40, "with those of the client library about the process"
 
 
 def test_every_metric_is_read_by_an_alert_a_panel_or_a_page(exported: list[Exported]) -> None:
@@ -319,7 +303,8 @@ def test_every_metric_is_read_by_an_alert_a_panel_or_a_page(exported: list[Expor
     assert [metric.name for metric in ours if metric.name not in read] == []
 
 
-def test_names_and_units_are_as_prometheus_wants_them(exported: list[Exported]) -> None:
+def test_there_are_at_most_40_with_names_and_units_as_prometheus_wants_them(exported: list[Exported]) -> None:
+    assert len(exported) <= 40, "with those of the client library about the process"
     for metric in exported:
         name = metric.name
         assert re.fullmatch(r"(kindred|process)_[a-z_]+", name)

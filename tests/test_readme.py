@@ -103,7 +103,8 @@ def test_each_command_of_the_readme_is_of_a_kind_that_a_test_here_runs_or_looks_
         r"\.venv/bin/kindred (explain|doctor) .*",
         r"kubectl (apply -k|-n \S+ rollout) .*",
     )
-    assert COMMANDS
+    assert EXPLAINS
+    assert {"filter", "prioritize"} == {name.partition("-")[0] for name in ids(CURLS)}
     assert [command for command in COMMANDS if not any(re.fullmatch(kind, command) for kind in kinds)] == []
 
 
@@ -115,11 +116,6 @@ def test_a_command_or_an_option_that_a_sentence_of_the_readme_names_exists() -> 
     assert commands <= main.commands.keys()
     assert options
     assert options <= {name for parameter in main.commands["explain"].params for name in parameter.opts}
-
-
-def test_the_readme_shows_explain_and_both_verbs() -> None:
-    assert EXPLAINS
-    assert {"filter", "prioritize"} == {name.partition("-")[0] for name in ids(CURLS)}
 
 
 def test_the_settings_of_the_first_page_to_read_have_the_defaults_that_it_says() -> None:
