@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from http import HTTPStatus
 from importlib import resources
-from typing import Final, NamedTuple
+from typing import Final
 
 from fastapi import APIRouter, HTTPException, Response
 
@@ -21,29 +21,22 @@ _HEADERS: Final[Mapping[str, str]] = {
 }
 
 
-class _File(NamedTuple):
-    content: bytes
-    media_type: str
-
-
 def page_router() -> APIRouter:
     """Return the routes of the page."""
     router = APIRouter()
-    files = {name: _File((_FOLDER / name).read_bytes(), _TYPES[name.rpartition(".")[2]]) for name in _FILES}
-    page = _File((_FOLDER / "index.html").read_bytes(), "text/html; charset=utf-8")
+    content = {name: (_FOLDER / name).read_bytes() for name in ("index.html", *_FILES)}
+
+    def answer(name: str, media_type: str) -> Response:
+        return Response(content[name], media_type=media_type, headers=_HEADERS)
 
     @router.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
     async def index() -> Response:
-        return _answer(page)
+        return answer("index.html", "text/html; charset=utf-8")
 
     @router.api_route("/page/{name}", methods=["GET", "HEAD"], include_in_schema=False)
     async def part(name: str) -> Response:
-        if name not in files:
+        if name not in _FILES:
             raise HTTPException(HTTPStatus.NOT_FOUND, f"{name}: no file of the page")
-        return _answer(files[name])
+        return answer(name, _TYPES[name.rpartition(".")[2]])
 
     return router
-
-
-def _answer(file: _File) -> Response:
-    return Response(file.content, media_type=file.media_type, headers=_HEADERS)

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from app.objects.decode import DecodeError
 from app.objects.plugin_args import decode_plugin_args, plugin_arguments
 from app.process.json_text import encode
-from app.scheduler_configuration.plugin_sets import KNOWN, NEEDS_PRE, Profile
 from app.scheduler_configuration.scheduler_config import (
     DEFAULT_SCHEDULER,
     Extender,
@@ -19,7 +18,7 @@ from app.scheduler_configuration.scheduler_config import (
     UnreadableError,
     choose_extender,
 )
-from app.scheduler_configuration.schema import Point, WrittenPluginConfig
+from app.scheduler_configuration.schema import KNOWN, NEEDS_PRE, Point, Profile, WrittenPluginConfig
 from app.settings.settings import Settings
 from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers, with_devices
 from core.diagnosis.explained_profile import NOTHING, ExplainedProfile, SchedulerRules, joined

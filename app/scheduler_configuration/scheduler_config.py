@@ -13,11 +13,11 @@ from app.objects.decode import DecodeError, decoding
 from app.objects.yaml_documents import UNREADABLE
 from app.process.files import MAX_CONFIGURATION_BYTES, read_file
 from app.process.logs import one_line
-from app.scheduler_configuration.plugin_sets import Profile
 from app.scheduler_configuration.schema import (
     API_VERSION,
     KIND,
     LeaderElection,
+    Profile,
     WrittenConfig,
     WrittenExtender,
     WrittenProfile,

@@ -5,9 +5,8 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from app.scheduler_configuration.plugin_sets import Profile
 from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER, SchedulerConfig
-from app.scheduler_configuration.schema import Point
+from app.scheduler_configuration.schema import Point, Profile
 from app.settings.settings import Settings
 from core.plugins.noderesources.columns import DeviceSchedulers
 from core.profile import Arguments

@@ -9,9 +9,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from app.scheduler_configuration.plugin_sets import DEFAULTS, IMPLEMENTED, Profile
 from app.scheduler_configuration.scheduler_config import load_scheduler_config
-from app.scheduler_configuration.schema import API_VERSION, KIND, Point
+from app.scheduler_configuration.schema import API_VERSION, DEFAULTS, IMPLEMENTED, KIND, Point, Profile
 from tests.e2e.binaries import SCHEDULER, chosen_module, kubernetes_version
 
 POINTS: Final[tuple[Point, ...]] = ("multiPoint", "filter", "score", "preFilter", "preScore")

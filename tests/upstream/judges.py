@@ -13,9 +13,8 @@ from typing import Final, NamedTuple
 
 import yaml
 
-from app.scheduler_configuration.plugin_sets import Profile
 from app.scheduler_configuration.scheduler_config import load_scheduler_config
-from app.scheduler_configuration.schema import POINTS
+from app.scheduler_configuration.schema import POINTS, Profile
 from core.profile import parse_profile
 from core.releases.release import RELEASES
 from tests.markdown import table

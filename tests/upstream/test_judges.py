@@ -9,9 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from app.objects.decode_pod import WirePod
-from app.scheduler_configuration.plugin_sets import IMPLEMENTED, KNOWN
 from app.scheduler_configuration.scheduler_config import load_scheduler_config
-from app.scheduler_configuration.schema import POINTS
+from app.scheduler_configuration.schema import IMPLEMENTED, KNOWN, POINTS
 from core.profile import PLUGINS as OF_KINDRED
 from tests.e2e.binaries import RELEASES as BUILT
 from tests.upstream.judges import FIELDS, PLUGINS, UPSTREAM, Judge, Row, each, in_tree, releases_of_field

@@ -5,9 +5,8 @@ from typing import Any, Final
 
 from app.commands.doctor.findings import DECIDE, HANDBOOK, SETTINGS, error, info, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration
-from app.scheduler_configuration.plugin_sets import DEFAULTS, IMPLEMENTED, KNOWN, Profile
 from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER
-from app.scheduler_configuration.schema import POINTS, parse_go_duration
+from app.scheduler_configuration.schema import DEFAULTS, IMPLEMENTED, KNOWN, POINTS, Profile, parse_go_duration
 from app.verbs.effects import LONGEST_WAIT
 from app.verbs.scopes import DecideScope, decide_scopes
 

@@ -6,8 +6,8 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from app.commands.doctor.findings import Finding, Problem, Severity
-from app.scheduler_configuration.plugin_sets import Profile
 from app.scheduler_configuration.scheduler_config import Extender, SchedulerConfig
+from app.scheduler_configuration.schema import Profile
 from app.settings.settings import Settings
 from app.verbs.scopes import DecideScope, decide_scopes
 from app.watch.release import allowed_rules

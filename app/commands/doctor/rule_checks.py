@@ -8,8 +8,7 @@ from app.commands.doctor.registration import Check, Found, Registration
 from app.objects.decode import DecodeError
 from app.objects.plugin_args import decode_plugin_args, plugin_arguments
 from app.process.json_text import encode
-from app.scheduler_configuration.plugin_sets import NEEDS_PRE, Profile
-from app.scheduler_configuration.schema import Point
+from app.scheduler_configuration.schema import NEEDS_PRE, Point, Profile
 from app.verbs.scopes import DecideScope
 from core.profile import PLUGINS
 

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 import yaml
 
-from app.scheduler_configuration.plugin_sets import DEFAULTS, IMPLEMENTED, KNOWN, NEEDS_PRE, Profile
 from app.scheduler_configuration.scheduler_config import parse_scheduler_config
-from app.scheduler_configuration.schema import API_VERSION, KIND
+from app.scheduler_configuration.schema import API_VERSION, DEFAULTS, IMPLEMENTED, KIND, KNOWN, NEEDS_PRE, Profile
 from core.profile import full_profile
 from core.releases.differences import rules_of
 from core.releases.release import Release
