@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from tests.fake_apiserver.statuses import Status, too_many_requests, unauthorized
+from tests.fake_apiserver.statuses import Status, unauthorized
 
 Kind: TypeAlias = Literal[
     "list", "page", "watch", "watch-list", "get", "bind", "delete", "patch", "create", "update", "version"
@@ -152,11 +152,6 @@ def overloaded(retry_after: int = 1) -> Answer:
         b"Too many requests, please try again later.\n",
         {"Content-Type": "text/plain; charset=utf-8", "Retry-After": str(retry_after)},
     )
-
-
-def unready(retry_after: int = 1) -> Answer:
-    """Respond with 429 like a watch cache that is not ready: with a Status."""
-    return refuse(too_many_requests(retry_after))
 
 
 @dataclass(slots=True, eq=False)

@@ -53,17 +53,18 @@ def fails(setting: Setting, answer: Answer, **limits: float) -> tuple[type[ApiEr
     return setting.run(answer, exchange, **limits)
 
 
-def fails_at(setting: Setting, url: str, **limits: float) -> str:
+async def failure_at(setting: Setting, url: str, **limits: float) -> str:
     """Return how a connection fails."""
+    client = setting.client(url, **limits)
+    with pytest.raises(ConnectionFailedError) as caught:
+        await client.get(PODS, {})
+    await client.close()
+    return told(caught.value, url)
 
-    async def main() -> str:
-        client = setting.client(url, **limits)
-        with pytest.raises(ConnectionFailedError) as caught:
-            await client.get(PODS, {})
-        await client.close()
-        return told(caught.value, url)
 
-    return asyncio.run(main())
+def fails_at(setting: Setting, url: str, **limits: float) -> str:
+    """Return how a connection fails, from outside of an event loop."""
+    return asyncio.run(failure_at(setting, url, **limits))
 
 
 # No connection.
@@ -156,11 +157,7 @@ def test_a_server_that_is_not_trusted(setting: Setting, trusted: str, expected: 
 
     async def main() -> str:
         async with serving(in_turn(response()), setting.certificates.server_tls("named")) as server:
-            client = setting.client(server.url)
-            with pytest.raises(ConnectionFailedError) as caught:
-                await client.get(PODS, {})
-            await client.close()
-            return told(caught.value, server.url)
+            return await failure_at(setting, server.url)
 
     assert asyncio.run(main()) == f"{HEAD}: {expected}"
 
@@ -200,11 +197,7 @@ def test_a_server_without_tls(setting: Setting) -> None:
         server = await asyncio.start_server(speak, "127.0.0.1", 0)
         async with server:
             url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-            client = setting.client(url)
-            with pytest.raises(ConnectionFailedError) as caught:
-                await client.get(PODS, {})
-            await client.close()
-            return told(caught.value, url)
+            return await failure_at(setting, url)
 
     assert asyncio.run(main()) == f"{HEAD}: TLS: wrong version number"
 
@@ -354,13 +347,9 @@ def test_a_proxy_that_refuses(setting: Setting) -> None:
     async def main() -> str:
         async with proxying(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n") as proxy:
             setting.cluster |= {"proxy-url": f"http://joe:secret@127.0.0.1:{proxy.port}"}
-            client = setting.client("https://kube.example")
-            with pytest.raises(ConnectionFailedError) as caught:
-                await client.get(PODS, {})
-            await client.close()
-            return str(caught.value)
+            return await failure_at(setting, "https://kube.example")
 
-    expected = f"GET {PODS} at https://kube.example through proxy 127.0.0.1: 407 Proxy Authentication Required"
+    expected = f"{HEAD} through proxy 127.0.0.1: 407 Proxy Authentication Required"
     assert asyncio.run(main()) == expected
 
 
