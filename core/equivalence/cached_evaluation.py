@@ -46,7 +46,7 @@ class CachedEvaluation:
         self._prepared_at = NEVER
         self._hits = 0
         self._misses = 0
-        mirror.work.begin()
+        mirror.work.spent = 0
 
     @property
     def source(self) -> str:

@@ -71,7 +71,7 @@ class FreshEvaluation:
     def __init__(self, mirror: ClusterMirror, pod: Pod) -> None:
         self.mirror: Final = mirror
         self.pod: Final = mirror.counted(pod)
-        mirror.work.begin()
+        mirror.work.spent = 0
 
     def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:
         """Run PreFilter and Filter."""
@@ -243,7 +243,7 @@ class FitChecks:
         units = self._looks * (_PER_STEP + _PER_ENTRY * self._entries)
         if limit is not None and units > _EVALUATIONS * limit:
             raise WorkLimitError("spec", self._entries, units, _EVALUATIONS * limit)
-        self._mirror.work.begin()  # each check is an evaluation of its own
+        self._mirror.work.spent = 0  # each check is an evaluation of its own
 
     def _first_failure(self, position: int, supposed: NodeBatch | None) -> Failure | None:
         for predicate in self._predicates:

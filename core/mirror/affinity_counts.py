@@ -7,11 +7,11 @@ There are counters for two directions. Terms are interned: equal terms of differ
 - A *match counter* counts, per topology domain, the placed pods that a term of an incoming pod selects. See
   core/mirror/affinity_counts.py.
 
-At any time a counter equals a recount over the pods (`audit`).
+At any time a counter equals a recount over the pods (tests/core/mirror/audit.py).
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Final
 
@@ -69,10 +69,6 @@ class MatchCounters:
         self._work = work
         self._counters: OrderedDict[MatchTerms, DomainCounts] = OrderedDict()  # least recently used first
         self._index: TermIndex[MatchTerms] = TermIndex()
-
-    def __iter__(self) -> Iterator[tuple[MatchTerms, DomainCounts]]:
-        """Yield the counters that are kept."""
-        return iter(self._counters.items())
 
     def of(self, wanted: Sequence[MatchTerms], field: str) -> list[DomainCounts]:
         """Return a counter for each of the terms in a field of an incoming pod. Stale after the next event.
@@ -276,7 +272,7 @@ class AffinityCounts:
         term_set = self._term_sets.get(pod.affinity)
         if term_set is None:
             number = self._free_numbers.pop() if self._free_numbers else len(self._term_sets)
-            counters = [self._acquire_owner(each, number) for each in _owner_terms(pod.affinity)]
+            counters = [self._acquire_owner(each, number) for each in owner_terms(pod.affinity)]
             term_set = self._term_sets[pod.affinity] = TermSet(number, counters)
         term_set.pods += 1
         return term_set.number
@@ -299,63 +295,6 @@ class AffinityCounts:
             for counter in self._term_sets[pod.affinity].counters:
                 counter.add(slot, delta)
         self.matches.count(pod, slot, delta)
-
-    # Checked by tests and operators.
-
-    def owner_counts(self) -> dict[str, dict[str, int]]:
-        """Return each owner counter as topology value -> pods, under a name that depends only on the term."""
-        return {_shown(term): counter.by_value() for term, counter in self._owners.items()}
-
-    def match_counts(self) -> dict[str, dict[str, int]]:
-        """Return each match counter as topology value -> pods, under a name that depends only on the terms."""
-        return {_shown(terms): counter.by_value() for terms, counter in self.matches}
-
-    def audit(self) -> list[str]:
-        """Recount by a plain loop over the pods, and return the differences. No difference is expected."""
-        owners: dict[str, dict[str, int]] = {name: {} for name in self.owner_counts()}
-        matches: dict[str, dict[str, int]] = {name: {} for name in self.match_counts()}
-        for pod, labels in self._placed_pods():
-            for owner_term in _owner_terms(pod.affinity):
-                _count_value(owners.setdefault(_shown(owner_term), {}), labels, owner_term.term.topology_key)
-            for terms, _ in self.matches:
-                if self.matches.selects_all(terms.matchers, pod):
-                    _count_value(matches[_shown(terms)], labels, terms.topology_key)
-        return self._misnumbered() + [
-            f"{name}: counted {kept.get(name)}, recounted {recounted}"
-            for kept, recounts in ((self.owner_counts(), owners), (self.match_counts(), matches))
-            for name, recounted in recounts.items()
-            if kept.get(name) != recounted
-        ]
-
-    def _misnumbered(self) -> list[str]:
-        """Return the pods and terms that are recorded under a wrong term set."""
-        numbers = {affinity: term_set.number for affinity, term_set in self._term_sets.items()}
-        kept_of_pod = {row: int(self._pods.term_set_of_row[row]) for row in self._pods.rows.values()}
-        of_term: dict[OwnerTerm, set[int]] = {}
-        for affinity, number in numbers.items():
-            for owner_term in _owner_terms(affinity):
-                of_term.setdefault(owner_term, set()).add(number)
-        shared = len(numbers) - len(set(numbers.values()))
-        return (
-            [f"{shared} term sets have the number of another"] * bool(shared)
-            + [
-                f"{self._pods.pods[row].full_name}: term set {kept}"
-                for row, kept in kept_of_pod.items()
-                if kept != numbers.get(self._pods.pods[row].affinity, NO_TERMS)
-            ]
-            + [
-                f"{_shown(owner_term)}: term sets {counter.term_sets}"
-                for owner_term, counter in self._owners.items()
-                if counter.term_sets != of_term.get(owner_term)
-            ]
-        )
-
-    def _placed_pods(self) -> Iterator[tuple[Pod, Mapping[str, str]]]:
-        for row in self._pods.rows.values():
-            pod = self._pods.pods[row]
-            info = self._nodes.infos[pod.node_name]
-            if info.node is not None:
-                yield pod, info.node.labels
 
     def _acquire_owner(self, owner_term: OwnerTerm, term_set: int) -> OwnerCounter:
         counter = self._owners.get(owner_term)
@@ -385,19 +324,11 @@ def _has_terms(affinity: PodAffinity) -> bool:
     )
 
 
-def _owner_terms(affinity: PodAffinity) -> list[OwnerTerm]:
+def owner_terms(affinity: PodAffinity) -> list[OwnerTerm]:
+    """Return the terms of a pod with their roles."""
     return [
         *(OwnerTerm(Role.REQUIRED_ANTI_AFFINITY, term) for term in affinity.required_anti_affinity),
         *(OwnerTerm(Role.REQUIRED_AFFINITY, term) for term in affinity.required_affinity),
         *(OwnerTerm(Role.PREFERRED, each.term, each.weight) for each in affinity.preferred_affinity),
         *(OwnerTerm(Role.PREFERRED, each.term, -each.weight) for each in affinity.preferred_anti_affinity),
     ]
-
-
-def _count_value(into: dict[str, int], labels: Mapping[str, str], key: str) -> None:
-    if key in labels:
-        into[labels[key]] = into.get(labels[key], 0) + 1
-
-
-def _shown(value: object) -> str:
-    return msgspec.json.encode(value, order="deterministic").decode()

@@ -1,6 +1,5 @@
 """Changes of the mirror, for listeners with derived state. A change is sent after the mirror has made it."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -77,28 +76,14 @@ class Listener(Protocol):
         """Handle a change that the mirror has made."""
 
 
-class Listeners:
-    """Listeners by the types of changes that they hear: most events are of pods, and most listeners hear of nodes."""
+Listeners: TypeAlias = dict[type[Change], list[Listener]]
+"""Listeners by the types of changes that they hear, in the order in which they were added.
 
-    __slots__ = ("_of",)
+Most events are of pods, and most listeners hear of nodes. While it is empty, the mirror describes no changes.
+"""
 
-    def __init__(self) -> None:
-        self._of: defaultdict[type[Change], list[Listener]] = defaultdict(list)
 
-    def __bool__(self) -> bool:
-        """Whether there is any listener. Without one, the mirror does not describe changes."""
-        return bool(self._of)
-
-    def add(self, listener: Listener) -> None:
-        """Send changes to one more listener, from the next change on."""
-        for kind in listener.hears:
-            self._of[kind].append(listener)
-
-    def of(self, kind: type[Change]) -> Sequence[Listener]:
-        """Return the listeners of a type of changes, in the order in which they were added."""
-        return self._of.get(kind, ())
-
-    def tell(self, change: Change) -> None:
-        """Send a change to its listeners, in the order in which they were added."""
-        for listener in self._of.get(type(change), ()):
-            listener.changed(change)
+def add_listener(listeners: Listeners, listener: Listener) -> None:
+    """Send changes to one more listener, from the next change on."""
+    for kind in listener.hears:
+        listeners.setdefault(kind, []).append(listener)

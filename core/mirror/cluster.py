@@ -7,7 +7,7 @@ from typing import TypeVar, cast
 from msgspec.structs import replace
 
 from core.events import ClusterEvent, Kind
-from core.mirror.changes import Listener, Listeners, ObjectChange
+from core.mirror.changes import Listener, Listeners, ObjectChange, add_listener
 from core.mirror.cluster_figures import ClusterFigures
 from core.mirror.dump import Dumper, MirrorCopy, MirrorDump
 from core.mirror.generation_store import OF_A_NODE, GenerationCounter, HeldObject, ObjectStores
@@ -90,7 +90,7 @@ class ClusterMirror:
         self._objects = ObjectStores(self._generations)
         self._figures = ClusterFigures()
         self._derived: dict[object, Listener] = {}
-        self._derived_states = Listeners()
+        self._derived_states: Listeners = {}
 
     # Changes of the cluster.
 
@@ -315,14 +315,14 @@ class ClusterMirror:
 
     def listen(self, listener: Listener) -> None:
         """Send later changes to a listener, after the mirror has made them. Decisions made here are changes, too."""
-        self._placement.listeners.add(listener)
+        add_listener(self._placement.listeners, listener)
 
     def derived(self, make: Callable[["ClusterMirror"], DerivedState]) -> DerivedState:
         """Return a plugin's derived state. The first call creates it, and then it receives every change."""
         found = self._derived.get(make)
         if found is None:
             found = self._derived[make] = make(self)
-            self._derived_states.add(found)
+            add_listener(self._derived_states, found)
             self.listen(found)
         return cast("DerivedState", found)
 
@@ -336,7 +336,7 @@ class ClusterMirror:
     def _tell_of_object(self, kind: Kind, name: str, before: HeldObject | None, after: HeldObject | None) -> None:
         if before != after and self._placement.listeners:
             slot = self.nodes.slots.get(name, NO_SLOT) if kind in OF_A_NODE else NO_SLOT
-            self._placement.listeners.tell(ObjectChange(kind, slot, before, after))
+            self._placement.tell(ObjectChange(kind, slot, before, after))
 
     # Pods.
 

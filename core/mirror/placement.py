@@ -10,7 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from core.mirror.affinity_counts import AffinityCounts
-from core.mirror.changes import Listeners, NamespaceChange, NodeChange, PodChange, RulesChange
+from core.mirror.changes import Change, Listeners, NamespaceChange, NodeChange, PodChange, RulesChange
 from core.mirror.generation_store import GenerationCounter
 from core.mirror.node_info import NO_SLOT, NodeInfo, NodeTable
 from core.mirror.pod_columns import PodColumns
@@ -27,7 +27,7 @@ class Placement:
     def __init__(self, generations: GenerationCounter, work: Work, rules: Rules) -> None:
         self.rules = rules
         self.counting = rules.request_counting
-        self.listeners = Listeners()
+        self.listeners: Listeners = {}
         self.nodes = NodeTable(generations)
         self.pods = PodColumns()
         self.namespaces: dict[str, Mapping[str, str]] = {}  # name -> labels
@@ -43,7 +43,7 @@ class Placement:
         slot = self.nodes.infos[pod.node_name].slot
         self._leave(pod)
         if slot != NO_SLOT and self.listeners:
-            self.listeners.tell(PodChange(slot, pod, None))
+            self.tell(PodChange(slot, pod, None))
 
     def update_pod(self, known: Pod, pod: Pod) -> None:
         """Replace a pod by its newer state, which may be on another node."""
@@ -78,7 +78,7 @@ class Placement:
             if pod != known:
                 self.update_pod(known, pod)
                 recounted.append(pod)
-        self.listeners.tell(RulesChange(before, rules))
+        self.tell(RulesChange(before, rules))
         return recounted
 
     # For Supposition, which informs the listeners. Nothing here takes a generation, except `keep_pod`.
@@ -159,7 +159,7 @@ class Placement:
         # Owner counters need no update: a request reads the labels of the incoming pod's namespace.
         self.affinity.matches.namespace_changed(name, before)
         if self.listeners:
-            self.listeners.tell(NamespaceChange(name, before, labels))
+            self.tell(NamespaceChange(name, before, labels))
 
     def _enter(self, pod: Pod) -> None:
         row = self.pods.insert(pod, self.affinity.hold(pod))
@@ -191,9 +191,9 @@ class Placement:
         self.nodes.occupy(info, node)
         self._enter_domains(info, node)
         if self.listeners:
-            self.listeners.tell(NodeChange(info.slot, None, node))
+            self.tell(NodeChange(info.slot, None, node))
             for row in info.rows:
-                self.listeners.tell(PodChange(info.slot, None, self.pods.pods[row]))
+                self.tell(PodChange(info.slot, None, self.pods.pods[row]))
 
     def _remove_node(self, info: NodeInfo) -> None:
         node, slot = info.node, info.slot
@@ -202,8 +202,8 @@ class Placement:
         self.nodes.vacate(info)
         if self.listeners:
             for pod in pods:
-                self.listeners.tell(PodChange(slot, pod, None))
-            self.listeners.tell(NodeChange(slot, node, None))
+                self.tell(PodChange(slot, pod, None))
+            self.tell(NodeChange(slot, node, None))
 
     def _enter_domains(self, info: NodeInfo, node: Node) -> None:
         self.affinity.columns.grow(self.nodes.capacity)
@@ -226,7 +226,7 @@ class Placement:
         if changed:
             self._move_domains(info, node, changed, info.rows)
         if self.listeners:
-            self.listeners.tell(NodeChange(info.slot, before, node))
+            self.tell(NodeChange(info.slot, before, node))
 
     def _move_domains(self, info: NodeInfo, node: Node, changed: list[TopologyColumn], rows: Collection[int]) -> None:
         # The pods leave their old domains and enter the new ones. No pod may be counted while a slot changes its value.
@@ -237,10 +237,15 @@ class Placement:
         for row in rows:
             self._place(row, info.slot)
 
+    def tell(self, change: Change) -> None:
+        """Send a change to the listeners that hear of its type, in the order in which they were added."""
+        for listener in self.listeners.get(type(change), ()):
+            listener.changed(change)
+
     def _tell_of_pod(self, node_name: str, before: Pod | None, after: Pod) -> None:
         slot = self.nodes.slots.get(node_name)
         if slot is not None and self.listeners:
-            self.listeners.tell(PodChange(slot, before, after))
+            self.tell(PodChange(slot, before, after))
 
     def _place(self, row: int, slot: int) -> None:
         self.pods.slot_of_row[row] = slot

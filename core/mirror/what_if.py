@@ -133,7 +133,7 @@ class Supposition:
         if as_running and gone.terminating:
             gone = replace(gone, terminating=False)
         self._placement.suppose_deleted(pod.uid)
-        told = tuple(self._followers.of(PodChange))
+        told = tuple(self._followers.get(PodChange, ()))
         self._steps.append(_Step(partial(self._bring_back, gone, slot, told), gone))
         self._tell(self._pod_change(slot, gone, None))
 
@@ -194,7 +194,7 @@ class Supposition:
     def _bring_back(self, pod: Pod, slot: int, told: Sequence[Listener]) -> None:
         self._placement.suppose_back(pod.uid, slot)
         held = self._held(pod.uid)
-        for listener in self._followers.of(PodChange):
+        for listener in self._followers.get(PodChange, ()):
             # One that was made since then has never seen the pod, and will hear of it next as it is held.
             knew = any(listener is each for each in told)
             listener.changed(self._pod_change(slot, None, pod if knew else held))
@@ -260,4 +260,5 @@ class Supposition:
 
     def _tell(self, *changes: Change) -> None:
         for change in changes:
-            self._followers.tell(change)
+            for listener in self._followers.get(type(change), ()):
+                listener.changed(change)

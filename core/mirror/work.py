@@ -22,7 +22,7 @@ class WorkLimitError(Exception):
 
 
 class Work:
-    """The work of the current evaluation so far.
+    """The work of the current evaluation so far. An evaluation begins by setting `spent` to 0.
 
     Only the pod's own terms are charged. Work that other pods cause must not prevent the pod from being scheduled.
     """
@@ -32,10 +32,6 @@ class Work:
     def __init__(self, limit: int | None = None) -> None:
         """Allow `limit` units for each evaluation. None means no limit."""
         self.limit = limit
-        self.spent = 0
-
-    def begin(self) -> None:
-        """Begin another evaluation, with a count of 0."""
         self.spent = 0
 
     @contextmanager

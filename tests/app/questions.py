@@ -11,6 +11,7 @@ from app.verbs.request import Request
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from tests.builders import NamespaceBuilder, NodeBuilder, Object, PodBuilder, labelled, make_node, make_pod, term
+from tests.core.mirror.audit import audit_counters, owner_counts
 
 ZONE = "topology.kubernetes.io/zone"
 
@@ -88,8 +89,8 @@ def state(mirror: ClusterMirror) -> dict[str, object]:
         "pods": {uid: mirror.pods.pods[row] for uid, row in mirror.pods.rows.items()},
         "placed": {uid: node_of_slot.get(int(mirror.pods.slot_of_row[row])) for uid, row in mirror.pods.rows.items()},
         "namespaces": {name: dict(labels) for name, labels in mirror.namespaces.items()},
-        "owners": mirror.affinity.owner_counts(),
-        "audit": mirror.affinity.audit(),
+        "owners": owner_counts(mirror),
+        "audit": audit_counters(mirror),
     }
 
 

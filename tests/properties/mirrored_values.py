@@ -16,6 +16,7 @@ from core.objects.labels import EVERYTHING, NOTHING, parse_selector
 from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.core.decoded import counter_of
+from tests.core.mirror.audit import owner_counts
 
 NODES: Final = ("n0", "n1", "n2", "n3")
 UIDS: Final = ("p0", "p0-again", "p1", "p1-again", "p2", "p3")
@@ -91,6 +92,6 @@ def state_of(mirror: ClusterMirror) -> dict[str, object]:
         "unknown": {name: info.figures for name, info in mirror.nodes.infos.items() if info.node is None},
         "pods": {uid: mirror.get_pod(uid) for uid in mirror.pods.rows},
         "figures": mirror.figures,
-        "owners": mirror.affinity.owner_counts(),
+        "owners": owner_counts(mirror),
         "matched": counter_of(mirror, (MATCHER,), "zone").by_value(),
     }

@@ -19,7 +19,7 @@ from core.objects.node import Node
 from core.objects.pod import Pod
 from core.profile import PLUGINS, Profile, full_profile, parse_profile
 from core.scheduling_cycle import filter_nodes, score_nodes
-from tests.core.mirror.audit import audit
+from tests.core.mirror.audit import audit, match_counts, owner_counts
 from tests.depth import tries
 from tests.properties import scheduling_pool as pool
 from tests.properties.equivalence_machine import Shown, shown
@@ -180,7 +180,7 @@ def state(mirror: ClusterMirror) -> list[object]:
         list(mirror.nodes.infos),
         mirror.nodes.extent,
         list(mirror.nodes.known.generations()),
-        mirror.affinity.owner_counts(),
+        owner_counts(mirror),
         [[*mirror.objects(kind).items()] for kind in dict.fromkeys(type(each) for each in pool.OTHERS)],
     ]
 
@@ -196,7 +196,7 @@ def test_what_is_supposed_is_answered_as_if_it_had_happened_and_leaves_nothing_b
     if data.draw(st.booleans()):  # else what plugins derive is made of the supposed state
         for pod in world.incoming:
             answers(mirror, pod, cache.evaluation(pod))
-    before, counts, changes = state(mirror), mirror.affinity.match_counts(), cache.validities.now
+    before, counts, changes = state(mirror), match_counts(mirror), cache.validities.now
 
     with mirror.suppose() as supposed:
         happening = Twin(twin, supposed, data)
@@ -211,7 +211,7 @@ def test_what_is_supposed_is_answered_as_if_it_had_happened_and_leaves_nothing_b
 
     assert mirror.generation == generation
     assert state(mirror) == before
-    assert {name: counted for name, counted in mirror.affinity.match_counts().items() if name in counts} == counts
+    assert {name: counted for name, counted in match_counts(mirror).items() if name in counts} == counts
     assert cache.validities.now == changes
     twin = world.mirror()
     for happens in (None, *data.draw(st.lists(st.sampled_from(pool.NODES), max_size=3))):
@@ -233,7 +233,7 @@ def test_a_cache_that_follows_gives_fresh_results_at_every_step_and_after_every_
     def now() -> list[object]:
         found = [answers(mirror, pod) for pod in world.incoming]
         assert found == [answers(mirror, pod, cache.evaluation(pod)) for pod in world.incoming]
-        return [*found, *([*map(list, mirror.placed_pods())], [*mirror.nodes.slots], mirror.affinity.owner_counts())]
+        return [*found, *([*map(list, mirror.placed_pods())], [*mirror.nodes.slots], owner_counts(mirror))]
 
     before, generation, held = now(), mirror.generation, state(mirror)
     with mirror.suppose(cache_follows=True) as supposed:

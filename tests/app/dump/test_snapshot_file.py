@@ -18,6 +18,7 @@ from tests.app.dump.dumps import as_json, kinded, listed, load
 from tests.app.objects.full_objects import FULL_OBJECTS
 from tests.app.questions import NEAR_WEB, ZONE, mirror_of, state
 from tests.builders import REQUIRED, Object, expressed, make_namespace, make_node, make_pod, term
+from tests.core.mirror.audit import owner_counts
 
 NODES = (make_node("n1").label(ZONE, "a"), make_node("n2").label(ZONE, "b"))
 PODS = (make_pod("web").label("app", "web").on("n1"), make_pod("api").on("n2").required_anti_affinity(NEAR_WEB))
@@ -388,5 +389,5 @@ def test_a_pod_with_a_broken_term_is_refused_or_stays_without_the_broken_list() 
     assert [f"items[3] (Pod default/api): {BROKEN_TERM}"] == summary.invalid
     whole = make_pod("api").label("app", "api").on("n1").required_anti_affinity(NEAR_WEB)
     without_errors = load(as_json(listed(*GOOD, *kinded(whole))))[0]
-    assert without_errors.affinity.owner_counts() == mirror.affinity.owner_counts()
+    assert owner_counts(without_errors) == owner_counts(mirror)
     assert without_errors.pods.rows.keys() == mirror.pods.rows.keys()

@@ -19,6 +19,7 @@ from core.profile import full_profile
 from tests.app.questions import ZONE, by_name, decoded, mirror_of, scores, shop
 from tests.builders import PodBuilder, expressed, labelled, make_node, make_pod, term
 from tests.core.decoded import pod_of
+from tests.core.mirror.audit import match_counts
 from tests.core.profile_parts import affinity_profile
 
 NODES: Final = ("a1", "b1")
@@ -80,7 +81,7 @@ def test_a_heavy_pod_is_refused_by_filter_with_the_field_and_the_numbers(setting
 
 def test_a_heavy_pod_leaves_no_counter_behind(setting: Setting) -> None:
     setting.filter(heavy())
-    assert setting.mirror.affinity.match_counts() == {}
+    assert match_counts(setting.mirror) == {}
 
 
 def test_a_pod_of_a_class_that_was_refused_costs_nothing(setting: Setting) -> None:

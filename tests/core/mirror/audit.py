@@ -4,11 +4,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+import msgspec
+
+from core.mirror.affinity_counts import MatchTerms, OwnerCounter, OwnerTerm, owner_terms
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeInfo, NodeTable
 from core.mirror.placement import AssumedPod
-from core.mirror.pod_columns import PodColumns
+from core.mirror.pod_columns import NO_TERMS, PodColumns
 from core.mirror.resource_figures import Figures
+from core.mirror.term_index import DomainCounts
 from core.objects.pod import Pod
 
 _FIGURES: Final = ("guaranteed_allocatable", "guaranteed_requested", "best_effort_allocatable", "best_effort_requested")
@@ -18,7 +22,7 @@ def audit(mirror: ClusterMirror) -> list[str]:
     """Recount everything, and return the differences."""
     auditor = Auditor(mirror.nodes, mirror.pods)
     return [
-        *mirror.affinity.audit(),
+        *audit_counters(mirror),
         *auditor.placement(),
         *auditor.figures(mirror.figures),
         *auditor.partition(),
@@ -103,3 +107,76 @@ def _differing(name: str, kept: Figures, recounted: Mapping[str, Mapping[str, in
         nonzero = {resource: amount for resource, amount in amounts.items() if amount}
         if getattr(kept, figure) != nonzero:
             yield f"{name}: {figure} is {getattr(kept, figure)}, recounted {nonzero}"
+
+
+# The term counters of inter-pod affinity. What they hold shows nowhere else, so this looks inside.
+
+
+def owner_counts(mirror: ClusterMirror) -> dict[str, dict[str, int]]:
+    """Return each owner counter as topology value -> pods, under a name that depends only on the term."""
+    return {_shown(term): counter.by_value() for term, counter in _owners(mirror).items()}
+
+
+def match_counts(mirror: ClusterMirror) -> dict[str, dict[str, int]]:
+    """Return each match counter as topology value -> pods, under a name that depends only on the terms."""
+    return {_shown(terms): counter.by_value() for terms, counter in _matches(mirror).items()}
+
+
+def audit_counters(mirror: ClusterMirror) -> list[str]:
+    """Recount all term counters by a plain loop over the pods, and return the differences."""
+    owners: dict[str, dict[str, int]] = {name: {} for name in owner_counts(mirror)}
+    matches: dict[str, dict[str, int]] = {name: {} for name in match_counts(mirror)}
+    for row in mirror.pods.rows.values():
+        pod = mirror.pods.pods[row]
+        node = mirror.nodes.infos[pod.node_name].node
+        if node is None:
+            continue
+        labels = node.labels
+        for owner_term in owner_terms(pod.affinity):
+            _count_value(owners.setdefault(_shown(owner_term), {}), labels, owner_term.term.topology_key)
+        for terms in _matches(mirror):
+            if mirror.affinity.matches.selects_all(terms.matchers, pod):
+                _count_value(matches[_shown(terms)], labels, terms.topology_key)
+    return _misnumbered(mirror) + [
+        f"{name}: counted {kept.get(name)}, recounted {values}"
+        for kept, recounts in ((owner_counts(mirror), owners), (match_counts(mirror), matches))
+        for name, values in recounts.items()
+        if kept.get(name) != values
+    ]
+
+
+def _misnumbered(mirror: ClusterMirror) -> list[str]:
+    """Return the pods and terms that are recorded under a wrong term set."""
+    sets = mirror.affinity._term_sets  # noqa: SLF001  # see above
+    numbers = {affinity: term_set.number for affinity, term_set in sets.items()}
+    of_term: dict[OwnerTerm, set[int]] = {}
+    for affinity, number in numbers.items():
+        for owner_term in owner_terms(affinity):
+            of_term.setdefault(owner_term, set()).add(number)
+    wrong = [f"{len(numbers) - len(set(numbers.values()))} term sets have the number of another"]
+    found = wrong * (len(numbers) != len(set(numbers.values())))
+    for row in mirror.pods.rows.values():
+        pod, kept = mirror.pods.pods[row], int(mirror.pods.term_set_of_row[row])
+        if kept != numbers.get(pod.affinity, NO_TERMS):
+            found.append(f"{pod.full_name}: term set {kept}")
+    for owner_term, counter in _owners(mirror).items():
+        if counter.term_sets != of_term.get(owner_term):
+            found.append(f"{_shown(owner_term)}: term sets {counter.term_sets}")
+    return found
+
+
+def _owners(mirror: ClusterMirror) -> dict[OwnerTerm, OwnerCounter]:
+    return mirror.affinity._owners  # noqa: SLF001  # see above
+
+
+def _matches(mirror: ClusterMirror) -> Mapping[MatchTerms, DomainCounts]:
+    return mirror.affinity.matches._counters  # noqa: SLF001  # see above
+
+
+def _count_value(into: dict[str, int], labels: Mapping[str, str], key: str) -> None:
+    if key in labels:
+        into[labels[key]] = into.get(labels[key], 0) + 1
+
+
+def _shown(value: object) -> str:
+    return msgspec.json.encode(value, order="deterministic").decode()

@@ -15,7 +15,7 @@ from core.objects.affinity import PodMatcher
 from core.objects.labels import NOTHING, parse_selector
 from tests.builders import Object, PodBuilder, expressed, labelled, make_namespace, make_node, make_pod, term
 from tests.core.decoded import Builder, counter_of, matcher_of, mirror_of, tell
-from tests.core.mirror.audit import audit
+from tests.core.mirror.audit import audit, match_counts, owner_counts
 
 WEB: Final = term("zone", labelled(app="web"))
 NODES: Final = [make_node(f"n{zone}").label("zone", zone).label("host", f"n{zone}") for zone in "ab"]
@@ -65,7 +65,7 @@ def test_the_match_counter_unused_for_longest_goes_first() -> None:
     x, y = match_counter(mirror, of_app("x")), match_counter(mirror, of_app("y"))
     assert x is match_counter(mirror, of_app("x"))
     match_counter(mirror, of_app("z"))
-    assert len(mirror.affinity.match_counts()) == 2
+    assert len(match_counts(mirror)) == 2
     assert x is match_counter(mirror, of_app("x"))
     assert y is not match_counter(mirror, of_app("y"))
 
@@ -94,7 +94,7 @@ def test_nothing_is_left_when_all_pods_are_gone_and_the_match_counters_evicted()
     for app in ("y", "z"):
         assert match_counter(mirror, of_app(app), key="rack") is not match_counter(fresh, of_app(app), key="rack")
     assert keys_in_use(mirror, "zone", "host", "rack") == ["rack"]
-    assert (mirror.affinity.owner_counts(), mirror.affinity.match_counts()) == ({}, fresh.affinity.match_counts())
+    assert (owner_counts(mirror), match_counts(mirror)) == ({}, match_counts(fresh))
     # What is still held by an index or a memo shows nowhere else.
     held, held_fresh = (
         [each._term_sets, vars(each._owner_index), vars(each.matches._index)]  # noqa: SLF001
@@ -127,7 +127,7 @@ def test_a_namespace_event_recounts_only_what_reaches_it_or_did(
     counts = {name: counter.counts for name, counter in counters.items()}
     tell(mirror, action, told)
     assert recounted == {name for name, counter in counters.items() if counter.counts is not counts[name]}
-    assert mirror.affinity.audit() == []
+    assert audit(mirror) == []
 
 
 def test_a_namespace_event_that_one_of_several_terms_sees_recounts_them_together() -> None:
@@ -173,7 +173,7 @@ def rows_looked_up(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 def test_counters_of_a_question_with_too_many_terms_are_exact_and_not_kept() -> None:
     mirror = mirror_of(*NODES, WEB_POD.on("na"))
     assert counted(mirror, many_terms()) == [{"a": 1}] * MANY
-    assert mirror.affinity.match_counts() == {}
+    assert match_counts(mirror) == {}
     tell(mirror, "Add", WEB_POD.uid("2").on("nb"))
     assert counted(mirror, many_terms()) == [{"a": 1, "b": 1}] * MANY
 
@@ -212,7 +212,7 @@ def test_work_past_the_limit_is_refused_before_it_is_done(rows_looked_up: list[o
         mirror.affinity.matches.of(wanted, "spec.affinity")
     assert raised.value.field == "Pod.spec.affinity"
     assert rows_looked_up == []
-    mirror.work.begin()
+    mirror.work.spent = 0
     assert counted(mirror, wanted[:2]) == [{"a": 1}] * 2
 
 

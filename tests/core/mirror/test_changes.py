@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from core.events import ClusterEvent, Object
-from core.mirror.changes import EVERY_CHANGE, Change, Listeners, NamespaceChange, NodeChange, ObjectChange, PodChange
+from core.mirror.changes import EVERY_CHANGE, Change, NamespaceChange, NodeChange, ObjectChange, PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT
 from core.objects.kinds import Namespace, ReplicaSet
@@ -212,17 +212,11 @@ def test_listeners_are_told_what_they_hear_in_the_order_in_which_they_came() -> 
         def changed(self, change: Change) -> None:
             order.append((self.name, type(change)))
 
-    listeners = Listeners()
-    assert not listeners
-    listeners.add(Named("mirror's", NamespaceChange))
-    listeners.add(cache := Named("cache", PodChange, NamespaceChange))
-    listeners.add(Named("plugin's", NodeChange))
-    assert listeners
-    assert listeners.of(PodChange) == [cache]
-    assert not listeners.of(ObjectChange)
-    listeners.tell(NamespaceChange("n", None, {}))
-    listeners.tell(ObjectChange(CSINode, NO_SLOT, None, None))
-    listeners.tell(PodChange(0, None, pod("p", "n")))
+    mirror = mirror_of(node("n"))
+    for listener in (Named("mirror's", NamespaceChange), Named("cache", PodChange, NamespaceChange)):
+        mirror.listen(listener)
+    mirror.listen(Named("plugin's", NodeChange))
+    tell(mirror, "Add", Namespace("n", {}), CSINode(name="other"), pod("p", "n"))
 
     assert order == [("mirror's", NamespaceChange), ("cache", NamespaceChange), ("cache", PodChange)]
 

@@ -17,7 +17,7 @@ from core.releases.differences import rules_of
 from core.releases.release import DEFAULT_RELEASE, Release
 from tests.builders import labelled, make_namespace, make_node, make_pod, term
 from tests.core.decoded import Builder, counter_of, matcher_of, mirror_of, node_of, tell
-from tests.core.mirror.audit import audit
+from tests.core.mirror.audit import audit, audit_counters
 
 WEB: Final = term("zone", labelled(app="web"))
 N_A: Final = make_node("na").label("zone", "a")
@@ -30,7 +30,7 @@ def web_pods(mirror: ClusterMirror) -> dict[str, int]:
     matched = counter_of(mirror, (matcher_of(WEB),), "zone").by_value()
     owned = [counter.by_value() for counter in mirror.affinity.owners("default", {"app": "web"})]
     assert owned in ([], [matched])
-    assert mirror.affinity.audit() == []
+    assert audit_counters(mirror) == []
     return matched
 
 

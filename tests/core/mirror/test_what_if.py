@@ -13,7 +13,7 @@ from core.mirror.what_if import Supposition, WhatIfError
 from core.objects.affinity import PodMatcher
 from core.objects.labels import NOTHING
 from tests.core.decoded import counter_of
-from tests.core.mirror.audit import audit
+from tests.core.mirror.audit import audit, owner_counts
 from tests.core.mirror.values import ATTRACTED, REPELLING, mirror_of, node, pod, selecting, tell
 
 N1 = node("n1", labels={"zone": "a"}, cpu=4)
@@ -57,7 +57,7 @@ def seen(mirror: ClusterMirror) -> list[object]:
         list(mirror.nodes.infos),
         mirror.nodes.extent,
         list(mirror.nodes.known.generations()),
-        list(mirror.affinity.owner_counts().items()),
+        list(owner_counts(mirror).items()),
         matched(mirror),
         set(counter_of(mirror, (WEB,), "zone").column.ids),
         {each: getattr(mirror.pod_states, each) for each in PodStateCounts.__slots__},

