@@ -11,8 +11,7 @@ from core.diagnosis.pod_names import name_of, uid_of
 from core.mirror.affinity_counts import MatchTerms, OwnerCounter, Role
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.term_index import DomainCounts
-from core.mirror.topology import ABSENT, Int64Array, IntpArray
+from core.mirror.topology import ABSENT, DomainCounts, Int64Array, IntpArray
 from core.objects.affinity import AffinityTerm, PodMatcher
 from core.objects.labels import Operator, Requirement, Selector
 from core.objects.pod import Pod

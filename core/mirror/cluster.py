@@ -11,7 +11,7 @@ from core.mirror.changes import Listener, Listeners, ObjectChange, add_listener
 from core.mirror.cluster_figures import ClusterFigures
 from core.mirror.dump import Dumper, MirrorCopy, MirrorDump
 from core.mirror.generation_store import OF_A_NODE, GenerationCounter, HeldObject, ObjectStores
-from core.mirror.node_info import NO_SLOT, NodeBatch
+from core.mirror.node_info import NO_SLOT, Figures, NodeBatch
 from core.mirror.pending_pods import PendingPods, PodGroups, Preemptors, SchedulingGroups
 from core.mirror.placement import (
     AssumedPod,
@@ -22,7 +22,6 @@ from core.mirror.placement import (
     PodStateError,
     PodTransition,
 )
-from core.mirror.resource_figures import Figures
 from core.mirror.what_if import Supposition
 from core.mirror.work import Work
 from core.objects.groups import PodGroup, SchedulingGroup
@@ -274,13 +273,11 @@ class ClusterMirror:
 
     def dump(self, node: str | None = None, pod: str | None = None) -> MirrorDump:
         """Return all contents, one node's, or one pod by UID or NAMESPACE/NAME. For debugging, expensive."""
-        dumper = Dumper(self.nodes, self.pods, self.assumed, self.pending, self.preemptors)
-        return dumper.dump(self.figures, self.generation, node, pod)
+        return Dumper(self).dump(self.figures, self.generation, node, pod)
 
     def copy(self) -> MirrorCopy:
         """Begin a copy of everything that `dump` shows. See MirrorCopy."""
-        parts = self.nodes, self.pods, self.assumed, self.pending
-        return MirrorCopy(*parts, preemptors=self.preemptors, figures=self._figures)
+        return MirrorCopy(self)
 
     # The scheduler's partition of the nodes. Partition has the rule.
 

@@ -27,18 +27,18 @@ class Difference(msgspec.Struct, frozen=True, gc=False):
     """The fields that differ, if both have the object."""
 
 
-class Differences(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Differences(msgspec.Struct, kw_only=True):
     """The differences of one kind, ordered by name."""
 
-    listed: int
+    listed: int = 0
     """Objects in the list that the mirror should hold, without unreadable objects and assumed pods."""
-    missed: tuple[Difference, ...] = ()
+    missed: list[Difference] = []
     """Objects that are only in the list."""
-    redundant: tuple[Difference, ...] = ()
+    redundant: list[Difference] = []
     """Objects that are only in the mirror."""
-    differing: tuple[Difference, ...] = ()
+    differing: list[Difference] = []
     """Objects that are in both and not equal. A different resource version alone counts in `other_versions`."""
-    assumed: tuple[Difference, ...] = ()
+    assumed: list[Difference] = []
     """Assumed pods. The list may show them on another node or without a node, and both can be right."""
     unreadable: int = 0
     """Objects in the list that could not be decoded. They are not compared."""
@@ -51,17 +51,13 @@ class Differences(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def persisting(self, earlier: "Differences") -> "Differences":
         """Return only the differences that `earlier` has in the same field, for the same object (name, UID)."""
-        return msgspec.structs.replace(
-            self,
-            missed=_in_both(self.missed, earlier.missed),
-            redundant=_in_both(self.redundant, earlier.redundant),
-            differing=_in_both(self.differing, earlier.differing),
-        )
 
+        def in_both(field: str) -> list[Difference]:
+            before = {(each.name, each.uid) for each in getattr(earlier, field)}
+            return [each for each in getattr(self, field) if (each.name, each.uid) in before]
 
-def _in_both(now: tuple[Difference, ...], earlier: tuple[Difference, ...]) -> tuple[Difference, ...]:
-    before = {(difference.name, difference.uid) for difference in earlier}
-    return tuple(difference for difference in now if (difference.name, difference.uid) in before)
+        kept = {field: in_both(field) for field in ("missed", "redundant", "differing")}
+        return msgspec.structs.replace(self, **kept)
 
 
 class Comparer:
@@ -79,12 +75,7 @@ class Comparer:
         self._fields: tuple[str, ...] = ("labels",) if kind is Namespace else kind.__struct_fields__
         self._assumed = mirror.assumed if kind is Pod else {}
         self._seen: set[str] = set()  # keys in the list that the mirror holds, or that are not compared
-        self._listed = 0
-        self._missed: list[Difference] = []
-        self._redundant: list[Difference] = []
-        self._differing: list[Difference] = []
-        self._unreadable = 0
-        self._other_versions = 0
+        self._found = Differences()
 
     def add(self, listed: Object) -> None:
         """Compare an object of the list. A pod that has ended should not be in the mirror."""
@@ -96,10 +87,10 @@ class Comparer:
             return
         if isinstance(listed, Pod) and listed.terminal:
             return
-        self._listed += 1
+        self._found.listed += 1
         held = self._held(key)
         if held is None:
-            self._missed.append(Difference(listed.full_name, listed.uid))
+            self._found.missed.append(Difference(listed.full_name, listed.uid))
             return
         self._seen.add(self._key(held.full_name, held.uid))  # the mirror's string: the list's would stay in memory
         if held != listed:
@@ -107,7 +98,7 @@ class Comparer:
 
     def pass_over(self, full_name: str, uid: str) -> None:
         """Record an object of the list that could not be decoded, so that it is not compared."""
-        self._unreadable += 1
+        self._found.unreadable += 1
         self._seen.add(self._key(full_name, uid))
 
     def finish(self) -> Iterator[None]:
@@ -116,27 +107,23 @@ class Comparer:
             if key not in self._seen and key not in self._assumed:
                 held = self._held(key)
                 if held is not None:  # None if it was removed since the first step
-                    self._redundant.append(Difference(held.full_name, held.uid))
+                    self._found.redundant.append(Difference(held.full_name, held.uid))
             yield
 
     def differences(self) -> Differences:
-        """Return the differences."""
-        return Differences(
-            listed=self._listed,
-            missed=_sorted(self._missed),
-            redundant=_sorted(self._redundant),
-            differing=_sorted(self._differing),
-            assumed=_sorted([Difference(known.pod.full_name, uid) for uid, known in self._assumed.items()]),
-            unreadable=self._unreadable,
-            other_versions=self._other_versions,
-        )
+        """Return the differences, in order."""
+        found = self._found
+        found.assumed = [Difference(known.pod.full_name, uid) for uid, known in self._assumed.items()]
+        for part in (found.missed, found.redundant, found.differing, found.assumed):
+            part.sort(key=lambda difference: (difference.name, difference.uid))
+        return found
 
     def _compare(self, held: Object, listed: Object) -> None:
         fields = tuple(field for field in self._fields if getattr(held, field) != getattr(listed, field))
         if fields == (_VERSION,):
-            self._other_versions += 1
+            self._found.other_versions += 1
         elif fields:
-            self._differing.append(Difference(held.full_name, held.uid, fields))
+            self._found.differing.append(Difference(held.full_name, held.uid, fields))
 
     def _key(self, full_name: str, uid: str) -> str:
         return uid if self._kind is Pod else full_name
@@ -160,7 +147,3 @@ class Comparer:
             labels = self._mirror.namespaces.get(key)
             return None if labels is None else Namespace(key, labels)
         return self._mirror.objects(self._kind).get(key)
-
-
-def _sorted(differences: list[Difference]) -> tuple[Difference, ...]:
-    return tuple(sorted(differences, key=lambda difference: (difference.name, difference.uid)))

@@ -2,17 +2,19 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from core.mirror.cluster_figures import ClusterFigures, NodeFollower
-from core.mirror.node_info import NodeInfo, NodeTable
-from core.mirror.pending_pods import PendingPods, Preemptors, VictimWait
+from core.mirror.cluster_figures import NodeFollower
+from core.mirror.node_info import Figures, NodeInfo
+from core.mirror.pending_pods import VictimWait
 from core.mirror.placement import AssumedPod, PodState
-from core.mirror.pod_columns import PodColumns
-from core.mirror.resource_figures import Figures
 from core.objects.node import Node
 from core.objects.pod import Pod, Taint
+
+if TYPE_CHECKING:
+    from core.mirror.cluster import ClusterMirror
 
 
 class PodDump(msgspec.Struct, frozen=True, gc=False):
@@ -102,19 +104,13 @@ class HeldNode(msgspec.Struct, frozen=True, gc=False):
 class Dumper:
     """Creates dumps of parts of a mirror."""
 
-    def __init__(
-        self,
-        nodes: NodeTable,
-        pods: PodColumns,
-        assumed: Mapping[str, AssumedPod],
-        pending: PendingPods,
-        preemptors: Preemptors,
-    ) -> None:
-        self._nodes = nodes
-        self._pods = pods
-        self._assumed = assumed
-        self._pending = pending
-        self._preemptors = preemptors
+    def __init__(self, mirror: "ClusterMirror", assumed: Mapping[str, AssumedPod] | None = None) -> None:
+        """`assumed`: the Assumed pods of an earlier moment, else those of the mirror."""
+        self._nodes = mirror.nodes
+        self._pods = mirror.pods
+        self._assumed = mirror.assumed if assumed is None else assumed
+        self._pending = mirror.pending
+        self._preemptors = mirror.preemptors
 
     def dump(self, figures: Figures, generation: int, node: str | None, pod: str | None) -> MirrorDump:
         """Return all contents, one node's by name, or one pod by UID or NAMESPACE/NAME.
@@ -210,26 +206,12 @@ class MirrorCopy:
     Conversion does not read the mirror, so a client may read slowly.
     """
 
-    def __init__(  # noqa: PLR0913  # the parts of a mirror
-        self,
-        nodes: NodeTable,
-        pods: PodColumns,
-        assumed: Mapping[str, AssumedPod],
-        pending: PendingPods,
-        *,
-        preemptors: Preemptors,
-        figures: ClusterFigures,
-    ) -> None:
-        self._table = nodes
-        self._dumper = Dumper(nodes, pods, assumed, pending, preemptors)
-        self._all_figures = figures
+    def __init__(self, mirror: "ClusterMirror") -> None:
+        self._mirror = mirror
+        self._dumper = Dumper(mirror)
         self._held: dict[str, HeldNode] = {}  # node name -> the node
         self._waiting: tuple[Pod, ...] = ()
         self._without_node: tuple[Pod, ...] = ()
-        self._pods = pods
-        self._assumed = assumed
-        self._pending = pending
-        self._preemptors = preemptors
         self._waits: tuple[VictimWait, ...] = ()
         self.generation = 0
         """The generation of the copy, after the last step."""
@@ -238,21 +220,20 @@ class MirrorCopy:
 
     def steps(self) -> Iterator[None]:
         """Copy in steps. The copy may be read after the last step."""
-        known = self._table.known
-        yield from self._all_figures.steps(known)
+        mirror = self._mirror
+        yield from mirror.follow_figures()
         follower = NodeFollower(self._held.keys())
-        for name in follower.steps(known):
+        for name in follower.steps(mirror.nodes.known):
             self._look(name)
             yield
-        for name in follower.rest(known):
+        for name in follower.rest(mirror.nodes.known):
             self._look(name)
-        self.figures = self._all_figures.follow(known)
-        unknown = (info for info in self._table.infos.values() if info.node is None)
+        self.figures, self.generation = mirror.figures, mirror.generation
+        unknown = (info for info in mirror.nodes.infos.values() if info.node is None)
         self._waiting = tuple(pod for info in unknown for pod in self._dumper.pods_of(info))
         self._without_node = tuple(self._dumper.pending(None))
-        self._waits = tuple(self._preemptors.waits())
-        self._dumper = Dumper(self._table, self._pods, dict(self._assumed), self._pending, self._preemptors)
-        self.generation = known.latest
+        self._waits = tuple(mirror.preemptors.waits())
+        self._dumper = Dumper(mirror, dict(mirror.assumed))
 
     def nodes(self) -> Iterator[NodeDump]:
         """Yield the dumps of nodes, ordered by name."""
@@ -273,7 +254,7 @@ class MirrorCopy:
         yield from victim_dumps(self._waits)
 
     def _look(self, name: str) -> None:
-        info = self._table.known.values.get(name)
+        info = self._mirror.nodes.known.values.get(name)
         held = None if info is None else self._dumper.held(info)
         if held is None:
             self._held.pop(name, None)

@@ -10,9 +10,107 @@ from numpy.typing import NDArray
 
 from core.mirror.generation_store import GenerationCounter, GenerationStore
 from core.mirror.name_index import NameIndex
-from core.mirror.resource_figures import Figures, Partition, PlacedRequests
 from core.mirror.topology import ABSENT, MIN_SLOTS, BoolArray, IntpArray, TopologyColumn
+from core.objects.labels import EVERYTHING, Selector
 from core.objects.node import Node
+from core.objects.pod import Pod
+
+Amounts: TypeAlias = dict[str, int]  # resource -> amount, never 0
+
+_NOTHING: Final[Mapping[str, int]] = {}
+
+
+class Figures(msgspec.Struct, frozen=True, gc=False):
+    """The four sums of a node or of the cluster, each resource -> amount, never 0. cpu is in millicores.
+
+    *Guaranteed requested* are the requests of placed pods that are not of QoS class BestEffort: the scheduler reserves
+    them. *Best-effort requested* are those of BestEffort pods, never cpu or memory. Every placed pod requests 1 of
+    `pods`. *Best-effort allocatable* is guaranteed allocatable less guaranteed requested, on each node, and at least 0.
+    The cluster's amount is the sum over nodes, so over-commitment of one node does not reduce the rest of another. Pods
+    on an unknown node count when the node appears. Source: the Collectable of reference/scheduler-cache-api.
+    """
+
+    guaranteed_allocatable: Mapping[str, int]
+    guaranteed_requested: Mapping[str, int]
+    best_effort_allocatable: Mapping[str, int]
+    best_effort_requested: Mapping[str, int]
+
+
+class PlacedRequests:
+    """The requests of one node's pods. Initialised with the present requests, then updated by every event."""
+
+    __slots__ = ("best_effort", "guaranteed")
+
+    def __init__(self, guaranteed: Mapping[str, int] = _NOTHING, best_effort: Mapping[str, int] = _NOTHING) -> None:
+        self.guaranteed: Amounts = {**guaranteed}
+        self.best_effort: Amounts = {**best_effort}
+
+    def count(self, pod: Pod, delta: int) -> None:
+        """Add the requests of a pod (delta 1), or subtract them (delta -1)."""
+        amounts = self.best_effort if pod.best_effort else self.guaranteed
+        for resource, amount in pod.requests.items():
+            total = amounts.get(resource, 0) + amount * delta
+            if total:
+                amounts[resource] = total
+            else:
+                amounts.pop(resource, None)
+        total = amounts.get("pods", 0) + delta
+        if total:
+            amounts["pods"] = total
+        else:
+            del amounts["pods"]
+
+    def figures(self, allocatable: Mapping[str, int]) -> Figures:
+        """Return the present figures of a node with these allocatable resources."""
+        left = {resource: amount - self.guaranteed.get(resource, 0) for resource, amount in allocatable.items()}
+        return Figures(
+            allocatable
+            if all(allocatable.values())
+            else {name: amount for name, amount in allocatable.items() if amount},
+            {**self.guaranteed},
+            {resource: amount for resource, amount in left.items() if amount > 0},
+            {**self.best_effort},
+        )
+
+
+class Partition:
+    """A rule on node names and labels, so that several schedulers own disjoint nodes. Initially all nodes are in.
+
+    A name that was set explicitly takes precedence over the selector, and need not exist yet. Nodes out of the
+    partition get an unresolvable status, but their pods count wherever pods of the whole cluster count.
+    """
+
+    def __init__(self) -> None:
+        self.whole = True
+        """Whether the rule includes every node, so that no node needs a check."""
+        self._selector = EVERYTHING
+        self._names: dict[str, bool] = {}  # node name -> whether it is in, for explicitly set names
+        self._outside = 0  # how many of them are out: a rule may name hundreds of thousands
+
+    def includes(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Return whether a node with this name and these labels is in."""
+        inside = self._names.get(name)
+        return self._selector.matches(labels) if inside is None else inside
+
+    def set_selector(self, selector: Selector) -> None:
+        """Include the nodes whose labels match, except for explicitly set names."""
+        self._selector = selector
+        self._weigh()
+
+    def set_name(self, name: str, *, inside: bool) -> None:
+        """Include or exclude one node regardless of its labels."""
+        self._outside += (not inside) - (self._names.get(name) is False)
+        self._names[name] = inside
+        self._weigh()
+
+    def clear_name(self, name: str) -> None:
+        """Remove an explicit setting, so that the selector decides for the node."""
+        self._outside -= self._names.pop(name, None) is False
+        self._weigh()
+
+    def _weigh(self) -> None:
+        self.whole = self._selector.everything and not self._outside
+
 
 NameTexts: TypeAlias = NDArray[np.bytes_ | np.object_]
 """Names as JSON: as wide as the longest and padded with NUL, or bytes objects if most of that would be padding."""
@@ -121,27 +219,21 @@ class NodeTable:
         # Always a new slot: so `withdraw` has to restore only the number of slots in use.
         self._enter(info, node, self._new_slot())
 
-    def suppose_state(self, info: NodeInfo, node: Node) -> Node:
-        """Replace the state of a known node without a generation, and return the state before.
-
-        Raises ValueError for an unknown node.
-        """
-        before = info.node
-        if before is None:
-            raise ValueError(f"node {info.name} is not known")
-        self._replace(info, before, node)
-        return before
-
     def withdraw(self, info: NodeInfo) -> None:
         """Free the slot of a supposed node. Supposed nodes must be withdrawn in reverse order."""
         self._used = info.slot
         self._leave(info)
         self.drop_if_empty(info)
 
-    def update(self, info: NodeInfo, node: Node) -> None:
-        """Replace the state of a known node."""
-        self._replace(info, info.node, node)
-        self.touch(info)
+    def replace(self, info: NodeInfo, node: Node) -> Node | None:
+        """Replace the state of a known node without a generation, and return the state before."""
+        before = info.node
+        if before is not None and before.labels.keys() != node.labels.keys():
+            self._count_labels(before, -1)
+            self._count_labels(node, 1)
+        info.node = node
+        self.in_partition[info.slot] = self.partition.includes(node.name, node.labels)
+        return before
 
     def touch(self, info: NodeInfo) -> None:
         """Give a changed NodeInfo a new generation."""
@@ -188,13 +280,6 @@ class NodeTable:
         if info.node is not None:
             self._count_labels(info.node, -1)
         info.node, info.slot = None, NO_SLOT
-
-    def _replace(self, info: NodeInfo, before: Node | None, node: Node) -> None:
-        if before is not None and before.labels.keys() != node.labels.keys():
-            self._count_labels(before, -1)
-            self._count_labels(node, 1)
-        info.node = node
-        self.in_partition[info.slot] = self.partition.includes(node.name, node.labels)
 
     def _count_labels(self, node: Node, delta: int) -> None:
         for key in node.labels:

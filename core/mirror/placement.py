@@ -1,6 +1,6 @@
 """The pods on each node with all derived counts. One module updates all of them, so that they stay consistent."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from math import inf
 from typing import Final
@@ -14,7 +14,6 @@ from core.mirror.changes import Change, Listeners, NamespaceChange, NodeChange, 
 from core.mirror.generation_store import GenerationCounter
 from core.mirror.node_info import NO_SLOT, NodeInfo, NodeTable
 from core.mirror.pod_columns import PodColumns
-from core.mirror.topology import TopologyColumn
 from core.mirror.work import Work
 from core.objects.node import Node
 from core.objects.pod import Pod, counted
@@ -118,14 +117,20 @@ class Placement:
         self._enter_domains(info, node)
         return info
 
-    def suppose_state(self, info: NodeInfo, node: Node) -> Node:
-        """Replace the state of a known node, and return the state before. Raises ValueError for an unknown node."""
-        before = self.nodes.suppose_state(info, node)
-        changed = self.affinity.columns.changed_by(info.slot, before.labels, node.labels)
+    def replace_node(self, info: NodeInfo, node: Node) -> Node | None:
+        """Replace the state of a known node without a generation, and return the state before. No listener hears it."""
+        before = self.nodes.replace(info, node)
+        changed = self.affinity.columns.changed_by(info.slot, before.labels if before is not None else {}, node.labels)
         if changed:
-            # Not the rows of the NodeInfo: some of its pods may be supposed gone, and other pods supposed here.
+            # The pods leave their old domains and enter the new ones, as no pod may be counted while a slot changes its
+            # value. Not the rows of the NodeInfo: some of its pods may be supposed gone, and other pods supposed here.
             rows = np.flatnonzero(self.pods.slot_of_row == info.slot).tolist()
-            self._move_domains(info, node, changed, rows)
+            for row in rows:
+                self._displace(row)
+            for column in changed:
+                column.assign(info.slot, node.labels.get(column.key))
+            for row in rows:
+                self._place(row, info.slot)
         return before
 
     def withdraw_node(self, info: NodeInfo) -> None:
@@ -145,7 +150,10 @@ class Placement:
         if info.node is None:
             self._add_node(info, node)
         elif info.node != node:
-            self._update_node(info, node)
+            before = self.replace_node(info, node)
+            self.nodes.touch(info)
+            if self.listeners:
+                self.tell(NodeChange(info.slot, before, node))
 
     def set_namespace(self, name: str, labels: Mapping[str, str] | None) -> None:
         """Replace the labels of a namespace. None means that there is no such Namespace (any more)."""
@@ -218,24 +226,6 @@ class Placement:
         labels = info.node.labels if info.node is not None else {}
         for column in self.affinity.columns.changed_by(info.slot, labels, {}):
             column.assign(info.slot, None)
-
-    def _update_node(self, info: NodeInfo, node: Node) -> None:
-        before = info.node
-        self.nodes.update(info, node)
-        changed = self.affinity.columns.changed_by(info.slot, before.labels if before is not None else {}, node.labels)
-        if changed:
-            self._move_domains(info, node, changed, info.rows)
-        if self.listeners:
-            self.tell(NodeChange(info.slot, before, node))
-
-    def _move_domains(self, info: NodeInfo, node: Node, changed: list[TopologyColumn], rows: Collection[int]) -> None:
-        # The pods leave their old domains and enter the new ones. No pod may be counted while a slot changes its value.
-        for row in rows:
-            self._displace(row)
-        for column in changed:
-            column.assign(info.slot, node.labels.get(column.key))
-        for row in rows:
-            self._place(row, info.slot)
 
     def tell(self, change: Change) -> None:
         """Send a change to the listeners that hear of its type, in the order in which they were added."""

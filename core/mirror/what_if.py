@@ -211,7 +211,7 @@ class Supposition:
 
     def _change_node(self, node: Node) -> None:
         info = self._placement.nodes.infos[node.name]
-        before = self._placement.suppose_state(info, node)
+        before = self._placement.replace_node(info, node)
         self._tell(NodeChange(info.slot, before, node))
 
     # Reads.

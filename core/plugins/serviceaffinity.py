@@ -23,11 +23,11 @@ from core.framework.interface import (
     Verdicts,
     Versions,
 )
+from core.mirror.affinity_counts import TermIndex
 from core.mirror.changes import Change, ObjectChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import LabelProjections, LabelValues, labels_of
-from core.mirror.term_index import TermIndex
 from core.objects.affinity import PodMatcher, selector_from_set
 from core.objects.kinds import Service
 from core.objects.labels import NOTHING, Selector

@@ -7,7 +7,7 @@ from app.objects.decode_pod import decode_pod
 from core.events import Action, ClusterEvent, Object
 from core.mirror.affinity_counts import MatchTerms
 from core.mirror.cluster import ClusterMirror
-from core.mirror.term_index import DomainCounts
+from core.mirror.topology import DomainCounts
 from core.objects.affinity import PodMatcher
 from core.objects.node import Node
 from core.objects.pod import Pod

@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from core.mirror.term_index import DomainCounts
+from core.mirror.topology import DomainCounts
 
 _OURS: Final = ("app.", "core.", "tests.")
 _WITHOUT_STATE: Final = (str, bytes, int, float, bool, type(None), Enum, re.Pattern, type)

@@ -28,8 +28,7 @@ from core.framework.interface import (
 from core.mirror.affinity_counts import MatchTerms, Role
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.term_index import DomainCounts
-from core.mirror.topology import ABSENT, BoolArray, Int64Array, TopologyColumn
+from core.mirror.topology import ABSENT, BoolArray, DomainCounts, Int64Array, TopologyColumn
 from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod

@@ -14,12 +14,12 @@ import numpy as np
 from msgspec.structs import replace
 
 from core.framework.node_matcher import NodeMatcher, label_keys
+from core.mirror.affinity_counts import TermIndex
 from core.mirror.changes import Change, NodeChange, ObjectChange, RulesChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.label_columns import BatchLabels
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import NodeValues
-from core.mirror.term_index import TermIndex
 from core.mirror.topology import ABSENT, BoolArray, Int64Array, IntpArray, TopologyColumn
 from core.objects.affinity import NodeAffinity, PodMatcher
 from core.objects.kinds import ReplicaSet, ReplicationController, Service, StatefulSet

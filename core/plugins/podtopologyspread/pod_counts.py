@@ -11,10 +11,10 @@ from typing import Final
 
 import numpy as np
 
+from core.mirror.affinity_counts import TermIndex
 from core.mirror.changes import Change, PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.pod_columns import namespace_is_selected
-from core.mirror.term_index import TermIndex
 from core.mirror.topology import Int64Array, IntpArray, TopologyCounts
 from core.objects.affinity import PodMatcher
 from core.objects.labels import NOTHING, Selector

@@ -221,7 +221,7 @@ def test_what_only_the_second_list_shows_is_not_told() -> None:
         server.delete(PODS.path, "batch", "shop")
 
     found = asyncio.run(diff(server, mirror, sleep=sleep))
-    assert found["pods"].redundant == (Difference("shop/web", "u-web"),)
+    assert found["pods"].redundant == [Difference("shop/web", "u-web")]
 
 
 def test_lists_come_in_pages_and_leave_out_what_has_ended() -> None:

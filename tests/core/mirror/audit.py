@@ -8,11 +8,10 @@ import msgspec
 
 from core.mirror.affinity_counts import MatchTerms, OwnerCounter, OwnerTerm, owner_terms
 from core.mirror.cluster import ClusterMirror
-from core.mirror.node_info import NO_SLOT, NodeInfo, NodeTable
+from core.mirror.node_info import NO_SLOT, Figures, NodeInfo, NodeTable
 from core.mirror.placement import AssumedPod
 from core.mirror.pod_columns import NO_TERMS, PodColumns
-from core.mirror.resource_figures import Figures
-from core.mirror.term_index import DomainCounts
+from core.mirror.topology import DomainCounts
 from core.objects.pod import Pod
 
 _FIGURES: Final = ("guaranteed_allocatable", "guaranteed_requested", "best_effort_allocatable", "best_effort_requested")

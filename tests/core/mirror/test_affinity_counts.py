@@ -9,7 +9,7 @@ from core.events import Action
 from core.mirror.affinity_counts import MAX_KEPT_MATCHERS, MatchTerms, OwnerCounter
 from core.mirror.cluster import ClusterMirror
 from core.mirror.pod_columns import PodColumns
-from core.mirror.term_index import DomainCounts
+from core.mirror.topology import DomainCounts
 from core.mirror.work import WorkLimitError
 from core.objects.affinity import PodMatcher
 from core.objects.labels import NOTHING, parse_selector

@@ -63,7 +63,7 @@ def test_what_the_mirror_was_told_is_what_it_holds(thing: Object) -> None:
 @each_kind
 def test_an_object_that_was_not_told_is_missed(thing: Object) -> None:
     found = compared(mirror_of(), type(thing), [thing])
-    assert found == Differences(listed=1, missed=(Difference(thing.full_name, thing.uid),))
+    assert found == Differences(listed=1, missed=[Difference(thing.full_name, thing.uid)])
     assert found
 
 
@@ -71,7 +71,7 @@ def test_an_object_that_was_not_told_is_missed(thing: Object) -> None:
 def test_an_object_whose_deletion_was_not_told_is_redundant(thing: Object) -> None:
     found = compared(mirror_of(thing), type(thing), [])
     uid = "" if isinstance(thing, Namespace) else thing.uid  # of namespaces the mirror keeps the labels alone
-    assert found == Differences(listed=0, redundant=(Difference(thing.full_name, uid),))
+    assert found == Differences(listed=0, redundant=[Difference(thing.full_name, uid)])
     assert found
 
 
@@ -102,7 +102,7 @@ def test_another_version_of_an_equal_object_is_told_but_no_difference(thing: Obj
 def test_the_fields_that_differ_are_named(held: Object, change: Mapping[str, object], fields: tuple[str, ...]) -> None:
     found = compared(mirror_of(held), type(held), [msgspec.structs.replace(held, **change)])
     uid = "" if isinstance(held, Namespace) else held.uid
-    assert found == Differences(listed=1, differing=(Difference(held.full_name, uid, fields),))
+    assert found == Differences(listed=1, differing=[Difference(held.full_name, uid, fields)])
     assert found
 
 
@@ -119,9 +119,9 @@ def test_pending_pods_are_compared_with_their_nominations() -> None:
     assert compared(mirror_of(BATCH, PENDING), Pod, [BATCH, PENDING]) == Differences(listed=2)
     assert names(compared(mirror_of(BATCH), Pod, [BATCH, PENDING]).missed) == ["shop/pending"]
     assert names(compared(mirror_of(BATCH, PENDING), Pod, [BATCH]).redundant) == ["shop/pending"]
-    assert compared(mirror_of(PENDING), Pod, [nominated]).differing == (
-        Difference("shop/pending", "u3", ("nominated_node_name",)),
-    )
+    assert compared(mirror_of(PENDING), Pod, [nominated]).differing == [
+        Difference("shop/pending", "u3", ("nominated_node_name",))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_an_assumed_pod_is_told_apart_wherever_it_is_listed(listed: list[Pod]) -
     mirror = mirror_of(BATCH)
     mirror.assume(PENDING, "n1", 0.0)
     found = compared(mirror, Pod, [BATCH, *listed])
-    assert found == Differences(listed=1, assumed=(Difference("shop/pending", "u3"),))
+    assert found == Differences(listed=1, assumed=[Difference("shop/pending", "u3")])
     assert not found
 
 
@@ -190,22 +190,22 @@ A, B, A_AGAIN = Difference("a", "1"), Difference("b", "2"), Difference("a", "3")
 
 
 def test_only_what_was_found_before_in_the_same_way_persists() -> None:
-    earlier = Differences(listed=5, missed=(A,), redundant=(B,), differing=(Difference("a", "1", ("labels",)),))
+    earlier = Differences(listed=5, missed=[A], redundant=[B], differing=[Difference("a", "1", ("labels",))])
     now = Differences(
         listed=7,
-        missed=(A, B),
-        redundant=(A, B),
-        differing=(Difference("a", "1", ("node_name",)), Difference("b", "2", ("labels",))),
-        assumed=(B,),
+        missed=[A, B],
+        redundant=[A, B],
+        differing=[Difference("a", "1", ("node_name",)), Difference("b", "2", ("labels",))],
+        assumed=[B],
         unreadable=1,
         other_versions=2,
     )
     assert now.persisting(earlier) == Differences(
         listed=7,
-        missed=(A,),
-        redundant=(B,),
-        differing=(Difference("a", "1", ("node_name",)),),
-        assumed=(B,),
+        missed=[A],
+        redundant=[B],
+        differing=[Difference("a", "1", ("node_name",))],
+        assumed=[B],
         unreadable=1,
         other_versions=2,
     )

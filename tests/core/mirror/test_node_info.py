@@ -47,7 +47,7 @@ def test_label_keys_are_counted_by_the_nodes_that_have_them() -> None:
     table.occupy(one, Node("one", {"zone": "a", "host": "one"}))
     table.occupy(two, Node("two", {"zone": "b"}))
     assert table.label_keys == {"zone": 2, "host": 1}
-    table.update(one, Node("one", {"zone": "c", "rack": "r"}))
+    table.replace(one, Node("one", {"zone": "c", "rack": "r"}))
     assert table.label_keys == {"zone": 2, "rack": 1}
     table.vacate(two)
     assert table.label_keys == {"zone": 1, "rack": 1}

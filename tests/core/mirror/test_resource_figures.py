@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from core.mirror.resource_figures import Partition
+from core.mirror.node_info import Partition
 from core.objects.labels import EVERYTHING, NOTHING, Selector
 from tests.core.mirror.values import selecting
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.mirror.term_index import MAX_BUCKETS, TermIndex
+from core.mirror.affinity_counts import MAX_BUCKETS, TermIndex
 from core.objects.affinity import PodMatcher
 from core.objects.labels import EVERYTHING, NOTHING, Selector, parse_selector
 from tests.builders import Object, labelled, term
@@ -41,7 +41,7 @@ buckets = st.sampled_from([1, 2, MAX_BUCKETS])
 
 
 def limited_to(most: int) -> AbstractContextManager[object]:
-    return patch("core.mirror.term_index.MAX_BUCKETS", most)
+    return patch("core.mirror.affinity_counts.MAX_BUCKETS", most)
 
 
 def index_of(*matchers: PodMatcher) -> TermIndex[int]:

@@ -321,9 +321,3 @@ def test_so_many_supposed_nodes_that_every_column_grows_leave_nothing_behind() -
         assert mirror.nodes.extent > 100
     assert seen(mirror) == before
     assert mirror.nodes.lives > lives  # what was found out about slots in the block is of no use
-
-
-def test_a_name_that_only_pods_have_has_no_state_to_change() -> None:
-    mirror = mirror_of(WAITING)
-    with pytest.raises(ValueError, match="node new is not known"):
-        mirror.nodes.suppose_state(mirror.nodes.infos["new"], NEW)
