@@ -26,7 +26,7 @@ from app.process.json_text import encode
 from app.process.long_work import LongWork
 from app.verbs.admission import ServingState
 from core.diagnosis.cluster_view import ClusterSurvey, ClusterView
-from core.gangs.unit_status import UnitStatus
+from core.gangs.unit import UnitStatus
 from core.mirror.cluster import ClusterMirror
 from core.objects.labels import label_key_errors
 

@@ -14,9 +14,9 @@ from app.admin.responses import AtMostOne, JsonResponse, in_chunks
 from app.process.json_text import encode
 from app.process.long_work import LongWork
 from core.equivalence.cache import RESULTS, EquivalenceCache
-from core.equivalence.lookup import PredicateCell, ScoreCell
-from core.equivalence.rows import ClassEntry, Miss, Row
-from core.equivalence.shadow_check import CHAIN
+from core.equivalence.cached_evaluation import CHAIN
+from core.equivalence.classes import ClassEntry, PredicateCell, ScoreCell
+from core.equivalence.rows import Miss, Row
 from core.profile import Profile
 
 _JSON = "application/json"

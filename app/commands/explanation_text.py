@@ -16,7 +16,7 @@ from core.diagnosis.explained_profile import Judge, SchedulerState
 from core.diagnosis.node_detail import NodeDetail, NodeTerm
 from core.diagnosis.summary import ReasonSummary, Summary, TermSummary, TopologySummary
 from core.diagnosis.wakes import AwaitedVictim
-from core.gangs.unit_status import UnitStatus
+from core.gangs.unit import UnitStatus
 from core.objects.pod import Waiting
 
 

@@ -22,7 +22,7 @@ from app.commands.output import (
     table,
     wrapped,
 )
-from core.gangs.unit_status import PackingStatus, SchedulingStatus, UnitStatus
+from core.gangs.unit import PackingStatus, SchedulingStatus, UnitStatus
 
 _HEADS: Final = ("NAME", "STATUS", "SCHEDULED", "RESERVED", "PENDING", "AGE", "REASON")
 _MORE_HEADS: Final = (

@@ -20,10 +20,9 @@ from core.diagnosis.pod_names import PodName, PodText, Sees, name_of
 from core.diagnosis.summary import Summary, summary
 from core.diagnosis.wakes import AwaitedVictim, awaited_victims
 from core.equivalence.cache import EquivalenceCache
-from core.equivalence.lookup import PredicateCell, ScoreCell
-from core.equivalence.rows import ClassEntry
-from core.gangs.scheduling_group_status import scheduling_group_status
-from core.gangs.unit_status import UnitStatus
+from core.equivalence.classes import ClassEntry, PredicateCell, ScoreCell
+from core.gangs.scheduling_groups import scheduling_group_status
+from core.gangs.unit import UnitStatus
 from core.mirror.node_info import NodeBatch
 from core.mirror.what_if import Supposition, WhatIfError
 from core.mirror.work import WorkLimitError

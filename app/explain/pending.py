@@ -24,7 +24,7 @@ from core.diagnosis.remedies.what_would_help import what_would_help
 from core.diagnosis.summary import ReasonSummary, fit_message, reasons_of
 from core.diagnosis.wakes import AwaitedVictim, VictimsByPod
 from core.equivalence.classes import Classifier
-from core.gangs.unit_status import UnitStatus
+from core.gangs.unit import UnitStatus
 from core.objects.pod import Pod
 
 MAX_CLASSES: Final = 500

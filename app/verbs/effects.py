@@ -29,7 +29,7 @@ from app.verbs.request import RecentPods
 from app.verbs.wire_in import decode_incoming_pod
 from core.framework.interface import Code, Verdicts
 from core.gangs.gangs import Gangs
-from core.gangs.group_cycles import GroupCycles, Released
+from core.gangs.scheduling_groups import GroupCycles, Released
 from core.mirror.changes import Change, NodeChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch

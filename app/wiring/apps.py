@@ -42,8 +42,8 @@ from app.watch.memory import memory_limit
 from app.wiring.cluster import Cluster
 from app.wiring.engine import Engine, explained_profile, scheduler_profiles
 from core.diagnosis.wakes import VictimsByPod, victims_by_pod
-from core.gangs.scheduling_group_status import scheduling_group_statuses
-from core.gangs.unit_status import UnitStatus
+from core.gangs.scheduling_groups import scheduling_group_statuses
+from core.gangs.unit import UnitStatus
 from core.objects.groups import SchedulingGroup
 
 # The verbs with their endpoints, with the queue before them and the observers behind them.

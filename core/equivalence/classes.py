@@ -10,7 +10,9 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from core.framework.interface import Plugin
+from core.equivalence.ranking import NEVER, NO_RANKING, NO_SLOTS, Validities
+from core.equivalence.rows import FilterRow, Miss, PluginRow, Row, ScoreRow, counters_unchanged
+from core.framework.interface import NOT_SCORED, AnyFilter, AnyScore, Code, Plugin, Status
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod, PodClaim
 
@@ -89,3 +91,177 @@ def _identity(pod: Pod) -> tuple[str, str] | None:
     if any(isinstance(volume, PodClaim) and volume.ephemeral for volume in pod.volumes):
         return pod.uid, pod.name
     return None
+
+
+ENTRY_BYTES: Final = 2500
+"""Size of a class without its rows: a short key, the representative, dictionaries."""
+SHORT_KEY: Final = 1000
+"""Up to this many bytes, the text of a key is short."""
+KEY_FACTOR: Final = 4
+"""Bytes of a pod's fields in memory per byte of their text: 3.5 to 5. The text may have a megabyte."""
+
+
+class ClassEntry:
+    """The rows of one class: by plugin, verdicts and raw scores separately."""
+
+    __slots__ = (
+        "_own_bytes",
+        "asked_at",
+        "chain",
+        "filters",
+        "first_pod",
+        "hash",
+        "hash_text",
+        "hits",
+        "in_cache",
+        "key",
+        "last_slots",
+        "made_at",
+        "miss",
+        "misses",
+        "nbytes",
+        "questions",
+        "ranking",
+        "representative",
+        "scores",
+    )
+
+    def __init__(self, key: ClassKey, first_pod: Pod, representative: Pod, now: float) -> None:
+        """Create an entry without results, at a time of the cache's clock."""
+        self.key = key
+        self.hash = equivalence_hash(key)
+        self.hash_text = f"{self.hash:016x}"
+        self._own_bytes = ENTRY_BYTES + KEY_FACTOR * max(0, len(key_text(key)) - SHORT_KEY)
+        self.first_pod = first_pod.full_name
+        self.representative = representative
+        self.miss = Miss.NEW_CLASS
+        self.filters: dict[str, FilterRow] = {}
+        self.scores: dict[str, ScoreRow] = {}
+        self.chain: Row | None = None  # the verdicts of all filters together: the first failure of each node
+        self.last_slots = NO_SLOTS  # of the last decision
+        self.ranking = NO_RANKING
+        self.made_at = now
+        self.asked_at = now
+        self.questions = 0
+        self.hits = 0  # cached cells
+        self.misses = 0  # cells that were not cached
+        self.nbytes = 0  # as counted in the cache's sum
+        self.in_cache = True
+
+    def filter_row(self, plugin: AnyFilter) -> FilterRow:
+        """Return the verdicts of a plugin."""
+        row = self.filters.get(plugin.name)
+        if row is None:
+            row = self.filters[plugin.name] = FilterRow(plugin, self.miss)
+        row.plugin = plugin
+        return row
+
+    def score_row(self, plugin: AnyScore) -> ScoreRow:
+        """Return the raw scores of a plugin."""
+        row = self.scores.get(plugin.name)
+        if row is None:
+            row = self.scores[plugin.name] = ScoreRow(plugin, self.miss)
+        row.plugin = plugin
+        return row
+
+    def chain_row(self) -> Row:
+        """Return the verdicts of all filters together."""
+        if self.chain is None:
+            self.chain = Row(self.miss)
+        return self.chain
+
+    def weigh(self) -> int:
+        """Add up the bytes, about."""
+        rows: list[Row] = [*self.filters.values(), *self.scores.values()]
+        if self.chain is not None:
+            rows.append(self.chain)
+        ranking = 0 if self.ranking is None else self.ranking.nbytes
+        return self._own_bytes + ranking + sum(row.nbytes for row in rows)
+
+
+# The cells of one class on one node, read without evaluating a cell or changing a row.
+#
+# Source: PredicateWithECache of the equivalence class design, which returns fit, reasons and invalid.
+
+
+class PredicateCell(msgspec.Struct, frozen=True, gc=False):
+    """The verdict of a predicate. An invalid one has neither fit nor reasons, as in the design."""
+
+    plugin: str
+    fit: bool
+    reasons: tuple[str, ...]
+    invalid: bool
+    """Whether the next request evaluates the cell again."""
+    miss: str | None
+    """Why the cell is invalid."""
+
+
+class ScoreCell(msgspec.Struct, frozen=True, gc=False):
+    """The raw score of a priority."""
+
+    plugin: str
+    raw: int | None
+    """None if the cell is invalid, or if the plugin skips the pod."""
+    invalid: bool
+    """Whether the next request evaluates the cell again. Always true without `scores_alone`: nothing is cached."""
+    miss: str | None
+    """Why the cell is invalid. None for scores that are not cached."""
+
+
+class CellLookup:
+    """The cells of one class on one node. Valid until the next event or request."""
+
+    def __init__(self, mirror: ClusterMirror, validities: Validities, entry: ClassEntry, node: str) -> None:
+        """`node` must be the name of a known node."""
+        self._mirror = mirror
+        self._validities = validities
+        self._entry = entry
+        self._batch = mirror.batch([node])
+        self._slot = mirror.nodes.slots[node]
+
+    def predicate(self, plugin: AnyFilter) -> PredicateCell:
+        """Return the cell of a predicate."""
+        found = self._look_up(self._entry.filters.get(plugin.name))
+        if isinstance(found, Miss):
+            return PredicateCell(plugin.name, fit=False, reasons=(), invalid=True, miss=found.label)
+        status = found if isinstance(found, Status) else self._entry.filters[plugin.name].statuses[found]
+        fit = status.code in {Code.SUCCESS, Code.SKIP}
+        return PredicateCell(plugin.name, fit, status.reasons, invalid=False, miss=None)
+
+    def score(self, plugin: AnyScore) -> ScoreCell:
+        """Return the cell of a priority."""
+        if not plugin.scores_alone:
+            return ScoreCell(plugin.name, raw=None, invalid=True, miss=None)
+        found = self._look_up(self._entry.scores.get(plugin.name))
+        if isinstance(found, Miss):
+            return ScoreCell(plugin.name, raw=None, invalid=True, miss=found.label)
+        raw = None if isinstance(found, Status) or found == NOT_SCORED else found
+        return ScoreCell(plugin.name, raw, invalid=False, miss=None)
+
+    def _look_up(self, row: PluginRow | None) -> Miss | Status | int:
+        """Return the number in the cell, the status for all nodes, or the reason for a miss."""
+        if row is None:
+            return self._entry.miss
+        found = row.outcome or (row.miss if row.empty or row.cells is None else row.cells.at(self._slot))
+        if isinstance(found, Miss):
+            return found
+        dropped = self._dropped(row)
+        return found if dropped is None else dropped
+
+    def _dropped(self, row: PluginRow) -> Miss | None:
+        """Return why the next request drops the row, or None.
+
+        Runs PreFilter or PreScore to read the counters' versions.
+        """
+        if row.as_of in (NEVER, self._validities.now):
+            return None
+        validity = self._validities.of[row.plugin.name]
+        if validity.all_at > row.as_of:
+            return Miss.CLUSTER_CHANGED
+        if row.outcome is None and validity.changed_at[self._slot] > row.as_of:
+            return Miss.NODE_CHANGED
+        if validity.reads_counters:
+            prepared = row.prepare(self._mirror, self._entry.representative, self._batch)
+            if not counters_unchanged(row, prepared):
+                return Miss.COUNTERS_CHANGED
+        return None

@@ -4,18 +4,133 @@ A decision changes one node. A visit of all plugins' rows after each decision ta
 calls with no work to do. A ranking visits only the plugins that the event concerns, and only the changed nodes.
 """
 
-from collections.abc import Collection, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from core.equivalence.validity import Validities, Validity
+from core.events import Kind
 from core.framework.evaluation import Evaluation
-from core.framework.interface import AnyFilter, AnyScore, Code, Verdicts, Versions
+from core.framework.interface import (
+    NODE_LIFE,
+    AnyFilter,
+    AnyScore,
+    Code,
+    InvalidationRule,
+    Operation,
+    Plugin,
+    Scope,
+    Verdicts,
+    Versions,
+)
+from core.mirror.changes import NamespaceChange, NodeChange, ObjectChange, PodChange
 from core.mirror.cluster import ClusterMirror
-from core.mirror.node_info import NodeBatch
+from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray
+from core.objects.kinds import Namespace
+from core.objects.node import Node
 from core.objects.pod import Pod
+
+ClusterChange: TypeAlias = NodeChange | PodChange | NamespaceChange | ObjectChange
+
+_NEVER: Final = 0
+_REMEMBERED_CHANGES: Final = 256
+"""After more changes than this, a comparison of all nodes costs no more."""
+
+
+class Validity:
+    """Times at which the results of one plugin became invalid, by slot and for all nodes."""
+
+    __slots__ = ("all_at", "changed_at", "counts", "last_at", "reads_counters")
+
+    def __init__(self, capacity: int) -> None:
+        self.changed_at = _times(capacity)
+        self.all_at = _NEVER
+        self.last_at = _NEVER  # the latest time of any slot or of all
+        self.reads_counters = False  # whether the plugin also reads counters, which have versions
+        self.counts: Counter[tuple[str, str]] = Counter()  # (kind, operation) -> invalidations
+
+    def grow(self, capacity: int) -> None:
+        """Extend to `capacity` slots."""
+        if capacity > len(self.changed_at):
+            self.changed_at = np.concatenate((self.changed_at, _times(capacity - len(self.changed_at))))
+
+
+class Validities:
+    """The validity of every plugin. Changes advance it by the rules that the plugins declare."""
+
+    def __init__(self, plugins: Iterable[Plugin], capacity: int) -> None:
+        self.now = 1
+        """Number of the last change. A result computed now is valid until the next change."""
+        self.all_at = _NEVER
+        """The latest time at which all results of any plugin became invalid."""
+        self._capacity = capacity
+        self._slots: deque[int] = deque(
+            maxlen=_REMEMBERED_CHANGES
+        )  # of the last changes, NO_SLOT where nothing became invalid
+        self.of: dict[str, Validity] = {}
+        self._rules: dict[tuple[Kind, Operation], list[tuple[Validity, InvalidationRule]]] = defaultdict(list)
+        for plugin in plugins:
+            validity = self.of.setdefault(plugin.name, Validity(capacity))
+            for rule in (*NODE_LIFE, *plugin.invalidated_by):
+                if rule.scope is Scope.COUNTERS:
+                    validity.reads_counters = True
+                else:
+                    for operation in rule.operations:
+                        self._rules[rule.kind, operation].append((validity, rule))
+
+    @property
+    def capacity(self) -> int:
+        """Number of slots of every validity."""
+        return self._capacity
+
+    def changed(self, change: ClusterChange, capacity: int) -> None:
+        """Apply a change of a mirror with `capacity` slots."""
+        self.now += 1
+        if capacity > self._capacity:
+            self._capacity = capacity
+            for validity in self.of.values():
+                validity.grow(capacity)
+        kind, slot = _subject(change)
+        operation = Operation.of(change.before, change.after)
+        touched = NO_SLOT
+        for validity, rule in self._rules.get((kind, operation), ()):
+            if rule.touches(change.before, change.after):
+                self._invalidate(validity, rule.scope, slot)
+                validity.counts[kind.__name__, operation.value] += 1
+                touched = slot
+        self._slots.append(touched)
+
+    def slots_since(self, as_of: int) -> Collection[int] | None:
+        """Return the slots with a cell invalidated after a time, or None if the time is too long ago."""
+        changes = self.now - as_of
+        if changes > len(self._slots):
+            return None
+        return {slot for slot in islice(reversed(self._slots), changes) if slot != NO_SLOT}
+
+    def _invalidate(self, validity: Validity, scope: Scope, slot: int) -> None:
+        validity.last_at = self.now
+        if scope is Scope.ALL:
+            validity.all_at = self.all_at = self.now
+        elif slot != NO_SLOT:
+            validity.changed_at[slot] = self.now
+
+
+def _times(length: int) -> Int64Array:
+    return np.full(length, _NEVER, np.int64)
+
+
+def _subject(change: ClusterChange) -> tuple[Kind, int]:
+    if isinstance(change, PodChange):
+        return Pod, change.slot
+    if isinstance(change, NodeChange):
+        return Node, change.slot
+    if isinstance(change, NamespaceChange):
+        return Namespace, NO_SLOT
+    return change.kind, change.slot
+
 
 Scores: TypeAlias = Sequence[tuple[AnyScore, int]]
 """Plugins with their weights."""

@@ -29,8 +29,19 @@ from typing import Final, NamedTuple, TypeAlias
 
 from core.gangs.attempts import Shortfall
 from core.gangs.placing import Placer, steps_for
-from core.gangs.unit import Tally, Unit, order_of, shortfall_text, tally, to_place, waiting_text
-from core.gangs.unit_status import UnitStatus, packing_of, status_of, status_without_members
+from core.gangs.unit import (
+    Tally,
+    Unit,
+    UnitStatus,
+    order_of,
+    packing_of,
+    shortfall_text,
+    status_of,
+    status_without_members,
+    tally,
+    to_place,
+    waiting_text,
+)
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.pending_pods import Group, Rule

@@ -1,12 +1,16 @@
 """A unit: a group with its reservations, and its members by state."""
 
 from collections.abc import Callable, Sequence
+from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
 
 from core.framework.interface import reasons_text
 from core.gangs.attempts import Shortfall
 from core.mirror.cluster import ClusterMirror
 from core.mirror.pending_pods import Group, Rule
+from core.objects.groups import GroupCondition, PackingWay, PodGroup
 from core.objects.pod import Pod
 
 Order: TypeAlias = tuple[bool, int, int, str, str]
@@ -150,3 +154,158 @@ def shortfall_text(shortfall: Shortfall) -> str:
         f"{shortfall.placed} of {shortfall.wanted} members fit; the next one, {shortfall.pod.full_name}, does not: "
         f"{reasons_text(shortfall.verdicts)}{proved}"
     )
+
+
+class PlacedBy(Enum):
+    """Who places the members of a unit together."""
+
+    KINDRED = "kindred"
+    """The unit is a `kindred.dev/group`, or a PodGroup of scheduling.x-k8s.io."""
+    KUBE_SCHEDULER = "kube-scheduler"
+    """The unit is a PodGroup of scheduling.k8s.io."""
+
+
+class SchedulingStatus(Enum):
+    """The state of a unit. The admin port and the metric's label have these values."""
+
+    PENDING = "pending"
+    """Members are missing or have scheduling gates, or the minimum is unknown."""
+    SCHEDULING = "scheduling"
+    """All members exist, but not all fit, or no request has come for one yet."""
+    RESERVED = "reserved"
+    """Each member of the minimum has a place, and some have had no request since."""
+    SCHEDULED = "scheduled"
+    """The minimum is bound or decided for."""
+    TIMED_OUT = "timed out"
+    """Requests for members did not come in time, so the places were released. The next request places the unit anew."""
+
+
+class PackingStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How close together the members of a unit are placed: the setting and the result."""
+
+    way: PackingWay = PackingWay.SPREAD
+    topology_key: str = ""
+    """Set for `near`, else empty."""
+    problem: str = ""
+    """Why the annotations are not followed, in one line. The unit is then placed as `spread`."""
+    nodes: int = 0
+    """Nodes of the members that are bound, decided for or reserved, and are not terminating."""
+    domains: int | None = None
+    """Domains of these nodes. A node without the label is its own domain. None without a topology key."""
+
+
+class UnitStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A unit with its members by state. Ages are in seconds, and None if the state never occurred."""
+
+    unit: str
+    """NAMESPACE/NAME. In Kubernetes 1.35, a unit of kube-scheduler is NAMESPACE/WORKLOAD/PODGROUP[/KEY]."""
+    status: SchedulingStatus
+    placed_by: PlacedBy = PlacedBy.KINDRED
+    reason: str = ""
+    """Why the unit waits, in one line. Empty if it does not wait."""
+    minimum: int = 0
+    """Members that are placed together, or 0 if unknown."""
+    timeout: float = 0.0
+    """Seconds for which places stay reserved."""
+    members: int = 0
+    pending: int = 0
+    """Members with neither a node nor a place, without terminating ones."""
+    reserved: int = 0
+    """Members with a place and no request since."""
+    assumed: int = 0
+    """Members that are decided for and that the watch has not shown bound yet."""
+    bound: int = 0
+    """Without terminating members."""
+    terminating: int = 0
+    ended: int = 0
+    """Members that had a node and were deleted or have ended, since the group first had a member.
+
+    Kindred counts them, the attempts and the times only for units that it places itself.
+    """
+    priority: int = 0
+    attempts: int = 0
+    """How many times placement was tried."""
+    asked: float | None = None
+    """Age of the first request for a member."""
+    reserved_since: float | None = None
+    scheduled_since: float | None = None
+    timed_out_since: float | None = None
+    packing: PackingStatus | None = PackingStatus()
+    """None if kube-scheduler places the unit."""
+    conditions: Sequence[GroupCondition] = ()
+    """The conditions of a PodGroup of scheduling.k8s.io. No decision reads them."""
+
+
+def status_of(unit: Unit, counts: Tally, rule: Rule, packing: PackingStatus, now: float) -> UnitStatus:
+    """Return the status of a unit."""
+    _, missing = to_place(rule, counts, len(unit.reserved))
+    status = _scheduling_status(unit, counts, rule, missing)
+    reason = waiting_text(rule, counts, missing) if status is SchedulingStatus.PENDING else unit.reason
+    members = len(unit.group.members)
+    return UnitStatus(
+        unit=unit.group.key,
+        status=status,
+        reason="" if status in {SchedulingStatus.RESERVED, SchedulingStatus.SCHEDULED} else reason,
+        minimum=rule.minimum,
+        timeout=rule.timeout,
+        members=members,
+        pending=members - counts.scheduled - len(unit.reserved) - counts.terminating,
+        reserved=len(unit.reserved),
+        assumed=counts.assumed,
+        bound=counts.bound,
+        terminating=counts.terminating,
+        ended=unit.group.ended,
+        priority=max((pod.priority for pod in unit.group.members.values()), default=0),
+        attempts=unit.attempts,
+        asked=_age(unit.asked_at, now),
+        reserved_since=_age(unit.reserved_at, now) if unit.reserved else None,
+        scheduled_since=_age(unit.scheduled_at, now) if status is SchedulingStatus.SCHEDULED else None,
+        timed_out_since=_age(unit.timed_out_at, now),
+        packing=packing,
+    )
+
+
+def packing_of(unit: Unit, mirror: ClusterMirror) -> PackingStatus:
+    """Return the packing that a unit requests, and the numbers of nodes and domains of its members."""
+    packing, names = unit.group.packing(mirror.objects(PodGroup)), unit.nodes(mirror)
+    domains = None
+    if packing.topology_key:
+        nodes = (info.node for name in names if (info := mirror.nodes.infos.get(name)) is not None)
+        values = [None if node is None else node.labels.get(packing.topology_key) for node in nodes]
+        domains = len({*values} - {None}) + values.count(None)
+    return PackingStatus(
+        way=packing.way,
+        topology_key=packing.topology_key,
+        problem=packing.problem,
+        nodes=len(names),
+        domains=domains,
+    )
+
+
+def status_without_members(group: PodGroup) -> UnitStatus:
+    """Return the status of a PodGroup without members."""
+    return UnitStatus(
+        unit=group.full_name,
+        status=SchedulingStatus.PENDING,
+        reason="has no members",
+        minimum=group.minimum,
+        packing=PackingStatus(
+            way=group.packing.way, topology_key=group.packing.topology_key, problem=group.packing.problem
+        ),
+    )
+
+
+def _scheduling_status(unit: Unit, counts: Tally, rule: Rule, missing: int) -> SchedulingStatus:
+    if rule.problem:
+        return SchedulingStatus.PENDING
+    if counts.scheduled >= rule.minimum:
+        return SchedulingStatus.SCHEDULED
+    if unit.reserved:
+        return SchedulingStatus.RESERVED
+    if unit.is_timed_out:
+        return SchedulingStatus.TIMED_OUT
+    return SchedulingStatus.PENDING if missing else SchedulingStatus.SCHEDULING
+
+
+def _age(at: float | None, now: float) -> float | None:
+    return None if at is None else now - at

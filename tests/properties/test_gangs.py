@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from core.framework.evaluation import FreshEvaluation
 from core.gangs.attempts import Shortfall
-from core.gangs.unit_status import SchedulingStatus
+from core.gangs.unit import SchedulingStatus
 from core.mirror.cluster import ClusterMirror
 from core.objects.groups import Packing, PackingWay
 from core.objects.pod import Pod

@@ -28,7 +28,7 @@ from core.diagnosis.not_judged import NotJudged
 from core.diagnosis.wakes import AwaitedVictim
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
-from core.gangs.unit_status import PackingStatus, SchedulingStatus, UnitStatus
+from core.gangs.unit import PackingStatus, SchedulingStatus, UnitStatus
 from core.mirror.cluster import ClusterMirror
 from core.objects.groups import GroupCondition, PackingWay, SchedulingGroup
 from core.objects.node import Node

@@ -17,7 +17,7 @@ from app.main import create_service
 from app.settings.settings import Settings
 from core.diagnosis.not_judged import NotJudged
 from core.diagnosis.wakes import AwaitedVictim
-from core.gangs.unit_status import SchedulingStatus, UnitStatus
+from core.gangs.unit import SchedulingStatus, UnitStatus
 from tests.app.commands.running import running
 from tests.app.dump.dumps import as_json, kinded, listed
 from tests.builders import make_namespace, make_node, make_pod

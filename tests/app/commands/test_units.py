@@ -15,7 +15,7 @@ from app.commands.output import laid_out
 from app.commands.units import units_text
 from app.main import create_service
 from app.settings.settings import Settings
-from core.gangs.unit_status import PlacedBy, SchedulingStatus, UnitStatus
+from core.gangs.unit import PlacedBy, SchedulingStatus, UnitStatus
 from core.mirror.cluster import ClusterMirror
 from core.objects.groups import GroupCondition
 from tests.app.asgi import ask

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from core.equivalence import rows
 from core.equivalence.cache import CacheOptions, EquivalenceCache
-from core.equivalence.rows import ENTRY_BYTES, ROW_BYTES
+from core.equivalence.classes import ENTRY_BYTES
+from core.equivalence.rows import ROW_BYTES
 from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import SUCCESS, Scope, Status
 from core.mirror.cluster import ClusterMirror

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from core.equivalence.cache import CacheOptions, EquivalenceCache
-from core.equivalence.lookup import CellLookup, PredicateCell, ScoreCell
+from core.equivalence.classes import CellLookup, PredicateCell, ScoreCell
 from core.framework.interface import SUCCESS, AnyFilter, AnyScore
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod

@@ -1,7 +1,7 @@
 """When a class gets a ranking, what is looked at again, and what is not kept."""
 
 from core.equivalence.cache import CacheOptions, EquivalenceCache
-from core.equivalence.rows import ClassEntry
+from core.equivalence.classes import ClassEntry
 from core.framework.interface import Code, Scope, Status
 from core.mirror.node_info import NodeBatch
 from core.objects.kinds import Namespace

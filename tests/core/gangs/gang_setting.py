@@ -3,7 +3,7 @@
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.gangs.gangs import Gangs, Placed, Refused
 from core.gangs.placing import Placer
-from core.gangs.unit_status import UnitStatus
+from core.gangs.unit import UnitStatus
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.profile import full_profile

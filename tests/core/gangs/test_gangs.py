@@ -3,7 +3,7 @@
 import pytest
 
 from core.events import ClusterEvent
-from core.gangs.unit_status import SchedulingStatus
+from core.gangs.unit import SchedulingStatus
 from core.objects.groups import PodGroup
 from tests.builders import PodBuilder, make_pod
 from tests.core.decoded import pod_of

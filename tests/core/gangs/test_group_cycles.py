@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from core.events import ClusterEvent
-from core.gangs.group_cycles import GroupCycles, Released
+from core.gangs.scheduling_groups import GroupCycles, Released
 from core.mirror.cluster import ClusterMirror
 from core.objects.groups import SchedulingGroup
 from core.objects.node import Node

@@ -5,7 +5,7 @@ import pytest
 from core.framework.evaluation import Evaluation, FreshEvaluation
 from core.gangs.attempts import Shortfall
 from core.gangs.placing import Placer, steps_for
-from core.gangs.unit_status import PackingStatus
+from core.gangs.unit import PackingStatus
 from core.mirror.cluster import ClusterMirror
 from core.mirror.work import WorkLimitError
 from core.objects.groups import Packing, PackingWay

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from core.events import ClusterEvent
-from core.gangs.scheduling_group_status import scheduling_group_status, scheduling_group_statuses
-from core.gangs.unit_status import PlacedBy, SchedulingStatus, UnitStatus
+from core.gangs.scheduling_groups import scheduling_group_status, scheduling_group_statuses
+from core.gangs.unit import PlacedBy, SchedulingStatus, UnitStatus
 from core.mirror.cluster import ClusterMirror
 from core.objects.groups import GroupCondition, SchedulingGroup
 from core.objects.node import Node

@@ -6,7 +6,7 @@ import pytest
 
 from app.verbs.request import VerbOutcome
 from app.verbs.scopes import DecideScope
-from core.gangs.unit_status import SchedulingStatus
+from core.gangs.unit import SchedulingStatus
 from tests.app.verbs.deciding.deciding_setting import DecidingSetting, node_of
 from tests.builders import PodBuilder, labelled, make_pod, term
 from tests.core.decoded import mirror_of
