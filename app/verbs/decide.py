@@ -13,8 +13,8 @@ A pod of a group gets the place that its gang has for it, if the gang has one. S
 
 A member of a group that kube-scheduler schedules always gets a node of the request. The in-tree filters have judged it
 beside the members that kube-scheduler assumes, and Kindred may count members on places that have failed. Its place has
-one more end: a cycle of its group that has bound nothing (core/gangs/scheduling_groups.py). The condition of its status is
-no end.
+one more end: a cycle of its group that has bound nothing (core/gangs/scheduling_groups.py). The condition of its status
+is no end.
 
 The pod is assumed only if the API server has it without a node, and if the request is no dry run. Other callers, such
 as curl, simulators or a dump, get a response for the pod that they sent, and nothing is assumed.

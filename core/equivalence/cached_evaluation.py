@@ -1,4 +1,7 @@
-"""The results of plugins for one pod, from the rows of its class. Only invalid cells are evaluated again."""
+"""The results of plugins for one pod, from the rows of its class. Only invalid cells are evaluated again.
+
+A share of the results is computed again, to check in service that cached and fresh results are equal.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias

@@ -1,4 +1,4 @@
-"""The classes of pods. Pods are of one class if they agree in every field that an enabled plugin reads.
+"""The classes of pods, and the rows of each. Pods of one class agree in every field that an enabled plugin reads.
 
 Source: the equivalence class design ("same controller = same class"), corrected by upstream's experience: pods of one
 controller can differ (kubernetes issue 56265, PR 58555). So the fields are part of the class, too.
@@ -179,9 +179,7 @@ class ClassEntry:
         return self._own_bytes + ranking + sum(row.nbytes for row in rows)
 
 
-# The cells of one class on one node, read without evaluating a cell or changing a row.
-#
-# Source: PredicateWithECache of the equivalence class design, which returns fit, reasons and invalid.
+# The cells of one class on one node. Source: PredicateWithECache of the equivalence class design.
 
 
 class PredicateCell(msgspec.Struct, frozen=True, gc=False):
@@ -209,7 +207,7 @@ class ScoreCell(msgspec.Struct, frozen=True, gc=False):
 
 
 class CellLookup:
-    """The cells of one class on one node. Valid until the next event or request."""
+    """The cells of one class on one node, read without evaluating one. Valid until the next event or request."""
 
     def __init__(self, mirror: ClusterMirror, validities: Validities, entry: ClassEntry, node: str) -> None:
         """`node` must be the name of a known node."""

@@ -1,6 +1,8 @@
-"""One attempt to place the members of a gang.
+"""One attempt to place the members of a gang: each gets its best node in turn; if that fails, a search backtracks.
 
-Each member gets its best node in turn; if that fails, a search backtracks.
+- Members of one class are interchangeable. So the search tries each set of places once, in whichever order.
+- Members that only take capacity from each other are tried in one order. With required affinity or hard topology
+  spread, a member can make a node fit another member, so all orders are tried.
 """
 
 from collections import Counter
@@ -19,12 +21,6 @@ from core.mirror.what_if import Supposition
 from core.objects.pod import DO_NOT_SCHEDULE, NOT_WAITING, Pod
 from core.profile import Profile
 from core.scheduling_cycle import choose_nodes, filter_nodes
-
-# The members of a gang by class, and a search for their placement.
-#
-# - Members of one class are interchangeable. So the search tries each set of places once, in whichever order. -
-# Members that only take capacity from each other are tried in one order. With required affinity or hard topology
-# spread, a member can make a node fit another member, so all orders are tried.
 
 NOT_JUDGED: Final[BoolArray] = np.zeros(0, np.bool_)
 

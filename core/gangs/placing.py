@@ -6,8 +6,8 @@ members fit, they are assumed. If one fits nowhere, the supposition ends, and no
 in between, so no other decision sees a part of a gang.
 
 Classes of members are placed in the order of their number of fitting nodes, fewest first. If another order or other
-nodes could give a better result, a backtracking search follows (core/gangs/attempts.py). It ends after a number of steps
-(`steps_for`), where a step places one member. core/gangs/placing.py places gangs whose members must be close together.
+nodes could give a better result, a backtracking search follows (core/gangs/attempts.py). It ends after a number of
+steps (`steps_for`), where a step places one member. Gangs whose members must be close together go to `FewestDomains`.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -26,28 +26,6 @@ from core.objects.pod import Pod
 from core.plugins.noderesources.fit import NodeResourcesFit, Room
 from core.profile import Profile
 
-# Place the members of a gang in few domains: single nodes (`pack`), or the domains of a topology key (`near`).
-#
-# A domain is used if a member has a node in it. Used domains cost nothing. The search looks for the fewest new
-# domains, in four stages:
-#
-# 1. One domain for all members, the domain with the least sufficient capacity first. 2. Each member on the best node
-# of the used domains. If no node fits, one more domain is used: the smallest one that has capacity for all remaining
-# members, else the largest one. 3. Each member on its best node, as without packing. If this stage fails, the gang is
-# refused for the same reason. 4. Every set of domains that is smaller than the best result and has enough capacity,
-# the smallest sets first.
-#
-# It ends as soon as no smaller set has enough capacity. The capacity is an upper bound. It follows from the
-# resources, the filters before the first member is placed, host ports, and anti-affinity of a class to itself.
-# Members of different size need a second bound: the sum of their requests fits into the free amount of each resource.
-#
-# 3 ends early where it has used as many new domains as 2 and cannot fail.
-#
-# The search is bounded in placed members ("steps"). Stage 1 ends after half the steps of a backtracking search plus
-# four times the number of members. Stage 4 ends after half the steps, and one set of domains gets half of the
-# remaining ones. If stage 4 is not cut short, no placement has fewer domains. The result never has more domains than
-# the placement of stage 3.
-
 _ALONE: Final = 4
 """Domains that are tried for all members together, at the least."""
 _ROUNDING: Final = 1e-9
@@ -55,7 +33,28 @@ _ROUNDING: Final = 1e-9
 
 
 class FewestDomains:
-    """Places one gang, once, in few domains of a node group."""
+    """Places one gang, once, in few domains: single nodes (`pack`), or the domains of a topology key (`near`).
+
+    A domain is used if a member has a node in it. Used domains cost nothing. The search looks for the fewest new
+    domains, in four stages:
+
+    1. One domain for all members, the domain with the least sufficient capacity first.
+    2. Each member on the best node of the used domains. If no node fits, one more domain is used: the smallest one that
+       has capacity for all remaining members, else the largest one.
+    3. Each member on its best node, as without packing. If this stage fails, the gang is refused for the same reason.
+    4. Every set of domains that is smaller than the best result and has enough capacity, the smallest sets first.
+
+    It ends as soon as no smaller set has enough capacity. The capacity is an upper bound. It follows from the
+    resources, the filters before the first member is placed, host ports, and anti-affinity of a class to itself.
+    Members of different size need a second bound: the sum of their requests fits into the free amount of each resource.
+
+    3 ends early where it has used as many new domains as 2 and cannot fail.
+
+    The search is bounded in placed members ("steps"). Stage 1 ends after half the steps of a backtracking search plus
+    four times the number of members. Stage 4 ends after half the steps, and one set of domains gets half of the
+    remaining ones. If stage 4 is not cut short, no placement has fewer domains. The result never has more domains than
+    the placement of stage 3.
+    """
 
     def __init__(  # noqa: PLR0913  # the gang, and what bounds it
         self,

@@ -1,4 +1,4 @@
-"""The cycles in which kube-scheduler schedules its own groups, and the places to release after a cycle without effect.
+"""The groups that kube-scheduler places: the places to release after a cycle without effect, and their status.
 
 From 1.36 on, with the feature gate GenericWorkload, kube-scheduler calls `filter` for the members of a group one after
 another, in a cycle. It binds none of them unless at least the minimum has a node in the end
@@ -131,7 +131,7 @@ class GroupCycles:
         return self._began is None or now - self._began <= _JUST_ENDED
 
 
-# The status of a group that kube-scheduler places: a PodGroup of scheduling.k8s.io with its members in the mirror.
+# The status.
 #
 # kube-scheduler does not report why it does not try a group. So the reason follows from the mirror, by kube-
 # scheduler's rules. Conditions are only shown: kube-scheduler does not write an unchanged one again, and none becomes

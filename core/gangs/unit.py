@@ -1,4 +1,4 @@
-"""A unit: a group with its reservations, and its members by state."""
+"""A unit: a group of pods that are placed together, with its reservations, its members by state, and its status."""
 
 from collections.abc import Callable, Sequence
 from enum import Enum
