@@ -7,7 +7,7 @@ drops the cells that the plugins' rules name.
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -29,12 +29,6 @@ from core.releases.release import Rules
 
 MAX_HEAVY_CLASSES: Final = 256
 """How many classes are kept. One holds the fields of its pod: up to 10 times the bytes of the JSON."""
-
-
-class _Refused(NamedTuple):
-    error: WorkLimitError
-    nodes: int
-    pods: int
 
 
 RESULTS: Final = ("hit", "partial", "miss", "none")
@@ -90,23 +84,6 @@ class Statistics(msgspec.Struct):
     """Checked cells that were wrong. Must be 0."""
 
 
-class Sampler:
-    """Selects the requests to check at even distances, without randomness."""
-
-    def __init__(self, share: float) -> None:
-        """Select a share of the requests, 0..1."""
-        self._share: Final = share
-        self._due = 0.0
-
-    def chosen(self) -> bool:
-        """Return whether to check the next request."""
-        self._due += self._share
-        if self._due < 1.0:
-            return False
-        self._due -= 1.0
-        return True
-
-
 class EquivalenceCache:
     """The results of all plugins of a profile for the most recently requested classes of pods.
 
@@ -135,7 +112,8 @@ class EquivalenceCache:
         self._classifier = Classifier(plugins, options.mode)
         self._entries: OrderedDict[ClassKey, ClassEntry] = OrderedDict()
         self._evicted: OrderedDict[int, None] = OrderedDict()  # hashes of the classes that were evicted last
-        self._sampler = Sampler(options.shadow_share)
+        self._shadow_share = options.shadow_share
+        self._due = 0.0  # sum of the shares since the last checked request: these are at even distances
         self._ranker: Ranker | None = None
         self._on_mismatch = on_mismatch
         self._clock = clock
@@ -168,8 +146,10 @@ class EquivalenceCache:
             return FreshEvaluation(self._mirror, pod)
         entry = self._entry(key, pod)
         cached = CachedEvaluation(self._mirror, pod, entry, self.validities, self)
-        if not self._sampler.chosen():
+        self._due += self._shadow_share
+        if self._due < 1.0:
             return cached
+        self._due -= 1.0
         return ShadowedEvaluation(
             cached,
             FreshEvaluation(self._mirror, pod),
@@ -212,14 +192,6 @@ class EquivalenceCache:
         self.nbytes = 0
 
     # Reports of evaluations.
-
-    def hit(self, cells: int) -> None:
-        """Count cells that were cached."""
-        self.statistics.hits += cells
-
-    def miss(self, reason: Miss, cells: int) -> None:
-        """Count cells that were not cached."""
-        self.statistics.misses[reason.name] += cells
 
     def weigh(self, entry: ClassEntry) -> None:
         """Update the size of a class. Evict classes over the limit, if need be this class."""
@@ -307,7 +279,8 @@ class Evaluations:
         self._cache = cache
         # Pods without a controller are recorded, too: their requests may be as heavy and as frequent.
         self._classifier = Classifier(plugins, "spec")
-        self._heavy: OrderedDict[ClassKey, _Refused] = OrderedDict()  # the least recently used class first
+        self._heavy: OrderedDict[ClassKey, tuple[WorkLimitError, int, int]] = OrderedDict()
+        """Class -> its error, and the nodes and pods of the mirror then. The least recently used class is first."""
 
     def begin(self, pod: Pod, *, cached: bool) -> Evaluation:
         """Return the evaluation of a pod. With `cached` false, no kept result is read or written.
@@ -331,7 +304,7 @@ class Evaluations:
         if not cached:
             return
         nodes, pods = len(self.mirror.nodes.slots), len(self.mirror.pods)
-        self._heavy[self._key(pod)] = _Refused(error.with_traceback(None), nodes, pods)
+        self._heavy[self._key(pod)] = error.with_traceback(None), nodes, pods
         if len(self._heavy) > MAX_HEAVY_CLASSES:
             self._heavy.popitem(last=False)
 
@@ -344,11 +317,12 @@ class Evaluations:
         refused = self._heavy.get(key)
         if refused is None:
             return
-        if len(self.mirror.nodes.slots) < refused.nodes or len(self.mirror.pods) < refused.pods:
+        error, nodes, pods = refused
+        if len(self.mirror.nodes.slots) < nodes or len(self.mirror.pods) < pods:
             del self._heavy[key]
             return
         self._heavy.move_to_end(key)
-        raise refused.error
+        raise error
 
     def _key(self, pod: Pod) -> ClassKey:
         key = self._classifier.key(self.mirror, pod)

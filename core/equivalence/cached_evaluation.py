@@ -276,12 +276,12 @@ class CachedEvaluation:
     def _hit(self, cells: int) -> None:
         self._hits += cells
         self._entry.hits += cells
-        self._cache.hit(cells)
+        self._cache.statistics.hits += cells
 
     def _miss(self, reason: Miss, cells: int) -> None:
         self._misses += cells
         self._entry.misses += cells
-        self._cache.miss(reason, cells)
+        self._cache.statistics.misses[reason.name] += cells
 
 
 def _put(cells: Cells, part: NodeBatch, numbers: Int64Array, kept: BoolArray | None) -> None:
@@ -326,20 +326,12 @@ class ShadowedEvaluation:
         work: Work,
     ) -> None:
         """Call `on_checked` with the number of compared cells and those that differ. Charge `work` once."""
+        self.mirror: Final = fresh.mirror
+        self.pod: Final = fresh.pod
         self._cached = cached
         self._fresh = fresh
         self._on_checked = on_checked
         self._work = work
-
-    @property
-    def mirror(self) -> ClusterMirror:
-        """The mirror in which the plugins find nodes and pods."""
-        return self._fresh.mirror
-
-    @property
-    def pod(self) -> Pod:
-        """The pod, with all its fields."""
-        return self._fresh.pod
 
     @property
     def source(self) -> str:

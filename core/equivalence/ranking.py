@@ -67,7 +67,8 @@ class Validities:
         """Number of the last change. A result computed now is valid until the next change."""
         self.all_at = _NEVER
         """The latest time at which all results of any plugin became invalid."""
-        self._capacity = capacity
+        self.capacity = capacity
+        """Number of slots of every validity."""
         self._slots: deque[int] = deque(
             maxlen=_REMEMBERED_CHANGES
         )  # of the last changes, NO_SLOT where nothing became invalid
@@ -82,16 +83,11 @@ class Validities:
                     for operation in rule.operations:
                         self._rules[rule.kind, operation].append((validity, rule))
 
-    @property
-    def capacity(self) -> int:
-        """Number of slots of every validity."""
-        return self._capacity
-
     def changed(self, change: ClusterChange, capacity: int) -> None:
         """Apply a change of a mirror with `capacity` slots."""
         self.now += 1
-        if capacity > self._capacity:
-            self._capacity = capacity
+        if capacity > self.capacity:
+            self.capacity = capacity
             for validity in self.of.values():
                 validity.grow(capacity)
         kind, slot = _subject(change)

@@ -38,8 +38,6 @@ _JUST_ENDED: Final = 30.0  # seconds
 class _Cycle:
     """The requests of one cycle."""
 
-    __slots__ = ("group", "last", "places")
-
     def __init__(self, group: str, now: float) -> None:
         self.group: Final = group
         self.places: Final[dict[str, float]] = {}  # uid -> time of the assumption

@@ -20,29 +20,6 @@ Order: TypeAlias = tuple[bool, int, int, str, str]
 class Unit:
     """The state of a group besides its members. Times come from the caller's clock."""
 
-    __slots__ = (
-        "asked_at",
-        "attempts",
-        "deadline",
-        "failed_at",
-        "group",
-        "holds_until",
-        "is_timed_out",
-        "memo",
-        "order",
-        "overtaken",
-        "packing_problem",
-        "reason",
-        "reserved",
-        "reserved_at",
-        "scheduled_at",
-        "searched_at",
-        "shortfall",
-        "timed_out_at",
-        "timeouts",
-        "version",
-    )
-
     def __init__(self, group: Group) -> None:
         self.group: Final = group
         self.asked_at: float | None = None

@@ -107,7 +107,7 @@ class ClusterMirror:
                     self.groups.see(pod, deleted=deleted)
                 if pod.scheduling_group or pod.uid in self.scheduling_groups.key_of:
                     self.scheduling_groups.see(pod, deleted=deleted, counted=pod.uid in self.pods.rows)
-                if pod.uid in self._assumed.by_uid:  # faster than `in`: this runs at every event
+                if pod.uid in self._assumed.by_uid:
                     return self._see_assumed_pod(pod, deleted=deleted)
                 return self._see_pod(pod, deleted=deleted)
             case Node() as node:
@@ -135,8 +135,9 @@ class ClusterMirror:
         if rules == self.rules:
             return
         for pod in self._placement.change_rules(rules):
-            if pod.uid in self._assumed:
-                self._assumed.replace(pod)
+            assumed = self._assumed.by_uid.get(pod.uid)
+            if assumed is not None:
+                self._assumed.by_uid[pod.uid] = replace(assumed, pod=pod)
 
     def counted(self, pod: Pod) -> Pod:
         """Return a pod with its requests as the rules count them. Pods in the mirror already have these requests."""
@@ -185,7 +186,7 @@ class ClusterMirror:
         """Remove an Assumed pod whose binding failed. Raises PodStateError if it is Added or not in the mirror."""
         if uid not in self._assumed.by_uid:
             raise self._state_error(uid, "cannot be forgotten")
-        self._placement.remove_pod(self._assumed.remove(uid).pod)
+        self._placement.remove_pod(self._assumed.by_uid.pop(uid).pod)
         self.pod_states.forgotten += 1
 
     def expire(self, now: float) -> list[Pod]:
@@ -364,7 +365,7 @@ class ClusterMirror:
     def _see_assumed_pod(self, pod: Pod, *, deleted: bool) -> PodTransition | None:
         if not (deleted or pod.terminal or pod.node_name):
             return None  # the event predates the binding
-        known = self._assumed.remove(pod.uid).pod
+        known = self._assumed.by_uid.pop(pod.uid).pod
         if deleted or pod.terminal:
             self._placement.remove_pod(known)
             self.pod_states.deleted_while_assumed += 1
@@ -383,7 +384,7 @@ class ClusterMirror:
         pod = self.pods.get(uid)
         if pod is None:
             return PodStateError(f"pod {uid} is not in the mirror and {tried}")
-        state = PodState.ASSUMED if uid in self._assumed else PodState.ADDED
+        state = PodState.ASSUMED if uid in self._assumed.by_uid else PodState.ADDED
         return PodStateError(f"pod {pod.full_name} ({uid}) is {state.value} on {pod.node_name} and {tried}")
 
 

@@ -61,10 +61,7 @@ class ClusterFigures:
     def __init__(self) -> None:
         self._of_node: dict[str, Figures] = {}  # node name -> its figures at the last read
         self._follower = NodeFollower(self._of_node.keys())
-        self._guaranteed_allocatable: Amounts = {}
-        self._guaranteed_requested: Amounts = {}
-        self._best_effort_allocatable: Amounts = {}
-        self._best_effort_requested: Amounts = {}
+        self._sums: dict[str, Amounts] = {field: {} for field in Figures.__struct_fields__}
 
     def steps(self, nodes: GenerationStore[NodeInfo]) -> Iterator[None]:
         """Do most of the work of `follow`, in steps. Nodes may change in between."""
@@ -76,12 +73,7 @@ class ClusterFigures:
         """Return the sums at the present generation."""
         for name in self._follower.rest(nodes):
             self._look(name, nodes)
-        return Figures(
-            {**self._guaranteed_allocatable},
-            {**self._guaranteed_requested},
-            {**self._best_effort_allocatable},
-            {**self._best_effort_requested},
-        )
+        return Figures(*({**amounts} for amounts in self._sums.values()))
 
     def _look(self, name: str, nodes: GenerationStore[NodeInfo]) -> None:
         info = nodes.values.get(name)
@@ -93,10 +85,8 @@ class ClusterFigures:
         self._of_node[name] = figures
 
     def _replace(self, before: Figures, now: Figures) -> None:
-        _exchange(self._guaranteed_allocatable, before.guaranteed_allocatable, now.guaranteed_allocatable)
-        _exchange(self._guaranteed_requested, before.guaranteed_requested, now.guaranteed_requested)
-        _exchange(self._best_effort_allocatable, before.best_effort_allocatable, now.best_effort_allocatable)
-        _exchange(self._best_effort_requested, before.best_effort_requested, now.best_effort_requested)
+        for field, sums in self._sums.items():
+            _exchange(sums, getattr(before, field), getattr(now, field))
 
 
 _NONE = Figures({}, {}, {}, {})

@@ -142,17 +142,13 @@ NO_DOMAIN: Final = -1
 
 
 class NodeGroup(NamedTuple):
-    """The known nodes of the partition by domain, at one generation (upstream MakeBasicNodeGroup).
+    """The known nodes of the partition by domain (upstream MakeBasicNodeGroup).
 
     The nodes with the same value of the topology key are a domain. A node without the label is a domain of its own,
     because no other node is known to be near it. The group is stale when a node is added, removed or changes its
     labels. Changes of pods do not matter.
     """
 
-    topology_key: str
-    """Empty means that each node is a domain."""
-    generation: int
-    """The mirror's generation when the group was made."""
     nodes: NodeBatch
     domain_of: IntpArray
     """Position in `nodes` -> domain, 0..`domains` - 1."""
@@ -192,7 +188,7 @@ def make_node_group(mirror: ClusterMirror, topology_key: str = "") -> NodeGroup:
     values, domain_of[~alone] = np.unique(ids[~alone], return_inverse=True)
     domains = len(values) + int(np.count_nonzero(alone))
     domain_of[alone] = np.arange(len(values), domains)
-    return NodeGroup(topology_key, mirror.generation, batch, domain_of, domains)
+    return NodeGroup(batch, domain_of, domains)
 
 
 # The measured usage of nodes: columns by node slot, and the age of measurements.

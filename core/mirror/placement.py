@@ -54,7 +54,7 @@ class Placement:
             self._enter(pod)
             self._tell_of_pod(pod.node_name, known, pod)
         elif known.resource_version != pod.resource_version or known != pod:
-            self.pods.replace(pod)
+            self.pods.pods[self.pods.rows[pod.uid]] = pod
             info = self.nodes.infos[pod.node_name]
             # Most updates change only parts of the status that nobody reads.
             if replace(known, resource_version=pod.resource_version) == pod:
@@ -347,20 +347,9 @@ class AssumedPods:
         self._ttl = ttl
         self._earliest = inf  # lower bound of all deadlines
 
-    def __contains__(self, uid: str) -> bool:
-        return uid in self.by_uid
-
     def add(self, pod: Pod, now: float) -> None:
         """Add a pod whose binding begins."""
         self.by_uid[pod.uid] = AssumedPod(pod, now)
-
-    def remove(self, uid: str) -> AssumedPod:
-        """Remove a pod that was confirmed, forgotten, deleted or expired."""
-        return self.by_uid.pop(uid)
-
-    def replace(self, pod: Pod) -> None:
-        """Store a new state of an assumed pod."""
-        self.by_uid[pod.uid] = msgspec.structs.replace(self.by_uid[pod.uid], pod=pod)
 
     def finish_binding(self, uid: str, now: float, *, wait: float = 0.0) -> None:
         """Set the deadline of a pod to `now` plus the TTL, or plus `wait` if that is more.

@@ -248,12 +248,6 @@ class PodColumns:
         self._group_of_row[row] = self.groups.acquire(pod)
         return row
 
-    def replace(self, pod: Pod) -> int:
-        """Replace a pod in its row by a newer state with the same namespace, labels and terms. Return the row."""
-        row = self.rows[pod.uid]
-        self.pods[row] = pod
-        return row
-
     def remove(self, pod: Pod) -> None:
         """Free the row of a pod. Its slot must already be -1."""
         self._release(self.rows.pop(pod.uid))

@@ -7,12 +7,13 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Mapping
 from functools import lru_cache
 from itertools import count
-from typing import Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.objects.node import Node
+if TYPE_CHECKING:
+    from core.mirror.node_info import NodeTable
 
 Int32Array: TypeAlias = NDArray[np.int32]
 Int64Array: TypeAlias = NDArray[np.int64]
@@ -233,17 +234,6 @@ class DomainCounts:
         return {self.column.values[value_id]: number for value_id, number in self.counts.items()}
 
 
-class LabelledNodes(Protocol):
-    """The nodes that columns are made from."""
-
-    @property
-    def label_keys(self) -> Mapping[str, int]:
-        """Label key -> number of nodes with the key."""
-
-    def __iter__(self) -> Iterator[tuple[int, Node]]:
-        """Yield (slot, node) of the known nodes."""
-
-
 class TopologyColumns:
     """The columns of the label keys in use: key -> column. They follow the nodes.
 
@@ -256,7 +246,7 @@ class TopologyColumns:
         self._unused: OrderedDict[str, None] = OrderedDict()  # keys of columns without users, oldest first
         self._capacity = MIN_SLOTS
 
-    def acquire(self, key: str, nodes: LabelledNodes) -> TopologyColumn:
+    def acquire(self, key: str, nodes: "NodeTable") -> TopologyColumn:
         """Return the column of a key for one more user. A new column is filled from the nodes."""
         column = self._columns.get(key)
         if column is None:

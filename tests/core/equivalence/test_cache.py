@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 from msgspec.structs import replace
 
-from core.equivalence import rows
+from core.equivalence import classes
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.equivalence.classes import ENTRY_BYTES
 from core.equivalence.rows import ROW_BYTES
@@ -124,7 +124,7 @@ def test_a_pod_without_a_class_is_answered_afresh() -> None:
 
 
 def test_classes_whose_hashes_collide_are_not_taken_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "equivalence_hash", lambda _key: 0)
+    monkeypatch.setattr(classes, "equivalence_hash", lambda _key: 0)
     asked = Asked()
     expected = {}
     for name, status in (("a", FULL), ("b", SUCCESS), ("c", failing("tainted"))):

@@ -2,14 +2,14 @@
 
 import tracemalloc
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.mirror.node_info import NodeTable
 from core.mirror.topology import (
     ABSENT,
     MAX_UNUSED_COLUMNS,
@@ -17,7 +17,7 @@ from core.mirror.topology import (
     TopologyColumns,
     TopologyCounts,
 )
-from core.objects.node import Node
+from tests.core.mirror.values import mirror_of, node
 
 DENSE_FROM = 256
 """The number of domains up to which counts are sparse."""
@@ -99,41 +99,26 @@ def test_weighted_sums_do_not_overflow_32_bits(domains: int) -> None:
     assert sums[0] == 3_000_000_100
 
 
-class Nodes:
-    """Nodes by slot; how often somebody went through them is counted."""
-
-    def __init__(self, nodes: Iterable[tuple[int, Node]]) -> None:
-        self._nodes = [*nodes]
-        self.label_keys = Counter(key for _, node in self._nodes for key in node.labels)
-        self.passes = 0
-
-    def __iter__(self) -> Iterator[tuple[int, Node]]:
-        self.passes += 1
-        return iter(self._nodes)
-
-
-NODES: Final = Nodes([(0, Node("n0", {"zone": "a", "host": "n0"})), (2, Node("n2", {"zone": "b"}))])
+def nodes_of(*labels: Mapping[str, str]) -> NodeTable:
+    return mirror_of(*(node(f"n{number}", labels=each) for number, each in enumerate(labels))).nodes
 
 
 def columns_in_use() -> TopologyColumns:
     columns = TopologyColumns()
-    columns.grow(4)
+    columns.grow(16)
     return columns
 
 
-def test_keys_that_no_node_has_cost_no_pass_over_the_nodes_and_no_array() -> None:
-    columns, nodes = columns_in_use(), Nodes(NODES)
+def test_keys_that_no_node_has_cost_no_array() -> None:
+    columns, nodes = columns_in_use(), nodes_of({"zone": "a"})
     keys = [columns.acquire(f"key-{number}", nodes) for number in range(1000)]
-    assert nodes.passes == 0
     assert len({id(column.of_slot) for column in keys}) == 1
-    columns.acquire("zone", nodes)
-    assert nodes.passes == 1
 
 
 def test_of_columns_without_users_the_oldest_goes() -> None:
     columns = columns_in_use()
     keys = [f"key-{number}" for number in range(MAX_UNUSED_COLUMNS + 1)]
-    nodes = Nodes([(0, Node("n0", dict.fromkeys(keys, "x")))])
+    nodes = nodes_of(dict.fromkeys(keys, "x"))
     held = [columns.acquire(key, nodes) for key in keys]
     for column in held:
         columns.release(column)
@@ -146,7 +131,7 @@ def test_of_columns_without_users_the_oldest_goes() -> None:
 def test_a_column_that_is_used_again_does_not_go_with_those_without_users() -> None:
     columns = columns_in_use()
     keys = [f"key-{number}" for number in range(MAX_UNUSED_COLUMNS + 1)]
-    nodes = Nodes([(0, Node("n0", dict.fromkeys(["zone", *keys], "x")))])
+    nodes = nodes_of(dict.fromkeys(["zone", *keys], "x"))
     columns.release(columns.acquire("zone", nodes))
     used = columns.acquire("zone", nodes)
     for key in keys:
@@ -170,7 +155,7 @@ def test_a_column_that_is_used_again_does_not_go_with_those_without_users() -> N
 def test_the_columns_changed_by_labels_are_those_with_another_value(
     labels: dict[str, str], expected: list[str]
 ) -> None:
-    columns = columns_in_use()
+    columns, nodes = columns_in_use(), nodes_of({"zone": "a", "host": "n0"}, {"zone": "b"})
     for key in ("zone", "host", "rack"):
-        columns.acquire(key, NODES)
+        columns.acquire(key, nodes)
     assert expected == [column.key for column in columns.changed_by(0, {"zone": "a", "host": "n0"}, labels)]
