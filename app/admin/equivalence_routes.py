@@ -1,4 +1,4 @@
-"""The contents of the equivalence cache: totals, classes with hit rates, and the cells of one class on one node."""
+"""The contents of the equivalence cache: totals, and classes with hit rates."""
 
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import msgspec
 from fastapi import APIRouter, HTTPException, Query, Response
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
 from app.admin.responses import AtMostOne, JsonResponse, in_chunks
@@ -15,9 +15,8 @@ from app.process.json_text import encode
 from app.process.long_work import LongWork
 from core.equivalence.cache import RESULTS, EquivalenceCache
 from core.equivalence.cached_evaluation import CHAIN
-from core.equivalence.classes import ClassEntry, PredicateCell, ScoreCell
+from core.equivalence.classes import ClassEntry
 from core.equivalence.rows import Miss, Row
-from core.profile import Profile
 
 _JSON = "application/json"
 
@@ -35,12 +34,6 @@ class ClassQuery(BaseModel):
     """Name of a known node. Only with a class."""
     limit: Annotated[int | None, Field(ge=0)] = None
     """Number of classes, the last requested first. Without it: all."""
-
-    @model_validator(mode="after")
-    def _a_node_is_of_a_class(self) -> "ClassQuery":
-        if self.node and not self.equivalence_hash:
-            raise ValueError("node: needs the parameter class, too")
-        return self
 
 
 class Cells(msgspec.Struct, frozen=True):
@@ -108,18 +101,7 @@ class CacheState(msgspec.Struct, frozen=True):
     classes: list[ClassState]
 
 
-class CellsOfNode(msgspec.Struct, frozen=True):
-    """The cells of one node, for the pods of one class, plugin by plugin."""
-
-    hash: str
-    node: str
-    predicates: list[PredicateCell]
-    scores: list[ScoreCell]
-
-
-def equivalence_router(
-    cache: EquivalenceCache | None, profile: Profile, clock: Callable[[], float], work: LongWork
-) -> APIRouter:
+def equivalence_router(cache: EquivalenceCache | None, clock: Callable[[], float], work: LongWork) -> APIRouter:
     """Return the route that shows a cache. The cache is None if it is off. `clock` must be the clock of the cache."""
     router = APIRouter()
 
@@ -130,8 +112,6 @@ def equivalence_router(
         if not query.equivalence_hash:
             return StreamingResponse(in_chunks(_all(cache, clock, query.limit), work), media_type=_JSON)
         entry = _entry(cache, query.equivalence_hash[0])
-        if query.node:
-            return JsonResponse(_cells(cache, entry, query.node[0], profile.under(cache.rules)))
         return JsonResponse(_class(entry, clock()))
 
     return router
@@ -206,15 +186,3 @@ def _entry(cache: EquivalenceCache, equivalence_hash: str) -> ClassEntry:
     if entry is None:
         raise HTTPException(HTTPStatus.NOT_FOUND, f"class {equivalence_hash}: not in the cache")
     return entry
-
-
-def _cells(cache: EquivalenceCache, entry: ClassEntry, node: str, profile: Profile) -> CellsOfNode:
-    lookup = cache.lookup(entry, node)
-    if lookup is None:
-        raise HTTPException(HTTPStatus.NOT_FOUND, f"node {node}: not in the mirror")
-    return CellsOfNode(
-        hash=f"{entry.hash:016x}",
-        node=node,
-        predicates=[lookup.predicate(plugin) for plugin in profile.filters],
-        scores=[lookup.score(plugin) for plugin, _ in profile.scores],
-    )

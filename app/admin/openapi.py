@@ -14,7 +14,7 @@ from fastapi.openapi.utils import get_openapi
 
 from app.admin.cluster_routes import Units
 from app.admin.decisions_routes import DecisionDetail, LastDecisions
-from app.admin.equivalence_routes import CacheState, CellsOfNode, ClassState
+from app.admin.equivalence_routes import CacheState, ClassState
 from app.admin.explain_routes import Samples
 from app.admin.partition import PartitionState, Rule
 from app.explain.explain_request import ExplainRequestBody
@@ -147,7 +147,7 @@ _RESPONSES: Final[Mapping[tuple[str, str], tuple[Any, ...]]] = {
     ("put", "/debug/partition"): (PartitionState,),
     ("get", "/debug/decisions"): (LastDecisions,),
     ("get", "/debug/decisions/{number}"): (DecisionDetail,),
-    ("get", "/debug/equivalence"): (CacheState, ClassState, CellsOfNode),
+    ("get", "/debug/equivalence"): (CacheState, ClassState),
     ("post", "/explain"): (Explanation,),
     ("post", "/explain/nodes"): (NodeMap,),
     ("post", "/explain/manifest"): (Schema,),

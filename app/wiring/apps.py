@@ -193,7 +193,7 @@ def create_admin_port(  # noqa: PLR0913  # all parts with routes
         FastAPI,
         _health(settings, engine, cluster, "admin"),
         debug_router(mirror, engine.partition, cluster.client, resources, work),
-        equivalence_router(engine.cache, engine.profile, time.monotonic, work),
+        equivalence_router(engine.cache, time.monotonic, work),
         config_router(settings, sources),
         decisions_router(verbs.decisions, work),
         explain_router(explainer, limits.max_body_bytes, access),

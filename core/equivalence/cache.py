@@ -21,7 +21,6 @@ from core.mirror.changes import EVERY_CHANGE, Change, RulesChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
-from core.releases.release import Rules
 
 # Rejected classes whose evaluation takes too much work, so that a repeated request costs no evaluation.
 #
@@ -121,11 +120,6 @@ class EquivalenceCache:
 
     def __len__(self) -> int:
         return len(self._entries)
-
-    @property
-    def rules(self) -> Rules:
-        """The rules for which the cached results were computed."""
-        return self._mirror.rules
 
     def __iter__(self) -> Iterator[ClassEntry]:
         """Yield the classes, least recently requested first."""

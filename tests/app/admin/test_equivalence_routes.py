@@ -24,7 +24,7 @@ from core.plugins.podtopologyspread.plugin import PodTopologySpread
 from core.plugins.tainttoleration import TaintToleration
 from core.profile import Profile
 from tests.app.asgi import ask, bodies_of
-from tests.app.questions import AFFINITY_RULES, NEAR_WEB, ZONE, by_name, shop
+from tests.app.questions import NEAR_WEB, ZONE, by_name, shop
 from tests.builders import Object, PodBuilder, make_pod
 
 NODES = ("a1", "a2", "b1", "c1")
@@ -118,7 +118,7 @@ class Shown:
         self.cache = EquivalenceCache(self.mirror, PROFILE.plugins, CacheOptions(mode="spec"), clock=lambda: self.now)
         self.extender = Extender(PROFILE, self.mirror, self.cache)
         self.app = FastAPI()
-        self.app.include_router(equivalence_router(self.cache, PROFILE, lambda: self.now, LongWork()))
+        self.app.include_router(equivalence_router(self.cache, lambda: self.now, LongWork()))
 
     def filter(self, pod: PodBuilder, *nodes: str) -> str:
         """Ask about a pod, and give its class."""
@@ -182,7 +182,7 @@ def test_looking_changes_nothing() -> None:
     shown = Shown()
     equivalence_hash = shown.filter(WANTS_WEB)
     shown.mirror.apply(ClusterEvent("Update", Node("a1", {ZONE: "b"})))
-    queries = ("", f"?class={equivalence_hash}", f"?class={equivalence_hash}&node=a1")
+    queries = ("", f"?class={equivalence_hash}")
     assert [get(shown.app, query) for query in queries] == [get(shown.app, query) for query in queries]
 
 
@@ -218,48 +218,13 @@ def test_a_class_that_is_evicted_while_the_list_is_sent_is_left_out() -> None:
     for name in "xyz":
         shown.filter(make_pod("p").label("app", name))
     app = FastAPI()
-    app.include_router(equivalence_router(shown.cache, PROFILE, clock, LongWork()))
+    app.include_router(equivalence_router(shown.cache, clock, LongWork()))
     assert len(get(app)["classes"]) == 2
 
 
-# The debug route: one class on one node.
-
-
-def test_the_cells_of_a_class_on_a_node_are_those_of_the_design() -> None:
-    shown = Shown()
-    equivalence_hash = shown.filter(WANTS_WEB)
-    shown.prioritize(WANTS_WEB)
-    shown.mirror.apply(ClusterEvent("Update", Node("c1", {ZONE: "c"}, unschedulable=True)))
-    assert get(shown.app, f"?class={equivalence_hash}&node=c1") == {
-        "hash": equivalence_hash,
-        "node": "c1",
-        "predicates": [
-            {"plugin": "NodeUnschedulable", "fit": False, "reasons": [], "invalid": True, "miss": "node_changed"},
-            {"plugin": "TaintToleration", "fit": True, "reasons": [], "invalid": False, "miss": None},
-            {"plugin": "InterPodAffinity", "fit": False, "reasons": [AFFINITY_RULES], "invalid": False, "miss": None},
-        ],
-        "scores": [
-            {"plugin": "TaintToleration", "raw": 0, "invalid": False, "miss": None},
-            {"plugin": "InterPodAffinity", "raw": None, "invalid": False, "miss": None},
-            {"plugin": "PodTopologySpread", "raw": None, "invalid": True, "miss": None},
-        ],
-    }
-
-
-@pytest.mark.parametrize(
-    ("query", "detail"),
-    [
-        pytest.param("?class=0123456789abcdef", "class 0123456789abcdef: not in the cache", id="class"),
-        pytest.param(
-            "?class=0123456789ABCDEF&node=a1", "class 0123456789ABCDEF: not in the cache", id="class-of-a-node"
-        ),
-        pytest.param("?class=HASH&node=z9", "node z9: not in the mirror", id="node"),
-    ],
-)
-def test_what_is_not_there_is_named(query: str, detail: str) -> None:
-    shown = Shown()
-    equivalence_hash = shown.filter(WANTS_WEB)
-    assert get(shown.app, query.replace("HASH", equivalence_hash), 404) == {"detail": detail}
+def test_a_class_that_is_not_there_is_named() -> None:
+    detail = "class 0123456789ABCDEF: not in the cache"
+    assert get(Shown().app, "?class=0123456789ABCDEF", 404) == {"detail": detail}
 
 
 @pytest.mark.parametrize(
@@ -278,7 +243,7 @@ def test_a_query_that_is_not_clear_is_refused_by_its_field(query: str, field: li
     assert problem["loc"] == field
 
 
-@pytest.mark.parametrize("query", ["", "?class=0123456789abcdef", "?class=0123456789abcdef&node=a1"])
+@pytest.mark.parametrize("query", ["", "?class=0123456789abcdef"])
 def test_a_cache_that_is_off_cannot_be_looked_at(query: str) -> None:
     admin = service(shop(), equivalence_cache=False).admin
     assert admin is not None
@@ -292,7 +257,4 @@ def test_the_service_shows_its_own_cache_on_the_admin_port_and_nowhere_else() ->
     (found,) = get(service_.admin)["classes"]
     assert found["first_pod"] == "default/p"
     assert 0 <= found["seconds_since_last_question"] <= found["age_seconds"] < 60
-    cells = get(service_.admin, f"?class={found['hash']}&node=c1")
-    unfit: Object = {"plugin": "InterPodAffinity", "fit": False, "reasons": [AFFINITY_RULES]}
-    assert cells["predicates"] == [{**unfit, "invalid": False, "miss": None}]
     assert ask(service_.app, "GET", "/debug/equivalence").status_code == 404
