@@ -91,7 +91,7 @@ class Validities:
             for validity in self.of.values():
                 validity.grow(capacity)
         kind, slot = _subject(change)
-        operation = Operation.of(change.before, change.after)
+        operation = operation_of(change.before, change.after)
         touched = NO_SLOT
         for validity, rule in self._rules.get((kind, operation), ()):
             if rule.touches(change.before, change.after):
@@ -113,6 +113,13 @@ class Validities:
             validity.all_at = self.all_at = self.now
         elif slot != NO_SLOT:
             validity.changed_at[slot] = self.now
+
+
+def operation_of(before: object | None, after: object | None) -> Operation:
+    """Return the operation for the states of an object before and after."""
+    if before is None:
+        return Operation.ADD
+    return Operation.DELETE if after is None else Operation.UPDATE
 
 
 def _times(length: int) -> Int64Array:

@@ -74,13 +74,6 @@ class Operation(Enum):
     UPDATE = "UPDATE"
     DELETE = "DELETE"
 
-    @classmethod
-    def of(cls, before: object | None, after: object | None) -> "Operation":
-        """Return the operation for the states before and after."""
-        if before is None:
-            return cls.ADD
-        return cls.DELETE if after is None else cls.UPDATE
-
 
 class Scope(Enum):
     """Which cells of a plugin become invalid."""

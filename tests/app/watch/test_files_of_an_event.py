@@ -79,7 +79,7 @@ STATUS: Final = {"phase": "Running", "podIP": "10.0.0.1"}
     [
         pytest.param((event("ADDED", 2), event("MODIFIED", 3, status=STATUS)), 25, id="status"),
         pytest.param((event("ADDED", 2), event("ADDED", 2)), 25, id="known"),
-        pytest.param((event("ADDED", 2), event("DELETED", 3)), 36, id="deleted"),
+        pytest.param((event("ADDED", 2), event("DELETED", 3)), 26, id="deleted"),
     ],
 )
 def test_an_event_passes_few_files(events: Sequence[Mapping[str, Any]], most: int) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
+from core.equivalence.ranking import operation_of
 from core.events import Kind
 from core.framework.interface import NODE_LIFE, InvalidationRule, Operation, Scope
 from core.objects.kinds import Service
@@ -28,7 +29,7 @@ class Change:
 
     @property
     def operation(self) -> Operation:
-        return Operation.of(self.before, self.after)
+        return operation_of(self.before, self.after)
 
 
 @dataclass(frozen=True)

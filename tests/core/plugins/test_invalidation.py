@@ -8,8 +8,9 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
+from core.equivalence.ranking import operation_of
 from core.events import Object
-from core.framework.interface import Operation, Plugin, Scope
+from core.framework.interface import Plugin, Scope
 from core.objects.affinity import parse_node_selector
 from core.objects.kinds import ControllerRef
 from core.objects.labels import NOTHING, parse_selector
@@ -61,7 +62,7 @@ def made(name: str) -> Plugin:
 
 
 def touched(plugin: Plugin, before: Object | None, after: Object | None) -> bool:
-    kind, operation = type(after if before is None else before), Operation.of(before, after)
+    kind, operation = type(after if before is None else before), operation_of(before, after)
     return any(
         rule.touches(before, after)
         for rule in plugin.invalidated_by
