@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import Action, ClusterEvent
 from core.framework.evaluation import Evaluation, FreshEvaluation
-from core.framework.interface import SUCCESS, Status
+from core.framework.interface import SUCCESS, AnyFilter, Status, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.pod import Pod, counted
@@ -57,6 +57,23 @@ def shown(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> Shown:
         raw = evaluation.raw_scores(scorer, batch)
         results[scorer.name, "score"] = [None] * len(batch) if raw is None else raw.tolist()
     return results
+
+
+class Afresh(FreshEvaluation):
+    """Runs each filter once for one batch, however often its verdicts are read: they are of one moment."""
+
+    def __init__(self, mirror: ClusterMirror, pod: Pod, batch: NodeBatch) -> None:
+        super().__init__(mirror, pod)
+        self._batch = batch
+        self._verdicts: dict[AnyFilter, Verdicts | None] = {}
+
+    def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:
+        """Run PreFilter and Filter, if not done yet."""
+        if batch is not self._batch:
+            return super().verdicts(plugin, batch)
+        if plugin not in self._verdicts:
+            self._verdicts[plugin] = super().verdicts(plugin, batch)
+        return self._verdicts[plugin]
 
 
 class EquivalenceMachine(RuleBasedStateMachine):
@@ -208,7 +225,7 @@ class EquivalenceMachine(RuleBasedStateMachine):
         batch = self.mirror.batch(names, objects)
         known = [at for at in range(len(names)) if batch.strangers.get(at, stranger) is not None]
         cached = shown(self.profile, self.cache.evaluation(pod), batch)
-        fresh = shown(self.profile, FreshEvaluation(self.mirror, pod), batch)
+        fresh = shown(self.profile, Afresh(self.mirror, pod, batch), batch)
         for side, results in fresh.items():
             assert [cached[side][at] for at in known] == [results[at] for at in known], side
 

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from core.equivalence.classes import Classifier, Mode
 from core.events import ClusterEvent, Object
-from core.framework.evaluation import FreshEvaluation
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import ControllerRef, ReplicaSet
 from core.objects.labels import parse_selector
@@ -24,7 +23,7 @@ from core.releases.differences import rules_of
 from core.releases.release import RELEASES
 from tests.depth import tries
 from tests.properties import scheduling_pool as pool
-from tests.properties.equivalence_machine import Shown, shown
+from tests.properties.equivalence_machine import Afresh, Shown, shown
 
 DEVICES: Final = DeviceSchedulers(frozenset({pool.DEVICE_SCHEDULER}), others=False)
 FULL: Final = full_profile({"NodeResourcesFit": {"device_schedulers": DEVICES}})
@@ -93,7 +92,8 @@ def clusters(draw: st.DrawFn) -> ClusterMirror:
 
 def answers(mirror: ClusterMirror, pod: Pod) -> Shown:
     """Ask all plugins afresh, about all nodes."""
-    return shown(PROFILE, FreshEvaluation(mirror, pod), mirror.batch(list(mirror.nodes.slots)))
+    batch = mirror.batch(list(mirror.nodes.slots))
+    return shown(PROFILE, Afresh(mirror, pod, batch), batch)
 
 
 def otherwise(pod: Pod, field: str, choice: int) -> Pod:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from core.diagnosis.diagnosis import Diagnosis
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent, Object
-from core.framework.evaluation import Evaluation, FreshEvaluation
+from core.framework.evaluation import Evaluation
 from core.mirror.cluster import ClusterMirror
 from core.mirror.placement import PodStateCounts
 from core.mirror.what_if import Supposition
@@ -22,7 +22,7 @@ from core.scheduling_cycle import filter_nodes, score_nodes
 from tests.core.mirror.audit import audit, match_counts, owner_counts
 from tests.depth import tries
 from tests.properties import scheduling_pool as pool
-from tests.properties.equivalence_machine import Shown, shown
+from tests.properties.equivalence_machine import Afresh, Shown, shown
 
 FULL: Final[Profile] = full_profile()
 EVERY_PLUGIN: Final[Profile] = parse_profile(",".join(PLUGINS), {"ServiceAffinity": {"affinity_labels": (pool.ZONE,)}})
@@ -146,8 +146,8 @@ class Twin:
 
 def answers(mirror: ClusterMirror, pod: Pod, evaluation: Evaluation | None = None) -> tuple[Shown, list[object]]:
     """Return what each plugin says afresh, or what an evaluation says, and what filter and prioritize would say."""
-    asked = evaluation or FreshEvaluation(mirror, pod)
     batch = mirror.batch(sorted(mirror.nodes.slots))  # by name, as slots may be others
+    asked = evaluation or Afresh(mirror, pod, batch)
     found = filter_nodes(EVERY_PLUGIN, asked, batch)
     statuses = [found.status(at) for at in range(len(batch))]
     return shown(EVERY_PLUGIN, asked, batch), [*batch.names, *statuses, *score_nodes(FULL, asked, batch).tolist()]
