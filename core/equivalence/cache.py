@@ -22,14 +22,6 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
 
-# Rejected classes whose evaluation takes too much work, so that a repeated request costs no evaluation.
-#
-# kube-scheduler repeats the request for a rejected pod after every event of the cluster.
-
-MAX_HEAVY_CLASSES: Final = 256
-"""How many classes are kept. One holds the fields of its pod: up to 10 times the bytes of the JSON."""
-
-
 RESULTS: Final = ("hit", "partial", "miss", "none")
 """How a request was served: all, some or no cells were cached, or the pod has no class."""
 _REMEMBERED_EVICTIONS: Final = 16384
@@ -264,8 +256,16 @@ def set_apart(mirror: ClusterMirror, pod: Pod) -> Iterator[bool]:
         yield True
 
 
+MAX_HEAVY_CLASSES: Final = 256
+"""How many rejected classes are kept. One holds the fields of its pod: up to 10 times the bytes of the JSON."""
+
+
 class Evaluations:
-    """Begins and ends the evaluations of one verb."""
+    """Begins and ends the evaluations of one verb.
+
+    It keeps the classes whose evaluation took too much work, so that a repeated request costs no evaluation:
+    kube-scheduler repeats the request for a rejected pod after every event of the cluster.
+    """
 
     def __init__(self, plugins: Sequence[Plugin], mirror: ClusterMirror, cache: EquivalenceCache | None) -> None:
         """Evaluate by plugins. Without a cache every evaluation is fresh."""

@@ -92,8 +92,8 @@ FAULTS: Final = (
     Fault(
         id="refusal-holds-in-a-smaller-cluster",
         breaks="A pod that took too much work stays refused though pods are gone, as long as nodes are not.",
-        old="if len(self.mirror.nodes.slots) < refused.nodes or len(self.mirror.pods) < refused.pods:",
-        new="if len(self.mirror.nodes.slots) < refused.nodes and len(self.mirror.pods) < refused.pods:",
+        old="if len(self.mirror.nodes.slots) < nodes or len(self.mirror.pods) < pods:",
+        new="if len(self.mirror.nodes.slots) < nodes and len(self.mirror.pods) < pods:",
         tests=("test_work_limit.py", "tests/core/equivalence"),
     ),
     Fault(

@@ -66,7 +66,7 @@ FAULTS: Final = (
         breaks="What plugins derive misses the pods that were there before their node.",
         old=(
             "            for row in info.rows:\n"
-            "                self.listeners.tell(PodChange(info.slot, None, self.pods.pods[row]))\n"
+            "                self.tell(PodChange(info.slot, None, self.pods.pods[row]))\n"
         ),
         new="",
         tests=("core/mirror/test_changes.py", "test_every_plugin.py"),
