@@ -10,7 +10,7 @@ from fastapi import APIRouter, HTTPException, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
-from app.admin.responses import AtMostOne, JsonResponse, in_chunks
+from app.admin.responses import JsonResponse, in_chunks
 from app.process.json_text import encode
 from app.process.long_work import LongWork
 from core.equivalence.cache import RESULTS, EquivalenceCache
@@ -30,8 +30,6 @@ class ClassQuery(BaseModel):
         list[Annotated[str, Field(pattern="^[0-9a-fA-F]{16}$")]], Field(alias="class", max_length=1)
     ] = []
     """Hash of a class."""
-    node: AtMostOne = []
-    """Name of a known node. Only with a class."""
     limit: Annotated[int | None, Field(ge=0)] = None
     """Number of classes, the last requested first. Without it: all."""
 

@@ -233,8 +233,6 @@ def test_a_class_that_is_not_there_is_named() -> None:
         pytest.param("?class=", ["query", "class", 0], id="empty"),
         pytest.param("?class=0123456789abcdeg", ["query", "class", 0], id="no-hexadecimal-digit"),
         pytest.param("?class=0123456789abcdef&class=0123456789abcdef", ["query", "class"], id="class-twice"),
-        pytest.param("?class=0123456789abcdef&node=a&node=b", ["query", "node"], id="node-twice"),
-        pytest.param("?node=a1", ["query"], id="node-without-class"),
         pytest.param("?hash=0123456789abcdef", ["query", "hash"], id="unknown-parameter"),
     ],
 )
