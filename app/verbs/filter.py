@@ -184,7 +184,7 @@ class Extender:
         except DecodeError as error:
             return VerbResponse(filter_error(str(error)), outcome=VerbOutcome.BAD_REQUEST, error=str(error))
         if self.bypass.covers(pod):
-            return self._passed_untouched(args, pod)
+            return self.pass_all(args, pod)
         scope = self._decider.scope_of(pod) if self._decider is not None else None
         if self._decider is not None and scope is not None:
             return self._decider.decide(args, pod, scope, cached=cached, effects=effects)
@@ -267,7 +267,7 @@ class Extender:
         except DecodeError as error:
             return VerbResponse(self._zeros(batch), outcome=VerbOutcome.BAD_REQUEST, error=str(error))
         if self.bypass.covers(pod):
-            return self._scored_zero(batch, pod)
+            return self.score_zero(args, pod)
         try:
             evaluation = self._to_score.begin(pod, cached=cached)
             scores = score_nodes(self._profile, evaluation, batch)
@@ -277,31 +277,26 @@ class Extender:
         source = self._to_score.finish(evaluation, cached=cached)
         return _about_all(pod, len(batch), self._host_priorities.of(batch, scores), source)
 
-    def filter_untouched(self, request: Request, effects: Effects | None) -> VerbResponse | None:
+    def untouched(
+        self, request: Request, effects: Effects | None, respond: Callable[[ExtenderArgs, Pod], VerbResponse]
+    ) -> VerbResponse | None:
         """Respond for a pod that passes untouched, whatever the state of the mirror. None for other or invalid pods."""
-        found = self._covered(request.body, effects)
-        return self._passed_untouched(*found) if found is not None else None
-
-    def prioritize_untouched(self, request: Request, effects: Effects | None) -> VerbResponse | None:
-        """Respond for a pod that passes untouched, whatever the state of the mirror. None for other or invalid pods."""
-        found = self._covered(request.body, effects)
-        return self._scored_zero(found[0].batch, found[1]) if found is not None else None
-
-    def _covered(self, body: Body, effects: Effects | None) -> tuple[ExtenderArgs, Pod] | None:
         try:
-            args = decode_args(body, self._mirror)
+            args = decode_args(request.body, self._mirror)
             pod = _pod(args, effects)
         except DecodeError:
             return None
-        return (args, pod) if self.bypass.covers(pod) else None
+        return respond(args, pod) if self.bypass.covers(pod) else None
 
-    def _passed_untouched(self, args: ExtenderArgs, pod: Pod) -> VerbResponse:
+    def pass_all(self, args: ExtenderArgs, pod: Pod) -> VerbResponse:
+        """Respond to `filter` with all nodes."""
         nodes = len(args.batch)
         body = self._filter_result(args, None, np.arange(nodes), None)
         return _about_all(pod, nodes, body, outcome=VerbOutcome.BYPASSED)
 
-    def _scored_zero(self, batch: NodeBatch, pod: Pod) -> VerbResponse:
-        return _about_all(pod, len(batch), self._zeros(batch), outcome=VerbOutcome.BYPASSED)
+    def score_zero(self, args: ExtenderArgs, pod: Pod) -> VerbResponse:
+        """Respond to `prioritize` with 0 for each node."""
+        return _about_all(pod, len(args.batch), self._zeros(args.batch), outcome=VerbOutcome.BYPASSED)
 
     def _zeros(self, batch: NodeBatch) -> bytes:
         return self._host_priorities.of(batch, np.zeros(len(batch), np.int64))
@@ -362,7 +357,7 @@ def filter_verb(extender: Extender, effects: Effects) -> Verb:
         run=Patient(extender.filter, extender.unread, effects),
         error=filter_error,
         shed=filter_error,
-        untouched=lambda request: extender.filter_untouched(request, _of(request, effects)),
+        untouched=lambda request: extender.untouched(request, _of(request, effects), extender.pass_all),
     )
 
 
@@ -373,7 +368,7 @@ def prioritize_verb(extender: Extender, effects: Effects) -> Verb:
         run=lambda request: extender.prioritize(request, _of(request, effects)),
         error=prioritize_error,
         shed=_no_priorities,
-        untouched=lambda request: extender.prioritize_untouched(request, _of(request, effects)),
+        untouched=lambda request: extender.untouched(request, _of(request, effects), extender.score_zero),
     )
 
 

@@ -146,7 +146,7 @@ class Request(msgspec.Struct, gc=False):
     """Seconds from the complete request to the response, with the time in the queue."""
 
     async def read(self, scope: Scope, receive: Receive, most: int, budget: Admission | None = None) -> bool:
-        """Read the options in the headers, and the body, by ASGI. Return whether the body is held, or past the budget.
+        """Read the options in the headers, and the body, by ASGI. Return False if the budget is spent: nothing is held.
 
         `budget` counts the bytes that all requests hold, and limits them. Raises ClientDisconnect, and LargeBodyError
         for a body of more than `most` bytes, before it is read if its length is known.
