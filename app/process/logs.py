@@ -1,7 +1,8 @@
-"""Text of others as logs and terminals show it: without characters that act on a terminal or have no glyph.
+"""Logging by the standard library: one line per event on standard error, as JSON for machines or text for people.
 
-Names in any language stay readable. These characters become escapes: control characters, the ends of lines and
-paragraphs, marks that change the direction of text, and characters without width, such as the joiner in some emoji.
+Libraries log the same way. Each key of a record's `extra` becomes a field in both forms. The lines of each kind are
+limited, because a request must not be able to fill the disk. Text of others is shown without characters that act on a
+terminal or have no glyph.
 """
 
 import logging
@@ -19,6 +20,9 @@ from typing import Final, Literal, NamedTuple, TextIO
 import msgspec
 
 from app.process.json_text import encode
+
+# Text of others: names in any language stay readable. Escapes replace control characters, the ends of lines and
+# paragraphs, marks that change the direction of text, and characters without width, such as the joiner in some emoji.
 
 _UNSEEN: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
@@ -138,11 +142,6 @@ def _like(line: logging.LogRecord, limit: LineLimit) -> dict[str, object]:
     fields = {name: getattr(line, name, "") for name in limit.by}
     return {"name": line.name, "levelno": line.levelno, "levelname": line.levelname, "like": str(line.msg), **fields}
 
-
-# Logging by the standard library: one line per event on standard error, as JSON for machines or text for people.
-#
-# Libraries log the same way. Each key of a record's `extra` becomes a field in both forms. app/process/logs.py limits
-# the lines of each kind: a request must not be able to fill the disk.
 
 _MAX_LENGTH: Final = 2000  # characters of text from a request in one message
 LATE: Final = "late_fields"
