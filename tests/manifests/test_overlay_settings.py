@@ -24,16 +24,11 @@ def amount(quantity: str) -> int:
     return int(number) * UNITS[unit]
 
 
-def seconds(duration: str) -> float:
-    return float(duration.removesuffix("s"))
-
-
-def test_every_variable_is_a_setting_and_none_comes_from_services(configuration: Configuration, pod: Manifest) -> None:
+def test_every_variable_is_a_setting_none_comes_from_services_and_the_file_that_is_named_is_mounted(
+    configuration: Configuration, pod: Manifest, container: Manifest
+) -> None:
     assert configuration.unknown_variables == ()
     assert pod["spec"]["enableServiceLinks"] is False
-
-
-def test_the_file_that_is_named_is_the_one_that_is_mounted(pod: Manifest, container: Manifest) -> None:
     command, option, file = container["args"]
     assert (command, option) == ("serve", "--config")
     mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
@@ -115,14 +110,11 @@ def test_the_registration_asks_at_the_service(
         assert ("caFile" in extender.get("tlsConfig", {})) == by_tls, "without it any server is trusted"
 
 
-def test_the_registration_waits_longer_than_kindred_takes(configuration: Configuration, extender: Manifest) -> None:
-    assert configuration.settings.http_timeout == seconds(extender["httpTimeout"])
-
-
-def test_what_is_registered_is_switched_on(
+def test_what_is_registered_is_switched_on_and_waited_for_as_long_as_kindred_takes(
     configuration: Configuration, manifests: list[Manifest], extender: Manifest
 ) -> None:
     settings = configuration.settings
+    assert settings.http_timeout == float(extender["httpTimeout"].removesuffix("s"))
     replicas = only(manifests, "Deployment")["spec"]["replicas"]
     assert replicas > 1
     decides = settings.decide != "off"

@@ -1,1 +1,1 @@
-"""Results of tests.e2e.throughput and tests.e2e.scheduler_perf: read, summed up, printed and drawn."""
+"""Results of tests.e2e.throughput: read, summed up and printed, and the modes that it measures."""

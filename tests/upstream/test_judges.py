@@ -67,11 +67,8 @@ def problems(rows: Mapping[str, Row], releases: Sequence[Upstream]) -> list[str]
     return missing + [f"no release has {name}" for name in rows if name not in there]
 
 
-def test_every_field_and_every_plugin_of_each_release_has_a_row() -> None:
+def test_every_field_and_every_plugin_of_each_release_has_one_row() -> None:
     assert problems(ROWS, RELEASES) == []
-
-
-def test_no_field_and_no_plugin_has_two_rows() -> None:
     counted = Counter(name for name, _ in (*each(FIELDS), *each(PLUGINS)))
     assert [name for name, times in counted.items() if times > 1] == []
 
@@ -109,17 +106,14 @@ def test_a_row_has_a_source_and_the_releases_of_its_fields_and_what_nobody_judge
     assert all(row.note for row in PLUGINS if row.judge is Judge.NOBODY)
 
 
-def test_kindred_has_the_plugins_and_modules_that_judge_a_field() -> None:
+def test_kindred_has_the_plugins_and_modules_that_judge_a_field_and_the_side_that_judges_at_a_point() -> None:
+    for row in PLUGINS:
+        if row.judge is Judge.KINDRED:
+            assert {SIDES[point] for point in row.names if point in SIDES} <= {*dir(OF_KINDRED[row.of]())}, row.of
     for name, row in each(FIELDS):
         assert bool(row.by) is (row.judge in {Judge.KINDRED, Judge.KEPT, Judge.CLAIMS, Judge.GROUPS}), name
         if row.judge is Judge.KINDRED:
             assert all(by in OF_KINDRED or Path(by).exists() for by in row.by), name
-
-
-def test_kindreds_plugin_has_the_side_that_it_judges_at_a_point() -> None:
-    for row in PLUGINS:
-        if row.judge is Judge.KINDRED:
-            assert {SIDES[point] for point in row.names if point in SIDES} <= {*dir(OF_KINDRED[row.of]())}, row.of
 
 
 def decoded(structs: Iterable[Any], kind: str) -> Iterator[tuple[str, bool]]:
