@@ -1,6 +1,6 @@
 """Evaluates one request on the mirror, between two events: which nodes fit, and their scores."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -10,21 +10,11 @@ from msgspec.structs import replace
 
 from core.framework.evaluation import Evaluation, Failure, FitChecks, best_nodes, weighted_sums
 from core.framework.interface import AnyFilter, Code, Status, Verdicts
-from core.mirror.changes import Listener
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray
 from core.objects.pod import Pod
-from core.plugins import volumerestrictions as taken
-from core.plugins.imagelocality import ImageStates
-from core.plugins.load.load_plugin import LoadPlugin
-from core.plugins.nodeports import HostPortsInUse
-from core.plugins.noderesources.columns import ResourceColumns
-from core.plugins.nodevolumelimits import volumes_in_use as attached
-from core.plugins.podtopologyspread.constraints import NodeDomains
-from core.plugins.podtopologyspread.pod_counts import PodCounts
-from core.plugins.volumebinding.claims import MigratedPlugins, Offers
-from core.profile import COMPOSITES, Profile
+from core.profile import Profile
 
 # Counts the pods that are nominated for a node when another pod is judged there.
 #
@@ -268,25 +258,9 @@ class NodeSample:
 # A state that is created at a plugin's first request must read all pods: 0.05 to 0.4 s each at 150,000 pods, during
 # which no other request is served. States of nodes alone take milliseconds, so they may be created late.
 
-DERIVED_STATES: Final[Mapping[str, tuple[Callable[[ClusterMirror], Listener], ...]]] = {
-    "ImageLocality": (ImageStates,),
-    "NodePorts": (HostPortsInUse,),
-    "NodeResourcesBalancedAllocation": (ResourceColumns,),
-    "NodeResourcesFit": (ResourceColumns,),
-    "NodeVolumeLimits": (attached.VolumesInUse,),
-    "PodTopologySpread": (PodCounts, NodeDomains),
-    "VolumeBinding": (Offers, MigratedPlugins),
-    "VolumeRestrictions": (taken.VolumesInUse,),
-}
-"""By plugin. Only plugins whose states are slow to create are listed."""
-
 
 def derive_states(profile: Profile, mirror: ClusterMirror) -> None:
     """Create the states that the plugins of a profile need. Events then keep the states up to date."""
     for plugin in profile.plugins:
-        for part in (plugin.name, *COMPOSITES.get(plugin.name, ())):
-            for make in DERIVED_STATES.get(part, ()):
-                mirror.derived(make)
-        if isinstance(plugin, LoadPlugin):
-            for make in plugin.states:
-                mirror.derived(make)
+        for make in plugin.states:
+            mirror.derived(make)

@@ -47,6 +47,7 @@ from app.verbs.wire_out import (
     result_of_objects,
 )
 from core.equivalence.cache import Evaluations, set_apart
+from core.framework.claims import ClaimError
 from core.framework.interface import Status, Verdicts
 from core.gangs.attempts import Choose
 from core.gangs.gangs import Gangs, Placed
@@ -57,7 +58,7 @@ from core.mirror.work import WorkLimitError
 from core.objects.groups import SchedulingGroup
 from core.objects.pod import Pod
 from core.plugins.noderesources.columns import EVERY_SCHEDULER, DeviceSchedulers, classes_of, insufficient
-from core.plugins.volumebinding.claims import ClaimError, claims_of
+from core.plugins.volumebinding.claims import claims_of
 from core.profile import COMPOSITES, Profile
 from core.scheduling_cycle import best_by_score, choose_nodes, filter_nodes
 
@@ -160,7 +161,7 @@ class InTreeNeeds:
         if pod.claims_resources:
             return "has resource claims, which need the in-tree plugin DynamicResources"
         try:
-            unbound = claims_of(self._mirror, pod).unbound
+            _, unbound = claims_of(self._mirror, pod)
         except ClaimError:
             return ""  # the plugin rejects all nodes for this pod, with the reason
         return (

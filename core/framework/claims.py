@@ -9,14 +9,20 @@ from core.objects.quantity import quoted
 from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 
 
+class ClaimError(Exception):
+    """The volumes of a pod cannot be judged. The status says why."""
+
+    def __init__(self, code: Code, reason: str) -> None:
+        super().__init__(reason)
+        self.status = Status(code, (reason,))
+
+
 def claim_uids(mirror: ClusterMirror, pod: Pod) -> tuple[str | None, ...] | None:
     """Return the UIDs of the pod's claims, each None if missing, or None for a pod without claims.
 
     Pods of one StatefulSet differ in these UIDs (kubernetes issue 56265). So does one pod before and after its claim is
     deleted and created again.
     """
-    if not pod.volumes:
-        return None
     names = [f"{pod.namespace}/{volume.name}" for volume in pod.volumes if isinstance(volume, PodClaim)]
     if not names:
         return None

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.events import Kind
+from core.mirror.changes import Listener
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
@@ -94,11 +95,20 @@ def always(_before: object, _after: object) -> bool:
     return True
 
 
+def differs(read: Callable[[Any], object], absent: object = None) -> Touches:
+    """Return a condition: what `read` returns of the states before and after differs. No state reads `absent`."""
+
+    def touches(before: object, after: object) -> bool:
+        return (absent if before is None else read(before)) != (absent if after is None else read(after))
+
+    return touches
+
+
 class InvalidationRule(msgspec.Struct, frozen=True, kw_only=True):
     """An event that invalidates cells. `when` describes in words the condition that `touches` checks."""
 
     kind: Kind
-    operations: tuple[Operation, ...]
+    operations: tuple[Operation, ...] = tuple(Operation)
     scope: Scope
     when: str = ""
     because: str
@@ -157,6 +167,8 @@ class Plugin:
     """The fields of the Pod that the plugin reads. With the equivalence cache, it gets a pod with only these fields."""
     invalidated_by: tuple[InvalidationRule, ...]
     """The events that change a result for a node, except creation and deletion of the node itself (NODE_LIFE)."""
+    states: tuple[Callable[[ClusterMirror], Listener], ...] = ()
+    """The states that the mirror keeps for the plugin from its start (core/scheduling_cycle.py, derive_states)."""
 
     def references(self, _mirror: ClusterMirror, _pod: Pod, /) -> Hashable:
         """Return the objects behind the names in the pod's fields, such as the UIDs of its claims, or None.
@@ -201,9 +213,9 @@ class ScorePlugin(Plugin, ABC, Generic[ScoreState]):
         """Return the versions of all counters that the raw scores depend on, for Scope.COUNTERS. Here: of none."""
         return ()
 
-    @abstractmethod
     def normalize(self, raw: Int64Array, /) -> Int64Array:
-        """Normalise the raw scores of the requested nodes to 0..MAX_NODE_SCORE. NOT_SCORED becomes 0."""
+        """Normalise the raw scores of the requested nodes to 0..MAX_NODE_SCORE, NOT_SCORED to 0. Here: as they are."""
+        return raw
 
 
 AnyFilter: TypeAlias = FilterPlugin[Any]

@@ -12,6 +12,8 @@ from core.objects.affinity import NodeSelector
 from core.objects.kinds import ControllerRef
 from core.objects.labels import EVERYTHING, NOTHING, Selector
 
+WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
+"""The volumeBindingMode of a class whose volumes are bound, or made, once a pod needs them."""
 FILESYSTEM = "Filesystem"
 """The volumeMode of a volume or claim that does not set one."""
 

@@ -73,15 +73,10 @@ class ImageStates:
         self._capacity = mirror.nodes.capacity
         self.total = 0  # known nodes
         self.holders: Counter[str] = Counter()  # image name -> number of nodes with the image
-        self._columns: OrderedDict[str, Int64Array] = OrderedDict()  # image name -> slot -> bytes, 0 without the image
+        self.columns: OrderedDict[str, Int64Array] = OrderedDict()  # image name -> slot -> bytes, 0 without the image
         for _, node in mirror.nodes:
             self.total += 1
             self.holders.update(node.images.keys())
-
-    @property
-    def columns(self) -> int:
-        """How many images have a column."""
-        return len(self._columns)
 
     def changed(self, change: Change) -> None:
         """Update the counts for a changed node."""
@@ -91,7 +86,7 @@ class ImageStates:
         self.total += (change.after is not None) - (change.before is not None)
         if self._nodes.capacity > self._capacity:
             self._capacity = self._nodes.capacity
-            self._columns.clear()  # the columns are too short now; the table of nodes rarely doubles
+            self.columns.clear()  # the columns are too short now; the table of nodes rarely doubles
         if before == after:
             return
         self.holders.update(after.keys() - before.keys())
@@ -100,7 +95,7 @@ class ImageStates:
             if not self.holders[name]:
                 del self.holders[name]
         for name in before.keys() | after.keys():
-            column = self._columns.get(name)
+            column = self.columns.get(name)
             if column is not None:
                 column[change.slot] = after.get(name, 0)
 
@@ -122,17 +117,17 @@ class ImageStates:
 
     def sizes(self, names: Sequence[str]) -> list[Int64Array]:
         """Return for each image its bytes by slot, 0 where the node does not have it. Stale after the next event."""
-        missing = {name: np.zeros(self._capacity, np.int64) for name in names if name not in self._columns}
+        missing = {name: np.zeros(self._capacity, np.int64) for name in names if name not in self.columns}
         if missing:
             for slot, node in self._nodes:
                 for name, column in missing.items():
                     column[slot] = node.images.get(name, 0)
-            self._columns.update(missing)
+            self.columns.update(missing)
         for name in names:
-            self._columns.move_to_end(name)
-        found = [self._columns[name] for name in names]
-        while len(self._columns) > MAX_COLUMNS:
-            self._columns.popitem(last=False)
+            self.columns.move_to_end(name)
+        found = [self.columns[name] for name in names]
+        while len(self.columns) > MAX_COLUMNS:
+            self.columns.popitem(last=False)
         return found
 
 
@@ -182,6 +177,7 @@ class ImageLocality(ScorePlugin[Preference]):
     kinds: tuple[Kind, ...] = (Node,)
     class_fields = ("images", "image_volumes")
     invalidated_by = _INVALIDATED_BY
+    states = (ImageStates,)
     scores_alone = True
     normalizes_alone = True
 
@@ -197,10 +193,6 @@ class ImageLocality(ScorePlugin[Preference]):
     def score(self, state: Preference, batch: NodeBatch) -> Int64Array:
         """Return the score of every node, 0..100."""
         return state.scores(batch)
-
-    def normalize(self, raw: Int64Array) -> Int64Array:
-        """Return the scores unchanged: upstream has no NormalizeScore here."""
-        return raw
 
 
 def _images(node: Node | None) -> Mapping[str, int]:

@@ -16,10 +16,10 @@ from core.framework.interface import (
     Code,
     FilterPlugin,
     InvalidationRule,
-    Operation,
     Scope,
     Status,
     Verdicts,
+    differs,
 )
 from core.mirror.changes import Change, PodChange
 from core.mirror.cluster import ClusterMirror
@@ -33,18 +33,13 @@ _STATUSES: Final = (SUCCESS, PORTS_TAKEN)
 _NO_PORTS: Final[frozenset[HostPort]] = frozenset()
 
 
-def _ports(pod: Pod | None) -> frozenset[HostPort]:
-    return _NO_PORTS if pod is None else pod.host_ports
-
-
 _INVALIDATED_BY = (
     InvalidationRule(
         kind=Pod,
-        operations=(Operation.ADD, Operation.UPDATE, Operation.DELETE),
         scope=Scope.NODE,
         when="it takes a host port, or takes other ones than before",
         because="the design looks at pods that are assumed here; one that anybody else placed takes its ports as well",
-        touches=lambda before, after: _ports(before) != _ports(after),
+        touches=differs(lambda pod: pod.host_ports, _NO_PORTS),
     ),
 )
 
@@ -73,7 +68,8 @@ class HostPortsInUse:
         """Update the ports for a pod that was added, changed or removed."""
         if not isinstance(change, PodChange):
             return
-        before, after = _ports(change.before), _ports(change.after)
+        before = _NO_PORTS if change.before is None else change.before.host_ports
+        after = _NO_PORTS if change.after is None else change.after.host_ports
         for port in before - after:
             self._release(port, change.slot)
         for port in after - before:
@@ -130,6 +126,7 @@ class NodePorts(FilterPlugin[BoolArray]):
     kinds: tuple[Kind, ...] = (Node, Pod)
     class_fields = ("host_ports",)
     invalidated_by = _INVALIDATED_BY
+    states = (HostPortsInUse,)
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, BoolArray | None]:
         """Look up by slot where the pod's ports are taken. SKIP for a pod without host ports."""

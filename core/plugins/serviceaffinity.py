@@ -5,9 +5,10 @@ Source: k8s.io/kubernetes v1.18 pkg/scheduler/framework/plugins/serviceaffinity/
 v1.19. Its score side (antiAffinityLabelsPreference) is not implemented here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from core.events import Kind
@@ -23,73 +24,25 @@ from core.framework.interface import (
     Verdicts,
     Versions,
 )
-from core.mirror.affinity_counts import TermIndex
-from core.mirror.changes import Change, ObjectChange
+from core.framework.services import Services
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.node_values import LabelProjections, LabelValues, labels_of
+from core.mirror.node_values import LabelProjections, LabelValues, NodeValues, labels_of
 from core.objects.affinity import PodMatcher, selector_from_set
 from core.objects.kinds import Service
-from core.objects.labels import NOTHING, Selector
+from core.objects.labels import NOTHING
 from core.objects.node import Node
 from core.objects.pod import Pod
 
 SERVICE_AFFINITY: Final = Status(Code.UNSCHEDULABLE, ("node(s) didn't match service affinity",))
 _STATUSES: Final = (SUCCESS, SERVICE_AFFINITY)
 
-_ANY: Final = (Operation.ADD, Operation.UPDATE, Operation.DELETE)
 
+class RequiredLabels(msgspec.Struct, frozen=True):
+    """The labels that a node must have for one incoming pod, and all nodes by them. Stale after the next event."""
 
-class ServiceIndex:
-    """The services by their selectors, updated by every event."""
-
-    hears: Final = (ObjectChange,)
-
-    def __init__(self, mirror: ClusterMirror) -> None:
-        self._matchers: dict[str, PodMatcher] = {}  # full name of a service -> matcher of its pods
-        self._index: TermIndex[str] = TermIndex()
-        for service in mirror.objects(Service).values():
-            self._add(service)
-
-    def changed(self, change: Change) -> None:
-        """Apply the new state of a service."""
-        if isinstance(change, ObjectChange) and change.kind is Service:
-            if change.before is not None:
-                self._index.remove(change.before.full_name)
-                del self._matchers[change.before.full_name]
-            if change.after is not None:
-                self._add(change.after)
-
-    def selects(self, pod: Pod) -> bool:
-        """Return whether any service selects the pod."""
-        return any(
-            self._matchers[name].selector.matches(pod.labels)
-            for name in self._index.candidates(pod.namespace, pod.labels)
-        )
-
-    def _add(self, service: Service) -> None:
-        matcher = self._matchers[service.full_name] = _pods_in(service.namespace, service.selector)
-        self._index.add(service.full_name, matcher)
-
-
-class RequiredLabels:
-    """The labels that a node must have for one incoming pod. Stale after the next event."""
-
-    __slots__ = ("_keys", "_nodes", "labels")
-
-    def __init__(self, mirror: ClusterMirror, keys: tuple[str, ...], labels: Mapping[str, str]) -> None:
-        self._keys = keys
-        self._nodes = mirror.derived(LabelProjections).of(keys)
-        self.labels = frozenset(labels.items())
-
-    def judge(self, batch: NodeBatch) -> Verdicts:
-        """Return the verdict on each node, computed once for all nodes with the same labels."""
-        return Verdicts(self._nodes.judged(batch, self._code), _STATUSES)
-
-    def _code(self, values: LabelValues | None) -> int:
-        if self.labels <= labels_of(self._keys, values).items():
-            return 0
-        return _STATUSES.index(SERVICE_AFFINITY)
+    nodes: NodeValues[LabelValues]
+    labels: frozenset[tuple[str, str]]
 
 
 class ServiceAffinity(FilterPlugin[RequiredLabels]):
@@ -116,20 +69,26 @@ class ServiceAffinity(FilterPlugin[RequiredLabels]):
             for requirement in pod.node_affinity.selector.requirements
             if requirement.key in self._keys
         }
-        if len(labels) < len(self._keys) and mirror.derived(ServiceIndex).selects(pod):
+        if len(labels) < len(self._keys) and any(mirror.derived(Services).selecting(pod)):
             labels = self._labels_of_another_pod(mirror, pod) | labels
-        return (SUCCESS, RequiredLabels(mirror, self._keys, labels)) if labels else (SKIP, None)
+        if not labels:
+            return SKIP, None
+        return SUCCESS, RequiredLabels(mirror.derived(LabelProjections).of(self._keys), frozenset(labels.items()))
 
     def filter(self, state: RequiredLabels, batch: NodeBatch) -> Verdicts:
-        """Judge every node of the batch."""
-        return state.judge(batch)
+        """Judge every node of the batch, once for all nodes with the same labels."""
+
+        def code(values: LabelValues | None) -> int:
+            return 0 if state.labels <= labels_of(self._keys, values).items() else 1
+
+        return Verdicts(state.nodes.judged(batch, code), _STATUSES)
 
     def filter_versions(self, state: RequiredLabels) -> Versions:
         """Return the required labels, the only input from pods and services."""
         return (state.labels,)
 
     def _labels_of_another_pod(self, mirror: ClusterMirror, pod: Pod) -> dict[str, str]:
-        alike = _pods_in(pod.namespace, selector_from_set(pod.labels))
+        alike = PodMatcher(frozenset((pod.namespace,)), NOTHING, selector_from_set(pod.labels))
         slots = np.unique(mirror.pods.slots_of((alike,), _in_no_other_namespace))
         if not len(slots):
             return {}
@@ -164,23 +123,17 @@ def _invalidated_by(keys: tuple[str, ...]) -> tuple[InvalidationRule, ...]:
         ),
         InvalidationRule(
             kind=Pod,
-            operations=_ANY,
             scope=Scope.COUNTERS,
             when="it has the labels of the class, and its node is the first of such pods now, or was it before",
             because="the first pod of a service decides for all that come after it",
         ),
         InvalidationRule(
             kind=Service,
-            operations=_ANY,
             scope=Scope.COUNTERS,
             when="it is the first to select the class, or was the last",
             because="only the pods of services are held together",
         ),
     )
-
-
-def _pods_in(namespace: str, selector: Selector) -> PodMatcher:
-    return PodMatcher(frozenset((namespace,)), namespace_selector=NOTHING, selector=selector)
 
 
 def _in_no_other_namespace(matcher: PodMatcher, namespace: str) -> bool:

@@ -1,4 +1,4 @@
-"""The plugin: its arguments and its extension points.
+"""VolumeRestrictions: two pods share no disk that one writes, and no ReadWriteOncePod claim.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go. The equivalence
 class design calls it NoDiskConflict.
@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable
 from typing import Final, TypeAlias, TypeGuard, TypeVar
 
+import msgspec
 import numpy as np
 
 from core.events import Kind
@@ -18,11 +19,11 @@ from core.framework.interface import (
     Code,
     FilterPlugin,
     InvalidationRule,
-    Operation,
     Scope,
     Status,
     Verdicts,
     Versions,
+    differs,
 )
 from core.mirror.changes import Change, PodChange
 from core.mirror.cluster import ClusterMirror
@@ -69,7 +70,7 @@ class VolumesInUse:
         if not isinstance(change, PodChange):
             return
         before, after = change.before, change.after
-        if before is not None and after is not None and _same_volumes(before, after):
+        if before is not None and after is not None and _read_of(before) == _read_of(after):
             return
         if before is not None:
             self._count(before, change.slot, -1)
@@ -102,6 +103,10 @@ class VolumesInUse:
                         del self.disks[place]
 
 
+def _read_of(pod: Pod) -> tuple[str, tuple[PodVolume, ...]]:
+    return pod.namespace, pod.volumes
+
+
 def in_conflict(disk: Disk, other: Disk) -> bool:
     """Return whether two disks are the same and not both read-only, as `VolumesInUse.conflicts` does."""
     return not (disk.read_only and other.read_only) and not set(_keys(disk)).isdisjoint(_keys(other))
@@ -112,10 +117,6 @@ def _keys(disk: Disk) -> Collection[DiskKey]:
     if isinstance(disk, RBDImage):
         return [("kubernetes.io/rbd", monitor, disk.pool, disk.image) for monitor in disk.monitors]
     return [(disk.source.plugin, disk.source.volume)]
-
-
-def _same_volumes(before: Pod, after: Pod) -> bool:
-    return before.volumes == after.volumes and before.namespace == after.namespace
 
 
 def _add(counts: Counter[_Counted], key: _Counted, delta: int) -> None:
@@ -135,64 +136,36 @@ READ_WRITE_ONCE_POD_CONFLICT: Final = Status(Code.UNSCHEDULABLE, (_CLAIM_IN_USE,
 # In the order of evaluation: the first failure is a node's verdict.
 _STATUSES: Final = (SUCCESS, DISK_CONFLICT, READ_WRITE_ONCE_POD_CONFLICT)
 
-_ANY: Final = (Operation.ADD, Operation.UPDATE, Operation.DELETE)
-
-
-def _disks(pod: Pod | None) -> tuple[Disk, ...]:
-    return () if pod is None else disks_of(pod)
-
-
-def _is_exclusive(claim: PersistentVolumeClaim | None) -> bool | None:
-    return None if claim is None else READ_WRITE_ONCE_POD in claim.access_modes
-
-
 _INVALIDATED_BY: Final = (
     InvalidationRule(
         kind=Pod,
-        operations=_ANY,
         scope=Scope.NODE,
         when="it has a GCE, EBS, iSCSI or RBD disk",
         because="stronger than the design, where an added pod breaks nothing: it may have taken a disk of the class",
-        touches=lambda before, after: _disks(before) != _disks(after),
+        touches=differs(disks_of, ()),
     ),
     InvalidationRule(
         kind=Pod,
-        operations=_ANY,
         scope=Scope.COUNTERS,
         when="it is the first or the last to use a ReadWriteOncePod claim of the class",
         because="such a claim can be used by one pod, wherever that is",
     ),
     InvalidationRule(
         kind=PersistentVolumeClaim,
-        operations=_ANY,
         scope=Scope.ALL,
         when="it comes or goes, or ReadWriteOncePod comes or goes among its access modes",
         because="the pods that name it fail without it, and with ReadWriteOncePod if it is in use",
-        touches=lambda before, after: _is_exclusive(before) != _is_exclusive(after),
+        touches=differs(lambda claim: READ_WRITE_ONCE_POD in claim.access_modes),
     ),
 )
 
 
-class Restrictions:
-    """The disks and claims that keep one incoming pod from nodes. Stale after the next event."""
+class Restrictions(msgspec.Struct, frozen=True):
+    """The slots where a disk of one incoming pod is in use, and whether a claim is. Stale after the next event."""
 
-    __slots__ = ("_capacity", "_taken", "exclusive_claim_in_use")
-
-    def __init__(self, mirror: ClusterMirror, disks: tuple[Disk, ...], *, exclusive_claim_in_use: bool) -> None:
-        self._capacity = mirror.nodes.capacity
-        self._taken = mirror.derived(VolumesInUse).conflicts(disks) if disks else set()
-        self.exclusive_claim_in_use = exclusive_claim_in_use
-
-    def judge(self, batch: NodeBatch) -> Verdicts:
-        """Return the verdict on each node. A stranger has no pods, so no disk is in use there."""
-        elsewhere = _STATUSES.index(READ_WRITE_ONCE_POD_CONFLICT if self.exclusive_claim_in_use else SUCCESS)
-        if not self._taken:
-            return Verdicts(np.full(len(batch), elsewhere, np.uint8), _STATUSES)
-        by_slot = np.full(self._capacity, elsewhere, np.uint8)
-        by_slot[list(self._taken)] = _STATUSES.index(DISK_CONFLICT)
-        codes = by_slot[batch.slots]  # NO_SLOT reads the last slot, corrected below
-        codes[list(batch.strangers)] = elsewhere
-        return Verdicts(codes, _STATUSES)
+    capacity: int
+    taken: set[int]
+    exclusive_claim_in_use: bool
 
 
 class VolumeRestrictions(FilterPlugin[Restrictions]):
@@ -202,6 +175,7 @@ class VolumeRestrictions(FilterPlugin[Restrictions]):
     kinds: tuple[Kind, ...] = (Pod, PersistentVolumeClaim)
     class_fields = ("namespace", "volumes")
     invalidated_by = _INVALIDATED_BY
+    states = (VolumesInUse,)
 
     def references(self, mirror: ClusterMirror, pod: Pod) -> Hashable:
         """Return the UIDs of the pod's claims."""
@@ -222,11 +196,19 @@ class VolumeRestrictions(FilterPlugin[Restrictions]):
         in_use = bool(exclusive_claims) and not mirror.derived(VolumesInUse).claims.keys().isdisjoint(exclusive_claims)
         if not disks and not in_use:
             return SKIP, None
-        return SUCCESS, Restrictions(mirror, disks, exclusive_claim_in_use=in_use)
+        taken = mirror.derived(VolumesInUse).conflicts(disks) if disks else set()
+        return SUCCESS, Restrictions(mirror.nodes.capacity, taken, in_use)
 
     def filter(self, state: Restrictions, batch: NodeBatch) -> Verdicts:
-        """Judge every node of the batch."""
-        return state.judge(batch)
+        """Judge every node of the batch. A stranger has no pods, so no disk is in use there."""
+        elsewhere = _STATUSES.index(READ_WRITE_ONCE_POD_CONFLICT if state.exclusive_claim_in_use else SUCCESS)
+        if not state.taken:
+            return Verdicts(np.full(len(batch), elsewhere, np.uint8), _STATUSES)
+        by_slot = np.full(state.capacity, elsewhere, np.uint8)
+        by_slot[list(state.taken)] = _STATUSES.index(DISK_CONFLICT)
+        codes = by_slot[batch.slots]  # NO_SLOT reads the last slot, corrected below
+        codes[list(batch.strangers)] = elsewhere
+        return Verdicts(codes, _STATUSES)
 
     def filter_versions(self, state: Restrictions) -> Versions:
         """Return whether a claim of the pod is in use. Disks need no version, because rules for nodes cover them."""

@@ -4,8 +4,10 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumezone/volume_zone
 it NoVolumeZoneConflict.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from typing import Final, TypeAlias
+
+import msgspec
 
 from core.events import Kind
 from core.framework.claims import claim_uids, find_claim, named_claims, not_found
@@ -19,14 +21,15 @@ from core.framework.interface import (
     Scope,
     Status,
     Verdicts,
+    differs,
 )
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.node_values import LabelProjections, LabelValues, labels_of
+from core.mirror.node_values import LabelProjections, LabelValues, NodeValues, labels_of
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.objects.quantity import quoted
-from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
+from core.objects.volumes import WAIT_FOR_FIRST_CONSUMER, PersistentVolume, PersistentVolumeClaim, StorageClass
 
 Topology: TypeAlias = tuple[str, frozenset[str]]
 """A topology label of a volume, and its values. A node must have one of the values."""
@@ -37,15 +40,11 @@ BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
 BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
 TOPOLOGY_LABELS: Final = (BETA_ZONE, BETA_REGION, ZONE, REGION)
 
-WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
-
 ZONE_CONFLICT: Final = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) had no available volume zone",))
 _STATUSES: Final = (SUCCESS, ZONE_CONFLICT)
 
 _GA_LABELS: Final = {BETA_ZONE: ZONE, BETA_REGION: REGION}  # beta label -> the label that a node may have instead
 _VALUE_DELIMITER: Final = "__"  # cloud-provider volume/constants.go (LabelMultiZoneDelimiter)
-
-_ANY: Final = (Operation.ADD, Operation.UPDATE, Operation.DELETE)
 
 
 def volume_topologies(volume: PersistentVolume) -> frozenset[Topology]:
@@ -62,24 +61,6 @@ def volume_topologies(volume: PersistentVolume) -> frozenset[Topology]:
     return frozenset(topologies)
 
 
-def _node_topology(node: Node) -> list[str | None]:
-    return [node.labels.get(key) for key in TOPOLOGY_LABELS]
-
-
-def _read_of_volume(volume: PersistentVolume | None) -> frozenset[Topology] | None:
-    return None if volume is None else volume_topologies(volume)
-
-
-def _read_of_claim(claim: PersistentVolumeClaim | None) -> tuple[str, str] | None:
-    if claim is None:
-        return None
-    return claim.volume, "" if claim.volume else claim.storage_class
-
-
-def _read_of_class(storage_class: StorageClass | None) -> tuple[str | None] | None:
-    return None if storage_class is None else (storage_class.volume_binding_mode,)
-
-
 _INVALIDATED_BY: Final = (
     InvalidationRule(
         kind=Node,
@@ -87,56 +68,45 @@ _INVALIDATED_BY: Final = (
         scope=Scope.NODE,
         when="a zone or region label came, changed or went",
         because="the labels of volumes are held against them",
-        touches=lambda before, after: _node_topology(before) != _node_topology(after),
+        touches=differs(lambda node: [node.labels.get(key) for key in TOPOLOGY_LABELS]),
     ),
     InvalidationRule(
         kind=PersistentVolume,
-        operations=_ANY,
         scope=Scope.ALL,
         when="it comes or goes, or its zones or regions changed, removed ones too",
         because="a claim may name it, and the pod fails without it",
-        touches=lambda before, after: _read_of_volume(before) != _read_of_volume(after),
+        touches=differs(volume_topologies),
     ),
     InvalidationRule(
         kind=PersistentVolumeClaim,
-        operations=_ANY,
         scope=Scope.ALL,
         when="it comes or goes, or names another volume, or another class while it names no volume",
         because="it names the volume, or none yet",
-        touches=lambda before, after: _read_of_claim(before) != _read_of_claim(after),
+        touches=differs(lambda claim: (claim.volume, "" if claim.volume else claim.storage_class)),
     ),
     InvalidationRule(
         kind=StorageClass,
-        operations=_ANY,
         scope=Scope.ALL,
         when="it comes or goes, or its volumeBindingMode changed",
         because="a claim without a volume holds the pod back unless its class waits for the first consumer",
-        touches=lambda before, after: _read_of_class(before) != _read_of_class(after),
+        touches=differs(lambda each: (each.volume_binding_mode,)),
     ),
 )
 
 
-class ZoneConstraints:
+class ZoneConstraints(msgspec.Struct, frozen=True):
     """The requirements of one incoming pod's bound volumes on nodes. Stale after the next event."""
 
-    __slots__ = ("_nodes", "_topologies")
+    nodes: NodeValues[LabelValues]
+    topologies: frozenset[Topology]
 
-    def __init__(self, mirror: ClusterMirror, topologies: frozenset[Topology]) -> None:
-        self._nodes = mirror.derived(LabelProjections).of(TOPOLOGY_LABELS)
-        self._topologies = topologies
-
-    def judge(self, batch: NodeBatch) -> Verdicts:
-        """Return the verdict on each node, computed once for all nodes with the same labels."""
-        return Verdicts(self._nodes.judged(batch, self._code), _STATUSES)
-
-    def _code(self, values: LabelValues | None) -> int:
+    def code(self, values: LabelValues | None) -> int:
+        """Return the verdict on nodes with these values of TOPOLOGY_LABELS."""
         labels = labels_of(TOPOLOGY_LABELS, values)
-        return 0 if self._admit(labels) else _STATUSES.index(ZONE_CONFLICT)
-
-    def _admit(self, labels: Mapping[str, str]) -> bool:
         if not labels:
-            return True  # nodes of a cluster with a single zone need no zone label
-        return all(labels.get(key, labels.get(_GA_LABELS.get(key, key))) in values for key, values in self._topologies)
+            return 0  # nodes of a cluster with a single zone need no zone label
+        admitted = (labels.get(key, labels.get(_GA_LABELS.get(key, key))) in values for key, values in self.topologies)
+        return 0 if all(admitted) else _STATUSES.index(ZONE_CONFLICT)
 
 
 class VolumeZone(FilterPlugin[ZoneConstraints]):
@@ -170,11 +140,12 @@ class VolumeZone(FilterPlugin[ZoneConstraints]):
             if volume is None:
                 return not_found(PersistentVolume, claim.volume), None
             topologies |= volume_topologies(volume)
-        return (SUCCESS, ZoneConstraints(mirror, frozenset(topologies))) if topologies else (SKIP, None)
+        nodes = mirror.derived(LabelProjections).of(TOPOLOGY_LABELS)
+        return (SUCCESS, ZoneConstraints(nodes, frozenset(topologies))) if topologies else (SKIP, None)
 
     def filter(self, state: ZoneConstraints, batch: NodeBatch) -> Verdicts:
-        """Judge every node of the batch."""
-        return state.judge(batch)
+        """Judge every node of the batch, once for all nodes with the same labels."""
+        return Verdicts(state.nodes.judged(batch, state.code), _STATUSES)
 
 
 def _failure_of_unbound(mirror: ClusterMirror, claim: PersistentVolumeClaim) -> Status | None:

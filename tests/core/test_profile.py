@@ -84,9 +84,6 @@ class Reads(PlainPlugin, FilterPlugin[None], ScorePlugin[None]):
     def score(self, _state: None, batch: NodeBatch) -> Int64Array:
         return np.zeros(len(batch), np.int64)
 
-    def normalize(self, raw: Int64Array) -> Int64Array:
-        return raw
-
 
 @pytest.mark.parametrize(
     ("filters", "scores", "expected"),

@@ -16,11 +16,10 @@ from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
 from core.objects.labels import EVERYTHING, parse_selector
 from core.objects.pod import Pod
-from core.profile import COMPOSITES, PLUGINS, Profile, full_profile, parse_profile
+from core.profile import PLUGINS, Profile, full_profile, parse_profile
 from core.scheduling_cycle import (
     ADAPTIVE,
     ALL,
-    DERIVED_STATES,
     OUT_OF_PARTITION,
     UNKNOWN_NODE,
     NodeSample,
@@ -365,7 +364,7 @@ def test_the_best_are_always_among_them_and_the_order_stays() -> None:
 
 OF_NODES_ALONE: Final = frozenset({"_taints", "_cordoned_nodes", "_reports", "LabelColumns", "LabelProjections"})
 """Made in milliseconds, when they are asked for."""
-OF_SERVICES: Final = frozenset({"ServiceIndex", "ServiceSelectors"})
+OF_SERVICES: Final = frozenset({"Services"})
 
 
 class Recording(ClusterMirror):
@@ -417,8 +416,3 @@ def test_only_what_a_profile_asks_for_is_made(profile: Profile, expected: int) -
     mirror = Recording()
     derive_states(profile, mirror)
     assert len([made for made in mirror.made if made.rpartition(".")[2] not in OF_NODES_ALONE]) == expected
-
-
-def test_the_names_are_those_of_plugins() -> None:
-    assert DERIVED_STATES.keys() <= PLUGINS.keys()
-    assert {part for parts in COMPOSITES.values() for part in parts} <= PLUGINS.keys()

@@ -218,7 +218,7 @@ def _bound(decision: Diagnosis, batch: NodeBatch) -> Iterator[_Bound]:
             yield _Bound(VolumeBinding.name, claim, volume, _selector_text(volume.node_affinity), refused)
         topologies = volume_topologies(volume)
         if isinstance(zones, ZoneConstraints) and topologies:
-            refused = ZoneConstraints(decision.mirror, topologies).judge(batch).codes > 0
+            refused = zones.nodes.judged(batch, ZoneConstraints(zones.nodes, topologies).code) > 0
             needs = " and ".join(f"{key} in ({', '.join(sorted(values))})" for key, values in sorted(topologies))
             yield _Bound(VolumeZone.name, claim, volume, needs, refused)
 

@@ -1,4 +1,4 @@
-"""The plugin: its arguments and its extension points.
+"""InterPodAffinity: places pods near other pods, or away from them.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/interpodaffinity/plugin.go.
 """
@@ -152,25 +152,6 @@ class PreFilterState:
 # Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/interpodaffinity/scoring.go.
 
 
-def preferences(mirror: ClusterMirror, pod: Pod, hard_pod_affinity_weight: int) -> DomainSums:
-    """Return the weighted counts of all terms that attract or repel the pod. Stale after the next event."""
-    return DomainSums((*_own(mirror, pod), *_of_existing_pods(mirror, pod, hard_pod_affinity_weight)))
-
-
-def normalized(raw: Int64Array) -> Int64Array:
-    """Normalise raw scores to 0..100, truncated like Go's int64(). Equal scores all become 0."""
-    if not len(raw):
-        return raw
-    lowest, highest = int(raw.min()), int(raw.max())
-    if lowest == highest:
-        return np.zeros_like(raw)
-
-    def scale(scores: Int64Array) -> Int64Array:
-        return (float(MAX_NODE_SCORE) * ((scores - lowest) / float(highest - lowest))).astype(np.int64)
-
-    return mapped(raw, lowest, highest, scale)
-
-
 def _own(mirror: ClusterMirror, pod: Pod) -> Iterator[tuple[DomainCounts, int]]:
     preferred = [(each.term, each.weight) for each in pod.affinity.preferred_affinity]
     preferred += [(each.term, -each.weight) for each in pod.affinity.preferred_anti_affinity]
@@ -202,7 +183,6 @@ _INVALIDATED_BY = (
     ),
     InvalidationRule(
         kind=Pod,
-        operations=(Operation.ADD, Operation.UPDATE, Operation.DELETE),
         scope=Scope.COUNTERS,
         when="it has a term that selects the class, or a term of the class selects it",
         because=(
@@ -212,7 +192,6 @@ _INVALIDATED_BY = (
     ),
     InvalidationRule(
         kind=Namespace,
-        operations=(Operation.ADD, Operation.UPDATE, Operation.DELETE),
         scope=Scope.COUNTERS,
         when="a namespaceSelector selects it now and did not before, or the other way round",
         because="the design is older than namespaceSelector",
@@ -242,13 +221,9 @@ class InterPodAffinity(FilterPlugin[PreFilterState], ScorePlugin[DomainSums]):
             raise ValueError(
                 f"hardPodAffinityWeight: must be 0..{MAX_HARD_POD_AFFINITY_WEIGHT}, got {hard_pod_affinity_weight}"
             )
-        self._hard_pod_affinity_weight = hard_pod_affinity_weight
-        self._ignore_preferred_terms_of_existing_pods = ignore_preferred_terms_of_existing_pods
-
-    @property
-    def hard_pod_affinity_weight(self) -> int:
+        self.hard_pod_affinity_weight: Final = hard_pod_affinity_weight
         """The weight of a required affinity term of an existing pod in the score of a pod that the term selects."""
-        return self._hard_pod_affinity_weight
+        self._ignore_preferred_terms_of_existing_pods = ignore_preferred_terms_of_existing_pods
 
     def scores_for(self, pod: Pod) -> bool:
         """Return whether a pod is scored. With `ignore_preferred_terms_of_existing_pods` it must have preferences."""
@@ -280,7 +255,7 @@ class InterPodAffinity(FilterPlugin[PreFilterState], ScorePlugin[DomainSums]):
             return _unparsable(mirror, pod), None
         if not self.scores_for(pod):
             return SKIP, None
-        state = preferences(mirror, pod, self._hard_pod_affinity_weight)
+        state = DomainSums((*_own(mirror, pod), *_of_existing_pods(mirror, pod, self.hard_pod_affinity_weight)))
         return (SKIP, None) if state.empty else (SUCCESS, state)
 
     def score(self, state: DomainSums, batch: NodeBatch) -> Int64Array:
@@ -292,8 +267,17 @@ class InterPodAffinity(FilterPlugin[PreFilterState], ScorePlugin[DomainSums]):
         return state.versions()
 
     def normalize(self, raw: Int64Array) -> Int64Array:
-        """Normalise the raw scores of the requested nodes to 0..100."""
-        return normalized(raw)
+        """Normalise the raw scores to 0..100, truncated like Go's int64(). Equal scores all become 0."""
+        if not len(raw):
+            return raw
+        lowest, highest = int(raw.min()), int(raw.max())
+        if lowest == highest:
+            return np.zeros_like(raw)
+
+        def scale(scores: Int64Array) -> Int64Array:
+            return (float(MAX_NODE_SCORE) * ((scores - lowest) / float(highest - lowest))).astype(np.int64)
+
+        return mapped(raw, lowest, highest, scale)
 
 
 def _unparsable(mirror: ClusterMirror, pod: Pod) -> Status:

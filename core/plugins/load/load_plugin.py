@@ -1,15 +1,15 @@
 """The base of the plugins that follow node load: the states that they read, and their invalidation rules."""
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from core.events import Kind
-from core.framework.interface import InvalidationRule, Operation, Scope, ScorePlugin
-from core.mirror.changes import Change, Listener, NodeChange, ObjectChange, PodChange
+from core.framework.interface import SUCCESS, InvalidationRule, Operation, Scope, ScorePlugin, Status, differs
+from core.mirror.changes import Change, NodeChange, ObjectChange, PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.node_values import NodeUsage
@@ -164,21 +164,9 @@ class UnmeasuredBy(msgspec.Struct, frozen=True):
         return UnmeasuredUsage(mirror, self.prediction)
 
 
-_ANY: Final = (Operation.ADD, Operation.UPDATE, Operation.DELETE)
-
-
-def _usage_differs(before: Pod | None, after: Pod | None) -> bool:
-    return before is None or after is None or _predicted_from(before) != _predicted_from(after)
-
-
-def _predicted_from(pod: Pod) -> tuple[object, ...]:
-    return pod.start_time, pod.load, pod.requests
-
-
 INVALIDATED_BY: Final = (
     InvalidationRule(
         kind=NodeMetrics,
-        operations=_ANY,
         scope=Scope.NODE,
         because="the usage is what is judged; a measurement that has become too old is another state of it",
     ),
@@ -192,16 +180,23 @@ INVALIDATED_BY: Final = (
     ),
     InvalidationRule(
         kind=Pod,
-        operations=_ANY,
         scope=Scope.NODE,
         when="it came, went or started, or its requests or limits changed",
         because="what a pod that is not measured yet will use is added to the usage",
-        touches=_usage_differs,
+        touches=differs(lambda pod: (pod.start_time, pod.load, pod.requests)),
     ),
 )
 
 
-class LoadPlugin(ScorePlugin[Any]):
+class LoadState(msgspec.Struct, frozen=True):
+    """The predicted usage of one incoming pod, in millicores and bytes, and that of nodes. Stale after an event."""
+
+    asked: tuple[int, int]
+    usage: NodeUsage
+    unmeasured: UnmeasuredUsage
+
+
+class LoadPlugin(ScorePlugin[LoadState]):
     """Base of these plugins. A node's score depends only on the node, its measurement and its pods."""
 
     kinds: tuple[Kind, ...] = (Node, Pod, NodeMetrics)
@@ -210,17 +205,18 @@ class LoadPlugin(ScorePlugin[Any]):
     normalizes_alone = True
 
     def __init__(self, prediction: Prediction) -> None:
+        self._prediction = prediction
         self._unmeasured = UnmeasuredBy(prediction)
+        self.states = (NodeUsage, self._unmeasured)
 
-    @property
-    def states(self) -> tuple[Callable[[ClusterMirror], Listener], ...]:
-        """The states that the mirror keeps for the plugin. See core.scheduling_cycle."""
-        return NodeUsage, self._unmeasured
+    def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, LoadState | None]:
+        """Predict the usage of the pod."""
+        return SUCCESS, self.state(mirror, pod)
+
+    def state(self, mirror: ClusterMirror, pod: Pod) -> LoadState:
+        """Return the predicted usage of a pod, and that of nodes."""
+        return LoadState(self._prediction(pod), mirror.derived(NodeUsage), self.unmeasured(mirror))
 
     def unmeasured(self, mirror: ClusterMirror) -> UnmeasuredUsage:
         """Return the predicted usage of the pods that are not measured yet."""
         return mirror.derived(self._unmeasured)
-
-    def normalize(self, raw: Int64Array) -> Int64Array:
-        """Return the scores, which are already 0..100. The original plugins do not normalise."""
-        return raw

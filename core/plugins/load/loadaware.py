@@ -16,10 +16,10 @@ import numpy as np
 from core.framework.interface import MAX_NODE_SCORE, SKIP, SUCCESS, Code, FilterPlugin, Status, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.node_values import MAX_AMOUNT, RESOURCES, NodeUsage
+from core.mirror.node_values import MAX_AMOUNT, RESOURCES
 from core.mirror.topology import BoolArray, Int64Array
 from core.objects.pod import Pod
-from core.plugins.load.load_plugin import LoadPlugin, UnmeasuredUsage, rounded, rounded_all
+from core.plugins.load.load_plugin import LoadPlugin, LoadState, rounded, rounded_all
 
 DEFAULT_THRESHOLDS: Final[Mapping[str, int]] = {"cpu": 65, "memory": 95}
 """Percent of the allocatable amount."""
@@ -57,21 +57,7 @@ def _estimate(request: int, limit: int, factor: int, unstated: int) -> int:
     return min(estimated, limit or estimated, MAX_AMOUNT)
 
 
-class EstimateState(msgspec.Struct, frozen=True):
-    """The estimated usage of one incoming pod for each of RESOURCES. Stale after the next event."""
-
-    asked: tuple[int, int]
-    usage: NodeUsage
-    unmeasured: UnmeasuredUsage
-
-    def used(self, resource: int, batch: NodeBatch) -> tuple[BoolArray, Int64Array, Int64Array]:
-        """Return for one resource where it is measured, its estimated usage, and its allocatable amount."""
-        found = self.usage.of(resource, batch)
-        used = found.average + self.unmeasured.of(resource, batch) + self.asked[resource]
-        return found.measured, used, found.allocatable
-
-
-class LoadAware(LoadPlugin, FilterPlugin[EstimateState]):
+class LoadAware(LoadPlugin, FilterPlugin[LoadState]):
     """Filters and scores by the usage of nodes.
 
     A resource without a measurement rejects no node and scores 0. By default, a measurement that is too old counts as
@@ -104,40 +90,38 @@ class LoadAware(LoadPlugin, FilterPlugin[EstimateState]):
         self._dominant_weight = dominant_resource_weight
         self._refuses_expired = not enable_schedule_when_node_metrics_expired
         factors = {**DEFAULT_SCALING_FACTORS, **estimated_scaling_factors}
-        self._prediction = EstimatedUsage((factors["cpu"], factors["memory"]))
-        super().__init__(self._prediction)
+        super().__init__(EstimatedUsage((factors["cpu"], factors["memory"])))
 
-    def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, EstimateState | None]:
+    def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, LoadState | None]:
         """Estimate the usage of the pod. SKIP for a pod of a DaemonSet, which has only one possible node."""
         if pod.of_daemon_set or not any(self._thresholds):
             return SKIP, None
-        return SUCCESS, self._state(mirror, pod)
+        return SUCCESS, self.state(mirror, pod)
 
-    def filter(self, state: EstimateState, batch: NodeBatch) -> Verdicts:
+    def filter(self, state: LoadState, batch: NodeBatch) -> Verdicts:
         """Reject the nodes that would exceed a threshold. The first such resource gives the reason."""
         codes: Int64Array = np.zeros(len(batch), np.int64)
         for resource, threshold in reversed([*enumerate(self._thresholds)]):
             if threshold:
-                measured, used, allocatable = state.used(resource, batch)
+                measured, used, allocatable = _used(state, resource, batch)
                 percent = rounded_all(used / np.maximum(allocatable, 1) * _PERCENT)
                 codes[measured & (allocatable > 0) & (percent > threshold)] = 1 + resource
         if self._refuses_expired:
             codes[state.usage.outdated(batch)] = len(_STATUSES) - 1
         return Verdicts(codes, _STATUSES)
 
-    def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, EstimateState | None]:
+    def pre_score(self, mirror: ClusterMirror, pod: Pod, batch: NodeBatch) -> tuple[Status, LoadState | None]:
         """Estimate the usage of the pod. SKIP if no resource has a weight."""
-        if not (any(self._weights) or self._dominant_weight):
-            return SKIP, None
-        return SUCCESS, self._state(mirror, pod)
+        weighs = any(self._weights) or self._dominant_weight
+        return super().pre_score(mirror, pod, batch) if weighs else (SKIP, None)
 
-    def score(self, state: EstimateState, batch: NodeBatch) -> Int64Array:
+    def score(self, state: LoadState, batch: NodeBatch) -> Int64Array:
         """Return the score of every node."""
         total: Int64Array = np.zeros(len(batch), np.int64)
         dominant: Int64Array = np.full(len(batch), MAX_NODE_SCORE, np.int64)
         anything: BoolArray = np.zeros(len(batch), np.bool_)
         for resource, weight in enumerate(self._weights):
-            measured, used, allocatable = state.used(resource, batch)
+            measured, used, allocatable = _used(state, resource, batch)
             free = np.maximum(allocatable - used, 0)
             score = np.where(measured, free * MAX_NODE_SCORE // np.maximum(allocatable, 1), 0)
             total += weight * score
@@ -146,8 +130,12 @@ class LoadAware(LoadPlugin, FilterPlugin[EstimateState]):
         mean = (total + self._dominant_weight * dominant) // (sum(self._weights) + self._dominant_weight)
         return np.where(anything, mean, 0)
 
-    def _state(self, mirror: ClusterMirror, pod: Pod) -> EstimateState:
-        return EstimateState(self._prediction(pod), mirror.derived(NodeUsage), self.unmeasured(mirror))
+
+def _used(state: LoadState, resource: int, batch: NodeBatch) -> tuple[BoolArray, Int64Array, Int64Array]:
+    """Return for one resource where it is measured, its estimated usage, and its allocatable amount."""
+    found = state.usage.of(resource, batch)
+    used = found.average + state.unmeasured.of(resource, batch) + state.asked[resource]
+    return found.measured, used, found.allocatable
 
 
 def _errors(field: str, amounts: Mapping[str, int], least: int, known: tuple[str, ...] = RESOURCES) -> Iterator[str]:

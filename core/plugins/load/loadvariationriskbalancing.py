@@ -15,13 +15,12 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from core.framework.interface import MAX_NODE_SCORE, SUCCESS, Status
-from core.mirror.cluster import ClusterMirror
+from core.framework.interface import MAX_NODE_SCORE
 from core.mirror.node_info import NodeBatch
-from core.mirror.node_values import MAX_AMOUNT, RESOURCES, NodeUsage, ResourceUsage
+from core.mirror.node_values import MAX_AMOUNT, RESOURCES, ResourceUsage
 from core.mirror.topology import Int64Array
 from core.objects.pod import Pod
-from core.plugins.load.load_plugin import Float64Array, LoadPlugin, UnmeasuredUsage, rounded_all
+from core.plugins.load.load_plugin import Float64Array, LoadPlugin, LoadState, rounded_all
 
 DEFAULT_MARGIN: Final = 1.0
 DEFAULT_SENSITIVITY: Final = 1.0
@@ -34,14 +33,6 @@ class RequestedUsage(msgspec.Struct, frozen=True):
         """Return millicores and bytes."""
         cpu, memory = (min(pod.requests.get(name, 0), MAX_AMOUNT) for name in RESOURCES)
         return cpu, memory
-
-
-class RiskState(msgspec.Struct, frozen=True):
-    """The requests of one incoming pod for each of RESOURCES. Stale after the next event."""
-
-    asked: tuple[int, int]
-    usage: NodeUsage
-    unmeasured: UnmeasuredUsage
 
 
 class LoadVariationRiskBalancing(LoadPlugin):
@@ -63,15 +54,9 @@ class LoadVariationRiskBalancing(LoadPlugin):
             raise ValueError(f"safeVarianceSensitivity: must be a number from 0, got {safe_variance_sensitivity}")
         self._margin = safe_variance_margin
         self._exponent = 1 / safe_variance_sensitivity if safe_variance_sensitivity else inf
-        self._prediction = RequestedUsage()
-        super().__init__(self._prediction)
+        super().__init__(RequestedUsage())
 
-    def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, RiskState]:
-        """Collect the requests of the pod."""
-        asked = self._prediction(pod)
-        return SUCCESS, RiskState(asked, mirror.derived(NodeUsage), self.unmeasured(mirror))
-
-    def score(self, state: RiskState, batch: NodeBatch) -> Int64Array:
+    def score(self, state: LoadState, batch: NodeBatch) -> Int64Array:
         """Return the score of every node."""
         scores, measured = [], []
         for resource, asked in enumerate(state.asked):

@@ -10,13 +10,11 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from core.framework.interface import MAX_NODE_SCORE, SUCCESS, Status
-from core.mirror.cluster import ClusterMirror
+from core.framework.interface import MAX_NODE_SCORE
 from core.mirror.node_info import NodeBatch
-from core.mirror.node_values import NodeUsage
 from core.mirror.topology import Int64Array
 from core.objects.pod import Pod
-from core.plugins.load.load_plugin import Float64Array, LoadPlugin, UnmeasuredUsage, rounded, rounded_all
+from core.plugins.load.load_plugin import Float64Array, LoadPlugin, LoadState, rounded, rounded_all
 
 DEFAULT_TARGET_UTILIZATION: Final = 40
 DEFAULT_REQUESTS_MULTIPLIER: Final = 1.5
@@ -38,14 +36,6 @@ class PredictedCpu(msgspec.Struct, frozen=True):
         load = pod.load
         requested = sum([rounded(request * self.multiplier) for request in load.requested_cpu])
         return load.limited_cpu + requested + load.unstated * self.default + load.overhead_cpu, 0
-
-
-class PackingState(msgspec.Struct, frozen=True):
-    """The predicted usage of one incoming pod, in millicores. Stale after the next event."""
-
-    asked: int
-    usage: NodeUsage
-    unmeasured: UnmeasuredUsage
 
 
 class TargetLoadPacking(LoadPlugin):
@@ -71,18 +61,12 @@ class TargetLoadPacking(LoadPlugin):
         if default_request < 0:
             raise ValueError(f"defaultRequests.cpu: must not be negative, got {default_request}m")
         self._target = float(target_utilization)
-        self._prediction = PredictedCpu(default_requests_multiplier, default_request)
-        super().__init__(self._prediction)
+        super().__init__(PredictedCpu(default_requests_multiplier, default_request))
 
-    def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, PackingState]:
-        """Predict the usage of the pod."""
-        asked, _ = self._prediction(pod)
-        return SUCCESS, PackingState(asked, mirror.derived(NodeUsage), self.unmeasured(mirror))
-
-    def score(self, state: PackingState, batch: NodeBatch) -> Int64Array:
+    def score(self, state: LoadState, batch: NodeBatch) -> Int64Array:
         """Return the score of every node."""
         cpu = state.usage.of(_CPU, batch)
-        used = cpu.average.astype(np.float64) + state.asked + state.unmeasured.of(_CPU, batch)
+        used = cpu.average.astype(np.float64) + state.asked[_CPU] + state.unmeasured.of(_CPU, batch)
         utilization = np.where(cpu.capacity > 0, 100 * used / np.maximum(cpu.capacity, 1), 0.0)
         return np.where(cpu.measured, self._packed(utilization), 0)
 

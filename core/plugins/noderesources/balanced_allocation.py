@@ -20,6 +20,7 @@ from core.framework.interface import (
     Scope,
     ScorePlugin,
     Status,
+    differs,
 )
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -44,10 +45,6 @@ Float64Array: TypeAlias = NDArray[np.float64]
 _PAIR: Final = 2
 
 
-def _requests_differ(before: Pod | None, after: Pod | None) -> bool:
-    return (before.requests if before else {}) != (after.requests if after else {})
-
-
 _INVALIDATED_BY: Final = (
     InvalidationRule(
         kind=Node,
@@ -59,11 +56,10 @@ _INVALIDATED_BY: Final = (
     ),
     InvalidationRule(
         kind=Pod,
-        operations=(Operation.ADD, Operation.UPDATE, Operation.DELETE),
         scope=Scope.NODE,
         when="it asks for anything, and for something else than before",
         because="what the pods of a node ask for is used of it; pods that ask for nothing are not seen",
-        touches=_requests_differ,
+        touches=differs(lambda pod: pod.requests, {}),
     ),
 )
 
@@ -85,6 +81,7 @@ class NodeResourcesBalancedAllocation(ScorePlugin[BalanceState]):
     kinds: tuple[Kind, ...] = (Node, Pod)
     class_fields = ("requests",)
     invalidated_by = _INVALIDATED_BY
+    states = (ResourceColumns,)
     scores_alone = True
     normalizes_alone = True
 

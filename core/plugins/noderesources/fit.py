@@ -268,7 +268,6 @@ _INVALIDATED_BY: Final = (
     ),
     InvalidationRule(
         kind=Pod,
-        operations=(Operation.ADD, Operation.UPDATE, Operation.DELETE),
         scope=Scope.NODE,
         when="it comes, goes, or asks for something else than before",
         because="every pod takes one of the node's pods, and what it asks for; also one that was resized in place",
@@ -276,7 +275,6 @@ _INVALIDATED_BY: Final = (
     ),
     InvalidationRule(
         kind=DeviceClass,
-        operations=(Operation.ADD, Operation.UPDATE, Operation.DELETE),
         scope=Scope.ALL,
         when="it comes or goes, or its extended resource changed",
         because="its resource is left to devices on every node that does not offer it itself",
@@ -298,6 +296,7 @@ class NodeResourcesFit(FilterPlugin[PreFilterState], ScorePlugin[ScoreState]):
     kinds: tuple[Kind, ...] = (Node, Pod, DeviceClass)
     class_fields: tuple[str, ...] = ("requests", "scored_requests")
     invalidated_by = _INVALIDATED_BY
+    states = (ResourceColumns,)
     scores_alone = True
     normalizes_alone = True
 

@@ -1,4 +1,4 @@
-"""The plugin: its extension points, and its invalidation rules.
+"""The plugin NodeVolumeLimits: its extension points, and its invalidation rules.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.go. The equivalence class design calls it
 MaxEBSVolumeCount, MaxGCEPDVolumeCount, MaxAzureDiskVolumeCount and MaxCSIVolumeCount.
@@ -11,24 +11,24 @@ from typing import Final
 import numpy as np
 
 from core.events import Kind
-from core.framework.claims import claim_uids
+from core.framework.claims import ClaimError, claim_uids
 from core.framework.interface import (
     SKIP,
     SUCCESS,
     Code,
     FilterPlugin,
     InvalidationRule,
-    Operation,
     Scope,
     Status,
     Verdicts,
+    differs,
 )
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Int64Array
 from core.objects.csi_migration import PORTWORX, is_migratable, zones_label
 from core.objects.node import Node
-from core.objects.pod import InlineDisk, Pod, PodClaim, PodVolume
+from core.objects.pod import Pod
 from core.objects.volumes import (
     CSIDriver,
     CSINode,
@@ -36,123 +36,75 @@ from core.objects.volumes import (
     PersistentVolumeClaim,
     StorageClass,
     VolumeAttachment,
-    VolumeSource,
 )
 from core.plugins.nodevolumelimits.volumes_in_use import (
     DriversByVolume,
     Migration,
     NodeVolumes,
     StorageObjects,
-    UncountableError,
     VolumesInUse,
     attachable_volumes,
-    is_counted,
+    counted_volumes,
     required_drivers,
 )
 
 LIMIT_EXCEEDED: Final = Status(Code.UNSCHEDULABLE, ("node(s) exceed max volume count",))
 
-_ANY: Final = (Operation.ADD, Operation.UPDATE, Operation.DELETE)
-
-
-def _volumes(pod: Pod | None) -> tuple[PodVolume, ...]:
-    return () if pod is None else tuple([volume for volume in pod.volumes if _can_count(volume)])
-
-
-def _can_count(volume: PodVolume) -> bool:
-    return isinstance(volume, PodClaim) or (isinstance(volume, InlineDisk) and is_migratable(volume.source))
-
-
-def _limits(csi_node: CSINode | None) -> tuple[object, ...]:
-    if csi_node is None:
-        return ()
-    return PORTWORX in csi_node.migrated_plugins, csi_node.volume_limits, csi_node.drivers
-
-
-def _wanted(driver: CSIDriver | None) -> bool | None:
-    return None if driver is None else driver.prevents_scheduling_if_missing
-
-
-def _stands_for(claim: PersistentVolumeClaim | None) -> object:
-    return None if claim is None else (claim.volume, claim.storage_class, claim.controller)
-
-
-def _disk(volume: PersistentVolume | None) -> tuple[VolumeSource | None, str] | None:
-    if volume is None:
-        return None
-    return volume.source, zones_label(volume) if is_migratable(volume.source) else ""
-
-
-def _provisioner(storage_class: StorageClass | None) -> str | None:
-    return None if storage_class is None else storage_class.provisioner
-
-
-def _place(attachment: VolumeAttachment | None) -> tuple[str, str, str] | None:
-    return None if attachment is None else (attachment.attacher, attachment.node, attachment.volume)
-
-
 _INVALIDATED_BY: Final = (
     InvalidationRule(
         kind=CSINode,
-        operations=_ANY,
         scope=Scope.NODE,
         when="a limit changed, or the drivers, or whether Portworx is migrated, or the node has a CSINode at all",
         because=(
             "its allocatable counts are the limits, as the node's attachable-volumes were when the design was written; "
             "its events invalidated nothing (kubernetes issue 56163)"
         ),
-        touches=lambda before, after: _limits(before) != _limits(after),
+        touches=differs(lambda node: (PORTWORX in node.migrated_plugins, node.volume_limits, node.drivers)),
     ),
     InvalidationRule(
         kind=CSIDriver,
-        operations=_ANY,
         scope=Scope.ALL,
         when="it comes or goes, or preventPodSchedulingIfMissing changed",
         because="it says whether pods are kept off nodes that do not have the driver",
-        touches=lambda before, after: _wanted(before) != _wanted(after),
+        touches=differs(lambda driver: driver.prevents_scheduling_if_missing),
     ),
     InvalidationRule(
         kind=Pod,
-        operations=_ANY,
         scope=Scope.NODE,
         when="it has a claim, or a disk of a migrated in-tree plugin",
         because="its volumes are attached to the node; and a volume of the class that is there already takes no room",
-        touches=lambda before, after: _volumes(before) != _volumes(after),
+        touches=differs(counted_volumes, []),
     ),
     InvalidationRule(
         kind=PersistentVolumeClaim,
-        operations=_ANY,
         scope=Scope.ALL,
         when="it comes or goes, or its volume, its class or its controller changed",
         because="a claim of the class, or of a pod on any node, is another volume then, or none, or cannot be counted",
-        touches=lambda before, after: _stands_for(before) != _stands_for(after),
+        touches=differs(lambda claim: (claim.volume, claim.storage_class, claim.controller)),
     ),
     InvalidationRule(
         kind=PersistentVolume,
-        operations=_ANY,
         scope=Scope.ALL,
         when="it comes or goes, or its source changed, or the zone label of one with an in-tree source",
         because="it is what counts for a claim, and what is attached; by its zone, too, a GCE disk is told apart",
-        touches=lambda before, after: _disk(before) != _disk(after),
+        touches=differs(lambda volume: (volume.source, zones_label(volume) if is_migratable(volume.source) else "")),
     ),
     InvalidationRule(
         kind=StorageClass,
-        operations=_ANY,
         scope=Scope.ALL,
         when="it comes or goes, or its provisioner changed",
         because=(
             "claims without a volume count under the provisioner; its events invalidated nothing (kubernetes issue "
             "56163)"
         ),
-        touches=lambda before, after: _provisioner(before) != _provisioner(after),
+        touches=differs(lambda storage_class: storage_class.provisioner),
     ),
     InvalidationRule(
         kind=VolumeAttachment,
-        operations=_ANY,
         scope=Scope.ALL,
         when="it comes or goes, or its attacher, node or volume changed; not its status",
         because="a volume is attached before its pod is there, and for a while after it is gone",
-        touches=lambda before, after: _place(before) != _place(after),
+        touches=differs(lambda each: (each.attacher, each.node, each.volume)),
     ),
 )
 
@@ -179,7 +131,7 @@ class NewVolumes:
         if found is None:
             try:
                 found = attachable_volumes(StorageObjects(self._mirror), self._pod, migration, is_new=True)
-            except UncountableError as error:
+            except ClaimError as error:
                 found = error.status
             self._by_migration[migration] = found
         return found
@@ -205,6 +157,7 @@ class NodeVolumeLimits(FilterPlugin[NewVolumes]):
     )
     class_fields = ("namespace", "volumes")
     invalidated_by = _INVALIDATED_BY
+    states = (VolumesInUse,)
 
     def references(self, mirror: ClusterMirror, pod: Pod) -> Hashable:
         """Return the UIDs of the pod's claims."""
@@ -212,7 +165,7 @@ class NodeVolumeLimits(FilterPlugin[NewVolumes]):
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, NewVolumes | None]:
         """SKIP for a pod without volumes that could count. An error in the volumes is reported per node, by Filter."""
-        return (SUCCESS, NewVolumes(mirror, pod)) if is_counted(pod) else (SKIP, None)
+        return (SUCCESS, NewVolumes(mirror, pod)) if counted_volumes(pod) else (SKIP, None)
 
     def filter(self, state: NewVolumes, batch: NodeBatch) -> Verdicts:
         """Judge every node of the batch."""
@@ -276,6 +229,4 @@ def _verdict(state: NewVolumes, node: NodeVolumes) -> Status:
         return new
     if absent := next((driver for driver in state.missing(new) if driver not in node.drivers), ""):
         return _not_installed(absent)
-    if new and node.limits and node.error is not None:
-        return node.error
     return LIMIT_EXCEEDED if node.exceeded_by(new) else SUCCESS

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from core.events import Kind
-from core.framework.claims import not_found_text, ownership_error
+from core.framework.claims import ClaimError, not_found_text, ownership_error
 from core.framework.interface import Code, Status
 from core.mirror.changes import Change, NodeChange, ObjectChange, PodChange, RulesChange
 from core.mirror.cluster import ClusterMirror
@@ -30,7 +30,7 @@ from core.objects.csi_migration import (
     translate_inline,
     translate_volume,
 )
-from core.objects.pod import InlineDisk, Pod, PodClaim
+from core.objects.pod import InlineDisk, Pod, PodClaim, PodVolume
 from core.objects.volumes import (
     CSIDriver,
     CSINode,
@@ -53,14 +53,6 @@ DriversByVolume: TypeAlias = dict[str, str]
 
 # Prefix of the name of a claim without a volume. No handle begins with it (upstream takes 32 random characters).
 _UNBOUND = "\0"
-
-
-class UncountableError(Exception):
-    """The volumes of a pod cannot be counted. The status says why."""
-
-    def __init__(self, code: Code, reason: str) -> None:
-        super().__init__(reason)
-        self.status = Status(code, (reason,))
 
 
 class Migration(IntEnum):
@@ -109,18 +101,19 @@ def required_drivers(mirror: ClusterMirror) -> Callable[[str], bool]:
     return lambda name: (driver := drivers.get(name)) is not None and driver.prevents_scheduling_if_missing
 
 
-def is_counted(pod: Pod) -> bool:
-    """Return whether a pod has volumes of the kinds that can count."""
-    return any(
-        isinstance(volume, PodClaim) or (isinstance(volume, InlineDisk) and is_migratable(volume.source))
+def counted_volumes(pod: Pod) -> list[PodVolume]:
+    """Return the volumes of a pod that are of the kinds that can count."""
+    return [
+        volume
         for volume in pod.volumes
-    )
+        if isinstance(volume, PodClaim) or (isinstance(volume, InlineDisk) and is_migratable(volume.source))
+    ]
 
 
 def attachable_volumes(
     objects: StorageObjects, pod: Pod, migration: Migration, *, is_new: bool = False
 ) -> DriversByVolume:
-    """Return the volumes of a pod that a CSI driver attaches. Raises UncountableError for the first faulty one.
+    """Return the volumes of a pod that a CSI driver attaches. Raises ClaimError for the first faulty one.
 
     A missing claim is a fault of a new pod, which cannot run without the claim. For an existing pod it does not count.
     """
@@ -142,23 +135,23 @@ def _of_disk(disk: InlineDisk, migration: Migration) -> CSIVolume | None:
     try:
         return translate_inline(disk)
     except TranslationError as error:
-        raise UncountableError(Code.ERROR, f"converting volume({disk.name}) from inline to csi: {error}") from None
+        raise ClaimError(Code.ERROR, f"converting volume({disk.name}) from inline to csi: {error}") from None
 
 
 def _of_claim(
     objects: StorageObjects, pod: Pod, volume: PodClaim, migration: Migration, *, is_new: bool
 ) -> CSIVolume | None:
     if not volume.name:
-        raise UncountableError(Code.ERROR, "PersistentVolumeClaim had no name")
+        raise ClaimError(Code.ERROR, "PersistentVolumeClaim had no name")
     full_name = f"{pod.namespace}/{volume.name}"
     claim = objects.get(PersistentVolumeClaim, full_name)
     if claim is None:
         if is_new:
             problem = f"looking up PVC {full_name}: {not_found_text(PersistentVolumeClaim, volume.name)}"
-            raise UncountableError(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, problem)
+            raise ClaimError(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, problem)
         return None
     if error := ownership_error(pod, volume, claim):
-        raise UncountableError(Code.ERROR, error)
+        raise ClaimError(Code.ERROR, error)
     attached = _volume_of(objects, claim, migration)
     return attached if attached is not None and attached.driver and attached.handle else None
 
@@ -254,7 +247,7 @@ class VolumesInUse:
             self._names[slot] = node.name
             self._stale.add(slot)
         for slot, pod in mirror.placed_pods():
-            if is_counted(pod):
+            if counted_volumes(pod):
                 self._pods[slot][pod.uid] = pod
         for attachment in mirror.objects(VolumeAttachment).values():
             self._attachments[attachment.node][attachment.full_name] = attachment
@@ -294,7 +287,7 @@ class VolumesInUse:
             return
         if before is not None and self._pods[change.slot].pop(before.uid, None) is not None:
             self._stale.add(change.slot)
-        if after is not None and is_counted(after):
+        if after is not None and counted_volumes(after):
             self._pods[change.slot][after.uid] = after
             self._stale.add(change.slot)
 
@@ -332,7 +325,7 @@ class VolumesInUse:
         try:
             for pod in pods:
                 in_use.update(attachable_volumes(objects, pod, migration))
-        except UncountableError as uncountable:
+        except ClaimError as uncountable:
             error = Status(Code.ERROR, uncountable.status.reasons)
         attached = self._attached(objects, name)
         return NodeVolumes(

@@ -14,16 +14,16 @@ import numpy as np
 from msgspec.structs import replace
 
 from core.framework.node_matcher import NodeMatcher, label_keys
-from core.mirror.affinity_counts import TermIndex
-from core.mirror.changes import Change, NodeChange, ObjectChange, RulesChange
+from core.framework.services import Services
+from core.mirror.changes import Change, NodeChange, RulesChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.label_columns import BatchLabels
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import NodeValues
 from core.mirror.topology import ABSENT, BoolArray, Int64Array, IntpArray, TopologyColumn
-from core.objects.affinity import NodeAffinity, PodMatcher
-from core.objects.kinds import ReplicaSet, ReplicationController, Service, StatefulSet
-from core.objects.labels import NOTHING, Operator, Requirement, Selector, label_key_errors, requirement
+from core.objects.affinity import NodeAffinity
+from core.objects.kinds import ReplicaSet, ReplicationController, StatefulSet
+from core.objects.labels import NOTHING, Operator, Selector, label_key_errors, requirement
 from core.objects.node import Node
 from core.objects.pod import (
     DO_NOT_SCHEDULE,
@@ -126,36 +126,6 @@ CONTROLLERS: Final[Mapping[tuple[str, str], type[Controller]]] = MappingProxyTyp
 """(apiVersion, kind) in an owner reference -> the kind of the controller. Selectors of other owners do not count."""
 
 
-class ServiceSelectors:
-    """The selectors of all Services, indexed so that a pod's Services are found without a loop over the others."""
-
-    hears: Final = (ObjectChange,)
-
-    def __init__(self, mirror: ClusterMirror) -> None:
-        self._services = mirror.objects(Service)
-        self._index: TermIndex[str] = TermIndex()  # by the full names of the Services
-        for service in self._services.values():
-            self._index.add(service.full_name, _matcher(service))
-
-    def selecting(self, pod: Pod) -> set[Requirement]:
-        """Return the union of the requirements of all Services that select a pod. Stale after the next event."""
-        requirements: set[Requirement] = set()
-        for name in self._index.candidates(pod.namespace, pod.labels):
-            selector = self._services[name].selector
-            if selector.matches(pod.labels):
-                requirements.update(selector.requirements)
-        return requirements
-
-    def changed(self, change: Change) -> None:
-        """Update the selector of a Service."""
-        if not isinstance(change, ObjectChange) or change.kind is not Service:
-            return
-        if change.before is not None:
-            self._index.remove(change.before.full_name)
-        if change.after is not None:
-            self._index.add(change.after.full_name, _matcher(change.after))
-
-
 def default_selector(mirror: ClusterMirror, pod: Pod) -> Selector:
     """Return the selector of the pods that belong with a pod, or the empty selector if there are none.
 
@@ -163,7 +133,8 @@ def default_selector(mirror: ClusterMirror, pod: Pod) -> Selector:
     requires nothing. For the same keys, a ReplicationController's labels replace the Services' labels. The two can
     differ if the controller's selector was changed and no longer matches the pod.
     """
-    requirements = mirror.derived(ServiceSelectors).selecting(pod)
+    services = mirror.derived(Services).selecting(pod)
+    requirements = {each for service in services for each in service.selector.requirements}
     controller = _controller(mirror, pod)
     if isinstance(controller, ReplicationController):
         keys = {requirement.key for requirement in controller.selector.requirements}
@@ -178,10 +149,6 @@ def _controller(mirror: ClusterMirror, pod: Pod) -> Controller | None:
     owner = pod.controller
     kind = CONTROLLERS.get((owner.api_version, owner.kind)) if owner is not None else None
     return None if owner is None or kind is None else mirror.objects(kind).get(f"{pod.namespace}/{owner.name}")
-
-
-def _matcher(service: Service) -> PodMatcher:
-    return PodMatcher(frozenset((service.namespace,)), NOTHING, service.selector)
 
 
 # Topology domains of the nodes that a constraint counts, by its labels and its policies.

@@ -1,4 +1,4 @@
-"""The plugin: its arguments and its extension points.
+"""The plugin PodTopologySpread: its arguments and its extension points.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/plugin.go.
 """
@@ -45,6 +45,7 @@ from core.plugins.podtopologyspread.constraints import (
     HOSTNAME,
     ConstrainedDomains,
     Domains,
+    NodeDomains,
     default_selector,
     domains_differ,
     having_all,
@@ -263,17 +264,6 @@ def rounded(numbers: FloatArray) -> Int64Array:
     return (whole + (numbers - whole >= _HALF)).astype(np.int64)
 
 
-def normalized(raw: Int64Array) -> Int64Array:
-    """Invert the raw scores of the requested nodes, and normalise them to 0..100. Without counted pods, all get 100."""
-    if len(raw) and raw.min() > NOT_SCORED:
-        return _turned(raw)
-    scored = raw != NOT_SCORED
-    scores = np.zeros_like(raw)
-    if scored.any():
-        scores[scored] = _turned(raw[scored])
-    return scores
-
-
 def _turned(raw: Int64Array) -> Int64Array:
     """Invert and normalise the raw scores of nodes that are all scored."""
     lowest, highest = int(raw.min()), int(raw.max())
@@ -317,7 +307,6 @@ _INVALIDATED_BY: Final = (
     ),
     InvalidationRule(
         kind=Pod,
-        operations=(Operation.ADD, Operation.UPDATE, Operation.DELETE),
         scope=Scope.COUNTERS,
         when="a constraint of the class selects it, and it came, went, changed its labels or began to terminate",
         because="it can change the fewest pods of any domain, so that the skew of every domain is another",
@@ -337,6 +326,7 @@ class PodTopologySpread(FilterPlugin[PreFilterState], ScorePlugin[PreScoreState]
     kinds: tuple[Kind, ...] = (Node, Pod)
     class_fields: tuple[str, ...] = ("namespace", "labels", "tolerations", "node_affinity", "spread")
     invalidated_by = _INVALIDATED_BY
+    states = (PodCounts, NodeDomains)
     scores_alone = False
     normalizes_alone = False
 
@@ -400,8 +390,14 @@ class PodTopologySpread(FilterPlugin[PreFilterState], ScorePlugin[PreScoreState]
         return state.versions()
 
     def normalize(self, raw: Int64Array) -> Int64Array:
-        """Invert the raw scores and normalise them to 0..100."""
-        return normalized(raw)
+        """Invert the raw scores of the requested nodes, and normalise them to 0..100. Without counted pods: all 100."""
+        if len(raw) and raw.min() > NOT_SCORED:
+            return _turned(raw)
+        scored = raw != NOT_SCORED
+        scores = np.zeros_like(raw)
+        if scored.any():
+            scores[scored] = _turned(raw[scored])
+        return scores
 
     def _constraints(self, mirror: ClusterMirror, pod: Pod, action: str) -> tuple[SpreadConstraint, ...]:
         if pod.spread:

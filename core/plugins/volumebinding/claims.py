@@ -11,10 +11,9 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Final, Generic, TypeAlias, TypeVar
 
-import msgspec
-
-from core.framework.claims import not_found_text, ownership_error
+from core.framework.claims import ClaimError, not_found_text, ownership_error
 from core.framework.interface import Code, Status
+from core.framework.node_matcher import keys_of_terms
 from core.mirror.changes import Change, NodeChange, ObjectChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
@@ -23,7 +22,14 @@ from core.objects.affinity import NodeSelector, NodeSelectorTerm
 from core.objects.labels import Operator, Requirement, Selector
 from core.objects.pod import Pod, PodClaim
 from core.objects.quantity import quoted
-from core.objects.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
+from core.objects.volumes import (
+    WAIT_FOR_FIRST_CONSUMER,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 
 LOST: Final = "Lost"
 """Phase of a claim whose volume was deleted."""
@@ -32,28 +38,17 @@ UNBOUND_IMMEDIATE: Final = Status(
     Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("pod has unbound immediate PersistentVolumeClaims",)
 )
 
-_WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
+
+Claims: TypeAlias = list[PersistentVolumeClaim]
 
 
-class ClaimError(Exception):
-    """Claims for which a pod fails on all nodes. The status says why."""
+def claims_of(mirror: ClusterMirror, pod: Pod) -> tuple[Claims, Claims]:
+    """Return the bound claims of a pod, and those whose volumes wait for it, in the order of its volumes.
 
-    def __init__(self, code: Code, reason: str) -> None:
-        super().__init__(reason)
-        self.status = Status(code, (reason,))
-
-
-class PodVolumeClaims(msgspec.Struct, frozen=True):
-    """The bound claims of a pod, and the claims whose volumes wait for the pod, in the order of its volumes."""
-
-    bound: tuple[PersistentVolumeClaim, ...]
-    unbound: tuple[PersistentVolumeClaim, ...]
-
-
-def claims_of(mirror: ClusterMirror, pod: Pod) -> PodVolumeClaims:
-    """Return the claims of a pod. Raises ClaimError."""
-    bound: list[PersistentVolumeClaim] = []
-    unbound: list[PersistentVolumeClaim] = []
+    Raises ClaimError for claims for which a pod fails on all nodes.
+    """
+    bound: Claims = []
+    unbound: Claims = []
     immediate = False
     for claim in tuple(_usable(mirror, pod)):  # check all claims before any further step
         if claim.volume and claim.bind_completed:
@@ -64,7 +59,7 @@ def claims_of(mirror: ClusterMirror, pod: Pod) -> PodVolumeClaims:
             immediate = True
     if immediate:
         raise ClaimError(UNBOUND_IMMEDIATE.code, *UNBOUND_IMMEDIATE.reasons)
-    return PodVolumeClaims(tuple(bound), tuple(unbound))
+    return bound, unbound
 
 
 def _usable(mirror: ClusterMirror, pod: Pod) -> Iterator[PersistentVolumeClaim]:
@@ -101,7 +96,7 @@ def _waits(mirror: ClusterMirror, claim: PersistentVolumeClaim) -> bool:
         return False
     if storage_class.volume_binding_mode is None:
         raise ClaimError(Code.ERROR, f"VolumeBindingMode not set for StorageClass {quoted(claim.storage_class)}")
-    return storage_class.volume_binding_mode == _WAIT_FOR_FIRST_CONSUMER
+    return storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
 
 
 Thing = TypeVar("Thing")
@@ -164,10 +159,7 @@ class ByTopology(Generic[Thing]):
 
 def label_keys(selector: NodeSelector | None) -> set[str]:
     """Return the label keys that a selector reads."""
-    terms = () if selector is None else selector.terms
-    return {each.key for term in terms for each in term.requirements} | {
-        each.key for term in terms for each in term.comparisons
-    }
+    return set() if selector is None else keys_of_terms(selector.terms)
 
 
 def selected_nodes(selector: Selector) -> NodeSelector | None:

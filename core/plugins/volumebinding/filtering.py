@@ -23,10 +23,10 @@ from core.objects.csi_migration import TranslationError, is_migratable, translat
 from core.objects.volumes import CSIDriver, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 from core.plugins.volumebinding.claims import (
     ByTopology,
+    Claims,
     FreeVolumes,
     MigratedPlugins,
     Offers,
-    PodVolumeClaims,
     label_keys,
 )
 from core.plugins.volumebinding.scoring import Storage, score_of
@@ -242,7 +242,7 @@ class Step(msgspec.Struct, frozen=True):
 class UnboundClaims:
     """The claims of a pod that wait for it, with volumes and capacity for them."""
 
-    def __init__(self, mirror: ClusterMirror, claims: tuple[PersistentVolumeClaim, ...]) -> None:
+    def __init__(self, mirror: ClusterMirror, claims: Claims) -> None:
         self._work = mirror.work
         self._selected = [claim for claim in claims if claim.selected_node is not None]
         # The smallest claim first, so that each takes the smallest volume. Claims of one size stay in the pod's order.
@@ -339,14 +339,14 @@ class UnboundClaims:
 class PodVolumes:
     """The volumes of one incoming pod, as requirements on a node. Stale after the next event."""
 
-    def __init__(self, mirror: ClusterMirror, claims: PodVolumeClaims) -> None:
+    def __init__(self, mirror: ClusterMirror, bound_claims: Claims, unbound: Claims) -> None:
         volumes = mirror.objects(PersistentVolume)
-        found = [volumes.get(claim.volume) for claim in claims.bound]
+        found = [volumes.get(claim.volume) for claim in bound_claims]
         bound = [None if volume is None else BoundVolume(volume) for volume in found]
         # In the order of the pod. Volumes that the same nodes can reach occur once.
         self._bound = [*{None if each is None else each.reach: each for each in bound}.values()]
         self._work = mirror.work
-        self._unbound = UnboundClaims(mirror, claims.unbound) if claims.unbound else None
+        self._unbound = UnboundClaims(mirror, unbound) if unbound else None
 
     @property
     def selected_nodes(self) -> set[str | None]:

@@ -1,18 +1,18 @@
-"""The plugin: its extension points, and its invalidation rules.
+"""The plugin VolumeBinding: its extension points, and its invalidation rules.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_binding.go. The equivalence class design
 calls it CheckVolumeBinding.
 """
 
 from collections.abc import Hashable
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
 
 from core.events import Kind
-from core.framework.claims import claim_uids
+from core.framework.claims import ClaimError, claim_uids
 from core.framework.interface import (
     SKIP,
     SUCCESS,
@@ -23,6 +23,7 @@ from core.framework.interface import (
     ScorePlugin,
     Status,
     Verdicts,
+    differs,
 )
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -38,21 +39,17 @@ from core.objects.volumes import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from core.plugins.volumebinding.claims import AVAILABLE, LOST, ClaimError, claims_of
+from core.plugins.volumebinding.claims import AVAILABLE, LOST, MigratedPlugins, Offers, claims_of
 from core.plugins.volumebinding.filtering import PodVolumes, node_views
 
-_ANY: Final = (Operation.ADD, Operation.UPDATE, Operation.DELETE)
 
-
-def _claim(claim: PersistentVolumeClaim | None) -> PersistentVolumeClaim | None:
+def _claim(claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
     """Keep only the fields of a claim that the plugin reads, without the history of its binding."""
-    return None if claim is None else replace(claim, phase=_known(claim.phase, LOST), resource_version="")
+    return replace(claim, phase=_known(claim.phase, LOST), resource_version="")
 
 
-def _volume(volume: PersistentVolume | None) -> PersistentVolume | None:
+def _volume(volume: PersistentVolume) -> PersistentVolume:
     """Keep only the fields of a volume that the plugin reads: no handle of a CSI source, no unselected labels."""
-    if volume is None:
-        return None
     migratable = is_migratable(volume.source)
     return replace(
         volume,
@@ -68,22 +65,8 @@ def _known(phase: str, known: str) -> str:
     return phase if phase == known else ""
 
 
-def _storage_class(storage_class: StorageClass | None) -> StorageClass | None:
-    return None if storage_class is None else replace(storage_class, uid="", resource_version="")
-
-
-def _migrated(csi_node: CSINode | None) -> frozenset[str]:
-    return frozenset() if csi_node is None else csi_node.migrated_plugins
-
-
-def _tracks_capacity(driver: CSIDriver | None) -> bool:
-    return driver is not None and driver.storage_capacity
-
-
-def _room(capacity: CSIStorageCapacity | None) -> CSIStorageCapacity | None:
-    if capacity is None or capacity.limit is None or capacity.topology.nothing:
-        return None
-    return replace(capacity, uid="", resource_version="")
+def _unversioned(each: Any) -> Any:  # noqa: ANN401  # a class or a capacity
+    return replace(each, uid="", resource_version="")
 
 
 _INVALIDATED_BY: Final = (
@@ -97,26 +80,23 @@ _INVALIDATED_BY: Final = (
     ),
     InvalidationRule(
         kind=CSINode,
-        operations=_ANY,
         scope=Scope.NODE,
         when="its migrated plugins changed",
         because=(
             "where its plugin is migrated, an in-tree volume has the topology of the driver; events of CSINodes "
             "invalidated nothing (kubernetes issue 56163)"
         ),
-        touches=lambda before, after: _migrated(before) != _migrated(after),
+        touches=differs(lambda csi_node: csi_node.migrated_plugins, frozenset()),
     ),
     InvalidationRule(
         kind=PersistentVolumeClaim,
-        operations=_ANY,
         scope=Scope.ALL,
         when="it comes or goes, or anything changed but a phase other than Lost",
         because="pods wait for it to come, to be bound, or to be provisioned on a selected node, and not if it goes",
-        touches=lambda before, after: _claim(before) != _claim(after),
+        touches=differs(_claim),
     ),
     InvalidationRule(
         kind=PersistentVolume,
-        operations=_ANY,
         scope=Scope.ALL,
         when=(
             "it comes or goes, becomes or is no longer Available, or its affinity, its claim, a label or what else "
@@ -126,34 +106,31 @@ _INVALIDATED_BY: Final = (
             "no node can reach a volume that is missing; a free one may be what a claim waits for, on any node that "
             "can reach it; a zone label that is removed counts as one that is added"
         ),
-        touches=lambda before, after: _volume(before) != _volume(after),
+        touches=differs(_volume),
     ),
     InvalidationRule(
         kind=StorageClass,
-        operations=_ANY,
         scope=Scope.ALL,
         when="it comes or goes, or its provisioner, binding mode or topologies changed",
         because=(
             "it says whether a claim waits for its pod and where a volume can be made for it; its events invalidated "
             "nothing (kubernetes issue 56163)"
         ),
-        touches=lambda before, after: _storage_class(before) != _storage_class(after),
+        touches=differs(_unversioned),
     ),
     InvalidationRule(
         kind=CSIDriver,
-        operations=_ANY,
         scope=Scope.ALL,
         when="it begins or ends to publish capacities",
         because="only then volumes are not made on nodes without capacity for them",
-        touches=lambda before, after: _tracks_capacity(before) != _tracks_capacity(after),
+        touches=differs(lambda driver: driver.storage_capacity, absent=False),
     ),
     InvalidationRule(
         kind=CSIStorageCapacity,
-        operations=_ANY,
         scope=Scope.ALL,
         when="the size it leaves, its class or its topology changed",
         because="a topology can be any number of nodes",
-        touches=lambda before, after: _room(before) != _room(after),
+        touches=differs(lambda room: None if room.limit is None or room.topology.nothing else _unversioned(room)),
     ),
 )
 
@@ -183,6 +160,7 @@ class VolumeBinding(FilterPlugin[BindingState], ScorePlugin[BindingState]):
     )
     class_fields = ("namespace", "volumes")
     invalidated_by = _INVALIDATED_BY
+    states = (Offers, MigratedPlugins)
     scores_alone = True
     normalizes_alone = True
 
@@ -198,10 +176,10 @@ class VolumeBinding(FilterPlugin[BindingState], ScorePlugin[BindingState]):
         if not any(isinstance(volume, PodClaim) for volume in pod.volumes):
             return SKIP, None
         try:
-            claims = claims_of(mirror, pod)
+            bound, unbound = claims_of(mirror, pod)
         except ClaimError as error:
             return error.status, None
-        return SUCCESS, BindingState(mirror, PodVolumes(mirror, claims))
+        return SUCCESS, BindingState(mirror, PodVolumes(mirror, bound, unbound))
 
     def filter(self, state: BindingState, batch: NodeBatch) -> Verdicts:
         """Judge every node of the batch. Equal nodes are judged once."""
@@ -220,7 +198,3 @@ class VolumeBinding(FilterPlugin[BindingState], ScorePlugin[BindingState]):
         """Return how little of its storage every node would give, 0..100. Equal nodes are scored once."""
         places, views = node_views(state.mirror, state.volumes, batch)
         return np.array([state.volumes.score(view) for view in views], np.int64)[places]
-
-    def normalize(self, raw: Int64Array) -> Int64Array:
-        """Return the scores, which are already 0..100 (upstream has no NormalizeScore)."""
-        return raw

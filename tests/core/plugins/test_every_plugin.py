@@ -5,6 +5,7 @@ from random import Random
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from core.events import ClusterEvent, Object
 from core.framework.evaluation import FreshEvaluation
@@ -46,14 +47,27 @@ IN_TREE: Final[tuple[Object, ...]] = (
         )
         for namespace in pool.NAMESPACES
     ),
+    *(
+        PersistentVolumeClaim(namespace=namespace, name=name, storage_class="fast", requested=1, selected_node=node)
+        for namespace in pool.NAMESPACES
+        for name in ("c0", "c1")
+        for node in (pool.STRANGER, "n1")
+    ),
     *(PersistentVolume(name="pv1", storage_class="fast", capacity=2**31, phase=phase) for phase in ("Available", "")),
     *(
-        Pod("p0", "a", "p0", node_name=name, volumes=(UNTRANSLATABLE, PodClaim("c0", ephemeral=False)))
+        Pod("a-p0", "a", "p0", node_name=name, volumes=(UNTRANSLATABLE, PodClaim("c0", ephemeral=False)))
         for name in pool.NODE_NAMES
     ),
 )
 """What volumes with an in-tree source, or a reserved one, add to the pool."""
 NODES: Final = tuple(Node(f"more-{number}", {pool.ZONE: "b"}) for number in range(20))
+
+
+def _identity(template: pool.V1, number: int) -> tuple[str, str]:
+    """Return a name and a uid: no pod changes its namespace."""
+    return f"p{number}", f"{template['metadata']['namespace']}-p{number}"
+
+
 PLACES: Final = (*pool.NODE_NAMES, "more-19", "nowhere")
 POOL: Final[tuple[Object, ...]] = (
     *pool.NODES,
@@ -61,7 +75,7 @@ POOL: Final[tuple[Object, ...]] = (
     *pool.NAMESPACE_STATES,
     *(each for each in (*pool.OTHERS, *IN_TREE) for _ in range(2)),
     *(
-        pool.placed(template, (f"p{number % 9}", f"p{number % 9}"), PLACES[number % len(PLACES)], phase)
+        pool.placed(template, _identity(template, number % 9), PLACES[number % len(PLACES)], phase)
         for number, template in enumerate(pool.PODS)
         for phase in ("Running", ("Terminating", "Succeeded", "Running")[number % 3])
     ),
@@ -104,7 +118,9 @@ def test_a_stranger_is_judged_as_a_node_without_pods(seed: int) -> None:
     names = [*mirror.nodes.slots, pool.STRANGER]
     random.shuffle(names)
     for _ in range(5):
-        stranger, pod = random.choice(strangers), pool.incoming(random.choice(pool.PODS), "q", "rs-1")
+        templates = random.choice((pool.PODS, [each for each in pool.PODS if "volumes" in each["spec"]]))
+        stranger, pod = random.choice(strangers), pool.incoming(random.choice(templates), "q", "rs-1")
+        pod = random.choice((pod, replace(pod, node_name=pool.STRANGER)))
         at = names.index(pool.STRANGER)
         found = shown(EVERY_PLUGIN, FreshEvaluation(mirror, pod), mirror.batch(names, {at: stranger}))
         mirror.apply(ClusterEvent("Add", stranger))

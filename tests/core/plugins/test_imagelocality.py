@@ -44,7 +44,7 @@ def test_more_images_can_be_asked_for_than_are_kept() -> None:
     for start in range(0, len(names), 50):
         some = names[start : start + 50]
         assert scores(mirror, pod_with(*some), "n") == [100]
-    assert mirror.derived(ImageStates).columns == MAX_COLUMNS
+    assert len(mirror.derived(ImageStates).columns) == MAX_COLUMNS
     assert scores(mirror, pod_with(names[0]), "n") == [100]
 
 

@@ -126,6 +126,7 @@ def come(plugin: str, *objects: Object) -> list[Any]:
         *come("VolumeZone", CSI_VOLUME, CLAIM, CLASS),
         *changed("VolumeZone", CSI_VOLUME, labels=NODE.labels),
         *changed("VolumeZone", CLAIM, volume="pv", storage_class="slow"),
+        *changed("VolumeZone", replace(CLAIM, volume="pv"), volume="other"),
         *changed("VolumeZone", CLASS, volume_binding_mode="Immediate"),
         *come("NodeVolumeLimits", CSI_NODE, CSINode(name="n"), CSIDriver(name=DRIVER)),
         *changed("NodeVolumeLimits", CSI_NODE, volume_limits={}, drivers=frozenset({DRIVER})),

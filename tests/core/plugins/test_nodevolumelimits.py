@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from core.events import Object
+from core.framework.claims import ClaimError
 from core.framework.interface import SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import ControllerRef
@@ -25,7 +26,6 @@ from core.plugins.nodevolumelimits.volumes_in_use import (
     DriversByVolume,
     Migration,
     StorageObjects,
-    UncountableError,
     VolumesInUse,
     attachable_volumes,
 )
@@ -113,7 +113,7 @@ def counted(
 
 
 def fault(pod: Pod, *objects: Object, is_new: bool = True) -> Status:
-    with pytest.raises(UncountableError) as caught:
+    with pytest.raises(ClaimError) as caught:
         counted(pod, *objects, is_new=is_new)
     return caught.value.status
 

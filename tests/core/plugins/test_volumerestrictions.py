@@ -76,6 +76,13 @@ def test_nothing_is_left_of_a_pod_that_is_gone() -> None:
     assert (dict(kept.disks), dict(kept.claims)) == ({}, {})
 
 
+def test_readers_of_one_disk_are_in_no_conflict() -> None:
+    mirror = mirror_of(Node(name="n"), pod_with(gce("d", read_only=True), on="n"))
+    kept = mirror.derived(VolumesInUse)
+    found = [kept.conflicts([gce("d", read_only=read_only)]) for read_only in (True, False)]
+    assert found == [set(), {mirror.nodes.slots["n"]}]
+
+
 def test_asking_for_a_disk_that_nobody_uses_leaves_nothing_behind() -> None:
     kept = ClusterMirror().derived(VolumesInUse)
     assert kept.conflicts([gce("d"), rbd("a")]) == set()

@@ -168,8 +168,8 @@ FAULTS: Final = (
     Fault(
         id="waiting-volume-zone-not-an-event",
         breaks="A claim that gets its volume keeps the verdicts of VolumeZone from when it had none.",
-        old='    return claim.volume, "" if claim.volume else claim.storage_class\n',
-        new='    return "", "" if claim.volume else claim.storage_class\n',
+        old='lambda claim: (claim.volume, "" if claim.volume else claim.storage_class)',
+        new='lambda claim: ("", "" if claim.volume else claim.storage_class)',
         tests=("plugins/test_invalidation.py",),
     ),
     Fault(

@@ -33,6 +33,10 @@ def amounts_of(columns: ResourceColumns, mirror: ClusterMirror, names: list[str]
     return {
         **{f"allocatable {each}": columns.allocatable_of(each, batch).tolist() for each in (*RESOURCES, "pods")},
         **{f"requested {each}": columns.requested_of(each, batch).tolist() for each in (*RESOURCES, "pods")},
+        **{
+            f"one by one {each}": [columns.requested.on(each, slot) for slot in batch.slots.tolist()]
+            for each in RESOURCES
+        },
         **{f"non-zero {each}": columns.non_zero_requested.at(each, batch).tolist() for each in ("cpu", "memory")},
     }
 
@@ -111,8 +115,8 @@ def test_columns_kept_by_any_events_are_as_those_made_anew(seed: int, nodes: int
             fresh = ResourceColumns(cluster.mirror)
             assert amounts_of(fresh, cluster.mirror, cluster.known) == amounts_of(kept, cluster.mirror, cluster.known)
             for one, other in ((fresh.requested, kept.requested), (fresh.allocatable, kept.allocatable)):
-                assert {name: column.nonzero for name, column in one.of.items()} == {
-                    name: column.nonzero for name, column in other.of.items()
+                assert {name: (column.nonzero, column.lowest) for name, column in one.of.items()} == {
+                    name: (column.nonzero, column.lowest) for name, column in other.of.items()
                 }
 
 

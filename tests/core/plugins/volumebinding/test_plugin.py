@@ -13,6 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from core.events import Object
+from core.framework.claims import ClaimError
 from core.framework.interface import SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.work import WorkLimitError
@@ -29,7 +30,7 @@ from core.objects.volumes import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from core.plugins.volumebinding.claims import UNBOUND_IMMEDIATE, ByTopology, ClaimError, claims_of, label_keys
+from core.plugins.volumebinding.claims import UNBOUND_IMMEDIATE, ByTopology, claims_of, label_keys
 from core.plugins.volumebinding.filtering import BIND_CONFLICT, NODE_CONFLICT, NOT_ENOUGH_SPACE
 from core.plugins.volumebinding.plugin import VolumeBinding
 from core.plugins.volumebinding.scoring import Storage, score_of
@@ -165,14 +166,14 @@ def unresolvable(reason: str) -> Status:
 
 def test_claims_are_told_apart_in_the_order_of_the_volumes() -> None:
     mirror = mirror_of(waiting(), *(bound(name, "pv") for name in "ad"), *(unbound(name) for name in "bc"))
-    found = claims_of(mirror, pod_with("d", "c", "a", "b"))
-    assert [claim.name for claim in found.bound] == ["d", "a"]
-    assert [claim.name for claim in found.unbound] == ["c", "b"]
+    bound_claims, unbound_claims = claims_of(mirror, pod_with("d", "c", "a", "b"))
+    assert [claim.name for claim in bound_claims] == ["d", "a"]
+    assert [claim.name for claim in unbound_claims] == ["c", "b"]
 
 
 def test_an_ephemeral_claim_that_was_made_for_the_pod_is_one_of_its_claims() -> None:
     mirror = mirror_of(waiting(), unbound(EPHEMERAL.name, controller=ControllerRef("Pod", "incoming", "incoming")))
-    assert [claim.name for claim in claims_of(mirror, pod_with(EPHEMERAL)).unbound] == [EPHEMERAL.name]
+    assert [claim.name for claim in claims_of(mirror, pod_with(EPHEMERAL))[1]] == [EPHEMERAL.name]
 
 
 @pytest.mark.parametrize(
