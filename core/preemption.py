@@ -1,8 +1,4 @@
-"""The order of pods by importance.
-
-Source: k8s.io/kubernetes v1.34 pkg/scheduler/util/utils.go (MoreImportantPod, GetPodStartTime,
-GetEarliestPodStartTime).
-"""
+"""Preemption: which less important pods would have to leave a node, and on which node that does the least harm."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -19,6 +15,11 @@ from core.objects.kinds import PodDisruptionBudget
 from core.objects.pod import Pod
 from core.objects.quantity import quoted
 from core.scheduling_cycle import nominated_beside
+
+# The order of pods by importance.
+#
+# Source: k8s.io/kubernetes v1.34 pkg/scheduler/util/utils.go (MoreImportantPod, GetPodStartTime,
+# GetEarliestPodStartTime).
 
 StartTime: TypeAlias = tuple[bool, str]
 

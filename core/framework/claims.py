@@ -1,9 +1,15 @@
-"""The claims of a pod: the objects behind their names, and their owners."""
+"""What belongs to a pod: its claims, with the objects behind their names, and the Services that select it."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from core.framework.interface import Code, Status
+from core.mirror.affinity_counts import TermIndex
+from core.mirror.changes import Change, ObjectChange
 from core.mirror.cluster import ClusterMirror
+from core.objects.affinity import PodMatcher
+from core.objects.kinds import Service
+from core.objects.labels import NOTHING
 from core.objects.pod import Pod, PodClaim
 from core.objects.quantity import quoted
 from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -69,3 +75,37 @@ def not_found(kind: type[PersistentVolume | PersistentVolumeClaim | StorageClass
 def not_found_text(kind: type[PersistentVolume | PersistentVolumeClaim | StorageClass], name: str) -> str:
     """Return the lister's error for a missing object."""
     return f"{_RESOURCES[kind]} {quoted(name)} not found"
+
+
+class Services:
+    """All Services, indexed so that those of a pod are found without a loop over the others.
+
+    Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/helper/spread.go (GetPodServices).
+    """
+
+    hears: Final = (ObjectChange,)
+
+    def __init__(self, mirror: ClusterMirror) -> None:
+        self._services = mirror.objects(Service)
+        self._index: TermIndex[str] = TermIndex()  # by the full names of the Services
+        for service in self._services.values():
+            self._add(service)
+
+    def selecting(self, pod: Pod) -> Iterator[Service]:
+        """Yield the Services that select a pod. Stale after the next event."""
+        for name in self._index.candidates(pod.namespace, pod.labels):
+            service = self._services[name]
+            if service.selector.matches(pod.labels):
+                yield service
+
+    def changed(self, change: Change) -> None:
+        """Update the selector of a Service."""
+        if not isinstance(change, ObjectChange) or change.kind is not Service:
+            return
+        if change.before is not None:
+            self._index.remove(change.before.full_name)
+        if change.after is not None:
+            self._add(change.after)
+
+    def _add(self, service: Service) -> None:
+        self._index.add(service.full_name, PodMatcher(frozenset((service.namespace,)), NOTHING, service.selector))

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from core.events import Kind
+from core.framework.claims import Services
 from core.framework.interface import (
     SKIP,
     SUCCESS,
@@ -24,7 +25,6 @@ from core.framework.interface import (
     Verdicts,
     Versions,
 )
-from core.framework.services import Services
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import LabelProjections, LabelValues, NodeValues, labels_of

@@ -1,4 +1,4 @@
-"""Which pods matter more (upstream pkg/scheduler/util/utils_test.go has the same rules)."""
+"""Preemption: whose eviction is tried, on which node it does the least harm, and what becomes of offers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""How the answers of several plugins become one, shown with plugins that answer what a test tells them to."""
+"""One request: answers of several plugins that become one, samples of nodes, and the states that plugins derive."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

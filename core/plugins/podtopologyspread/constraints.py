@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from core.framework.claims import Services
 from core.framework.node_matcher import NodeMatcher, label_keys
-from core.framework.services import Services
 from core.mirror.changes import Change, NodeChange, RulesChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.label_columns import BatchLabels

@@ -1,4 +1,4 @@
-"""What stands behind the claims of a pod, and whose they are."""
+"""The claims that a pod names, whose they are, and how it fails for an object that is not there."""
 
 from typing import Final
 

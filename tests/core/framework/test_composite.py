@@ -1,4 +1,4 @@
-"""A composite has all reasons of all its failing parts, and its answers are invalid when those of any part are."""
+"""Several predicates: a composite has all reasons of its parts, and checks tell the first predicate that fails."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Final

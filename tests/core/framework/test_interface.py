@@ -1,4 +1,4 @@
-"""Codes and statuses in the words of upstream."""
+"""Codes and statuses in the words of upstream, and the normalisation that most scores share."""
 
 import numpy as np
 import pytest

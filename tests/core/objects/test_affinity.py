@@ -1,4 +1,4 @@
-"""Affinity terms as values: which of them are the same, and what is told of those that could not be parsed."""
+"""Affinity terms and node selectors: which are the same, and what is told of those that could not be parsed."""
 
 from collections.abc import Sequence
 

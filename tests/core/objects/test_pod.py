@@ -1,4 +1,4 @@
-"""Which pods occupy a node, and what their images are called."""
+"""Which pods occupy a node, names of images, which taints are tolerated, and what a pod's usage is predicted from."""
 
 from itertools import product
 from random import Random

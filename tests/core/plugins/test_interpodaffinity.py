@@ -1,4 +1,4 @@
-"""The plugin's arguments, and what its Pre extension points answer before any node is looked at."""
+"""InterPodAffinity: its arguments, and its words for terms that could not be parsed."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""NodeAffinity: which nodes meet what is required, and what they are worth by what is preferred.
+"""NodeAffinity: names that conflict, what the scheduler adds for every pod, and terms that could not be parsed.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go and k8s.io/component-helpers
 scheduling/corev1/nodeaffinity/nodeaffinity.go.

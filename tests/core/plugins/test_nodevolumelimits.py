@@ -1,4 +1,4 @@
-"""Pods, claims, volumes and limits as NodeVolumeLimits is given them."""
+"""NodeVolumeLimits: which volumes count by release, why they cannot be counted, and what is kept of nodes."""
 
 from functools import partial
 from typing import Final

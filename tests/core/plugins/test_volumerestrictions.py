@@ -1,4 +1,4 @@
-"""Volumes, pods and claims as VolumeRestrictions is given them."""
+"""VolumeRestrictions: which disks conflict, and what is kept of volumes in use."""
 
 from typing import Final
 

@@ -163,7 +163,7 @@ FAULTS: Final = (
         breaks="Two pods of a node that only read the same disk are kept apart.",
         old="                if not disk.read_only:\n                    slots.update(",
         new="                if True:\n                    slots.update(",
-        tests=("test_volumerestrictions.py", "test_conformance.py"),
+        tests=("test_volumerestrictions.py",),
     ),
     Fault(
         id="waiting-volume-zone-not-an-event",

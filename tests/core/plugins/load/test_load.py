@@ -1,4 +1,4 @@
-"""Measured nodes, and pods before and after they count in a measurement."""
+"""TargetLoadPacking, LoadVariationRiskBalancing and the usage of pods that no measurement shows yet."""
 
 from math import inf, nan
 from typing import Any, Final

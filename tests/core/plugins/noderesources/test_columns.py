@@ -1,4 +1,4 @@
-"""Columns of amounts by slot: right from the start, and after any events."""
+"""The columns of amounts, and the resources that are left to devices."""
 
 from random import Random
 from typing import Final

@@ -1,4 +1,4 @@
-"""NodeResourcesFit: its arguments, what it declares, and its Pre extension points."""
+"""NodeResourcesFit: its arguments, its filter, the room of nodes, and one node alone as among others."""
 
 from collections.abc import Sequence
 from itertools import product

@@ -1,4 +1,4 @@
-"""Which constraints hold for a pod, with which selectors; and which defaults are refused."""
+"""PodTopologySpread: which constraints hold for a pod, with which selectors, and the nodes and domains that count."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""The plugin's arguments, its Pre extension points, what invalidates its answers, and that kept ones are right."""
+"""PodTopologySpread: its default constraints, its scores where labels may lack, and its counters."""
 
 from collections.abc import Mapping, Sequence
 from math import log

@@ -1,4 +1,4 @@
-"""Which nodes VolumeBinding keeps a pod from.
+"""VolumeBinding: claims that no node can help, volumes that are found, and what the search costs.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/binder.go (FindPodVolumes) and
 k8s.io/component-helpers storage/volume/pv_helpers.go (FindMatchingVolume).
