@@ -1,6 +1,7 @@
 """Pods by the names that people use: pods of the mirror, and pods of recent requests. Also by a part of their names."""
 
 from collections.abc import Collection, Iterator
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -42,10 +43,7 @@ class KnownPods:
             elif "/" in text:  # an unknown uid is not searched for, so that it takes no longer than a hidden one
                 names.add(text)
         await self._by_name(names, found)
-        for pod in self.mirror.pending:
-            if pod.full_name in names and not found[pod.full_name]:
-                found[pod.full_name].append(pod)
-        for pod in self._recent:
+        for pod in chain(self.mirror.pending, self._recent):
             if pod.full_name in names and not found[pod.full_name]:
                 found[pod.full_name].append(pod)
         return found
