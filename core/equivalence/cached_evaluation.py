@@ -244,8 +244,6 @@ class CachedEvaluation:
             self._count_misses(cells, found[missing])
         positions = np.flatnonzero(missing)
         self._hit(len(batch) - len(positions))
-        if not len(positions):
-            return found
         part = batch.part(positions)
         status, state = prepared or row.prepare(self.mirror, self._representative, part)
         if state is None:

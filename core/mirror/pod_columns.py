@@ -74,9 +74,6 @@ class PodGroups:
         self._labels: dict[str, ValueColumn] = {}
         self._label_keys: dict[str, int] = {}  # label key -> number of groups with the key; no key has 0
 
-    def __len__(self) -> int:
-        return len(self._ids)
-
     def acquire(self, pod: Pod) -> int:
         """Return the group of a pod, and add the pod to it."""
         identity = (pod.namespace, frozenset(pod.labels.items()))

@@ -74,6 +74,20 @@ def test_only_the_scores_that_an_event_concerns_are_asked_again() -> None:
     assert (asked.scorer.asked, asked.labels_scorer.asked) == ([["a"]], [])
 
 
+def test_a_plugin_that_begins_or_ends_to_score_is_counted_so() -> None:
+    asked = _Asked()
+    asked.scorer.outcome = SKIP
+    asked.ranked()
+    asked.mirror.assume(pod("other"), "b", 0.0)
+    assert asked.best() == ["a", "b", "c"]
+    asked.scorer.outcome, asked.scorer.raw["a"] = None, 1
+    asked.mirror.assume(pod("q"), "a", 0.0)
+    assert asked.best() == ["a"]
+    asked.scorer.outcome = SKIP
+    asked.mirror.forget(pod("q").uid)
+    assert asked.best() == ["a", "b", "c"]
+
+
 def test_a_node_that_one_filter_refused_stays_unfit_when_only_another_is_asked_again() -> None:
     asked = _Asked()
     asked.filters = (asked.judge, asked.labels_scorer)

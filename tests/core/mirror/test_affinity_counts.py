@@ -262,3 +262,11 @@ def test_the_pods_that_carry_a_term_are_known_after_others_have_come_and_gone() 
         rows = mirror.affinity.rows_carrying(counter).tolist()
         assert [mirror.pods.pods[row].name for row in rows] == [f"from-{app}"]
     assert audit(mirror) == []
+
+
+def test_a_term_that_a_pod_has_twice_counts_twice_and_is_let_go_of() -> None:
+    mirror = mirror_of(*NODES, make_pod("p").required_anti_affinity(WEB, WEB).on("na"))
+    assert [counter.by_value() for counter in owners(mirror, app="web")] == [{"a": 2}]
+    assert audit(mirror) == []
+    tell(mirror, "Delete", make_pod("p"))
+    assert owner_counts(mirror) == {}

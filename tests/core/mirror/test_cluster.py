@@ -170,6 +170,15 @@ def test_other_rules_count_resized_pods_again_wherever_they_are_counted() -> Non
     assert audit(mirror) == []
 
 
+def test_an_assumed_pod_is_counted_again_and_can_be_forgotten() -> None:
+    mirror = ruled()
+    mirror.assume(resized("p", ""), "n", 0.0)
+    mirror.change_rules(NEW)
+    assert audit(mirror) == []
+    mirror.forget("p")
+    assert "cpu" not in mirror.figures.guaranteed_requested
+
+
 def test_listeners_are_told_of_the_pods_first_and_then_of_the_rules() -> None:
     mirror, recorder = ruled(resized("p"), asking("1")), Recorder()
     mirror.listen(recorder)
