@@ -32,9 +32,8 @@ from core.plugins.nodeconditions import (
 from core.plugins.nodedeclaredfeatures import NodeDeclaredFeatures
 from core.plugins.nodename import NodeName
 from core.plugins.nodeports import NodePorts
-from core.plugins.noderesources.balanced_allocation import NodeResourcesBalancedAllocation
 from core.plugins.noderesources.fit import NodeResourcesFit
-from core.plugins.noderesources.strategies import ScoringStrategy
+from core.plugins.noderesources.strategies import NodeResourcesBalancedAllocation, ScoringStrategy
 from core.plugins.nodeunschedulable import NodeUnschedulable
 from core.plugins.nodevolumelimits.plugin import NodeVolumeLimits
 from core.plugins.podtopologyspread.plugin import PodTopologySpread

@@ -17,10 +17,14 @@ from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
 from core.objects.kinds import DeviceClass
 from core.objects.pod import Pod
-from core.plugins.noderesources.balanced_allocation import NodeResourcesBalancedAllocation
 from core.plugins.noderesources.columns import LARGEST_AMOUNT, ResourceColumns
 from core.plugins.noderesources.fit import MAX_TOLD, NodeResourcesFit
-from core.plugins.noderesources.strategies import ResourceSpec, ScoringStrategy, UtilizationShapePoint
+from core.plugins.noderesources.strategies import (
+    NodeResourcesBalancedAllocation,
+    ResourceSpec,
+    ScoringStrategy,
+    UtilizationShapePoint,
+)
 from core.releases.differences import rules_of
 from core.releases.release import Release, nearest
 from tests.core.plugins.noderesources.values import DISK, GPU, Amounts, asking, mirror_of, offering, tell

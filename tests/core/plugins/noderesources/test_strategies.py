@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.framework.interface import SKIP, SUCCESS
-from core.plugins.noderesources.balanced_allocation import NodeResourcesBalancedAllocation
 from core.plugins.noderesources.fit import NodeResourcesFit
 from core.plugins.noderesources.strategies import (
     Allocation,
     NodeAllocation,
+    NodeResourcesBalancedAllocation,
     ResourceSpec,
     ScoringStrategy,
     UtilizationShapePoint,
