@@ -12,7 +12,7 @@ from fastapi import FastAPI
 
 from app.admin import cluster_routes
 from app.admin.access import is_reading
-from app.admin.cluster_routes import events_router, pieces_of, units_router
+from app.admin.cluster_routes import cluster_router, events_router, pieces_of, units_router
 from app.admin.explain_routes import Sample
 from app.api_server.credentials import Credentials
 from app.api_server.tls import ClusterAccess
@@ -33,6 +33,7 @@ from tests.app.asgi import ask
 from tests.app.explain.test_pending import cluster, explainer_of
 from tests.app.questions import mirror_of
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving, until
+from tests.app.short_pieces import ShortPieces
 from tests.builders import Object, make_node, make_pod
 from tests.conformance.engine import load
 from tests.core.gangs.gang_setting import GangSetting, member
@@ -68,6 +69,13 @@ def test_the_cluster_is_written_as_its_struct_is(admin: FastAPI) -> None:
     assert [each.resource for each in view.resources] == ["cpu", "memory", "pods"]
     assert view.resources[2].requested == [1, 0]
     assert encode(view) == text
+
+
+def test_others_have_their_turns_while_the_nodes_are_visited() -> None:
+    app, work = FastAPI(), ShortPieces()
+    app.include_router(cluster_router(mirror_of(*(make_node(f"n{number}") for number in range(20))), work))
+    assert len(told(app, "/cluster")["names"]) == 20
+    assert work.gave_way >= 20
 
 
 def test_racks_are_those_of_the_label_that_is_asked_for(admin: FastAPI) -> None:

@@ -156,6 +156,7 @@ def test_others_have_their_turns_while_a_pod_is_looked_for_by_its_name() -> None
         pytest.param("?node=n7", "node n7: not in the mirror", id="node"),
         pytest.param("?pod=shop/none", "pod shop/none: not in the mirror", id="name"),
         pytest.param("?pod=web", "pod web: not in the mirror", id="name-without-namespace"),
+        pytest.param("?pod=u1&node=n7", "node n7: not in the mirror", id="node-of-a-pod"),
         pytest.param("?pod=u1&node=n2", "pod u1: not on node n2, but on n1", id="pod-of-another-node"),
         pytest.param(
             "?pod=shop/twin&node=n8", "pod shop/twin: not on node n8, but on n1, n2", id="pods-of-other-nodes"

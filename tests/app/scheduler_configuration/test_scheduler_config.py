@@ -177,6 +177,7 @@ def test_an_extender_of_resources_is_asked_about_pods_that_request_one() -> None
     [
         pytest.param(["http://a"], "", "", 0, id="the only one"),
         pytest.param(["http://a", "http://kindred.x:1"], "", "", 1, id="by its name"),
+        pytest.param(["http://[", "http://kindred"], "", "", 1, id="beside a URL that is none"),
         pytest.param(["http://kindred", "http://10.0.0.1:8888"], "", "http://10.0.0.1:8888/", 1, id="by the URL asked"),
         pytest.param(
             ["http://kindred", "http://a:80/x"], "", "http://a", 1, id="by the URL asked, its port understood"
