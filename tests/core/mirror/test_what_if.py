@@ -310,6 +310,19 @@ def test_a_supposed_node_is_known_with_the_pods_that_wait_for_it() -> None:
     assert mirror.batch(["new"]).unknown == [0]
 
 
+def test_pods_that_are_supposed_to_be_gone_or_here_stay_so_when_their_node_changes() -> None:
+    mirror = cluster()
+    before = seen(mirror)
+    with mirror.suppose() as supposed:
+        supposed.remove(FIRST)
+        supposed.place(STRANGER, "n1")
+        supposed.change_node(replace(N1, labels={"zone": "c"}))
+        assert matched(mirror) == {"b": 1, "c": 2}
+        supposed.put_back("first")
+        assert matched(mirror) == {"b": 1, "c": 3}
+    assert seen(mirror) == before
+
+
 def test_so_many_supposed_nodes_that_every_column_grows_leave_nothing_behind() -> None:
     mirror = cluster()
     before, lives = seen(mirror), mirror.nodes.lives
