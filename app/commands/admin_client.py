@@ -28,9 +28,9 @@ class Access(TypedDict):
     """Options for reaching the admin port. `cert_file` and `key_file` are for a port that wants a certificate."""
 
     url: str
-    token_file: Path | None
-    caller_token_file: Path | None
-    ca_file: Path | None
+    token_file: NotRequired[Path | None]
+    caller_token_file: NotRequired[Path | None]
+    ca_file: NotRequired[Path | None]
     cert_file: NotRequired[Path | None]
     key_file: NotRequired[Path | None]
 
@@ -146,7 +146,7 @@ def members(response: httpx.Response) -> dict[str, Any]:
 def _trust(access: Access) -> ssl.SSLContext | bool:
     if not access["url"].startswith("https:"):
         return False
-    return trusting(access["ca_file"], access.get("cert_file"), access.get("key_file"))
+    return trusting(access.get("ca_file"), access.get("cert_file"), access.get("key_file"))
 
 
 def trusting(ca_file: Path | None, cert_file: Path | None = None, key_file: Path | None = None) -> ssl.SSLContext:
@@ -185,6 +185,6 @@ def read_token(file: Path | None) -> str:
 
 
 def _login(access: Access) -> dict[str, str]:
-    token, caller = read_token(access["token_file"]), read_token(access["caller_token_file"])
+    token, caller = read_token(access.get("token_file")), read_token(access.get("caller_token_file"))
     headers = {"Authorization": f"Bearer {token}" if token else "", CALLER_HEADER: caller}
     return {name: value for name, value in headers.items() if value}

@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
-from typing import Any, Final, NamedTuple
+from itertools import product
+from typing import Final, NamedTuple
 
 import msgspec
 from pydantic import TypeAdapter, ValidationError
@@ -11,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import Credentials, CredentialsError
 from app.commands.doctor.findings import VERSIONS, Finding, Problem, Severity, error, info, setting, warning
-from app.commands.rbac import NAME, cluster_rules, lease_rules
+from app.commands.rbac import cluster_rules, lease_rules
 from app.objects.decode import DecodeError
 from app.process.json_text import encode
 from app.process.logs import one_line
@@ -26,16 +27,13 @@ RELEASE: Final = "kubernetes-release"
 FEATURE_GATES: Final = "feature-gates"
 _SETTING: Final = setting("kubernetes")
 FLAG: Final = "--feature-gates"
-_EFFECTS: Final[Mapping[tuple[str, bool], str]] = {
-    ("DRAExtendedResource", False): "Kindred passes nodes for devices that no program allocates",
-    ("GenericWorkload", False): "Kindred releases the places of members that kube-scheduler binds one by one",
+_EFFECTS: Final = {
+    ("DRAExtendedResource", False): (error, "Kindred passes nodes for devices that no program allocates"),
+    ("GenericWorkload", False): (error, "Kindred releases the places of members that kube-scheduler binds one by one"),
+    ("GenericWorkload", True): (warning, "the places of a group that could not be placed count for minutes"),
 }
-"""(gate, whether it is on in kube-scheduler) -> why the difference is an error."""
-_CONSEQUENCES: Final[Mapping[str, str]] = {
-    "GenericWorkload": "the places of a group that could not be placed count for minutes",
-}
-"""Gate -> the consequence of a difference that is a warning, if it is no verdict and no score."""
-_OF_STAGES: Final = ("AllAlpha", "AllBeta")
+"""(gate, whether it is on in kube-scheduler) -> the consequence of a difference, and how grave it is."""
+_OF_OTHERS: Final = (warning, "verdicts or scores differ")
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
@@ -72,17 +70,11 @@ class Need(NamedTuple):
 
 def needs(settings: Settings, account: Account) -> Iterator[Need]:
     """Yield all rights that Kindred needs. Raises SettingsError."""
-    for rule in cluster_rules(settings):
-        yield from _of_rule(rule, "")
-    for rule in lease_rules(settings):
-        yield from _of_rule(rule, account.namespace or NAME)
-
-
-def _of_rule(rule: dict[str, Any], namespace: str) -> Iterator[Need]:
-    for group in rule["apiGroups"]:
-        for resource in rule["resources"]:
-            for verb in rule["verbs"]:
-                yield from (Need(group, resource, verb, namespace, name) for name in rule.get("resourceNames", [""]))
+    for namespace, rules in (("", cluster_rules(settings)), (account.namespace, lease_rules(settings))):
+        for rule in rules:
+            named = rule.get("resourceNames", [""])
+            for group, resource, verb, name in product(rule["apiGroups"], rule["resources"], rule["verbs"], named):
+                yield Need(group, resource, verb, namespace, name)
 
 
 class _Status(msgspec.Struct):
@@ -96,39 +88,22 @@ class _Review(msgspec.Struct):
 _review_decoder: Final = msgspec.json.Decoder(_Review)
 
 
-def denied(credentials: Credentials, wanted: list[Need], account: Account) -> list[Need]:
-    """Call the API server, and return the missing rights of the account. Raises UnreadableError."""
-    try:
-        return asyncio.run(_denied(credentials, wanted, account))
-    except StatusError as error:
-        hint = "; your own user may not ask that" if error.code == HTTPStatus.FORBIDDEN else ""
-        raise UnreadableError(f"{error}{hint}") from None
-    except (ApiError, CredentialsError, msgspec.MsgspecError) as error:
-        raise UnreadableError(str(error)) from None
-
-
 async def _denied(credentials: Credentials, wanted: list[Need], account: Account) -> list[Need]:
+    """Call the API server, and return the missing rights of the account. Raises UnreadableError."""
     client = ApiClient(credentials)
     try:
-        return [need for need in wanted if not await _is_allowed(client, need, account)]
+        answers = [(need, await client.post(_REVIEWS, _review(need, account))) for need in wanted]
+        return [need for need, answer in answers if not _review_decoder.decode(answer).status.allowed]
+    except (ApiError, CredentialsError, msgspec.MsgspecError) as failure:
+        may_not = isinstance(failure, StatusError) and failure.code == HTTPStatus.FORBIDDEN
+        raise UnreadableError(f"{failure}{'; your own user may not ask that' if may_not else ''}") from None
     finally:
         await client.close()
 
 
-async def _is_allowed(client: ApiClient, need: Need, account: Account) -> bool:
-    return _review_decoder.decode(await client.post(_REVIEWS, _review(need, account))).status.allowed
-
-
 def _review(need: Need, account: Account) -> bytes:
     resource, _, subresource = need.resource.partition("/")
-    attributes = {
-        "group": need.group,
-        "resource": resource,
-        "subresource": subresource,
-        "verb": need.verb,
-        "namespace": need.namespace,
-        "name": need.name,
-    }
+    attributes = {**need._asdict(), "resource": resource, "subresource": subresource}
     groups = ["system:serviceaccounts", f"system:serviceaccounts:{account.namespace}", "system:authenticated"]
     user = f"system:serviceaccount:{account.namespace}:{account.name}"
     return encode({
@@ -148,7 +123,7 @@ def rbac_findings(credentials: Credentials, settings: Settings, account: Account
     Raises UnreadableError, SettingsError.
     """
     serving = {*needs(settings.model_copy(update={"admin": ""}), account)}
-    for need in denied(credentials, list(needs(settings, account)), account):
+    for need in asyncio.run(_denied(credentials, list(needs(settings, account)), account)):
         where = f"{need.resource}{'.' + need.group if need.group else ''}"
         place = f" in the namespace {need.namespace}" if need.namespace else " in all namespaces"
         serves = need in serving
@@ -219,7 +194,11 @@ def gate_findings(flag: str, settings: Settings) -> Iterator[Finding]:
         told = one_line(failure.errors()[0]["msg"])
         raise UnreadableError(f"--scheduler-feature-gates {flag[:100]!r}: {told}") from None
     releases = RELEASES if settings.kubernetes == AUTO else (nearest(settings.kubernetes).release,)
-    problems = [_stage(name) for name in _OF_STAGES if name in scheduler]
+    problems = [
+        info(FLAG, f"{name} is not compared: it sets gates by their stage", "each gate by its name")
+        for name in ("AllAlpha", "AllBeta")
+        if name in scheduler
+    ]
     for name in GATES:
         ours, theirs = settings.feature_gates, scheduler
         differing = [each for each in releases if _state(each, name, ours) is not _state(each, name, theirs)]
@@ -239,11 +218,5 @@ def _differs(name: str, releases: list[Release], *, is_on: bool) -> Problem:
     message = "{} is {} in kube-scheduler and {} in Kindred, with Kubernetes {}".format(
         name, *states, ", ".join(map(str, releases))
     )
-    fix = setting("feature_gates", f"{name}={str(is_on).lower()}")
-    if effect := _EFFECTS.get((name, is_on)):
-        return error(FLAG, f"{message}: {effect}", fix)
-    return warning(FLAG, f"{message}: {_CONSEQUENCES.get(name, 'verdicts or scores differ')}", fix)
-
-
-def _stage(name: str) -> Problem:
-    return info(FLAG, f"{name} is not compared: it sets gates by their stage", "each gate by its name")
+    tell, effect = _EFFECTS.get((name, is_on), _OF_OTHERS)
+    return tell(FLAG, f"{message}: {effect}", setting("feature_gates", f"{name}={str(is_on).lower()}"))

@@ -3,7 +3,7 @@
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, Unpack
 
 import click
 
@@ -33,16 +33,15 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 @click.option("--service-account", default="kindred/kindred", show_default=True, help="NAMESPACE/NAME of Kindred.")
 @output_option(NO_NAMES)
 @click.option("--strict", is_flag=True, help="End with 1 for warnings, too.")
-def doctor_command(*, output: OutputFormat, strict: bool, **options: Any) -> None:  # noqa: ANN401  # Inputs
+def doctor_command(*, output: OutputFormat, strict: bool, **options: Unpack[Inputs]) -> None:
     """Check a registration or a running service, and print errors with their fixes.
 
     Ends with 0 if no error was found, 1 if one was, and 2 for input that cannot be read.
     """
-    inputs = Inputs(**options)
-    if not (inputs.scheduler_config or inputs.url or inputs.kubeconfig or inputs.context):
+    if not (options["scheduler_config"] or options["url"] or options["kubeconfig"] or options["context"]):
         raise click.UsageError("Give --scheduler-config FILE, --url URL, --kubeconfig FILE, or several of them.")
     with clear_errors():
-        report = examine(inputs)
+        report = examine(options)
     print_output(output, report, partial(report_text, report))
     count = report.summary
     sys.exit(EXIT_NO if count.errors or (strict and count.warnings) else EXIT_OK)

@@ -1,12 +1,12 @@
 """Who binds, who preempts, and who decides: also for pods with claims and members of scheduling groups."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any, Final
 
-from app.commands.doctor.findings import DECIDE, HANDBOOK, SETTINGS, error, info, setting, warning
+from app.commands.doctor.findings import DECIDE, HANDBOOK, SETTINGS, Problem, error, info, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration
 from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER
-from app.scheduler_configuration.schema import DEFAULTS, IMPLEMENTED, KNOWN, POINTS, Profile, parse_go_duration
+from app.scheduler_configuration.schema import DEFAULTS, IMPLEMENTED, KNOWN, POINTS, Point, Profile, parse_go_duration
 from app.verbs.effects import LONGEST_WAIT
 from app.verbs.scopes import DecideScope, decide_scopes
 
@@ -38,7 +38,7 @@ def _bind_off(registration: Registration) -> Found:
     if extender.bind_verb and not binds:
         yield error(
             extender.at("bindVerb"),
-            f"{extender.bind_verb}, while Kindred's bind is off{registration.known.remark}: each response of bind then "
+            f"{extender.bind_verb}, while Kindred's bind is off{registration.remark}: each response of bind then "
             "has an Error, and no pod is bound",
             f"{setting('bind', 'true')}, with the roles of `kindred rbac --bind true`; or take bindVerb out",
         )
@@ -54,7 +54,7 @@ def _replicas(registration: Registration) -> Found:
     if (registration.extender.bind_verb or registration.decided) and not registration.settings.elects:
         yield info(
             setting("leader_election"),
-            f"off{registration.known.remark}, and Kindred binds or decides: that is right for exactly one replica, "
+            f"off{registration.remark}, and Kindred binds or decides: that is right for exactly one replica, "
             "because each replica has only its own latest bindings and decisions",
             f"replicas: 1, or {setting('leader_election', 'kindred')}",
         )
@@ -66,7 +66,7 @@ def _preempt(registration: Registration) -> Found:
     if extender.preempt_verb and preempt == "off":
         yield error(
             extender.at("preemptVerb"),
-            f"{extender.preempt_verb}, while Kindred's preempt is off{registration.known.remark}: responses of "
+            f"{extender.preempt_verb}, while Kindred's preempt is off{registration.remark}: responses of "
             "preempt then have no node, and no pod is preempted",
             f"{setting('preempt', 'verb')}, with the roles of `kindred rbac --preempt verb`; or take preemptVerb out",
         )
@@ -134,7 +134,7 @@ def _answer(registration: Registration) -> Found:
             yield error(
                 profile.at("plugins"),
                 f"no filter and no score in the profile {profile.name}, as for {setting('decide', 'any-node')}, and "
-                f"Kindred's decide is off{registration.known.remark}: kube-scheduler takes any node that fits",
+                f"Kindred's decide is off{registration.remark}: kube-scheduler takes any node that fits",
                 f"{setting('decide', 'any-node')}; kindred doctor --config FILE, if these are not Kindred's settings",
             )
 
@@ -182,70 +182,52 @@ def _filters(registration: Registration) -> Found:
 
 
 def _claims(registration: Registration) -> Found:
-    if not registration.decided:
-        return
-    name = registration.settings.decide_claims_scheduler
-    if not name:
-        yield info(
-            setting("decide_claims_scheduler"),
-            f"not set{registration.known.remark}: pods with unbound claims or resource claims get an Error",
-            "a second profile that keeps the in-tree plugins for these, as in manifests/scheduler/decide.yaml",
-        )
-        return
-    found = [profile for profile in registration.config.profiles if profile.name == name]
-    if not found:
-        yield warning(
-            setting("decide_claims_scheduler"),
-            f"{name} is no profile of this configuration: no scheduler schedules the pods that name it, unless "
-            "another kube-scheduler has it",
-            f"a profile with schedulerName: {name}, as in manifests/scheduler/decide.yaml",
-        )
-    for profile in found:
-        yield from _claims_profile(profile)
-
-
-def _claims_profile(profile: Profile) -> Found:
-    missing = [
-        plugin for plugin in _FOR_CLAIMS for point in ("filter", "reserve", "preBind")
-        if profile.switched_off(plugin, point)
-    ]  # fmt: skip
-    if missing:
-        names = ", ".join(dict.fromkeys(missing))
-        yield error(
-            profile.at("plugins"),
-            f"{names} is disabled in the profile {profile.name}, which is for pods with claims: pods are bound "
-            "without their claims",
-            f"take {names} out of the disabled plugins there",
-        )
+    pods = "pods with unbound claims or resource claims"
+    for profile in (yield from _in_tree_profiles(registration, "decide_claims_scheduler", pods)):
+        points: Sequence[Point] = ("filter", "reserve", "preBind")
+        off = [name for name in _FOR_CLAIMS if any(profile.switched_off(name, point) for point in points)]
+        yield from _needed_in_tree(profile, off, f"{pods}: these are bound without them")
 
 
 def _groups(registration: Registration) -> Found:
+    pods = "members of scheduling groups"
+    for profile in (yield from _in_tree_profiles(registration, "decide_groups_scheduler", pods)):
+        consequence = f"{pods}: no program judges them by these plugins beside each other"
+        yield from _needed_in_tree(profile, sorted(_switched_off(profile)), consequence)
+    if registration.decided and registration.settings.decide_groups_scheduler:
+        yield from _one_process(registration)
+
+
+def _in_tree_profiles(registration: Registration, field: str, pods: str) -> Generator[Problem, None, list[Profile]]:
+    """Return the profiles that a setting names for `pods`, beside those that Kindred decides for alone."""
     if not registration.decided:
-        return
-    name, setting_of_it = registration.settings.decide_groups_scheduler, setting("decide_groups_scheduler")
+        return []
+    name = getattr(registration.settings, field)
+    found = [profile for profile in registration.config.profiles if profile.name == name]
+    example = "as in manifests/scheduler/decide.yaml"
     if not name:
         yield info(
-            setting_of_it,
-            f"not set{registration.known.remark}: the members of a scheduling group get an Error",
-            "a profile with all in-tree plugins, as in manifests/scheduler/decide.yaml",
+            setting(field),
+            f"not set{registration.remark}: {pods} get an Error",
+            f"a profile that keeps the in-tree plugins for these, {example}",
         )
-        return
-    found = [profile for profile in registration.config.profiles if profile.name == name]
-    if not found:
+    elif not found:
         yield warning(
-            setting_of_it,
-            f"{name} is no profile of this configuration: no scheduler schedules the pods that name it",
-            f"a profile with schedulerName: {name}, as in manifests/scheduler/decide.yaml",
+            setting(field),
+            f"{name} is no profile of this configuration: no scheduler schedules the pods that name it, unless "
+            "another kube-scheduler has it",
+            f"a profile with schedulerName: {name}, {example}",
         )
-    yield from _one_process(registration)
-    for profile in found:
-        if missing := sorted(_switched_off(profile)):
-            yield error(
-                profile.at("plugins"),
-                f"{', '.join(missing)}: disabled in the profile {name}, which is for scheduling groups. No program "
-                "judges the members by them beside each other",
-                "take them out of the disabled plugins there",
-            )
+    return found
+
+
+def _needed_in_tree(profile: Profile, off: Sequence[str], consequence: str) -> Found:
+    if off:
+        yield error(
+            profile.at("plugins"),
+            f"{', '.join(off)}: disabled in the profile {profile.name}, which is for {consequence}",
+            "take them out of the disabled plugins there",
+        )
 
 
 def _switched_off(profile: Profile) -> Iterator[str]:

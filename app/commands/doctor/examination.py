@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from app.api_server.credentials import load_credentials
 from app.commands.admin_client import Access
@@ -17,7 +17,7 @@ from app.commands.doctor.cluster_checks import (
     release_findings,
 )
 from app.commands.doctor.findings import HANDBOOK, Finding, Report, Severity, Skipped, report
-from app.commands.doctor.registration import Check, KnownSettings, Registration
+from app.commands.doctor.registration import Check, Registration
 from app.commands.doctor.service import (
     OF_KINDRED,
     REACHABLE,
@@ -25,13 +25,15 @@ from app.commands.doctor.service import (
     service_findings,
     visit,
 )
-from app.commands.rbac import NAME
 from app.scheduler_configuration.scheduler_config import (
+    Extender,
+    SchedulerConfig,
     UnreadableError,
     choose_extender,
     load_scheduler_config,
 )
 from app.settings.configuration import load_configuration
+from app.settings.settings import Settings
 from app.wiring.engine import create_profile
 
 REGISTRATION_CHECKS: Final[tuple[Check, ...]] = (
@@ -40,40 +42,18 @@ REGISTRATION_CHECKS: Final[tuple[Check, ...]] = (
     *decide_checks.CHECKS,
 )
 OTHER_CHECKS: Final = (REACHABLE, *OF_KINDRED, RBAC, RELEASE, FEATURE_GATES)
-_IDS: Final = tuple(check.id for check in REGISTRATION_CHECKS)
-_NEEDS_CONFIG: Final = "--scheduler-config FILE"
-_NEEDS_EXTENDER: Final = "an extender that is Kindred: --extender URLPREFIX"
-_NEEDS_SETTINGS: Final = "Kindred's settings: --config FILE"
-_NEEDS_URL: Final = "--url URL"
-_NEEDS_GATES: Final = "--scheduler-feature-gates TEXT"
-_NEEDS_KUBECONFIG: Final = "--kubeconfig FILE or --context NAME"
 
 
-class Inputs(NamedTuple):
-    """The inputs."""
+class Inputs(Access, total=False):
+    """The inputs, with how to reach the running service. An absent one is None, or empty."""
 
-    scheduler_config: Path | None = None
-    extender: str = ""
-    scheduler_feature_gates: str | None = None
-    url: str = ""
-    ca_file: Path | None = None
-    cert_file: Path | None = None
-    key_file: Path | None = None
-    config: Path | None = None
-    kubeconfig: str | None = None
-    context: str | None = None
-    service_account: str = f"{NAME}/{NAME}"
-
-    def access(self) -> Access:
-        """Return how to reach the running service."""
-        return {
-            "url": self.url,
-            "token_file": None,
-            "caller_token_file": None,
-            "ca_file": self.ca_file,
-            "cert_file": self.cert_file,
-            "key_file": self.key_file,
-        }
+    scheduler_config: Path | None
+    extender: str
+    scheduler_feature_gates: str | None
+    config: Path | None
+    kubeconfig: str | None
+    context: str | None
+    service_account: str
 
 
 class _Notes:
@@ -90,86 +70,73 @@ class _Notes:
 
 def examine(inputs: Inputs) -> Report:
     """Check all inputs. Raises UnreadableError, SettingsError and ConfigurationError for bad input."""
-    account = Account.parse(inputs.service_account)
+    account = Account.parse(inputs["service_account"])
     notes = _Notes()
-    known = _known_settings(inputs)
-    notes.inputs["settings"] = known.source
-    registration = _registration(inputs, known, notes)
-    if registration is not None:
-        _check_registration(registration, notes)
-    _check_service(inputs, known, notes)
-    _check_cluster(inputs, known, registration, account, notes)
-    _check_gates(inputs, known, notes)
+    configuration = load_configuration(inputs["config"])
+    settings, plugins = configuration.settings, create_profile(configuration.settings)
+    sources = {source.partition(": ")[0] for source in configuration.sources.values()}
+    sources |= {str(inputs["config"])} if inputs["config"] is not None else set()
+    notes.inputs["settings"] = ", ".join(sorted(sources)) or "the defaults, because none were given"
+    chosen = _chosen(inputs, notes)
+    if chosen is not None:
+        _check_registration(Registration(*chosen, settings, plugins, assumed=not sources), notes)
+    _check_service(inputs, settings, notes)
+    binds = chosen is not None and bool(chosen[1].bind_verb)
+    _check_cluster(inputs, settings, account, notes, binds=binds)
+    if inputs["scheduler_feature_gates"] is None:
+        notes.skip("--scheduler-feature-gates TEXT", FEATURE_GATES)
+    else:
+        notes.findings += gate_findings(inputs["scheduler_feature_gates"], settings)
     return report(notes.inputs, notes.findings, notes.skipped)
 
 
-def _known_settings(inputs: Inputs) -> KnownSettings:
-    """Return Kindred's settings: from file and environment, else the defaults."""
-    configuration = load_configuration(inputs.config)
-    settings = configuration.settings
-    sources = sorted({source.partition(": ")[0] for source in configuration.sources.values()})
-    if inputs.config is not None and str(inputs.config) not in sources:
-        sources.insert(0, str(inputs.config))
-    source = ", ".join(sources) or "the defaults, because none were given"
-    return KnownSettings(settings, create_profile(settings), source, assumed=not sources)
-
-
-def _registration(inputs: Inputs, known: KnownSettings, notes: _Notes) -> Registration | None:
-    if inputs.scheduler_config is None:
-        notes.skip(_NEEDS_CONFIG, *_IDS)
+def _chosen(inputs: Inputs, notes: _Notes) -> tuple[SchedulerConfig, Extender] | None:
+    """Return the configuration of kube-scheduler, and the extender in it that is Kindred."""
+    ids = [check.id for check in REGISTRATION_CHECKS]
+    if inputs["scheduler_config"] is None:
+        notes.skip("--scheduler-config FILE", *ids)
         return None
-    notes.inputs["scheduler configuration"] = str(inputs.scheduler_config)
-    config = load_scheduler_config(inputs.scheduler_config)
-    extender, problem = choose_extender(config, inputs.extender, inputs.url)
+    notes.inputs["scheduler configuration"] = str(inputs["scheduler_config"])
+    config = load_scheduler_config(inputs["scheduler_config"])
+    extender, problem = choose_extender(config, inputs["extender"], inputs["url"])
     if extender is None:
         fix = "extenders as in manifests/scheduler" if not config.extenders else "--extender URLPREFIX"
         notes.findings.append(Finding("which-extender", Severity.ERROR, "extenders", problem, fix, HANDBOOK))
-        notes.skip(_NEEDS_EXTENDER, *_IDS)
+        notes.skip("an extender that is Kindred: --extender URLPREFIX", *ids)
         return None
     notes.inputs["extender"] = f"{extender.at()}, {extender.url_prefix}"
-    return Registration(config, extender, known)
-
-
-def _check_gates(inputs: Inputs, known: KnownSettings, notes: _Notes) -> None:
-    if inputs.scheduler_feature_gates is None:
-        notes.skip(_NEEDS_GATES, FEATURE_GATES)
-    else:
-        notes.findings += gate_findings(inputs.scheduler_feature_gates, known.settings)
+    return config, extender
 
 
 def _check_registration(registration: Registration, notes: _Notes) -> None:
     for check in REGISTRATION_CHECKS:
-        if check.needs_settings and registration.known.assumed:
-            notes.skip(_NEEDS_SETTINGS, check.id)
+        if check.needs_settings and registration.assumed:
+            notes.skip("Kindred's settings: --config FILE", check.id)
         else:
             notes.findings += check.findings(registration)
 
 
-def _check_service(inputs: Inputs, known: KnownSettings, notes: _Notes) -> None:
-    if not inputs.url:
-        notes.skip(_NEEDS_URL, REACHABLE, *OF_KINDRED)
+def _check_service(inputs: Inputs, settings: Settings, notes: _Notes) -> None:
+    if not inputs["url"]:
+        notes.skip("--url URL", REACHABLE, *OF_KINDRED)
         return
-    notes.inputs["service"] = inputs.url
-    visited = visit(inputs.access())
-    notes.findings += service_findings(visited, known.settings)
+    notes.inputs["service"] = inputs["url"]
+    visited = visit(inputs)
+    notes.findings += service_findings(visited, settings)
     if not is_kindred(visited):
         notes.skip("a Kindred that responds at --url", *OF_KINDRED)
 
 
-def _check_cluster(
-    inputs: Inputs, known: KnownSettings, registration: Registration | None, account: Account, notes: _Notes
-) -> None:
-    if inputs.kubeconfig is None and inputs.context is None:
-        notes.skip(_NEEDS_KUBECONFIG, RBAC, RELEASE)
+def _check_cluster(inputs: Inputs, settings: Settings, account: Account, notes: _Notes, *, binds: bool) -> None:
+    if inputs["kubeconfig"] is None and inputs["context"] is None:
+        notes.skip("--kubeconfig FILE or --context NAME", RBAC, RELEASE)
         return
-    credentials = load_credentials(inputs.kubeconfig, inputs.context)
+    credentials = load_credentials(inputs["kubeconfig"], inputs["context"])
     notes.inputs["cluster"] = credentials.server
-    settings = known.settings
-    if registration is not None and registration.extender.bind_verb:
-        settings = settings.model_copy(update={"bind": True})  # `bind-off` compares the setting
+    of_account = settings.model_copy(update={"bind": True}) if binds else settings  # `bind-off` compares the setting
     looks = {
-        RBAC: partial(rbac_findings, credentials, settings, account),
-        RELEASE: partial(release_findings, credentials, known.settings),
+        RBAC: partial(rbac_findings, credentials, of_account, account),
+        RELEASE: partial(release_findings, credentials, settings),
     }
     for check, look in looks.items():
         try:

@@ -47,7 +47,7 @@ def _prefix(registration: Registration) -> Found:
         yield warning(
             where,
             f"{prefix!r} has no port, which means {443 if url.scheme == 'https' else 80}; Kindred's is "
-            f"{own}{registration.known.remark}",
+            f"{own}{registration.remark}",
             f"urlPrefix: {url.scheme}://{url.hostname}:{own}",
         )
 
@@ -61,7 +61,7 @@ def _timeout(registration: Registration) -> Found:
     yield tell(
         extender.at("httpTimeout"),
         f"{f'not set, which means {DEFAULT_TIMEOUT:g} s' if default else extender.http_timeout}, and Kindred's "
-        f"httpTimeout is {settings.http_timeout:g} s{registration.known.remark}: Kindred rejects a queued request, and "
+        f"httpTimeout is {settings.http_timeout:g} s{registration.remark}: Kindred rejects a queued request, and "
         f"gives up a binding, after {settings.deadline:g} s. kube-scheduler closes the connection before, and tries a "
         "pod again that may be bound already",
         f"httpTimeout: {go_duration(settings.http_timeout)}, or {setting('http_timeout', f'{extender.timeout:g}')}",

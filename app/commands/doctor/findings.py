@@ -95,18 +95,9 @@ class Report(msgspec.Struct, frozen=True):
 def report(inputs: dict[str, str], findings: Sequence[Finding], skipped: Sequence[Skipped]) -> Report:
     """Put findings in order and count them."""
     order = list(Severity)
-    counts = {severity: sum(finding.severity is severity for finding in findings) for severity in Severity}
-    return Report(
-        inputs=inputs,
-        findings=tuple(sorted(findings, key=lambda finding: order.index(finding.severity))),
-        skipped=tuple(skipped),
-        summary=Summary(
-            errors=counts[Severity.ERROR],
-            warnings=counts[Severity.WARNING],
-            infos=counts[Severity.INFO],
-            skipped=len(skipped),
-        ),
-    )
+    counts = Counter(finding.severity for finding in findings)
+    summary = Summary(counts[Severity.ERROR], counts[Severity.WARNING], counts[Severity.INFO], len(skipped))
+    return Report(inputs, sorted(findings, key=lambda finding: order.index(finding.severity)), skipped, summary)
 
 
 _TITLES: Final = {Severity.ERROR: "Errors", Severity.WARNING: "Warnings", Severity.INFO: "Good to know"}

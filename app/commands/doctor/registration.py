@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-import msgspec
-
 from app.commands.doctor.findings import Finding, Problem, Severity
 from app.scheduler_configuration.scheduler_config import Extender, SchedulerConfig
 from app.scheduler_configuration.schema import Profile
@@ -16,43 +14,31 @@ from core.profile import Profile as Plugins
 from core.releases.release import nearest
 
 
-class KnownSettings(NamedTuple):
-    """Kindred's settings, as far as known. `assumed`: none were given, these are the defaults."""
+class Registration(NamedTuple):
+    """A Kindred that is registered with a kube-scheduler. `assumed`: its settings were not given, they are defaults."""
 
+    config: SchedulerConfig
+    extender: Extender
     settings: Settings
     plugins: Plugins
-    source: str
     assumed: bool
 
     @property
     def remark(self) -> str:
-        """The remark after a value of these settings."""
+        """The remark after a value of the settings."""
         return " (the default)" if self.assumed else ""
-
-
-class Registration(NamedTuple):
-    """A Kindred that is registered with a kube-scheduler."""
-
-    config: SchedulerConfig
-    extender: Extender
-    known: KnownSettings
-
-    @property
-    def settings(self) -> Settings:
-        """Kindred's."""
-        return self.known.settings
 
     @property
     def filters(self) -> frozenset[str]:
         """Names of the plugins that Kindred filters by. A plugin that consists of others stands for them."""
-        names = {plugin.name for plugin in self.known.plugins.filters}
+        names = {plugin.name for plugin in self.plugins.filters}
         return frozenset(names.union(*(COMPOSITES[name] for name in names & COMPOSITES.keys())))
 
     @property
     def scores(self) -> dict[str, int]:
         """Plugin -> weight, for the plugins that Kindred scores by in the release of the settings."""
         rules, _ = allowed_rules(nearest(self.settings.kubernetes).release, self.settings.feature_gates)
-        return {plugin.name: weight for plugin, weight in self.known.plugins.under(rules).scores}
+        return {plugin.name: weight for plugin, weight in self.plugins.under(rules).scores}
 
     def scope_of(self, profile: Profile) -> DecideScope | None:
         """Return the scope of Kindred's decisions for the pods of a profile.
@@ -63,14 +49,14 @@ class Registration(NamedTuple):
         return scopes.of(profile.name) if scopes is not None else None
 
     @property
-    def decided(self) -> tuple[Profile, ...]:
+    def decided(self) -> list[Profile]:
         """The profiles for whose pods Kindred decides."""
-        return tuple(profile for profile in self.config.profiles if self.scope_of(profile) is not None)
+        return [profile for profile in self.config.profiles if self.scope_of(profile) is not None]
 
     @property
-    def undecided(self) -> tuple[Profile, ...]:
+    def undecided(self) -> list[Profile]:
         """The other profiles: all of them without `decide`."""
-        return tuple(profile for profile in self.config.profiles if self.scope_of(profile) is None)
+        return [profile for profile in self.config.profiles if self.scope_of(profile) is None]
 
     def filters_off(self, profiles: Sequence[Profile] | None = None) -> list[str]:
         """Return the filters of Kindred that kube-scheduler has disabled in any of these profiles; all by default."""
@@ -96,10 +82,10 @@ class Check(NamedTuple):
 
     def findings(self, registration: Registration) -> list[Finding]:
         """Run the check."""
-        findings = [Finding(self.id, *problem, self.reference) for problem in self.look(registration)]
-        if not (self.of_settings and registration.known.assumed):
-            return findings
-        return [
-            msgspec.structs.replace(each, severity=Severity.WARNING) if each.severity is Severity.ERROR else each
-            for each in findings
-        ]
+        problems = self.look(registration)
+        if self.of_settings and registration.assumed:
+            problems = (
+                each._replace(severity=Severity.WARNING) if each.severity is Severity.ERROR else each
+                for each in problems
+            )
+        return [Finding(self.id, *problem, self.reference) for problem in problems]

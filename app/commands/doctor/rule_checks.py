@@ -43,7 +43,7 @@ def _arguments(registration: Registration) -> Found:
                 yield warning(
                     where,
                     f"{', '.join(wrong)}: {plugin} is disabled, and Kindred runs it with other "
-                    f"arguments{registration.known.remark}",
+                    f"arguments{registration.remark}",
                     setting("plugin_args", text),
                 )
 
@@ -91,7 +91,7 @@ def _in_neither(registration: Registration, profile: Profile) -> Found:
         if profile.switched_off(name, "filter") and name not in registration.filters
     )
     if lost:
-        tell = warning if registration.known.assumed else error
+        tell = warning if registration.assumed else error
         yield tell(
             profile.at("plugins"),
             f"neither kube-scheduler nor Kindred filters by {lost} in the profile {profile.name}: the rule is not "
@@ -171,7 +171,7 @@ def _balance(registration: Registration) -> Found:
         yield warning(
             extender.at("weight"),
             f"too {strong}: weight {extender.weight} * maxScore {registration.settings.max_score}"
-            f"{registration.known.remark} * 10 = up to {given} for a node, while {stands_for} "
+            f"{registration.remark} * 10 = up to {given} for a node, while {stands_for} "
             f"({_by_plugin(registration)}), in the profile {profile.name}",
             f"weight: {weight} and {setting('max_score', max_score)}, which is up to {weight * max_score * _SCALE}",
         )

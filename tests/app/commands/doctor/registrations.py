@@ -8,7 +8,7 @@ import yaml
 
 from app.commands.doctor.examination import REGISTRATION_CHECKS
 from app.commands.doctor.findings import Finding, Severity
-from app.commands.doctor.registration import KnownSettings, Registration
+from app.commands.doctor.registration import Registration
 from app.scheduler_configuration.scheduler_config import choose_extender, parse_scheduler_config
 from app.settings.settings import Settings
 from app.wiring.engine import create_profile
@@ -132,7 +132,7 @@ def registration(
     made = Settings(
         **{"max_score": 20, "preempt": "verb", "bind": True, "leader_election": "kindred", **(settings or {})}
     )
-    return Registration(config, chosen, KnownSettings(made, create_profile(made), "the test", assumed))
+    return Registration(config, chosen, made, create_profile(made), assumed)
 
 
 def deciding(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.commands.doctor.examination import REGISTRATION_CHECKS
 from app.commands.doctor.findings import Severity
-from app.commands.doctor.registration import KnownSettings, Registration
+from app.commands.doctor.registration import Registration
 from app.scheduler_configuration.scheduler_config import UnreadableError, choose_extender, parse_scheduler_config
 from app.scheduler_configuration.schema import POINTS
 from app.settings.settings import Settings
@@ -182,7 +182,7 @@ def test_what_follows_from_settings_that_were_not_given_is_no_error_yet() -> Non
 
 
 KNOWN = [
-    KnownSettings(chosen, create_profile(chosen), "the test", assumed)
+    (chosen, create_profile(chosen), assumed)
     for chosen in (Settings(), Settings(profile="full", preempt="evict"), Settings(profile="filter:NodePorts"))
     for assumed in (True, False)
 ]
@@ -228,7 +228,7 @@ def test_no_document_is_too_much(data: st.DataObject) -> None:
     extender, problem = choose_extender(config, "", "")
     assert (extender is None) == bool(problem)
     if extender is not None:
-        registration = Registration(config, extender, data.draw(st.sampled_from(KNOWN)))
+        registration = Registration(config, extender, *data.draw(st.sampled_from(KNOWN)))
         for check in REGISTRATION_CHECKS:
             check.findings(registration)
 

@@ -10,22 +10,21 @@ import httpx
 import msgspec
 import pytest
 
-from app.commands.admin_client import UnusableFileError
-from app.commands.doctor.examination import Inputs
+from app.commands.admin_client import Access, UnusableFileError
 from app.commands.doctor.findings import Finding, Severity
 from app.commands.doctor.service import Visit, service_findings, visit
 from app.settings.settings import Settings
 from tests.app.api_server.api_server import END, Answer, in_turn, response, serving
 from tests.app.api_server.client_setting import Certificates
 
-PLAIN = Inputs()
+PLAIN = Access(url="")
 
 
-def visited(answer: Answer, tls: ssl.SSLContext | None = None, inputs: Inputs = PLAIN, scheme: str = "") -> Visit:
+def visited(answer: Answer, tls: ssl.SSLContext | None = None, access: Access = PLAIN, scheme: str = "") -> Visit:
     async def main() -> Visit:
         async with serving(answer, tls) as server:
             url = f"{scheme or ('https' if tls else 'http')}://127.0.0.1:{server.port}"
-            return await asyncio.to_thread(visit, inputs._replace(url=url).access())
+            return await asyncio.to_thread(visit, {**access, "url": url})
 
     return asyncio.run(main())
 
@@ -34,10 +33,10 @@ def visited(answer: Answer, tls: ssl.SSLContext | None = None, inputs: Inputs = 
 def test_a_server_may_want_a_certificate(certificates: Certificates, *, given: bool) -> None:
     tls = certificates.asking_tls()
     tls.verify_mode = ssl.CERT_REQUIRED
-    inputs = Inputs(ca_file=certificates.crt())
+    access = Access(url="", ca_file=certificates.crt())
     if given:
-        inputs = inputs._replace(cert_file=certificates.crt("alice"), key_file=certificates.key("alice"))
-    assert (visited(in_turn(response()), tls, inputs).failure == "") is given
+        access |= Access(url="", cert_file=certificates.crt("alice"), key_file=certificates.key("alice"))
+    assert (visited(in_turn(response()), tls, access).failure == "") is given
 
 
 @pytest.mark.parametrize(
@@ -50,8 +49,8 @@ def test_a_server_may_want_a_certificate(certificates: Certificates, *, given: b
 def test_a_certificate_that_is_not_accepted_is_told(
     certificates: Certificates, server: str, trusted: str, told: str
 ) -> None:
-    inputs = Inputs(ca_file=certificates.crt(trusted))
-    assert told in visited(in_turn(response()), certificates.server_tls(server), inputs).failure
+    access = Access(url="", ca_file=certificates.crt(trusted))
+    assert told in visited(in_turn(response()), certificates.server_tls(server), access).failure
 
 
 def test_a_service_that_does_not_respond_is_told_with_what_to_look_at(certificates: Certificates) -> None:
@@ -69,7 +68,7 @@ def test_a_service_that_does_not_respond_is_told_with_what_to_look_at(certificat
 )
 def test_tls_files_that_cannot_be_used_are_bad_input(files: dict[str, Path]) -> None:
     with pytest.raises(UnusableFileError, match=r"absent\.pem: |test_service\.py: |go together"):
-        visit(Inputs(url="https://127.0.0.1:1", **files).access())  # type: ignore[arg-type]  # paths
+        visit({"url": "https://127.0.0.1:1", **files})  # type: ignore[typeddict-item]  # paths
 
 
 URL = "http://10.96.0.10:8888"
