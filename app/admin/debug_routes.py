@@ -13,7 +13,6 @@ from fastapi import APIRouter, HTTPException, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from starlette.responses import StreamingResponse
 
-from app.admin.partition import NodePartition, partition_router
 from app.admin.responses import AtMostOne, JsonResponse, SharedCopy, in_chunks
 from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import CredentialsError
@@ -136,14 +135,12 @@ class DiffQuery(BaseModel):
 
 def debug_router(
     mirror: ClusterMirror,
-    partition: NodePartition,
     client: ApiClient | None,
     resources: Callable[[], Sequence[Resource]],
     work: LongWork,
 ) -> APIRouter:
     """Return the routes. A mirror from a dump has no client, so there is no API server to compare it with."""
     router = APIRouter()
-    router.include_router(partition_router(partition, work))
     comparing = asyncio.Lock()
 
     async def take() -> MirrorCopy:

@@ -16,7 +16,6 @@ from app.admin.cluster_routes import Units
 from app.admin.decisions_routes import DecisionDetail, LastDecisions
 from app.admin.equivalence_routes import CacheState, ClassState
 from app.admin.explain_routes import Samples
-from app.admin.partition import PartitionState, Rule
 from app.explain.explain_request import ExplainRequestBody
 from app.explain.explainer import Explanation
 from app.explain.known_pods import FoundNames
@@ -143,8 +142,6 @@ _VERBS: Final[Mapping[str, _Verb]] = {
 _RESPONSES: Final[Mapping[tuple[str, str], tuple[Any, ...]]] = {
     ("get", "/debug/mirror"): (MirrorDump,),
     ("get", "/debug/mirror/diff"): (dict[str, Differences],),
-    ("get", "/debug/partition"): (PartitionState,),
-    ("put", "/debug/partition"): (PartitionState,),
     ("get", "/debug/decisions"): (LastDecisions,),
     ("get", "/debug/decisions/{number}"): (DecisionDetail,),
     ("get", "/debug/equivalence"): (CacheState, ClassState),
@@ -159,7 +156,6 @@ _RESPONSES: Final[Mapping[tuple[str, str], tuple[Any, ...]]] = {
 }
 """Operation -> types that msgspec encodes, of which the response has one."""
 _REQUESTS: Final[Mapping[tuple[str, str], type[msgspec.Struct]]] = {
-    ("put", "/debug/partition"): Rule,
     ("post", "/explain"): ExplainRequestBody,
     ("post", "/explain/nodes"): ExplainRequestBody,
 }

@@ -23,7 +23,7 @@ from app.watch.feed import BulkLoads
 from app.watch.freshness import OF_A_DUMP, Freshness
 from app.watch.memory import memory_limit
 from app.watch.release import AnsweredRelease, newest
-from app.wiring.engine import create_cache, create_partition, explained_profile, scheduler_profiles, served_profile
+from app.wiring.engine import apply_partition, create_cache, explained_profile, scheduler_profiles, served_profile
 from core.mirror.cluster import ClusterMirror
 
 DEMO: Final = resources.files("app") / "demo"
@@ -156,7 +156,7 @@ def explainer_of(settings: Settings, cluster: Cluster, waiting: RecentPods, work
     `waiting` are pods that a request may name although the mirror lacks them. Raises SettingsError.
     """
     profile = served_profile(settings)
-    create_partition(settings, cluster.mirror)
+    apply_partition(settings, cluster.mirror)
     cache = create_cache(settings, cluster.mirror, profile)
     explained = explained_profile(settings, profile)
     return Explainer(

@@ -32,7 +32,7 @@ from app.commands.output import (
 from app.process.json_text import decode, encode
 from app.verbs.request import Request, VerbOutcome
 from app.verbs.wire_in import decode_incoming_pod
-from app.wiring.engine import create_extender, create_partition
+from app.wiring.engine import apply_partition, create_extender
 
 
 class Options(Source):
@@ -68,7 +68,7 @@ def _filtered(question: Options) -> Any:  # noqa: ANN401  # JSON
         settings = loaded_settings(question, OF_ANSWERS)
         manifest = _pod_manifest(question["pod"])
         mirror = load_dump(settings, question).mirror
-        create_partition(settings, mirror)
+        apply_partition(settings, mirror)
         named = [name for group in question["nodes"] for name in group.split(",") if name]
         body = b'{"Pod":' + manifest + b',"NodeNames":' + encode(named or list(mirror.nodes.slots)) + b"}"
         response = create_extender(settings, mirror).filter(Request(body))

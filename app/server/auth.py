@@ -1,18 +1,18 @@
 """Who may use the admin port: clients with a bearer token, or without one any program but no foreign web page.
 
-There may be two tokens. One allows every request, the other only requests that read. Paths whose responses have no data
-of the cluster need none.
+There may be two tokens. One makes its bearer an admin, the other only lets them in. No route changes anything. Paths
+whose responses have no data of the cluster need no token.
 """
 
 import asyncio
 import hmac
 import logging
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from http import HTTPStatus
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
@@ -33,8 +33,6 @@ ADMIN: Final = "is_admin"
 """Key of the state of a request: whether the client authenticated as an admin."""
 _AUTHORIZATION: Final = b"authorization"
 _TOKEN: Final = TOKEN_HEADER.lower().encode()
-IsReading: TypeAlias = Callable[[str, str], bool]
-"""(method, path) -> whether such a request only reads."""
 
 
 class AdminToken:
@@ -81,17 +79,16 @@ class AdminToken:
 class AdminAuthentication:
     """Passes authenticated requests to an app."""
 
-    def __init__(  # noqa: PLR0913  # two tokens, and what they open
+    def __init__(
         self,
         app: ASGIApp,
         connections: Connections,
         token: AdminToken | None,
         *,
         read_token: AdminToken | None = None,
-        is_reading: IsReading = lambda _method, _path: False,
         open_paths: frozenset[str] = frozenset(),
     ) -> None:
-        """`token` allows every request, `read_token` only requests that read.
+        """`token` makes its bearer an admin, `read_token` lets in callers who are none.
 
         `open_paths` need no token: a browser must load the page before a user can enter one.
         """
@@ -99,7 +96,6 @@ class AdminAuthentication:
         self._connections = connections
         self._token = token
         self._read_token = read_token
-        self._is_reading = is_reading
         self._open_paths = open_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -110,28 +106,17 @@ class AdminAuthentication:
         if self._is_borne(self._token, scope):
             # A state of this request alone: the requests of a connection share theirs.
             await self._app({**scope, "state": {**scope.get("state", {}), ADMIN: True}}, receive, send)
-        elif not self._is_borne(self._read_token, scope):
-            await self._refuse_unknown(scope, receive, send)
-        elif scope["type"] == "http" and self._is_reading(scope["method"], scope["path"]):
+        elif self._is_borne(self._read_token, scope):
             await self._app(scope, receive, send)
         else:
-            await self._refuse_reader(scope, receive, send)
+            await self._refuse(scope, receive, send)
 
-    async def _refuse_unknown(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._connections.refuse(Refusal.UNAUTHORIZED, scope.get("client"))
         refusal = JSONResponse(
             {"detail": "the admin port needs a bearer token"},
             HTTPStatus.UNAUTHORIZED,
             {"www-authenticate": 'Bearer realm="kindred"', "connection": "close"},
-        )
-        await refusal(scope, receive, send)
-
-    async def _refuse_reader(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._connections.refuse(Refusal.READ_ONLY, scope.get("client"))
-        asked = f"{scope.get('method', scope['type'])} {scope['path']}"
-        rule = f"{asked} needs the token of {variable_of('admin_token_file')}"
-        refusal = JSONResponse(
-            {"detail": f"this token may only read: {rule}"}, HTTPStatus.FORBIDDEN, {"connection": "close"}
         )
         await refusal(scope, receive, send)
 

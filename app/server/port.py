@@ -44,7 +44,6 @@ class Refusal(Enum):
     SLOW_REQUEST = "slow_request"
     ANSWER_NOT_TAKEN = "answer_not_taken"
     UNAUTHORIZED = "unauthorized"
-    READ_ONLY = "read_only_token"
     HOST = "foreign_host"
     CROSS_SITE = "cross_site"
 

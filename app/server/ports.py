@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from fastapi import FastAPI
 
-from app.server.auth import AdminAuthentication, AdminToken, ForeignPages, IsReading
+from app.server.auth import AdminAuthentication, AdminToken, ForeignPages
 from app.server.port import Connections
 from app.server.process import Background
 from app.server.tls import ReloadedTls, ServerTls, admin_tls, scheduler_tls
@@ -65,13 +65,11 @@ def admin_port(
     app: FastAPI,
     limits: Limits = DEFAULTS,
     *,
-    is_reading: IsReading,
     open_paths: frozenset[str] = frozenset(),
 ) -> Port:
     """Return the admin port. It needs authentication if other machines can reach it. Raises ConfigurationError.
 
-    `open_paths` need no authentication: they have no data of the cluster. `is_reading` returns whether the token for
-    reading is enough for a request.
+    `open_paths` need no authentication: they have no data of the cluster.
     """
     connections = Connections("admin", limits)
     tls = _followed("admin", admin_tls(settings))
@@ -88,7 +86,6 @@ def admin_port(
             connections=connections,
             token=token,
             read_token=read_token,
-            is_reading=is_reading,
             open_paths=open_paths,
         )
     else:

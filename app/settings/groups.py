@@ -59,7 +59,9 @@ class SchedulingSettings(Group):
     returns the nodes with the best scores, and varies its choice among equal scores. `0` adapts the share to the size
     of the cluster, from 50 % to 5 %, as kube-scheduler does. The response does not name the nodes that are left out."""
     partition: Json = ""
-    """Nodes that this scheduler may use, as a rule in the format of `PUT /debug/partition`. Empty: all nodes."""
+    """Nodes that this scheduler may use, by label selector and by name:
+    `{"selector": {"matchLabels": {"pool": "batch"}}, "in": [], "out": ["node-7"]}`. Other nodes fail with an
+    unresolvable status. Their pods still count. Empty: all nodes."""
     bypass_namespaces: Names = ()
     """Namespaces whose pods Kindred does not judge: every node fits, and every score is 0."""
     bypass_schedulers: Names = ()
@@ -193,8 +195,8 @@ class ObservingSettings(Group):
     for clients without a certificate, such as the kubelet and Prometheus. Empty: only the scheduler's port serves
     them."""
     admin: OptionalListening = ""
-    """HOST:PORT of the admin port, which shows the contents of the mirror and changes the partition; port 0 for any
-    free port. Any host but the loopback needs `adminTokenFile` or `adminReadTokenFile`. Empty: no admin port."""
+    """HOST:PORT of the admin port, which explains and shows the contents of the mirror; port 0 for any free port.
+    Any host but the loopback needs `adminTokenFile` or `adminReadTokenFile`. Empty: no admin port."""
     scheduler_config: File = None
     """KubeSchedulerConfiguration of the kube-scheduler whose pods are explained: its plugins, with their arguments and
     weights. Kindred reads it at the start. Pods of a profile that disables DynamicResources get no node for devices
@@ -202,8 +204,8 @@ class ObservingSettings(Group):
     admin_token_file: File = None
     """File with the bearer token of the admin port. Kindred reads it again when it changes."""
     admin_read_token_file: File = None
-    """File with a bearer token that may read the admin port and explain, but not change the partition. Kindred reads it
-    again when it changes."""
+    """File with a bearer token for callers of the admin port who are no admins: with `explainAccess: review`, they see
+    the names that their own tokens allow. Kindred reads it again when it changes."""
     explain_access: Literal["all", "review"] = "all"
     """Callers of the admin port that see the names of pods: with `all`, every caller; with `review`, callers that may
     list the pods of the namespace. With `review`, the API server reviews the token in `Kindred-Caller-Token`. The

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from fastapi import APIRouter, Depends, FastAPI, Request
 
 from app import __version__
-from app.admin.access import Access, is_reading
+from app.admin.access import Access
 from app.admin.cluster_routes import cluster_router, events_router, names_router, pending_router, units_router
 from app.admin.debug_routes import config_router, debug_router
 from app.admin.decisions_routes import decisions_router
@@ -192,7 +192,7 @@ def create_admin_port(  # noqa: PLR0913  # all parts with routes
     app = _app(
         FastAPI,
         _health(settings, engine, cluster, "admin"),
-        debug_router(mirror, engine.partition, cluster.client, resources, work),
+        debug_router(mirror, cluster.client, resources, work),
         equivalence_router(engine.cache, time.monotonic, work),
         config_router(settings, sources),
         decisions_router(verbs.decisions, work),
@@ -207,7 +207,7 @@ def create_admin_port(  # noqa: PLR0913  # all parts with routes
         page_router(),
         admitted=access.admit,
     )
-    return admin_port(settings, app, limits, is_reading=is_reading, open_paths=OPEN_PATHS)
+    return admin_port(settings, app, limits, open_paths=OPEN_PATHS)
 
 
 def _app(kind: type[App], *routers: APIRouter, lifespan: Lifespan | None = None, admitted: Guard | None = None) -> App:

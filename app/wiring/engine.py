@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from app.admin.partition import NodePartition, decode_rule
 from app.eviction.evictor import Evaluator, Evictor, UnschedulablePods
 from app.eviction.executor import EvictionApi, Executor, Preemptions
 from app.explain.scheduler_profiles import SchedulerProfiles
 from app.objects.decode import DecodeError
+from app.objects.partition import set_partition
 from app.objects.plugin_args import plugin_arguments
 from app.scheduler_configuration.scheduler_config import SchedulerConfig, UnreadableError, load_scheduler_config
 from app.server.process import Background
@@ -154,7 +154,6 @@ class Engine(NamedTuple):
     mirror: ClusterMirror
     profile: Profile
     cache: EquivalenceCache | None
-    partition: NodePartition
     extender: Extender
     effects: Effects
     """Everything that a request may change."""
@@ -257,15 +256,13 @@ def create_cache(
     return EquivalenceCache(mirror, profile.plugins, options, MismatchLog(), time.monotonic)
 
 
-def create_partition(settings: Settings, mirror: ClusterMirror) -> NodePartition:
-    """Return the partition of a mirror, with the rule of the settings. Raises SettingsError."""
-    partition = NodePartition(mirror)
+def apply_partition(settings: Settings, mirror: ClusterMirror) -> None:
+    """Set the partition of a mirror by the rule of the settings. Without one every node is in. Raises SettingsError."""
     if settings.partition:
         try:
-            partition.replace(decode_rule(settings.partition))
+            set_partition(mirror, settings.partition)
         except DecodeError as error:
             raise SettingsError(f"KINDRED_PARTITION={settings.partition!r}: {error}") from None
-    return partition
 
 
 def create_extender(settings: Settings, mirror: ClusterMirror) -> Extender:
@@ -324,5 +321,5 @@ def create_engine(  # noqa: PLR0913  # the parts of an engine
         bypass=create_bypass(settings),
         decider=decider,
     )
-    partition = create_partition(settings, mirror)
-    return Engine(mirror, profile, cache, partition, extender, effects, background)
+    apply_partition(settings, mirror)
+    return Engine(mirror, profile, cache, extender, effects, background)

@@ -69,14 +69,10 @@ def test_two_apps_do_not_share_anything() -> None:
     assert ask(empty, "POST", "/filter", question).json()["NodeNames"] == []
 
 
-def test_the_partition_of_the_settings_holds_from_the_start_and_can_be_replaced() -> None:
+def test_the_partition_of_the_settings_holds_from_the_start() -> None:
     rule = {"selector": {"matchLabels": {ZONE: "a"}}, "in": [], "out": []}
-    service = create_service(Settings(partition=json.dumps(rule), admin="127.0.0.1:0"), shop(), None)
-    assert service.admin is not None
+    service = create_service(Settings(partition=json.dumps(rule)), shop(), None)
     assert ask(service.app, "POST", "/filter", ANYWHERE).json()["NodeNames"] == ["a1"]
-    assert ask(service.admin, "GET", "/debug/partition").json()["rule"] == rule
-    assert ask(service.admin, "PUT", "/debug/partition", b"{}").status_code == 200
-    assert ask(service.app, "POST", "/filter", ANYWHERE).json()["NodeNames"] == ["a1", "b1", "c1"]
 
 
 @pytest.mark.parametrize(

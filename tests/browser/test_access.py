@@ -90,7 +90,7 @@ TRIES = (
     ("events", {"mode": "cors"}),
     ("cluster", {"mode": "no-cors"}),
     ("explain", {"method": "POST", "mode": "no-cors", "body": '{"pod": "data/queue-0"}'}),
-    ("debug/partition", {"method": "PUT", "body": "{}"}),  # which is asked for with OPTIONS first
+    ("explain", {"method": "PUT", "body": "{}"}),  # which is asked for with OPTIONS first
 )
 
 

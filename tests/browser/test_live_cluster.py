@@ -1,6 +1,7 @@
-"""The page over a cluster that Kindred follows and decides for: units, and victims of preemption."""
+"""The page over a cluster that Kindred follows and decides for: units, victims of preemption, and changes."""
 
-from collections.abc import AsyncIterator, Iterator
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -17,6 +18,7 @@ from tests.browser.served import admin_url, in_thread, serving
 from tests.browser.test_address import reopen
 from tests.builders import NodeBuilder, make_node, make_pod
 from tests.fake_apiserver import FakeApiServer
+from tests.fake_apiserver.control import Control
 from tests.fake_apiserver.resources import NODES, PODS, SCHEDULING_GROUPS
 
 AMOUNTS: Final = {"cpu": "4", "memory": "8Gi", "pods": "110"}
@@ -56,17 +58,21 @@ def fill(server: FakeApiServer) -> None:
 async def api_server() -> AsyncIterator[str]:
     """Serve the cluster; give its URL."""
     async with FakeApiServer() as server:
+        server.control = Control(server, None).handle
         fill(server)
         yield server.url
 
 
 @pytest.fixture(scope="module")
-def followed_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def api_url() -> Iterator[str]:
+    with in_thread(api_server()) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def followed_url(tmp_path_factory: pytest.TempPathFactory, api_url: str) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("followed")
-    with (
-        in_thread(api_server()) as server,
-        serving(folder, "--kubeconfig", kubeconfig(folder, server), **SETTINGS) as service,
-    ):
+    with serving(folder, "--kubeconfig", kubeconfig(folder, api_url), **SETTINGS) as service:
         url = admin_url(service)
         until(lambda: httpx.get(f"{service.url}/readyz").status_code == 200)
         yield url
@@ -142,6 +148,64 @@ def test_who_waits_for_which_victim_is_told_of_the_pod_and_of_the_node(followed:
     assert followed.value("document.querySelector('#detail-body .measured')") is None
     followed.ask("shop/web-0")
     assert f"It {WAITS}" in followed.text("#notes")
+
+
+def change(api: str, changed: NodeBuilder) -> None:
+    """Change a node."""
+    update = {"verb": "update", "path": NODES.path, "object": changed.obj()}
+    httpx.post(f"{api}/_control/objects", json=[update]).raise_for_status()
+
+
+@pytest.fixture
+def close(api_url: str) -> Iterator[Callable[[], None]]:
+    """Yield what closes a node, which is open again after the test."""
+    yield lambda: change(api_url, node("n3", "b").unschedulable())
+    change(api_url, node("n3", "b"))
+
+
+def generation(page: Page) -> int:
+    found = re.search(r"generation ([\d,]+)", page.text("#mirror"))
+    assert found
+    return int(found[1].replace(",", ""))
+
+
+def until_generation(page: Page, beyond: int) -> None:
+    page.browser.until(
+        "Number(document.querySelector('#mirror').textContent.match(/generation ([0-9,]+)/)?.[1].replace(',', ''))"
+        f" > {beyond}"
+    )
+
+
+def test_a_change_of_the_cluster_is_shown_without_being_asked_for(followed: Page, close: Callable[[], None]) -> None:
+    before = generation(followed)
+    close()
+    until_generation(followed, before)
+
+
+def test_an_answer_of_before_a_change_says_so_and_is_asked_again_at_a_click(
+    followed: Page, close: Callable[[], None]
+) -> None:
+    followed.ask("shop/web-0")
+    assert followed.value("document.querySelector('#changed').hidden")
+    close()
+    followed.browser.until("!document.querySelector('#changed').hidden")
+    followed.browser.click("#changed-again")
+    followed.browser.until("document.querySelector('#changed').hidden")
+    assert "unschedulable" in followed.text("#answer") or "unschedulable" in followed.legend()
+
+
+def test_a_hidden_page_does_not_follow_and_catches_up_when_it_is_shown(
+    followed: Page, close: Callable[[], None]
+) -> None:
+    hide = "Object.defineProperty(document, 'hidden', {configurable: true, value: %s});"
+    show = "document.dispatchEvent(new Event('visibilitychange'))"
+    before = generation(followed)
+    followed.value(f"{hide % 'true'} {show}")
+    close()
+    followed.value("new Promise(done => setTimeout(done, 1500))")
+    assert before == generation(followed)
+    followed.value(f"{hide % 'false'} {show}")
+    until_generation(followed, before)
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

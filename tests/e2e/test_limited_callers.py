@@ -116,5 +116,3 @@ def test_who_is_unknown_or_may_not_is_refused_with_what_is_missing(cluster: Clus
         assert refused.status_code == 403
         assert message in refused.json()["detail"]
         assert asked(kindred, "GET", "/pending", token).json()["pods"] == []
-    changed = asked(kindred, "PUT", "/debug/partition", trusted, json={})
-    assert changed.status_code == 403

@@ -11,7 +11,6 @@ import pytest
 from fastapi import FastAPI
 
 from app.admin import cluster_routes
-from app.admin.access import is_reading
 from app.admin.cluster_routes import cluster_router, events_router, pieces_of, units_router
 from app.admin.explain_routes import Sample
 from app.api_server.credentials import Credentials
@@ -257,7 +256,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 async def served(source: Source, state: ServingState, limits: Limits = DEFAULTS) -> AsyncIterator[tuple[Port, int]]:
     app = FastAPI()
     app.include_router(events_router(source, state))
-    port = admin_port(Settings(admin="127.0.0.1:0"), app, limits, is_reading=is_reading)
+    port = admin_port(Settings(admin="127.0.0.1:0"), app, limits)
     async with serving(port) as (_, number):
         yield port, number
 

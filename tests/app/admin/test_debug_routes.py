@@ -7,7 +7,6 @@ import pytest
 from fastapi import FastAPI
 
 from app.admin.debug_routes import debug_router
-from app.admin.partition import NodePartition
 from app.main import create_service
 from app.process.long_work import LongWork
 from app.settings.settings import Settings
@@ -40,7 +39,7 @@ def small_cluster() -> ClusterMirror:
 
 def served(mirror: ClusterMirror, work: LongWork | None = None) -> FastAPI:
     app = FastAPI()
-    app.include_router(debug_router(mirror, NodePartition(mirror), None, tuple, work or LongWork()))
+    app.include_router(debug_router(mirror, None, tuple, work or LongWork()))
     return app
 
 

@@ -11,7 +11,6 @@ import pytest
 from fastapi import FastAPI
 
 from app.admin.debug_routes import debug_router, mirror_diff
-from app.admin.partition import NodePartition
 from app.api_server.client import ApiClient
 from app.api_server.credentials import Credentials
 from app.api_server.tls import ClusterAccess
@@ -37,7 +36,7 @@ async def ask_following(server: FakeApiServer, mirror: ClusterMirror, *paths: st
     async with server:
         api = ApiClient(Credentials(ClusterAccess("test", server.url, None), None))
         app = FastAPI()
-        app.include_router(debug_router(mirror, NodePartition(mirror), api, lambda: [NODES, PODS], LongWork()))
+        app.include_router(debug_router(mirror, api, lambda: [NODES, PODS], LongWork()))
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://kindred") as client:
             async with asyncio.timeout(3):

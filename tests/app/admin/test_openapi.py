@@ -68,7 +68,7 @@ def test_every_operation_of_both_ports_is_described() -> None:
         "get /readyz",
         "get /metrics",
     } <= extender
-    assert {"get /debug/mirror", "get /debug/equivalence", "put /debug/partition"} <= admin
+    assert {"get /debug/mirror", "get /debug/equivalence", "post /explain"} <= admin
     assert not any(path.startswith("get /debug") for path in extender)
 
 

@@ -12,7 +12,7 @@ import pytest
 import uvloop
 from fastapi import FastAPI
 
-from app.admin.access import Access, is_reading
+from app.admin.access import Access
 from app.admin.explain_routes import explain_router
 from app.explain.explainer import Explainer
 from app.explain.known_pods import KnownPods
@@ -101,9 +101,7 @@ def test_a_question_that_comes_within_an_explanation_is_answered_before_the_next
     async def story() -> None:
         async with AsyncExitStack() as stack:
             _, port = await stack.enter_async_context(serving(extender_port(SETTINGS, setting.app)))
-            _, admin = await stack.enter_async_context(
-                serving(admin_port(SETTINGS, setting.admin, is_reading=is_reading))
-            )
+            _, admin = await stack.enter_async_context(serving(admin_port(SETTINGS, setting.admin)))
             with ExitStack() as sockets:
                 clients = [sockets.enter_context(client(port)) for _ in range(schedulers)]
 

@@ -18,7 +18,7 @@ from tests.app.questions import shop
 from tests.app.server.conversations import PATIENCE, answer, connected, serving
 from tests.app.server.tls.secrets import Certificates
 
-PATH: Final = "/debug/partition"
+PATH: Final = "/debug/config"
 FIRST: Final = f"GET {PATH} HTTP/1.1"
 NUMBER: Final = "NUMBER"  # stands for the port's, which is not known before
 Told = tuple[int, dict[str, str]]

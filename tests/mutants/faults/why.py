@@ -1,24 +1,10 @@
-"""Faults of `kindred why`: the wrong pod, wrong rights, and a read token that may do too much."""
+"""Faults of `kindred why`: the wrong pod, and wrong rights."""
 
 from typing import Final
 
 from tests.mutants.fault import Fault
 
 FAULTS: Final = (
-    Fault(
-        id="read-token-changes-the-partition",
-        breaks="The bearer of the token for reading may make any request.",
-        old='elif scope["type"] == "http" and self._is_reading(scope["method"], scope["path"]):',
-        new='elif scope["type"] == "http":',
-        tests=("test_admin_auth.py",),
-    ),
-    Fault(
-        id="every-post-only-reads",
-        breaks="Every POST counts as a request that changes nothing.",
-        old='(method == "POST" and _ASKED_BY_POST.fullmatch(path) is not None)',
-        new='method == "POST"',
-        tests=("test_access.py",),
-    ),
     Fault(
         id="bound-pod-explained-as-pending",
         breaks="A pod that is on a node is explained as if it were pending.",

@@ -43,7 +43,7 @@ def test_two_verbs_are_two_in_the_rule() -> None:
     ("raised", "expected"),
     [
         (StatusError(403, "Forbidden", FORBIDDEN), MissingRightsError),
-        (StatusError(403, "", "this token may only read"), StatusError),
+        (StatusError(403, "", "GET /debug/mirror shows pods of all namespaces"), StatusError),
         (StatusError(404, "NotFound", "not found"), StatusError),
     ],
     ids=["api-server", "service-behind-it", "another-refusal"],
