@@ -10,8 +10,8 @@ FAULTS: Final = (
     Fault(
         id="unknown-routes-let-through",
         breaks="A route that shows pods of all namespaces is open to whoever may list none.",
-        old="if sight.is_full or path in NAMELESS:",
-        new='if sight.is_full or path in NAMELESS or path.startswith("/debug"):',
+        old="if sight.is_full or path in NAMELESS or path in HIDING:",
+        new='if sight.is_full or path in NAMELESS or path in HIDING or path.startswith("/debug"):',
         tests=_HIDDEN,
     ),
     Fault(
