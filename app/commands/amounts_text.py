@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Final
 
-from app.commands.output import Line, Styled, counted, wrapped
+from app.commands.output import Line, Styled, counted, titled, wrapped
 from core.diagnosis.amounts.amounts import ClusterAmounts, NodeAmounts
 from core.diagnosis.amounts.ports import PortInCluster, PortOnNode
 from core.diagnosis.amounts.requirements import UnmetRequirement
@@ -19,44 +20,32 @@ _MAX_WAKES: Final = 12
 
 def cluster_amounts_text(amounts: ClusterAmounts, nodes: int) -> Iterator[Line]:
     """Yield the obstacles on `nodes` nodes, plugin by plugin; nothing if there is none."""
-    lines = [*_cluster_lines(amounts, nodes)]
-    if lines:
-        yield Styled("What was measured", bold=True)
-        for line in lines:
-            yield from wrapped(line, 4, "  ")
+    lines = (wrapped(line, 4, "  ") for line in _cluster_lines(amounts, nodes))
+    return titled(Styled("What was measured", bold=True), chain.from_iterable(lines))
 
 
-def node_amounts_text(amounts: NodeAmounts) -> Iterator[str]:
+def node_amounts_text(amounts: NodeAmounts) -> Iterator[Line]:
     """Yield the obstacles on one node."""
-    lines = [*_node_lines(amounts)]
-    if lines:
-        yield "  Measured"
-        for line in lines:
-            yield from wrapped(line, 6, "    ")
+    return titled("  Measured", chain.from_iterable(wrapped(line, 6, "    ") for line in _node_lines(amounts)))
 
 
 def remedies_text(helps: Sequence[Remedy]) -> Iterator[Line]:
     """Yield the remedies, one after another."""
-    if helps:
-        yield Styled("Changes that would help, each by itself", bold=True)
-        for each in helps:
-            yield from wrapped(each.text, 4, "  - ")
+    lines = (wrapped(each.text, 4, "  - ") for each in helps)
+    return titled(Styled("Changes that would help, each by itself", bold=True), chain.from_iterable(lines))
 
 
 def wakes_text(wakes: Sequence[Wake]) -> Iterator[Line]:
     """Yield the events after which kube-scheduler tries the pod again."""
     if wakes:
         yield Styled("kube-scheduler tries it again after", bold=True)
-        events: dict[tuple[str, str], None] = {}
+        by_kind: dict[str, dict[str, None]] = {}
         for wake in wakes:
             if wake.resource == ANY_EVENT.resource:
                 yield "  any event, as after every rejection by an extender"
                 return
             kind = "this Pod" if wake.of_pod_itself else wake.resource
-            events.update(dict.fromkeys((kind, action) for action in wake.actions))
-        by_kind: dict[str, list[str]] = {}
-        for kind, action in events:
-            by_kind.setdefault(kind, []).append(action)
+            by_kind.setdefault(kind, {}).update(dict.fromkeys(wake.actions))
         for kind, actions in [*by_kind.items()][:_MAX_WAKES]:
             yield from wrapped(f"{kind}: {', '.join(actions)}", 4, "  ")
 
@@ -193,5 +182,9 @@ def _unmet(unmet: Sequence[UnmetRequirement]) -> str:
 
 
 def _on(number: int, examples: Sequence[str]) -> str:
-    such_as = "such as " if len(examples) < number else ""
-    return f"{counted(number, 'node')}, {such_as}{', '.join(examples)}"
+    return f"{counted(number, 'node')}, {such_as(examples, number)}"
+
+
+def such_as(examples: Sequence[str], number: int) -> str:
+    """Return examples of a number of nodes: `such as a, b`, or the names alone if these are all."""
+    return f"{'such as ' if len(examples) < number else ''}{', '.join(examples)}"

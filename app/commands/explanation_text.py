@@ -1,23 +1,23 @@
 """An explanation for people: the deciding facts first, then their causes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Final
+from typing import Final, TypeVar
 
-from app.commands.amounts_text import cluster_amounts_text, node_amounts_text, remedies_text, wakes_text
-from app.commands.output import Line, Side, Styled, counted, paragraphs, table, wrapped
+from app.commands.amounts_text import cluster_amounts_text, node_amounts_text, remedies_text, such_as, wakes_text
+from app.commands.output import Line, Side, Styled, counted, labelled, paragraphs, styled, table, titled, wrapped
 from app.commands.pending import victim_text
 from app.commands.units import packing_text
 from app.explain.explainer import ClassUse, ExplainedNode, Explanation, MirrorState, NodeCells, SupposedState
-from app.watch.release import ReleaseStatus
 from core.diagnosis.counted_terms import Direction, Effect, Rule
 from core.diagnosis.diagnosis import ScorePart
 from core.diagnosis.explained_profile import Judge, SchedulerState
 from core.diagnosis.node_detail import NodeDetail, NodeTerm
 from core.diagnosis.summary import ReasonSummary, Summary, TermSummary, TopologySummary
-from core.diagnosis.wakes import AwaitedVictim
 from core.gangs.unit import UnitStatus
 from core.objects.pod import Waiting
+
+T = TypeVar("T")
 
 
 def scheduler_text(scheduler: SchedulerState) -> Iterator[str]:
@@ -39,21 +39,13 @@ def scheduler_text(scheduler: SchedulerState) -> Iterator[str]:
         )
 
 
-def profile_text(scheduler: SchedulerState | None, labels: int) -> Iterator[str]:
-    """Yield the profile of an explanation, and the extender that is Kindred. `labels` is the width of the label."""
+def profile_text(scheduler: SchedulerState | None) -> Iterator[str]:
+    """Yield the profile of an explanation, and the extender that is Kindred."""
     if scheduler is not None and scheduler.has_profile:
         kindred = (
             f"Kindred is its extender {scheduler.extender}" if scheduler.extender else "Kindred is not its extender"
         )
-        yield from wrapped(f"profile {scheduler.name}; {kindred}", labels, "Scheduler".ljust(labels))
-
-
-def unscored_text(scheduler: SchedulerState) -> Iterator[str]:
-    """Yield the plugins whose scores are off or unknown."""
-    if scheduler.scores_off:
-        yield from wrapped(f"not in the scheduler's profile: {', '.join(scheduler.scores_off)}", 4, "  ")
-    for each in scheduler.not_scored:
-        yield from wrapped(f"not in these scores: {each.plugin}: {each.why}", 4, "  ")
+        yield from labelled("Scheduler", f"profile {scheduler.name}; {kindred}")
 
 
 def sample_text(scheduler: SchedulerState, fit: int) -> Iterator[str]:
@@ -92,8 +84,6 @@ _SCORES: Final[Sequence[tuple[str, Side]]] = (
     ("RAW", "right"),
     ("NORMALIZED", "right"),
 )
-_LABELS: Final = 10
-"""Columns of the names in the last lines."""
 _EFFECTS: Final[Mapping[Effect, tuple[str, str]]] = {
     Effect.BLOCKS: ("keeps it off", "red"),
     Effect.SATISFIED: ("satisfied", "green"),
@@ -105,18 +95,20 @@ _EFFECTS: Final[Mapping[Effect, tuple[str, str]]] = {
 def explanation_text(explanation: Explanation, *, wide: bool = False) -> Iterator[Line]:
     """Return the explanation as lines, which have colours on a terminal."""
     told = explanation.summary
+    hidden = explanation.names_hidden
+    waits_for = _some(explanation.waits_for, "victim", lambda each: wrapped(victim_text(each), 4, "  "))
     blocks = (
         _head(told),
-        _hidden(explanation.names_hidden),
+        wrapped(f"{hidden[0].upper()}{hidden[1:]}.", 2, "") if hidden else (),
         _unit(explanation.unit),
-        _victims(explanation.waits_for),
-        _reasons(told.reasons),
+        titled(_heading("Waits for victims of preemption"), waits_for),
+        titled(_heading("Why not, by nodes"), _reasons(told.reasons)),
         cluster_amounts_text(told.amounts, told.nodes),
         remedies_text(told.helps),
         wakes_text(told.wakes),
         _beside_nominated(told),
         chain.from_iterable(_topology(each, told, wide=wide) for each in told.topologies),
-        _terms(told.terms),
+        titled(_heading("Inter-pod affinity terms"), _some(told.terms, "term", _term)),
         _scores(told),
         _best(told, wide=wide),
         *(_node(each, all_judged=not told.not_judged) for each in explanation.nodes),
@@ -129,8 +121,15 @@ def _heading(text: str) -> Line:
     return Styled(text, bold=True)
 
 
-def _verdict(lines: Sequence[str], *, fits: bool) -> list[Line]:
-    return [Styled(line, fg="green" if fits else "red", bold=True) for line in lines]
+def _verdict(lines: Sequence[str], *, fits: bool) -> Iterator[Line]:
+    return styled(lines, "green" if fits else "red", bold=True)
+
+
+def _some(found: Sequence[T], name: str, lines_of: Callable[[T], Iterable[Line]]) -> Iterator[Line]:
+    """Yield the lines of the first ones, and the number of the others."""
+    yield from chain.from_iterable(map(lines_of, found[:_MAX]))
+    if len(found) > _MAX:
+        yield f"  ... and {counted(len(found) - _MAX, f'more {name}')}, see -o json"
 
 
 def _head(told: Summary) -> Iterator[Line]:
@@ -151,11 +150,6 @@ def _head(told: Summary) -> Iterator[Line]:
             f"Kindred's own profile passes {told.answered_fit:,}; kube-scheduler judges the rest of the rules.", 2, ""
         )
     yield from _waiting(told.waiting)
-
-
-def _hidden(why: str) -> Iterator[Line]:
-    if why:
-        yield from wrapped(f"{why[0].upper()}{why[1:]}.", 2, "")
 
 
 def _waiting(waiting: Waiting | None) -> Iterator[Line]:
@@ -193,26 +187,16 @@ def _unit(unit: UnitStatus | None) -> Iterator[Line]:
         yield from wrapped(f"placed as spread: {packing.problem}", 4, "  ")
 
 
-def _victims(victims: Sequence[AwaitedVictim]) -> Iterator[Line]:
-    if not victims:
-        return
-    yield _heading("Waits for victims of preemption")
-    for each in victims[:_MAX]:
-        yield from wrapped(victim_text(each), 4, "  ")
-    yield from _more(len(victims), "victim")
-
-
 def _reasons(reasons: Sequence[ReasonSummary]) -> Iterator[Line]:
-    if not reasons:
-        return
-    yield _heading("Why not, by nodes")
-    width = len(f"{reasons[0].nodes:,}")
-    for each in reasons[:_MAX]:
+    width = len(f"{reasons[0].nodes:,}") if reasons else 0
+
+    def lines_of(each: ReasonSummary) -> Iterator[Line]:
         yield from wrapped(each.reason, width + 4, f"  {each.nodes:>{width},}  ")
         by = f"{each.plugin}, {each.code}" if each.plugin else each.code
         by += "" if each.judged_by is Judge.KINDRED else f", judged by {each.judged_by.value}"
-        yield from wrapped(f"({by}) {_such_as(each.examples, each.nodes)}", width + 4)
-    yield from _more(len(reasons), "reason")
+        yield from wrapped(f"({by}) {such_as(each.examples, each.nodes)}", width + 4)
+
+    return _some(reasons, "reason", lines_of)
 
 
 def _beside_nominated(told: Summary) -> Iterator[Line]:
@@ -223,15 +207,6 @@ def _beside_nominated(told: Summary) -> Iterator[Line]:
         left = told.refused_beside_nominated - len(told.nominated)
         if left:
             yield f"  ... and {counted(left, 'more node')}, see --limit"
-
-
-def _such_as(examples: Sequence[str], number: int) -> str:
-    return f"{'such as ' if len(examples) < number else ''}{', '.join(examples)}"
-
-
-def _more(number: int, name: str) -> Iterator[Line]:
-    if number > _MAX:
-        yield f"  ... and {counted(number - _MAX, f'more {name}')}, see -o json"
 
 
 def _topology(topology: TopologySummary, told: Summary, *, wide: bool) -> Iterator[Line]:
@@ -254,17 +229,12 @@ def _topology(topology: TopologySummary, told: Summary, *, wide: bool) -> Iterat
         yield f"  ... and {counted(left, 'more domain')}, see --limit"
 
 
-def _terms(terms: Sequence[TermSummary]) -> Iterator[Line]:
-    if not terms:
-        return
-    yield _heading("Inter-pod affinity terms")
-    for term in terms[:_MAX]:
-        yield from wrapped(_term_name(term), 4, "  ")
-        yield from wrapped(f"selects {term.selects}", 6, "    ")
-        yield from wrapped(_counts(term), 6, "    ")
-        if term.weight:
-            yield f"    each adds {term.weight:+,} to the raw score of the nodes of its domain"
-    yield from _more(len(terms), "term")
+def _term(term: TermSummary) -> Iterator[Line]:
+    yield from wrapped(_term_name(term), 4, "  ")
+    yield from wrapped(f"selects {term.selects}", 6, "    ")
+    yield from wrapped(_counts(term), 6, "    ")
+    if term.weight:
+        yield f"    each adds {term.weight:+,} to the raw score of the nodes of its domain"
 
 
 def _term_name(term: TermSummary | NodeTerm) -> str:
@@ -311,8 +281,12 @@ def _scores(told: Summary) -> Iterator[Line]:
         )
     if silent:
         yield from wrapped(f"no score for this pod: {', '.join(silent)}", 4, "  ")
-    if told.scheduler is not None:
-        yield from unscored_text(told.scheduler)
+    if told.scheduler is None:
+        return
+    if told.scheduler.scores_off:
+        yield from wrapped(f"not in the scheduler's profile: {', '.join(told.scheduler.scores_off)}", 4, "  ")
+    for each in told.scheduler.not_scored:
+        yield from wrapped(f"not in these scores: {each.plugin}: {each.why}", 4, "  ")
 
 
 def _span(numbers: tuple[int, int] | None) -> str:
@@ -359,26 +333,19 @@ def _predicates(detail: NodeDetail) -> Iterator[Line]:
 
 def _node_terms(terms: Sequence[NodeTerm]) -> Iterator[Line]:
     telling = [term for term in terms if term.effect is not Effect.NONE]
-    if telling:
-        yield "  Inter-pod affinity terms"
-    for term in telling[:_MAX]:
-        effect, colour = _EFFECTS[term.effect]
-        adds = f" {term.adds:+,}" if term.effect is Effect.SCORES else ""
-        domain = f"{'=' + term.domain if term.domain is not None else ', a label that the node does not have'}"
-        lines = wrapped(f"{effect}{adds}: {_term_name(term)}{domain}", 6, "    ")
-        yield from (Styled(line, fg=colour) for line in lines)
-        yield from wrapped(f"selects {term.selects}", 8, "      ")
-        yield from wrapped(_named(term), 8, "      ")
-    yield from _more(len(telling), "term")
+    yield from titled("  Inter-pod affinity terms", _some(telling, "term", _node_term))
     if len(telling) < len(terms):
         yield f"    {counted(len(terms) - len(telling), 'term')} without effect here"
 
 
-def _named(term: NodeTerm) -> str:
-    if not term.pods:
-        return "no placed pod"
-    named = [f"{each.pod} on {each.node}" for each in term.named]
-    return counted(term.pods, "placed pod") + _listed(named, term.pods, "more pod")
+def _node_term(term: NodeTerm) -> Iterator[Line]:
+    effect, colour = _EFFECTS[term.effect]
+    adds = f" {term.adds:+,}" if term.effect is Effect.SCORES else ""
+    domain = f"{'=' + term.domain if term.domain is not None else ', a label that the node does not have'}"
+    yield from styled(wrapped(f"{effect}{adds}: {_term_name(term)}{domain}", 6, "    "), colour)
+    yield from wrapped(f"selects {term.selects}", 8, "      ")
+    named = _listed([f"{each.pod} on {each.node}" for each in term.named], term.pods, "more pod")
+    yield from wrapped(f"{counted(term.pods, 'placed pod')}{named}" if term.pods else "no placed pod", 8, "      ")
 
 
 def _score_parts(score: int | None, parts: Sequence[ScorePart]) -> Iterator[Line]:
@@ -406,31 +373,27 @@ def _cells(cells: NodeCells) -> Iterator[Line]:
 def _background(explanation: Explanation) -> Iterator[Line]:
     yield from _class(explanation.equivalence)
     yield from _mirror(explanation.mirror)
-    yield from _kubernetes(explanation.kubernetes)
-    yield from profile_text(explanation.summary.scheduler, _LABELS)
+    release = explanation.kubernetes
+    yield from styled(labelled("Release", str(release)), None if release.exact else "yellow")
+    yield from profile_text(explanation.summary.scheduler)
     yield from _supposed(explanation.supposed)
 
 
 def _class(use: ClassUse | None) -> list[str]:
     if use is None:
-        return wrapped("none: the pod has no class, or the cache is off", _LABELS, "Class".ljust(_LABELS))
+        return labelled("Class", "none: the pod has no class, or the cache is off")
     if not use.kept:
-        return wrapped(f"{use.hash}, not cached", _LABELS, "Class".ljust(_LABELS))
+        return labelled("Class", f"{use.hash}, not cached")
     asked = f"{counted(use.questions, 'request')}, {counted(use.hits, 'hit')}, {counted(use.misses, 'miss', 'misses')}"
-    return wrapped(f"{use.hash}, first pod {use.first_pod}: {asked}", _LABELS, "Class".ljust(_LABELS))
+    return labelled("Class", f"{use.hash}, first pod {use.first_pod}: {asked}")
 
 
 def _mirror(state: MirrorState) -> Iterator[Line]:
     holds = f"{counted(state.nodes, 'node')}, {counted(state.pods, 'pod')}"
-    lines = wrapped(f"{state.standing}, at generation {state.generation}: {holds}", _LABELS, "Mirror".ljust(_LABELS))
-    yield from lines if state.standing == "fresh" else (Styled(line, fg="yellow") for line in lines)
+    lines = labelled("Mirror", f"{state.standing}, at generation {state.generation}: {holds}")
+    yield from styled(lines, None if state.standing == "fresh" else "yellow")
     for problem in state.problems:
-        yield from wrapped(problem, _LABELS)
-
-
-def _kubernetes(status: ReleaseStatus) -> Iterator[Line]:
-    lines = wrapped(str(status), _LABELS, "Release".ljust(_LABELS))
-    yield from lines if status.exact else (Styled(line, fg="yellow") for line in lines)
+        yield from labelled("", problem)
 
 
 def _supposed(supposed: SupposedState) -> Iterator[Line]:
@@ -441,5 +404,5 @@ def _supposed(supposed: SupposedState) -> Iterator[Line]:
         ("placed", supposed.assumed),
     ):
         if names:
-            yield from wrapped(f"{what}: {', '.join(names)}", _LABELS, first.ljust(_LABELS))
+            yield from labelled(first, f"{what}: {', '.join(names)}")
             first = ""

@@ -130,6 +130,24 @@ def wrapped(text: str, indent: int | None = None, first: str | None = None) -> l
     return lines or [begin.rstrip()]
 
 
+def styled(lines: Iterable[str], fg: str | None = None, *, bold: bool = False) -> Iterator[Line]:
+    """Yield lines with one look."""
+    return (Styled(line, fg=fg, bold=bold) for line in lines)
+
+
+def labelled(label: str, text: str, width: int = 10) -> list[str]:
+    """Return text as lines, behind a label in a column of `width`."""
+    return wrapped(text, width, label.ljust(width))
+
+
+def titled(title: Line, lines: Iterable[Line]) -> Iterator[Line]:
+    """Yield lines below their title; nothing without lines."""
+    found = [*lines]
+    if found:
+        yield title
+        yield from found
+
+
 def table(
     heads: Sequence[tuple[str, Side] | str], rows: Sequence[Sequence[object]], indent: int = 2, *, wide: bool = False
 ) -> list[Line]:

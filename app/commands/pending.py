@@ -23,11 +23,11 @@ from app.commands.options import (
 from app.commands.output import (
     Line,
     OutputFormat,
-    Styled,
     age_text,
     counted,
     pod_name,
     print_output,
+    styled,
     table,
     wrapped,
 )
@@ -99,15 +99,15 @@ def pending_text(pending: PendingPods, *, namespace: str | None, wide: bool) -> 
     if pending.standing != "fresh":
         problems = "; ".join(pending.problems)
         text = f"The mirror is {pending.standing}: {problems}" if problems else f"The mirror is {pending.standing}."
-        yield from (Styled(line, fg="yellow") for line in wrapped(text, 2, ""))
+        yield from styled(wrapped(text, 2, ""), "yellow")
     if pending.left_out:
         text = f"{counted(pending.left_out, 'pending pod')} of other namespaces left out: {pending.names_hidden}"
-        yield from (Styled(line, fg="yellow") for line in wrapped(text, 2, ""))
+        yield from styled(wrapped(text, 2, ""), "yellow")
     within = f" in namespace {namespace}" if namespace else ""
     if not pending.pods:
         yield f"No pending pods{within}."
         return
-    yield from (Styled(line, bold=True) for line in wrapped(_sum(pending, within), 2, ""))
+    yield from styled(wrapped(_sum(pending, within), 2, ""), bold=True)
     yield ""
     heads = (*(() if namespace else ("NAMESPACE",)), *_HEADS, *(_MORE_HEADS if wide else ()))
     yield from table(heads, [_row(pod, pending, namespace, wide=wide) for pod in pending.pods], 0, wide=wide)

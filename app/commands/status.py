@@ -14,7 +14,7 @@ from app.admin.equivalence_routes import CacheState, Totals
 from app.admin.health_routes import Readiness, ResourceReadiness, Version
 from app.commands.admin_client import ACCESS_OPTIONS, Access, asked, understood
 from app.commands.options import EXIT_NO, EXIT_OK, clear_errors, output_option, with_options
-from app.commands.output import NO_NAMES, Line, OutputFormat, Styled, counted, print_output, table, wrapped
+from app.commands.output import NO_NAMES, Line, OutputFormat, counted, labelled, print_output, styled, table, wrapped
 from app.watch.release import ReleaseStatus
 
 _LABELS: Final = 12
@@ -105,14 +105,13 @@ def status_text(status: Status, *, wide: bool) -> Iterator[Line]:
         yield from table(_HEADS, rows, 0, wide=True)
 
 
-def _line(label: str, text: str) -> list[str]:
-    return wrapped(text, _LABELS, label.ljust(_LABELS))
+_line: Final = partial(labelled, width=_LABELS)
 
 
 def _service(status: Status) -> Iterator[Line]:
     ready = status.readiness.ready
     lines = _line("Service", f"{status.url}: {'ready' if ready else 'not ready'}")
-    yield from (Styled(line, fg="green" if ready else "red", bold=True) for line in lines)
+    yield from styled(lines, "green" if ready else "red", bold=True)
     for problem in status.readiness.problems:
         yield from wrapped(problem, _LABELS)
 

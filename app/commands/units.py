@@ -15,10 +15,10 @@ from app.commands.output import (
     NO_NAMES,
     Line,
     OutputFormat,
-    Styled,
     age_text,
     counted,
     print_output,
+    styled,
     table,
     wrapped,
 )
@@ -69,7 +69,7 @@ def units_text(found: Units, *, namespace: str | None, wide: bool) -> Iterator[L
     by_status = Counter(each.status for each in units)
     parts = [f"{by_status[status]:,} {status.value}" for status in SchedulingStatus if by_status[status]]
     text = f"{counted(len(units), 'unit')}{within}: {', '.join(parts)}"
-    yield from (Styled(line, bold=True) for line in wrapped(text, 2, ""))
+    yield from styled(wrapped(text, 2, ""), bold=True)
     yield ""
     heads = (*(() if namespace else ("NAMESPACE",)), *_HEADS, *(_MORE_HEADS if wide else ()))
     yield from table(heads, [_row(each, namespace, wide=wide) for each in units], 0, wide=wide)

@@ -354,10 +354,10 @@ def text(lines: object) -> str:
 
 
 def test_the_profile_and_the_extender_are_named() -> None:
-    assert text(profile_text(state(), 10)) == "Scheduler profile mine; Kindred is not its extender"
+    assert text(profile_text(state())) == "Scheduler profile mine; Kindred is not its extender"
     extender = SchedulerRules("mine", has_profile=True, extender="http://kindred:8888")
-    assert text(profile_text(state(extender), 10)).endswith("; Kindred is its extender http://kindred:8888")
-    assert not [*profile_text(state(SchedulerRules("other")), 10), *profile_text(None, 10)]
+    assert text(profile_text(state(extender))).endswith("; Kindred is its extender http://kindred:8888")
+    assert not [*profile_text(state(SchedulerRules("other"))), *profile_text(None)]
 
 
 def test_a_sample_is_told_where_more_nodes_fit() -> None:
