@@ -176,6 +176,16 @@ async def test_a_pod_that_somebody_else_bound_counts_where_it_is(
 
 
 @scenario()
+async def test_a_pod_that_has_its_node_by_an_earlier_attempt_is_bound(server: FakeApiServer) -> None:
+    async with scheduling(server, N1, N2) as scheduler:
+        pod = await scheduler.pending(WEB)
+        scheduler.stall_watch()
+        server.update(PODS.path, {**pod, "spec": {**pod["spec"], "nodeName": "n1"}})
+        assert await scheduler.bind(pod, "n1") == ""
+        assert scheduler.asked() == ["bind", "get"]
+
+
+@scenario()
 async def test_the_same_binding_twice_at_once_is_posted_once(server: FakeApiServer) -> None:
     async with scheduling(server, N1, N2) as scheduler:
         pod = await scheduler.pending(loner("first"))
@@ -228,6 +238,17 @@ async def test_a_pod_of_another_uid_is_not_bound(server: FakeApiServer) -> None:
         expected = "no pending pod default/web has this uid"
         assert await scheduler.bind(pod, "n1") == expected
         assert await scheduler.bind(pod, "n1", PodUID="never-asked-about") == expected
+        assert (scheduler.node_of(successor), scheduler.is_assumed(pod)) == ("", False)
+
+
+@scenario()
+async def test_a_successor_that_the_watch_has_not_shown_is_not_bound(server: FakeApiServer) -> None:
+    async with scheduling(server, N1) as scheduler:
+        pod = await scheduler.pending(WEB)
+        scheduler.stall_watch()
+        server.delete(PODS.path, "web", "default")
+        successor = scheduler.create(WEB)
+        assert await scheduler.bind(pod, "n1") != ""
         assert (scheduler.node_of(successor), scheduler.is_assumed(pod)) == ("", False)
 
 
