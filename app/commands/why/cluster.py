@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
 from typing import Final, NamedTuple
 
@@ -104,9 +104,13 @@ async def list_cluster(client: ApiClient, kinds: Sequence[Kind], settings: Setti
                 if state.serves:
                     forbidden.append(error)
     if forbidden:
-        raise MissingRightsError([_right(state) for state in states if state.forbidden], user_in(forbidden[0].message))
+        missing = [state.resource for state in states if state.forbidden]
+        rights = [Right("list", resource.plural, resource.group) for resource in missing]
+        raise MissingRightsError(rights, user_in(forbidden[0].message))
     release = AnsweredRelease(settings, mirror)
-    await _take_release(client, release)
+    if not release.is_fixed:
+        with suppress(StatusError, DecodeError):  # the API server reports none
+            release.take(await fetch_version(client), "server")
     return Cluster(mirror, release, Freshness(states, float("inf"), time.monotonic))
 
 
@@ -147,18 +151,3 @@ def _may_go_on(state: ResourceState, error: StatusError) -> bool:
         return False
     state.problem, state.forbidden = "forbidden", True
     return True
-
-
-def _right(state: ResourceState) -> Right:
-    return Right("list", state.resource.plural, state.resource.group)
-
-
-async def _take_release(client: ApiClient, release: AnsweredRelease) -> None:
-    """Use the release of the API server, unless it does not report one or the settings have one."""
-    if release.is_fixed:
-        return
-    try:
-        told = await fetch_version(client)
-    except (StatusError, DecodeError):
-        return
-    release.take(told, "server")

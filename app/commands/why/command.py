@@ -27,7 +27,7 @@ from app.commands.options import (
 from app.commands.output import OutputFormat, counted, print_line, print_lines
 from app.commands.why.cluster import MissingRightsError, list_cluster
 from app.commands.why.pod_argument import Argument, NotPendingError, find_pod, parse_argument
-from app.commands.why.service import ADMIN_PORT, Caller, NoServiceError, Way, find_way
+from app.commands.why.service import ADMIN_PORT, Caller, NoServiceError, find_way
 from app.explain.explainer import Explanation
 from app.process.json_text import encode
 from app.process.long_work import LongWork
@@ -143,17 +143,18 @@ async def _explanation(argument: Argument, options: Options) -> Explanation:
         pod, manifest = await find_pod(client, argument, namespace)
         _say_which(argument, pod)
         inquiry = Inquiry(encode({"pod": msgspec.Raw(manifest)}), options["why_not"], options["limit"])
-        way = None if options["local"] else await _way(client, options)
-        if way is not None:
-            token, own = (
-                read_token(options["token_file"]),
-                await _own_token(credentials) if options["send_token"] else "",
-            )
+        if not options["local"]:
+            own = await _own_token(credentials) if options["send_token"] else ""
+            token = read_token(options["token_file"])
             caller = Caller(client, token, options["ca_file"], own, _kubectl_options(options))
-            answer = await _of_service(way, caller, inquiry, is_wanted=options["service"] is not None)
+            answer = await _of_service(caller, inquiry, options)
             if answer is not None:
                 return answer
-        return await _of_list(client, credentials, settings, inquiry, _kinds(settings, pod))
+        cluster = await list_cluster(client, _kinds(settings, pod), settings)
+        states = [state for state in cluster.freshness.states if state.synced and state.objects]
+        listed = ", ".join(f"{state.objects:,} {state.plural}" for state in states) or counted(0, "object")
+        print_line(f"Listed {listed} of {credentials.server}", err=True)
+        return await explanation_of(explainer_of(settings, cluster, RecentPods(), LongWork()), inquiry)
     finally:
         await client.close()
 
@@ -179,35 +180,21 @@ def _say_which(argument: Argument, pod: Pod) -> None:
         print_line(f"kube-scheduler does not try the pod before its scheduling gates are removed: {gates}", err=True)
 
 
-async def _way(client: ApiClient, options: Options) -> Way | None:
-    """Return the way to a service; None if there is none and none is named."""
-    try:
-        return await find_way(client, options["service"] or "", options["admin_port"])
-    except NoServiceError as error:
-        print_line(f"Listing the cluster: {error}", err=True)
-    except (CannotAskError, MissingRightsError) as error:
-        if options["service"] is not None:
-            raise
-        _say_that_it_lists(error)
-    return None
-
-
-async def _of_service(way: Way, caller: Caller, inquiry: Inquiry, *, is_wanted: bool) -> Explanation | None:
-    """Return the service's response; None if it cannot be called and was not named."""
-    print_line(f"Calling {way}", err=True)
+async def _of_service(caller: Caller, inquiry: Inquiry, options: Options) -> Explanation | None:
+    """Return the service's response; None if there is no service, or one that cannot be called and was not named."""
     query = {"node": inquiry.nodes, "limit": [str(inquiry.limit)], "score": [inquiry.score]}
     try:
+        way = await find_way(caller.client, options["service"] or "", options["admin_port"])
+        print_line(f"Calling {way}", err=True)
         return taken(await way.post(caller, "/explain", query, inquiry.body), str(way))
+    except NoServiceError as error:
+        print_line(f"Listing the cluster: {error}", err=True)
     except (ApiError, CannotAskError, MissingRightsError) as error:
-        if is_wanted:
+        if options["service"] is not None:
             raise
-        _say_that_it_lists(error)
-        return None
-
-
-def _say_that_it_lists(error: Exception) -> None:
-    begin = f"Listing the cluster, because the service cannot be called: {error}"
-    print_lines([begin, *getattr(error, "rules", ())], err=True)
+        begin = f"Listing the cluster, because the service cannot be called: {error}"
+        print_lines([begin, *getattr(error, "rules", ())], err=True)
+    return None
 
 
 async def _own_token(credentials: Credentials) -> str:
@@ -225,14 +212,3 @@ def _kinds(settings: Settings, pod: Pod) -> Sequence[Kind]:
     """Return the kinds to list: the kinds that rules read, and PodGroups for a member."""
     kinds = judged_kinds(settings, create_profile(settings))
     return (*kinds, SchedulingGroup) if pod.in_scheduling_group else kinds
-
-
-async def _of_list(
-    client: ApiClient, credentials: Credentials, settings: Settings, inquiry: Inquiry, kinds: Sequence[Kind]
-) -> Explanation:
-    """List the cluster, and explain with the code of a service. Raises DecodeError and ExplainError, too."""
-    cluster = await list_cluster(client, kinds, settings)
-    states = [state for state in cluster.freshness.states if state.synced and state.objects]
-    listed = ", ".join(f"{state.objects:,} {state.plural}" for state in states) or counted(0, "object")
-    print_line(f"Listed {listed} of {credentials.server}", err=True)
-    return await explanation_of(explainer_of(settings, cluster, RecentPods(), LongWork()), inquiry)

@@ -143,7 +143,6 @@ class Caller(NamedTuple):
 
 class _Port(msgspec.Struct, rename="camel"):
     name: str = ""
-    port: int = 0
     app_protocol: str = ""
 
 
@@ -157,41 +156,34 @@ class _Condition(msgspec.Struct):
     status: str = ""
 
 
-class _ServiceSpec(msgspec.Struct):
-    ports: list[_Port] = []
+class _Spec(msgspec.Struct, frozen=True):
+    ports: tuple[_Port, ...] = ()
     selector: dict[str, str] | None = None
 
 
-class _Service(msgspec.Struct):
-    metadata: _Metadata
-    spec: _ServiceSpec
-
-
-class _Services(msgspec.Struct):
-    items: list[_Service]
-
-
-class _PodStatus(msgspec.Struct, frozen=True):
+class _Status(msgspec.Struct, frozen=True):
     phase: str = ""
     conditions: tuple[_Condition, ...] = ()
 
 
-class _Pod(msgspec.Struct):
+class _Object(msgspec.Struct):
+    """A Service, which has a spec like this, or a Pod, which has a status like this."""
+
     metadata: _Metadata
-    status: _PodStatus = _PodStatus()
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
 
     @property
     def is_ready(self) -> bool:
         return any((each.type, each.status) == ("Ready", "True") for each in self.status.conditions)
 
 
-class _Pods(msgspec.Struct):
-    items: list[_Pod]
+class _Objects(msgspec.Struct):
+    items: list[_Object]
 
 
-_service_decoder: Final = msgspec.json.Decoder(_Service)
-_services_decoder: Final = msgspec.json.Decoder(_Services)
-_pods_decoder: Final = msgspec.json.Decoder(_Pods)
+_decoder: Final = msgspec.json.Decoder(_Object)
+_list_decoder: Final = msgspec.json.Decoder(_Objects)
 
 
 class ServiceProxy(NamedTuple):
@@ -285,7 +277,7 @@ async def find_way(client: ApiClient, service: str, port: int) -> Way:
     return PodForward(await _pod_port(client, found, port), f"{name}.{namespace}.svc")
 
 
-async def _named(client: ApiClient, service: str) -> _Service:
+async def _named(client: ApiClient, service: str) -> _Object:
     parts = _NAME.fullmatch(service)
     if parts is None:
         raise CannotAskError(f"--service {service}: expected [NAMESPACE/]NAME")
@@ -297,23 +289,23 @@ async def _named(client: ApiClient, service: str) -> _Service:
             if error.code != HTTPStatus.NOT_FOUND:
                 raise
             raise CannotAskError(f"no service {namespace}/{name}; without --service the cluster is listed") from None
-    return decoding(_service_decoder.decode, answer)
+    return decoding(_decoder.decode, answer)
 
 
-async def _installed(client: ApiClient) -> _Service:
+async def _installed(client: ApiClient) -> _Object:
     try:
         async with needing(Right("list", "services", namespace=NAMESPACE)):
             answer = await client.get(_services(NAMESPACE), {"labelSelector": LABEL})
     except MissingRightsError:
         raise NoServiceError(f"this user may not list services in namespace {NAMESPACE}") from None
-    found = decoding(_services_decoder.decode, answer).items
+    found = decoding(_list_decoder.decode, answer).items
     candidates = [each for each in found if _has_admin_port(each) or each.spec.selector]
     if not candidates:
         raise NoServiceError(f"no service with the label {LABEL} in namespace {NAMESPACE}")
     return min(candidates, key=lambda each: (not _has_admin_port(each), each.metadata.name))
 
 
-def _has_admin_port(service: _Service) -> bool:
+def _has_admin_port(service: _Object) -> bool:
     return any(port.name == _PORT_NAME for port in service.spec.ports)
 
 
@@ -321,14 +313,14 @@ def _services(namespace: str) -> str:
     return f"/api/v1/namespaces/{quote(namespace, safe='')}/services"
 
 
-async def _pod_port(client: ApiClient, service: _Service, port: int) -> PodPort:
+async def _pod_port(client: ApiClient, service: _Object, port: int) -> PodPort:
     """Return the admin port of a pod that the Service selects, ready ones first."""
     namespace, name = service.metadata.namespace, service.metadata.name
     selector = ",".join(f"{key}={value}" for key, value in (service.spec.selector or {}).items())
     async with needing(Right("list", "pods", namespace=namespace)):
         path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods"
         answer = await client.get(path, {"labelSelector": selector})
-    running = [pod for pod in decoding(_pods_decoder.decode, answer).items if pod.status.phase == "Running"]
+    running = [pod for pod in decoding(_list_decoder.decode, answer).items if pod.status.phase == "Running"]
     if not running:
         raise CannotAskError(f"service {namespace}/{name}: it has no running pod")
     chosen = min(running, key=lambda each: (not each.is_ready, each.metadata.name))
