@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Final, TypeVar
 
 from app.commands.amounts_text import cluster_amounts_text, node_amounts_text, remedies_text, such_as, wakes_text
-from app.commands.output import Line, Side, Styled, counted, labelled, paragraphs, styled, table, titled, wrapped
+from app.commands.output import Line, Styled, counted, labelled, paragraphs, styled, table, titled, wrapped
 from app.commands.pending import victim_text
 from app.commands.units import packing_text
 from app.explain.explainer import ClassUse, ExplainedNode, Explanation, MirrorState, NodeCells, SupposedState
@@ -72,18 +72,8 @@ _DIRECTIONS: Final[Mapping[Direction, str]] = {
     Direction.INCOMING: "its own rule",
     Direction.EXISTING: "rule of placed pods",
 }
-_DOMAINS: Final[Sequence[tuple[str, Side]]] = (
-    ("DOMAIN", "left"),
-    ("NODES", "right"),
-    ("FIT", "right"),
-    ("BEST SCORE", "right"),
-)
-_SCORES: Final[Sequence[tuple[str, Side]]] = (
-    ("PLUGIN", "left"),
-    ("WEIGHT", "right"),
-    ("RAW", "right"),
-    ("NORMALIZED", "right"),
-)
+_DOMAINS: Final = ("DOMAIN", ">NODES", ">FIT", ">BEST SCORE")
+_SCORES: Final = ("PLUGIN", ">WEIGHT", ">RAW", ">NORMALIZED")
 _EFFECTS: Final[Mapping[Effect, tuple[str, str]]] = {
     Effect.BLOCKS: ("keeps it off", "red"),
     Effect.SATISFIED: ("satisfied", "green"),
@@ -264,7 +254,7 @@ def _best(told: Summary, *, wide: bool) -> Iterator[Line]:
     if told.best:
         yield _heading("Best scores")
         rows = [(each.node, each.score) for each in told.best]
-        yield from table((("NODE", "left"), ("SCORE", "right")), rows, wide=wide)
+        yield from table(("NODE", ">SCORE"), rows, wide=wide)
         if told.scheduler is not None:
             yield from sample_text(told.scheduler, told.fit)
 

@@ -13,7 +13,7 @@ from enum import Enum
 from itertools import zip_longest
 from textwrap import wrap
 from types import TracebackType
-from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import click
 import msgspec
@@ -103,7 +103,6 @@ WIDTH: Final = 80
 """Columns if standard output is no terminal, or a narrower one."""
 _PROSE: Final = 100
 _GAP: Final = "  "
-Side = Literal["left", "right"]
 
 
 def line_width() -> int:
@@ -148,19 +147,16 @@ def titled(title: Line, lines: Iterable[Line]) -> Iterator[Line]:
         yield from found
 
 
-def table(
-    heads: Sequence[tuple[str, Side] | str], rows: Sequence[Sequence[object]], indent: int = 2, *, wide: bool = False
-) -> list[Line]:
-    """Return a table as lines. A head may have the alignment of its column: left by default.
+def table(heads: Sequence[str], rows: Sequence[Sequence[object]], indent: int = 2, *, wide: bool = False) -> list[Line]:
+    """Return a table as lines. A head that begins with `>`, which is not shown, aligns its column at the right.
 
     A cell that is too wide is wrapped, unless `wide`. Words are broken only if they must be, so that sentences give way
     to names.
     """
-    named = [(head, "left") if isinstance(head, str) else head for head in heads]
-    texts = [[name for name, _ in named], *([shown(str(cell)) for cell in row] for row in rows)]
+    texts = [[head.removeprefix(">") for head in heads], *([shown(str(cell)) for cell in row] for row in rows)]
     words = [_longest_word(column) for column in zip(*texts, strict=True)]
     widths = _widths(texts, sys.maxsize if wide else line_width() - indent, words)
-    align = [str.ljust if side == "left" else str.rjust for _, side in named]
+    align = [str.rjust if head.startswith(">") else str.ljust for head in heads]
     lines = []
     for cells in texts:
         parts = [

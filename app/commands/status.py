@@ -66,18 +66,14 @@ class Status(NamedTuple):
 
 def service_status(access: Access) -> Status:
     """Call the admin port. Raises CannotAskError."""
+    ready, version = asked(access, "GET", "/readyz"), asked(access, "GET", "/version")
+    cache, decisions = _cache(access), asked(access, "GET", "/debug/decisions", {"limit": 1})
     return Status(
         access["url"],
-        understood(
-            access, asked(access, "GET", "/readyz"), Readiness.model_validate_json, HTTPStatus.SERVICE_UNAVAILABLE
-        ),
-        understood(access, asked(access, "GET", "/version"), Version.model_validate_json),
-        _cache(access),
-        understood(
-            access,
-            asked(access, "GET", "/debug/decisions", {"limit": 1}),
-            msgspec.json.Decoder(LastDecisions).decode,
-        ),
+        understood(access, ready, Readiness.model_validate_json, HTTPStatus.SERVICE_UNAVAILABLE),
+        understood(access, version, Version.model_validate_json),
+        cache,
+        understood(access, decisions, msgspec.json.Decoder(LastDecisions).decode),
     )
 
 

@@ -144,43 +144,35 @@ def release_findings(credentials: Credentials, settings: Settings) -> Iterator[F
 
     Raises UnreadableError if the API server cannot be reached.
     """
+    problem = asyncio.run(_release_problem(credentials, settings))
+    if problem is not None:
+        yield Finding(RELEASE, *problem, VERSIONS)
+
+
+async def _release_problem(credentials: Credentials, settings: Settings) -> Problem | None:
+    client = ApiClient(credentials)
     try:
-        told = asyncio.run(_version(credentials))
+        told = await fetch_version(client)
     except (StatusError, DecodeError) as failure:
         message = f"GET /version of the API server: {one_line(str(failure))}; Kindred will not know its release either"
-        yield _finding(warning(credentials.server, message, f"{_SETTING} with the release of kube-scheduler"))
-        return
+        return warning(credentials.server, message, f"{_SETTING} with the release of kube-scheduler")
     except (ApiError, CredentialsError) as failure:
         raise UnreadableError(str(failure)) from None
+    finally:
+        await client.close()
     found = nearest(told)
     if settings.kubernetes != AUTO and nearest(settings.kubernetes).release != found.release:
         message = f"Kindred answers as Kubernetes {settings.kubernetes}, and the API server is {one_line(told)}"
-        yield _finding(
-            warning(_SETTING, message, f"{setting('kubernetes', AUTO)}, if kube-scheduler is of that release, too")
-        )
-    elif not found.exact:
-        said = one_line(told) or "of no version"
-        message = f"the API server is {said}: answered as {found.release}, the nearest known release"
-        yield _finding(warning(credentials.server, message, _newer(told)))
-
-
-def _newer(told: str) -> str:
-    newest = RELEASES[-1]
-    if nearest(told).release == newest:
-        return f"a Kindred that knows it; this one knows {RELEASES[0]} to {newest}"
-    return f"Kubernetes {RELEASES[0]} or newer, or look at scores and reasons with care"
-
-
-def _finding(problem: Problem) -> Finding:
-    return Finding(RELEASE, *problem, VERSIONS)
-
-
-async def _version(credentials: Credentials) -> str:
-    client = ApiClient(credentials)
-    try:
-        return await fetch_version(client)
-    finally:
-        await client.close()
+        fix = f"{setting('kubernetes', AUTO)}, if kube-scheduler is of that release, too"
+        return warning(_SETTING, message, fix)
+    if found.exact:
+        return None
+    said = one_line(told) or "of no version"
+    message = f"the API server is {said}: answered as {found.release}, the nearest known release"
+    fix = f"Kubernetes {RELEASES[0]} or newer, or look at scores and reasons with care"
+    if found.release == RELEASES[-1]:
+        fix = f"a Kindred that knows it; this one knows {RELEASES[0]} to {RELEASES[-1]}"
+    return warning(credentials.server, message, fix)
 
 
 def gate_findings(flag: str, settings: Settings) -> Iterator[Finding]:

@@ -157,7 +157,9 @@ def _balance(registration: Registration) -> Found:
     extender = registration.extender
     if not extender.prioritize_verb or extender.weight <= 0 or not registration.scores:
         return
-    wanted = _MAX_NODE_SCORE * sum(_weights(registration).values())
+    weights = _weights(registration)
+    by_plugin = ", ".join(f"{plugin} {weight}" for plugin, weight in sorted(weights.items()))
+    wanted = _MAX_NODE_SCORE * sum(weights.values())
     given = extender.weight * registration.settings.max_score * _SCALE
     for profile in registration.config.profiles:
         off = _switched_off(registration, profile)
@@ -172,7 +174,7 @@ def _balance(registration: Registration) -> Found:
             extender.at("weight"),
             f"too {strong}: weight {extender.weight} * maxScore {registration.settings.max_score}"
             f"{registration.remark} * 10 = up to {given} for a node, while {stands_for} "
-            f"({_by_plugin(registration)}), in the profile {profile.name}",
+            f"({by_plugin}), in the profile {profile.name}",
             f"weight: {weight} and {setting('max_score', max_score)}, which is up to {weight * max_score * _SCALE}",
         )
 
@@ -190,10 +192,6 @@ def _weights(registration: Registration) -> Mapping[str, int]:
         (plugin,) = scores
         return {plugin: registration.config.profiles[0].weight(plugin)}
     return scores
-
-
-def _by_plugin(registration: Registration) -> str:
-    return ", ".join(f"{plugin} {weight}" for plugin, weight in sorted(_weights(registration).items()))
 
 
 def _switched_off(registration: Registration, profile: Profile) -> list[str]:

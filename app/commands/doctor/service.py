@@ -17,8 +17,6 @@ from core.objects.groups import SchedulingGroup
 T = TypeVar("T")
 
 _TIMEOUT: Final = 5.0  # seconds, the default of kube-scheduler
-_REMEDY: Final = "start Kindred, or correct the URL and the files of TLS"
-_PATHS: Final = ("/version", "/readyz")
 REACHABLE: Final = "service-reachable"
 READY: Final = "service-ready"
 GROUPS: Final = "service-groups"
@@ -36,13 +34,13 @@ class Visit(NamedTuple):
 
 def visit(access: Access) -> Visit:
     """Call a service. Raises UnusableFileError."""
+    url = access["url"].rstrip("/")
     try:
-        answers = {path: asked(access, "GET", path, patience=_TIMEOUT) for path in _PATHS}
+        return Visit(url, {path: asked(access, "GET", path, patience=_TIMEOUT) for path in ("/version", "/readyz")})
     except UnusableFileError:
         raise
     except CannotAskError as error:
-        return Visit(access["url"].rstrip("/"), {}, str(error))
-    return Visit(access["url"].rstrip("/"), answers)
+        return Visit(url, {}, str(error))
 
 
 class _Resource(msgspec.Struct):
@@ -77,7 +75,8 @@ def _decoded(visited: Visit, path: str, kind: type[T]) -> T | None:
 def service_findings(visited: Visit, settings: Settings) -> Iterator[Finding]:
     """Yield what is wrong with a service."""
     if visited.failure:
-        yield Finding(REACHABLE, Severity.ERROR, visited.url, visited.failure, _REMEDY, RUN)
+        fix = "start Kindred, or correct the URL and the files of TLS"
+        yield Finding(REACHABLE, Severity.ERROR, visited.url, visited.failure, fix, RUN)
     elif not is_kindred(visited):
         message = f"the response there (status {visited.answers['/version'].status_code}) is not of Kindred"
         fix = f"--url with Kindred's host and port, {split_address(settings.listen).port} by the settings"
@@ -85,8 +84,13 @@ def service_findings(visited: Visit, settings: Settings) -> Iterator[Finding]:
     else:
         readiness = _decoded(visited, "/readyz", _Readiness)
         yield from (Finding(READY, *problem, RUN) for problem in _unready(visited, readiness))
-        if readiness is not None and settings.decide_groups_scheduler:
-            yield from _groups(visited, readiness)
+        groups = RESOURCES[SchedulingGroup].name
+        absent = readiness is not None and readiness.resources.get(groups, _Resource()).absent
+        if absent and settings.decide_groups_scheduler:
+            where = f"{visited.url}/readyz resources.{groups}"
+            message = "the API server does not have PodGroups of scheduling.k8s.io: their members get an Error"
+            fix = "the feature gate GenericWorkload and --runtime-config in kube-apiserver, if there are such groups"
+            yield Finding(GROUPS, Severity.INFO, where, message, fix, DECIDE)
 
 
 def _unready(visited: Visit, readiness: _Readiness | None) -> Iterator[Problem]:
@@ -118,16 +122,3 @@ def _not_ready(where: str, problem: str) -> Problem:
         fix = "use the Service, which sends requests to the leader"
         return info(where, f"not ready, as intended: {problem}", fix)
     return error(where, problem, "look at Kindred's log; docs/architecture.md says what kube-scheduler does then")
-
-
-def _groups(visited: Visit, readiness: _Readiness) -> Iterator[Finding]:
-    name = RESOURCES[SchedulingGroup].name
-    if readiness.resources.get(name, _Resource()).absent:
-        yield Finding(
-            GROUPS,
-            Severity.INFO,
-            f"{visited.url}/readyz resources.{name}",
-            "the API server does not have PodGroups of scheduling.k8s.io: members of a scheduling group get an Error",
-            "the feature gate GenericWorkload and --runtime-config in kube-apiserver, if there are such groups",
-            DECIDE,
-        )
