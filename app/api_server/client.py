@@ -360,7 +360,7 @@ class ApiClient:
 
     def _check_content(self, request: _Request, headers: Mapping[str, str]) -> None:
         """Reject responses that no API server sends: a page of HTML for JSON, or an encoding that was not requested."""
-        kind = _media_type(headers.get("content-type", ""))
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != _JSON:
             told = f"the response is {kind or 'of no type'}, not {_JSON}"
             raise ConnectionFailedError(f"{self._where(request)}: {told}: is a proxy or a login page in between?")
@@ -410,10 +410,6 @@ def _watched_socket(address: aiohttp.AddrInfoType) -> socket.socket:
         if hasattr(socket, name):
             made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     return made
-
-
-def _media_type(text: str) -> str:
-    return text.partition(";")[0].strip().lower()
 
 
 def _reason(error: Exception) -> str:

@@ -124,13 +124,11 @@ def image_volumes_of(wires: Sequence[WireVolume]) -> tuple[str, ...]:
 def volumes_of(pod: str, wires: Sequence[WireVolume]) -> tuple[PodVolume, ...]:
     """Return the volumes of the pod with that name. Pods with equal volumes mostly share them."""
     volumes = [
-        volume
+        _volume(pod, wire)
         for wire in wires
         # Most volumes of most pods are of other kinds. They cost no call here.
         if (wire.persistent_volume_claim or wire.ephemeral or wire.rbd or wire.iscsi or wire.gce_persistent_disk)
         or (wire.aws_elastic_block_store or wire.azure_disk or wire.cinder or wire.portworx_volume)
-        for volume in (_volume(pod, wire),)
-        if volume is not None
     ]
     if not volumes:
         return ()
@@ -151,7 +149,7 @@ def _shared(volumes: tuple[PodVolume, ...]) -> tuple[PodVolume, ...]:
     return volumes
 
 
-def _volume(pod: str, wire: WireVolume) -> PodVolume | None:
+def _volume(pod: str, wire: WireVolume) -> PodVolume:
     """Return the backend of a volume. The API server allows only one."""
     if wire.persistent_volume_claim is not None:
         return PodClaim(wire.persistent_volume_claim.claim_name or "")
@@ -159,27 +157,18 @@ def _volume(pod: str, wire: WireVolume) -> PodVolume | None:
         return PodClaim(f"{pod}-{wire.name or ''}", ephemeral=True)
     if (rbd := wire.rbd) is not None:
         return RBDImage(frozenset(rbd.monitors or ()), rbd.pool or "", rbd.image or "", rbd.read_only or False)
-    return _inline_disk(wire)
-
-
-def _inline_disk(wire: WireVolume) -> InlineDisk | None:
-    read_only, kind = False, None
-    if (gce := wire.gce_persistent_disk) is not None:
-        plugin, volume, read_only = "gce-pd", gce.volume, gce.read_only or False
-    elif (iscsi := wire.iscsi) is not None:
-        plugin, volume, read_only = "iscsi", iscsi.volume, iscsi.read_only or False
-    elif (azure := wire.azure_disk) is not None:
-        plugin, volume, kind = "azure-disk", azure.volume, azure.kind
-    elif (ebs := wire.aws_elastic_block_store) is not None:
-        plugin, volume = "aws-ebs", ebs.volume
-    elif (cinder := wire.cinder) is not None:
-        plugin, volume = "cinder", cinder.volume
-    elif (portworx := wire.portworx_volume) is not None:
-        plugin, volume = "portworx-volume", portworx.volume
-    else:
-        return None
-    source = VolumeSource(f"kubernetes.io/{plugin}", volume or "", in_tree=True)
-    return InlineDisk(wire.name or "", source, read_only, kind)
+    disks = (
+        ("gce-pd", wire.gce_persistent_disk),
+        ("iscsi", wire.iscsi),
+        ("azure-disk", wire.azure_disk),
+        ("aws-ebs", wire.aws_elastic_block_store),
+        ("cinder", wire.cinder),
+        ("portworx-volume", wire.portworx_volume),
+    )
+    plugin, disk = next((plugin, disk) for plugin, disk in disks if disk is not None)
+    source = VolumeSource(f"kubernetes.io/{plugin}", disk.volume or "", in_tree=True)
+    read_only = isinstance(disk, _GCEPersistentDisk | _ISCSI) and disk.read_only is True
+    return InlineDisk(wire.name or "", source, read_only, disk.kind if isinstance(disk, _AzureDisk) else None)
 
 
 _MAX_MESSAGE: Final = 1000

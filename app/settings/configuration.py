@@ -147,7 +147,8 @@ def load_configuration(file: Path | None = None, flags: Mapping[str, object] | N
 
     Without `file`, KINDRED_CONFIG names the file, if it is set. Raises SettingsError, which names every error.
     """
-    path = file or _named_file()
+    named = os.environ.get(FILE_VARIABLE)
+    path = file or (Path(named) if named else None)
     given = {name: value for name, value in (flags or {}).items() if value is not None}
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
@@ -195,11 +196,6 @@ def configuration_schema() -> dict[str, Any]:
 def flag_of(name: str) -> str:
     """Return the flag of a field."""
     return "--" + name.replace("_", "-")
-
-
-def _named_file() -> Path | None:
-    named = os.environ.get(FILE_VARIABLE)
-    return Path(named) if named else None
 
 
 def _problems(error: ValidationError, sources: Mapping[str, str]) -> Iterator[str]:

@@ -131,14 +131,6 @@ def release_metrics(release: AnsweredRelease) -> Iterator[Metric]:
     )
 
 
-class _Pauses:
-    __slots__ = ("count", "seconds")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.seconds = 0.0
-
-
 class GcPauses:
     """Pauses of the process for Python's garbage collection, in which no request makes progress, by generation.
 
@@ -149,7 +141,8 @@ class GcPauses:
         """Measure in seconds of `clock`."""
         self._clock = clock
         self._began = 0.0
-        self._by_generation = {generation: _Pauses() for generation in range(len(gc.get_count()))}
+        self._counts = [0] * len(gc.get_count())
+        self._seconds = [0.0] * len(self._counts)
 
     @contextmanager
     def observing(self) -> Iterator[None]:
@@ -165,17 +158,16 @@ class GcPauses:
         pauses = SummaryMetricFamily(
             "kindred_gc_pause_seconds", "Pauses of the process for garbage collection.", labels=["generation"]
         )
-        for generation, known in self._by_generation.items():
-            pauses.add_metric([str(generation)], known.count, known.seconds)
+        for generation, (count, seconds) in enumerate(zip(self._counts, self._seconds, strict=True)):
+            pauses.add_metric([str(generation)], count, seconds)
         yield pauses
 
     def _note(self, phase: Literal["start", "stop"], info: dict[str, int]) -> None:
         if phase == "start":
             self._began = self._clock()
             return
-        pauses = self._by_generation[info["generation"]]
-        pauses.count += 1
-        pauses.seconds += self._clock() - self._began
+        self._counts[info["generation"]] += 1
+        self._seconds[info["generation"]] += self._clock() - self._began
 
 
 class LoopHolds:

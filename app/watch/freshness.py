@@ -68,15 +68,12 @@ class ResourceState:
             self._untried = [*self._newest.versions()][1:]
         return is_next
 
-    def found_version(self) -> None:
-        """Record that the server has the present version. Once it is lacking, all others are tried."""
-        self._untried = [each for each in self._newest.versions() if each.version != self.resource.version]
-
     def complete(self, as_of: float) -> None:
         """Record that the mirror has all objects, and follows the server since the begin of a list, or since now."""
         self.synced, self.absent = True, False
         self.followed_at = as_of
-        self.found_version()
+        # The server has the present version. Once it is lacking, all others are tried.
+        self._untried = [each for each in self._newest.versions() if each.version != self.resource.version]
         self.on_sync()
 
     def held(self) -> int:

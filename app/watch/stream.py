@@ -84,22 +84,6 @@ def decode_page(body: bytes) -> ListPage:
     return ListPage(page.items or [], metadata.resource_version, metadata.continue_ or "")
 
 
-def decode_event(line: bytes) -> WatchEvent:
-    """Decode a line of a watch. Raises DecodeError."""
-    return decoding(_event_decoder.decode, line)
-
-
-def decode_bookmark(raw: msgspec.Raw) -> Bookmark:
-    """Decode the object of a BOOKMARK. Raises DecodeError."""
-    metadata = decoding(_bookmark_decoder.decode, raw).metadata or _BookmarkMetadata()
-    if not metadata.resource_version:
-        raise DecodeError("metadata.resourceVersion", "required")
-    return Bookmark(
-        metadata.resource_version,
-        (metadata.annotations or {}).get(_INITIAL_EVENTS_END) == "true",
-    )
-
-
 def is_older(version: str, other: str) -> bool:
     """Return whether a resource version is older than another of the same resource. False for unknown forms.
 
@@ -263,7 +247,7 @@ async def watch_events(
             raise GarbledWatchError(f"{state.resource.path}: {error}") from None
         for line in filter(None, lines):
             try:
-                event = decode_event(line)
+                event = decoding(_event_decoder.decode, line)
             except DecodeError as error:
                 raise GarbledWatchError(f"{state.resource.path}: not a watch event: {error}") from None
             state.events[event.type] += 1
@@ -279,6 +263,9 @@ async def watch_events(
 def bookmark_of(event: WatchEvent) -> Bookmark:
     """Return the contents of a BOOKMARK event. Raises GarbledWatchError."""
     try:
-        return decode_bookmark(event.object)
+        metadata = decoding(_bookmark_decoder.decode, event.object).metadata or _BookmarkMetadata()
     except DecodeError as error:
         raise GarbledWatchError(f"bookmark: {error}") from None
+    if not metadata.resource_version:
+        raise GarbledWatchError("bookmark: metadata.resourceVersion: required")
+    return Bookmark(metadata.resource_version, (metadata.annotations or {}).get(_INITIAL_EVENTS_END) == "true")

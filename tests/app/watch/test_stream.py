@@ -21,7 +21,6 @@ from app.watch.stream import (
     LoopShare,
     WatchEvent,
     bookmark_of,
-    decode_bookmark,
     decode_page,
     is_older,
     watch_events,
@@ -100,7 +99,7 @@ def test_what_is_no_page_is_an_error(body: bytes, message: str) -> None:
 )
 def test_a_bookmark_says_how_far_the_watch_has_come(annotations: bytes, *, ended: bool) -> None:
     text = b'{"metadata":{"resourceVersion":"7","annotations":%s}}' % annotations
-    assert decode_bookmark(msgspec.Raw(text)) == Bookmark("7", initial_events_end=ended)
+    assert bookmark_of(WatchEvent("BOOKMARK", msgspec.Raw(text))) == Bookmark("7", initial_events_end=ended)
 
 
 @pytest.mark.parametrize(
