@@ -217,20 +217,16 @@ class _Followers:
     async def follow(self) -> AsyncIterator[bytes]:
         """Yield the present state and each later one, at most one a second, until the shutdown."""
         self.number += 1  # not in the caller: a stream that never starts never reaches `finally`
+        told, tick, silent = b"", 0, 0
         try:
-            async for chunk in self._changes():
-                yield chunk
+            while not self._serving.draining:
+                if tick % _EVERY == 0 and (state := encode(self._state_of())) != told:
+                    told, silent = state, 0
+                    yield b"data: " + state + b"\n\n"
+                elif silent >= _SILENCE:
+                    silent = 0
+                    yield _COMMENT
+                await asyncio.sleep(_TICK)
+                tick, silent = tick + 1, silent + 1
         finally:
             self.number -= 1
-
-    async def _changes(self) -> AsyncIterator[bytes]:
-        told, tick, silent = b"", 0, 0
-        while not self._serving.draining:
-            if tick % _EVERY == 0 and (state := encode(self._state_of())) != told:
-                told, silent = state, 0
-                yield b"data: " + state + b"\n\n"
-            elif silent >= _SILENCE:
-                silent = 0
-                yield _COMMENT
-            await asyncio.sleep(_TICK)
-            tick, silent = tick + 1, silent + 1

@@ -13,7 +13,7 @@ from fastapi import APIRouter, HTTPException, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from starlette.responses import StreamingResponse
 
-from app.admin.responses import AtMostOne, JsonResponse, SharedCopy, in_chunks
+from app.admin.responses import AtMostOne, JsonResponse, SharedCopy, in_chunks, list_pieces
 from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import CredentialsError
 from app.objects.decode import DecodeError
@@ -181,22 +181,15 @@ def debug_router(
 
 def _dump_all(copy: MirrorCopy) -> Iterator[bytes]:
     """Yield MirrorDump of the whole cluster as JSON, node by node."""
-    yield b'{"generation":%d,"figures":%s,"nodes":[' % (copy.generation, msgspec.json.encode(copy.figures))
-    yield from _separated(copy.nodes())
-    yield b'],"pods_of_unknown_nodes":['
-    yield from _separated(copy.pods_of_unknown_nodes())
-    yield b'],"pending_pods":['
-    yield from _separated(copy.pending_pods())
-    yield b'],"victims":['
-    yield from _separated(copy.victims())
-    yield b"]}"
-
-
-def _separated(values: Iterable[object]) -> Iterator[bytes]:
-    separator = b""
-    for value in values:
-        yield separator + msgspec.json.encode(value)
-        separator = b","
+    yield b'{"generation":%d,"figures":%s,"nodes":' % (copy.generation, msgspec.json.encode(copy.figures))
+    yield from list_pieces(copy.nodes(), msgspec.json.encode)
+    yield b',"pods_of_unknown_nodes":'
+    yield from list_pieces(copy.pods_of_unknown_nodes(), msgspec.json.encode)
+    yield b',"pending_pods":'
+    yield from list_pieces(copy.pending_pods(), msgspec.json.encode)
+    yield b',"victims":'
+    yield from list_pieces(copy.victims(), msgspec.json.encode)
+    yield b"}"
 
 
 async def _in_steps(steps: Iterable[object], work: LongWork) -> None:

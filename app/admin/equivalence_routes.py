@@ -10,7 +10,7 @@ from fastapi import APIRouter, HTTPException, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
-from app.admin.responses import JsonResponse, in_chunks
+from app.admin.responses import JsonResponse, in_chunks, list_pieces
 from app.process.json_text import encode
 from app.process.long_work import LongWork
 from core.equivalence.cache import RESULTS, EquivalenceCache
@@ -109,7 +109,9 @@ def equivalence_router(cache: EquivalenceCache | None, clock: Callable[[], float
             raise HTTPException(HTTPStatus.CONFLICT, "the equivalence cache is off (KINDRED_EQUIVALENCE_CACHE)")
         if not query.equivalence_hash:
             return StreamingResponse(in_chunks(_all(cache, clock, query.limit), work), media_type=_JSON)
-        entry = _entry(cache, query.equivalence_hash[0])
+        entry = cache.find(int(query.equivalence_hash[0], 16))
+        if entry is None:
+            raise HTTPException(HTTPStatus.NOT_FOUND, f"class {query.equivalence_hash[0]}: not in the cache")
         return JsonResponse(_class(entry, clock()))
 
     return router
@@ -120,13 +122,10 @@ def _all(cache: EquivalenceCache, clock: Callable[[], float], limit: int | None)
 
     The classes need no common moment: each request changes only one of them, and no class refers to another.
     """
-    yield b'{"totals":%s,"classes":[' % encode(_totals(cache))
-    separator = b""
-    for entry in islice(reversed(list(cache)), limit):
-        if entry.in_cache:
-            yield separator + encode(_class(entry, clock()))
-            separator = b","
-    yield b"]}"
+    yield b'{"totals":%s,"classes":' % encode(_totals(cache))
+    latest = islice(reversed(list(cache)), limit)
+    yield from list_pieces(_class(entry, clock()) for entry in latest if entry.in_cache)
+    yield b"}"
 
 
 def _totals(cache: EquivalenceCache) -> Totals:
@@ -177,10 +176,3 @@ def _row(plugin: str, side: Literal["filter", "score"], row: Row) -> RowState:
 
 def _rate(hits: int, misses: int) -> float | None:
     return round(hits / (hits + misses), 4) if hits + misses else None
-
-
-def _entry(cache: EquivalenceCache, equivalence_hash: str) -> ClassEntry:
-    entry = cache.find(int(equivalence_hash, 16))
-    if entry is None:
-        raise HTTPException(HTTPStatus.NOT_FOUND, f"class {equivalence_hash}: not in the cache")
-    return entry

@@ -142,7 +142,9 @@ class _SchedulingGroupSpec(Wire):
     disruption_mode: str | _DisruptionMode | None = None
 
 
-class _Condition(Wire):
+class WireCondition(Wire):
+    """A condition of a PodGroup or of a pod, with the fields that people read."""
+
     type: str | None = None
     status: str | None = None
     reason: str | None = None
@@ -151,7 +153,7 @@ class _Condition(Wire):
 
 
 class _SchedulingGroupStatus(Wire):
-    conditions: list[_Condition] | None = None
+    conditions: list[WireCondition] | None = None
 
 
 class _SchedulingGroup(WireObject):
@@ -189,7 +191,7 @@ def _unsupported(spec: _SchedulingGroupSpec) -> str:
     return "spec.schedulingConstraints" if constraints is not None and constraints.topology else ""
 
 
-def _condition(wire: _Condition) -> GroupCondition:
+def _condition(wire: WireCondition) -> GroupCondition:
     return GroupCondition(
         wire.type or "",
         wire.status or "",

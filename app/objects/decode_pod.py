@@ -30,7 +30,7 @@ from app.objects.decode_containers import (
     demand_of,
     needed_features,
 )
-from app.objects.decode_groups import membership_of
+from app.objects.decode_groups import WireCondition, membership_of
 from app.objects.decode_placement import (
     WireNodeAffinities,
     WirePodAffinities,
@@ -176,14 +176,6 @@ _MAX_MESSAGE: Final = 1000
 _TERMINAL_PHASES: Final = frozenset({"Succeeded", "Failed"})
 
 
-class _PodCondition(Wire):
-    type: str | None = None
-    status: str | None = None
-    reason: str | None = None
-    message: str | None = None
-    last_transition_time: str | None = None
-
-
 class _PodMetadata(Metadata):
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
@@ -235,7 +227,7 @@ class _PodStatus(Wire):
     phase: str | None = None
     start_time: str | None = None
     nominated_node_name: str | None = None
-    conditions: Annotated[msgspec.Raw, Unread(list[_PodCondition])] = NULL
+    conditions: Annotated[msgspec.Raw, Unread(list[WireCondition])] = NULL
     init_container_statuses: list[WireContainerStatus] | None = None
     container_statuses: list[WireContainerStatus] | None = None
     qos_class: str | None = None
@@ -254,10 +246,10 @@ class WirePod(Wire):
 
 
 _pod_decoder: Final = msgspec.json.Decoder(WirePod)
-_conditions_decoder: Final[msgspec.json.Decoder[list[_PodCondition] | None]] = msgspec.json.Decoder(
-    list[_PodCondition] | None
+_conditions_decoder: Final[msgspec.json.Decoder[list[WireCondition] | None]] = msgspec.json.Decoder(
+    list[WireCondition] | None
 )
-_EMPTY_CONDITION: Final = _PodCondition()
+_EMPTY_CONDITION: Final = WireCondition()
 _EMPTY_METADATA: Final = _PodMetadata()
 _EMPTY_SPEC: Final = _PodSpec()
 _EMPTY_STATUS: Final = _PodStatus()
@@ -358,7 +350,7 @@ def _waiting(metadata: _PodMetadata, spec: _PodSpec, status: _PodStatus) -> Wait
     return Waiting(created, gates, intern(failed.reason or ""), message, failed.last_transition_time or "")
 
 
-def _failed(raw: msgspec.Raw) -> _PodCondition:
+def _failed(raw: msgspec.Raw) -> WireCondition:
     """Return the condition PodScheduled if it is False and has a reason. Else an empty condition."""
     for condition in decoding_field(_conditions_decoder.decode, raw, "status.conditions") or ():
         if condition.type == "PodScheduled":
