@@ -19,9 +19,8 @@ from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.imagelocality import ImageLocality
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
+from core.plugins.load.load_plugin import LoadVariationRiskBalancing, TargetLoadPacking
 from core.plugins.load.loadaware import LoadAware
-from core.plugins.load.loadvariationriskbalancing import LoadVariationRiskBalancing
-from core.plugins.load.targetloadpacking import TargetLoadPacking
 from core.plugins.nodeaffinity import NodeAffinity
 from core.plugins.nodeconditions import (
     CheckNodeCondition,

@@ -8,9 +8,8 @@ from hypothesis.stateful import run_state_machine_as_test as run_machine
 
 from core.mirror.node_values import RESOURCES, NodeUsage
 from core.objects.node import NodeMetrics
-from core.plugins.load.load_plugin import LoadPlugin, UnmeasuredBy
+from core.plugins.load.load_plugin import LoadPlugin, PredictedCpu, UnmeasuredBy
 from core.plugins.load.loadaware import LoadAware
-from core.plugins.load.targetloadpacking import PredictedCpu
 from core.profile import Profile, parse_profile
 from tests.depth import tries
 from tests.properties.equivalence_machine import EquivalenceMachine

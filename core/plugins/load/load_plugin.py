@@ -1,6 +1,7 @@
 """The base of the plugins that follow node load: the states that they read, and their invalidation rules."""
 
 from collections.abc import Callable
+from math import inf
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -8,11 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.events import Kind
-from core.framework.interface import SUCCESS, InvalidationRule, Operation, Scope, ScorePlugin, Status, differs
+from core.framework.interface import (
+    MAX_NODE_SCORE,
+    SUCCESS,
+    InvalidationRule,
+    Operation,
+    Scope,
+    ScorePlugin,
+    Status,
+    differs,
+)
 from core.mirror.changes import Change, NodeChange, ObjectChange, PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
-from core.mirror.node_values import NodeUsage
+from core.mirror.node_values import MAX_AMOUNT, RESOURCES, NodeUsage, ResourceUsage
 from core.mirror.topology import Int64Array
 from core.objects.node import Node, NodeMetrics
 from core.objects.pod import Pod
@@ -220,3 +230,139 @@ class LoadPlugin(ScorePlugin[LoadState]):
     def unmeasured(self, mirror: ClusterMirror) -> UnmeasuredUsage:
         """Return the predicted usage of the pods that are not measured yet."""
         return mirror.derived(self._unmeasured)
+
+
+# The plugin LoadVariationRiskBalancing: prefer nodes whose usage is low and steady.
+#
+# Source: sigs.k8s.io/scheduler-plugins pkg/trimaran/loadvariationriskbalancing (analysis.go computeScore) and its
+# README. The mean utilisation mu includes the pod: it is the measured usage as a share of the capacity, plus the
+# requests as a share of the allocatable amount. The standard deviation sigma is a share of the capacity. The formulas
+# are risk = (mu + margin * sigma^(1/sensitivity)) / 2 and score = 100 * (1 - risk). The lower score of cpu and memory
+# counts.
+#
+# Here mu also includes the requests of the pods that are not measured yet. The original adds only the incoming pod,
+# so every pod of a burst finds a node as idle as the first one did.
+
+DEFAULT_MARGIN: Final = 1.0
+DEFAULT_SENSITIVITY: Final = 1.0
+
+
+class RequestedUsage(msgspec.Struct, frozen=True):
+    """Predicts that a pod uses as much as it requests."""
+
+    def __call__(self, pod: Pod) -> tuple[int, int]:
+        """Return millicores and bytes."""
+        cpu, memory = (min(pod.requests.get(name, 0), MAX_AMOUNT) for name in RESOURCES)
+        return cpu, memory
+
+
+class LoadVariationRiskBalancing(LoadPlugin):
+    """Scores by the risk that the usage of a node exceeds its resources.
+
+    If only cpu or only memory is measured, that one decides. A node without a usable measurement gets 0, as in the
+    original. Raises ValueError for an argument out of its range.
+    """
+
+    name = "LoadVariationRiskBalancing"
+    class_fields = ("requests",)
+
+    def __init__(
+        self, *, safe_variance_margin: float = DEFAULT_MARGIN, safe_variance_sensitivity: float = DEFAULT_SENSITIVITY
+    ) -> None:
+        if not 0 <= safe_variance_margin < inf:
+            raise ValueError(f"safeVarianceMargin: must be a number from 0, got {safe_variance_margin}")
+        if not 0 <= safe_variance_sensitivity < inf:
+            raise ValueError(f"safeVarianceSensitivity: must be a number from 0, got {safe_variance_sensitivity}")
+        self._margin = safe_variance_margin
+        self._exponent = 1 / safe_variance_sensitivity if safe_variance_sensitivity else inf
+        super().__init__(RequestedUsage())
+
+    def score(self, state: LoadState, batch: NodeBatch) -> Int64Array:
+        """Return the score of every node."""
+        scores, measured = [], []
+        for resource, asked in enumerate(state.asked):
+            usage = state.usage.of(resource, batch)
+            scores.append(self._scored(usage, asked + state.unmeasured.of(resource, batch)))
+            measured.append(usage.measured)
+        lower, higher = np.minimum(*scores), np.maximum(*scores)
+        return rounded_all(np.where(measured[0] & measured[1], lower, higher))
+
+    def _scored(self, usage: ResourceUsage, asked: Int64Array) -> Float64Array:
+        """Return 100 less the risk of one resource, or 0 if the node has no measurement or none of the resource."""
+        capacity = np.maximum(usage.capacity, 1).astype(np.float64)
+        allocatable = np.maximum(usage.allocatable, 1).astype(np.float64)
+        # As in the original: usage is a share of the capacity, and requests are a share of the allocatable amount.
+        mu = np.minimum(np.minimum(usage.average / capacity, 1.0) + asked / allocatable, 1.0)
+        sigma = np.minimum(usage.deviation / capacity, 1.0)
+        if self._exponent != 1:
+            sigma = np.power(sigma, self._exponent)
+        risk = (mu + np.minimum(self._margin * sigma, 1.0)) / 2
+        usable = usage.measured & (usage.allocatable > 0)
+        return np.where(usable, (1 - risk) * MAX_NODE_SCORE, 0.0)
+
+
+# The plugin TargetLoadPacking: fill nodes up to a target cpu utilisation, and spread pods beyond it.
+#
+# Source: sigs.k8s.io/scheduler-plugins pkg/trimaran/targetloadpacking/targetloadpacking.go, and its design, KEP-61.
+# With t the target and u the predicted utilisation in percent, the score is (100 - t) * u / t + t up to the target, t
+# * (100 - u) / (100 - t) from there to 100, and 0 beyond.
+
+DEFAULT_TARGET_UTILIZATION: Final = 40
+DEFAULT_REQUESTS_MULTIPLIER: Final = 1.5
+DEFAULT_REQUEST: Final = 1000
+"""Millicores of a container without a request and a limit."""
+
+_CPU: Final = 0
+_MAX_MULTIPLIER: Final = 1000.0
+
+
+class PredictedCpu(msgspec.Struct, frozen=True):
+    """Millicores: the limit of each container, else its request times a factor, else a default, plus the overhead."""
+
+    multiplier: float
+    default: int
+
+    def __call__(self, pod: Pod) -> tuple[int, int]:
+        """Return the millicores, and no bytes."""
+        load = pod.load
+        requested = sum([rounded(request * self.multiplier) for request in load.requested_cpu])
+        return load.limited_cpu + requested + load.unstated * self.default + load.overhead_cpu, 0
+
+
+class TargetLoadPacking(LoadPlugin):
+    """Scores by the cpu that a node would use with the pod, including pods that are not measured yet.
+
+    A node without a usable measurement gets 0, as in the original. Raises ValueError for an argument out of its range.
+    """
+
+    name = "TargetLoadPacking"
+    class_fields = ("load",)
+
+    def __init__(
+        self,
+        *,
+        target_utilization: int = DEFAULT_TARGET_UTILIZATION,
+        default_requests_multiplier: float = DEFAULT_REQUESTS_MULTIPLIER,
+        default_request: int = DEFAULT_REQUEST,
+    ) -> None:
+        if not 1 <= target_utilization < MAX_NODE_SCORE:
+            raise ValueError(f"targetUtilization: must be 1..99, got {target_utilization}")
+        if not 0 <= default_requests_multiplier <= _MAX_MULTIPLIER:
+            raise ValueError(f"defaultRequestsMultiplier: must be 0..1000, got {default_requests_multiplier}")
+        if default_request < 0:
+            raise ValueError(f"defaultRequests.cpu: must not be negative, got {default_request}m")
+        self._target = float(target_utilization)
+        super().__init__(PredictedCpu(default_requests_multiplier, default_request))
+
+    def score(self, state: LoadState, batch: NodeBatch) -> Int64Array:
+        """Return the score of every node."""
+        cpu = state.usage.of(_CPU, batch)
+        used = cpu.average.astype(np.float64) + state.asked[_CPU] + state.unmeasured.of(_CPU, batch)
+        utilization = np.where(cpu.capacity > 0, 100 * used / np.maximum(cpu.capacity, 1), 0.0)
+        return np.where(cpu.measured, self._packed(utilization), 0)
+
+    def _packed(self, utilization: Float64Array) -> Int64Array:
+        target, most = self._target, float(MAX_NODE_SCORE)
+        below = (most - target) * utilization / target + target
+        above = target * (most - np.minimum(utilization, most)) / (most - target)
+        return rounded_all(np.where(utilization <= target, below, above))

@@ -64,10 +64,10 @@ async def files_of_the_last(*events: Mapping[str, Any]) -> list[str]:
     return client.calls.files
 
 
-def event(act: str, version: int, **fields: object) -> dict[str, Any]:
+def event(act: str, version: int, *, name: str = "new", **fields: object) -> dict[str, Any]:
     """Return an event of a pod on a node of the demo."""
-    body = make_pod("new").on("node1").label("app", "web").obj()
-    body["metadata"].update(uid="new", resourceVersion=str(version))
+    body = make_pod(name).on("node1").label("app", "web").obj()
+    body["metadata"].update(uid=name, resourceVersion=str(version))
     return {"type": act, "object": {**body, **fields}}
 
 
@@ -79,7 +79,8 @@ STATUS: Final = {"phase": "Running", "podIP": "10.0.0.1"}
     [
         pytest.param((event("ADDED", 2), event("MODIFIED", 3, status=STATUS)), 25, id="status"),
         pytest.param((event("ADDED", 2), event("ADDED", 2)), 25, id="known"),
-        pytest.param((event("ADDED", 2), event("DELETED", 3)), 26, id="deleted"),
+        pytest.param((event("ADDED", 2, name="other"), event("ADDED", 3)), 25, id="added"),
+        pytest.param((event("ADDED", 2), event("DELETED", 3)), 25, id="deleted"),
     ],
 )
 def test_an_event_passes_few_files(events: Sequence[Mapping[str, Any]], most: int) -> None:

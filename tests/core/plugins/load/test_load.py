@@ -10,9 +10,13 @@ from core.events import ClusterEvent
 from core.framework.interface import SUCCESS
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import NodeMetrics, Usage
-from core.plugins.load.load_plugin import UnmeasuredBy, UnmeasuredUsage
-from core.plugins.load.loadvariationriskbalancing import LoadVariationRiskBalancing
-from core.plugins.load.targetloadpacking import PredictedCpu, TargetLoadPacking
+from core.plugins.load.load_plugin import (
+    LoadVariationRiskBalancing,
+    PredictedCpu,
+    TargetLoadPacking,
+    UnmeasuredBy,
+    UnmeasuredUsage,
+)
 from tests.builders import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.core.decoded import mirror_of, pod_of, tell
 
