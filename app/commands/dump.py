@@ -19,9 +19,9 @@ from app.objects.yaml_documents import is_json
 from app.process.long_work import LongWork
 from app.settings.settings import Settings
 from app.verbs.request import RecentPods
-from app.watch.feed import BulkLoads
 from app.watch.freshness import OF_A_DUMP, Freshness
 from app.watch.memory import memory_limit
+from app.watch.objects import BulkLoads
 from app.watch.release import AnsweredRelease, newest
 from app.wiring.engine import apply_partition, create_cache, explained_profile, scheduler_profiles, served_profile
 from core.mirror.cluster import ClusterMirror

@@ -23,10 +23,9 @@ from typing import Final
 from app.api_server.client import ApiClient, ReadTimeoutError, StatusError
 from app.objects.resources import Resource
 from app.process.logs import one_line
-from app.watch.feed import MirrorFeed
 from app.watch.freshness import ResourceState
 from app.watch.memory import UNLIMITED, MemoryPressureError, MemoryWatch
-from app.watch.objects import KnownObjects, Listing, ObjectReader, Unreadable
+from app.watch.objects import KnownObjects, Listing, MirrorFeed, ObjectReader, Unreadable
 from app.watch.retry import OUTSIDE_ERRORS, Retries, Retry, Timing
 from app.watch.stream import (
     MAX_PAGE_BYTES,

@@ -17,9 +17,9 @@ from app.telemetry.metrics import Metrics, leader_metrics, memory_metrics, usage
 from app.usage.prometheus import Prometheus, prometheus_client
 from app.usage.usage_feed import Apply, MetricsApi, UsageFeed, UsageSource
 from app.verbs.admission import ServingState, Settling
-from app.watch.feed import MirrorFeed
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState, SyncStatus
 from app.watch.memory import MemoryWatch, memory_limit
+from app.watch.objects import MirrorFeed
 from app.watch.reflector import Watcher
 from app.watch.release import AnsweredRelease, ServerRelease
 from app.watch.retry import Timing

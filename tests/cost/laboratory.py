@@ -18,7 +18,7 @@ from app.objects.decode import DecodeError
 from app.objects.resources import RESOURCES, Resource
 from app.settings.limits import Limits
 from app.settings.settings import Settings
-from app.watch.feed import MirrorFeed
+from app.watch.objects import MirrorFeed
 from core.events import Action, ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from tests.bench import cluster, dressed

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from app.watch.feed import MirrorFeed
+from app.watch.objects import MirrorFeed
 from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod

@@ -13,9 +13,8 @@ from app.objects.decode import DecodeError
 from app.objects.resources import RESOURCES
 from app.process.logs import one_line
 from app.settings.settings import Settings
-from app.watch.feed import BulkLoads
 from app.watch.freshness import Freshness, ResourceState
-from app.watch.objects import ObjectReader, Unreadable
+from app.watch.objects import BulkLoads, ObjectReader, Unreadable
 from app.watch.release import AnsweredRelease, fetch_version
 from app.watch.stream import Pages, decode_page
 from core.events import ClusterEvent, Kind

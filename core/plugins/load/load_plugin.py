@@ -1,4 +1,7 @@
-"""The base of the plugins that follow node load: the states that they read, and their invalidation rules."""
+"""The plugins that follow node load: the states that they read, their invalidation rules, and the two that only score.
+
+LoadAware, which also filters, is in a module of its own.
+"""
 
 from collections.abc import Callable
 from math import inf

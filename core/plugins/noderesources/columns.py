@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from core.framework.interface import differs
 from core.mirror.changes import Change, NodeChange, PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch, NodeTable
@@ -231,6 +232,10 @@ def requests_changed(before: Pod | None, after: Pod | None) -> bool:
     if before is None or after is None:
         return True
     return before.requests != after.requests or before.non_zero_requests != after.non_zero_requests
+
+
+asks_otherwise: Final = differs(lambda pod: pod.requests, {})
+"""Whether the requests of a pod changed. A new or deleted pod without requests changes nothing."""
 
 
 def cpu_and_memory(amounts: tuple[int, int]) -> dict[str, int]:

@@ -22,14 +22,20 @@ from core.framework.interface import (
     Scope,
     ScorePlugin,
     Status,
-    differs,
 )
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Int64Array
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.plugins.noderesources.columns import COMPUTE, LARGEST_AMOUNT, NATIVE, AmountColumns, ResourceColumns
+from core.plugins.noderesources.columns import (
+    COMPUTE,
+    LARGEST_AMOUNT,
+    NATIVE,
+    AmountColumns,
+    ResourceColumns,
+    asks_otherwise,
+)
 
 # The input of the score sides: allocatable and requested amounts of each resource, with the incoming pod.
 #
@@ -315,7 +321,7 @@ _INVALIDATED_BY: Final = (
         scope=Scope.NODE,
         when="it asks for anything, and for something else than before",
         because="what the pods of a node ask for is used of it; pods that ask for nothing are not seen",
-        touches=differs(lambda pod: pod.requests, {}),
+        touches=asks_otherwise,
     ),
 )
 

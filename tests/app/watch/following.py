@@ -21,9 +21,9 @@ from app.api_server.credentials import Credentials
 from app.api_server.tls import ClusterAccess
 from app.objects.decode import DecodeError
 from app.objects.resources import RESOURCES
-from app.watch.feed import MirrorFeed
 from app.watch.freshness import Freshness, ResourceState, SyncStatus
 from app.watch.memory import UNLIMITED, MemoryLimit, MemoryWatch
+from app.watch.objects import MirrorFeed
 from app.watch.reflector import Watcher
 from app.watch.retry import Timing
 from core.events import ClusterEvent, Kind, Object

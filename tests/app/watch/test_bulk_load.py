@@ -7,7 +7,7 @@ from weakref import ref
 
 import pytest
 
-from app.watch.feed import BulkLoads
+from app.watch.objects import BulkLoads
 from tests.collector import freezing
 
 

@@ -9,8 +9,8 @@ from typing import cast
 import pytest
 from msgspec.structs import replace
 
-from app.watch import feed as feed_module
-from app.watch.feed import MirrorFeed
+from app.watch import objects as watched_objects
+from app.watch.objects import MirrorFeed
 from core.events import Action, ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Waiting
@@ -95,7 +95,7 @@ def test_a_transition_is_logged_as_loudly_as_it_deserves_and_the_delay_of_a_conf
 
 
 def test_assumed_pods_expire_by_the_clock(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(feed_module, "_EXPIRY_EVERY", 0.001)
+    monkeypatch.setattr(watched_objects, "_EXPIRY_EVERY", 0.001)
     fed = Fed()
     for name in ("in-time", "late", "unfinished"):
         fed.assume(name, "n1")

@@ -14,8 +14,8 @@ from app.commands.dump import load_dump
 from app.main import create_service
 from app.objects.resources import RESOURCES
 from app.settings.settings import Settings
-from app.watch.feed import MirrorFeed
 from app.watch.freshness import ResourceState
+from app.watch.objects import MirrorFeed
 from app.watch.reflector import Reflector
 from app.watch.retry import Retries, Timing
 from core.objects.pod import Pod

@@ -12,7 +12,7 @@ from app.settings.settings import Settings, SettingsError
 from app.verbs import decide as decider
 from app.verbs.effects import LONGEST_WAIT
 from app.verbs.request import Request, VerbResponse
-from app.watch.feed import MirrorFeed
+from app.watch.objects import MirrorFeed
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.mirror.topology import IntpArray
