@@ -8,6 +8,8 @@ from typing import Final
 
 import msgspec
 
+from core.objects.kinds import Namespaced
+
 GROUP_LABEL: Final = "kindred.dev/group"
 """The name of the pod's group. The group needs no object."""
 POD_GROUP_LABEL: Final = "scheduling.x-k8s.io/pod-group"
@@ -54,7 +56,7 @@ SPREAD: Final = Packing()
 """The packing of a group without the annotation."""
 
 
-class PodGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class PodGroup(Namespaced, frozen=True, kw_only=True, gc=False):
     """A scheduling.x-k8s.io/v1alpha1 PodGroup.
 
     `minimum` is spec.minMember, or 0 if not set. `timeout` is spec.scheduleTimeoutSeconds, or 0 if not set. `packing`
@@ -62,18 +64,9 @@ class PodGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     placed.
     """
 
-    namespace: str
-    name: str
     minimum: int = 0
     timeout: int = 0
     packing: Packing = SPREAD
-    uid: str = ""
-    resource_version: str = ""
-
-    @property
-    def full_name(self) -> str:
-        """NAMESPACE/NAME."""
-        return f"{self.namespace}/{self.name}"
 
 
 class Membership(msgspec.Struct, frozen=True, gc=False):
@@ -116,7 +109,7 @@ class GroupCondition(msgspec.Struct, frozen=True, gc=False):
         return f"{self.type}={self.status}{reason}{message}"
 
 
-class SchedulingGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class SchedulingGroup(Namespaced, frozen=True, kw_only=True, gc=False):
     """A scheduling.k8s.io PodGroup, whose members name it in spec.schedulingGroup.
 
     `minimum` is spec.schedulingPolicy.gang.minCount, and 1 for the policy `basic`: kube-scheduler binds members only if
@@ -126,16 +119,7 @@ class SchedulingGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     podGroupSchedulingPlacementAlgorithm). Empty if it has none.
     """
 
-    namespace: str
-    name: str
     minimum: int = 1
     disrupted_whole: bool = False
     unsupported: str = ""
     conditions: tuple[GroupCondition, ...] = ()
-    uid: str = ""
-    resource_version: str = ""
-
-    @property
-    def full_name(self) -> str:
-        """NAMESPACE/NAME."""
-        return f"{self.namespace}/{self.name}"

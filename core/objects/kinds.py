@@ -1,4 +1,4 @@
-"""Controllers of pods, reduced to their identity and the pods that they select.
+"""What objects have in common, and small kinds: controllers of pods, namespaces, services, device classes, budgets.
 
 A missing or invalid selector is `NOTHING`. Where selectors are combined, `NOTHING` also means no requirements
 (k8s.io/apimachinery pkg/labels/selector.go, `Requirements`).
@@ -12,6 +12,34 @@ import msgspec
 from core.objects.labels import NOTHING, Selector
 
 
+class _Versioned(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    uid: str = ""
+    resource_version: str = ""
+
+
+class ClusterWide(_Versioned, frozen=True, gc=False):
+    """An object without a namespace."""
+
+    name: str
+
+    @property
+    def full_name(self) -> str:
+        """The name. The object has no namespace."""
+        return self.name
+
+
+class Namespaced(_Versioned, frozen=True, gc=False):
+    """An object of a namespace."""
+
+    namespace: str
+    name: str
+
+    @property
+    def full_name(self) -> str:
+        """NAMESPACE/NAME."""
+        return f"{self.namespace}/{self.name}"
+
+
 class ControllerRef(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     """The owner reference with `controller: true`. The owner is in the namespace of the object with the reference."""
 
@@ -21,114 +49,62 @@ class ControllerRef(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     api_version: str = ""
 
 
-class ReplicaSet(msgspec.Struct, frozen=True, gc=False):
+class ReplicaSet(Namespaced, frozen=True, gc=False):
     """An apps/v1 ReplicaSet: its labels (as in its pod template), its controller, and its selector."""
 
-    namespace: str
-    name: str
     labels: Mapping[str, str] = {}
     controller: ControllerRef | None = None
     selector: Selector = NOTHING
-    uid: str = ""
-    resource_version: str = ""
-
-    @property
-    def full_name(self) -> str:
-        """NAMESPACE/NAME."""
-        return f"{self.namespace}/{self.name}"
 
 
-class _Selecting(msgspec.Struct, frozen=True, gc=False):
-    namespace: str
-    name: str
-    selector: Selector = NOTHING
-    uid: str = ""
-    resource_version: str = ""
-
-    @property
-    def full_name(self) -> str:
-        """NAMESPACE/NAME."""
-        return f"{self.namespace}/{self.name}"
-
-
-class StatefulSet(_Selecting, frozen=True, gc=False):
+class StatefulSet(Namespaced, frozen=True, gc=False):
     """An apps/v1 StatefulSet: its selector."""
 
+    selector: Selector = NOTHING
 
-class ReplicationController(_Selecting, frozen=True, gc=False):
+
+class ReplicationController(Namespaced, frozen=True, gc=False):
     """A v1 ReplicationController: its selector, which has only labels and, like a Service's, is never validated."""
 
+    selector: Selector = NOTHING
 
-class Namespace(msgspec.Struct, frozen=True, gc=False):
+
+class Namespace(ClusterWide, frozen=True, gc=False):
     """A v1.Namespace, reduced to the labels that namespaceSelector reads."""
 
-    name: str
     labels: Mapping[str, str] = {}
-    uid: str = ""
-    resource_version: str = ""
-
-    @property
-    def full_name(self) -> str:
-        """The name. The object has no namespace."""
-        return self.name
 
 
-class Service(msgspec.Struct, frozen=True, gc=False):
+class Service(Namespaced, frozen=True, gc=False):
     """A v1.Service: the pods of its namespace that it selects. A service without a selector selects none.
 
     Source: k8s.io/kubernetes v1.18 pkg/scheduler/framework/plugins/helper/spread.go (GetPodServices). Unlike a label
     selector, the selector of a service is never validated.
     """
 
-    namespace: str
-    name: str
     selector: Selector = NOTHING
-    uid: str = ""
-    resource_version: str = ""
-
-    @property
-    def full_name(self) -> str:
-        """NAMESPACE/NAME."""
-        return f"{self.namespace}/{self.name}"
 
 
 IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 """Prefix of a class name in the implicit extended resource that every class provides."""
 
 
-class DeviceClass(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class DeviceClass(ClusterWide, frozen=True, kw_only=True, gc=False):
     """A resource.k8s.io/v1 DeviceClass, reduced to the extended resource that it provides.
 
     `extended_resource` is spec.extendedResourceName. It is empty if the class names none.
     """
 
-    name: str
     extended_resource: str = ""
-    uid: str = ""
-    resource_version: str = ""
-
-    @property
-    def full_name(self) -> str:
-        """The name. The object has no namespace."""
-        return self.name
 
 
-class PodDisruptionBudget(msgspec.Struct, frozen=True, gc=False):
+class PodDisruptionBudget(Namespaced, frozen=True, gc=False):
     """A policy/v1 PodDisruptionBudget: the pods that it covers, and how many of them may still be disrupted."""
 
-    namespace: str
-    name: str
     selector: Selector = NOTHING
     disruptions_allowed: int = 0
     disrupted_pods: frozenset[str] = frozenset()
     """Names of the pods that the budget already counts as disrupted (status.disruptedPods)."""
-    uid: str = ""
-    resource_version: str = ""
-
-    @property
-    def full_name(self) -> str:
-        """NAMESPACE/NAME."""
-        return f"{self.namespace}/{self.name}"
 
     def covers(self, labels: Mapping[str, str]) -> bool:
         """Return whether the budget covers pods of its namespace with these labels.

@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from core.objects.kinds import ClusterWide
 from core.objects.pod import Taint
 
 CONDITION_TYPES: Final = frozenset({"Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"})
@@ -15,7 +16,7 @@ NO_FEATURES: Final[frozenset[str]] = frozenset()
 """Shared by nodes that declare no features."""
 
 
-class Node(msgspec.Struct, frozen=True, gc=False):
+class Node(ClusterWide, frozen=True, gc=False):
     """A v1.Node, reduced to the fields that the plugins and the mirror read.
 
     `allocatable` has cpu in millicores, and all other resources in their own unit (bytes, pieces). It includes `pods`.
@@ -29,22 +30,14 @@ class Node(msgspec.Struct, frozen=True, gc=False):
     `allocatable`. Measured usage is a share of these amounts.
     """
 
-    name: str
     labels: Mapping[str, str] = {}
     allocatable: Mapping[str, int] = {}
-    uid: str = ""
-    resource_version: str = ""
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
     images: Mapping[str, int] = {}
     conditions: Mapping[str, str] = {}
     declared_features: frozenset[str] = NO_FEATURES
     capacity: Mapping[str, int] = {}
-
-    @property
-    def full_name(self) -> str:
-        """The name. The object has no namespace."""
-        return self.name
 
 
 class Usage(msgspec.Struct, frozen=True, gc=False):
@@ -57,16 +50,15 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     deviation: int | None = None
 
 
-class NodeMetrics(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class NodeMetrics(ClusterWide, frozen=True, kw_only=True, gc=False):
     """The last measurement of a node. A resource without a plausible measurement is None.
 
     `name` is the node's name. `measured_at` is the end of the window, in seconds since 1970. A pod that started after
     `covers_pods_until` (RFC 3339 in UTC and whole seconds, like Pod.start_time) counts as not measured yet. A caller
     with a clock sets `too_old`, see `core.mirror.node_values`. Equal values are one state, so a measurement that is
-    read twice changes no state.
+    read twice changes no state. A measurement has no `uid` and no `resource_version`.
     """
 
-    name: str
     measured_at: int
     covers_pods_until: str
     window: float = 0.0
@@ -74,11 +66,3 @@ class NodeMetrics(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cpu: Usage | None = None
     memory: Usage | None = None
     too_old: bool = False
-    uid: str = ""
-    """Empty, because a measurement has no UID. The same applies to `resource_version`."""
-    resource_version: str = ""
-
-    @property
-    def full_name(self) -> str:
-        """The name. The object has no namespace."""
-        return self.name

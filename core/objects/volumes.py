@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import msgspec
 
 from core.objects.affinity import NodeSelector
-from core.objects.kinds import ControllerRef
+from core.objects.kinds import ClusterWide, ControllerRef, Namespaced
 from core.objects.labels import EVERYTHING, NOTHING, Selector
 
 WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
@@ -38,14 +38,13 @@ class ClaimRef(msgspec.Struct, frozen=True, gc=False):
     uid: str = ""
 
 
-class PersistentVolume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class PersistentVolume(ClusterWide, frozen=True, kw_only=True, gc=False):
     """A v1.PersistentVolume.
 
     `storage_class` is the value of the beta annotation if set. `capacity` is in bytes, 0 if not set. `node_affinity` is
     None if every node can reach the volume. `source` is None for kinds that do not count.
     """
 
-    name: str
     labels: Mapping[str, str] = {}
     source: VolumeSource | None = None
     capacity: int = 0
@@ -57,16 +56,9 @@ class PersistentVolume(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     node_affinity: NodeSelector | None = None
     phase: str = ""
     deleting: bool = False
-    uid: str = ""
-    resource_version: str = ""
-
-    @property
-    def full_name(self) -> str:
-        """The name. The object has no namespace."""
-        return self.name
 
 
-class PersistentVolumeClaim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class PersistentVolumeClaim(Namespaced, frozen=True, kw_only=True, gc=False):
     """A v1.PersistentVolumeClaim.
 
     `volume` is the name of its volume, empty if it has none. The claim is *bound* only if `bind_completed` is also
@@ -78,8 +70,6 @@ class PersistentVolumeClaim(msgspec.Struct, frozen=True, kw_only=True, gc=False)
     fails. `controller` identifies the pod for which an ephemeral claim was created.
     """
 
-    namespace: str
-    name: str
     volume: str = ""
     bind_completed: bool = False
     storage_class: str = ""
@@ -93,75 +83,44 @@ class PersistentVolumeClaim(msgspec.Struct, frozen=True, kw_only=True, gc=False)
     phase: str = ""
     deleting: bool = False
     controller: ControllerRef | None = None
-    uid: str = ""
-    resource_version: str = ""
-
-    @property
-    def full_name(self) -> str:
-        """NAMESPACE/NAME."""
-        return f"{self.namespace}/{self.name}"
 
 
-class StorageClass(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class StorageClass(ClusterWide, frozen=True, kw_only=True, gc=False):
     """A storage.k8s.io/v1 StorageClass.
 
     `volume_binding_mode` is None if not set, which upstream treats as an error. `allowed_topologies` is None if volumes
     can be created for every node. An invalid term in it allows no node.
     """
 
-    name: str
     provisioner: str = ""
     volume_binding_mode: str | None = None
     allowed_topologies: NodeSelector | None = None
-    uid: str = ""
-    resource_version: str = ""
-
-    @property
-    def full_name(self) -> str:
-        """The name. The object has no namespace."""
-        return self.name
 
 
-class CSINode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class CSINode(ClusterWide, frozen=True, kw_only=True, gc=False):
     """A storage.k8s.io/v1 CSINode. It has the name of its node.
 
     `drivers` are all drivers of the node. `volume_limits` is driver -> how many volumes can be attached. Drivers
     without a limit are missing. `migrated_plugins` are the in-tree plugins whose volumes the node attaches by CSI.
     """
 
-    name: str
     volume_limits: Mapping[str, int] = {}
     migrated_plugins: frozenset[str] = frozenset()
-    uid: str = ""
-    resource_version: str = ""
     drivers: frozenset[str] = frozenset()
 
-    @property
-    def full_name(self) -> str:
-        """The name. The object has no namespace."""
-        return self.name
 
-
-class CSIDriver(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class CSIDriver(ClusterWide, frozen=True, kw_only=True, gc=False):
     """A storage.k8s.io/v1 CSIDriver. Classes have its name as their provisioner.
 
     `storage_capacity` means that the driver publishes CSIStorageCapacities, so a node without enough capacity is not
     tried. `prevents_scheduling_if_missing` means that pods are kept off nodes without the driver.
     """
 
-    name: str
     storage_capacity: bool = False
     prevents_scheduling_if_missing: bool = False
-    uid: str = ""
-    resource_version: str = ""
-
-    @property
-    def full_name(self) -> str:
-        """The name. The object has no namespace."""
-        return self.name
 
 
-class CSIStorageCapacity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class CSIStorageCapacity(Namespaced, frozen=True, kw_only=True, gc=False):
     """A storage.k8s.io/v1 CSIStorageCapacity: how large a volume of a class can be on the nodes of a topology.
 
     `topology` selects the nodes by their labels. A missing or invalid one selects none. `limit` is the
@@ -169,35 +128,18 @@ class CSIStorageCapacity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     if not set. Scores use it.
     """
 
-    namespace: str
-    name: str
     storage_class: str = ""
     topology: Selector = NOTHING
     limit: int | None = None
     capacity: int = 0
-    uid: str = ""
-    resource_version: str = ""
-
-    @property
-    def full_name(self) -> str:
-        """NAMESPACE/NAME."""
-        return f"{self.namespace}/{self.name}"
 
 
-class VolumeAttachment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class VolumeAttachment(ClusterWide, frozen=True, kw_only=True, gc=False):
     """A storage.k8s.io/v1 VolumeAttachment: a volume is attached to a node, or will be.
 
     `attacher` is a CSI driver's name. `volume` is the name of a PersistentVolume, empty for an inline volume of a pod.
     """
 
-    name: str
     attacher: str = ""
     node: str = ""
     volume: str = ""
-    uid: str = ""
-    resource_version: str = ""
-
-    @property
-    def full_name(self) -> str:
-        """The name. The object has no namespace."""
-        return self.name

@@ -261,7 +261,7 @@ EXPECTED: Final[tuple[Value, ...]] = (
         uid="uid-data",
         resource_version="42",
     ),
-    Namespace("shop", {"app": "web"}, "uid-shop", "42"),
+    Namespace("shop", {"app": "web"}, uid="uid-shop", resource_version="42"),
     PersistentVolume(
         name="pv-1",
         labels={"app": "web"},
@@ -334,7 +334,7 @@ EXPECTED: Final[tuple[Value, ...]] = (
     VolumeAttachment(
         name="csi-1", attacher="csi.example.com", node="n1", volume="pv-1", uid="uid-csi-1", resource_version="42"
     ),
-    Service("shop", "web", WEB_A, "uid-web", "42"),
+    Service("shop", "web", WEB_A, uid="uid-web", resource_version="42"),
     PodDisruptionBudget(
         namespace="shop",
         name="web",
@@ -353,6 +353,10 @@ EXPECTED: Final[tuple[Value, ...]] = (
         uid="uid-web-abc",
         resource_version="42",
     ),
-    StatefulSet("shop", "db", parse_selector({"app": "db"}, [("tier", "Exists", [])]), "uid-db", "42"),
-    ReplicationController("shop", "old", parse_selector({"app": "old", "tier": "a"}, ()), "uid-old", "42"),
+    StatefulSet(
+        "shop", "db", parse_selector({"app": "db"}, [("tier", "Exists", [])]), uid="uid-db", resource_version="42"
+    ),
+    ReplicationController(
+        "shop", "old", parse_selector({"app": "old", "tier": "a"}, ()), uid="uid-old", resource_version="42"
+    ),
 )

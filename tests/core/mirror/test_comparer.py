@@ -19,9 +19,9 @@ BATCH = Pod("u2", "shop", "batch", {}, "n1", resource_version="1")
 PENDING = Pod("u3", "shop", "pending", resource_version="1")
 
 EACH_KIND: list[Object] = [
-    Node("n1", {"zone": "a"}, {"cpu": 1000}, "u", "1"),
+    Node("n1", {"zone": "a"}, {"cpu": 1000}, uid="u", resource_version="1"),
     WEB,
-    Namespace("shop", {"team": "a"}, "u", "1"),
+    Namespace("shop", {"team": "a"}, uid="u", resource_version="1"),
     PersistentVolume(name="pv", uid="u", resource_version="1"),
     PersistentVolumeClaim(namespace="shop", name="pvc", uid="u", resource_version="1"),
     StorageClass(name="fast", uid="u", resource_version="1"),
