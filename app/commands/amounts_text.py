@@ -6,12 +6,10 @@ from itertools import chain
 from typing import Final
 
 from app.commands.output import Line, Styled, counted, titled, wrapped
-from core.diagnosis.amounts.amounts import ClusterAmounts, NodeAmounts
-from core.diagnosis.amounts.ports import PortInCluster, PortOnNode
+from core.diagnosis.amounts.amounts import ClusterAmounts, MeasuredResource, NodeAmounts, UsageOnNode
 from core.diagnosis.amounts.requirements import UnmetRequirement
-from core.diagnosis.amounts.resources import ResourceInCluster, ResourceOnNode, quantity_text
+from core.diagnosis.amounts.resources import PortInCluster, PortOnNode, ResourceInCluster, ResourceOnNode, quantity_text
 from core.diagnosis.amounts.spread import SpreadInCluster, SpreadOnNode
-from core.diagnosis.amounts.usage import MeasuredResource, UsageOnNode
 from core.diagnosis.remedies.remedy import Remedy, requirement_text, taint_text
 from core.diagnosis.wakes import ANY_EVENT, Wake
 

@@ -30,7 +30,7 @@ from app.verbs.wire_in import decode_incoming_pod
 from core.framework.interface import Code, Verdicts
 from core.gangs.gangs import Gangs
 from core.gangs.scheduling_groups import GroupCycles, Released
-from core.mirror.changes import Change, NodeChange
+from core.mirror.changes import NodeChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import BoolArray, IntpArray
@@ -168,9 +168,9 @@ class RefusedNodes:
         self._refused_everywhere = refused_everywhere
         mirror.listen(self)
 
-    def changed(self, change: Change) -> None:
+    def changed(self, change: NodeChange) -> None:
         """Track added and deleted nodes, because another node may then have the slot."""
-        if isinstance(change, NodeChange) and (change.before is None or change.after is None):
+        if change.before is None or change.after is None:
             self._node_lives += 1
             self._changed_hands[change.slot] = self._node_lives
 

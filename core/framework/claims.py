@@ -5,7 +5,7 @@ from typing import Final
 
 from core.framework.interface import Code, Status
 from core.mirror.affinity_counts import TermIndex
-from core.mirror.changes import Change, ObjectChange
+from core.mirror.changes import ObjectChange
 from core.mirror.cluster import ClusterMirror
 from core.objects.affinity import PodMatcher
 from core.objects.kinds import Service
@@ -98,9 +98,9 @@ class Services:
             if service.selector.matches(pod.labels):
                 yield service
 
-    def changed(self, change: Change) -> None:
+    def changed(self, change: ObjectChange) -> None:
         """Update the selector of a Service."""
-        if not isinstance(change, ObjectChange) or change.kind is not Service:
+        if change.kind is not Service:
             return
         if change.before is not None:
             self._index.remove(change.before.full_name)

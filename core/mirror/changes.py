@@ -72,7 +72,7 @@ class Listener(Protocol):
     def hears(self) -> Sequence[type[Change]]:
         """The types of the changes that it receives."""
 
-    def changed(self, change: Change) -> None:
+    def changed(self, change: Any) -> None:  # noqa: ANN401  # one of the types that it hears
         """Handle a change that the mirror has made."""
 
 

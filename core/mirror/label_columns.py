@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from core.mirror.changes import Change, NodeChange
+from core.mirror.changes import NodeChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import ABSENT, UNSEEN, BoolArray, Int64Array, IntpArray, TopologyColumn
@@ -92,10 +92,8 @@ class LabelColumns:
             self._make_room()
         return found
 
-    def changed(self, change: Change) -> None:
+    def changed(self, change: NodeChange) -> None:
         """Update the columns from the labels of a changed node."""
-        if not isinstance(change, NodeChange):
-            return
         before, after = _labels(change.before), _labels(change.after)
         for column in self._columns.values():
             column.grow(self._nodes.capacity)

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from core.mirror.changes import Change, NodeChange, ObjectChange
+from core.mirror.changes import NodeChange, ObjectChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.label_columns import LabelColumns
 from core.mirror.node_info import NO_SLOT, NodeBatch
@@ -43,12 +43,11 @@ class NodeValues(Generic[Value]):
         """Number of values, including a few that no node has any more."""
         return len(self._column.values)
 
-    def changed(self, change: Change) -> None:
+    def changed(self, change: NodeChange) -> None:
         """Read a changed node again."""
-        if isinstance(change, NodeChange):
-            if change.slot >= len(self._column.of_slot):
-                self._column.grow(change.slot + 1)
-            self._column.assign(change.slot, None if change.after is None else self._read(change.after))
+        if change.slot >= len(self._column.of_slot):
+            self._column.grow(change.slot + 1)
+        self._column.assign(change.slot, None if change.after is None else self._read(change.after))
 
     def judged(self, batch: NodeBatch, judge: Callable[[Value | None], int]) -> Int64Array:
         """Return `judge` of each node's value, or 0 for an unknown node. `judge` is called once per distinct value."""
@@ -108,9 +107,9 @@ class LabelProjections:
         self._make_room()
         return found
 
-    def changed(self, change: Change) -> None:
+    def changed(self, change: NodeChange) -> None:
         """Read a node again if its labels have changed."""
-        if isinstance(change, NodeChange) and _labels(change.before) != _labels(change.after):
+        if _labels(change.before) != _labels(change.after):
             for values in self._by_keys.values():
                 values.changed(change)
 
@@ -239,7 +238,7 @@ class NodeUsage:
             self._measure(slot, self._measurements.get(node.name))
             self._describe(slot, node)
 
-    def changed(self, change: Change) -> None:
+    def changed(self, change: NodeChange | ObjectChange) -> None:
         """Update the columns from measurements, and from the amounts that nodes report."""
         if isinstance(change, NodeChange):
             if change.after is None:
@@ -248,7 +247,7 @@ class NodeUsage:
                 self._grow(change.slot)
                 self._measure(change.slot, self._measurements.get(change.after.name))
             self._describe(change.slot, change.after)
-        elif isinstance(change, ObjectChange) and change.kind is NodeMetrics and change.slot != NO_SLOT:
+        elif change.kind is NodeMetrics and change.slot != NO_SLOT:
             self._measure(change.slot, change.after)
 
     def of(self, resource: int, batch: NodeBatch) -> ResourceUsage:

@@ -20,7 +20,7 @@ from core.framework.interface import (
     ScorePlugin,
     Status,
 )
-from core.mirror.changes import Change, NodeChange
+from core.mirror.changes import NodeChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
@@ -78,10 +78,8 @@ class ImageStates:
             self.total += 1
             self.holders.update(node.images.keys())
 
-    def changed(self, change: Change) -> None:
+    def changed(self, change: NodeChange) -> None:
         """Update the counts for a changed node."""
-        if not isinstance(change, NodeChange):
-            return
         before, after = _images(change.before), _images(change.after)
         self.total += (change.after is not None) - (change.before is not None)
         if self._nodes.capacity > self._capacity:

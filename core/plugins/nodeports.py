@@ -21,7 +21,7 @@ from core.framework.interface import (
     Verdicts,
     differs,
 )
-from core.mirror.changes import Change, PodChange
+from core.mirror.changes import PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray
@@ -64,10 +64,8 @@ class HostPortsInUse:
             for port in pod.host_ports:
                 self._take(port, slot)
 
-    def changed(self, change: Change) -> None:
+    def changed(self, change: PodChange) -> None:
         """Update the ports for a pod that was added, changed or removed."""
-        if not isinstance(change, PodChange):
-            return
         before = _NO_PORTS if change.before is None else change.before.host_ports
         after = _NO_PORTS if change.after is None else change.after.host_ports
         for port in before - after:

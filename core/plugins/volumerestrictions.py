@@ -25,7 +25,7 @@ from core.framework.interface import (
     Versions,
     differs,
 )
-from core.mirror.changes import Change, PodChange
+from core.mirror.changes import PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.pod import InlineDisk, Pod, PodClaim, PodVolume, RBDImage
@@ -65,10 +65,8 @@ class VolumesInUse:
             if pod.volumes:
                 self._count(pod, slot, 1)
 
-    def changed(self, change: Change) -> None:
+    def changed(self, change: PodChange) -> None:
         """Update the counts for a pod that was added, removed or changed."""
-        if not isinstance(change, PodChange):
-            return
         before, after = change.before, change.after
         if before is not None and after is not None and _read_of(before) == _read_of(after):
             return

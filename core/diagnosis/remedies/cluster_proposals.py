@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 import msgspec
 import numpy as np
 
-from core.diagnosis.amounts.ports import port_holders
+from core.diagnosis.amounts.resources import port_holders
 from core.diagnosis.amounts.spread import measured_constraints
 from core.diagnosis.counted_terms import Direction, Effect, Rule
 from core.diagnosis.diagnosis import Diagnosis

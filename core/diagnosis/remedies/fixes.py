@@ -7,10 +7,18 @@ from typing import Final, TypeAlias
 import msgspec
 import numpy as np
 
-from core.diagnosis.amounts.requirements import Asked, Source, best_alternatives, best_unmet, choices_of, told_of
+from core.diagnosis.amounts.requirements import (
+    Asked,
+    Source,
+    best_alternatives,
+    best_unmet,
+    choices_of,
+    is_cordoned,
+    told_of,
+    untolerated_taints,
+)
 from core.diagnosis.amounts.resources import measured_resources
 from core.diagnosis.amounts.spread import measured_constraints
-from core.diagnosis.amounts.taints import is_cordoned, untolerated_taints
 from core.diagnosis.amounts.volumes import claim_users
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.remedies.remedy import (

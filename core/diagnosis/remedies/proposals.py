@@ -6,9 +6,8 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from core.diagnosis.amounts.requirements import unmet_counts
+from core.diagnosis.amounts.requirements import unmet_counts, untolerated_taints
 from core.diagnosis.amounts.spread import measured_constraints
-from core.diagnosis.amounts.taints import untolerated_taints
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.remedies.fixes import (
     FIXES,

@@ -9,7 +9,6 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from core.events import Kind
 from core.framework.interface import (
@@ -22,15 +21,13 @@ from core.framework.interface import (
     Status,
     differs,
 )
-from core.mirror.changes import Change, NodeChange, ObjectChange, PodChange
+from core.mirror.changes import NodeChange, ObjectChange, PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
-from core.mirror.node_values import MAX_AMOUNT, RESOURCES, NodeUsage, ResourceUsage
+from core.mirror.node_values import MAX_AMOUNT, RESOURCES, Float64Array, NodeUsage, ResourceUsage
 from core.mirror.topology import Int64Array
 from core.objects.node import Node, NodeMetrics
 from core.objects.pod import Pod
-
-Float64Array: TypeAlias = NDArray[np.float64]
 
 _HALF: Final = 0.5
 
@@ -89,7 +86,7 @@ class UnmeasuredUsage:
         for slot, pod in mirror.placed_pods():
             self._add(slot, pod)
 
-    def changed(self, change: Change) -> None:
+    def changed(self, change: NodeChange | ObjectChange | PodChange) -> None:
         """Follow pods that are added, start or are removed, and measurements."""
         if isinstance(change, PodChange):
             if change.before is not None:
@@ -101,7 +98,7 @@ class UnmeasuredUsage:
                 self._begin(change.slot, self._mirror.objects(NodeMetrics).get(change.after.name))
             elif change.after is None:
                 self._begin(change.slot, None)
-        elif isinstance(change, ObjectChange) and change.kind is NodeMetrics and change.slot != NO_SLOT:
+        elif change.kind is NodeMetrics and change.slot != NO_SLOT:
             self._measured(change.slot, change.after)
 
     def of(self, resource: int, batch: NodeBatch) -> Int64Array:

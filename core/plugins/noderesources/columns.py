@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 
 from core.framework.interface import differs
-from core.mirror.changes import Change, NodeChange, PodChange
+from core.mirror.changes import NodeChange, PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch, NodeTable
 from core.mirror.node_values import NodeValues
@@ -174,7 +174,7 @@ class ResourceColumns:
             nodes, ((slot, cpu_and_memory(pod.non_zero_requests)) for slot, pod in placed)
         )
 
-    def changed(self, change: Change) -> None:
+    def changed(self, change: NodeChange | PodChange) -> None:
         """Follow a change of a node's allocatable amounts, or of a pod's requests."""
         if isinstance(change, NodeChange):
             before = {} if change.before is None else change.before.allocatable
@@ -182,7 +182,7 @@ class ResourceColumns:
             if before != after:
                 self.allocatable.add(change.slot, before, -1)
                 self.allocatable.add(change.slot, after, 1)
-        elif isinstance(change, PodChange) and requests_changed(change.before, change.after):
+        elif requests_changed(change.before, change.after):
             if change.before is not None:
                 self._count(change.slot, change.before, -1)
             if change.after is not None:

@@ -6,11 +6,10 @@ are not scored, because upstream reads ResourceSlices and their allocations for 
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import accumulate, compress
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from core.events import Kind
 from core.framework.interface import (
@@ -26,6 +25,7 @@ from core.framework.interface import (
 )
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
+from core.mirror.node_values import Float64Array
 from core.mirror.topology import BoolArray, Int64Array, IntpArray
 from core.objects.kinds import DeviceClass
 from core.objects.labels import label_key_errors
@@ -193,8 +193,6 @@ def _with_reason(reason: str) -> Callable[[Status], Status]:
 def _unresolvable(status: Status) -> Status:
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, status.reasons)
 
-
-Float64Array: TypeAlias = NDArray[np.float64]
 
 _MOST: Final = 2**63 - 1
 

@@ -10,7 +10,6 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from core.events import Kind
 from core.framework.interface import (
@@ -25,6 +24,7 @@ from core.framework.interface import (
 )
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
+from core.mirror.node_values import Float64Array
 from core.mirror.topology import BoolArray, Int64Array
 from core.objects.node import Node
 from core.objects.pod import Pod
@@ -302,7 +302,6 @@ def _score_by_utilization(shape: Sequence[UtilizationShapePoint]) -> Int64Array:
 #
 # Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go.
 
-Float64Array: TypeAlias = NDArray[np.float64]
 
 _PAIR: Final = 2
 

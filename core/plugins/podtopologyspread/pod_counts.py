@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from core.mirror.affinity_counts import TermIndex
-from core.mirror.changes import Change, PodChange
+from core.mirror.changes import PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.pod_columns import namespace_is_selected
 from core.mirror.topology import Int64Array, IntpArray, TopologyCounts
@@ -132,10 +132,8 @@ class PodCounts:
         units = len(constraints) * (_PER_CONSTRAINT + _PER_NODE * nodes) + self._mirror.pods.work(new)
         self._mirror.work.spend(units, "spec.topologySpreadConstraints", len(constraints))
 
-    def changed(self, change: Change) -> None:
+    def changed(self, change: PodChange) -> None:
         """Update the counters for a pod that is added or removed, changes its labels, or begins to terminate."""
-        if not isinstance(change, PodChange):
-            return
         before, after = change.before, change.after
         if before is not None and after is not None and _counts_alike(before, after):
             return

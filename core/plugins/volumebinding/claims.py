@@ -1,4 +1,4 @@
-"""The claims of a pod, grouped by the necessary step.
+"""The claims of a pod, grouped by the necessary step, with the volumes that they may take.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_binding.go (podHasPVCs) and binder.go
 (GetPodVolumeClaims).
@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from core.framework.claims import ClaimError, not_found_text, ownership_error
-from core.framework.interface import Code, Status
+from core.framework.interface import MAX_NODE_SCORE, Code, Status
 from core.framework.node_matcher import keys_of_terms
-from core.mirror.changes import Change, NodeChange, ObjectChange
+from core.mirror.changes import NodeChange, ObjectChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import DistinctValues, Int32Array
@@ -231,10 +231,8 @@ class Offers:
         for capacity in mirror.objects(CSIStorageCapacity).values():
             self._capacities[capacity.storage_class][capacity.full_name] = capacity
 
-    def changed(self, change: Change) -> None:
+    def changed(self, change: ObjectChange) -> None:
         """Handle a change of a volume or a capacity."""
-        if not isinstance(change, ObjectChange):
-            return
         if change.kind is PersistentVolume:
             if change.before is not None:
                 self._remove_volume(change.before)
@@ -318,12 +316,12 @@ class MigratedPlugins:
         for slot, node in mirror.nodes:
             self._column.assign(slot, self._of(node.name) or None)
 
-    def changed(self, change: Change) -> None:
+    def changed(self, change: NodeChange | ObjectChange) -> None:
         """Handle a node or CSINode that is added, removed or changed."""
         if isinstance(change, NodeChange):
             self._column.grow(change.slot + 1)
             self._column.assign(change.slot, None if change.after is None else self._of(change.after.name) or None)
-        elif isinstance(change, ObjectChange) and change.kind is CSINode and change.slot != NO_SLOT:
+        elif change.kind is CSINode and change.slot != NO_SLOT:
             self._column.assign(change.slot, None if change.after is None else change.after.migrated_plugins or None)
 
     def of(self, batch: NodeBatch) -> tuple[Int32Array, list[Plugins]]:
@@ -338,3 +336,52 @@ class MigratedPlugins:
     def _of(self, name: str) -> Plugins:
         csi_node = self._mirror.objects(CSINode).get(name)
         return _NO_PLUGINS if csi_node is None else csi_node.migrated_plugins
+
+
+# How much of its storage a node would give to the claims of a pod.
+#
+# Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_binding.go (Score) and scorer.go,
+# with the default shape of VolumeBindingArgs: 100 if no storage is used, 0 if all is.
+
+_INT64: Final = 2**63
+
+
+class Storage:
+    """The requests of one class's claims, and the capacity for them, in bytes."""
+
+    __slots__ = ("_capacity", "_requested")
+
+    def __init__(self) -> None:
+        self._requested = 0
+        self._capacity = 0
+
+    def add(self, requested: int, capacity: int) -> None:
+        """Add a claim with a volume of its own."""
+        self._requested = _wrapped(self._requested + requested)
+        self._capacity = _wrapped(self._capacity + capacity)
+
+    def take_from(self, requested: int, capacity: int) -> None:
+        """Add a claim with a new volume. All such claims of a class take from the same capacity."""
+        self._requested = _wrapped(self._requested + requested)
+        self._capacity = capacity
+
+    @property
+    def score(self) -> int:
+        """100 less the requested share, in percent, rounded down. 0 if the capacity is 0 or too small."""
+        if not self._capacity or self._requested > self._capacity:
+            return 0
+        used = _wrapped(self._requested * MAX_NODE_SCORE) // self._capacity
+        return MAX_NODE_SCORE - min(max(used, 0), MAX_NODE_SCORE)
+
+
+def score_of(by_class: Mapping[str, Storage]) -> int:
+    """Return the mean of the scores of the classes, rounded to the nearest integer, or 0 without classes."""
+    if not by_class:
+        return 0
+    total, number = sum(storage.score for storage in by_class.values()), len(by_class)
+    return (2 * total + number) // (2 * number)
+
+
+def _wrapped(amount: int) -> int:
+    """Return an amount wrapped to an int64, as in Go."""
+    return amount if -_INT64 <= amount < _INT64 else (amount + _INT64) % (2 * _INT64) - _INT64

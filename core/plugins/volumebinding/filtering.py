@@ -27,9 +27,10 @@ from core.plugins.volumebinding.claims import (
     FreeVolumes,
     MigratedPlugins,
     Offers,
+    Storage,
     label_keys,
+    score_of,
 )
-from core.plugins.volumebinding.scoring import Storage, score_of
 
 # For one claim without a volume: the volumes that it could take, and where one could be created for it.
 #

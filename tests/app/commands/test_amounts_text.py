@@ -7,8 +7,15 @@ from click import unstyle
 
 from app.commands.amounts_text import cluster_amounts_text, node_amounts_text, remedies_text, wakes_text
 from app.commands.output import WIDTH, Line, laid_out
-from core.diagnosis.amounts.amounts import ClusterAmounts, FeatureInCluster, NodeAmounts, cluster_amounts, node_amounts
-from core.diagnosis.amounts.usage import MeasuredResource, UsageOnNode
+from core.diagnosis.amounts.amounts import (
+    ClusterAmounts,
+    FeatureInCluster,
+    MeasuredResource,
+    NodeAmounts,
+    UsageOnNode,
+    cluster_amounts,
+    node_amounts,
+)
 from core.diagnosis.amounts.volumes import (
     BoundElsewhere,
     BoundElsewhereInCluster,

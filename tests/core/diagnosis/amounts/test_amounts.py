@@ -7,16 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from core.diagnosis.amounts.amounts import ClusterAmounts, FeatureInCluster, NodeAmounts, cluster_amounts, node_amounts
-from core.diagnosis.amounts.ports import PortInCluster, PortOnNode, ports_in_cluster, ports_on_node
-from core.diagnosis.amounts.resources import (
-    ResourceInCluster,
-    ResourceOnNode,
-    quantity_text,
-    resources_in_cluster,
-    resources_on_node,
-)
-from core.diagnosis.amounts.spread import SpreadDomain, SpreadInCluster, SpreadOnNode, spread_in_cluster, spread_on_node
-from core.diagnosis.amounts.taints import (
+from core.diagnosis.amounts.requirements import (
     CordonedNodes,
     NodeTaint,
     TaintInCluster,
@@ -25,6 +16,18 @@ from core.diagnosis.amounts.taints import (
     taints_in_cluster,
     taints_on_node,
 )
+from core.diagnosis.amounts.resources import (
+    PortInCluster,
+    PortOnNode,
+    ResourceInCluster,
+    ResourceOnNode,
+    ports_in_cluster,
+    ports_on_node,
+    quantity_text,
+    resources_in_cluster,
+    resources_on_node,
+)
+from core.diagnosis.amounts.spread import SpreadDomain, SpreadInCluster, SpreadOnNode, spread_in_cluster, spread_on_node
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.remedies.remedy import Kind
 from core.diagnosis.remedies.what_would_help import what_would_help

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from core.diagnosis.amounts.usage import (
+from core.diagnosis.amounts.amounts import (
     MeasuredResource,
     UsageInCluster,
     UsageOnNode,

@@ -30,10 +30,9 @@ from core.objects.volumes import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from core.plugins.volumebinding.claims import UNBOUND_IMMEDIATE, ByTopology, claims_of, label_keys
+from core.plugins.volumebinding.claims import UNBOUND_IMMEDIATE, ByTopology, Storage, claims_of, label_keys, score_of
 from core.plugins.volumebinding.filtering import BIND_CONFLICT, NODE_CONFLICT, NOT_ENOUGH_SPACE
 from core.plugins.volumebinding.plugin import VolumeBinding
-from core.plugins.volumebinding.scoring import Storage, score_of
 from tests.core.plugins.values import filtered, mirror_of
 from tests.core.plugins.volumebinding.values import (
     DRIVER,
