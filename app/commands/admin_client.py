@@ -102,12 +102,14 @@ def _is_of_tls(error: BaseException) -> bool:
 def _no_service(url: str, error: Exception) -> str:
     """Return the error of a refused connection, with remedies that the running command has options for."""
     reason = str(error).rpartition("] ")[2] or type(error).__name__  # without [Errno 111]
+    context = click.get_current_context(silent=True)
+    options = {parameter.name for parameter in context.command.params} if context is not None else set()
     steps = ""
-    if "caller_token_file" in _options():
+    if "caller_token_file" in options:
         steps = ": start one with `kindred serve --demo`, name one by --server URL, "
         steps += (
             "use --snapshot FILE, or `kubectl kindred why POD`"
-            if "snapshot" in _options()
+            if "snapshot" in options
             else "or forward its port: `kubectl -n kindred port-forward deploy/kindred 8890`"
         )
     return f"no service at {url.partition('://')[2]} ({reason}){steps}"
@@ -126,12 +128,6 @@ def refusal(response: httpx.Response) -> str:
     if isinstance(detail, list):  # the errors of FastAPI's validation
         detail = "; ".join(f"{each['loc'][-1]}: {each['msg']}" for each in detail)
     return f"{status}: {detail}"
-
-
-def _options() -> set[str | None]:
-    """Return the names of the options of the command that runs."""
-    context = click.get_current_context(silent=True)
-    return {parameter.name for parameter in context.command.params} if context is not None else set()
 
 
 def members(response: httpx.Response) -> dict[str, Any]:

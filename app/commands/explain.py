@@ -18,7 +18,6 @@ from app.commands.admin_client import (
     NOT_UNDERSTOOD,
     Access,
     CannotAskError,
-    Query,
     asked,
     members,
     refusal,
@@ -71,6 +70,11 @@ class Inquiry(NamedTuple):
     score: Literal["fitting", "all"] = "fitting"
     pods: frozenset[str] = frozenset()
     """NAMESPACE/NAME or uid of the pods that it names."""
+
+    @property
+    def query(self) -> Mapping[str, Sequence[str]]:
+        """The parameters of the URL."""
+        return {"node": self.nodes, "limit": [str(self.limit)], "score": [self.score]}
 
 
 class Options(Access, Source):
@@ -126,7 +130,11 @@ def explain_command(**options: Unpack[Options]) -> None:
     of_a_dump = is_of_dump(options)
     with clear_errors(RefusedError):
         inquiry = inquiry_of(options)
-        explanation = _of_dump(inquiry, options) if of_a_dump else _of_service(inquiry, options)
+        if of_a_dump:
+            explanation = _of_dump(inquiry, options)
+        else:
+            response = asked(options, "POST", "/explain", inquiry.query, inquiry.body)
+            explanation = taken(response, options["url"])
     sys.exit(print_explanation(explanation, options["output"]))
 
 
@@ -177,12 +185,6 @@ def _of_file(option: str, manifest: bytes, supposed: Mapping[str, object]) -> by
             f"{option}: NodeNames: required (not Nodes) in ExtenderArgs beside --assume, --remove and --add-node."
         )
     return encode({"pod": fields.get("Pod", NULL), "node_names": names, **supposed})
-
-
-def _of_service(inquiry: Inquiry, access: Access) -> Explanation:
-    """Call a running service. Raises CannotAskError, and RefusedError."""
-    query: Query = {"node": inquiry.nodes, "limit": inquiry.limit, "score": inquiry.score}
-    return taken(asked(access, "POST", "/explain", query, inquiry.body), access["url"])
 
 
 def _of_dump(inquiry: Inquiry, options: Options) -> Explanation:

@@ -387,12 +387,7 @@ def _mirror(state: MirrorState) -> Iterator[Line]:
 
 
 def _supposed(supposed: SupposedState) -> Iterator[Line]:
-    first = "Supposed"
-    for what, names in (
-        ("more nodes", supposed.added_nodes),
-        ("gone", supposed.removed),
-        ("placed", supposed.assumed),
-    ):
-        if names:
-            yield from labelled(first, f"{what}: {', '.join(names)}")
-            first = ""
+    named = {"more nodes": supposed.added_nodes, "gone": supposed.removed, "placed": supposed.assumed}
+    given = [f"{what}: {', '.join(names)}" for what, names in named.items() if names]
+    for index, text in enumerate(given):
+        yield from labelled("" if index else "Supposed", text)

@@ -44,18 +44,13 @@ class Options(Source):
     output: OutputFormat
 
 
-_POD_OPTIONS = (
-    *SOURCE_OPTIONS,
-    click.option("--pod", type=click.File("rb"), required=True, help="Manifest of the pod; - reads stdin."),
-    click.option(
-        "--nodes", multiple=True, help="Nodes of the request, separated by commas. Can be repeated.  [default: all]"
-    ),
-    output_option(FORMATS, OutputFormat.JSON),
-)
-
-
 @click.command("filter", params=settings_options(OF_ANSWERS))
-@with_options(_POD_OPTIONS)
+@with_options(SOURCE_OPTIONS)
+@click.option("--pod", type=click.File("rb"), required=True, help="Manifest of the pod; - reads stdin.")
+@click.option(
+    "--nodes", multiple=True, help="Nodes of the request, separated by commas. Can be repeated.  [default: all]"
+)
+@output_option(FORMATS, OutputFormat.JSON)
 def filter_command(**question: Unpack[Options]) -> None:
     """Print the ExtenderFilterResult for a pod, without a server."""
     result = _filtered(question)
@@ -66,7 +61,8 @@ def _filtered(question: Options) -> Any:  # noqa: ANN401  # JSON
     """Evaluate a request as the service does, and return the response. Ends with status 2 if it is an error."""
     with clear_errors():
         settings = loaded_settings(question, OF_ANSWERS)
-        manifest = _pod_manifest(question["pod"])
+        manifest = one_manifest("--pod", read_opened("--pod", question["pod"]))
+        decode_incoming_pod(msgspec.Raw(manifest))  # fails before a large dump is loaded
         mirror = load_dump(settings, question).mirror
         apply_partition(settings, mirror)
         named = [name for group in question["nodes"] for name in group.split(",") if name]
@@ -75,12 +71,6 @@ def _filtered(question: Options) -> Any:  # noqa: ANN401  # JSON
     if response.outcome is VerbOutcome.BAD_REQUEST:  # over HTTP, kube-scheduler decodes its body
         exit_with_error(response.error)
     return decode(response.body)
-
-
-def _pod_manifest(pod: BinaryIO) -> bytes:
-    manifest = one_manifest("--pod", read_opened("--pod", pod))
-    decode_incoming_pod(msgspec.Raw(manifest))  # fails before a large dump is loaded
-    return manifest
 
 
 def filter_text(result: Mapping[str, Any], *, wide: bool) -> Sequence[Line]:

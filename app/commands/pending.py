@@ -37,7 +37,7 @@ from app.verbs.request import RecentPods
 from app.wiring.engine import check_explained
 from core.diagnosis.wakes import AwaitedVictim
 
-_HEADS: Final = ("NAME", "AGE", "STATE", "FIT", "REASON")
+_HEADS: Final = ("NAMESPACE", "NAME", "AGE", "STATE", "FIT", "REASON")
 _MORE_HEADS: Final = ("SCHEDULER", "NOMINATED NODE", "WOULD HELP")
 _MAX_VICTIMS: Final = 3
 """Limit of a line."""
@@ -109,8 +109,9 @@ def pending_text(pending: PendingPods, *, namespace: str | None, wide: bool) -> 
         return
     yield from styled(wrapped(_sum(pending, within), 2, ""), bold=True)
     yield ""
-    heads = (*(() if namespace else ("NAMESPACE",)), *_HEADS, *(_MORE_HEADS if wide else ()))
-    yield from table(heads, [_row(pod, pending, namespace, wide=wide) for pod in pending.pods], 0, wide=wide)
+    first = 1 if namespace else 0
+    rows = [_row(pod, pending, wide=wide)[first:] for pod in pending.pods]
+    yield from table((*_HEADS, *(_MORE_HEADS if wide else ()))[first:], rows, 0, wide=wide)
     for unit in pending.units:
         if unit.reason:
             yield ""
@@ -129,16 +130,14 @@ def _sum(pending: PendingPods, within: str) -> str:
     return "; ".join(parts)
 
 
-def _row(pod: PendingPod, pending: PendingPods, namespace: str | None, *, wide: bool) -> Sequence[str]:
+def _row(pod: PendingPod, pending: PendingPods, *, wide: bool) -> Sequence[str]:
     kind = pending.classes[pod.place] if pod.place is not None else None
     of_namespace, _, name = pod.pod.rpartition("/")
     fit = f"{kind.fit:,}/{kind.nodes:,}" if kind is not None else "-"
     unit = pending.units[pod.unit] if pod.unit is not None else None
     of_unit = f"group {unit.unit} is {unit.status.value}" if unit is not None else ""
     reasons = [_reason(pod, kind), of_unit, *_victims(pod.waits_for)]
-    cells = [name, age_text(pod.seconds), pod.state.value, fit, "; ".join(filter(None, reasons)) or "-"]
-    if not namespace:
-        cells.insert(0, of_namespace)
+    cells = [of_namespace, name, age_text(pod.seconds), pod.state.value, fit, "; ".join(filter(None, reasons)) or "-"]
     if wide:
         helps = kind.helps if kind is not None else ()
         cells += [pod.scheduler or "-", pod.nominated_node or "-", "; or ".join(helps) or "-"]

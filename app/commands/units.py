@@ -24,7 +24,7 @@ from app.commands.output import (
 )
 from core.gangs.unit import PackingStatus, SchedulingStatus, UnitStatus
 
-_HEADS: Final = ("NAME", "STATUS", "SCHEDULED", "RESERVED", "PENDING", "AGE", "REASON")
+_HEADS: Final = ("NAMESPACE", "NAME", "STATUS", "SCHEDULED", "RESERVED", "PENDING", "AGE", "REASON")
 _MORE_HEADS: Final = (
     "PLACED BY",
     "BOUND",
@@ -71,21 +71,29 @@ def units_text(found: Units, *, namespace: str | None, wide: bool) -> Iterator[L
     text = f"{counted(len(units), 'unit')}{within}: {', '.join(parts)}"
     yield from styled(wrapped(text, 2, ""), bold=True)
     yield ""
-    heads = (*(() if namespace else ("NAMESPACE",)), *_HEADS, *(_MORE_HEADS if wide else ()))
-    yield from table(heads, [_row(each, namespace, wide=wide) for each in units], 0, wide=wide)
+    first = 1 if namespace else 0
+    rows = [_row(each, wide=wide)[first:] for each in units]
+    yield from table((*_HEADS, *(_MORE_HEADS if wide else ()))[first:], rows, 0, wide=wide)
     for each in units:
         if each.packing is not None and each.packing.problem:
             yield ""
             yield from wrapped(f"{each.unit} is placed as spread: {each.packing.problem}", 2, "")
 
 
-def _row(unit: UnitStatus, namespace: str | None, *, wide: bool) -> Sequence[str]:
+def _row(unit: UnitStatus, *, wide: bool) -> Sequence[str]:
     of_namespace, _, name = unit.unit.partition("/")
     scheduled = f"{unit.bound + unit.assumed}/{unit.minimum or '?'}"
-    cells = [name, unit.status.value, scheduled, str(unit.reserved), str(unit.pending), _age(unit.asked), unit.reason]
+    cells = [
+        of_namespace,
+        name,
+        unit.status.value,
+        scheduled,
+        str(unit.reserved),
+        str(unit.pending),
+        _age(unit.asked),
+        unit.reason,
+    ]
     cells[-1] = cells[-1] or "-"
-    if not namespace:
-        cells.insert(0, of_namespace)
     if wide:
         cells += [unit.placed_by.value, *map(str, (unit.bound, unit.assumed, unit.terminating))]
         cells += [*_of_kindred(unit), "; ".join(map(str, unit.conditions)) or "-"]

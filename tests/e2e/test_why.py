@@ -204,7 +204,7 @@ def test_the_rights_that_kubectl_needs_for_a_port_forward_are_told(cluster: Clus
         rules += rules_in(why(kubeconfig, *wanted).stderr)
     allow(cluster, rules, KINDRED)
     # Then the API server finds no kubelet.
-    no_kubelet = f"port-forward to port 8890 of pod {KINDRED}/{_POD}: error: "
+    no_kubelet = f"pod {KINDRED}/{_POD} by a port-forward to port 8890: error: "
     wait_until(partial(is_told, kubeconfig, no_kubelet, *wanted), 30.0, "the roles count")
 
 

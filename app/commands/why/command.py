@@ -182,11 +182,10 @@ def _say_which(argument: Argument, pod: Pod) -> None:
 
 async def _of_service(caller: Caller, inquiry: Inquiry, options: Options) -> Explanation | None:
     """Return the service's response; None if there is no service, or one that cannot be called and was not named."""
-    query = {"node": inquiry.nodes, "limit": [str(inquiry.limit)], "score": [inquiry.score]}
     try:
         way = await find_way(caller.client, options["service"] or "", options["admin_port"])
         print_line(f"Calling {way}", err=True)
-        return taken(await way.post(caller, "/explain", query, inquiry.body), str(way))
+        return taken(await way.post(caller, "/explain", inquiry.query, inquiry.body), str(way))
     except NoServiceError as error:
         print_line(f"Listing the cluster: {error}", err=True)
     except (ApiError, CannotAskError, MissingRightsError) as error:

@@ -42,20 +42,8 @@ class NoHttpError(CannotAskError):
     """The port was reached, but its response is not HTTP. Mostly the port expects TLS."""
 
 
-class PodPort(NamedTuple):
-    """A port of a pod."""
-
-    namespace: str
-    pod: str
-    port: int
-
-    def __str__(self) -> str:
-        """Return it for people."""
-        return f"port-forward to port {self.port} of pod {self.namespace}/{self.pod}"
-
-
 @asynccontextmanager
-async def _forwarding(to: PodPort, options: Sequence[str]) -> AsyncIterator[tuple[Process, int]]:
+async def _forwarding(to: "PodForward", options: Sequence[str]) -> AsyncIterator[tuple[Process, int]]:
     """Run kubectl, and yield its process and the port of this machine that it forwards."""
     target = (f"--namespace={to.namespace}", f"pod/{to.pod}", f":{to.port}", "--address=127.0.0.1")
     try:
@@ -75,7 +63,7 @@ async def _forwarding(to: PodPort, options: Sequence[str]) -> AsyncIterator[tupl
         await _end(kubectl)
 
 
-async def _forwarded_port(to: PodPort, kubectl: Process) -> int:
+async def _forwarded_port(to: "PodForward", kubectl: Process) -> int:
     line = b""
     with suppress(TimeoutError):
         async with asyncio.timeout(_SECONDS):
@@ -217,13 +205,15 @@ class ServiceProxy(NamedTuple):
 class PodForward(NamedTuple):
     """The admin port of a pod of a Service, through a port-forward."""
 
-    to: PodPort
+    namespace: str
+    pod: str
+    port: int
     host: str
     """The name that the certificate of the service is for."""
 
     def __str__(self) -> str:
         """Return it for people."""
-        return f"pod {self.to.namespace}/{self.to.pod} by a port-forward"
+        return f"pod {self.namespace}/{self.pod} by a port-forward to port {self.port}"
 
     async def post(self, caller: Caller, path: str, query: Query, body: bytes) -> httpx.Response:
         """Return the service's response, by plain HTTP, or by TLS if the port does not speak plain HTTP.
@@ -241,20 +231,20 @@ class PodForward(NamedTuple):
 
     async def _posted(self, caller: Caller, target: str, body: bytes, tls: ssl.SSLContext | None) -> httpx.Response:
         # localhost is the only Host that the admin port accepts without a token.
-        sent = {"Host": f"localhost:{self.to.port}", "Content-Type": "application/json", **caller.headers}
+        sent = {"Host": f"localhost:{self.port}", "Content-Type": "application/json", **caller.headers}
         async with (
-            _forwarding(self.to, caller.kubectl_options) as (kubectl, port),
+            _forwarding(self, caller.kubectl_options) as (kubectl, port),
             httpx.AsyncClient(verify=tls or False, timeout=_SECONDS, trust_env=False) as client,  # False: plain HTTP
         ):
             try:
                 url = f"{'http' if tls is None else 'https'}://127.0.0.1:{port}{target}"
                 return await client.post(url, content=body, headers=sent, extensions={"sni_hostname": self.host})
             except httpx.TimeoutException:
-                raise CannotAskError(f"{self.to}: no response within {_SECONDS:g} s") from None
+                raise CannotAskError(f"{self}: no response within {_SECONDS:g} s") from None
             except httpx.TransportError as error:
                 complaint = await _complaint(kubectl)
                 kind = NoHttpError if not complaint and isinstance(error, _NO_HTTP) else CannotAskError
-                raise kind(f"{self.to}: {complaint or str(error) or type(error).__name__}") from None
+                raise kind(f"{self}: {complaint or str(error) or type(error).__name__}") from None
 
 
 Way = ServiceProxy | PodForward
@@ -274,7 +264,7 @@ async def find_way(client: ApiClient, service: str, port: int) -> Way:
             return ServiceProxy(namespace, name, each.app_protocol == "https")
     if not found.spec.selector:
         raise CannotAskError(f"service {namespace}/{name}: has neither a port {_PORT_NAME!r} nor a selector")
-    return PodForward(await _pod_port(client, found, port), f"{name}.{namespace}.svc")
+    return await _forward(client, found, port)
 
 
 async def _named(client: ApiClient, service: str) -> _Object:
@@ -313,8 +303,8 @@ def _services(namespace: str) -> str:
     return f"/api/v1/namespaces/{quote(namespace, safe='')}/services"
 
 
-async def _pod_port(client: ApiClient, service: _Object, port: int) -> PodPort:
-    """Return the admin port of a pod that the Service selects, ready ones first."""
+async def _forward(client: ApiClient, service: _Object, port: int) -> PodForward:
+    """Return the way to a pod that the Service selects, ready ones first."""
     namespace, name = service.metadata.namespace, service.metadata.name
     selector = ",".join(f"{key}={value}" for key, value in (service.spec.selector or {}).items())
     async with needing(Right("list", "pods", namespace=namespace)):
@@ -324,7 +314,7 @@ async def _pod_port(client: ApiClient, service: _Object, port: int) -> PodPort:
     if not running:
         raise CannotAskError(f"service {namespace}/{name}: it has no running pod")
     chosen = min(running, key=lambda each: (not each.is_ready, each.metadata.name))
-    return PodPort(namespace, chosen.metadata.name, port)
+    return PodForward(namespace, chosen.metadata.name, port, f"{name}.{namespace}.svc")
 
 
 def _trust(ca_file: Path | None) -> ssl.SSLContext:

@@ -288,7 +288,7 @@ def test_a_service_without_an_admin_port_is_asked_by_a_port_forward(
     assert result.exit_code == 1, result.stderr
     told = json.loads(result.stdout)
     assert [each["decision"]["node"] for each in told["nodes"]] == ["n1"]
-    assert result.stderr == "Calling pod kindred/kindred-b by a port-forward\n"
+    assert result.stderr == "Calling pod kindred/kindred-b by a port-forward to port 8890\n"
     options = f"--kubeconfig={why.kubeconfig} --as=jane --as-group=a --as-group=b"
     target = "--namespace=kindred pod/kindred-b :8890 --address=127.0.0.1"
     assert kubectl.asked == [f"port-forward {options} {target}"]
@@ -325,7 +325,7 @@ def test_a_port_on_which_nobody_listens_is_told_and_the_cluster_listed(
     cluster.add("pods", replica("kindred-a"))
     listed = why("large", "--admin-port", "8891")
     assert listed.exit_code == 1
-    assert "port-forward to port 8891 of pod kindred/kindred-a: an error occurred forwarding: " in listed.stderr
+    assert "pod kindred/kindred-a by a port-forward to port 8891: an error occurred forwarding: " in listed.stderr
     assert "Connection refused" in listed.stderr
     assert kubectl.asked[-1].endswith(" pod/kindred-a :8891 --address=127.0.0.1")
 
@@ -355,7 +355,7 @@ def test_without_kubectl_that_is_told(cluster: SmallCluster, why: Why, monkeypat
     cluster.add("services", WITHOUT_ADMIN_PORT)
     cluster.add("pods", replica("kindred-a"))
     monkeypatch.setenv("PATH", "/nowhere")
-    told = "port-forward to port 8890 of pod kindred/kindred-a: kubectl is not in the PATH"
+    told = "pod kindred/kindred-a by a port-forward to port 8890: kubectl is not in the PATH"
     wanted = why("large", "--service", "kindred")
     assert (wanted.exit_code, told in wanted.stderr) == (2, True)
     assert told in why("large").stderr
