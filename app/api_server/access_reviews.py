@@ -93,9 +93,15 @@ class AccessReviews:
         return found
 
     async def _outcome(self, caller: TokenCaller, namespace: str) -> bool | UnknownCallerError:
+        attributes = {"verb": "list", "version": "v1", "resource": "pods", "namespace": namespace}
+        review = {
+            "apiVersion": _GROUP,
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": attributes},
+        }
         try:
             async with asyncio.timeout(_PATIENCE), self._turns:
-                body = await self._asked(caller, namespace)
+                body = await self._nobody.post_as(caller.token, _PATH, encode(review))
             return _decoder.decode(body).status.allowed
         except TimeoutError:
             raise ReviewError(f"the API server did not respond within {_PATIENCE:g} s") from None
@@ -107,15 +113,6 @@ class AccessReviews:
             raise ReviewError(f"the API server could not be reached: {error}") from None
         except msgspec.MsgspecError:
             raise ReviewError("the API server sent no valid review") from None
-
-    async def _asked(self, caller: TokenCaller, namespace: str) -> bytes:
-        attributes = {"verb": "list", "version": "v1", "resource": "pods", "namespace": namespace}
-        review = {
-            "apiVersion": _GROUP,
-            "kind": "SelfSubjectAccessReview",
-            "spec": {"resourceAttributes": attributes},
-        }
-        return await self._nobody.post_as(caller.token, _PATH, encode(review))
 
     def _is_kept(self, key: bytes) -> bool:
         until, _ = self._kept.get(key, (0.0, None))

@@ -8,7 +8,7 @@ from typing import Final
 from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import CredentialsError
 from app.leadership.election import Create, Failure, Get, LeaseResponse, Request, Update
-from app.leadership.lease_object import decode_lease, encode_lease, encode_new_lease
+from app.leadership.lease_object import decode_lease, encode_lease
 from app.objects.decode import DecodeError
 from app.process.logs import one_line
 
@@ -61,9 +61,10 @@ class LeaseApi:
     async def _send(self, request: Request) -> bytes:
         match request:
             case Create(record):
-                return await self._client.post(self._collection, encode_new_lease(self._namespace, self._name, record))
+                metadata = {"namespace": self._namespace, "name": self._name}
+                return await self._client.post(self._collection, encode_lease(metadata, record))
             case Update(lease, record):
-                return await self._client.put(self._path, encode_lease(lease, record))
+                return await self._client.put(self._path, encode_lease(lease.metadata, record))
         # Without a resourceVersion the server does a quorum read. Its watch cache could return an old state.
         return await self._client.get(self._path, {})
 

@@ -63,22 +63,13 @@ def decode_lease(body: bytes) -> Lease:
     return Lease(msgspec.Raw(bytes(lease.metadata)), record)  # a copy, not a view of the whole body
 
 
-def encode_new_lease(namespace: str, name: str, record: LeaseRecord) -> bytes:
-    """Return a Lease to create."""
-    return _encoded({"namespace": namespace, "name": name}, record)
-
-
-def encode_lease(lease: Lease, record: LeaseRecord) -> bytes:
-    """Return a Lease with another record. The API server accepts it only if the Lease is unchanged."""
-    return _encoded(lease.metadata, record)
-
-
 def micro_time(time: datetime) -> str:
     """Return a time in the format of Kubernetes' MicroTime."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _encoded(metadata: object, record: LeaseRecord) -> bytes:
+def encode_lease(metadata: object, record: LeaseRecord) -> bytes:
+    """Return a Lease. With the metadata that was read, the API server accepts it only if the Lease is unchanged."""
     spec = {
         "holderIdentity": record.holder,
         "leaseDurationSeconds": record.seconds,

@@ -113,7 +113,7 @@ class Prometheus:
         twice: set[str] = set()
         unlabelled = 0
         for series in answer.data.result:
-            name = _node_name(series.metric.get(_NODE_LABEL, ""))
+            name = series.metric.get(_NODE_LABEL, "").partition(":")[0]  # no name of a node has a colon
             unlabelled += not name
             if name in found:
                 twice.add(name)
@@ -143,11 +143,6 @@ def prometheus_client(settings: Settings) -> ApiClient:
         return ApiClient(Credentials(read(), read))
     except CredentialsError as error:
         raise ConfigurationError(str(error)) from None
-
-
-def _node_name(label: str) -> str:
-    """Return a node's name from `NAME` or `NAME:PORT`. No name of a node has a colon."""
-    return label.partition(":")[0]
 
 
 def _number(text: str) -> float:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from app.leadership.election import Election, Failure, Get, Update
-from app.leadership.lease_object import LeaseRecord, decode_lease, encode_lease, encode_new_lease, micro_time
+from app.leadership.lease_object import LeaseRecord, decode_lease, encode_lease, micro_time
 from app.objects.decode import DecodeError
 from tests.app.leadership.lease_store import LeaseStore, Time, candidate, run
 
@@ -163,13 +163,13 @@ def body(**fields: object) -> bytes:
 def test_a_lease_is_read_and_goes_back_with_its_metadata_as_they_came() -> None:
     lease = decode_lease(body(metadata=METADATA, spec={**SPEC, "strategy": "of another release"}))
     assert lease.record == WRITTEN
-    assert msgspec.json.decode(encode_lease(lease, WRITTEN)) == {
+    assert msgspec.json.decode(encode_lease(lease.metadata, WRITTEN)) == {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
         "metadata": METADATA,
         "spec": SPEC,
     }
-    made = msgspec.json.decode(encode_new_lease("ours", "kindred", WRITTEN))
+    made = msgspec.json.decode(encode_lease({"namespace": "ours", "name": "kindred"}, WRITTEN))
     assert (made["metadata"], made["spec"]) == ({"namespace": "ours", "name": "kindred"}, SPEC)
     assert micro_time(datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)) == "2026-01-02T03:04:05.000006Z"
 
