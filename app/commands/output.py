@@ -117,15 +117,24 @@ def prose_width() -> int:
     return min(line_width(), _PROSE)
 
 
-def wrapped(text: str, indent: int | None = None, first: str | None = None) -> list[str]:
+def wrapped(
+    text: str, indent: int | None = None, first: str | None = None, *, whole_within: int | None = None
+) -> list[str]:
     """Return text as lines; the first one begins with `first`, without the indent of the others.
 
     Without an indent, the others have two spaces, so that no data can begin a line. Words are broken only if they must
-    be.
+    be; never for text to copy, which has a width of its own, `whole_within`.
     """
     rest = " " * (2 if indent is None else indent)
     begin = first if first is not None else "" if indent is None else rest
-    lines = wrap(shown(text), prose_width(), initial_indent=begin, subsequent_indent=rest, break_on_hyphens=False)
+    lines = wrap(
+        shown(text),
+        whole_within or prose_width(),
+        initial_indent=begin,
+        subsequent_indent=rest,
+        break_long_words=whole_within is None,
+        break_on_hyphens=False,
+    )
     return lines or [begin.rstrip()]
 
 

@@ -6,13 +6,11 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from functools import partial
 from itertools import groupby
-from textwrap import wrap
 from typing import Final, NamedTuple
 
 import msgspec
 
-from app.commands.output import Line, Styled, counted, prose_width
-from app.process.logs import shown
+from app.commands.output import Line, Styled, counted, prose_width, wrapped
 from app.settings.settings import key_of, variable_of
 
 HANDBOOK: Final = "docs/register.md"
@@ -108,7 +106,7 @@ def report_text(report: Report, *, wide: bool) -> Iterator[Line]:
     """Yield the report as lines, which have colours on a terminal."""
     width = sys.maxsize if wide else prose_width()
     for name, value in report.inputs.items():
-        yield from _wrapped(f"{name}: {value}", "  ", width, first="")
+        yield from wrapped(f"{name}: {value}", 2, "", whole_within=width)
     for severity, findings in groupby(report.findings, lambda finding: finding.severity):
         yield ""
         yield Styled(_TITLES[severity], fg=_COLOURS[severity], bold=True)
@@ -118,7 +116,7 @@ def report_text(report: Report, *, wide: bool) -> Iterator[Line]:
         yield ""
         yield Styled("Not checked", bold=True)
         for needs, number in Counter(each.needs for each in report.skipped).items():
-            yield from _wrapped(f"without {needs}: {counted(number, 'check')}", "    ", width, first="  ")
+            yield from wrapped(f"without {needs}: {counted(number, 'check')}", 4, "  ", whole_within=width)
     count = report.summary
     yield ""
     yield (
@@ -129,19 +127,7 @@ def report_text(report: Report, *, wide: bool) -> Iterator[Line]:
 
 def _finding(finding: Finding, width: int) -> Iterator[Line]:
     yield Styled(f"  {finding.id}", bold=True, rest=f"  {finding.where}" if finding.where else "")
-    yield from _wrapped(finding.message, "    ", width)
+    yield from wrapped(finding.message, 4, whole_within=width)
     if finding.fix:
-        yield from _wrapped(f"fix: {finding.fix}", "         ", width, first="    ")
-    yield from _wrapped(f"see: {finding.reference}", "         ", width, first="    ")
-
-
-def _wrapped(text: str, indent: str, width: int, first: str | None = None) -> list[str]:
-    lines = wrap(
-        shown(text),
-        width,
-        initial_indent=indent if first is None else first,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return lines or [indent]
+        yield from wrapped(f"fix: {finding.fix}", 9, "    ", whole_within=width)
+    yield from wrapped(f"see: {finding.reference}", 9, "    ", whole_within=width)
