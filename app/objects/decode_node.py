@@ -42,8 +42,8 @@ from core.objects.kinds import (
     Service,
     StatefulSet,
 )
-from core.objects.node import CONDITION_TYPES, NO_FEATURES, Node
-from core.objects.pod import Taint
+from core.objects.node import CONDITION_TYPES, Node
+from core.objects.pod import NO_FEATURES, Taint
 from core.objects.pod_requests import rounded
 
 _MEASURED: Final = ("cpu", "memory")

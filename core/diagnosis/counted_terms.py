@@ -164,11 +164,10 @@ class CountedTerm:
         if self._counted is None:
             if not search.may_look_at(len(self._mirror.pods.pods)):
                 return []
-            affinity = self._mirror.affinity
             if isinstance(self._counter, OwnerCounter):
-                self._counted = affinity.rows_carrying(self._counter)
+                self._counted = self._mirror.pods.rows_with(self._counter.term_sets)
             else:
-                self._counted = affinity.matches.rows_of(self.matchers)
+                self._counted = self._mirror.affinity.matches.rows_of(self.matchers)
         if not search.may_look_at(len(self._counted)):
             return []
         of_slot = self._counter.column.of_slot

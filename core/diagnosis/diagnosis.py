@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from core.diagnosis.counted_terms import CountedTerm, PodSearch, counted_terms
-from core.diagnosis.explained_profile import ExplainedProfile, Judge, SchedulerState, served_alone
+from core.diagnosis.explained_profile import ExplainedProfile, Judge, served_alone
 from core.diagnosis.not_judged import DYNAMIC_RESOURCES, NotJudged, devices_not_judged, judged
 from core.events import Kind
 from core.framework.evaluation import Composite, FreshEvaluation, everywhere, first_failures
@@ -112,7 +112,8 @@ class Diagnosis:
         profile, not_judged = judged(self.explained.profile, pod, missing)
         self.profile: Final = profile
         """The profile of the judged plugins."""
-        self.scheduler: Final = self._scheduler_state(not_judged, mirror)
+        rules = self.explained.scheduler
+        self.scheduler: Final = None if rules is None else rules.state(not_judged, len(mirror.nodes.slots))
         """The scheduler's configured profile, or None if it is unknown."""
         self.pod: Final = pod
         self.batch: Final = batch
@@ -128,10 +129,6 @@ class Diagnosis:
         """Positions of the scored nodes. `prioritize` gives all other nodes 0."""
         self.scores: Final[Int64Array] = score_nodes(profile, self._recorded, batch.part(self.scored))
         """Scores of these nodes, 0..100."""
-
-    def _scheduler_state(self, not_judged: Sequence[NotJudged], mirror: ClusterMirror) -> SchedulerState | None:
-        scheduler = self.explained.scheduler
-        return None if scheduler is None else scheduler.state(not_judged, len(mirror.nodes.slots))
 
     def _not_judged(self, found: Sequence[NotJudged]) -> Sequence[NotJudged]:
         """Return the rules of the configuration that apply to the pod, without those that are off."""

@@ -335,10 +335,6 @@ class AffinityCounts:
                 found.append(self._owners[owner_term])
         return found
 
-    def rows_carrying(self, counter: OwnerCounter) -> IntpArray:
-        """Return the rows of the placed pods with a term, so that the caller can name the counted pods."""
-        return self._pods.rows_with(counter.term_sets)
-
     # Called by the mirror.
 
     def hold(self, pod: Pod) -> int:

@@ -6,14 +6,10 @@ from typing import Final
 import msgspec
 
 from core.objects.kinds import ClusterWide
-from core.objects.pod import Taint
+from core.objects.pod import NO_FEATURES, Taint
 
 CONDITION_TYPES: Final = frozenset({"Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"})
 """The types of node conditions that affect a result."""
-
-
-NO_FEATURES: Final[frozenset[str]] = frozenset()
-"""Shared by nodes that declare no features."""
 
 
 class Node(ClusterWide, frozen=True, gc=False):

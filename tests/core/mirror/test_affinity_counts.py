@@ -259,7 +259,7 @@ def test_the_pods_that_carry_a_term_are_known_after_others_have_come_and_gone() 
     tell(mirror, "Add", REPELLING[3], REPELLING[0], make_pod("plain").on("n"))
     for app in "abcd":
         (counter,) = mirror.affinity.owners("default", {"app": app})
-        rows = mirror.affinity.rows_carrying(counter).tolist()
+        rows = mirror.pods.rows_with(counter.term_sets).tolist()
         assert [mirror.pods.pods[row].name for row in rows] == [f"from-{app}"]
     assert audit(mirror) == []
 
