@@ -34,8 +34,8 @@ class Group(BaseModel):
 class SchedulingSettings(Group):
     """Rules and verbs.
 
-    They must agree with kube-scheduler and with the registration of the extender: Kindred reads neither, and a
-    difference places pods wrongly.
+    They must agree with kube-scheduler and with the registration of the extender, or pods are placed wrongly. The
+    command `kindred doctor` compares them.
     """
 
     kubernetes: KubernetesRelease = AUTO
@@ -123,8 +123,8 @@ class UsageSettings(Group):
 class MirrorSettings(Group):
     """The cache and the mirror.
 
-    The defaults are right. They are for a suspicion: without the cache, or with a shorter time, a wrong or an old
-    result shows itself.
+    The defaults are right for every cluster. Change a value to find out whether the cache or an old mirror causes a
+    wrong result.
     """
 
     equivalence_cache: bool = True
@@ -142,7 +142,8 @@ class MirrorSettings(Group):
 class PortSettings(Group):
     """The scheduler's port.
 
-    Whoever reaches this port with a verb that has an effect can place pods. So the network decides what it needs.
+    With a verb that has an effect, every client that reaches this port can place pods. So the network decides which of
+    these settings are needed.
     """
 
     listen: Listening = "127.0.0.1:8888"
@@ -165,8 +166,8 @@ class PortSettings(Group):
 class ReplicaSettings(Group):
     """Deadlines and replicas.
 
-    They repeat what other programs have been told: kube-scheduler its `httpTimeout`, the kubelet its grace period, and
-    the Deployment its number of replicas.
+    Other programs have the same values: kube-scheduler its `httpTimeout`, the kubelet its grace period, and the
+    Deployment its number of replicas.
     """
 
     http_timeout: Annotated[float, Field(ge=0.05, le=375)] = 5.0

@@ -304,8 +304,6 @@ def _score_by_utilization(shape: Sequence[UtilizationShapePoint]) -> Int64Array:
 
 
 _PAIR: Final = 2
-
-
 _INVALIDATED_BY: Final = (
     InvalidationRule(
         kind=Node,

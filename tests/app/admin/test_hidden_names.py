@@ -205,7 +205,7 @@ def bearing(token: str) -> dict[str, str]:
 
 
 def test_every_route_is_tried_and_none_changes_anything() -> None:
-    """Whoever adds one that does has to keep the bearers of `adminReadTokenFile` and of no token from it."""
+    """A route that does must keep out the bearers of `adminReadTokenFile` and of no token from it."""
     assert {*routes(service(None).admin)} == REQUESTS.keys()
     explaining = {("POST", path) for path in ("/explain", "/explain/nodes", "/explain/manifest")}
     assert {key for key in REQUESTS if key[0] not in {"GET", "HEAD"}} == explaining

@@ -67,15 +67,6 @@ def csi_volume(name: str, handle: str = "", driver: str = DRIVER) -> PersistentV
     return PersistentVolume(name=name, source=VolumeSource(driver, handle or name))
 
 
-def in_tree_volume(name: str, plugin: str, volume: str, **labels: str) -> PersistentVolume:
-    """Return a volume with the source of an in-tree plugin; labels are `topology.kubernetes.io/` ones."""
-    return PersistentVolume(
-        name=name,
-        source=VolumeSource(f"kubernetes.io/{plugin}", volume, in_tree=True),
-        labels={f"topology.kubernetes.io/{key}": value for key, value in labels.items()},
-    )
-
-
 def disk(plugin: str, volume: str, *, kind: str | None = None) -> InlineDisk:
     """Return a disk of an in-tree plugin that a pod names itself."""
     return InlineDisk("data", VolumeSource(f"kubernetes.io/{plugin}", volume, in_tree=True), kind=kind)
