@@ -86,8 +86,9 @@ async def _scraped() -> str:
 async def _use(scheduler: Scheduler) -> None:
     """Send requests, bind, change objects at the API server, and make it drop its history."""
     await until(lambda: bool(scheduler.mirror.objects(NodeMetrics)))
-    assert await scheduler.decide(scheduler.create(loner("first")), "n1") == ""
-    await until(lambda: scheduler.mirror.pod_states.confirmed == 1)
+    first = scheduler.create(loner("first"))
+    assert await scheduler.decide(first, "n1") == ""
+    await until(lambda: scheduler.is_added(first, "n1"))
     replica = make_pod("web").owned_by("ReplicaSet", "web", "rs")
     await scheduler.filter(scheduler.create(replica), "n1", "n2")
     server, mirror = scheduler.server, scheduler.mirror

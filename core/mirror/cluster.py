@@ -18,7 +18,6 @@ from core.mirror.placement import (
     AssumedPods,
     Placement,
     PodState,
-    PodStateCounts,
     PodStateError,
     PodTransition,
 )
@@ -84,7 +83,6 @@ class ClusterMirror:
         """The groups of pods that are placed together, with all their members."""
         self.scheduling_groups = SchedulingGroups()
         """The groups that kube-scheduler schedules together, with all their members."""
-        self.pod_states = PodStateCounts()
         self._assumed = AssumedPods(assumed_pod_ttl)
         self._objects = ObjectStores(self._generations)
         self._figures = ClusterFigures()
@@ -158,7 +156,6 @@ class ClusterMirror:
         placed = self.counted(replace(pod, node_name=node_name))
         self._assumed.add(placed, now)
         self._placement.add_pod(placed)
-        self.pod_states.assumed += 1
         return placed
 
     def assume_placed(self, supposed: Supposition, now: float) -> list[Pod]:
@@ -171,7 +168,6 @@ class ClusterMirror:
         placed = supposed.keep()
         for pod in placed:
             self._assumed.add(pod, now)
-        self.pod_states.assumed += len(placed)
         return placed
 
     def finish_binding(self, uid: str, now: float, *, wait: float = 0.0) -> None:
@@ -187,7 +183,6 @@ class ClusterMirror:
         if uid not in self._assumed.by_uid:
             raise self._state_error(uid, "cannot be forgotten")
         self._placement.remove_pod(self._assumed.by_uid.pop(uid).pod)
-        self.pod_states.forgotten += 1
 
     def expire(self, now: float) -> list[Pod]:
         """Remove the Assumed pods whose binding was finished longer ago than the TTL, and return them.
@@ -199,7 +194,6 @@ class ClusterMirror:
         expired = self._assumed.take_overdue(now, self._is_nominated)
         for pod in expired:
             self._placement.remove_pod(pod)
-        self.pod_states.expired += len(expired)
         return expired
 
     # The present pods and objects.
@@ -350,7 +344,6 @@ class ClusterMirror:
             if known is not None:
                 self._placement.remove_pod(known)
             elif deleted and pod.assigned:  # other pods are not in the mirror, so their deletion is not worth reporting
-                self.pod_states.unknown_deletes += 1
                 return _transition(pod, PodState.INITIAL, PodState.DELETED)
             return None
         if known is None:
@@ -359,7 +352,6 @@ class ClusterMirror:
         self._placement.update_pod(known, pod)
         if known.node_name == pod.node_name:
             return None
-        self.pod_states.moves += 1
         return _transition(pod, PodState.ADDED, PodState.ADDED, known.node_name, pod.node_name)
 
     def _see_assumed_pod(self, pod: Pod, *, deleted: bool) -> PodTransition | None:
@@ -368,13 +360,8 @@ class ClusterMirror:
         known = self._assumed.by_uid.pop(pod.uid).pod
         if deleted or pod.terminal:
             self._placement.remove_pod(known)
-            self.pod_states.deleted_while_assumed += 1
             return _transition(pod, PodState.ASSUMED, PodState.DELETED, known.node_name)
         self._placement.update_pod(known, pod)
-        if known.node_name == pod.node_name:
-            self.pod_states.confirmed += 1
-        else:
-            self.pod_states.mismatches += 1
         return _transition(pod, PodState.ASSUMED, PodState.ADDED, known.node_name, pod.node_name)
 
     def _is_nominated(self, assumed: Pod) -> bool:

@@ -294,31 +294,6 @@ class PodTransition(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The node in the mirror now. Empty for none."""
 
 
-class PodStateCounts:
-    """Number of transitions of each kind since the mirror was created."""
-
-    __slots__ = (
-        "assumed",
-        "confirmed",
-        "deleted_while_assumed",
-        "expired",
-        "forgotten",
-        "mismatches",
-        "moves",
-        "unknown_deletes",
-    )
-
-    def __init__(self) -> None:
-        self.assumed = 0
-        self.confirmed = 0  # Assumed -> Added on the assumed node
-        self.mismatches = 0  # Assumed -> Added on another node
-        self.forgotten = 0
-        self.expired = 0
-        self.deleted_while_assumed = 0
-        self.moves = 0  # Added on one node -> Added on another
-        self.unknown_deletes = 0  # deletions of assigned pods that were not in the mirror
-
-
 _RENEWED: Final = 10.0  # seconds until a pod that was due and stays is due again
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from core.events import Action, ClusterEvent, Object
 from core.mirror.cluster import ClusterMirror
-from core.mirror.placement import PodState, PodStateCounts, PodStateError, PodTransition
+from core.mirror.placement import PodState, PodStateError, PodTransition
 from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.core.decoded import counter_of
@@ -43,7 +43,6 @@ class PodStates(RuleBasedStateMachine):
         self.held: dict[str, Pod] = {}  # uid -> the pod, assumed or added
         self.assumed: dict[str, Assumed] = {}  # uid -> since when and how long
         self.nodes: dict[str, Node] = {}
-        self.counts = dict.fromkeys(PodStateCounts.__slots__, 0)
         self.shuffler = Random()  # noqa: S311 - replaced by hypothesis's own
 
     @initialize(shuffler=st.randoms(use_true_random=False), nodes=st.lists(mirrored_values.nodes(), max_size=4))
@@ -69,7 +68,6 @@ class PodStates(RuleBasedStateMachine):
         assert placed == self.mirror.assume(pod, node, self.now)
         self.held[pod.uid] = placed
         self.assumed[pod.uid] = Assumed(self.now, None)
-        self.counts["assumed"] += 1
 
     @rule(uid=mirrored_values.uids)
     def finish_binding(self, uid: str) -> None:
@@ -85,7 +83,6 @@ class PodStates(RuleBasedStateMachine):
             return
         self.mirror.forget(uid)
         del self.held[uid], self.assumed[uid]
-        self.counts["forgotten"] += 1
 
     @rule()
     def expire(self) -> None:
@@ -94,7 +91,6 @@ class PodStates(RuleBasedStateMachine):
         assert expired == {uid: self.held[uid] for uid in due}
         for uid in due:
             del self.held[uid], self.assumed[uid]
-        self.counts["expired"] += len(due)
 
     # What the watch shows.
 
@@ -150,13 +146,11 @@ class PodStates(RuleBasedStateMachine):
         if gone or not pod.node_name:
             self.held.pop(pod.uid, None)
             if was is None and deleted and pod.assigned:
-                self.counts["unknown_deletes"] += 1
                 return (pod.uid, PodState.INITIAL, PodState.DELETED, "", "")
             return None
         self.held[pod.uid] = pod
         if was is None or was.node_name == pod.node_name:
             return None
-        self.counts["moves"] += 1
         return (pod.uid, PodState.ADDED, PodState.ADDED, was.node_name, pod.node_name)
 
     def model_assumed(self, was: Pod, pod: Pod, *, gone: bool) -> Told | None:
@@ -166,10 +160,8 @@ class PodStates(RuleBasedStateMachine):
         del self.assumed[pod.uid]
         if gone:
             del self.held[pod.uid]
-            self.counts["deleted_while_assumed"] += 1
             return (pod.uid, PodState.ASSUMED, PodState.DELETED, was.node_name, "")
         self.held[pod.uid] = pod
-        self.counts["confirmed" if was.node_name == pod.node_name else "mismatches"] += 1
         return (pod.uid, PodState.ASSUMED, PodState.ADDED, was.node_name, pod.node_name)
 
     # What holds after each of them.
@@ -182,10 +174,6 @@ class PodStates(RuleBasedStateMachine):
         assert self.mirror.pod_count() == len(self.held)
         found = {uid: (each.pod, each.assumed_at, each.deadline) for uid, each in self.mirror.assumed.items()}
         assert found == {uid: (self.held[uid], *each) for uid, each in self.assumed.items()}
-
-    @invariant()
-    def transitions_are_counted(self) -> None:
-        assert self.counts == {name: getattr(self.mirror.pod_states, name) for name in self.counts}
 
     @invariant()
     def the_mirror_stands_a_recount(self) -> None:

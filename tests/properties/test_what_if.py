@@ -12,7 +12,6 @@ from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent, Object
 from core.framework.evaluation import Evaluation
 from core.mirror.cluster import ClusterMirror
-from core.mirror.placement import PodStateCounts
 from core.mirror.what_if import Supposition
 from core.objects.labels import EVERYTHING, Selector, parse_selector
 from core.objects.node import Node
@@ -173,7 +172,6 @@ def state(mirror: ClusterMirror) -> list[object]:
         mirror.dump(),
         audit(mirror),
         dict(mirror.assumed),
-        {each: getattr(mirror.pod_states, each) for each in PodStateCounts.__slots__},
         list(mirror.pods.rows.items()),
         mirror.pods.slot_of_row[list(mirror.pods.rows.values())].tolist(),
         list(mirror.nodes),

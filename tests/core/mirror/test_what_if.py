@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from core.mirror.changes import EVERY_CHANGE, Change, NodeChange, PodChange
 from core.mirror.cluster import ClusterMirror
-from core.mirror.placement import PodStateCounts
 from core.mirror.what_if import Supposition, WhatIfError
 from core.objects.affinity import PodMatcher
 from core.objects.labels import NOTHING
@@ -60,7 +59,6 @@ def seen(mirror: ClusterMirror) -> list[object]:
         list(owner_counts(mirror).items()),
         matched(mirror),
         set(counter_of(mirror, (WEB,), "zone").column.ids),
-        {each: getattr(mirror.pod_states, each) for each in PodStateCounts.__slots__},
         mirror.figures,
     ]
 

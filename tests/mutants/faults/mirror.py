@@ -6,13 +6,6 @@ from tests.mutants.fault import Fault
 
 FAULTS: Final = (
     Fault(
-        id="deleted-while-assumed-not-counted",
-        breaks="A pod that is deleted while it is assumed is missing from the pod transitions.",
-        old="            self.pod_states.deleted_while_assumed += 1\n",
-        new="",
-        tests=("core/mirror/test_placement.py",),
-    ),
-    Fault(
         id="ended-assumed-pod-stays",
         breaks="An assumed pod that fails before it has a node counts until its TTL is over.",
         old="if not (deleted or pod.terminal or pod.node_name):",
