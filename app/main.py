@@ -66,6 +66,7 @@ def create_service(  # noqa: PLR0913  # the inputs of a service
         release = AnsweredRelease(settings, mirror)
     metrics = Metrics(mirror, time.monotonic)
     metrics.register(partial(release_metrics, release))
+    mirror.work.limit = limits.max_work
     profile = prepare_mirror(settings, mirror)
     if credentials is None:
         cluster = dumped_cluster(settings, release, metrics, limits)

@@ -2,6 +2,8 @@
 
 from typing import Final, NamedTuple
 
+from core.mirror.work import DEFAULT_MAX_WORK
+
 _MIB: Final = 1024 * 1024
 
 
@@ -26,6 +28,8 @@ class Limits(NamedTuple):
     memory_watermark: float = 0.9
     """Share of the memory limit above which the replica is not ready and starts no list: a list of a large cluster
     takes some of the rest before it can be seen."""
+    max_work: int = DEFAULT_MAX_WORK
+    """Units of work for the evaluation of a pod: while it lasts, no other request and no probe gets a response."""
     max_connections: int = 512
     """Connections that can be open on one port; further ones are closed at once. kube-scheduler has one for each
     of its requests in progress."""

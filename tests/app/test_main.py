@@ -62,6 +62,20 @@ def test_max_score_and_max_body_bytes_reach_the_service() -> None:
     assert error == "body: larger than 2048 bytes"
 
 
+def test_a_pod_that_takes_more_work_than_allowed_is_refused_by_the_service() -> None:
+    app = create_service(Settings(), shop(), None, limits=Limits(max_work=1)).app
+    away_from_web = make_pod("p").required_anti_affinity(NEAR_WEB)
+    error = ask(app, "POST", "/filter", by_name(away_from_web, "a1")).json()["Error"]
+    assert error.startswith("Pod.spec.affinity: too much work: ")
+    assert error.endswith(" of 1 units")
+
+
+def test_the_limit_of_work_of_a_service_is_that_of_docs_security() -> None:
+    mirror = shop()
+    create_service(Settings(), mirror, None)
+    assert mirror.work.limit == 100_000_000
+
+
 def test_two_apps_do_not_share_anything() -> None:
     full, empty = create_service(Settings(), shop(), None).app, create_service(Settings(), mirror_of(), None).app
     question = by_name(LIKES_WEB, "a1")

@@ -244,6 +244,13 @@ FAULTS: Final = (
         tests=("test_known_names.py",),
     ),
     Fault(
+        id="no-limit-of-work",
+        breaks="A pod with many terms holds all other requests and the probes for as long as it takes.",
+        old="    mirror.work.limit = limits.max_work\n",
+        new="",
+        tests=("app/test_main.py",),
+    ),
+    Fault(
         id="heavy-pod-evaluated-again",
         breaks="A pod that takes too much work is evaluated anew for each request.",
         old="            self._to_filter.refused(pod, error, cached=cached)\n",
