@@ -22,7 +22,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from app.eviction.executor import EvictionError, EvictionOutcome, EvictionResult, Executor, LivePod, Plan, Preemptions
+from app.eviction.executor import EvictionError, EvictionOutcome, EvictionResult, Executor, Plan, Preemptions
 from app.process.logs import one_line
 from app.verbs.effects import RefusedNodes
 from core.framework.evaluation import FreshEvaluation
@@ -277,18 +277,18 @@ class Evictor:
         live = await self._looked_at(pod)
         if isinstance(live, EvictionResult):
             return EvictionOutcome(live)
-        nodes = self._refused_nodes.all_of_last_filter(live.pod)
+        nodes = self._refused_nodes.all_of_last_filter(live)
         if not nodes:  # `filter` judged another state of the pod
             return EvictionOutcome(EvictionResult.SETTLED)
         going = {each.node: each.victims for each in self._preemptions.going().values()}
         began = self._clock()
-        plan = await self._evaluator.plan(live.pod, nodes, going)
+        plan = await self._evaluator.plan(live, nodes, going)
         self._planning = self._clock() - began
         if isinstance(plan, Plan) and self._executor.may_evict():
             return await self._executor.carry_out(live, plan)
         return EvictionOutcome(EvictionResult.STALE if isinstance(plan, Plan) else plan)
 
-    async def _looked_at(self, pod: Pod) -> LivePod | EvictionResult:
+    async def _looked_at(self, pod: Pod) -> Pod | EvictionResult:
         """Return the API server's state of the pod, or why no pod is evicted for it."""
         if not self._executor.may_evict():
             return EvictionResult.STALE
@@ -303,16 +303,16 @@ class Evictor:
         """Nominate a pod again if it lost its nomination while its victims terminate."""
         node = self._preemptions.lost_nomination(pod.uid)
         live = await self._executor.api.read(pod) if node else None
-        if live is not None and not live.pod.nominated_node_name and self._obstacle(pod, live) is None:
+        if live is not None and not live.nominated_node_name and self._obstacle(pod, live) is None:
             await self._executor.nominate_again(live, node)
         return EvictionResult.WAITS
 
-    def _obstacle(self, asked: Pod, live: LivePod) -> EvictionResult | None:
-        pod = live.pod
-        if pod.uid != asked.uid or pod.node_name or pod.terminal or pod.terminating:
+    def _obstacle(self, asked: Pod, live: Pod) -> EvictionResult | None:
+        if live.uid != asked.uid or live.node_name or live.terminal or live.terminating:
             return EvictionResult.SETTLED
-        if not live.given_up:
+        # schedule_one.go, schedulingCycle: the reason is Unschedulable even if PostFilter ends with an error.
+        if live.failure != "Unschedulable":
             return EvictionResult.NOT_GIVEN_UP
-        if pod.nominated_node_name not in {"", asked.nominated_node_name, self._preemptions.node_for(pod.uid)}:
+        if live.nominated_node_name not in {"", asked.nominated_node_name, self._preemptions.node_for(live.uid)}:
             return EvictionResult.NOMINATED
         return None

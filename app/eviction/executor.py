@@ -30,7 +30,7 @@ import msgspec
 
 from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import CredentialsError
-from app.objects.decode import DecodeError, Wire, decoding
+from app.objects.decode import DecodeError
 from app.process.logs import one_line
 from app.verbs.pods import ReadRate, TooManyReadsError
 from app.verbs.wire_in import decode_incoming_pod
@@ -65,36 +65,6 @@ class EvictionError(Exception):
     """The API server rejected the request, or was unreachable. The message is one line."""
 
 
-class LivePod(msgspec.Struct, frozen=True, gc=False):
-    """The API server's state of a pod. `given_up`: its scheduler has found no node for it."""
-
-    pod: Pod
-    scheduler_name: str
-    given_up: bool
-
-
-class _Spec(Wire):
-    scheduler_name: str | None = None
-
-
-class _Condition(Wire):
-    type: str | None = None
-    status: str | None = None
-    reason: str | None = None
-
-
-class _Status(Wire):
-    conditions: list[_Condition] | None = None
-
-
-class _Pod(Wire):
-    spec: _Spec | None = None
-    status: _Status | None = None
-
-
-_decoder: Final = msgspec.json.Decoder(_Pod)
-
-
 class EvictionApi:
     """Reads, nominates and evicts pods of one cluster. All methods raise EvictionError."""
 
@@ -103,7 +73,7 @@ class EvictionApi:
         self._client = client
         self._reads = ReadRate(clock)
 
-    async def read(self, pod: Pod) -> LivePod | None:
+    async def read(self, pod: Pod) -> Pod | None:
         """Return the present pod of that name, with any uid. None if there is none. See ReadRate for the limit."""
         try:
             await self._reads.turn(pod.full_name)
@@ -114,11 +84,9 @@ class EvictionApi:
         if body is None:
             return None
         try:
-            decoded, wire = decode_incoming_pod(msgspec.Raw(body)), decoding(_decoder.decode, body)
+            return decode_incoming_pod(msgspec.Raw(body))
         except DecodeError as error:
             raise EvictionError(f"pod {pod.full_name} cannot be read: {error}") from None
-        conditions = (wire.status or _Status()).conditions or ()
-        return LivePod(decoded, (wire.spec or _Spec()).scheduler_name or "", any(map(_is_unschedulable, conditions)))
 
     async def nominate(self, pod: Pod, node: str) -> bool:
         """Set the nominated node of a pod. Return whether the pod still exists."""
@@ -153,7 +121,7 @@ class EvictionApi:
         return await _sent(lambda: self._client.patch(f"{_path(pod)}/status", body)) is not None
 
 
-def preempted_event(victim: Pod, preemptor: LivePod, node: str, *, host: str, now: datetime) -> dict[str, Any]:
+def preempted_event(victim: Pod, preemptor: Pod, node: str, *, host: str, now: datetime) -> dict[str, Any]:
     """Return the Event of a victim, with the fields that kube-scheduler sets. `now` is in UTC.
 
     `host` is this machine's name. Source: executor.go (PreemptPod) and k8s.io/client-go v0.36 tools/events (makeEvent,
@@ -171,8 +139,8 @@ def preempted_event(victim: Pod, preemptor: LivePod, node: str, *, host: str, no
         "action": "Preempting",
         "reason": "Preempted",
         "regarding": _reference(victim),
-        "related": _reference(preemptor.pod),
-        "note": f"Preempted by pod {preemptor.pod.uid} on node {node}",
+        "related": _reference(preemptor),
+        "note": f"Preempted by pod {preemptor.uid} on node {node}",
         "type": "Normal",
     }
 
@@ -202,11 +170,6 @@ async def _sent(request: Callable[[], Awaitable[bytes]]) -> bytes | None:
 
 def _path(pod: Pod) -> str:
     return f"/api/v1/namespaces/{quote(pod.namespace, safe='')}/pods/{quote(pod.name, safe='')}"
-
-
-def _is_unschedulable(condition: _Condition) -> bool:
-    # schedule_one.go, schedulingCycle: the reason is Unschedulable even if PostFilter ends with an error.
-    return (condition.type, condition.status, condition.reason) == ("PodScheduled", "False", "Unschedulable")
 
 
 def _is_not_found(error: StatusError) -> bool:
@@ -337,9 +300,8 @@ class Executor:
         self._pending = pending
         self._host = socket.gethostname()
 
-    async def carry_out(self, live: LivePod, plan: Plan) -> EvictionOutcome:
+    async def carry_out(self, pod: Pod, plan: Plan) -> EvictionOutcome:
         """Do the four steps of the module's docstring."""
-        pod = live.pod
         self._preemptions.begin(pod.uid)
         if not await self.api.nominate(pod, plan.node):
             return EvictionOutcome(EvictionResult.SETTLED)
@@ -351,7 +313,7 @@ class Executor:
             for victim in plan.victims:
                 if not victim.terminating:
                     self._check()
-                    if await self.api.evict(victim, live.scheduler_name):
+                    if await self.api.evict(victim, pod.scheduler_name):
                         deleted.append(victim)
                     evicted += 1
                 going.append(victim.uid)
@@ -362,13 +324,13 @@ class Executor:
         log.info("preemption: %s", _told(pod, plan, evicted))
         if result is EvictionResult.PREEMPTED:
             await self._clear_lower_nominations(pod, plan.node)
-        await self._write_events(live, plan.node, deleted)
+        await self._write_events(pod, plan.node, deleted)
         return EvictionOutcome(result, evicted)
 
-    async def nominate_again(self, live: LivePod, node: str) -> None:
+    async def nominate_again(self, pod: Pod, node: str) -> None:
         """Nominate a pod that lost its nomination while its victims terminate. Raises EvictionError."""
-        await self.api.nominate(live.pod, node)
-        log.info("preemption: %s is nominated for %s again", one_line(live.pod.full_name), one_line(node))
+        await self.api.nominate(pod, node)
+        log.info("preemption: %s is nominated for %s again", one_line(pod.full_name), one_line(node))
 
     def _check(self) -> None:
         if not self.may_evict():
@@ -384,15 +346,15 @@ class Executor:
                 told = one_line(f"{pod.full_name} stays nominated for {node}: {error}")
                 log.warning("preemption: %s: %s", one_line(preemptor.full_name), told)
 
-    async def _write_events(self, live: LivePod, node: str, victims: Sequence[Pod]) -> None:
+    async def _write_events(self, preemptor: Pod, node: str, victims: Sequence[Pod]) -> None:
         """Write an Event for each victim. The first failure ends the loop, because a failure may take seconds."""
         for number, victim in enumerate(victims):
-            event = preempted_event(victim, live, node, host=self._host, now=datetime.now(UTC))
+            event = preempted_event(victim, preemptor, node, host=self._host, now=datetime.now(UTC))
             try:
                 await self.api.create_event(victim.namespace, event)
             except EvictionError as error:
                 told = one_line(f"{len(victims) - number} of {len(victims)} Events were not written: {error}")
-                log.warning("preemption: %s: %s", one_line(live.pod.full_name), told)
+                log.warning("preemption: %s: %s", one_line(preemptor.full_name), told)
                 return
 
 

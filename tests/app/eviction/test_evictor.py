@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import replace
 
 from app.eviction.evictor import Evaluator, Evictor, UnschedulablePods
-from app.eviction.executor import EvictionApi, EvictionOutcome, EvictionResult, Executor, LivePod, Plan, Preemptions
+from app.eviction.executor import EvictionApi, EvictionOutcome, EvictionResult, Executor, Plan, Preemptions
 from app.verbs.effects import RefusedNodes
-from core.objects.pod import Pod
+from core.objects.pod import Pod, Waiting
 from tests.builders import make_node
 from tests.core.decoded import mirror_of
 
@@ -31,9 +32,9 @@ class AllGivenUp(EvictionApi):
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    async def read(self, pod: Pod) -> LivePod | None:
+    async def read(self, pod: Pod) -> Pod | None:
         self.asked.append("read")
-        return LivePod(pod, "mine", given_up=True)
+        return replace(pod, scheduler_name="mine", waiting=Waiting(reason="Unschedulable"))
 
     async def nominate(self, pod: Pod, node: str) -> bool:
         self.asked.append(f"nominate {pod.name} {node}")

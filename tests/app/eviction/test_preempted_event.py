@@ -3,11 +3,11 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from app.eviction.executor import LivePod, preempted_event
+from app.eviction.executor import preempted_event
 from core.objects.pod import Pod
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
-PREEMPTOR = LivePod(Pod("u-p", "theirs", "p"), "mine", given_up=True)
+PREEMPTOR = Pod("u-p", "theirs", "p", scheduler_name="mine")
 
 
 def event_of(victim: Pod, host: str = "host") -> dict[str, Any]:

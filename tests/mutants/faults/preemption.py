@@ -99,9 +99,9 @@ FAULTS: Final = (
     Fault(
         id="event-of-a-victim-that-was-gone",
         breaks="An Event tells that a pod was preempted that had gone before.",
-        old="                    if await self.api.evict(victim, live.scheduler_name):\n"
+        old="                    if await self.api.evict(victim, pod.scheduler_name):\n"
         "                        deleted.append(victim)\n",
-        new="                    await self.api.evict(victim, live.scheduler_name)\n"
+        new="                    await self.api.evict(victim, pod.scheduler_name)\n"
         "                    deleted.append(victim)\n",
         tests=("test_executor.py",),
     ),
