@@ -144,14 +144,16 @@ Quantity: TypeAlias = (
 WireAmounts: TypeAlias = Annotated[msgspec.Raw, Unread(dict[str, Quantity])]
 """A v1.ResourceList."""
 
-amounts_decoder: Final[msgspec.json.Decoder[dict[str, msgspec.Raw] | None]] = msgspec.json.Decoder(
-    dict[str, msgspec.Raw] | None
-)
+
+def nullable(wire: type[T]) -> msgspec.json.Decoder[T | None]:
+    """Return the decoder of a value that may be null."""
+    return msgspec.json.Decoder(wire | None)
+
+
+amounts_decoder: Final = nullable(dict[str, msgspec.Raw])
 _text_decoder: Final = msgspec.json.Decoder(str)
-string_map_decoder: Final[msgspec.json.Decoder[dict[str, str] | None]] = msgspec.json.Decoder(dict[str, str] | None)
-_owners_decoder: Final[msgspec.json.Decoder[list[OwnerReference] | None]] = msgspec.json.Decoder(
-    list[OwnerReference] | None
-)
+string_map_decoder: Final = nullable(dict[str, str])
+_owners_decoder: Final = nullable(list[OwnerReference])
 
 
 def decoding(decode: Callable[[Json], T], raw: Json) -> T:
@@ -297,12 +299,17 @@ def selector_of(path: str, selector: LabelSelector | None, absent: Selector = NO
         raise SelectorError(f"{path}.{error.field}", str(error)) from None
 
 
+def selector_and_error(selector: LabelSelector | None, absent: Selector = NOTHING) -> tuple[Selector, str]:
+    """Return a label selector, or `absent` for null, and its error. An invalid selector matches nothing."""
+    try:
+        return selector_of("", selector, absent), ""
+    except SelectorError as error:
+        return NOTHING, str(error)
+
+
 def selector_or_nothing(selector: LabelSelector | None) -> Selector:
     """Return a label selector. An invalid one matches nothing, like null. For use where upstream ignores the error."""
-    try:
-        return selector_of("spec.selector", selector)
-    except SelectorError:
-        return NOTHING
+    return selector_and_error(selector)[0]
 
 
 def selector_of_labels(labels: Mapping[str, str] | None) -> Selector:

@@ -12,7 +12,19 @@ from typing import Annotated, Final
 
 import msgspec
 
-from app.objects.decode import NULL, Int32, Quantity, Unread, Wire, WireAmounts, amounts_of, decoding_field, quantity_of
+from app.objects.decode import (
+    NULL,
+    Int32,
+    Quantity,
+    Unread,
+    Wire,
+    WireAmounts,
+    amounts_of,
+    decoding_field,
+    nullable,
+    quantity_of,
+)
+from app.objects.decode_groups import condition_of
 from core.objects.pod import ALL_ADDRESSES, NO_FEATURES, NO_HOST_PORTS, HostPort, normalized_image_name
 from core.objects.pod_requests import (
     Amounts,
@@ -59,9 +71,7 @@ class WireClaimStatus(Wire):
     overhead: list[_ClaimOverhead] | None = None
 
 
-_statuses_decoder: Final[msgspec.json.Decoder[list[WireClaimStatus] | None]] = msgspec.json.Decoder(
-    list[WireClaimStatus] | None
-)
+_statuses_decoder: Final = nullable(list[WireClaimStatus])
 
 
 def claimed_of(raw: msgspec.Raw) -> Mapping[ClaimedResources, Amounts]:
@@ -106,11 +116,6 @@ class _ContainerPort(Wire):
     host_port: Int32 | None = None
     protocol: str | None = None
     host_ip: str | None = msgspec.field(default=None, name="hostIP")
-
-
-class _Condition(Wire):
-    type: str | None = None
-    reason: str | None = None
 
 
 class _RestartRule(Wire):
@@ -181,13 +186,8 @@ class Demand(msgspec.Struct, frozen=True, gc=False):
 
 
 _containers_decoder: Final = msgspec.json.Decoder(WireContainers)
-_resources_decoder: Final[msgspec.json.Decoder[WireResources | None]] = msgspec.json.Decoder(WireResources | None)
-_ports_decoder: Final[msgspec.json.Decoder[list[_ContainerPort] | None]] = msgspec.json.Decoder(
-    list[_ContainerPort] | None
-)
-_conditions_decoder: Final[msgspec.json.Decoder[list[_Condition] | None]] = msgspec.json.Decoder(
-    list[_Condition] | None
-)
+_resources_decoder: Final = nullable(WireResources)
+_ports_decoder: Final = nullable(list[_ContainerPort])
 _encoder: Final = msgspec.json.Encoder()
 
 
@@ -221,7 +221,7 @@ def _parse_demand(raw: bytes) -> Demand:
         ],
         pod_level=None if wire.pod_level == NULL else _resources(wire.pod_level, "spec.resources"),
         overhead=amounts_of(wire.overhead, "spec.overhead"),
-        resize_infeasible=_is_resize_infeasible(wire.conditions),
+        resize_infeasible=condition_of(wire.conditions, "PodResizePending").reason == "Infeasible",
         qos_class=wire.qos_class or "",
         pod_level_actual=_reported(wire.pod_level_status, "status.resources"),
         pod_level_allocated=_amounts(wire.pod_level_allocated, "status.allocatedResources"),
@@ -303,18 +303,8 @@ def _amounts(raw: msgspec.Raw, field: str) -> Amounts | None:
     return None if raw == NULL else amounts_of(raw, field)
 
 
-def _is_resize_infeasible(raw: msgspec.Raw) -> bool:
-    """Upstream IsPodResizeInfeasible: the first condition of that type counts."""
-    for condition in decoding_field(_conditions_decoder.decode, raw, "status.conditions") or ():
-        if condition.type == "PodResizePending":
-            return condition.reason == "Infeasible"
-    return False
-
-
-_rules_decoder: Final[msgspec.json.Decoder[list[_RestartRule] | None]] = msgspec.json.Decoder(list[_RestartRule] | None)
-_mounts_decoder: Final[msgspec.json.Decoder[list[_VolumeMount] | None]] = msgspec.json.Decoder(
-    list[_VolumeMount] | None
-)
+_rules_decoder: Final = nullable(list[_RestartRule])
+_mounts_decoder: Final = nullable(list[_VolumeMount])
 
 
 def needed_features(

@@ -16,6 +16,7 @@ from app.objects.decode import (
     decoding,
     decoding_field,
     names_in_namespace,
+    nullable,
     string_map_decoder,
 )
 from core.objects.groups import (
@@ -150,6 +151,18 @@ class WireCondition(Wire):
     reason: str | None = None
     message: str | None = None
     last_transition_time: str | None = None
+
+
+EMPTY_CONDITION: Final = WireCondition()
+_conditions_decoder: Final = nullable(list[WireCondition])
+
+
+def condition_of(raw: msgspec.Raw, wanted: str) -> WireCondition:
+    """Return the first condition of a type in the `status.conditions` of a pod, as upstream. Else an empty one."""
+    for condition in decoding_field(_conditions_decoder.decode, raw, "status.conditions") or ():
+        if condition.type == wanted:
+            return condition
+    return EMPTY_CONDITION
 
 
 class _SchedulingGroupStatus(Wire):

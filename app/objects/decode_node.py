@@ -27,6 +27,7 @@ from app.objects.decode import (
     memoised,
     names_in_namespace,
     names_of,
+    nullable,
     quantity_of,
     refuse_long_key,
     refuse_longer,
@@ -87,7 +88,7 @@ class WireNode(WireObject):
 
 
 _node_decoder: Final = msgspec.json.Decoder(WireNode)
-_taints_decoder: Final[msgspec.json.Decoder[list[_Taint] | None]] = msgspec.json.Decoder(list[_Taint] | None)
+_taints_decoder: Final = nullable(list[_Taint])
 _conditions_decoder: Final = msgspec.json.Decoder(list[_NodeCondition])
 _encoder: Final = msgspec.json.Encoder()
 _EMPTY_SPEC: Final = _NodeSpec()
@@ -140,10 +141,6 @@ def _parse_conditions(raw: bytes) -> Mapping[str, str]:
     }
 
 
-def _parse_allocatable(raw: bytes) -> Mapping[str, int]:
-    return rounded(amounts_of(raw, "status.allocatable"))
-
-
 def _parse_capacity(raw: bytes) -> Mapping[str, int]:
     quantities = decoding_field(amounts_decoder.decode, raw, "status.capacity") or {}
     return rounded(
@@ -154,7 +151,7 @@ def _parse_capacity(raw: bytes) -> Mapping[str, int]:
 # Nodes with equal values share them.
 _taints_of: Final = memoised(_parse_taints)
 _conditions_of: Final = memoised(_parse_conditions)  # encoded again: the received bytes have heartbeat times
-_allocatable_of: Final = memoised(_parse_allocatable, longest=4 * 1024)
+_allocatable_of: Final = memoised(lambda raw: rounded(amounts_of(raw, "status.allocatable")), longest=4 * 1024)
 _capacity_of: Final = memoised(_parse_capacity, longest=4 * 1024)
 
 

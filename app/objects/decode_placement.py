@@ -16,9 +16,11 @@ from app.objects.decode import (
     Wire,
     decoding_field,
     memoised,
+    nullable,
     refuse_long_key,
     refuse_long_labels,
     refuse_longer,
+    selector_and_error,
     selector_of,
     string_map_decoder,
     under,
@@ -39,7 +41,7 @@ from core.objects.affinity import (
     selector_from_set,
 )
 from core.objects.affinity import Expression as Requirement
-from core.objects.labels import NOTHING, Selector, SelectorError
+from core.objects.labels import SelectorError
 from core.objects.pod import HONOR, IGNORE, NO_TOLERATIONS, SpreadConstraint, Toleration
 
 T = TypeVar("T")
@@ -109,9 +111,7 @@ class WireNodeAffinities(Wire):
     node_affinity: WireNodeAffinity | None = None
 
 
-_node_affinity_decoder: Final[msgspec.json.Decoder[WireNodeAffinities | None]] = msgspec.json.Decoder(
-    WireNodeAffinities | None
-)
+_node_affinity_decoder: Final = nullable(WireNodeAffinities)
 
 
 def node_affinity_of(affinity: bytes, node_selector: msgspec.Raw) -> NodeAffinity:
@@ -135,12 +135,12 @@ def _parse_node_affinity(affinity: bytes, node_selector: bytes) -> NodeAffinity:
     affinities = decoding_field(_node_affinity_decoder.decode, affinity, "spec.affinity") or WireNodeAffinities()
     wire = affinities.node_affinity or WireNodeAffinity()
     with under(f"{_PATH}.{_REQUIRED}"):
-        required = None if wire.required is None else _sorted_terms(node_selector_of(wire.required))
+        terms = None if wire.required is None else node_selector_of(wire.required).terms
     with under(f"{_PATH}.{_PREFERRED}"):
         preferred = _preferred_terms(wire.preferred or ())
     parsed = NodeAffinity(
         selector=selector_from_set(labels),
-        required=required,
+        required=None if terms is None else NodeSelector(tuple(sorted(set(terms), key=_members))),
         preferred=preferred,
         node_names=_node_names((wire.required or WireNodeSelector()).node_selector_terms or ()),
         empty_preferences=bool(wire.preferred) and not preferred,
@@ -149,10 +149,6 @@ def _parse_node_affinity(affinity: bytes, node_selector: bytes) -> NodeAffinity:
 
 
 _memoised_node_affinity = lru_cache(maxsize=_MEMO_ENTRIES)(_parse_node_affinity)
-
-
-def _sorted_terms(selector: NodeSelector) -> NodeSelector:
-    return NodeSelector(tuple(sorted(set(selector.terms), key=_members)))
 
 
 def _members(term: NodeSelectorTerm) -> tuple[object, ...]:
@@ -317,9 +313,7 @@ class WireToleration(Wire):
     effect: str | None = None
 
 
-_tolerations_decoder: Final[msgspec.json.Decoder[list[WireToleration] | None]] = msgspec.json.Decoder(
-    list[WireToleration] | None
-)
+_tolerations_decoder: Final = nullable(list[WireToleration])
 
 
 def _parse_tolerations(raw: bytes) -> frozenset[Toleration]:
@@ -350,13 +344,11 @@ class WireSpreadConstraint(Wire):
     match_label_keys: list[str] | None = None
 
 
-_constraints_decoder: Final[msgspec.json.Decoder[list[WireSpreadConstraint] | None]] = msgspec.json.Decoder(
-    list[WireSpreadConstraint] | None
-)
+_constraints_decoder: Final = nullable(list[WireSpreadConstraint])
 
 
 def _constraint(wire: WireSpreadConstraint) -> SpreadConstraint:
-    selector, error = _selector(wire.label_selector)
+    selector, error = selector_and_error(wire.label_selector)
     return SpreadConstraint(
         max_skew=wire.max_skew or 0,
         topology_key=wire.topology_key or "",
@@ -368,13 +360,6 @@ def _constraint(wire: WireSpreadConstraint) -> SpreadConstraint:
         node_taints_policy=IGNORE if wire.node_taints_policy is None else wire.node_taints_policy,
         match_label_keys=tuple(sorted(set(wire.match_label_keys or ()))),
     )
-
-
-def _selector(wire: LabelSelector | None) -> tuple[Selector, str]:
-    try:
-        return selector_of("labelSelector", wire), ""
-    except SelectorError as error:
-        return NOTHING, str(error)
 
 
 def _parse_constraints(raw: bytes) -> tuple[SpreadConstraint, ...]:

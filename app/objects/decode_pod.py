@@ -17,7 +17,6 @@ from app.objects.decode import (
     checked_name,
     controller_of,
     decoding,
-    decoding_field,
     labels_of,
 )
 from app.objects.decode_containers import (
@@ -30,7 +29,7 @@ from app.objects.decode_containers import (
     demand_of,
     needed_features,
 )
-from app.objects.decode_groups import WireCondition, membership_of
+from app.objects.decode_groups import EMPTY_CONDITION, WireCondition, condition_of, membership_of
 from app.objects.decode_placement import (
     WireNodeAffinities,
     WirePodAffinities,
@@ -73,12 +72,16 @@ class WireVolumeID(Wire):
     volume: str | None = msgspec.field(default=None, name="volumeID")
 
 
-class _GCEPersistentDisk(Wire):
+class WireGCEPersistentDisk(Wire):
+    """A v1.GCEPersistentDiskVolumeSource."""
+
     volume: str | None = msgspec.field(default=None, name="pdName")
     read_only: bool | None = None
 
 
-class _AzureDisk(Wire):
+class WireAzureDisk(Wire):
+    """A v1.AzureDiskVolumeSource."""
+
     volume: str | None = msgspec.field(default=None, name="diskURI")
     kind: str | None = None
 
@@ -105,9 +108,9 @@ class WireVolume(Wire):
     name: str | None = None
     persistent_volume_claim: _Claim | None = None
     ephemeral: _Ephemeral | None = None
-    gce_persistent_disk: _GCEPersistentDisk | None = None
+    gce_persistent_disk: WireGCEPersistentDisk | None = None
     aws_elastic_block_store: WireVolumeID | None = None
-    azure_disk: _AzureDisk | None = None
+    azure_disk: WireAzureDisk | None = None
     cinder: WireVolumeID | None = None
     portworx_volume: WireVolumeID | None = None
     iscsi: _ISCSI | None = None
@@ -167,8 +170,8 @@ def _volume(pod: str, wire: WireVolume) -> PodVolume:
     )
     plugin, disk = next((plugin, disk) for plugin, disk in disks if disk is not None)
     source = VolumeSource(f"kubernetes.io/{plugin}", disk.volume or "", in_tree=True)
-    read_only = isinstance(disk, _GCEPersistentDisk | _ISCSI) and disk.read_only is True
-    return InlineDisk(wire.name or "", source, read_only, disk.kind if isinstance(disk, _AzureDisk) else None)
+    read_only = isinstance(disk, WireGCEPersistentDisk | _ISCSI) and disk.read_only is True
+    return InlineDisk(wire.name or "", source, read_only, disk.kind if isinstance(disk, WireAzureDisk) else None)
 
 
 _MAX_MESSAGE: Final = 1000
@@ -246,10 +249,6 @@ class WirePod(Wire):
 
 
 _pod_decoder: Final = msgspec.json.Decoder(WirePod)
-_conditions_decoder: Final[msgspec.json.Decoder[list[WireCondition] | None]] = msgspec.json.Decoder(
-    list[WireCondition] | None
-)
-_EMPTY_CONDITION: Final = WireCondition()
 _EMPTY_METADATA: Final = _PodMetadata()
 _EMPTY_SPEC: Final = _PodSpec()
 _EMPTY_STATUS: Final = _PodStatus()
@@ -332,30 +331,22 @@ def _scheduling_group(namespace: str, spec: _PodSpec) -> str:
 
 
 def _is_preempted(raw: msgspec.Raw) -> bool:
-    """Upstream podTerminatingByPreemption: the first condition of that type counts."""
-    for condition in decoding_field(_conditions_decoder.decode, raw, "status.conditions") or ():
-        if condition.type == "DisruptionTarget":
-            return condition.status == "True" and condition.reason == "PreemptionByScheduler"
-    return False
+    """Upstream podTerminatingByPreemption."""
+    condition = condition_of(raw, "DisruptionTarget")
+    return condition.status == "True" and condition.reason == "PreemptionByScheduler"
 
 
 def _waiting(metadata: _PodMetadata, spec: _PodSpec, status: _PodStatus) -> Waiting:
     gates = tuple(intern(gate.name or "") for gate in spec.scheduling_gates or ())
-    failed = _EMPTY_CONDITION if status.conditions is NULL else _failed(status.conditions)
+    failed = EMPTY_CONDITION if status.conditions is NULL else condition_of(status.conditions, "PodScheduled")
+    if failed.status != "False" or not failed.reason:
+        failed = EMPTY_CONDITION
     created = metadata.creation_timestamp or ""
     if not (created or gates or failed.reason):
         return NOT_WAITING
     # Thousands of pods of one class share a message of up to a kilobyte.
     message = intern((failed.message or "")[:_MAX_MESSAGE])
     return Waiting(created, gates, intern(failed.reason or ""), message, failed.last_transition_time or "")
-
-
-def _failed(raw: msgspec.Raw) -> WireCondition:
-    """Return the condition PodScheduled if it is False and has a reason. Else an empty condition."""
-    for condition in decoding_field(_conditions_decoder.decode, raw, "status.conditions") or ():
-        if condition.type == "PodScheduled":
-            return condition if condition.status == "False" and condition.reason else _EMPTY_CONDITION
-    return _EMPTY_CONDITION
 
 
 def _features(spec: _PodSpec) -> frozenset[str]:

@@ -19,13 +19,14 @@ from app.objects.decode import (
     names_in_namespace,
     names_of,
     quantity_of,
-    selector_of,
+    selector_and_error,
+    selector_or_nothing,
     under,
 )
 from app.objects.decode_placement import WireNodeSelector, node_selector_of
-from app.objects.decode_pod import WireVolumeID
+from app.objects.decode_pod import WireAzureDisk, WireGCEPersistentDisk, WireVolumeID
 from core.objects.affinity import NodeSelector, parse_node_selector
-from core.objects.labels import EVERYTHING, NOTHING, Selector, SelectorError
+from core.objects.labels import EVERYTHING
 from core.objects.quantity import units
 from core.objects.volumes import (
     FILESYSTEM,
@@ -61,19 +62,11 @@ class _CSISource(Wire):
     volume_handle: str | None = None
 
 
-class _GCEPersistentDisk(Wire):
-    volume: str | None = msgspec.field(default=None, name="pdName")
-
-
-class _AzureDisk(Wire):
-    volume: str | None = msgspec.field(default=None, name="diskURI")
-
-
 class _VolumeSpec(Wire):
     csi: _CSISource | None = None
     aws_elastic_block_store: WireVolumeID | None = None
-    gce_persistent_disk: _GCEPersistentDisk | None = None
-    azure_disk: _AzureDisk | None = None
+    gce_persistent_disk: WireGCEPersistentDisk | None = None
+    azure_disk: WireAzureDisk | None = None
     cinder: WireVolumeID | None = None
     portworx_volume: WireVolumeID | None = None
     capacity: msgspec.Raw = NULL
@@ -147,11 +140,7 @@ def decode_persistent_volume_claim(raw: bytes | msgspec.Raw) -> PersistentVolume
     metadata = wire.metadata or AnnotatedMetadata()
     spec = wire.spec or _ClaimSpec()
     annotations = metadata.annotations or {}
-    selector, selector_error = EVERYTHING, ""
-    try:
-        selector = selector_of("spec.selector", spec.selector, absent=EVERYTHING)
-    except SelectorError as error:
-        selector, selector_error = NOTHING, str(error)
+    selector, selector_error = selector_and_error(spec.selector, absent=EVERYTHING)
     return PersistentVolumeClaim(
         **names_in_namespace("PersistentVolumeClaim", wire),
         volume=spec.volume_name or "",
@@ -334,7 +323,7 @@ def decode_csi_storage_capacity(raw: bytes | msgspec.Raw) -> CSIStorageCapacity:
     return CSIStorageCapacity(
         **names_in_namespace("CSIStorageCapacity", wire),
         storage_class=wire.storage_class_name or "",
-        topology=_topology(wire.node_topology),
+        topology=selector_or_nothing(wire.node_topology),  # as upstream nodeHasAccess, which logs the error
         limit=capacity if maximum is None else maximum,
         capacity=capacity or 0,
     )
@@ -350,14 +339,6 @@ def decode_volume_attachment(raw: bytes | msgspec.Raw) -> VolumeAttachment:
         node=spec.node_name or "",
         volume=(spec.source or _AttachmentSource()).persistent_volume_name or "",
     )
-
-
-def _topology(selector: LabelSelector | None) -> Selector:
-    """Upstream nodeHasAccess: with an invalid selector, which upstream logs, no node has access."""
-    try:
-        return selector_of("nodeTopology", selector)
-    except SelectorError:
-        return NOTHING
 
 
 def _size(raw: msgspec.Raw, field: str) -> int | None:

@@ -54,7 +54,6 @@ def with_structs(wanted: Any, replace: Callable[[Any], Any]) -> Any:  # noqa: AN
 Keywords: TypeAlias = dict[str, Any]
 
 _GROUP: Final = "kubescheduler.config.k8s.io"
-_INTER_POD_AFFINITY: Final = "InterPodAffinity"
 
 
 class _Strict(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
@@ -69,19 +68,13 @@ class _Args(_Strict):
 
     def keywords(self) -> Keywords:
         """Return the arguments of the constructor. Raises DecodeError."""
-        return {}
+        given = {name: getattr(self, name) for name in self.__struct_fields__ if name not in {"api_version", "kind"}}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 class _InterPodAffinityArgs(_Args):
     hard_pod_affinity_weight: Int32 | None = None
     ignore_preferred_terms_of_existing_pods: bool | None = None
-
-    def keywords(self) -> Keywords:
-        given = {
-            "hard_pod_affinity_weight": self.hard_pod_affinity_weight,
-            "ignore_preferred_terms_of_existing_pods": self.ignore_preferred_terms_of_existing_pods,
-        }
-        return {name: value for name, value in given.items() if value is not None}
 
 
 class _ResourceSpec(_Strict):
@@ -160,9 +153,6 @@ class _PodTopologySpreadArgs(_Args):
 class _ServiceAffinityArgs(_Args):
     affinity_labels: list[str] | None = None
 
-    def keywords(self) -> Keywords:
-        return {"affinity_labels": self.affinity_labels or ()}
-
 
 class _CpuRequest(_Strict):
     cpu: msgspec.Raw = NULL
@@ -190,13 +180,6 @@ class _LoadVariationRiskBalancingArgs(_Args):
     safe_variance_margin: float | None = None
     safe_variance_sensitivity: float | None = None
 
-    def keywords(self) -> Keywords:
-        given = {
-            "safe_variance_margin": self.safe_variance_margin,
-            "safe_variance_sensitivity": self.safe_variance_sensitivity,
-        }
-        return {name: value for name, value in given.items() if value is not None}
-
 
 class _LoadAwareArgs(_Args):
     usage_thresholds: dict[str, int] | None = None
@@ -206,16 +189,13 @@ class _LoadAwareArgs(_Args):
     enable_schedule_when_node_metrics_expired: bool | None = None
 
     def keywords(self) -> Keywords:
-        given = {
-            "usage_thresholds": self.usage_thresholds or None,  # as upstream: `{}` means the defaults
-            "resource_weights": self.resource_weights or None,
-            "dominant_resource_weight": self.dominant_resource_weight,
-            "estimated_scaling_factors": self.estimated_scaling_factors,
-            "enable_schedule_when_node_metrics_expired": self.enable_schedule_when_node_metrics_expired,
-        }
-        if self.dominant_resource_weight and not self.resource_weights:
-            given["resource_weights"] = {}
-        return {name: value for name, value in given.items() if value is not None}
+        given = super().keywords()
+        for name in ("usage_thresholds", "resource_weights"):
+            if not given.get(name):  # as upstream: `{}` means the defaults
+                given.pop(name, None)
+        if self.dominant_resource_weight:
+            given.setdefault("resource_weights", {})
+        return given
 
 
 _ARGS: Final[Mapping[str, type[_Args]]] = {
