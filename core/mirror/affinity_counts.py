@@ -103,11 +103,8 @@ class TermIndex(Generic[Entry]):
             scopes = [_ANY_NAMESPACE]
         fitting = [pairs for pairs in demanded if len(scopes) * len(pairs) <= MAX_BUCKETS]
         # Of several required pairs, the least crowded is the most selective: `app=web` rather than `part-of=shop`.
-        pairs = min(fitting, key=lambda pairs: self._crowd(scopes, pairs))
-        return [(scope, pair) for scope in scopes for pair in pairs]
-
-    def _crowd(self, scopes: list[str | None], pairs: list[_Pair]) -> int:
-        return sum(len(self._buckets.get((scope, pair), ())) for scope in scopes for pair in pairs)
+        under: Iterator[list[_Bucket]] = ([(scope, pair) for scope in scopes for pair in pairs] for pairs in fitting)
+        return min(under, key=lambda buckets: sum(len(self._buckets.get(bucket, ())) for bucket in buckets))
 
 
 MAX_MATCH_COUNTERS = 8192

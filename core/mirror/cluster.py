@@ -191,7 +191,8 @@ class ClusterMirror:
         (NominatedNodeNameForExpectation, from 1.35 on). The call is cheap while no pod can be due, so the caller may
         call it at any rate.
         """
-        expired = self._assumed.take_overdue(now, self._is_nominated)
+        nominated_for = self.pending.nominated_for
+        expired = self._assumed.take_overdue(now, lambda assumed: assumed.uid in nominated_for(assumed.node_name))
         for pod in expired:
             self._placement.remove_pod(pod)
         return expired
@@ -363,9 +364,6 @@ class ClusterMirror:
             return _transition(pod, PodState.ASSUMED, PodState.DELETED, known.node_name)
         self._placement.update_pod(known, pod)
         return _transition(pod, PodState.ASSUMED, PodState.ADDED, known.node_name, pod.node_name)
-
-    def _is_nominated(self, assumed: Pod) -> bool:
-        return assumed.uid in self.pending.nominated_for(assumed.node_name)
 
     def _state_error(self, uid: str, tried: str) -> PodStateError:
         pod = self.pods.get(uid)

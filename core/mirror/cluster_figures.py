@@ -93,7 +93,6 @@ _NONE = Figures({}, {}, {}, {})
 
 
 def _exchange(sums: Amounts, before: Mapping[str, int], now: Mapping[str, int]) -> None:
-    """Replace one node's amounts in the sums."""
     if before == now:
         return
     for resource, amount in now.items():

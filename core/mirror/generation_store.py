@@ -52,10 +52,6 @@ class GenerationStore(Generic[Value]):
         """The generation of the last change of any store of the mirror."""
         return self._counter.last
 
-    def generations(self) -> Iterator[tuple[str, int]]:
-        """Yield (key, generation of its last change), the least recently changed first."""
-        yield from self._generations.items()
-
     def set(self, key: str, value: Value) -> int:
         """Store a new or changed value, and return its generation."""
         self._values[key] = value

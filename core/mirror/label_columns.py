@@ -155,7 +155,10 @@ class BatchColumn:
         if len(ids) == 1:
             one: BoolArray = self.ids == ids[0]
             return one
-        return self._judged_by_id(ids)
+        chosen: BoolArray = np.zeros(len(self.column.values) + len(self._others) + 1, np.bool_)
+        chosen[ids] = True
+        chosen[ABSENT] = False
+        return chosen.take(self.ids)
 
     def numbers(self) -> tuple[Int64Array, BoolArray]:
         """Return for each node the int64 of its value, and whether it has one."""
@@ -174,12 +177,6 @@ class BatchColumn:
         if not self._others:
             return self.ids
         return np.where(self.ids < len(self.column.values), self.ids, UNSEEN)
-
-    def _judged_by_id(self, ids: list[int]) -> BoolArray:
-        chosen: BoolArray = np.zeros(len(self.column.values) + len(self._others) + 1, np.bool_)
-        chosen[ids] = True
-        chosen[ABSENT] = False
-        return chosen.take(self.ids)
 
 
 class BatchLabels:

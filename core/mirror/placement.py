@@ -80,35 +80,41 @@ class Placement:
         self.tell(RulesChange(before, rules))
         return recounted
 
-    # For Supposition, which informs the listeners. Nothing here takes a generation, except `keep_pod`.
-
-    def suppose_deleted(self, uid: str) -> None:
-        """Stop counting a placed pod, but keep holding it."""
-        self._displace(self.pods.rows[uid])
-
-    def suppose_back(self, uid: str, slot: int) -> None:
-        """Undo `suppose_deleted`: count the pod on the node of its slot."""
-        self._place(self.pods.rows[uid], slot)
+    # For Supposition, which informs the listeners. Nothing here takes a generation, except `join`.
 
     def suppose_pod(self, pod: Pod) -> int | None:
         """Count a supposed pod on the known node that it names. Return its row if the mirror also holds the pod."""
         held = self.pods.rows.get(pod.uid)
         row = self.pods.insert(pod, self.affinity.hold(pod))
-        self._place(row, self.nodes.slots[pod.node_name])
+        self.place(row, self.nodes.slots[pod.node_name])
         return held
 
     def withdraw_pod(self, pod: Pod, held: int | None) -> None:
         """Remove a supposed pod. `held` is the result of `suppose_pod`."""
-        self._displace(self.pods.rows[pod.uid])
+        self.displace(self.pods.rows[pod.uid])
         self.affinity.drop(pod)
         if held is None:
             self.pods.remove(pod)
         else:
             self.pods.uncover(pod.uid, held)
 
-    def keep_pod(self, pod: Pod) -> None:
-        """Add a supposed pod to its NodeInfo, with a generation. Listeners have the change already."""
-        self._join(self.pods.rows[pod.uid], pod)
+    def join(self, row: int, pod: Pod) -> NodeInfo:
+        """Add a pod to the NodeInfo of the node that it names, with a generation. No listener hears it."""
+        info = self.nodes.info(pod.node_name)
+        info.rows.add(row)
+        info.requested.count(pod, 1)
+        self.nodes.touch(info)
+        return info
+
+    def place(self, row: int, slot: int) -> None:
+        """Count the pod of a row on the node of a slot."""
+        self.pods.slot_of_row[row] = slot
+        self.affinity.count(self.pods.pods[row], slot, 1)
+
+    def displace(self, row: int) -> None:
+        """Stop counting the pod of a row, but keep holding it."""
+        self.affinity.count(self.pods.pods[row], int(self.pods.slot_of_row[row]), -1)
+        self.pods.slot_of_row[row] = NO_SLOT
 
     def suppose_node(self, node: Node) -> NodeInfo:
         """Make an unknown node known, with the pods that wait for it."""
@@ -126,11 +132,11 @@ class Placement:
             # value. Not the rows of the NodeInfo: some of its pods may be supposed gone, and other pods supposed here.
             rows = np.flatnonzero(self.pods.slot_of_row == info.slot).tolist()
             for row in rows:
-                self._displace(row)
+                self.displace(row)
             for column in changed:
                 column.assign(info.slot, node.labels.get(column.key))
             for row in rows:
-                self._place(row, info.slot)
+                self.place(row, info.slot)
         return before
 
     def withdraw_node(self, info: NodeInfo) -> None:
@@ -171,23 +177,15 @@ class Placement:
 
     def _enter(self, pod: Pod) -> None:
         row = self.pods.insert(pod, self.affinity.hold(pod))
-        info = self._join(row, pod)
+        info = self.join(row, pod)
         if info.node is not None:
-            self._place(row, info.slot)
-
-    def _join(self, row: int, pod: Pod) -> NodeInfo:
-        """Add a pod to the NodeInfo of the node that it names."""
-        info = self.nodes.info(pod.node_name)
-        info.rows.add(row)
-        info.requested.count(pod, 1)
-        self.nodes.touch(info)
-        return info
+            self.place(row, info.slot)
 
     def _leave(self, pod: Pod) -> None:
         row = self.pods.rows[pod.uid]
         info = self.nodes.infos[pod.node_name]
         if info.node is not None:
-            self._displace(row)
+            self.displace(row)
         info.rows.remove(row)
         info.requested.count(pod, -1)
         self.nodes.touch(info)
@@ -218,11 +216,11 @@ class Placement:
         for column in self.affinity.columns.changed_by(info.slot, {}, node.labels):
             column.assign(info.slot, node.labels.get(column.key))
         for row in info.rows:
-            self._place(row, info.slot)
+            self.place(row, info.slot)
 
     def _leave_domains(self, info: NodeInfo) -> None:
         for row in info.rows:
-            self._displace(row)
+            self.displace(row)
         labels = info.node.labels if info.node is not None else {}
         for column in self.affinity.columns.changed_by(info.slot, labels, {}):
             column.assign(info.slot, None)
@@ -236,14 +234,6 @@ class Placement:
         slot = self.nodes.slots.get(node_name)
         if slot is not None and self.listeners:
             self.tell(PodChange(slot, before, after))
-
-    def _place(self, row: int, slot: int) -> None:
-        self.pods.slot_of_row[row] = slot
-        self.affinity.count(self.pods.pods[row], slot, 1)
-
-    def _displace(self, row: int) -> None:
-        self.affinity.count(self.pods.pods[row], int(self.pods.slot_of_row[row]), -1)
-        self.pods.slot_of_row[row] = NO_SLOT
 
 
 def _counts_alike(known: Pod, pod: Pod) -> bool:

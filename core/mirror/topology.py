@@ -4,7 +4,7 @@ A label key has a column while a live counter uses it, and for some time afterwa
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
@@ -150,7 +150,9 @@ class TopologyCounts:
             del self._sparse[value_id]
         self.nonzero = len(self._sparse)
         if self.nonzero > _DENSE_FROM:
-            self._densify()
+            self._dense = np.zeros(max(self._sparse) + 1, np.int32)
+            self._dense[[*self._sparse]] = [*self._sparse.values()]
+            self._sparse = {}
 
     def add_into(self, sums: Int64Array, weight: int = 1) -> None:
         """Add `weight` times the counts to `sums`, an array from `TopologyColumn.sums`."""
@@ -160,14 +162,6 @@ class TopologyCounts:
         elif self._sparse:
             ids = np.fromiter(self._sparse.keys(), np.intp, len(self._sparse))
             sums[ids] += np.fromiter(self._sparse.values(), np.int64, len(self._sparse)) * weight
-
-    def items(self) -> Iterator[tuple[int, int]]:
-        """Yield (value id, number of pods) of each domain with pods."""
-        if self._dense is None:
-            yield from self._sparse.items()
-            return
-        ids = np.flatnonzero(self._dense)
-        yield from zip(ids.tolist(), self._dense[ids].tolist(), strict=True)
 
     def get(self, value_id: int) -> int:
         """Return the number of pods of a domain, or 0 for UNSEEN and ABSENT."""
@@ -192,12 +186,6 @@ class TopologyCounts:
         before = int(dense[value_id])
         dense[value_id] = before + delta
         self.nonzero += (before + delta != 0) - (before != 0)
-
-    def _densify(self) -> None:
-        dense = np.zeros(max(self._sparse) + 1, np.int32)
-        for value_id, number in self._sparse.items():
-            dense[value_id] = number
-        self._dense, self._sparse = dense, {}
 
 
 _births = count(step=1 << 32)
@@ -228,10 +216,6 @@ class DomainCounts:
         """Replace all numbers."""
         self.counts = counts
         self.version += 1
-
-    def by_value(self) -> dict[str, int]:
-        """Return topology value -> number of pods, for domains with pods."""
-        return {self.column.values[value_id]: number for value_id, number in self.counts.items()}
 
 
 class TopologyColumns:

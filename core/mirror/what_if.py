@@ -117,7 +117,7 @@ class Supposition:
         self._steps.clear()
         self._marked = 0
         for pod in placed:
-            self._placement.keep_pod(pod)
+            self._placement.join(self._placement.pods.rows[pod.uid], pod)
         return placed
 
     def remove(self, pod: Pod, *, as_running: bool = False) -> None:
@@ -132,7 +132,7 @@ class Supposition:
         gone = self._held(pod.uid)
         if as_running and gone.terminating:
             gone = replace(gone, terminating=False)
-        self._placement.suppose_deleted(pod.uid)
+        self._placement.displace(self._placement.pods.rows[pod.uid])
         told = tuple(self._followers.get(PodChange, ()))
         self._steps.append(_Step(partial(self._bring_back, gone, slot, told), gone))
         self._tell(self._pod_change(slot, gone, None))
@@ -192,7 +192,7 @@ class Supposition:
     # Undoing.
 
     def _bring_back(self, pod: Pod, slot: int, told: Sequence[Listener]) -> None:
-        self._placement.suppose_back(pod.uid, slot)
+        self._placement.place(self._placement.pods.rows[pod.uid], slot)
         held = self._held(pod.uid)
         for listener in self._followers.get(PodChange, ()):
             # One that was made since then has never seen the pod, and will hear of it next as it is held.

@@ -31,6 +31,12 @@ def counter_of(mirror: ClusterMirror, matchers: tuple[PodMatcher, ...], topology
     return mirror.affinity.matches.of([MatchTerms(matchers, topology_key)], "spec.affinity")[0]
 
 
+def by_value(counter: DomainCounts) -> dict[str, int]:
+    """Return topology value -> number of pods, for domains with pods."""
+    ids, numbers = (each.tolist() for each in counter.counts.arrays())
+    return {counter.column.values[value_id]: number for value_id, number in zip(ids, numbers, strict=True)}
+
+
 def matcher_of(v1_term: dict[str, Any], namespace: str = "default") -> PodMatcher:
     """Return the matcher of a term that a pod of the namespace carries."""
     pod = pod_of(make_pod("carrier").in_namespace(namespace).required_affinity(v1_term))

@@ -15,7 +15,7 @@ from core.objects.affinity import NO_AFFINITY, AffinityTerm, PodAffinity, PodMat
 from core.objects.labels import EVERYTHING, NOTHING, parse_selector
 from core.objects.node import Node
 from core.objects.pod import Pod
-from tests.core.decoded import counter_of
+from tests.core.decoded import by_value, counter_of
 from tests.core.mirror.audit import owner_counts
 
 NODES: Final = ("n0", "n1", "n2", "n3")
@@ -93,5 +93,5 @@ def state_of(mirror: ClusterMirror) -> dict[str, object]:
         "pods": {uid: mirror.get_pod(uid) for uid in mirror.pods.rows},
         "figures": mirror.figures,
         "owners": owner_counts(mirror),
-        "matched": counter_of(mirror, (MATCHER,), "zone").by_value(),
+        "matched": by_value(counter_of(mirror, (MATCHER,), "zone")),
     }

@@ -18,7 +18,7 @@ from core.objects.node import Node
 from core.objects.pod import Pod
 from core.profile import PLUGINS, Profile, full_profile, parse_profile
 from core.scheduling_cycle import filter_nodes, score_nodes
-from tests.core.mirror.audit import audit, match_counts, owner_counts
+from tests.core.mirror.audit import audit, match_counts, node_generations, owner_counts
 from tests.depth import tries
 from tests.properties import scheduling_pool as pool
 from tests.properties.equivalence_machine import Afresh, Shown, shown
@@ -177,7 +177,7 @@ def state(mirror: ClusterMirror) -> list[object]:
         list(mirror.nodes),
         list(mirror.nodes.infos),
         mirror.nodes.extent,
-        list(mirror.nodes.known.generations()),
+        node_generations(mirror.nodes),
         owner_counts(mirror),
         [[*mirror.objects(kind).items()] for kind in dict.fromkeys(type(each) for each in pool.OTHERS)],
     ]

@@ -13,6 +13,7 @@ from core.mirror.placement import AssumedPod
 from core.mirror.pod_columns import NO_TERMS, PodColumns
 from core.mirror.topology import DomainCounts
 from core.objects.pod import Pod
+from tests.core.decoded import by_value
 
 _FIGURES: Final = ("guaranteed_allocatable", "guaranteed_requested", "best_effort_allocatable", "best_effort_requested")
 
@@ -74,7 +75,7 @@ class Auditor:
 
     def generations(self, last: int) -> Iterator[str]:
         """Check that the known nodes are in the order of their changes, and that no generation exceeds the mirror's."""
-        ordered = list(self._nodes.known.generations())
+        ordered = node_generations(self._nodes)
         ascending = [generation for _, generation in ordered]
         if ascending != sorted(set(ascending)):
             yield f"the nodes are not in the order of their generations: {ordered}"
@@ -89,6 +90,11 @@ class Auditor:
         for uid, each in assumed.items():
             if self._pods.get(uid) is not each.pod:
                 yield f"{each.pod.full_name}: is assumed as {each.pod}, and held as {self._pods.get(uid)}"
+
+
+def node_generations(nodes: NodeTable) -> list[tuple[str, int]]:
+    """Return the known nodes with the generations of their last changes, the least recently changed first."""
+    return list(nodes.known._generations.items())  # noqa: SLF001  # readers get only the changed values
 
 
 def _recounted(info: NodeInfo, pods: Iterable[Pod]) -> dict[str, Counter[str]]:
@@ -113,12 +119,12 @@ def _differing(name: str, kept: Figures, recounted: Mapping[str, Mapping[str, in
 
 def owner_counts(mirror: ClusterMirror) -> dict[str, dict[str, int]]:
     """Return each owner counter as topology value -> pods, under a name that depends only on the term."""
-    return {_shown(term): counter.by_value() for term, counter in _owners(mirror).items()}
+    return {_shown(term): by_value(counter) for term, counter in _owners(mirror).items()}
 
 
 def match_counts(mirror: ClusterMirror) -> dict[str, dict[str, int]]:
     """Return each match counter as topology value -> pods, under a name that depends only on the terms."""
-    return {_shown(terms): counter.by_value() for terms, counter in _matches(mirror).items()}
+    return {_shown(terms): by_value(counter) for terms, counter in _matches(mirror).items()}
 
 
 def audit_counters(mirror: ClusterMirror) -> list[str]:

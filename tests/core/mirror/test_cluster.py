@@ -16,7 +16,7 @@ from core.plugins.noderesources.columns import ResourceColumns
 from core.releases.differences import rules_of
 from core.releases.release import DEFAULT_RELEASE, Release
 from tests.builders import labelled, make_namespace, make_node, make_pod, term
-from tests.core.decoded import Builder, counter_of, matcher_of, mirror_of, node_of, tell
+from tests.core.decoded import Builder, by_value, counter_of, matcher_of, mirror_of, node_of, tell
 from tests.core.mirror.audit import audit, audit_counters
 
 WEB: Final = term("zone", labelled(app="web"))
@@ -27,8 +27,8 @@ POD: Final = make_pod("p").label("app", "web").required_anti_affinity(WEB)
 
 def web_pods(mirror: ClusterMirror) -> dict[str, int]:
     """Count the pods that WEB selects, per zone; the counter of the terms that they carry must agree."""
-    matched = counter_of(mirror, (matcher_of(WEB),), "zone").by_value()
-    owned = [counter.by_value() for counter in mirror.affinity.owners("default", {"app": "web"})]
+    matched = by_value(counter_of(mirror, (matcher_of(WEB),), "zone"))
+    owned = [by_value(counter) for counter in mirror.affinity.owners("default", {"app": "web"})]
     assert owned in ([], [matched])
     assert audit_counters(mirror) == []
     return matched

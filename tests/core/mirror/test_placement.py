@@ -12,7 +12,7 @@ from core.mirror.placement import AssumedPod, AssumedPods, PodState, PodStateErr
 from core.mirror.pod_columns import PodColumns
 from core.objects.kinds import ControllerRef, Namespace
 from core.objects.pod import Pod
-from tests.core.decoded import counter_of
+from tests.core.decoded import by_value, counter_of
 from tests.core.mirror.audit import audit
 from tests.core.mirror.test_what_if import WEB
 from tests.core.mirror.values import mirror_of, node, pod, tell
@@ -23,7 +23,7 @@ NA: Final = node("na", labels={"zone": "a"}, cpu=10)
 
 def cluster() -> ClusterMirror:
     mirror = mirror_of(NA, node("nb"), P, pod("q", "waiting"))
-    assert counter_of(mirror, (WEB,), "zone").by_value() == {"a": 1}
+    assert by_value(counter_of(mirror, (WEB,), "zone")) == {"a": 1}
     return mirror
 
 

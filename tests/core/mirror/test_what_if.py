@@ -11,8 +11,8 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.what_if import Supposition, WhatIfError
 from core.objects.affinity import PodMatcher
 from core.objects.labels import NOTHING
-from tests.core.decoded import counter_of
-from tests.core.mirror.audit import audit, owner_counts
+from tests.core.decoded import by_value, counter_of
+from tests.core.mirror.audit import audit, node_generations, owner_counts
 from tests.core.mirror.values import ATTRACTED, REPELLING, mirror_of, node, pod, selecting, tell
 
 N1 = node("n1", labels={"zone": "a"}, cpu=4)
@@ -42,7 +42,7 @@ def cluster() -> ClusterMirror:
 
 
 def matched(mirror: ClusterMirror) -> dict[str, int]:
-    return counter_of(mirror, (WEB,), "zone").by_value()
+    return by_value(counter_of(mirror, (WEB,), "zone"))
 
 
 def seen(mirror: ClusterMirror) -> list[object]:
@@ -55,7 +55,7 @@ def seen(mirror: ClusterMirror) -> list[object]:
         list(mirror.nodes),
         list(mirror.nodes.infos),
         mirror.nodes.extent,
-        list(mirror.nodes.known.generations()),
+        node_generations(mirror.nodes),
         list(owner_counts(mirror).items()),
         matched(mirror),
         set(counter_of(mirror, (WEB,), "zone").column.ids),

@@ -165,8 +165,8 @@ FAULTS: Final = (
     Fault(
         id="kept-pod-takes-no-generation",
         breaks="Copies and figures of the mirror miss the members of a gang.",
-        old="        self._join(self.pods.rows[pod.uid], pod)\n",
-        new="        self.nodes.infos[pod.node_name].rows.add(self.pods.rows[pod.uid])\n",
+        old="            self._placement.join(self._placement.pods.rows[pod.uid], pod)\n",
+        new="            self._placement.nodes.infos[pod.node_name].rows.add(self._placement.pods.rows[pod.uid])\n",
         tests=("core/mirror/test_what_if.py",),
     ),
 )
