@@ -25,8 +25,8 @@ from app.api_server.access_reviews import (
 )
 from app.api_server.login import bearer
 from app.explain.explainer import Explanation
+from app.process.json_text import naming
 from app.server.auth import ADMIN
-from core.diagnosis.pod_names import NamesPods
 
 CALLER_HEADER: Final = "Kindred-Caller-Token"
 """Has the caller's own token of the API server. Not `Authorization`, which the API server's proxy removes."""
@@ -201,7 +201,7 @@ async def shown(told: msgspec.Struct, sight: Sight) -> Response:
     named: set[str] = set()
 
     def collect(value: object) -> str:
-        named.update(_naming(value).namespaces())
+        named.update(naming(value).namespaces())
         return ""
 
     msgspec.json.encode(told, enc_hook=collect)
@@ -215,15 +215,9 @@ def encoder(visible: Visible) -> Encoder:
     """Return an encoder of values as JSON that hides the names of invisible pods."""
 
     def text(value: object) -> bytes:
-        return msgspec.json.encode(value, enc_hook=lambda found: _naming(found).shown(visible))
+        return msgspec.json.encode(value, enc_hook=lambda found: naming(found).shown(visible))
 
     return text
-
-
-def _naming(value: object) -> NamesPods:
-    if isinstance(value, NamesPods):
-        return value
-    raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
 
 
 def _unknown(seen: Collection[str], why: str) -> Visible:

@@ -25,8 +25,8 @@ MAX_KEPT: Final = 4096
 _AT_ONCE: Final = 8
 _PATIENCE: Final = 5.0
 """Seconds for one review, with the wait for its turn."""
-_GROUP: Final = "authorization.k8s.io/v1"
-_PATH: Final = f"/apis/{_GROUP}/selfsubjectaccessreviews"
+GROUP: Final = "authorization.k8s.io/v1"
+_PATH: Final = f"/apis/{GROUP}/selfsubjectaccessreviews"
 
 
 class ReviewError(Exception):
@@ -55,7 +55,7 @@ class _Review(msgspec.Struct):
     status: _Status
 
 
-_decoder: Final = msgspec.json.Decoder(_Review)
+review_decoder: Final = msgspec.json.Decoder(_Review)
 
 
 class AccessReviews:
@@ -95,14 +95,14 @@ class AccessReviews:
     async def _outcome(self, caller: TokenCaller, namespace: str) -> bool | UnknownCallerError:
         attributes = {"verb": "list", "version": "v1", "resource": "pods", "namespace": namespace}
         review = {
-            "apiVersion": _GROUP,
+            "apiVersion": GROUP,
             "kind": "SelfSubjectAccessReview",
             "spec": {"resourceAttributes": attributes},
         }
         try:
             async with asyncio.timeout(_PATIENCE), self._turns:
                 body = await self._nobody.post_as(caller.token, _PATH, encode(review))
-            return _decoder.decode(body).status.allowed
+            return review_decoder.decode(body).status.allowed
         except TimeoutError:
             raise ReviewError(f"the API server did not respond within {_PATIENCE:g} s") from None
         except StatusError as error:

@@ -66,7 +66,7 @@ class TlsMaterial(msgspec.Struct, frozen=True, gc=False):
 def trust(context: ssl.SSLContext, source: PemSource, authority: bytes) -> None:
     """Make a context trust certificates of these authorities. Raises ConfigurationError."""
     try:
-        context.load_verify_locations(cadata=authority.decode("ascii", "ignore"))  # only comments are not ASCII
+        context.load_verify_locations(cadata=authority.decode("ascii", "backslashreplace"))  # of comments
     except ssl.SSLError as error:
         raise ConfigurationError(f"{source.where}: {source}: no certificates in PEM: {openssl_reason(error)}") from None
 
@@ -85,27 +85,6 @@ def identify(context: ssl.SSLContext, certificate: PemSource, key: PemSource, ma
                 raise ConfigurationError(f"{key.where}: {key} does not fit {certificate}") from None
             problem = f"{certificate} or {key} cannot be used: {openssl_reason(error)}"
             raise ConfigurationError(f"{key.where}: {problem}") from None
-
-
-def load_authorities(context: ssl.SSLContext, file: Path) -> None:
-    """Make a context trust the authorities of a file. Raises OSError, and its subclass ssl.SSLError.
-
-    OpenSSL itself would read a device for ever.
-    """
-    text = read_file(file, MAX_PEM_BYTES).decode("ascii", "ignore")  # only comments are not ASCII
-    if not text.strip():
-        raise ssl.SSLError(1, "[PEM] no certificate (_ssl)")
-    context.load_verify_locations(cadata=text)
-
-
-def load_identity(context: ssl.SSLContext, certificate: Path, key: Path | None) -> None:
-    """Make a context present the certificate of a file. Without `key`, the same file has the key.
-
-    Raises OSError, and its subclass ssl.SSLError.
-    """
-    texts = [read_file(each, MAX_PEM_BYTES) for each in (certificate, key or certificate)]
-    with _written(texts[0]) as certificate_file, _written(texts[1]) as key_file:
-        context.load_cert_chain(certificate_file, key_file, password="")  # else OpenSSL prompts on the terminal
 
 
 @contextmanager
@@ -148,6 +127,8 @@ class TlsSettings(msgspec.Struct, frozen=True):
 
     def context(self, material: TlsMaterial) -> ssl.SSLContext:
         """Make a context from the contents of the files. Raises ConfigurationError."""
+        # Not ssl.create_default_context: that of Python 3.13 rejects authorities that lack an extension of RFC 5280.
+        # kube-scheduler, curl and earlier releases of Python accept them.
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # verifies the certificate and its host name
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         # As in Go, a configured certificate is trusted even if it is an intermediate authority or the server's own.

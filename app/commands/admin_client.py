@@ -12,7 +12,7 @@ import msgspec
 from pydantic import ValidationError
 
 from app.admin.access import CALLER_HEADER
-from app.api_server.tls import load_authorities, load_identity
+from app.api_server.tls import ConfigurationError, PemSource, TlsSettings
 from app.process.files import MAX_TOKEN_BYTES, read_file
 from app.process.json_text import decode
 
@@ -21,7 +21,7 @@ _PATIENCE: Final = 10.0  # seconds
 DEFAULT_URL: Final = "http://127.0.0.1:8890"
 Query: TypeAlias = Mapping[str, str | int | Sequence[str]]
 NOT_UNDERSTOOD: Final = "is that the admin port?"
-_FILE: Final = click.Path(path_type=Path, exists=True, dir_okay=False)
+FILE: Final = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
 class Access(TypedDict):
@@ -45,13 +45,13 @@ class UnusableFileError(CannotAskError):
 
 ACCESS_OPTIONS: Final = (
     click.option("--server", "url", metavar="URL", default=DEFAULT_URL, show_default=True, help="The admin port."),
-    click.option("--token-file", type=_FILE, help="File with the bearer token of the admin port."),
+    click.option("--token-file", type=FILE, help="File with the bearer token of the admin port."),
     click.option(
         "--caller-token-file",
-        type=_FILE,
+        type=FILE,
         help="File with your own token of the Kubernetes API, which decides the names that you see.",
     ),
-    click.option("--ca-file", type=_FILE, help="Certificate authorities, PEM, of the service's certificate."),
+    click.option("--ca-file", type=FILE, help="Certificate authorities, PEM, of the service's certificate."),
 )
 
 
@@ -150,24 +150,21 @@ def trusting(ca_file: Path | None, cert_file: Path | None = None, key_file: Path
 
     Raises UnusableFileError.
     """
-    # Not ssl.create_default_context: that of Python 3.13 rejects authorities that lack an extension of RFC 5280.
-    # kube-scheduler, curl and earlier releases of Python accept them.
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as in Go
     if (cert_file is None) != (key_file is None):
         raise UnusableFileError("--cert-file and --key-file go together")
-    named = ca_file
+    tls = TlsSettings(
+        _pem("--ca-file", "authorities", ca_file),
+        _pem("--cert-file", "certificate", cert_file),
+        _pem("--key-file", "key", key_file),
+    )
     try:
-        if ca_file is None:
-            context.load_default_certs()
-        else:
-            load_authorities(context, ca_file)
-        if cert_file is not None and key_file is not None:
-            named = cert_file
-            load_identity(context, cert_file, key_file)
-    except OSError as error:  # ssl.SSLError, too
-        raise UnusableFileError(f"{named}: {error.strerror or error}") from None
-    return context
+        return tls.context(tls.read())
+    except ConfigurationError as error:
+        raise UnusableFileError(str(error)) from None
+
+
+def _pem(option: str, name: str, file: Path | None) -> PemSource | None:
+    return None if file is None else PemSource(option, name, str(file))
 
 
 def read_token(file: Path | None) -> str:

@@ -15,6 +15,7 @@ from app.commands.output import print_line
 from app.dump.snapshot_file import DumpItem, SnapshotError, SnapshotSummary, load_items, read_items
 from app.explain.explainer import Explainer
 from app.explain.known_pods import KnownPods
+from app.objects.decode import Metadata, WireObject
 from app.objects.yaml_documents import is_json
 from app.process.long_work import LongWork
 from app.settings.settings import Settings
@@ -67,18 +68,7 @@ def is_of_dump(source: Source) -> bool:
     return of_dump
 
 
-class _Metadata(msgspec.Struct):
-    name: str | None = None
-    namespace: str | None = None
-    uid: str | None = None
-
-
-class _Identity(msgspec.Struct):
-    kind: str | None = None
-    metadata: _Metadata | None = None
-
-
-_identity_decoder: Final = msgspec.json.Decoder(_Identity)
+_identity_decoder: Final = msgspec.json.Decoder(WireObject)
 
 
 class Cluster(NamedTuple):
@@ -97,7 +87,7 @@ class Cluster(NamedTuple):
                 identity = _identity_decoder.decode(item.raw)
             except (msgspec.DecodeError, UnicodeDecodeError):  # an object that was skipped
                 continue
-            metadata = identity.metadata or _Metadata()
+            metadata = identity.metadata or Metadata()
             if (item.kind or identity.kind) != "Pod":
                 continue
             if metadata.uid in names or f"{metadata.namespace or 'default'}/{metadata.name}" in names:

@@ -98,9 +98,9 @@ def settings_options(names: Sequence[str] = tuple(Settings.model_fields)) -> lis
 
 
 def _option(name: str) -> click.Option:
-    sentence = re.split(r"\.(?=\s|$)", Settings.model_fields[name].description or "", maxsplit=1)[
-        0
-    ]  # spec.schedulerName is one word
+    sentence, *_ = re.split(
+        r"\.(?=\s|$)", Settings.model_fields[name].description or ""
+    )  # spec.schedulerName is a word
     summary = " ".join(sentence.replace("`", "").split())
     default = _text(Settings.model_fields[name].get_default())
     shown = f"  [default: {default}]" if default else ""

@@ -8,12 +8,12 @@ import os
 import shutil
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from itertools import zip_longest
 from textwrap import wrap
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import click
 import msgspec
@@ -223,18 +223,12 @@ NO_NAMES: Final = (OutputFormat.TABLE, OutputFormat.WIDE, OutputFormat.JSON, Out
 """For commands whose output is not about a list of pods or nodes."""
 
 
-class Text(Protocol):
-    """Makes the text of `table`, and of `wide`."""
+def print_output(
+    output: OutputFormat, value: object, text: Callable[..., Iterable[Line]], names: Iterable[str] = ()
+) -> None:
+    """Print a value: a struct, or decoded JSON. `text` returns the lines of `table`, and with `wide=True` of `wide`.
 
-    def __call__(self, *, wide: bool) -> Iterable[Line]:
-        """Return the lines."""
-        ...
-
-
-def print_output(output: OutputFormat, value: object, text: Text, names: Iterable[str] = ()) -> None:
-    """Print a value: a struct, or decoded JSON. `names` are the output of the format `name`, as from `pod_name`.
-
-    Without names, `name` prints nothing, not even an empty line.
+    `names` are the output of the format `name`, as from `pod_name`. Without names that is nothing, not even a newline.
     """
     match output:
         case OutputFormat.JSON | OutputFormat.YAML:

@@ -91,9 +91,8 @@ def _row(unit: UnitStatus, *, wide: bool) -> Sequence[str]:
         str(unit.reserved),
         str(unit.pending),
         _age(unit.asked),
-        unit.reason,
+        unit.reason or "-",
     ]
-    cells[-1] = cells[-1] or "-"
     if wide:
         cells += [unit.placed_by.value, *map(str, (unit.bound, unit.assumed, unit.terminating))]
         cells += [*_of_kindred(unit), "; ".join(map(str, unit.conditions)) or "-"]

@@ -22,7 +22,7 @@ from app.scheduler_configuration.schema import KNOWN, NEEDS_PRE, Point, Profile,
 from app.settings.settings import Settings
 from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers, with_devices
 from core.diagnosis.explained_profile import NOTHING, ExplainedProfile, SchedulerRules, joined
-from core.diagnosis.not_judged import NotJudged
+from core.diagnosis.not_judged import DYNAMIC_RESOURCES, NotJudged
 from core.objects.pod import Pod
 from core.profile import COMPOSITES, PLUGINS, Arguments, full_profile, profile_arguments
 from core.profile import Profile as Plugins
@@ -32,7 +32,6 @@ FULL: Final = full_profile()
 FILTERS: Final = frozenset(plugin.name for plugin in FULL.filters)
 SCORES: Final = frozenset(plugin.name for plugin, _ in FULL.scores)
 """Scoring plugins of kube-scheduler's defaults that Kindred implements."""
-DYNAMIC_RESOURCES: Final = "DynamicResources"
 _FIT: Final = "NodeResourcesFit"
 _VOLUME_BINDING: Final = "VolumeBinding"
 _DEFAULT_SHAPE: Final[Sequence[object]] = (

@@ -25,10 +25,10 @@ def encode(value: object, *, unknown: Callable[[object], object] | None = None) 
     return _dumped(value, _OPTIONS, unknown)
 
 
-def named_text(value: object) -> object:
-    """Return the plain text of a value with pod names, for encoders. Raises TypeError for any other value."""
+def naming(value: object) -> NamesPods:
+    """Return a value with pod names that an encoder does not know. Raises TypeError for any other value."""
     if isinstance(value, NamesPods):
-        return str(value)
+        return value
     raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
 
 
@@ -54,7 +54,7 @@ def decode(text: bytes, kind: Any = Any) -> Any:
 
 
 def _dumped(value: object, options: int, unknown: Callable[[object], object] | None) -> bytes:
-    unknown = unknown or named_text
+    unknown = unknown or (lambda found: str(naming(found)))
 
     def plain(found: object) -> object:
         if isinstance(found, msgspec.Raw):

@@ -246,7 +246,7 @@ class Exchange:
             if self._expects and not self._has_read:
                 self._expects = False
                 connection.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-            connection.read_body()
+            connection.resume_reading()
             if self._news is None:
                 self._news = asyncio.Event()
             self._news.clear()

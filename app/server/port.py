@@ -276,9 +276,11 @@ class Connection(asyncio.Protocol):
                 self._drained = self._loop.create_future()
             await self._drained
 
-    def read_body(self) -> None:
-        """Read more of the body."""
-        self._resume()
+    def resume_reading(self) -> None:
+        """Read on, if the connection has paused."""
+        if self._read_paused:
+            self._read_paused = False
+            self.transport.resume_reading()
 
     def end_exchange(self, *, closes: bool) -> None:
         """Prepare for the next request after a complete response, or close."""
@@ -288,7 +290,7 @@ class Connection(asyncio.Protocol):
             self._port.refuse(Refusal.LARGE_BODY, self._peer)
             self.close()
         elif self.body_left:
-            self._resume()
+            self.resume_reading()
         else:
             self._end_request()
 
@@ -315,7 +317,7 @@ class Connection(asyncio.Protocol):
         if self._head is not None:
             self._read_head(self._head)
         if self.phase in _READING:
-            self._resume()
+            self.resume_reading()
 
     def _begin_head(self) -> None:
         if self._stranger:
@@ -379,7 +381,7 @@ class Connection(asyncio.Protocol):
         if self._unread:
             self._loop.call_soon(self._read_on)  # one request in each round of the loop
         else:
-            self._resume()
+            self.resume_reading()
 
     def _refuse(self, reason: Refusal, status: HTTPStatus, text: str, detail: str = "") -> None:
         self._port.refuse(reason, self._peer, detail)
@@ -410,11 +412,6 @@ class Connection(asyncio.Protocol):
         if not self._read_paused:
             self._read_paused = True
             self.transport.pause_reading()
-
-    def _resume(self) -> None:
-        if self._read_paused:
-            self._read_paused = False
-            self.transport.resume_reading()
 
 
 def _address(transport: asyncio.Transport, which: str) -> Peer:

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from app.server.auth import AdminAuthentication, AdminToken, ForeignPages
 from app.server.port import Connections
 from app.server.process import Background
-from app.server.tls import ReloadedTls, ServerTls, admin_tls, scheduler_tls
+from app.server.tls import ReloadedTls, server_tls
 from app.settings.limits import DEFAULTS, Limits
 from app.settings.settings import Settings, effects, port_rule
 from app.settings.types import split_address
@@ -20,10 +20,8 @@ log = logging.getLogger(__name__)
 _SMALL_BODY: Final = 4 * 1024 * 1024
 """Bytes, for the health port. Its routes read no body."""
 _ADMIN_HEADERS: Final = (
-    (
-        "Cache-Control",
-        "no-store",
-    ),  # no data of the cluster gets on a disk, and an upgrade of the page shows at once
+    # No data of the cluster gets on a disk, and an upgrade of the page shows at once.
+    ("Cache-Control", "no-store"),
     ("X-Content-Type-Options", "nosniff"),
 )
 
@@ -49,7 +47,7 @@ def extender_port(settings: Settings, app: FastAPI, limits: Limits = DEFAULTS) -
         log.warning("scheduler's port: every client that reaches it can use %s", " and ".join(on))
     names = frozenset(settings.tls_client_names)
     connections = Connections("extender", limits, names)
-    tls = _followed("extender", scheduler_tls(settings))
+    tls = _followed("extender", settings, clients=True)
     host, number = split_address(settings.listen)
     return Port(app, host, number, connections, tls, _runs(tls))
 
@@ -72,7 +70,7 @@ def admin_port(
     `open_paths` need no authentication: they have no data of the cluster.
     """
     connections = Connections("admin", limits)
-    tls = _followed("admin", admin_tls(settings))
+    tls = _followed("admin", settings, clients=False)
     background = _runs(tls)
     token = _token(settings.admin_token_file, "admin_token_file")
     read_token = _token(settings.admin_read_token_file, "admin_read_token_file")
@@ -99,7 +97,8 @@ def _token(file: Path | None, setting: str) -> AdminToken | None:
     return None if file is None else AdminToken(file, setting=setting)
 
 
-def _followed(port: str, tls: ServerTls | None) -> ReloadedTls | None:
+def _followed(port: str, settings: Settings, *, clients: bool) -> ReloadedTls | None:
+    tls = server_tls(settings, clients=clients)
     return None if tls is None else ReloadedTls(port, tls, time.time)
 
 

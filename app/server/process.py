@@ -197,9 +197,9 @@ KEPT: Final = 128 * 1024 * 1024
 """Free bytes at the end of the heap that are kept at most: enough for two requests with whole nodes."""
 
 
-def keep_freed_memory() -> bool:
-    """Make glibc keep some of the freed memory from now on. Return False without glibc."""
+def keep_freed_memory() -> None:
+    """Make glibc keep some of the freed memory from now on."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is None:
-        return False
-    return all((mallopt(_M_MMAP_THRESHOLD, FROM_THE_HEAP), mallopt(_M_TRIM_THRESHOLD, KEPT)))
+    if mallopt is not None:
+        mallopt(_M_MMAP_THRESHOLD, FROM_THE_HEAP)
+        mallopt(_M_TRIM_THRESHOLD, KEPT)

@@ -29,7 +29,6 @@ class ServerTls(msgspec.Struct, frozen=True):
     key: PemSource
     client_ca: PemSource | None
     """Authorities of the clients' certificates, which every client must have then. None: the port requests none."""
-    minimum_version: ssl.TLSVersion
 
     def read(self) -> TlsMaterial:
         """Read the files. Raises ConfigurationError.
@@ -48,7 +47,7 @@ class ServerTls(msgspec.Struct, frozen=True):
     def context(self, material: TlsMaterial) -> ssl.SSLContext:
         """Make a context from the contents of the files. Raises ConfigurationError."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.minimum_version = self.minimum_version
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.options |= ssl.OP_NO_RENEGOTIATION
         context.set_alpn_protocols(["http/1.1"])  # Go's clients offer h2, too
         identify(context, self.certificate, self.key, material)
@@ -85,28 +84,18 @@ class ReplaceableContext(ssl.SSLContext):
         return self.current.wrap_bio(incoming, outgoing, server_side, server_hostname, session)
 
 
-def scheduler_tls(settings: Settings) -> ServerTls | None:
-    """Return the TLS of the scheduler's port. None for plain HTTP."""
-    if settings.tls_directory is None:
-        return None
-    client_ca = _source(settings.tls_directory, CLIENT_AUTHORITIES, "authorities")
-    return _server_tls(settings, client_ca if wants_certificates(settings) else None)
+def server_tls(settings: Settings, *, clients: bool) -> ServerTls | None:
+    """Return the TLS of a port. None for plain HTTP.
 
-
-def admin_tls(settings: Settings) -> ServerTls | None:
-    """Return the TLS of the admin port, whose clients have a token and no certificate. None for plain HTTP."""
-    return _server_tls(settings, None)
-
-
-def _server_tls(settings: Settings, client_ca: PemSource | None) -> ServerTls | None:
+    `clients`: whether a client needs a certificate, if the settings want one. Clients of the admin port have a token.
+    """
     directory = settings.tls_directory
     if directory is None:
         return None
     return ServerTls(
         _source(directory, "tls.crt", "certificate"),
         _source(directory, "tls.key", "key"),
-        client_ca,
-        ssl.TLSVersion.TLSv1_2,
+        _source(directory, CLIENT_AUTHORITIES, "authorities") if clients and wants_certificates(settings) else None,
     )
 
 

@@ -78,10 +78,6 @@ def _address(text: str) -> str:
     return text
 
 
-def _address_or_none(text: str) -> str:
-    return _address(text) if text else ""
-
-
 def _file(value: object) -> object:
     return None if value == "" else value  # a variable that is set to nothing
 
@@ -120,7 +116,7 @@ KubernetesRelease: TypeAlias = Annotated[str, BeforeValidator(_release), _RELEAS
 Gates: TypeAlias = Annotated[dict[str, bool], NoDecode, BeforeValidator(_gates), _SWITCHES]
 File: TypeAlias = Annotated[Path | None, BeforeValidator(_file)]
 Listening: TypeAlias = Annotated[str, AfterValidator(_address)]
-OptionalListening: TypeAlias = Annotated[str, AfterValidator(_address_or_none)]
+OptionalListening: TypeAlias = Annotated[str, AfterValidator(lambda text: text and _address(text))]
 Url: TypeAlias = Annotated[str, AfterValidator(_url)]
 LeaseName: TypeAlias = Annotated[str, Field(max_length=253, pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")]
 Query: TypeAlias = Annotated[str, Field(min_length=1)]

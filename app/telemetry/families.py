@@ -13,15 +13,15 @@ Values: TypeAlias = Iterable[tuple[Sequence[str], float]]
 
 def gauge(name: str, documentation: str, labels: Sequence[str], values: Values) -> Metric:
     """Return a gauge with labels. `name` is without the prefix of all metrics."""
-    family = GaugeMetricFamily(f"kindred_{name}", documentation, labels=labels)
-    for of_labels, value in values:
-        family.add_metric(of_labels, value)
-    return family
+    return _filled(GaugeMetricFamily(f"kindred_{name}", documentation, labels=labels), values)
 
 
 def counter(name: str, documentation: str, labels: Sequence[str], values: Values) -> Metric:
     """Return a counter with labels. `name` is without the prefix of all metrics, and without `_total`."""
-    family = CounterMetricFamily(f"kindred_{name}", documentation, labels=labels)
+    return _filled(CounterMetricFamily(f"kindred_{name}", documentation, labels=labels), values)
+
+
+def _filled(family: GaugeMetricFamily | CounterMetricFamily, values: Values) -> Metric:
     for of_labels, value in values:
         family.add_metric(of_labels, value)
     return family

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Siz
 from contextlib import contextmanager
 from functools import partial
 from types import MappingProxyType
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from prometheus_client import ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
@@ -274,11 +274,10 @@ class Metrics:
         )
 
 
-class _One:
+class _One(NamedTuple):
     """A collector of one metric, as the library renders whole registries only."""
 
-    def __init__(self, family: Metric) -> None:
-        self._family = family
+    family: Metric
 
     def collect(self) -> Iterable[Metric]:
-        return (self._family,)
+        return (self.family,)

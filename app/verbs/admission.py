@@ -259,7 +259,8 @@ class Admission:
         try:
             return await turn
         finally:  # not earlier: the next request has its turn after this one
-            if turn.done() and not turn.cancelled() and _is_evaluated(turn.result()):
+            ended = turn.result() if turn.done() and not turn.cancelled() else None
+            if ended is not None and ended.shed is None:
                 self._let_next()
 
     def shed_now(self, reason: Shed, waited: float = 0.0) -> Turn:
@@ -305,7 +306,3 @@ class Admission:
                 self._taken = True
                 self._begun += 1
                 turn.set_result(Turn(now - since))
-
-
-def _is_evaluated(turn: Turn | None) -> bool:
-    return turn is not None and turn.shed is None

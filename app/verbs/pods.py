@@ -202,7 +202,8 @@ class PodApi:
                 may_be_done = may_be_done or _may_be_done(error)
                 wait = _wait(error, pause)
                 if wait is None or asyncio.get_running_loop().time() + wait >= until:
-                    raise BindError(_told(error), refused=_is_refusal(error), may_be_done=may_be_done) from None
+                    refused = isinstance(error, StatusError) and not error.is_temporary
+                    raise BindError(_told(error), refused=refused, may_be_done=may_be_done) from None
                 await asyncio.sleep(wait)
             else:
                 return
@@ -221,10 +222,6 @@ def _binding(args: BindingArgs) -> bytes:
             "target": {"kind": "Node", "name": args.node},
         }
     )
-
-
-def _is_refusal(error: _Failure) -> bool:
-    return isinstance(error, StatusError) and not error.is_temporary
 
 
 def _may_be_done(error: _Failure) -> bool:

@@ -6,8 +6,9 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER, SchedulerConfig
-from app.scheduler_configuration.schema import Point, Profile
+from app.scheduler_configuration.schema import Point
 from app.settings.settings import Settings
+from core.diagnosis.not_judged import DYNAMIC_RESOURCES
 from core.plugins.noderesources.columns import DeviceSchedulers
 from core.profile import Arguments
 
@@ -61,7 +62,6 @@ def decide_scopes(settings: Settings) -> DecideScopes | None:
 # rejects such a node. The kubelet then runs the pod without its device, or rejects it (k8s.io/kubernetes
 # pkg/kubelet/lifecycle/predicate.go).
 
-_DYNAMIC_RESOURCES: Final = "DynamicResources"
 _FIT: Final = "NodeResourcesFit"
 _NEEDED: Final[tuple[Point, ...]] = ("preFilter", "filter", "reserve", "preBind")
 """Where the plugin allocates a device."""
@@ -73,7 +73,11 @@ def device_schedulers(settings: Settings, config: SchedulerConfig | None = None)
     A scheduler for which Kindred decides has the plugin only if it is the one for claims or for scheduling groups. A
     profile of `config` that disables the plugin has none.
     """
-    off = {profile.name for profile in (config.profiles if config is not None else ()) if not _allocates(profile)}
+    off = {
+        profile.name
+        for profile in (config.profiles if config is not None else ())
+        if not all(profile.runs(DYNAMIC_RESOURCES, point) for point in _NEEDED)
+    }
     scopes = decide_scopes(settings)
     if scopes is None:
         return DeviceSchedulers(_names(off))
@@ -88,10 +92,6 @@ def device_schedulers(settings: Settings, config: SchedulerConfig | None = None)
 def with_devices(arguments: Arguments, schedulers: DeviceSchedulers) -> Arguments:
     """Return arguments of plugins under which only these schedulers leave resources to devices."""
     return {**arguments, _FIT: {**arguments.get(_FIT, {}), "device_schedulers": schedulers}}
-
-
-def _allocates(profile: Profile) -> bool:
-    return all(profile.runs(_DYNAMIC_RESOURCES, point) for point in _NEEDED)
 
 
 def _names(schedulers: Iterable[str]) -> frozenset[str]:

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 import msgspec
 from pydantic import TypeAdapter, ValidationError
 
+from app.api_server.access_reviews import GROUP, review_decoder
 from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import Credentials, CredentialsError
 from app.commands.doctor.findings import VERSIONS, Finding, Problem, Severity, error, info, setting, warning
@@ -34,7 +35,7 @@ _EFFECTS: Final = {
 }
 """(gate, whether it is on in kube-scheduler) -> the consequence of a difference, and how grave it is."""
 _OF_OTHERS: Final = (warning, "verdicts or scores differ")
-_REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+_REVIEWS: Final = f"/apis/{GROUP}/subjectaccessreviews"
 
 
 class Account(NamedTuple):
@@ -77,23 +78,12 @@ def needs(settings: Settings, account: Account) -> Iterator[Need]:
                 yield Need(group, resource, verb, namespace, name)
 
 
-class _Status(msgspec.Struct):
-    allowed: bool = False
-
-
-class _Review(msgspec.Struct):
-    status: _Status
-
-
-_review_decoder: Final = msgspec.json.Decoder(_Review)
-
-
 async def _denied(credentials: Credentials, wanted: list[Need], account: Account) -> list[Need]:
     """Call the API server, and return the missing rights of the account. Raises UnreadableError."""
     client = ApiClient(credentials)
     try:
         answers = [(need, await client.post(_REVIEWS, _review(need, account))) for need in wanted]
-        return [need for need, answer in answers if not _review_decoder.decode(answer).status.allowed]
+        return [need for need, answer in answers if not review_decoder.decode(answer).status.allowed]
     except (ApiError, CredentialsError, msgspec.MsgspecError) as failure:
         may_not = isinstance(failure, StatusError) and failure.code == HTTPStatus.FORBIDDEN
         raise UnreadableError(f"{failure}{'; your own user may not ask that' if may_not else ''}") from None
@@ -107,7 +97,7 @@ def _review(need: Need, account: Account) -> bytes:
     groups = ["system:serviceaccounts", f"system:serviceaccounts:{account.namespace}", "system:authenticated"]
     user = f"system:serviceaccount:{account.namespace}:{account.name}"
     return encode({
-        "apiVersion": "authorization.k8s.io/v1",
+        "apiVersion": GROUP,
         "kind": "SubjectAccessReview",
         "spec": {
             "user": user,

@@ -12,7 +12,7 @@ import msgspec
 from app.admin.access import CALLER_HEADER
 from app.api_server.client import ApiClient, ApiError, Impersonation
 from app.api_server.credentials import Credentials, CredentialsError, load_credentials
-from app.commands.admin_client import CannotAskError, read_token
+from app.commands.admin_client import FILE, CannotAskError, read_token
 from app.commands.dump import explainer_of
 from app.commands.explain import DETAIL_OPTIONS, Inquiry, RefusedError, explanation_of, print_explanation, taken
 from app.commands.options import (
@@ -38,7 +38,6 @@ from core.events import Kind
 from core.objects.groups import SchedulingGroup
 from core.objects.pod import Pod
 
-_FILE: Final = click.Path(path_type=Path, exists=True, dir_okay=False)
 _OF_A_SERVICE: Final = frozenset({"service", "admin_port", "token_file", "send_token", "ca_file"})
 _OF_A_LIST: Final = frozenset({"config", *OF_EXPLANATIONS})
 _PROFILE: Final = "full"
@@ -85,13 +84,13 @@ _SERVICE_OPTIONS: Final = (
         show_default=True,
         help="Admin port of the service's pods, for a port-forward.",
     ),
-    click.option("--token-file", type=_FILE, help="File with a token of the admin port."),
+    click.option("--token-file", type=FILE, help="File with a token of the admin port."),
     click.option(
         "--send-token",
         is_flag=True,
         help="Send the token of the kubeconfig to the service, which checks your rights at the API server.",
     ),
-    click.option("--ca-file", type=_FILE, help="Certificate authorities, PEM, of the service's certificate."),
+    click.option("--ca-file", type=FILE, help="Certificate authorities, PEM, of the service's certificate."),
 )
 
 

@@ -43,7 +43,7 @@ FAULTS: Final = (
     Fault(
         id="rest-of-a-body-taken-for-a-request",
         breaks="The rest of a body that the app did not read is taken for the next request.",
-        old="        elif self.body_left:\n            self._resume()\n",
+        old="        elif self.body_left:\n            self.resume_reading()\n",
         new="        elif False:\n            self._resume()\n",
         tests=("test_port_limits.py", "test_port_reading.py", "test_port_verbs.py"),
     ),

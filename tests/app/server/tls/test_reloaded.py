@@ -15,7 +15,7 @@ from app.api_server.tls import PemSource, TlsMaterial
 from app.main import create_service
 from app.server.port import Connections
 from app.server.ports import Port
-from app.server.tls import ReloadedTls, scheduler_tls
+from app.server.tls import ReloadedTls, server_tls
 from app.settings.limits import DEFAULTS
 from app.settings.settings import Settings
 from tests.app.questions import NEAR_WEB, by_name, shop
@@ -61,7 +61,7 @@ def settings_of(secret: MountedSecret) -> Settings:
 
 
 def followed(secret: MountedSecret, wall_clock: Callable[[], float] = time.time) -> ReloadedTls:
-    tls = scheduler_tls(settings_of(secret))
+    tls = server_tls(settings_of(secret), clients=True)
     assert tls is not None
     return ReloadedTls("extender", tls, wall_clock, OFTEN)
 
@@ -246,7 +246,7 @@ def test_other_authorities_are_taken_beside_a_certificate_that_has_expired(
 def test_a_secret_that_is_replaced_between_two_files_is_read_again(
     secret: MountedSecret, new: Certificates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tls, plain = scheduler_tls(settings_of(secret)), PemSource.read
+    tls, plain = server_tls(settings_of(secret), clients=True), PemSource.read
     replacements = iter([new.secret()])
 
     def read(source: PemSource) -> bytes:

@@ -15,7 +15,7 @@ from app.api_server.tls import ConfigurationError
 from app.main import create_service
 from app.server.port import Refusal
 from app.server.ports import Port
-from app.server.tls import admin_tls, scheduler_tls
+from app.server.tls import server_tls
 from app.settings.settings import Settings, port_rule, wants_certificates
 from tests.app.questions import NEAR_WEB, by_name, shop
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving
@@ -208,7 +208,7 @@ def test_only_a_port_whose_clients_can_have_no_effect_starts_without_them(
 ) -> None:
     without = Settings.model_validate({"tls_directory": certificates.directory(), **settings})
     assert wants_certificates(without) == asks
-    tls = scheduler_tls(without)
+    tls = server_tls(without, clients=True)
     assert tls is not None
     assert (tls.client_ca is not None) == asks
     if asks:
@@ -220,5 +220,4 @@ def test_only_a_port_whose_clients_can_have_no_effect_starts_without_them(
 
 
 def test_without_a_certificate_there_is_no_tls() -> None:
-    assert scheduler_tls(Settings()) is None
-    assert admin_tls(Settings(admin_token_file=Path("token"))) is None
+    assert server_tls(Settings(), clients=True) is None
