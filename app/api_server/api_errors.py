@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
+from http.client import responses
 from typing import Final
 
 import msgspec
@@ -86,7 +87,7 @@ class StatusError(ApiError):
         *,
         where: str = "",
     ) -> None:
-        what = f"{code} {reason or _phrase(code)}".strip()
+        what = f"{code} {reason or responses.get(code, '')}".strip()
         super().__init__(": ".join(part for part in (where, what, message) if part))
         self.code = code
         """Status code. 500 for an ERROR event without a code."""
@@ -150,13 +151,6 @@ def _description(code: int, headers: Mapping[str, str], body: bytes) -> str:
     if kind not in {"", "text/plain", "application/json"}:
         return f"the response is {kind}"  # such as the page of a proxy, whose beginning is not helpful
     return body.decode(errors="replace")[:_SHOWN].strip()
-
-
-def _phrase(code: int) -> str:
-    try:
-        return HTTPStatus(code).phrase
-    except ValueError:
-        return ""
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

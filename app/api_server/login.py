@@ -5,7 +5,6 @@ over plain HTTP. It reports a user or plugin without a login, where the client c
 an error, because any may be a secret.
 """
 
-import ipaddress
 import math
 import os
 import time
@@ -31,6 +30,7 @@ from app.api_server.tls import (
 )
 from app.process.files import MAX_CONFIGURATION_BYTES, MAX_TOKEN_BYTES, read_file
 from app.process.logs import one_line
+from app.settings.settings import is_loopback
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
@@ -304,7 +304,7 @@ def _proxy(where: str, configuration: "Configuration", own: str) -> str | None:
     from kubernetes.client.rest import should_bypass_proxies  # noqa: PLC0415  # as in `in_cluster`
 
     proxy = configuration.proxy
-    if not own and _is_loopback(configuration.host):
+    if not own and is_loopback(urlsplit(configuration.host).hostname or ""):
         return None  # as in Go: HTTPS_PROXY does not apply to a cluster on this machine
     if not proxy or should_bypass_proxies(configuration.host, configuration.no_proxy or ""):
         return None
@@ -313,14 +313,6 @@ def _proxy(where: str, configuration: "Configuration", own: str) -> str | None:
         f"{where}: {'proxy-url' if own else 'proxy of the environment'}",
         proxy if "://" in proxy else f"http://{proxy}",
     )
-
-
-def _is_loopback(server: str) -> bool:
-    host = urlsplit(server).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _text(error: Exception) -> str:

@@ -45,16 +45,15 @@ from core.scheduling_cycle import filter_nodes
 
 log = logging.getLogger(__name__)
 
-# Plans a preemption for a pod that only Kindred rejects on all nodes: the node, and the victims.
-#
-# Source: k8s.io/kubernetes v1.36 pkg/scheduler/framework/preemption/preemption.go (Evaluator.Preempt). Upstream
-# evaluates all nodes at once. Here other requests are served in between, so the plan is checked again at the end.
-
 _AT_ONCE: Final = 8  # nodes; with all predicates and 30 pods a node about 15 ms, in which no other request is served
 
 
 class Evaluator:
-    """Plans preemptions over a mirror."""
+    """Plans preemptions over a mirror: the node, and the victims.
+
+    Source: k8s.io/kubernetes v1.36 pkg/scheduler/framework/preemption/preemption.go (Evaluator.Preempt). Upstream
+    evaluates all nodes at once. Here other requests are served in between, so the plan is checked again at the end.
+    """
 
     def __init__(self, profile: Profile, mirror: ClusterMirror, offset: Callable[[int], int]) -> None:
         """`offset` returns, for a number of nodes, the index of the first one to try. Not all nodes may be tried."""
@@ -63,21 +62,13 @@ class Evaluator:
         self._offset = offset
 
     async def plan(self, pod: Pod, names: Sequence[str], going: Mapping[str, Collection[str]]) -> Plan | EvictionResult:
-        """Return the plan, or why there is none. A plan is stale after the next event.
+        """Return the plan, or why there is none. A plan is stale after the next event. Raises WorkLimitError.
 
         `names` are the nodes that rejected the pod. `going` are the victims, by uid, of other preemptions on some of
         these nodes. If the pod fits there without these victims, beside nominated pods of at least its priority, then
         it waits and preempts no pod. A nomination that the watch has not shown yet does not count. So the pod may wait
         for capacity that another pod takes.
         """
-        try:
-            return await self._planned(pod, names, going)
-        except WorkLimitError:  # recorded by the requests of the pod
-            return EvictionResult.NO_CANDIDATE
-
-    async def _planned(
-        self, pod: Pod, names: Sequence[str], going: Mapping[str, Collection[str]]
-    ) -> Plan | EvictionResult:
         helped = self._nodes_to_look_at(pod, names)
         if isinstance(helped, EvictionResult):
             return helped
@@ -135,15 +126,11 @@ class Evaluator:
         return found
 
 
-# The turns of the pods.
-
 _TRIED_AGAIN: Final = frozenset({EvictionResult.NOT_GIVEN_UP, EvictionResult.FAILED})
 # At 5,000 nodes a plan takes seconds, in which other responses are late. So plans get at most half of the time, and a
 # pod without victims gets much less.
 _REST: Final = 1.0  # pause before the next turn, as a multiple of the plan's time
 _REST_OF_A_POD: Final = 10.0  # pause before the same pod's next turn, as a multiple of its plan's time
-
-
 _PAUSE: Final = 0.2  # seconds; more if kube-scheduler rejected nodes itself, because it may find victims there
 _LONGER_PAUSE: Final = 1.0
 _TURNS: Final = 4  # the later ones after two, four and eight times the pause
@@ -282,7 +269,10 @@ class Evictor:
             return EvictionOutcome(EvictionResult.SETTLED)
         going = {each.node: each.victims for each in self._preemptions.going().values()}
         began = self._clock()
-        plan = await self._evaluator.plan(live, nodes, going)
+        try:
+            plan = await self._evaluator.plan(live, nodes, going)
+        except WorkLimitError:  # recorded by the requests of the pod
+            plan = EvictionResult.NO_CANDIDATE
         self._planning = self._clock() - began
         if isinstance(plan, Plan) and self._executor.may_evict():
             return await self._executor.carry_out(live, plan)

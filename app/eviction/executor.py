@@ -40,11 +40,6 @@ from core.objects.pod import Pod
 
 log = logging.getLogger(__name__)
 
-# The requests of a preemption to the API server: reading the preemptor, nominations, deletion of victims, and Events.
-#
-# Source: k8s.io/kubernetes v1.36 pkg/scheduler/framework/preemption/executor.go (PreemptPod). Upstream's writes have
-# only the pod's name. Here each write also has the uid, so that it cannot affect a newer pod with the same name.
-
 RBAC_RULES: Final = (
     'apiGroups: [""], resources: ["pods"], verbs: ["get", "delete"]',
     'apiGroups: [""], resources: ["pods/status"], verbs: ["patch"]',
@@ -66,7 +61,11 @@ class EvictionError(Exception):
 
 
 class EvictionApi:
-    """Reads, nominates and evicts pods of one cluster. All methods raise EvictionError."""
+    """Reads, nominates and evicts pods of one cluster. All methods raise EvictionError.
+
+    Upstream's writes have only the pod's name. Here each write also has the uid, so that it cannot affect a newer pod
+    with the same name.
+    """
 
     def __init__(self, client: ApiClient, clock: Callable[[], float] = time.monotonic) -> None:
         """Limit the reads by `clock`, in seconds."""
@@ -181,9 +180,6 @@ def _error_text(error: StatusError) -> str:
     if error.code == HTTPStatus.FORBIDDEN:
         return f"{error}; the RBAC rules that are needed: {'; '.join(RBAC_RULES)}"
     return str(error)
-
-
-# The plan and its result, the recent preemptions, and the executor.
 
 
 class EvictionResult(Enum):

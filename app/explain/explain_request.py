@@ -123,15 +123,11 @@ def decode_explain_request(body: Body, mirror: ClusterMirror) -> ExplainRequest:
     refuse_too_many_elements(body)
     members = members_of(body)
     if EXTENDER_ARGS.fields_of(members).keys() & {"Nodes", "NodeNames"}:
-        return _of_extender_args(body, mirror)
+        args = decode_args(body, mirror)
+        return ExplainRequest(decode_incoming_pod(args.pod), batch=args.batch)
     if "kind" in members:
         return ExplainRequest(_of_manifest(msgspec.Raw(body)))
     return _of_own_form(body)
-
-
-def _of_extender_args(body: Body, mirror: ClusterMirror) -> ExplainRequest:
-    args = decode_args(body, mirror)
-    return ExplainRequest(decode_incoming_pod(args.pod), batch=args.batch)
 
 
 def _of_own_form(body: Body) -> ExplainRequest:

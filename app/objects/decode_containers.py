@@ -335,13 +335,8 @@ def needed_features(
                 each.restart_policy_rules = NULL
     if not (restarts or mounts or users_of_host):
         return NO_FEATURES
-    return frozenset(
-        [
-            *([RESTART_ALL] if restarts else []),
-            *([USERS_OF_HOST] if users_of_host else []),
-            *([MOUNT_OPTIONS] if mounts else []),
-        ]
-    )
+    needed = {RESTART_ALL: restarts, USERS_OF_HOST: users_of_host, MOUNT_OPTIONS: mounts}
+    return frozenset(feature for feature, is_needed in needed.items() if is_needed)
 
 
 def _mounts_with_options(container: WireContainer, field: str) -> bool:

@@ -297,14 +297,9 @@ class Profile(WrittenProfile, frozen=True):
         # VolumeBinding scores only with the gate StorageCapacityScoring. Extension points of other plugins are unknown.
         return known | set(self.enabled("score"))
 
-    def filtering(self) -> set[str]:
-        """Return the plugins that filter, as far as their extension points are known."""
-        return {plugin for plugin in IMPLEMENTED if self.runs(plugin, "filter")} | set(self.enabled("filter"))
-
-    def post_filtering(self) -> set[str]:
-        """Return the plugins that run if no node is left, as far as their extension points are known."""
-        known = {plugin for plugin in IMPLEMENTED if self.runs(plugin, "postFilter")}
-        return known | set(self.enabled("postFilter"))
+    def running(self, point: Point) -> set[str]:
+        """Return the plugins that run at an extension point, as far as their extension points are known."""
+        return {plugin for plugin in IMPLEMENTED if self.runs(plugin, point)} | set(self.enabled(point))
 
     def enabled(self, point: Point) -> dict[str, int]:
         """Return the plugins configured as enabled: present name -> weight, 0 without one."""

@@ -219,7 +219,6 @@ class UsageFeed:
         self._problem = ""
         self._said: frozenset[str] = frozenset()
         self._said_too_old = False
-        self._began = 0.0
 
     async def run(self) -> None:
         """Read the source until cancelled, then close it."""
@@ -286,12 +285,12 @@ class UsageFeed:
         )
 
     async def _tell(self, events: Iterable[ClusterEvent]) -> None:
-        self._began = perf_counter()
+        began = perf_counter()
         for event in events:
             self._apply(event)
-            if perf_counter() - self._began > _TURN:
+            if perf_counter() - began > _TURN:
                 await asyncio.sleep(0)
-                self._began = perf_counter()
+                began = perf_counter()
 
     def _failed(self, text: str, remedy: str) -> None:
         if text == self._problem:

@@ -147,19 +147,13 @@ class Freshness:
         if self._unknown_release():
             return SyncStatus.NOT_SYNCED
         now = self._clock()
-        worst = SyncStatus.FRESH
-        for state in self.states:
-            if not state.serves:
-                continue
-            standing = state.status(now, self.stale_after)
-            if standing is SyncStatus.NOT_SYNCED:
-                return standing
-            if standing is SyncStatus.STALE:
-                worst = standing
-        if worst is SyncStatus.FRESH:
-            followed = (state.followed_at for state in self.states if state.serves and not state.absent)
-            self._followed_at = min(followed, default=math.inf)
-        return worst
+        serving = [state for state in self.states if state.serves]
+        found = {state.status(now, self.stale_after) for state in serving}
+        for worst in (SyncStatus.NOT_SYNCED, SyncStatus.STALE):
+            if worst in found:
+                return worst
+        self._followed_at = min((state.followed_at for state in serving if not state.absent), default=math.inf)
+        return SyncStatus.FRESH
 
     def problems(self) -> list[str]:
         """Return why the mirror is not fresh: a line for the release, and for each resource that requests need."""

@@ -43,10 +43,11 @@ def resident_bytes(own_pages: Path = _OWN_PAGES) -> int:
         return 0
 
 
-def give_back_freed_memory() -> bool:
-    """Make glibc return free memory to the system. Return False without free memory, or without glibc."""
+def give_back_freed_memory() -> None:
+    """Make glibc return free memory to the system. No effect with another library."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    return trim is not None and bool(trim(0))
+    if trim is not None:
+        trim(0)
 
 
 def _limits(cgroups: Path, own_cgroups: Path) -> Iterator[int]:
@@ -93,7 +94,7 @@ class MemoryWatch:
         clock: Callable[[], float],
         *,
         resident: Callable[[], int] = resident_bytes,
-        give_back: Callable[[], object] = give_back_freed_memory,
+        give_back: Callable[[], None] = give_back_freed_memory,
     ) -> None:
         """Set the mark to a share of the limit. A limit of 0 bytes means none."""
         self.limit = limit

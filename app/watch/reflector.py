@@ -40,7 +40,6 @@ from app.watch.stream import (
     bookmark_of,
     decode_page,
     is_older,
-    is_server_error,
     is_too_large_version,
     status_of,
     watch_events,
@@ -374,7 +373,7 @@ class Reflector:
         elif status is not None and status.code in _REFUSALS:
             self._relist("refused")
         elif isinstance(error, GarbledWatchError) or (
-            isinstance(error, InStreamError) and is_server_error(error.status)
+            isinstance(error, InStreamError) and error.status.code >= HTTPStatus.INTERNAL_SERVER_ERROR
         ):
             # The first error may be temporary. A second one at the same version is permanent.
             if self._broken_version == self._version:

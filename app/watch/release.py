@@ -61,15 +61,12 @@ class AnsweredRelease:
         self._gates = settings.feature_gates
         self.is_fixed: Final = settings.kubernetes != AUTO
         """Whether the setting names the release. Kindred then does not read the version of the API server."""
-        if self.is_fixed:
-            self._status = self._take(nearest(settings.kubernetes), "setting")
-        else:
-            self._status = self._take(Nearest(DEFAULT_RELEASE, exact=False, text=""), "default")
-
-    @property
-    def status(self) -> ReleaseStatus:
+        self.status = (
+            self._take(nearest(settings.kubernetes), "setting")
+            if self.is_fixed
+            else self._take(Nearest(DEFAULT_RELEASE, exact=False, text=""), "default")
+        )
         """The release whose rules apply now."""
-        return self._status
 
     def take(self, told: str, source: ReleaseSource) -> None:
         """Apply the rules of the release that a source reported, or of the nearest known one, from the next request on.
@@ -77,7 +74,7 @@ class AnsweredRelease:
         No effect if the setting names the release.
         """
         if not self.is_fixed:
-            self._status = self._take(nearest(told), source)
+            self.status = self._take(nearest(told), source)
 
     def _take(self, found: Nearest, source: ReleaseSource) -> ReleaseStatus:
         rules, ignored = allowed_rules(found.release, self._gates)

@@ -223,11 +223,6 @@ def status_of(error: Exception) -> StatusError | None:
     return error if isinstance(error, StatusError) else None
 
 
-def is_server_error(status: StatusError) -> bool:
-    """Return whether the status reports an error of the server."""
-    return status.code >= HTTPStatus.INTERNAL_SERVER_ERROR
-
-
 def is_too_large_version(status: StatusError) -> bool:
     """Upstream isTooLargeResourceVersionError: by the cause since 1.17, in older versions by the message."""
     return "ResourceVersionTooLarge" in status.causes or (

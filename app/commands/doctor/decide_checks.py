@@ -108,7 +108,7 @@ def _preempt_of_decided(registration: Registration) -> Found:
         # The profile for groups has the filters for a dry run, and Kindred evicts for no member.
         if profile.name == registration.settings.decide_groups_scheduler:
             continue
-        if is_on and profile.filtering():
+        if is_on and profile.running("filter"):
             yield warning(
                 where,
                 f"DefaultPreemption is on in the profile {profile.name}, but does not have the filters of Kindred for "
@@ -116,7 +116,7 @@ def _preempt_of_decided(registration: Registration) -> Found:
                 "disable DefaultPreemption"
                 + ("" if evicts else f", and {setting('preempt', 'evict')}, if priorities matter"),
             )
-        elif evicts and not profile.post_filtering():
+        elif evicts and not profile.running("postFilter"):
             yield warning(
                 where,
                 f"no PostFilter plugin is on in the profile {profile.name}: kube-scheduler clears nominatedNodeName "
@@ -130,7 +130,7 @@ def _answer(registration: Registration) -> Found:
     if registration.settings.decide != "off" or set(extender.verbs) != {"filterVerb"}:
         return
     for profile in registration.config.profiles:
-        if not profile.filtering() and not profile.scoring():
+        if not profile.running("filter") and not profile.scoring():
             yield error(
                 profile.at("plugins"),
                 f"no filter and no score in the profile {profile.name}, as for {setting('decide', 'any-node')}, and "
@@ -165,7 +165,7 @@ def _filters(registration: Registration) -> Found:
         if registration.scope_of(profile) is not DecideScope.ANY_NODE:
             continue
         fix = f'disable "*" at multiPoint in the profile {profile.name}, as manifests/scheduler/decide.yaml does'
-        if left := profile.filtering():
+        if left := profile.running("filter"):
             yield error(
                 profile.at("plugins.filter"),
                 f"kube-scheduler filters by {', '.join(sorted(left))} in the profile {profile.name}, and Kindred "

@@ -62,8 +62,8 @@ def test_a_plugin_runs_where_upstream_runs_it(written: dict[str, Any], filters: 
 @pytest.mark.parametrize("point", ["multiPoint", "filter"])
 def test_a_former_name_enables_the_plugin_of_today_and_disables_nothing(former: str, point: str) -> None:
     alone = profile({point: {"disabled": [EVERY], "enabled": [{"name": former}, {"name": "NodeVolumeLimits"}]}})
-    assert (alone.order("filter"), alone.filtering()) == (["NodeVolumeLimits"], {"NodeVolumeLimits"})
-    assert profile({point: {"disabled": [{"name": former}]}}).filtering() == profile({}).filtering()
+    assert (alone.order("filter"), alone.running("filter")) == (["NodeVolumeLimits"], {"NodeVolumeLimits"})
+    assert profile({point: {"disabled": [{"name": former}]}}).running("filter") == profile({}).running("filter")
 
 
 def test_a_plugin_is_not_switched_off_where_it_has_nothing() -> None:

@@ -99,8 +99,8 @@ FAULTS: Final = (
     Fault(
         id="freshness-of-the-last-resource",
         breaks="A resource that is stale is hidden by one behind it that is fresh.",
-        old="            if standing is SyncStatus.STALE:\n                worst = standing\n",
-        new="            worst = standing\n",
+        old="self.stale_after) for state in serving}",
+        new="self.stale_after) for state in serving[-1:]}",
         tests=("test_freshness.py",),
     ),
     Fault(
