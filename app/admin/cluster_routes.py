@@ -12,12 +12,12 @@ from typing import Annotated, Final
 
 import msgspec
 from fastapi import APIRouter, HTTPException, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.responses import StreamingResponse
 
 from app.admin.access import Access, NotVisibleError, encoder
 from app.admin.explain_routes import problem
-from app.admin.responses import AtMostOne, Encoder, JsonResponse, SharedCopy, in_chunks, list_pieces
+from app.admin.responses import AtMostOne, Encoder, JsonResponse, SharedCopy, StrictQuery, list_pieces, streamed
 from app.explain.explainer import MirrorState
 from app.explain.known_pods import NameSearch
 from app.explain.node_map import guessed_rack_key
@@ -30,15 +30,11 @@ from core.gangs.unit import UnitStatus
 from core.mirror.cluster import ClusterMirror
 from core.objects.labels import label_key_errors
 
-_JSON: Final = "application/json"
 
-
-class ClusterQuery(BaseModel):
+class ClusterQuery(StrictQuery):
     """How the nodes are divided."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    rack: AtMostOne = []
+    rack: AtMostOne
     """The label of racks. Without it, a label whose name looks like one is searched for."""
 
 
@@ -50,9 +46,7 @@ def cluster_router(mirror: ClusterMirror, work: LongWork) -> APIRouter:
         async with work.turn():
             key = guessed_rack_key(mirror) if rack_key is None else rack_key
             found = ClusterSurvey(mirror, key)
-            for _ in found.steps():
-                if work.over:
-                    await work.give_way()
+            await work.all_of(found.steps())
             return found.view()
 
     copies = SharedCopy(survey)
@@ -67,7 +61,7 @@ def cluster_router(mirror: ClusterMirror, work: LongWork) -> APIRouter:
             return problem(HTTPStatus.NOT_FOUND, f"rack: no node has the label {query.rack[0]}", "rack")
         else:
             view = await survey(query.rack[0])
-        return StreamingResponse(in_chunks(_written(view), work), media_type=_JSON)
+        return streamed(_written(view), work)
 
     return router
 
@@ -90,10 +84,8 @@ _LONGEST: Final = 512
 """Characters: NAMESPACE/NAME has at most 63 + 1 + 253."""
 
 
-class NamesQuery(BaseModel):
+class NamesQuery(StrictQuery):
     """The text to search for."""
-
-    model_config = ConfigDict(extra="forbid")
 
     text: Annotated[str, Field(max_length=_LONGEST)] = ""
     """A part of the names. Names that begin with it come first."""
@@ -119,10 +111,8 @@ def names_router(search: NameSearch, access: Access) -> APIRouter:
     return router
 
 
-class NamespaceQuery(BaseModel):
+class NamespaceQuery(StrictQuery):
     """Which pods or units are listed."""
-
-    model_config = ConfigDict(extra="forbid")
 
     namespace: Annotated[str, Field(min_length=1)] | None = None
     """A namespace. Without it: all namespaces."""
@@ -145,7 +135,7 @@ def pending_router(pending: PendingPodsExplainer, work: LongWork, access: Access
         visible = await sight.of(pods.namespaces(query.namespace))
         view = pending.view(pods, query.namespace, visible)
         pieces = pieces_of(view, encoder(visible), names_hidden=visible.why)
-        return StreamingResponse(in_chunks(pieces, work), media_type=_JSON)
+        return streamed(pieces, work)
 
     return router
 

@@ -4,18 +4,18 @@ Only on the admin port: the routes show the whole cluster. Some cost the API ser
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import Annotated, Final
+from typing import Annotated
 
 import msgspec
 from fastapi import APIRouter, HTTPException, Query, Response
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
-from starlette.responses import StreamingResponse
+from pydantic import BaseModel, Field, JsonValue
 
-from app.admin.responses import AtMostOne, JsonResponse, SharedCopy, in_chunks, list_pieces
+from app.admin.responses import AtMostOne, JsonResponse, SharedCopy, StrictQuery, list_pieces, streamed
 from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import CredentialsError
+from app.explain.known_pods import placed_pods
 from app.objects.decode import DecodeError
 from app.objects.resources import Resource
 from app.process.long_work import LongWork
@@ -23,12 +23,10 @@ from app.settings.configuration import effective
 from app.settings.settings import Settings
 from app.watch.freshness import ResourceState
 from app.watch.objects import ObjectReader, Unreadable
-from app.watch.stream import Pages, decode_page
+from app.watch.stream import pages_of
 from core.mirror.cluster import ClusterMirror
 from core.mirror.comparer import Comparer, Differences
 from core.mirror.dump import MirrorCopy, MirrorDump, pending_dumps, victim_dumps
-
-_JSON: Final = "application/json"
 
 
 class EffectiveSetting(BaseModel):
@@ -76,58 +74,39 @@ async def mirror_diff(  # noqa: PLR0913, PLR0917  # the two sides, the time betw
 async def _compare(client: ApiClient, resource: Resource, mirror: ClusterMirror, work: LongWork) -> Differences:
     comparer = Comparer(mirror, resource.kind)
     reader = ObjectReader(ResourceState(resource))  # its own state: this list is not part of the watch
-    async for items in _pages(client, resource):
-        async with work.turn():
-            for item in items:
-                listed = reader.read(item)
-                if isinstance(listed, Unreadable):
-                    comparer.pass_over(listed.full_name, listed.uid)
-                else:
-                    comparer.add(listed)
-                if work.over:
-                    await work.give_way()
+    try:
+        async for page in pages_of(client, resource):
+            async with work.turn():
+                for item in page.items:
+                    listed = reader.read(item)
+                    if isinstance(listed, Unreadable):
+                        comparer.pass_over(listed.full_name, listed.uid)
+                    else:
+                        comparer.add(listed)
+                    if work.over:
+                        await work.give_way()
+    except StatusError as error:
+        if error.code != HTTPStatus.NOT_FOUND or not resource.optional:
+            raise
+        # Absent: the watch skips it, too.
+    except DecodeError as error:
+        raise DecodeError("", f"GET {resource.path}: {error}") from None
     async with work.turn():
-        for _ in comparer.finish():
-            if work.over:
-                await work.give_way()
+        await work.all_of(comparer.finish())
     return comparer.differences()
 
 
-async def _pages(client: ApiClient, resource: Resource) -> AsyncIterator[list[msgspec.Raw]]:
-    params = {"fieldSelector": resource.field_selector} if resource.field_selector else {}
-    pages = Pages(client, resource.path)
-    while True:
-        try:
-            body = await pages.get(params)
-        except StatusError as error:
-            if error.code == HTTPStatus.NOT_FOUND and resource.optional:
-                return  # absent: the watch skips it, too
-            raise
-        try:
-            page = decode_page(body)
-        except DecodeError as error:
-            raise DecodeError("", f"GET {resource.path}: {error}") from None
-        yield page.items
-        if not page.continue_token:
-            return
-        params["continue"] = page.continue_token
-
-
-class DumpQuery(BaseModel):
+class DumpQuery(StrictQuery):
     """The requested part of the mirror."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    node: AtMostOne = []
+    node: AtMostOne
     """Name of a node. The node object may be unknown, if pods name it."""
-    pod: AtMostOne = []
+    pod: AtMostOne
     """Uid or NAMESPACE/NAME of a pod."""
 
 
-class DiffQuery(BaseModel):
+class DiffQuery(StrictQuery):
     """How long a difference must last."""
-
-    model_config = ConfigDict(extra="forbid")
 
     settle: Annotated[float, Field(ge=0, le=60)] = 1.0
     """Seconds between the two comparisons."""
@@ -146,7 +125,7 @@ def debug_router(
     async def take() -> MirrorCopy:
         copy = mirror.copy()
         async with work.turn():
-            await _in_steps(copy.steps(), work)
+            await work.all_of(copy.steps())
         return copy
 
     copies = SharedCopy(take)
@@ -158,7 +137,7 @@ def debug_router(
         elif query.node:
             asked = await _dump_node(mirror, query.node[0], work)
         else:
-            return StreamingResponse(in_chunks(_dump_all(await copies.get()), work), media_type=_JSON)
+            return streamed(_dump_all(await copies.get()), work)
         return JsonResponse(asked)
 
     @router.get("/debug/mirror/diff")
@@ -192,15 +171,9 @@ def _dump_all(copy: MirrorCopy) -> Iterator[bytes]:
     yield b"}"
 
 
-async def _in_steps(steps: Iterable[object], work: LongWork) -> None:
-    for _ in steps:
-        if work.over:
-            await work.give_way()
-
-
 async def _dump_node(mirror: ClusterMirror, node: str, work: LongWork) -> MirrorDump:
     async with work.turn():
-        await _in_steps(mirror.follow_figures(), work)
+        await work.all_of(mirror.follow_figures())
         if node not in mirror.nodes.infos:
             raise HTTPException(HTTPStatus.NOT_FOUND, f"node {node}: not in the mirror")
         return mirror.dump(node=node)
@@ -210,8 +183,10 @@ async def _dump_pod(mirror: ClusterMirror, pod: str, node: str | None, work: Lon
     async with work.turn():
         if node is not None and node not in mirror.nodes.infos:
             raise HTTPException(HTTPStatus.NOT_FOUND, f"node {node}: not in the mirror")
-        await _in_steps(mirror.follow_figures(), work)
-        nodes = await _nodes_of(mirror, pod, work)
+        await work.all_of(mirror.follow_figures())
+        known = mirror.get_pod(pod)
+        placed = [known] if known is not None else await placed_pods(mirror, {pod}, work)
+        nodes = sorted({each.node_name for each in placed})  # several, if several pods have had the name
         pending = [each for each in mirror.pending if pod in {each.uid, each.full_name}] if not nodes else []
         if not nodes and (not pending or node is not None):
             raise HTTPException(HTTPStatus.NOT_FOUND, f"pod {pod}: not in the mirror")
@@ -227,19 +202,3 @@ async def _dump_pod(mirror: ClusterMirror, pod: str, node: str | None, work: Lon
         tuple(pending_dumps(pending)),
         (*(each for part in parts for each in part.victims), *victim_dumps(waits)),
     )
-
-
-async def _nodes_of(mirror: ClusterMirror, pod: str, work: LongWork) -> list[str]:
-    """Return the node of a pod, by its uid or NAMESPACE/NAME. Several nodes if several pods have had the name."""
-    known = mirror.get_pod(pod)
-    if known is not None:
-        return [known.node_name]
-    found = set()
-    for uid in list(mirror.pods.rows):
-        candidate = mirror.get_pod(uid)
-        if candidate is not None and candidate.full_name == pod:
-            found.add(candidate.uid)
-        if work.over:
-            await work.give_way()
-    held = map(mirror.get_pod, found)  # the present pods: the search gave way to requests, and pods may have changed
-    return sorted({each.node_name for each in held if each is not None})

@@ -6,9 +6,9 @@ from typing import Annotated, Final
 
 import msgspec
 from fastapi import APIRouter, HTTPException, Path, Query, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from app.admin.responses import AtMostOne, JsonResponse
+from app.admin.responses import AtMostOne, JsonResponse, StrictQuery
 from app.explain.decisions import Decisions, RecordedDecision
 from app.objects.decode import NULL
 from app.process.long_work import LongWork
@@ -18,12 +18,10 @@ MAX_SHOWN: Final = 1000
 _Number = Annotated[int, Path(ge=1)]
 
 
-class DecisionsQuery(BaseModel):
+class DecisionsQuery(StrictQuery):
     """The requested decisions."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    pod: AtMostOne = []
+    pod: AtMostOne
     """Uid or NAMESPACE/NAME of a pod."""
     limit: Annotated[int, Field(ge=0, le=MAX_SHOWN)] = 100
     """Number of decisions, the latest first."""
@@ -88,14 +86,10 @@ def decisions_router(decisions: Decisions, work: LongWork) -> APIRouter:
 
     @router.get("/debug/decisions")
     async def show(query: Annotated[DecisionsQuery, Query()]) -> Response:
-        shown = []
         async with work.turn():
             noted, kept = decisions.noted, len(decisions)
             latest = decisions.latest(query.pod[0] if query.pod else None)
-            for decision in islice(latest, query.limit):
-                shown.append(_summary(decision))
-                if work.over:
-                    await work.give_way()
+            shown = await work.all_of(map(_summary, islice(latest, query.limit)))
         return JsonResponse(LastDecisions(noted, kept, shown))
 
     @router.get("/debug/decisions/{number}")

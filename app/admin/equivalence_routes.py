@@ -7,10 +7,9 @@ from typing import Annotated, Literal
 
 import msgspec
 from fastapi import APIRouter, HTTPException, Query, Response
-from pydantic import BaseModel, ConfigDict, Field
-from starlette.responses import StreamingResponse
+from pydantic import Field
 
-from app.admin.responses import JsonResponse, in_chunks, list_pieces
+from app.admin.responses import JsonResponse, StrictQuery, list_pieces, streamed
 from app.process.json_text import encode
 from app.process.long_work import LongWork
 from core.equivalence.cache import RESULTS, EquivalenceCache
@@ -18,17 +17,13 @@ from core.equivalence.cached_evaluation import CHAIN
 from core.equivalence.classes import ClassEntry
 from core.equivalence.rows import Miss, Row
 
-_JSON = "application/json"
 
-
-class ClassQuery(BaseModel):
+class ClassQuery(StrictQuery):
     """The requested part of the cache."""
 
-    model_config = ConfigDict(extra="forbid")
-
     equivalence_hash: Annotated[
-        list[Annotated[str, Field(pattern="^[0-9a-fA-F]{16}$")]], Field(alias="class", max_length=1)
-    ] = []
+        list[Annotated[str, Field(pattern="^[0-9a-fA-F]{16}$")]], Field(default=[], alias="class", max_length=1)
+    ]
     """Hash of a class."""
     limit: Annotated[int | None, Field(ge=0)] = None
     """Number of classes, the last requested first. Without it: all."""
@@ -108,7 +103,7 @@ def equivalence_router(cache: EquivalenceCache | None, clock: Callable[[], float
         if cache is None:
             raise HTTPException(HTTPStatus.CONFLICT, "the equivalence cache is off (KINDRED_EQUIVALENCE_CACHE)")
         if not query.equivalence_hash:
-            return StreamingResponse(in_chunks(_all(cache, clock, query.limit), work), media_type=_JSON)
+            return streamed(_all(cache, clock, query.limit), work)
         entry = cache.find(int(query.equivalence_hash[0], 16))
         if entry is None:
             raise HTTPException(HTTPStatus.NOT_FOUND, f"class {query.equivalence_hash[0]}: not in the cache")

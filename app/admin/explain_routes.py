@@ -11,10 +11,10 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 import msgspec
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from app.admin.access import Access, NotVisibleError, Sight, shown
-from app.admin.responses import AtMostOne, JsonResponse
+from app.admin.responses import AtMostOne, JsonResponse, StrictQuery
 from app.explain.explain_request import (
     ExplainError,
     ExplainRequest,
@@ -95,12 +95,10 @@ MAX_SHOWN: Final = 200
 _MAX_NODES: Final = 20  # with their own detail
 
 
-class ExplainQuery(BaseModel):
+class ExplainQuery(StrictQuery):
     """The amount of detail."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    node: Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=_MAX_NODES)] = []
+    node: Annotated[list[Annotated[str, Field(min_length=1)]], Field(default=[], max_length=_MAX_NODES)]
     """Nodes to show in detail: each predicate, each term with the pods that it counts, the parts of the score."""
     limit: Annotated[int, Field(ge=0, le=MAX_SHOWN)] = 5
     """Length limit of lists of domains, pods and nodes."""
@@ -129,12 +127,10 @@ def explain_router(explainer: Explainer, max_body_bytes: int, access: Access) ->
 _MAX_YAML: Final = 256 * 1024  # bytes
 
 
-class NodesQuery(BaseModel):
+class NodesQuery(StrictQuery):
     """Which data of the nodes are returned."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    rack: AtMostOne = []
+    rack: AtMostOne
     """The label of racks. Without it, a label whose name looks like one is searched for."""
     score: Literal["fitting", "all"] = "fitting"
     """Which nodes are scored. kube-scheduler scores the fitting ones."""

@@ -3,17 +3,18 @@
 import platform
 from http import HTTPStatus
 
+import msgspec
 from fastapi import APIRouter
-from msgspec.structs import asdict
 from pydantic import BaseModel
 from starlette.responses import PlainTextResponse, Response
 
 from app import __version__
+from app.admin.responses import JsonResponse
 from app.process.long_work import LongWork
 from app.telemetry.metrics import Metrics
 from app.verbs.admission import ServingState
 from app.watch.freshness import Freshness, ResourceState
-from app.watch.release import AnsweredRelease, ReleaseSource
+from app.watch.release import AnsweredRelease, ReleaseStatus
 from core.mirror.cluster import ClusterMirror
 
 
@@ -57,27 +58,12 @@ class Readiness(BaseModel):
     authentication."""
 
 
-class KubernetesRelease(BaseModel):
-    """The release of Kubernetes whose rules Kindred applies."""
-
-    release: str
-    """`1.37`"""
-    source: ReleaseSource
-    """`setting`; `server`: the API server; `nodes`: a dump; `default`: no source named a release."""
-    exact: bool
-    """False: the source named an unknown release, or none, and this is the nearest known one."""
-    told: str
-    """The reported version, such as `v1.37.1`. Empty without one."""
-    ignored_gates: list[str]
-    """Feature gates of the settings that the release does not have, or has locked."""
-
-
-class Version(BaseModel):
+class Version(msgspec.Struct, frozen=True):
     """The version of Kindred, and the release of Kubernetes whose rules it applies."""
 
     version: str
     python: str
-    kubernetes: KubernetesRelease
+    kubernetes: ReleaseStatus
 
 
 def health_router(
@@ -114,9 +100,8 @@ def health_router(
         )
 
     @router.get("/version")
-    async def version() -> Version:
-        kubernetes = KubernetesRelease(**asdict(release.status))
-        return Version(version=__version__, python=platform.python_version(), kubernetes=kubernetes)
+    async def version() -> Response:
+        return JsonResponse(Version(__version__, platform.python_version(), release.status))
 
     return router
 
@@ -139,12 +124,8 @@ def metrics_router(metrics: Metrics, work: LongWork) -> APIRouter:
 
     @router.get("/metrics", response_class=PlainTextResponse)
     async def scrape() -> Response:
-        pieces = []
         async with work.turn():
-            for piece in metrics.pieces():
-                pieces.append(piece)
-                if work.over:
-                    await work.give_way()
+            pieces = await work.all_of(metrics.pieces())
         return Response(b"".join(pieces), media_type=Metrics.CONTENT_TYPE)
 
     return router

@@ -16,6 +16,7 @@ from app.admin.cluster_routes import Units
 from app.admin.decisions_routes import DecisionDetail, LastDecisions
 from app.admin.equivalence_routes import CacheState, ClassState
 from app.admin.explain_routes import Samples
+from app.admin.health_routes import Version
 from app.explain.explain_request import ExplainRequestBody
 from app.explain.explainer import Explanation
 from app.explain.known_pods import FoundNames
@@ -153,6 +154,7 @@ _RESPONSES: Final[Mapping[tuple[str, str], tuple[Any, ...]]] = {
     ("get", "/samples"): (Samples,),
     ("get", "/pending"): (PendingPods,),
     ("get", "/units"): (Units,),
+    ("get", "/version"): (Version,),
 }
 """Operation -> types that msgspec encodes, of which the response has one."""
 _REQUESTS: Final[Mapping[tuple[str, str], type[msgspec.Struct]]] = {

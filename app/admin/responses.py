@@ -9,12 +9,20 @@ from time import monotonic, thread_time
 from typing import Annotated, Final, Generic, TypeAlias, TypeVar
 
 from fastapi import Response
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import StreamingResponse
 
 from app.process.json_text import encode
 from app.process.long_work import LongWork
 
-AtMostOne = Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=1)]
+
+class StrictQuery(BaseModel):
+    """The parameters of a query. An unknown one is an error."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+AtMostOne = Annotated[list[Annotated[str, Field(min_length=1)]], Field(default=[], max_length=1)]
 """A parameter of a query that may be missing. A list, because FastAPI takes the last one where it is given twice."""
 
 
@@ -30,6 +38,11 @@ class JsonResponse(Response):
 
 Encoder: TypeAlias = Callable[[object], bytes]
 _CHUNK_BYTES: Final = 64 * 1024
+
+
+def streamed(pieces: Iterable[bytes], work: LongWork) -> Response:
+    """Return the response with a long text of JSON, which is made while the client reads it."""
+    return StreamingResponse(in_chunks(pieces, work), media_type=JsonResponse.media_type)
 
 
 async def in_chunks(pieces: Iterable[bytes], work: LongWork) -> AsyncIterator[bytes]:

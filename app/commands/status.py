@@ -15,7 +15,6 @@ from app.admin.health_routes import Readiness, ResourceReadiness, Version
 from app.commands.admin_client import ACCESS_OPTIONS, Access, asked, understood
 from app.commands.options import EXIT_NO, EXIT_OK, clear_errors, output_option, with_options
 from app.commands.output import NO_NAMES, Line, OutputFormat, counted, labelled, print_output, styled, table, wrapped
-from app.watch.release import ReleaseStatus
 
 _LABELS: Final = 12
 """Columns of the names at the left."""
@@ -54,7 +53,7 @@ class Status(NamedTuple):
         return {
             "server": self.url,
             "readiness": self.readiness.model_dump(mode="json"),
-            "version": self.version.model_dump(mode="json"),
+            "version": self.version,
             "equivalence_cache": self.cache,
             "decisions": {
                 "noted": decisions.noted,
@@ -71,7 +70,7 @@ def service_status(access: Access) -> Status:
     return Status(
         access["url"],
         understood(access, ready, Readiness.model_validate_json, HTTPStatus.SERVICE_UNAVAILABLE),
-        understood(access, version, Version.model_validate_json),
+        understood(access, version, msgspec.json.Decoder(Version).decode),
         cache,
         understood(access, decisions, msgspec.json.Decoder(LastDecisions).decode),
     )
@@ -89,7 +88,7 @@ def status_text(status: Status, *, wide: bool) -> Iterator[Line]:
     readiness = status.readiness
     yield from _service(status)
     yield from _line("Version", f"{status.version.version}, Python {status.version.python}")
-    yield from _line("Release", str(ReleaseStatus(**status.version.kubernetes.model_dump())))
+    yield from _line("Release", str(status.version.kubernetes))
     yield from _line("Mirror", _mirror(readiness))
     yield from _resources(readiness)
     yield from _line("Leader", _leader(readiness.leader))

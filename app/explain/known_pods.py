@@ -31,8 +31,7 @@ class KnownPods:
     async def find(self, texts: Collection[str], sees: Sees | None = None) -> dict[str, list[Pod]]:
         """Return, for each text, the pods with that name or uid: of the mirror, else pending, else of recent requests.
 
-        Pods of namespaces that `sees` rejects are not found by uid. The search by name visits 150,000 pods, because
-        names have no index. So other requests are served in between.
+        Pods of namespaces that `sees` rejects are not found by uid.
         """
         found: dict[str, list[Pod]] = {text: [] for text in texts}
         names = set()
@@ -42,7 +41,8 @@ class KnownPods:
                 found[text].append(pod)
             elif "/" in text:  # an unknown uid is not searched for, so that it takes no longer than a hidden one
                 names.add(text)
-        await self._by_name(names, found)
+        for pod in await placed_pods(self.mirror, names, self.work) if names else ():
+            found[pod.full_name].append(pod)
         for pod in chain(self.mirror.pending, self._recent):
             if pod.full_name in names and not found[pod.full_name]:
                 found[pod.full_name].append(pod)
@@ -65,15 +65,21 @@ class KnownPods:
         found = (self.mirror.get_pod(uid), self.mirror.pending.get(uid), self._recent.get(uid))
         return (pod for pod in found if pod is not None)
 
-    async def _by_name(self, names: set[str], found: dict[str, list[Pod]]) -> None:
-        if not names:
-            return
-        for uid in list(self.mirror.pods.rows):
-            pod = self.mirror.get_pod(uid)
-            if pod is not None and pod.full_name in names:
-                found[pod.full_name].append(pod)
-            if self.work.over:
-                await self.work.give_way()
+
+async def placed_pods(mirror: ClusterMirror, names: Collection[str], work: LongWork) -> list[Pod]:
+    """Return the pods on nodes that have one of these names, within a turn of `work`.
+
+    The search visits 150,000 pods, because names have no index. So other requests are served in between.
+    """
+    found = []
+    for uid in list(mirror.pods.rows):
+        pod = mirror.get_pod(uid)
+        if pod is not None and pod.full_name in names:
+            found.append(uid)
+        if work.over:
+            await work.give_way()
+    present = map(mirror.get_pod, found)  # pods may have changed in between
+    return [pod for pod in present if pod is not None]
 
 
 def the_one(found: dict[str, list[Pod]], text: str, field: str, *, is_limited: bool = False) -> Pod:

@@ -9,11 +9,12 @@ piece. So long work gets about a tenth of the loop, and a scrape ends.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from time import perf_counter
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
+T = TypeVar("T")
 Lull: TypeAlias = Callable[[float], Awaitable[None]]
 
 _MAX_LENGTH: Final = 0.001
@@ -68,6 +69,15 @@ class LongWork:
         This is not part of `give_way`, because an await for each of 150,000 steps adds up.
         """
         return perf_counter() - self._began > _MAX_LENGTH
+
+    async def all_of(self, steps: Iterable[T]) -> list[T]:
+        """Within a turn: take all steps, in pieces, and return what they yield."""
+        found = []
+        for each in steps:
+            found.append(each)
+            if self.over:
+                await self.give_way()
+        return found
 
     async def give_way(self) -> None:
         """Within a turn: end the piece, let the other tasks of the loop run, and begin a new piece."""

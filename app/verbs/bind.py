@@ -36,57 +36,6 @@ from core.objects.pod import Pod
 from core.profile import Profile
 from core.scheduling_cycle import filter_nodes
 
-# Whether a pod may be bound to a node, by the present mirror.
-#
-# The check changes nothing, and a dry run of `bind` uses nothing else.
-
-
-class BindingCheck:
-    """The hard rules of a profile."""
-
-    def __init__(self, profile: Profile, mirror: ClusterMirror, bypass: Bypass) -> None:
-        """Judge over a mirror. Pods that `bypass` covers may be bound to any node."""
-        self._profile = profile
-        self._mirror = mirror
-        self._bypass = bypass
-
-    def covers(self, pod: Pod) -> bool:
-        """Return whether a pod passes untouched."""
-        return self._bypass.covers(pod)
-
-    def conflict(self, args: BindingArgs, pod: Pod) -> BindingOutcome | None:
-        """Return why a pod must not be bound to the node of a request, or None. Stale after the next event."""
-        batch = self._mirror.batch([args.node])
-        evaluation = FreshEvaluation(self._mirror, pod)
-        # Without nominated pods: they hold no capacity yet, and kube-scheduler ignores them after its filters. When it
-        # nominated a pod later than this one, it counted this one as assumed. A rejection would only cost an attempt.
-        verdicts = filter_nodes(self._profile, evaluation, batch, beside_nominated=False)
-        status = verdicts.statuses[int(verdicts.codes[0])]
-        if status.code is Code.SUCCESS or self._bypass.covers(pod):
-            return None
-        return BindingOutcome(
-            BindingResult.CONFLICT, f"pod {pod.full_name} does not fit on {args.node}: {status.message}"
-        )
-
-    def judge(self, body: Body) -> VerbResponse:
-        """Respond to a dry run for a pod of the watch. The result always has an `Error`, because nothing is bound."""
-        try:
-            args = decode_binding_args(body)
-        except DecodeError as error:
-            return VerbResponse(binding_result(str(error)), outcome=VerbOutcome.BAD_REQUEST, error=str(error))
-        pod = self._mirror.pending.get(args.uid)
-        if pod is None or pod.full_name != args.full_name:
-            told, outcome = f"pod {args.full_name} with this uid is not pending in the watch", VerbOutcome.NO_FIT
-        elif (conflict := self.conflict(args, pod)) is not None:
-            told, outcome = conflict.error, VerbOutcome.NO_FIT
-        else:
-            told, outcome = f"pod {args.full_name} may be bound to {args.node}", VerbOutcome.FIT
-        error_text = f"a dry run, so nothing was bound: {told}"
-        return VerbResponse(
-            binding_result(error_text), "", outcome, args.full_name, args.uid, nodes=1, error=error_text
-        )
-
-
 log = logging.getLogger(__name__)
 
 _FOR_THE_LOOK: Final = 0.25  # share of the time that is kept for reading the pod
@@ -121,8 +70,9 @@ class Binder:
 
     def __init__(  # noqa: PLR0913  # what a binding needs
         self,
-        check: BindingCheck,
+        profile: Profile,
         mirror: ClusterMirror,
+        bypass: Bypass,
         effects: Effects,
         *,
         timeout: float,
@@ -134,8 +84,9 @@ class Binder:
         A binding is posted only while this replica may decide, and must end before another replica may.
         Pods that pass untouched are bound to the scheduler's node without a check.
         """
-        self._check = check
+        self._profile = profile
         self._mirror = mirror
+        self._bypass = bypass
         self._recent_pods = effects.recent_pods
         self._lookup = effects.lookup
         self._pods = effects.lookup.pods
@@ -143,7 +94,6 @@ class Binder:
         self._clock = clock
         self._state = state
         self._running: dict[str, _Running] = {}  # uid -> its binding under way
-        self.judge: Final = check.judge
 
     async def bind(self, body: Body) -> VerbResponse:
         """Return the ExtenderBindingResult for ExtenderBindingArgs."""
@@ -152,6 +102,24 @@ class Binder:
         except DecodeError as error:
             return _response(BindingOutcome(BindingResult.INVALID, str(error)))
         return await self._answered(args)
+
+    def judge(self, body: Body) -> VerbResponse:
+        """Respond to a dry run for a pod of the watch. The result always has an `Error`, because nothing is bound."""
+        try:
+            args = decode_binding_args(body)
+        except DecodeError as error:
+            return VerbResponse(binding_result(str(error)), outcome=VerbOutcome.BAD_REQUEST, error=str(error))
+        pod = self._mirror.pending.get(args.uid)
+        if pod is None or pod.full_name != args.full_name:
+            told, outcome = f"pod {args.full_name} with this uid is not pending in the watch", VerbOutcome.NO_FIT
+        elif (conflict := self._conflict(args, pod)) is not None:
+            told, outcome = conflict.error, VerbOutcome.NO_FIT
+        else:
+            told, outcome = f"pod {args.full_name} may be bound to {args.node}", VerbOutcome.FIT
+        error_text = f"a dry run, so nothing was bound: {told}"
+        return VerbResponse(
+            binding_result(error_text), "", outcome, args.full_name, args.uid, nodes=1, error=error_text
+        )
 
     def bind_untouched(self, body: Body) -> Awaitable[VerbResponse | None] | None:
         """Bind a pod that passes untouched, whatever the state of the mirror. None for other or invalid pods.
@@ -163,14 +131,14 @@ class Binder:
         except DecodeError:
             return None
         asked = self._recent_pods.get(args.uid)
-        return self._bound_untouched(args) if asked is not None and self._check.covers(asked) else None
+        return self._bound_untouched(args) if asked is not None and self._bypass.covers(asked) else None
 
     async def _bound_untouched(self, args: BindingArgs) -> VerbResponse | None:
         deadline = asyncio.get_running_loop().time() + self._timeout
         live = await self._read(args, deadline)
         if isinstance(live, BindingOutcome):
             return _response(live, args)
-        if live is None or live.uid != args.uid or not self._check.covers(live):
+        if live is None or live.uid != args.uid or not self._bypass.covers(live):
             return None
         return await self._answered(args)
 
@@ -253,7 +221,7 @@ class Binder:
         """Check all hard rules and assume the pod, or return why not. Must not await: see the module's docstring."""
         if not_leading := self._not_leading():
             return not_leading
-        conflict = self._check.conflict(args, pod)
+        conflict = self._conflict(args, pod)
         if conflict is not None:
             return conflict
         try:
@@ -263,6 +231,20 @@ class Binder:
                 BindingResult.REFUSED, f"pod {args.full_name} cannot be assumed on {args.node}", str(error)
             )
         return None
+
+    def _conflict(self, args: BindingArgs, pod: Pod) -> BindingOutcome | None:
+        """Return why a pod must not be bound to the node of a request, or None. Stale after the next event."""
+        batch = self._mirror.batch([args.node])
+        evaluation = FreshEvaluation(self._mirror, pod)
+        # Without nominated pods: they hold no capacity yet, and kube-scheduler ignores them after its filters. When it
+        # nominated a pod later than this one, it counted this one as assumed. A rejection would only cost an attempt.
+        verdicts = filter_nodes(self._profile, evaluation, batch, beside_nominated=False)
+        status = verdicts.statuses[int(verdicts.codes[0])]
+        if status.code is Code.SUCCESS or self._bypass.covers(pod):
+            return None
+        return BindingOutcome(
+            BindingResult.CONFLICT, f"pod {pod.full_name} does not fit on {args.node}: {status.message}"
+        )
 
     async def _posted(self, args: BindingArgs, pods: PodApi, deadline: float) -> BindingOutcome:
         now = asyncio.get_running_loop().time()

@@ -15,6 +15,7 @@ import msgspec
 
 from app.api_server.client import ApiClient, ResponseTooLargeError, StatusError
 from app.objects.decode import DecodeError, decoding
+from app.objects.resources import Resource
 from app.watch.freshness import ResourceState
 
 # The envelopes.
@@ -128,6 +129,18 @@ class Pages:
                 continue
             self._objects = min(PAGE_SIZE, 2 * self._objects)  # large objects are mostly neighbours
             return page
+
+
+async def pages_of(client: ApiClient, resource: Resource) -> AsyncIterator[ListPage]:
+    """Yield the pages of a list of all objects. Raises ApiError, CredentialsError and DecodeError."""
+    params = {"fieldSelector": resource.field_selector} if resource.field_selector else {}
+    pages = Pages(client, resource.path)
+    while True:
+        page = decode_page(await pages.get(params))
+        yield page
+        if not page.continue_token:
+            return
+        params["continue"] = page.continue_token
 
 
 # Watches.

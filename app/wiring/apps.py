@@ -34,7 +34,7 @@ from app.telemetry.metrics import Metrics
 from app.telemetry.request_log import observer
 from app.telemetry.request_metrics import queue_metrics
 from app.verbs.admission import Admission
-from app.verbs.bind import Binder, BindingCheck, bind_verb
+from app.verbs.bind import Binder, bind_verb
 from app.verbs.endpoint import ExtenderApp, VerbEndpoint
 from app.verbs.filter import filter_verb, prioritize_verb
 from app.verbs.preempt import PreemptVerb, preempt_verb
@@ -95,8 +95,9 @@ def create_verbs(  # the parts before it
 
 def _binder(settings: Settings, engine: Engine, cluster: Cluster) -> Binder:
     return Binder(
-        BindingCheck(engine.profile, engine.mirror, engine.extender.bypass),
+        engine.profile,
         engine.mirror,
+        engine.extender.bypass,
         engine.effects,
         timeout=settings.deadline,
         clock=time.monotonic,

@@ -16,7 +16,7 @@ from app.settings.settings import Settings
 from app.watch.freshness import Freshness, ResourceState
 from app.watch.objects import BulkLoads, ObjectReader, Unreadable
 from app.watch.release import AnsweredRelease, fetch_version
-from app.watch.stream import Pages, decode_page
+from app.watch.stream import pages_of
 from core.events import ClusterEvent, Kind
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
@@ -124,20 +124,13 @@ async def _list_any_version(client: ApiClient, state: ResourceState, mirror: Clu
 
 
 async def _list(client: ApiClient, state: ResourceState, mirror: ClusterMirror) -> None:
-    resource, reader = state.resource, ObjectReader(state)
-    pages = Pages(client, resource.path)
-    params = {"fieldSelector": resource.field_selector} if resource.field_selector else {}
-    token = ""
-    while True:
-        page = decode_page(await pages.get({**params, "continue": token} if token else params))
+    reader = ObjectReader(state)
+    async for page in pages_of(client, state.resource):
         for raw in page.items:
             read = reader.read(raw)
             if not isinstance(read, Unreadable):
                 mirror.apply(ClusterEvent("Add", read))
                 state.objects += 1
-        token = page.continue_token
-        if not token:
-            break
     state.complete(time.monotonic())
 
 

@@ -11,13 +11,14 @@ from fastapi import FastAPI
 
 from app.admin.decisions_routes import DecisionSummary, LastDecisions
 from app.admin.equivalence_routes import Cells, Totals
-from app.admin.health_routes import KubernetesRelease, Readiness, ResourceReadiness, Version
+from app.admin.health_routes import Readiness, ResourceReadiness, Version
 from app.commands.cli import main
 from app.commands.output import WIDTH, laid_out
 from app.commands.status import Status, status_text
 from app.main import Service, create_service
 from app.settings.settings import Settings
 from app.verbs.request import VerbOutcome
+from app.watch.release import ReleaseStatus
 from tests.app.asgi import ask
 from tests.app.commands.running import running
 from tests.app.questions import by_name, shop
@@ -53,7 +54,7 @@ READY = Readiness(
 VERSION = Version(
     version="0.9.0",
     python="3.11.9",
-    kubernetes=KubernetesRelease(release="1.36", source="server", exact=True, told="v1.36.2", ignored_gates=[]),
+    kubernetes=ReleaseStatus(release="1.36", source="server", exact=True, told="v1.36.2", ignored_gates=[]),
 )
 TOTALS = Totals(12, 3 * 1024 * 1024, 256 * 1024 * 1024, {"hit": 9}, Cells(957, {}), 0.957, 0, 10, 0, [])
 LAST = DecisionSummary(
