@@ -122,7 +122,7 @@ class DryRun:
     def fits_without(self, position: int, uids: Collection[str]) -> bool:
         """Return whether the pod fits a node after these of its pods are removed."""
         with self._mirror.suppose(after_pre_filter=True) as supposed:
-            for each in pods_on(self._mirror, self._names[position]):
+            for each in self._mirror.pods_on(self._names[position]):
                 if each.uid in uids:
                     _take_away(each, supposed)
             return self._failure(position) is None
@@ -134,7 +134,7 @@ class DryRun:
         """
         potential = [
             each
-            for each in pods_on(self._mirror, self._names[position])
+            for each in self._mirror.pods_on(self._names[position])  # equally important ones are tried in this order
             if (each.priority < self._priority and not self._is_whole(each)) or each.uid in doomed
         ]
         if not potential:
@@ -186,12 +186,6 @@ def dry_run(
     """Return for each of these nodes the victims, or why no victims help. See DryRun."""
     run = DryRun(mirror, filters, pod, names)
     return [run.find(position) for position in range(len(names))]
-
-
-def pods_on(mirror: ClusterMirror, name: str) -> list[Pod]:
-    """Return the pods on a node in the order of their rows. Equally important pods are tried in this order."""
-    info = mirror.nodes.infos[name]
-    return [mirror.pods.pods[row] for row in sorted(info.rows)]
 
 
 def _take_away(pod: Pod, supposed: Supposition) -> None:
@@ -275,7 +269,7 @@ def why_not_eligible(mirror: ClusterMirror, pod: Pod, nominated_node_code: Code)
     name = pod.nominated_node_name
     if name not in mirror.nodes.slots or nominated_node_code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
         return ""
-    waits = any(each.preempted and each.priority < pod.priority for each in pods_on(mirror, name))
+    waits = any(each.preempted and each.priority < pod.priority for each in mirror.pods_on(name))
     return TERMINATING_VICTIM if waits else ""
 
 

@@ -153,7 +153,9 @@ def score_nodes(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> I
     profile = profile.under(evaluation.mirror.rules)
     scored = _scored(batch)
     part = batch if scored is None else batch.part(scored)
-    means = _weighted_means(profile, evaluation, part)
+    means = weighted_sums(profile.scores, evaluation, part)
+    if len(profile.scores) > 1:  # the mean of one score is the score itself: to divide 5,000 numbers takes 20 us
+        means //= sum(weight for _, weight in profile.scores)
     if scored is None:
         return means
     total = np.zeros(len(batch), np.int64)
@@ -186,13 +188,6 @@ def best_by_score(profile: Profile, evaluation: Evaluation, batch: NodeBatch) ->
         return everywhere
     positions = everywhere if scored is None else scored
     return best_nodes(profile.under(evaluation.mirror.rules).scores, evaluation, batch, positions)
-
-
-def _weighted_means(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> Int64Array:
-    sums = weighted_sums(profile.scores, evaluation, batch)
-    if len(profile.scores) <= 1:  # the mean of one score is the score itself: to divide 5,000 numbers takes 20 us
-        return sums
-    return sums // sum(weight for _, weight in profile.scores)
 
 
 def _scored(batch: NodeBatch) -> IntpArray | None:

@@ -10,7 +10,7 @@ from core.diagnosis.amounts.amounts import ClusterAmounts, MeasuredResource, Nod
 from core.diagnosis.amounts.requirements import UnmetRequirement
 from core.diagnosis.amounts.resources import PortInCluster, PortOnNode, ResourceInCluster, ResourceOnNode, quantity_text
 from core.diagnosis.amounts.spread import SpreadInCluster, SpreadOnNode
-from core.diagnosis.remedies.remedy import Remedy, requirement_text, taint_text
+from core.diagnosis.remedies.remedy import Remedy, taint_text
 from core.diagnosis.wakes import ANY_EVENT, Wake
 
 _MAX_WAKES: Final = 12
@@ -73,7 +73,7 @@ def _labels_and_taints(amounts: ClusterAmounts) -> Iterator[str]:
     if amounts.cordoned is not None:
         yield f"cordoned: {_on(amounts.cordoned.nodes, amounts.cordoned.examples)}"
     for requirement in amounts.requirements:
-        yield f"requires {requirement_text(requirement.asked)}: not met by {counted(requirement.nodes, 'node')}"
+        yield f"requires {requirement.asked.text}: not met by {counted(requirement.nodes, 'node')}"
     if amounts.nearest is not None:
         yield f"nearest by labels: {amounts.nearest.node}, which lacks {_unmet(amounts.nearest.unmet)}"
 
@@ -174,8 +174,7 @@ def _on_node(each: ResourceOnNode) -> str:
 
 def _unmet(unmet: Sequence[UnmetRequirement]) -> str:
     return ", ".join(
-        f"{requirement_text(each.asked)} ({'no such label' if each.has is None else f'has {each.has}'})"
-        for each in unmet
+        f"{each.asked.text} ({'no such label' if each.has is None else f'has {each.has}'})" for each in unmet
     )
 
 

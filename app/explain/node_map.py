@@ -12,9 +12,10 @@ from app.explain.explain_request import UnknownError
 from core.diagnosis.diagnosis import NO_PLUGIN, Diagnosis
 from core.diagnosis.explained_profile import Judge
 from core.diagnosis.not_judged import NotJudged
-from core.diagnosis.summary import ZONE, domains_of
+from core.diagnosis.summary import domains_of
 from core.framework.interface import Code
 from core.mirror.cluster import ClusterMirror
+from core.objects.node import ZONE
 
 _LOOKED_AT: Final = 256
 """Nodes that are searched for a rack label. If racks have a label, all nodes have it."""

@@ -35,7 +35,6 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import BoolArray, IntpArray
 from core.objects.pod import Pod, decides_alike
-from core.preemption import pods_on
 
 # Doubts about rejections of nominated nodes: the watch may not have shown yet that the victims were deleted.
 #
@@ -90,7 +89,7 @@ class Nominations:
         name = pod.nominated_node_name
         if not name or not self._refused_only_for_now(name, batch, verdicts):
             return None
-        if not any(each.priority < pod.priority and not each.terminating for each in pods_on(self._mirror, name)):
+        if not any(each.priority < pod.priority and not each.terminating for each in self._mirror.pods_on(name)):
             return None
         if self._clock() - self._since(pod.uid, name) > _PATIENCE:
             return None

@@ -5,17 +5,16 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from core.diagnosis.summary import ZONE
+from core.diagnosis.amounts.resources import IN_BYTES
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeInfo
-from core.objects.node import Node
+from core.objects.node import ZONE, Node
 
 Unit: TypeAlias = Literal["millicores", "bytes", "count"]
 
 _ALWAYS: Final = ("cpu", "memory", "pods")
 _MAX_OTHERS: Final = 5
 """How many other resources are shown: those with the highest requested share. A cluster may have hundreds."""
-_BYTES: Final = ("memory", "ephemeral-storage", "hugepages-")
 
 
 class ResourceUse(msgspec.Struct, frozen=True):
@@ -114,4 +113,4 @@ class ClusterSurvey:
 def _unit(resource: str) -> Unit:
     if resource == "cpu":
         return "millicores"
-    return "bytes" if resource.startswith(_BYTES) else "count"
+    return "bytes" if resource.startswith(IN_BYTES) else "count"

@@ -13,7 +13,7 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import ABSENT, DomainCounts, Int64Array, IntpArray
 from core.objects.affinity import AffinityTerm, PodMatcher
-from core.objects.labels import Operator, Requirement, Selector
+from core.objects.labels import Selector, requirement_text
 from core.objects.pod import Pod
 from core.plugins.interpodaffinity.plugin import InterPodAffinity, PreFilterState
 
@@ -184,24 +184,18 @@ def counted_terms(mirror: ClusterMirror, pod: Pod, plugin: InterPodAffinity) -> 
     if pod.affinity.errors:
         return []
     with mirror.work.uncharged():  # the decision was already charged for this work
-        return _counted_terms(mirror, pod, plugin)
-
-
-def _counted_terms(mirror: ClusterMirror, pod: Pod, plugin: InterPodAffinity) -> list[CountedTerm]:
-    return [
-        *_required_affinity(mirror, pod),
-        *_incoming(mirror, Rule.REQUIRED_ANTI_AFFINITY, [(each, 0) for each in pod.affinity.required_anti_affinity]),
-        *_existing(mirror, pod, plugin, required=True),
-        *_incoming(
-            mirror, Rule.PREFERRED_AFFINITY, [(each.term, each.weight) for each in pod.affinity.preferred_affinity]
-        ),
-        *_incoming(
-            mirror,
-            Rule.PREFERRED_ANTI_AFFINITY,
-            [(each.term, -each.weight) for each in pod.affinity.preferred_anti_affinity],
-        ),
-        *_existing(mirror, pod, plugin, required=False),
-    ]
+        affinity = pod.affinity
+        repelled = [(each, 0) for each in affinity.required_anti_affinity]
+        preferred = [(each.term, each.weight) for each in affinity.preferred_affinity]
+        avoided = [(each.term, -each.weight) for each in affinity.preferred_anti_affinity]
+        return [
+            *_required_affinity(mirror, pod),
+            *_incoming(mirror, Rule.REQUIRED_ANTI_AFFINITY, repelled),
+            *_existing(mirror, pod, plugin, required=True),
+            *_incoming(mirror, Rule.PREFERRED_AFFINITY, preferred),
+            *_incoming(mirror, Rule.PREFERRED_ANTI_AFFINITY, avoided),
+            *_existing(mirror, pod, plugin, required=False),
+        ]
 
 
 def _required_affinity(mirror: ClusterMirror, pod: Pod) -> Iterator[CountedTerm]:
@@ -258,20 +252,5 @@ def _matcher_text(matcher: PodMatcher) -> str:
 def _selector_text(selector: Selector) -> str:
     if selector.nothing:
         return "nothing"
-    return ", ".join(map(_requirement_text, selector.requirements)) or "any labels"
-
-
-def _requirement_text(requirement: Requirement) -> str:
-    """Return a requirement in kubectl's notation (-l)."""
-    values = ", ".join(requirement.values)
-    match requirement.operator:
-        case Operator.IN if len(requirement.values) == 1:
-            return f"{requirement.key}={values}"
-        case Operator.IN:
-            return f"{requirement.key} in ({values})"
-        case Operator.NOT_IN:
-            return f"{requirement.key} notin ({values})"
-        case Operator.EXISTS:
-            return requirement.key
-        case Operator.DOES_NOT_EXIST:
-            return f"!{requirement.key}"
+    texts = (requirement_text(each.key, each.operator.label, each.values) for each in selector.requirements)
+    return ", ".join(texts) or "any labels"

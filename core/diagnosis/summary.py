@@ -19,9 +19,9 @@ from core.diagnosis.wakes import Wake, wakes
 from core.framework.interface import AnyScore, Code
 from core.mirror.node_values import LabelProjections
 from core.mirror.topology import Int64Array, IntpArray
+from core.objects.node import ZONE
 from core.objects.pod import NOT_WAITING, Waiting
 
-ZONE: Final = "topology.kubernetes.io/zone"
 _EXAMPLES: Final = 3
 _MAX_TOPOLOGIES: Final = 20
 """How many topology keys are summarised. Each costs a pass over all nodes, and a pod may name hundreds."""
@@ -151,6 +151,7 @@ class Summary(msgspec.Struct, frozen=True, gc=False):
 def summary(decision: Diagnosis, limit: int) -> Summary:
     """Summarise a decision, with up to `limit` domains, pods and nodes in each list."""
     reasons = reasons_of(decision)
+    keys = list(dict.fromkeys((ZONE, *(term.topology_key for term in decision.terms))))
     return Summary(
         pod=name_of(decision.pod),
         uid=uid_of(decision.pod),
@@ -167,7 +168,7 @@ def summary(decision: Diagnosis, limit: int) -> Summary:
             RefusedBeside(decision.batch.names[position], [name_of(pod) for pod in refusal.nominated])
             for position, refusal in islice(decision.refused_beside.items(), limit)
         ],
-        topologies=[_topology(decision, key, limit) for key in _topology_keys(decision)],
+        topologies=[_topology(decision, key, limit) for key in keys[:_MAX_TOPOLOGIES]],
         terms=[_term(term, limit) for term in decision.terms],
         scores=[_scores(decision, plugin, weight) for plugin, weight in decision.profile.scores],
         best=_best(decision, limit),
@@ -210,10 +211,6 @@ def fit_message(decision: Diagnosis, reasons: Sequence[ReasonSummary]) -> str:
         by_text[each.reason] = by_text.get(each.reason, 0) + each.nodes
     told = sorted(f"{nodes} {reason}" for reason, nodes in by_text.items())
     return f"{head}: {', '.join(told)}." if told else f"{head}."
-
-
-def _topology_keys(decision: Diagnosis) -> list[str]:
-    return list(dict.fromkeys((ZONE, *(term.topology_key for term in decision.terms))))[:_MAX_TOPOLOGIES]
 
 
 def _topology(decision: Diagnosis, key: str, limit: int) -> TopologySummary:

@@ -17,7 +17,7 @@ from core.events import Kind
 from core.mirror.changes import Listener
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.topology import Int64Array
+from core.mirror.topology import Float64Array, Int64Array
 from core.objects.labels import in_bytes
 from core.objects.node import Node
 from core.objects.pod import Pod
@@ -258,6 +258,21 @@ def mapped(raw: Int64Array, lowest: int, highest: int, scale: Callable[[Int64Arr
     if highest - lowest >= len(raw):
         return scale(raw)
     return scale(np.arange(lowest, highest + 1)).take(raw - lowest)
+
+
+_HALF: Final = 0.5
+
+
+def rounded(amount: float) -> int:
+    """Return the nearest integer to an amount from 0 on, halves up, like Go's math.Round."""
+    whole = int(amount)
+    return whole + (amount - whole >= _HALF)  # not int(amount + 0.5), whose sum may round up
+
+
+def rounded_all(amounts: Float64Array) -> Int64Array:
+    """Return the nearest integers, halves up."""
+    whole = np.floor(amounts)
+    return (whole + (amounts - whole >= _HALF)).astype(np.int64)  # as above
 
 
 def default_normalize(raw: Int64Array, *, reverse: bool = False) -> Int64Array:

@@ -44,21 +44,21 @@ class NodeMatcher:
             met &= self.any_of(affinity.required.terms)
         return met
 
-    def any_of(self, terms: Iterable[NodeSelectorTerm], *, fields: bool = True) -> BoolArray:
-        """Return which nodes meet any of the terms. Without `fields`, only labels are checked, as for a volume."""
+    def any_of(self, terms: Iterable[NodeSelectorTerm]) -> BoolArray:
+        """Return which nodes meet any of the terms."""
         met = np.zeros(len(self._batch), np.bool_)
         for term in terms:
-            met |= self.term(term, fields=fields)
+            met |= self.term(term)
             if met.all():
                 break
         return met
 
-    def term(self, term: NodeSelectorTerm, *, fields: bool = True) -> BoolArray:
+    def term(self, term: NodeSelectorTerm) -> BoolArray:
         """Return which nodes meet every requirement of a term. No node meets an invalid term."""
         if term.errors:
             return np.zeros(len(self._batch), np.bool_)
         met = self._labelled((*term.requirements, *term.comparisons))
-        for field in term.fields if fields else ():
+        for field in term.fields:
             met &= self._named(field)
         return met
 

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from core.framework.evaluation import Evaluation, FreshEvaluation, weighted_sums
-from core.framework.interface import Plugin, Scope, Verdicts
+from core.framework.interface import Scope, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, IntpArray
@@ -262,7 +262,7 @@ class Attempts:
         return any(
             evaluation.verdicts(plugin, nowhere) is not None
             for plugin in self.profile.filters
-            if _reads_other_nodes(plugin)
+            if any(rule.kind is Pod and rule.scope is not Scope.NODE for rule in plugin.invalidated_by)
         )
 
     def _greedy(self, supposed: Supposition, classes: Sequence[MemberClass]) -> Shortfall | None:
@@ -297,7 +297,3 @@ class Attempts:
         part = batch.part(fitting)
         sums = weighted_sums(self.profile.scores, evaluation, part)
         return [part.names[place] for place in np.argsort(-sums, kind="stable").tolist()]
-
-
-def _reads_other_nodes(plugin: Plugin) -> bool:
-    return any(rule.kind is Pod and rule.scope is not Scope.NODE for rule in plugin.invalidated_by)

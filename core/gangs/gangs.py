@@ -66,10 +66,9 @@ class Placed(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """Why a member has no place. `shortfall` is set if all members exist."""
+    """Why a member has no place."""
 
     reason: str
-    shortfall: Shortfall | None = None
 
 
 Answer: TypeAlias = Placed | Refused | None
@@ -195,7 +194,7 @@ class Gangs:
         unit.reason, unit.is_timed_out, unit.shortfall = reason, False, shortfall
         if shortfall is None:
             unit.memo = None
-        return Refused(f"group {unit.group.key}: {reason}", shortfall)
+        return Refused(f"group {unit.group.key}: {reason}")
 
     def _attempt(
         self, unit: Unit, members: Sequence[Pod], rule: Rule, now: float, nodes: NodeBatch | None = None
@@ -336,10 +335,6 @@ class Gangs:
             return status_of(unit, self._tally(unit), self._rule(group), packed, now)
         found = self._mirror.objects(PodGroup).get(key)
         return None if found is None else status_without_members(found)
-
-    def unit_of(self, pod: Pod, now: float) -> UnitStatus | None:
-        """Return the status of a pod's unit, or None if the pod has no group or the mirror has no member of it."""
-        return self.unit_status(pod.group_name, now) if pod.group is not None else None
 
     def unit_statuses(self, now: float) -> Iterator[UnitStatus]:
         """Yield the status of every unit by name, including PodGroups without members."""

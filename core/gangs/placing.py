@@ -18,8 +18,8 @@ import numpy as np
 from core.gangs.attempts import Attempts, Choose, Evaluate, MemberClass, Shortfall, classes_of
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.node_values import NO_DOMAIN, Float64Array, NodeGroup, make_node_group
-from core.mirror.topology import Int64Array
+from core.mirror.node_values import NO_DOMAIN, NodeGroup, make_node_group
+from core.mirror.topology import Float64Array, Int64Array
 from core.mirror.what_if import Supposition
 from core.objects.groups import SPREAD, Packing, PackingWay
 from core.objects.pod import Pod
@@ -101,7 +101,8 @@ class FewestDomains:
         else:
             best = self._spread_in_fewer(self._new_domains(best)) or best
         if least is None or not self._in_fewer(least, self._new_domains(best)):
-            self._again(best)
+            for pod in best:
+                self._supposed.place(pod, pod.node_name)
         return None
 
     def _least(self) -> int | None:
@@ -211,17 +212,13 @@ class FewestDomains:
         return map(frozenset, more(0, size, self._needed()))
 
     def _try(self, domains: Collection[int], max_steps: int) -> bool:
-        before = self._attempts.steps
-        failed = self._attempts.place(self._supposed, self._within(domains), max_steps) is not None
+        before, nodes = self._attempts.steps, self._group.within({*domains, *self._used})
+        classes = [each.within(nodes) for each in self._classes]
+        failed = self._attempts.place(self._supposed, classes, max_steps) is not None
         self._left -= self._attempts.steps - before + failed
         return not failed
 
     # Domains and placements.
-
-    def _within(self, domains: Collection[int]) -> list[MemberClass]:
-        """Return the classes, limited to nodes of the used domains and of `domains`."""
-        nodes = self._group.within({*domains, *self._used})
-        return [each.within(nodes) for each in self._classes]
 
     def _needed(self) -> int:
         """Return how many members do not fit in the used domains."""
@@ -239,10 +236,6 @@ class FewestDomains:
         placement = self._supposed.placed
         self._supposed.undo_to(0)
         return placement
-
-    def _again(self, placement: Sequence[Pod]) -> None:
-        for pod in placement:
-            self._supposed.place(pod, pod.node_name)
 
 
 def _fewest(rooms: Float64Array | Int64Array, used: Collection[int], needed: float) -> int | None:

@@ -216,6 +216,10 @@ class ClusterMirror:
         """Return an Assumed or Added pod as the mirror holds it, or None."""
         return self.pods.get(uid)
 
+    def pods_on(self, node: str) -> list[Pod]:
+        """Return the pods on a node, known or not, in the order of their rows. Raises KeyError for an unused name."""
+        return [self.pods.pods[row] for row in sorted(self.nodes.infos[node].rows)]
+
     def pod_count(self) -> int:
         """Return the number of Assumed and Added pods, including pods on unknown nodes."""
         return len(self.pods)

@@ -12,7 +12,7 @@ from core.mirror.changes import NodeChange, ObjectChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.label_columns import LabelColumns
 from core.mirror.node_info import NO_SLOT, NodeBatch
-from core.mirror.topology import ABSENT, BoolArray, DistinctValues, Int64Array, IntpArray
+from core.mirror.topology import ABSENT, BoolArray, DistinctValues, Float64Array, Int64Array, IntpArray
 from core.objects.node import Node, NodeMetrics, Usage
 
 Value = TypeVar("Value", bound=Hashable)
@@ -134,8 +134,6 @@ def labels_of(keys: tuple[str, ...], values: LabelValues | None) -> dict[str, st
 def _labels(node: Node | None) -> Mapping[str, Any] | None:
     return None if node is None else node.labels
 
-
-Float64Array: TypeAlias = NDArray[np.float64]
 
 NO_DOMAIN: Final = -1
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Int32Array: TypeAlias = NDArray[np.int32]
 Int64Array: TypeAlias = NDArray[np.int64]
 IntpArray: TypeAlias = NDArray[np.intp]
+Float64Array: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
 Value = TypeVar("Value", bound=Hashable)

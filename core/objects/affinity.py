@@ -20,7 +20,7 @@ from core.objects.labels import (
     requirement_errors,
     set_errors,
 )
-from core.objects.quantity import json_list, quoted
+from core.objects.quantity import MAX_INT64, json_list, quoted
 
 
 class PodMatcher(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
@@ -95,8 +95,6 @@ _ORDERINGS: Final = ("Gt", "Lt")
 _LABEL_OPERATORS: Final = '"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"'
 _FIELD_OPERATORS: Final = '"In", "NotIn"'
 _integer: Final = re.compile("([+-]?)0*([0-9]{1,19})")
-_MIN_INT64: Final = -(2**63)
-_MAX_INT64: Final = 2**63 - 1
 
 
 class Comparison(msgspec.Struct, frozen=True, order=True, gc=False):
@@ -247,7 +245,7 @@ def label_number(text: str) -> int | None:
     if parts is None:
         return None
     number = int(parts[1] + parts[2])
-    return number if _MIN_INT64 <= number <= _MAX_INT64 else None
+    return number if -MAX_INT64 - 1 <= number <= MAX_INT64 else None
 
 
 # A pod's requirements on nodes: its nodeSelector and its node affinity.
@@ -288,6 +286,11 @@ class NodeAffinity(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
         if not self.selector.matches(labels):
             return False
         return self.required is None or self.required.matches(labels, name)
+
+    @property
+    def requires(self) -> bool:
+        """Whether there are requirements, not only preferences."""
+        return self.required is not None or not self.selector.everything
 
     @property
     def size(self) -> int:

@@ -13,6 +13,7 @@ import msgspec
 
 from core.objects.affinity import Comparison, NodeSelector, NodeSelectorTerm
 from core.objects.labels import Operator, Requirement, requirement
+from core.objects.node import BETA_REGION, BETA_ZONE, REGION, ZONE
 from core.objects.pod import InlineDisk
 from core.objects.volumes import PersistentVolume, VolumeSource
 
@@ -34,16 +35,13 @@ CSI_DRIVERS: Final[Mapping[str, str]] = {
 NEVER_COUNTED: Final = frozenset({"kubernetes.io/azure-file", "kubernetes.io/vsphere-volume"})
 """Plugins with CSI drivers whose volumes do not affect scheduling."""
 
-ZONE: Final = "topology.kubernetes.io/zone"
-BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
-_REGION: Final = "topology.kubernetes.io/region"
-_BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
 _TOPOLOGY_KEYS: Final[Mapping[str, str]] = {  # the other drivers have no zones
     AWS_EBS: "topology.ebs.csi.aws.com/zone",
     GCE_PD: "topology.gke.io/zone",
     CINDER: "topology.cinder.csi.openstack.org/zone",
 }
-_ZONES_DELIMITER: Final = "__"
+ZONES_DELIMITER: Final = "__"
+"""Between the zones in a label of a volume (cloud-provider volume/constants.go, LabelMultiZoneDelimiter)."""
 _UNSPECIFIED: Final = "UNSPECIFIED"
 _PARTS_OF_A_ZONE: Final = 3
 _ebs_volume: Final = re.compile("vol-[^/]*")
@@ -107,7 +105,7 @@ def translate_affinity(volume: PersistentVolume) -> NodeSelector | None:
         return volume.node_affinity
     terms = volume.node_affinity.terms if volume.node_affinity is not None else ()
     zone, region = _topology_labels(terms, volume.labels)
-    renamed = {_BETA_REGION: _REGION} if region == _BETA_REGION and _has_values(terms, region) else {}
+    renamed = {BETA_REGION: REGION} if region == BETA_REGION and _has_values(terms, region) else {}
     if _has_values(terms, zone):
         renamed[zone] = key
         added = None
@@ -125,8 +123,8 @@ def _topology_labels(terms: Iterable[NodeSelectorTerm], labels: Mapping[str, str
         if ZONE in known:
             break
         if BETA_ZONE in known:
-            return BETA_ZONE, _BETA_REGION
-    return ZONE, _REGION
+            return BETA_ZONE, BETA_REGION
+    return ZONE, REGION
 
 
 def _expressions(term: NodeSelectorTerm) -> tuple[Requirement | Comparison, ...]:
@@ -142,7 +140,7 @@ def _has_values(terms: Iterable[NodeSelectorTerm], key: str) -> bool:
 
 
 def _zones_requirement(key: str, label: str) -> Requirement | None:
-    zones = [zone for part in label.split(_ZONES_DELIMITER) if (zone := part.strip())]
+    zones = [zone for part in label.split(ZONES_DELIMITER) if (zone := part.strip())]
     return requirement(key, Operator.IN, zones) if zones else None
 
 
@@ -179,7 +177,7 @@ def _ebs_handle(volume: str) -> str:
 
 
 def _gce_handle(disk: str, zones: str) -> str:
-    names = zones.split(_ZONES_DELIMITER)
+    names = zones.split(ZONES_DELIMITER)
     if len(names) > 1:
         return f"projects/{_UNSPECIFIED}/regions/{_region_of(names)}/disks/{disk}"
     return f"projects/{_UNSPECIFIED}/zones/{names[0] or _UNSPECIFIED}/disks/{disk}"

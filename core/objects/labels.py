@@ -127,18 +127,18 @@ class Operator(IntEnum):
     EXISTS = 2
     DOES_NOT_EXIST = 3
 
+    @property
+    def label(self) -> str:
+        """The operator in the spelling of the API, such as `NotIn`."""
+        return self.name.title().replace("_", "")
+
 
 _FEW_VALUES: Final = 16
 """Up to this many values, a linear search is faster than a binary search."""
 _MAX_ERRORS: Final = 16
 """How many invalid values of a requirement are reported: a message is much longer than a value."""
 
-OPERATORS: Final = {
-    "In": Operator.IN,
-    "NotIn": Operator.NOT_IN,
-    "Exists": Operator.EXISTS,
-    "DoesNotExist": Operator.DOES_NOT_EXIST,
-}
+OPERATORS: Final = {each.label: each for each in Operator}
 
 
 class Requirement(msgspec.Struct, frozen=True, order=True, cache_hash=True, gc=False):
@@ -226,6 +226,21 @@ def _requirement(field: str, key: str, operator: Operator, values: Sequence[str]
 def requirement(key: str, operator: Operator, values: Sequence[str]) -> Requirement:
     """Return a requirement of valid parts, with sorted values and without duplicates."""
     return Requirement(key, operator, tuple(sorted(set(values))))
+
+
+def requirement_text(key: str, operator: str, values: Sequence[str]) -> str:
+    """Return a requirement in kubectl's notation of selectors (-l), with `>` for Gt and `<` for Lt."""
+    listed = ", ".join(values)
+    match operator:
+        case "In" if len(values) == 1:
+            return f"{key}={listed}"
+        case "In" | "NotIn":
+            return f"{key} {operator.lower()} ({listed})"
+        case "Exists":
+            return key
+        case "DoesNotExist":
+            return f"!{key}"
+    return f"{key} {'>' if operator == 'Gt' else '<'} {listed}"
 
 
 def requirement_errors(key: str, values: Sequence[str], operator_errors: Sequence[str], path: str = "") -> list[str]:

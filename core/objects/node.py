@@ -8,6 +8,12 @@ import msgspec
 from core.objects.kinds import ClusterWide
 from core.objects.pod import NO_FEATURES, Taint
 
+HOSTNAME: Final = "kubernetes.io/hostname"
+ZONE: Final = "topology.kubernetes.io/zone"
+REGION: Final = "topology.kubernetes.io/region"
+BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
+BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
+
 CONDITION_TYPES: Final = frozenset({"Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"})
 """The types of node conditions that affect a result."""
 

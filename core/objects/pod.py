@@ -93,6 +93,10 @@ class Taint(msgspec.Struct, frozen=True, order=True, gc=False):
     effect: str = ""
 
 
+KEEP_PODS_OFF: Final = frozenset({"NoSchedule", "NoExecute"})
+"""The effects of taints that reject a pod (taint.go, DoNotScheduleTaintsFilterFunc)."""
+
+
 class Toleration(msgspec.Struct, frozen=True, order=True, gc=False):
     """A v1.Toleration: the taints that do not keep the pod off a node.
 

@@ -288,8 +288,6 @@ def _is_accounted(name: str) -> bool:
 # Source: sigs.k8s.io/scheduler-plugins pkg/trimaran/targetloadpacking (PredictUtilisation), koordinator
 # pkg/scheduler/plugins/loadaware/estimator (estimatedPodUsed).
 
-_CPU: Final = "cpu"
-
 
 class PodLoad(msgspec.Struct, frozen=True, gc=False):
     """The parts of a prediction, in millicores of cpu and bytes of memory. The factors are arguments of the plugins.
@@ -318,10 +316,10 @@ def pod_load(pod: PodResources) -> PodLoad:
     requested: list[int] = []
     for container in pod.containers:
         resources = container.resources
-        if _CPU in resources.limits:
-            limited += millis(resources.limits[_CPU])
-        elif _CPU in resources.requests:
-            requested.append(millis(resources.requests[_CPU]))
+        if "cpu" in resources.limits:
+            limited += millis(resources.limits["cpu"])
+        elif "cpu" in resources.requests:
+            requested.append(millis(resources.requests["cpu"]))
         else:
             unstated += 1
     limits = pod_limits(pod)
@@ -329,6 +327,6 @@ def pod_load(pod: PodResources) -> PodLoad:
         limited,
         tuple(sorted(requested)),
         unstated,
-        millis(pod.overhead.get(_CPU, 0)),
-        (limits.get(_CPU, 0), limits.get("memory", 0)),
+        millis(pod.overhead.get("cpu", 0)),
+        (limits.get("cpu", 0), limits.get("memory", 0)),
     )

@@ -11,13 +11,16 @@ from typing import Final
 
 import msgspec
 
-MAX_INT64: Final = 2**63 - 1
+_INT64: Final = 2**63
+MAX_INT64: Final = _INT64 - 1
+MAX_LENGTH: Final = 1024
+"""Maximum length of a quantity, of a message and of a quoted value, in characters. The API server writes quantities of
+about twenty. Names have at most 253, label keys 317."""
 
 _NANO: Final = 9  # upstream keeps nine decimal places and rounds smaller fractions up
 _NANOS: Final = 10**_NANO
 _NANOS_PER_MILLI: Final = 10**6
 _LARGEST: Final = MAX_INT64 * _NANOS
-_MAX_LENGTH: Final = 1024  # characters; the API server writes at most about twenty
 _MEMO_ENTRIES: Final = 4096
 _MANY_DOUBLINGS: Final = 50  # for Pi and Ei
 
@@ -49,8 +52,8 @@ def nanos(text: str) -> int:
 
     Raises QuantityError.
     """
-    if len(text) > _MAX_LENGTH:
-        raise QuantityError(f"quantities must be no more than {_MAX_LENGTH} characters")
+    if len(text) > MAX_LENGTH:
+        raise QuantityError(f"quantities must be no more than {MAX_LENGTH} characters")
     scanned = _scanned.fullmatch(text) if text else None
     if scanned is None:
         raise QuantityError(f"quantities must match the regular expression '{_FORMAT}'")
@@ -83,7 +86,7 @@ def _shifted(mantissa: int, exponent: int) -> int:
         return 0
     if exponent > len(str(_LARGEST)):
         return _LARGEST
-    if -exponent > 2 * _MAX_LENGTH:  # more decimal places than a mantissa can have digits
+    if -exponent > 2 * MAX_LENGTH:  # more decimal places than a mantissa can have digits
         return 1
     power: int = 10 ** abs(exponent)
     return min(mantissa * power if exponent >= 0 else -(-mantissa // power), _LARGEST)
@@ -92,6 +95,11 @@ def _shifted(mantissa: int, exponent: int) -> int:
 def _scaled_down(amount: int, divisor: int) -> int:
     magnitude = min(-(-abs(amount) // divisor), MAX_INT64)
     return -magnitude if amount < 0 else magnitude
+
+
+def wrapped(amount: int) -> int:
+    """Return an amount wrapped to an int64, as a sum in Go is."""
+    return amount if -_INT64 <= amount < _INT64 else (amount + _INT64) % (2 * _INT64) - _INT64
 
 
 _NAMED_ESCAPES: Final = {
@@ -105,8 +113,6 @@ _NAMED_ESCAPES: Final = {
     "\\": r"\\",
     '"': r"\"",
 }
-MAX_LENGTH: Final = 1024
-"""Maximum length of a message, or of a quoted value, in characters. Names have at most 253, label keys 317."""
 _LAST_ASCII: Final = 0x7F
 _LAST_BMP: Final = 0xFFFF
 # encoding/json escapes characters that HTML and JavaScript would misinterpret.

@@ -26,6 +26,7 @@ from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
 from core.objects.node import Node
 from core.objects.pod import Pod
+from core.objects.quantity import MAX_INT64
 from core.releases.release import ImageVolumes
 
 _MIB: Final = 1024 * 1024
@@ -38,7 +39,6 @@ MAX_COLUMNS: Final = 256
 """How many images have a column of sizes by node. One costs 40 KB at 5,000 nodes, and 0.5 ms to make."""
 MANY_IMAGES: Final = 64
 """From this many images of a pod, a pass over all nodes adds up the sizes: 5 ms at 5,000 nodes with 25 images each."""
-_MAX_INT64: Final = 2**63 - 1
 
 _INVALIDATED_BY: Final = (
     InvalidationRule(
@@ -110,7 +110,7 @@ class ImageStates:
                 int(node.images[name] * spreads[name]) * times[name] for name in node.images.keys() & times.keys()
             ]
             if scaled:
-                sums[slot] = min(sum(scaled), _MAX_INT64)
+                sums[slot] = min(sum(scaled), MAX_INT64)
         return sums
 
     def sizes(self, names: Sequence[str]) -> list[Int64Array]:

@@ -105,7 +105,7 @@ class NodeAffinity(FilterPlugin[RequiredState], ScorePlugin[PreferredState]):
         asked = pod.node_affinity
         if asked.node_names is not None and not asked.node_names:
             return CONFLICT, None
-        if not (_requires(asked) or _requires(self._added)):
+        if not (asked.requires or self._added.requires):
             return SKIP, None
         return SUCCESS, RequiredState(mirror, asked, self._added)
 
@@ -144,10 +144,6 @@ class NodeAffinity(FilterPlugin[RequiredState], ScorePlugin[PreferredState]):
     def normalize(self, raw: Int64Array) -> Int64Array:
         """Normalise the raw scores of the requested nodes to 0..100."""
         return default_normalize(raw)
-
-
-def _requires(affinity: AffinityToNodes) -> bool:
-    return affinity.required is not None or not affinity.selector.everything
 
 
 def _required(affinity: AffinityToNodes) -> tuple[NodeSelectorTerm, ...]:

@@ -24,12 +24,11 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import NodeValues
 from core.objects.node import Node
-from core.objects.pod import Pod
+from core.objects.pod import NO_FEATURES, Pod
 
 Features: TypeAlias = frozenset[str]
 
 NOT_DECLARED: Final = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) didn't match Pod's required features",))
-_NONE: Final[Features] = frozenset()
 
 _INVALIDATED_BY: Final = (
     InvalidationRule(
@@ -73,7 +72,7 @@ class NodeDeclaredFeatures(FilterPlugin[NeededFeatures]):
         statuses = {SUCCESS: 0}
 
         def judge(declared: Features | None) -> int:
-            missing = state.needed - (declared or _NONE)
+            missing = state.needed - (declared or NO_FEATURES)
             if not missing:
                 return 0
             return statuses.setdefault(_named(missing) if state.named else NOT_DECLARED, len(statuses))

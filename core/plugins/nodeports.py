@@ -26,12 +26,10 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray
 from core.objects.node import Node
-from core.objects.pod import ALL_ADDRESSES, HostPort, Pod
+from core.objects.pod import ALL_ADDRESSES, NO_HOST_PORTS, HostPort, Pod
 
 PORTS_TAKEN: Final = Status(Code.UNSCHEDULABLE, ("node(s) didn't have free ports for the requested pod ports",))
 _STATUSES: Final = (SUCCESS, PORTS_TAKEN)
-_NO_PORTS: Final[frozenset[HostPort]] = frozenset()
-
 
 _INVALIDATED_BY = (
     InvalidationRule(
@@ -39,7 +37,7 @@ _INVALIDATED_BY = (
         scope=Scope.NODE,
         when="it takes a host port, or takes other ones than before",
         because="the design looks at pods that are assumed here; one that anybody else placed takes its ports as well",
-        touches=differs(lambda pod: pod.host_ports, _NO_PORTS),
+        touches=differs(lambda pod: pod.host_ports, NO_HOST_PORTS),
     ),
 )
 
@@ -66,8 +64,8 @@ class HostPortsInUse:
 
     def changed(self, change: PodChange) -> None:
         """Update the ports for a pod that was added, changed or removed."""
-        before = _NO_PORTS if change.before is None else change.before.host_ports
-        after = _NO_PORTS if change.after is None else change.after.host_ports
+        before = NO_HOST_PORTS if change.before is None else change.before.host_ports
+        after = NO_HOST_PORTS if change.after is None else change.after.host_ports
         for port in before - after:
             self._release(port, change.slot)
         for port in after - before:

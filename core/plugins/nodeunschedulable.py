@@ -23,7 +23,8 @@ from core.mirror.node_values import NodeValues
 from core.objects.node import Node
 from core.objects.pod import Pod, Taint
 
-_UNSCHEDULABLE_TAINT: Final = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
+UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
+"""The taint that the node lifecycle controller keeps on cordoned nodes."""
 _STATUSES: Final = (SUCCESS, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) were unschedulable",)))
 
 _INVALIDATED_BY = (
@@ -49,7 +50,7 @@ class NodeUnschedulable(FilterPlugin[NodeValues[bool]]):
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, NodeValues[bool] | None]:
         """Collect the cordoned nodes. SKIP for a pod that tolerates them."""
         numeric = mirror.rules.numeric_tolerations
-        if any(toleration.tolerates(_UNSCHEDULABLE_TAINT, numeric=numeric) for toleration in pod.tolerations):
+        if any(toleration.tolerates(UNSCHEDULABLE, numeric=numeric) for toleration in pod.tolerations):
             return SKIP, None
         return SUCCESS, mirror.derived(_cordoned_nodes)
 

@@ -26,11 +26,10 @@ from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import NodeValues
 from core.mirror.topology import Int64Array
 from core.objects.node import Node
-from core.objects.pod import Pod, Taint, ToleratedTaints
+from core.objects.pod import KEEP_PODS_OFF, Pod, Taint, ToleratedTaints
 
 Taints: TypeAlias = tuple[Taint, ...]
 
-DO_NOT_SCHEDULE: Final = frozenset({"NoSchedule", "NoExecute"})
 _PREFER_NO_SCHEDULE: Final = frozenset({"PreferNoSchedule"})
 
 _UNTOLERATED: Final = (SUCCESS, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) had untolerated taint(s)",)))
@@ -80,14 +79,14 @@ class TaintToleration(FilterPlugin[TaintsAndTolerations], ScorePlugin[TaintsAndT
         """Reject every node with an untolerated taint. Until v1.34 the reason names the first such taint."""
         if not state.named:
             return Verdicts(
-                state.taints.judged(batch, lambda taints: 1 if state.untolerated(taints, DO_NOT_SCHEDULE) else 0),
+                state.taints.judged(batch, lambda taints: 1 if state.untolerated(taints, KEEP_PODS_OFF) else 0),
                 _UNTOLERATED,
             )
         statuses = [SUCCESS]
         codes: dict[Taint, int] = {}
 
         def judge(taints: Taints | None) -> int:
-            untolerated = state.untolerated(taints, DO_NOT_SCHEDULE)
+            untolerated = state.untolerated(taints, KEEP_PODS_OFF)
             if not untolerated:
                 return 0
             first = untolerated[0]

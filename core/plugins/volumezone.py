@@ -26,7 +26,8 @@ from core.framework.interface import (
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import LabelProjections, LabelValues, NodeValues, labels_of
-from core.objects.node import Node
+from core.objects.csi_migration import ZONES_DELIMITER
+from core.objects.node import BETA_REGION, BETA_ZONE, REGION, ZONE, Node
 from core.objects.pod import Pod
 from core.objects.quantity import quoted
 from core.objects.volumes import WAIT_FOR_FIRST_CONSUMER, PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -34,17 +35,12 @@ from core.objects.volumes import WAIT_FOR_FIRST_CONSUMER, PersistentVolume, Pers
 Topology: TypeAlias = tuple[str, frozenset[str]]
 """A topology label of a volume, and its values. A node must have one of the values."""
 
-ZONE: Final = "topology.kubernetes.io/zone"
-REGION: Final = "topology.kubernetes.io/region"
-BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
-BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
 TOPOLOGY_LABELS: Final = (BETA_ZONE, BETA_REGION, ZONE, REGION)
 
 ZONE_CONFLICT: Final = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) had no available volume zone",))
 _STATUSES: Final = (SUCCESS, ZONE_CONFLICT)
 
 _GA_LABELS: Final = {BETA_ZONE: ZONE, BETA_REGION: REGION}  # beta label -> the label that a node may have instead
-_VALUE_DELIMITER: Final = "__"  # cloud-provider volume/constants.go (LabelMultiZoneDelimiter)
 
 
 def volume_topologies(volume: PersistentVolume) -> frozenset[Topology]:
@@ -55,7 +51,7 @@ def volume_topologies(volume: PersistentVolume) -> frozenset[Topology]:
     topologies = set()
     for key in TOPOLOGY_LABELS:
         if key in volume.labels:
-            values = frozenset([value.strip() for value in volume.labels[key].split(_VALUE_DELIMITER)])
+            values = frozenset([value.strip() for value in volume.labels[key].split(ZONES_DELIMITER)])
             if "" not in values:
                 topologies.add((key, values))
     return frozenset(topologies)

@@ -16,8 +16,8 @@ from core.releases.release import (
     MissingDriver,
     Release,
     Rules,
+    by_release,
     gates_of,
-    nearest,
 )
 
 
@@ -65,9 +65,7 @@ def _difference(  # noqa: PLR0913  a row has so many columns
     rule: str, where: str, what: str, source: str, since: _Since, *, gate: str = "", without_gate: Answer = _NO
 ) -> Difference:
     """Return a row, from the release in which each rule began."""
-    begun = {nearest(release).release: answer for release, answer in since.items()}
-    answers = [begun[max(first for first in begun if first <= release)] for release in RELEASES]
-    return Difference(rule, where, what, source, answers, gate, without_gate)
+    return Difference(rule, where, what, source, [*by_release(since).values()], gate, without_gate)
 
 
 def _since(**begun: Answer) -> _Since:

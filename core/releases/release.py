@@ -4,9 +4,11 @@ import re
 from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
+
+Value = TypeVar("Value")
 
 
 class Release(NamedTuple):
@@ -67,28 +69,25 @@ _ON: Final = Stage(default=True)
 _LOCKED: Final = Stage(default=True, locked=True)
 
 
-def _stages(since: Mapping[str, Stage]) -> Mapping[Release, Stage]:
-    """Return the stage in each release that has the gate, from the release in which each stage began."""
-    begun = {nearest(release).release: stage for release, stage in since.items()}
-    found: dict[Release, Stage] = {}
-    for release in RELEASES:
-        if begins := [first for first in begun if first <= release]:
-            found[release] = begun[max(begins)]
-    return MappingProxyType(found)
+def by_release(since: Mapping[str, Value]) -> dict[Release, Value]:
+    """Return the value in each of RELEASES, from the release in which each value began. Earlier releases have none."""
+    begun = {nearest(release).release: value for release, value in since.items()}
+    begins = {release: [first for first in begun if first <= release] for release in RELEASES}
+    return {release: begun[max(each)] for release, each in begins.items() if each}
 
 
 GATES: Final[Mapping[str, Mapping[Release, Stage]]] = MappingProxyType(
     {
-        "NodeDeclaredFeatures": _stages({"1.35": _OFF, "1.36": _ON, "1.37": _LOCKED}),
-        "DRAExtendedResource": _stages({"1.34": _OFF, "1.36": _ON, "1.37": _LOCKED}),
-        "StorageCapacityScoring": _stages({"1.34": _OFF, "1.37": _ON}),
-        "InPlacePodVerticalScaling": _stages({"1.34": _ON, "1.35": _LOCKED}),
-        "InPlacePodLevelResourcesVerticalScaling": _stages({"1.35": _OFF, "1.36": _ON}),
-        "PodLevelResources": _stages({"1.34": _ON}),
-        "DRANodeAllocatableResources": _stages({"1.36": _OFF}),
-        "VolumeLimitScaling": _stages({"1.35": _OFF, "1.37": _ON}),
-        "TaintTolerationComparisonOperators": _stages({"1.35": _OFF}),
-        "GenericWorkload": _stages({"1.35": _OFF}),
+        "NodeDeclaredFeatures": by_release({"1.35": _OFF, "1.36": _ON, "1.37": _LOCKED}),
+        "DRAExtendedResource": by_release({"1.34": _OFF, "1.36": _ON, "1.37": _LOCKED}),
+        "StorageCapacityScoring": by_release({"1.34": _OFF, "1.37": _ON}),
+        "InPlacePodVerticalScaling": by_release({"1.34": _ON, "1.35": _LOCKED}),
+        "InPlacePodLevelResourcesVerticalScaling": by_release({"1.35": _OFF, "1.36": _ON}),
+        "PodLevelResources": by_release({"1.34": _ON}),
+        "DRANodeAllocatableResources": by_release({"1.36": _OFF}),
+        "VolumeLimitScaling": by_release({"1.35": _OFF, "1.37": _ON}),
+        "TaintTolerationComparisonOperators": by_release({"1.35": _OFF}),
+        "GenericWorkload": by_release({"1.35": _OFF}),
     }
 )
 """The feature gates that change a result: name -> release that has it -> its stage there.

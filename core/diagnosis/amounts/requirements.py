@@ -12,22 +12,16 @@ from core.framework.node_matcher import NodeMatcher, keys_of_terms
 from core.mirror.topology import BoolArray, Int64Array
 from core.objects.affinity import Comparison, FieldRequirement, NodeSelectorTerm
 from core.objects.affinity import NodeAffinity as AffinityToNodes
-from core.objects.labels import Operator, Requirement
+from core.objects.labels import Requirement, requirement_text
 from core.objects.node import Node
-from core.objects.pod import Taint
+from core.objects.pod import KEEP_PODS_OFF, Taint
 from core.plugins.nodeaffinity import NodeAffinity, RequiredState
 from core.plugins.nodeunschedulable import NodeUnschedulable
-from core.plugins.tainttoleration import DO_NOT_SCHEDULE, TaintsAndTolerations, TaintToleration
+from core.plugins.tainttoleration import TaintsAndTolerations, TaintToleration
 
 MAX_REQUIREMENTS: Final = 64
 """How many requirements are checked. Each costs a pass over the nodes, and a pod may have thousands."""
 _MAX_VALUES: Final = 10
-_OPERATORS: Final = {
-    Operator.IN: "In",
-    Operator.NOT_IN: "NotIn",
-    Operator.EXISTS: "Exists",
-    Operator.DOES_NOT_EXIST: "DoesNotExist",
-}
 NODE_NAME: Final = "metadata.name"
 
 
@@ -82,6 +76,11 @@ class AskedOfNode(msgspec.Struct, frozen=True, gc=False):
     """In, NotIn, Exists, DoesNotExist, Gt or Lt."""
     values: Sequence[str]
     """At most 10."""
+
+    @property
+    def text(self) -> str:
+        """The requirement in kubectl's notation."""
+        return requirement_text(self.key, self.operator, self.values)
 
 
 class UnmetRequirement(msgspec.Struct, frozen=True, gc=False):
@@ -185,7 +184,7 @@ def told_of(asked: Asked) -> AskedOfNode:
     """Return a requirement in the form for output."""
     match asked.requirement:
         case Requirement(key, operator, values):
-            return AskedOfNode(asked.source, asked.term, key, _OPERATORS[operator], values[:_MAX_VALUES])
+            return AskedOfNode(asked.source, asked.term, key, operator.label, values[:_MAX_VALUES])
         case Comparison(key, greater, bound):
             return AskedOfNode(asked.source, asked.term, key, "Gt" if greater else "Lt", (str(bound),))
         case FieldRequirement(key, value, negated):
@@ -265,7 +264,7 @@ def untolerated_taints(decision: Diagnosis, position: int) -> Sequence[Taint]:
     state, node = decision.state_of(TaintToleration.name), decision.node(position)
     if not isinstance(state, TaintsAndTolerations) or node is None:
         return ()
-    return state.untolerated(node.taints, DO_NOT_SCHEDULE)
+    return state.untolerated(node.taints, KEEP_PODS_OFF)
 
 
 def taints_on_node(decision: Diagnosis, position: int) -> Sequence[NodeTaint]:
@@ -289,7 +288,7 @@ def taints_in_cluster(decision: Diagnosis, limit: int) -> Sequence[TaintInCluste
     nodes: dict[Taint, int] = {}
     at: dict[Taint, list[int]] = {}
     for place in np.flatnonzero(numbers).tolist():
-        for taint in state.untolerated(values[place], DO_NOT_SCHEDULE):
+        for taint in state.untolerated(values[place], KEEP_PODS_OFF):
             nodes[taint] = nodes.get(taint, 0) + int(numbers[place])
             at.setdefault(taint, []).append(place)
     most = sorted(nodes, key=lambda taint: (-nodes[taint], taint))[:limit]

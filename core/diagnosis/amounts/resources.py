@@ -91,7 +91,8 @@ def resources_in_cluster(decision: Diagnosis) -> Sequence[ResourceInCluster]:
 
 
 _BINARY: Final = {"Ei": 2**60, "Pi": 2**50, "Ti": 2**40, "Gi": 2**30, "Mi": 2**20, "Ki": 2**10}
-_IN_BYTES: Final = ("memory", "ephemeral-storage", "hugepages-")
+IN_BYTES: Final = ("memory", "ephemeral-storage", "hugepages-")
+"""Resources in bytes, by the beginnings of their names."""
 _MILLIS: Final = 1000
 _SHORT: Final = 10_000
 """Numbers below this value are written in full."""
@@ -108,7 +109,7 @@ def quantity_text(resource: str, amount: int, *, round_up: bool = False) -> str:
     if resource == "cpu":
         whole, millis = divmod(amount, _MILLIS)
         return f"{amount}m" if millis else f"{whole}"
-    return _bytes_text(amount, round_up=round_up) if resource.startswith(_IN_BYTES) else f"{amount}"
+    return _bytes_text(amount, round_up=round_up) if resource.startswith(IN_BYTES) else f"{amount}"
 
 
 def _bytes_text(amount: int, *, round_up: bool) -> str:
@@ -160,10 +161,8 @@ def port_holders(decision: Diagnosis, position: int) -> Sequence[tuple[Pod, Sequ
     """Return the pods of a node that hold conflicting ports, with these ports."""
     if decision.state_of(NodePorts.name) is None or position in decision.batch.strangers:
         return ()
-    mirror = decision.mirror
-    conflicting = {*mirror.derived(HostPortsInUse).conflicting(decision.pod.host_ports)}
-    info = mirror.nodes.infos[decision.batch.names[position]]
-    pods = (mirror.pods.pods[row] for row in sorted(info.rows))
+    conflicting = {*decision.mirror.derived(HostPortsInUse).conflicting(decision.pod.host_ports)}
+    pods = decision.mirror.pods_on(decision.batch.names[position])
     return [(pod, sorted(conflicting & pod.host_ports)) for pod in pods if conflicting & pod.host_ports]
 
 

@@ -193,8 +193,7 @@ def disks_on_node(decision: Diagnosis, position: int, limit: int) -> Sequence[In
     state = decision.state_of(VolumeRestrictions.name)
     if not isinstance(state, Restrictions) or position in decision.batch.strangers:
         return ()
-    info, mirror = decision.mirror.nodes.infos[decision.batch.names[position]], decision.mirror
-    others = [mirror.pods.pods[row] for row in sorted(info.rows)]
+    others = decision.mirror.pods_on(decision.batch.names[position])
     found = []
     for disk in disks_of(decision.pod)[:MAX_CLAIMS]:
         users = [name_of(pod) for pod in others if any(in_conflict(disk, other) for other in disks_of(pod))]

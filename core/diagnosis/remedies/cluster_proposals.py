@@ -18,11 +18,11 @@ from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.pod_names import BudgetName, name_of, uid_of
 from core.diagnosis.remedies.fixes import Obstacles
 from core.diagnosis.remedies.proposals import Proposal, missing_shares
-from core.diagnosis.remedies.remedy import HOSTNAME, NO_LABELS, ZONE, AddNode, RemovePod, copy_of
+from core.diagnosis.remedies.remedy import NO_LABELS, AddNode, RemovePod, copy_of
 from core.framework.claims import find_claim, named_claims
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.labels import Operator
-from core.objects.node import Node
+from core.objects.node import HOSTNAME, ZONE, Node
 from core.objects.pod import Pod
 from core.objects.volumes import PersistentVolume
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
@@ -103,9 +103,8 @@ def _nearest(obstacles: Obstacles) -> Sequence[int]:
 
 
 def _on_node(obstacles: Obstacles, position: int) -> Candidates:
-    mirror, name = obstacles.decision.mirror, obstacles.decision.batch.names[position]
-    pods = (mirror.pods.pods[row] for row in sorted(mirror.nodes.infos[name].rows))
-    return {pod.uid: Gone(pod, name) for pod in pods if pod.uid != obstacles.decision.pod.uid}
+    decision, name = obstacles.decision, obstacles.decision.batch.names[position]
+    return {pod.uid: Gone(pod, name) for pod in decision.mirror.pods_on(name) if pod.uid != decision.pod.uid}
 
 
 def _with_enough(obstacles: Obstacles, position: int) -> Candidates:

@@ -22,8 +22,6 @@ from core.diagnosis.amounts.spread import measured_constraints
 from core.diagnosis.amounts.volumes import claim_users
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.remedies.remedy import (
-    HOSTNAME,
-    UNSCHEDULABLE,
     DropRequirement,
     LowerRequest,
     RaiseMaxSkew,
@@ -38,15 +36,16 @@ from core.mirror.node_info import NO_SLOT
 from core.mirror.topology import ABSENT, BoolArray, Int64Array, IntpArray
 from core.objects.affinity import Comparison, FieldRequirement, PodMatcher
 from core.objects.labels import Operator, Requirement
-from core.objects.node import Node
+from core.objects.node import HOSTNAME, Node
 from core.objects.pod import DO_NOT_SCHEDULE, Pod
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.plugins.nodeaffinity import NodeAffinity
 from core.plugins.noderesources.columns import PODS
 from core.plugins.noderesources.fit import NodeResourcesFit
-from core.plugins.nodeunschedulable import NodeUnschedulable
+from core.plugins.nodeunschedulable import UNSCHEDULABLE, NodeUnschedulable
 from core.plugins.podtopologyspread.plugin import MeasuredConstraint, PodTopologySpread
 from core.plugins.tainttoleration import TaintToleration
+from core.plugins.volumezone import TOPOLOGY_LABELS
 
 _MAX_NAMESPACES: Final = 64
 _MAX_TERMS: Final = 16
@@ -134,16 +133,7 @@ class Obstacles:
 Fix: TypeAlias = Callable[[Obstacles, int], Sequence[Step] | None]
 
 _FACTS: Final = frozenset(
-    {
-        HOSTNAME,
-        "kubernetes.io/arch",
-        "kubernetes.io/os",
-        "node.kubernetes.io/instance-type",
-        "topology.kubernetes.io/zone",
-        "topology.kubernetes.io/region",
-        "failure-domain.beta.kubernetes.io/zone",
-        "failure-domain.beta.kubernetes.io/region",
-    }
+    {HOSTNAME, "kubernetes.io/arch", "kubernetes.io/os", "node.kubernetes.io/instance-type", *TOPOLOGY_LABELS}
 )
 """Labels with facts about a node, such as its identity. A changed value would be wrong."""
 

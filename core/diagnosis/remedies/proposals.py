@@ -26,7 +26,6 @@ from core.diagnosis.remedies.fixes import (
 )
 from core.diagnosis.remedies.remedy import (
     NODE_CONDITIONS,
-    UNSCHEDULABLE,
     Kind,
     LowerRequest,
     RemovePod,
@@ -39,7 +38,7 @@ from core.objects.pod import Taint
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.plugins.nodeaffinity import NodeAffinity
 from core.plugins.noderesources.fit import NodeResourcesFit
-from core.plugins.nodeunschedulable import NodeUnschedulable
+from core.plugins.nodeunschedulable import UNSCHEDULABLE, NodeUnschedulable
 from core.plugins.podtopologyspread.plugin import PodTopologySpread
 from core.plugins.tainttoleration import TaintsAndTolerations, TaintToleration
 

@@ -18,13 +18,10 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.what_if import Supposition, WhatIfError
 from core.objects.affinity import NodeAffinity, NodeSelector, NodeSelectorTerm
 from core.objects.labels import Selector
-from core.objects.node import Node
-from core.objects.pod import SCHEDULE_ANYWAY, Pod, SpreadConstraint, Taint, Toleration
+from core.objects.node import HOSTNAME, ZONE, Node
+from core.objects.pod import SCHEDULE_ANYWAY, Pod, SpreadConstraint, Toleration
+from core.plugins.nodeunschedulable import UNSCHEDULABLE
 
-ZONE: Final = "topology.kubernetes.io/zone"
-HOSTNAME: Final = "kubernetes.io/hostname"
-UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
-"""The taint that the node lifecycle controller keeps on cordoned nodes."""
 SUPPOSED: Final = "supposed"
 """Name of a supposed pod, and prefix of its UID. No UID of the API server has a slash."""
 NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
@@ -116,7 +113,7 @@ class DropRequirement(_Step, frozen=True, gc=False):
     def text(self) -> str:
         """Return the step as an instruction."""
         place = "nodeSelector" if self.asked.source is Source.NODE_SELECTOR else "required node affinity"
-        return f"drop {requirement_text(self.asked)} from the pod's {place}"
+        return f"drop {self.asked.text} from the pod's {place}"
 
     def changed(self, pod: Pod) -> Pod:
         """Return a pod without the requirement."""
@@ -319,24 +316,6 @@ class Remedy(msgspec.Struct, frozen=True, gc=False):
 def taint_text(key: str, value: str, effect: str) -> str:
     """Return a taint in kubectl's notation."""
     return f"{key}={value}:{effect}" if value else f"{key}:{effect}"
-
-
-def requirement_text(asked: AskedOfNode) -> str:
-    """Return a requirement in kubectl's notation of selectors (-l)."""
-    values = ", ".join(asked.values)
-    match asked.operator:
-        case "In" if len(asked.values) == 1:
-            return f"{asked.key}={values}"
-        case "In":
-            return f"{asked.key} in ({values})"
-        case "NotIn":
-            return f"{asked.key} notin ({values})"
-        case "Exists":
-            return asked.key
-        case "DoesNotExist":
-            return f"!{asked.key}"
-        case _:
-            return f"{asked.key} {'>' if asked.operator == 'Gt' else '<'} {values}"
 
 
 def copy_of(node: Node, name: str, labels: Mapping[str, str] = NO_LABELS) -> Node:

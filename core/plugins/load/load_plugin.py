@@ -20,29 +20,16 @@ from core.framework.interface import (
     ScorePlugin,
     Status,
     differs,
+    rounded,
+    rounded_all,
 )
 from core.mirror.changes import NodeChange, ObjectChange, PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
-from core.mirror.node_values import MAX_AMOUNT, RESOURCES, Float64Array, NodeUsage, ResourceUsage
-from core.mirror.topology import Int64Array
+from core.mirror.node_values import MAX_AMOUNT, RESOURCES, NodeUsage, ResourceUsage
+from core.mirror.topology import Float64Array, Int64Array
 from core.objects.node import Node, NodeMetrics
 from core.objects.pod import Pod
-
-_HALF: Final = 0.5
-
-
-def rounded(amount: float) -> int:
-    """Return the nearest integer."""
-    whole = int(amount)
-    return whole + (amount - whole >= _HALF)  # not int(amount + 0.5), whose sum may round up
-
-
-def rounded_all(amounts: Float64Array) -> Int64Array:
-    """Return the nearest integers."""
-    whole = np.floor(amounts)
-    return (whole + (amounts - whole >= _HALF)).astype(np.int64)  # as above
-
 
 # The predicted usage of the pods that a node's last measurement does not cover yet, updated by every event.
 #

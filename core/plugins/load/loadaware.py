@@ -13,13 +13,23 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from core.framework.interface import MAX_NODE_SCORE, SKIP, SUCCESS, Code, FilterPlugin, Status, Verdicts
+from core.framework.interface import (
+    MAX_NODE_SCORE,
+    SKIP,
+    SUCCESS,
+    Code,
+    FilterPlugin,
+    Status,
+    Verdicts,
+    rounded,
+    rounded_all,
+)
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import MAX_AMOUNT, RESOURCES
 from core.mirror.topology import BoolArray, Int64Array
 from core.objects.pod import Pod
-from core.plugins.load.load_plugin import LoadPlugin, LoadState, rounded, rounded_all
+from core.plugins.load.load_plugin import LoadPlugin, LoadState
 
 DEFAULT_THRESHOLDS: Final[Mapping[str, int]] = {"cpu": 65, "memory": 95}
 """Percent of the allocatable amount."""

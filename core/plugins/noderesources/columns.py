@@ -18,7 +18,7 @@ from core.mirror.node_values import NodeValues
 from core.mirror.topology import BoolArray, Int64Array
 from core.objects.kinds import IMPLICIT_PREFIX, DeviceClass
 from core.objects.pod import Pod
-from core.objects.quantity import shortened
+from core.objects.quantity import shortened, wrapped
 from core.releases.release import DeviceClassResources
 
 PODS: Final = "pods"
@@ -30,7 +30,6 @@ Offered: TypeAlias = Mapping[str, Sequence[tuple[int, int]]]
 """Resource -> (position in a batch, amount) of the strangers that offer it."""
 
 _NO_OFFERS: Final[Offered] = {}
-_INT64: Final = 2**63
 LARGEST_AMOUNT: Final = 2**53
 """Up to here 100 times an amount is within int64, and an amount is exact as a float64."""
 
@@ -78,7 +77,7 @@ class AmountColumn:
         if slot >= len(dense):
             dense = self._roomy(dense, capacity)
         before = dense.item(slot)
-        after = dense[slot] = _wrapped(before + amount)
+        after = dense[slot] = wrapped(before + amount)
         if not before or not after:
             self.nonzero += (after != 0) - (before != 0)
 
@@ -94,7 +93,7 @@ class AmountColumn:
         return self._scattered(capacity) if self._dense is None else self._roomy(self._dense, capacity)
 
     def _add_sparse(self, slot: int, amount: int, capacity: int) -> None:
-        total = _wrapped(self._sparse.get(slot, 0) + amount)
+        total = wrapped(self._sparse.get(slot, 0) + amount)
         if total:
             self._sparse[slot] = total
         else:
@@ -248,11 +247,6 @@ def _requested_by(pod: Pod) -> dict[str, int]:
     return {**pod.requests, PODS: 1}
 
 
-def _wrapped(amount: int) -> int:
-    """Return a sum wrapped to an int64."""
-    return amount if -_INT64 <= amount < _INT64 else (amount + _INT64) % (2 * _INT64) - _INT64
-
-
 # Extended resources that a DeviceClass provides, and that are left to kube-scheduler's DynamicResources plugin.
 #
 # Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/noderesources/fit.go (shouldDelegateResourceToDRA; in
@@ -327,7 +321,7 @@ def left_to_devices(mirror: ClusterMirror, pod: Pod, schedulers: DeviceScheduler
     asked = [resource for resource, amount in pod.requests.items() if amount and resource not in NATIVE]
     if not asked:
         return NOTHING_LEFT
-    named = _stood_for(mirror).intersection(asked)
+    named = frozenset[str]().union(*map(stands_for, mirror.objects(DeviceClass).values())).intersection(asked)
     if rule is DeviceClassResources.LEFT_UNLESS_ALLOCATABLE:
         return LeftToDevices(named)
     # v1.34 reads classes only if the pod requests an extended resource. Else it leaves every unlisted resource.
@@ -362,10 +356,6 @@ def classes_of(mirror: ClusterMirror, pod: Pod) -> Mapping[str, str]:
 def insufficient(resource: str) -> str:
     """Return the reason of a node that has too little of a resource."""
     return f"Insufficient {shortened(resource)}"
-
-
-def _stood_for(mirror: ClusterMirror) -> frozenset[str]:
-    return frozenset[str]().union(*map(stands_for, mirror.objects(DeviceClass).values()))
 
 
 def _listed_as_none(mirror: ClusterMirror) -> NodeValues[frozenset[str]]:

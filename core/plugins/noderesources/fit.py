@@ -25,12 +25,12 @@ from core.framework.interface import (
 )
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.node_values import Float64Array
-from core.mirror.topology import BoolArray, Int64Array, IntpArray
+from core.mirror.topology import BoolArray, Float64Array, Int64Array, IntpArray
 from core.objects.kinds import DeviceClass
 from core.objects.labels import label_key_errors
 from core.objects.node import Node
 from core.objects.pod import Pod
+from core.objects.quantity import MAX_INT64
 from core.plugins.noderesources.columns import (
     EVERY_SCHEDULER,
     LARGEST_AMOUNT,
@@ -194,9 +194,6 @@ def _unresolvable(status: Status) -> Status:
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, status.reasons)
 
 
-_MOST: Final = 2**63 - 1
-
-
 class Room(NamedTuple):
     """How many of some pods each node can hold, by its resources."""
 
@@ -235,7 +232,7 @@ def room_for(
         if resource in ignored or _is_left_to_devices(mirror, members, schedulers, resource, batch):
             continue
         asked = sorted(amount for each in requests if (amount := each.get(resource, 0)) > 0)
-        sums = np.array([min(each, _MOST) for each in accumulate(asked)], np.int64)
+        sums = np.array([min(each, MAX_INT64) for each in accumulate(asked)], np.int64)
         free = columns.allocatable_of(resource, batch) - columns.requested_of(resource, batch)
         most = np.minimum(most, len(pods) - len(asked) + np.searchsorted(sums, free, side="right"))
         shares.append(np.maximum(free, 0) / sums[-1])

@@ -24,8 +24,7 @@ from core.framework.interface import (
 )
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.node_values import Float64Array
-from core.mirror.topology import BoolArray, Int64Array
+from core.mirror.topology import BoolArray, Float64Array, Int64Array
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.noderesources.columns import (

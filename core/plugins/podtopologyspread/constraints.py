@@ -24,10 +24,11 @@ from core.mirror.topology import ABSENT, BoolArray, Int64Array, IntpArray, Topol
 from core.objects.affinity import NodeAffinity
 from core.objects.kinds import ReplicaSet, ReplicationController, StatefulSet
 from core.objects.labels import NOTHING, Operator, Selector, label_key_errors, requirement
-from core.objects.node import Node
+from core.objects.node import HOSTNAME, ZONE, Node
 from core.objects.pod import (
     DO_NOT_SCHEDULE,
     HONOR,
+    KEEP_PODS_OFF,
     SCHEDULE_ANYWAY,
     Pod,
     SpreadConstraint,
@@ -39,10 +40,9 @@ from core.plugins.podtopologyspread.pod_counts import PodCounter
 
 DefaultingType: TypeAlias = Literal["System", "List"]
 
-HOSTNAME: Final = "kubernetes.io/hostname"
 SYSTEM_DEFAULTS: Final = (
     SpreadConstraint(max_skew=3, topology_key=HOSTNAME, when_unsatisfiable=SCHEDULE_ANYWAY),
-    SpreadConstraint(max_skew=5, topology_key="topology.kubernetes.io/zone", when_unsatisfiable=SCHEDULE_ANYWAY),
+    SpreadConstraint(max_skew=5, topology_key=ZONE, when_unsatisfiable=SCHEDULE_ANYWAY),
 )
 _ACTIONS: Final = (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY)
 
@@ -166,8 +166,6 @@ _MAX_SIZE: Final = 256
 The rules of a large pod would take megabytes.
 """
 
-_KEEP_PODS_OFF: Final = frozenset({"NoSchedule", "NoExecute"})
-
 
 class CountedNodes(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     """Selects the counted nodes: those with all the labels, that meet the affinity and are tolerated (None: any)."""
@@ -179,8 +177,7 @@ class CountedNodes(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     @classmethod
     def of(cls, constraint: SpreadConstraint, pod: Pod, labels: tuple[str, ...]) -> "CountedNodes":
         """Apply the policies of a pod's constraint. An affinity without requirements counts as none."""
-        required = pod.node_affinity.required is not None or not pod.node_affinity.selector.everything
-        honored = required and constraint.node_affinity_policy == HONOR
+        honored = pod.node_affinity.requires and constraint.node_affinity_policy == HONOR
         return cls(
             labels,
             pod.node_affinity if honored else None,
@@ -238,7 +235,6 @@ class NodeDomains:
         self._taints = NodeValues(mirror, _taints_that_keep_pods_off)
         self._counted: OrderedDict[CountedNodes, Counted] = OrderedDict()
         self._domains: OrderedDict[tuple[Counted, TopologyColumn], Domains] = OrderedDict()
-        self._everyone: NodeBatch | None = None
 
     def counted(self, which: CountedNodes) -> Counted:
         """Return the counted nodes. Stale after the next event."""
@@ -246,7 +242,7 @@ class NodeDomains:
         if found is not None:
             self._counted.move_to_end(which)
             return found
-        everyone = self._all_nodes()
+        everyone = self._mirror.all_nodes()
         found = Counted(everyone.slots[self._chosen(which, everyone)])
         if which.size <= _MAX_SIZE:
             self._counted[which] = found
@@ -281,12 +277,6 @@ class NodeDomains:
             return
         self._counted.clear()
         self._domains.clear()
-        self._everyone = None
-
-    def _all_nodes(self) -> NodeBatch:
-        if self._everyone is None:
-            self._everyone = self._mirror.batch(list(self._mirror.nodes.slots))
-        return self._everyone
 
     def _chosen(self, counted: CountedNodes, nodes: NodeBatch) -> BoolArray:
         chosen = having_all(BatchLabels(self._mirror, nodes, counted.labels), counted.labels, nodes)
@@ -347,5 +337,4 @@ def domains_differ(before: Node | None, after: Node | None) -> bool:
 
 
 def _taints_that_keep_pods_off(node: Node) -> tuple[Taint, ...] | None:
-    """Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/helper/taint.go (DoNotScheduleTaintsFilterFunc)."""
-    return tuple(taint for taint in node.taints if taint.effect in _KEEP_PODS_OFF) or None
+    return tuple(taint for taint in node.taints if taint.effect in KEEP_PODS_OFF) or None

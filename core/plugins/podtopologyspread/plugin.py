@@ -6,11 +6,10 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/plug
 import math
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Final
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from core.events import Kind
 from core.framework.interface import (
@@ -29,20 +28,20 @@ from core.framework.interface import (
     Verdicts,
     Versions,
     mapped,
+    rounded_all,
     said,
 )
 from core.mirror.cluster import ClusterMirror
 from core.mirror.label_columns import BatchColumn, BatchLabels
 from core.mirror.node_info import NodeBatch
-from core.mirror.topology import ABSENT, BoolArray, Int64Array, IntpArray
+from core.mirror.topology import ABSENT, BoolArray, Float64Array, Int64Array, IntpArray
 from core.objects.kinds import Service
 from core.objects.labels import Selector
-from core.objects.node import Node
+from core.objects.node import HOSTNAME, Node
 from core.objects.pod import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, Pod, SpreadConstraint
 from core.plugins.podtopologyspread import constraints as resolving
 from core.plugins.podtopologyspread.constraints import (
     CONTROLLERS,
-    HOSTNAME,
     ConstrainedDomains,
     Domains,
     NodeDomains,
@@ -158,10 +157,6 @@ class PreFilterState:
 #
 # Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/scoring.go.
 
-FloatArray: TypeAlias = NDArray[np.float64]
-
-_HALF: Final = 0.5
-
 
 class PreScoreState:
     """The soft constraints of one incoming pod over the nodes of a request. Stale after the next event.
@@ -210,7 +205,7 @@ class PreScoreState:
                 column = labels.of(constraint.topology_key)
                 if column is not None:
                     totals += self._worth(constraint, weight, batch, column, domains)
-        raw = rounded(totals)
+        raw = rounded_all(totals)
         if not scored.all():
             raw[~scored] = NOT_SCORED
         return raw
@@ -242,26 +237,20 @@ class PreScoreState:
         batch: NodeBatch,
         column: BatchColumn,
         domains: ConstrainedDomains,
-    ) -> FloatArray:
+    ) -> Float64Array:
         """Return the score of a constraint for each node of the batch, 0 without its label."""
         counter, ids, least = self._counter(constraint), column.topology_ids(), float(constraint.max_skew - 1)
         if constraint.topology_key != HOSTNAME:
             # By domain before by node, because there are fewer domains.
-            by_domain: FloatArray = domains.of(constraint, column.column).sums(counter) * np.float64(weight)
+            by_domain: Float64Array = domains.of(constraint, column.column).sums(counter) * np.float64(weight)
             by_domain += least
             by_domain[ABSENT] = 0.0
             return by_domain.take(ids)
-        worth: FloatArray = counter.per_slot(self._mirror.nodes.capacity).take(batch.slots) * np.float64(weight)
+        worth: Float64Array = counter.per_slot(self._mirror.nodes.capacity).take(batch.slots) * np.float64(weight)
         worth += least
         if ids.min(initial=0) < 0:
             worth[ids == ABSENT] = 0.0
         return worth
-
-
-def rounded(numbers: FloatArray) -> Int64Array:
-    """Round like Go's math.Round, halves up. `floor(number + 0.5)` would also round up some numbers below a half."""
-    whole = np.floor(numbers)
-    return (whole + (numbers - whole >= _HALF)).astype(np.int64)
 
 
 def _turned(raw: Int64Array) -> Int64Array:

@@ -1,10 +1,9 @@
 """All nodes as columns: where they are, and what is requested of what they offer."""
 
 from core.diagnosis.cluster_view import ClusterSurvey, ClusterView, ResourceUse
-from core.diagnosis.summary import ZONE
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
-from core.objects.node import Node
+from core.objects.node import ZONE, Node
 from core.objects.pod import Pod
 
 RACK = "example.com/rack"

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from core.diagnosis.counted_terms import Effect
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.node_detail import node_detail
-from core.diagnosis.summary import ZONE, _largest, summary
+from core.diagnosis.summary import _largest, summary
 from core.mirror.affinity_counts import MAX_KEPT_MATCHERS
 from core.mirror.cluster import ClusterMirror
+from core.objects.node import ZONE
 from core.profile import full_profile
 from tests.builders import PodBuilder, labelled, make_namespace, make_node, make_pod, term
 from tests.conformance.engine import decoded_pod, load

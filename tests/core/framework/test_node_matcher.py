@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from core.framework.node_matcher import NodeMatcher, keys_of_terms, label_keys
+from core.framework.node_matcher import NodeMatcher, label_keys
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeTable
 from core.objects.affinity import Comparison, FieldRequirement, NodeAffinity, NodeSelector, NodeSelectorTerm
@@ -66,10 +66,6 @@ def test_nodes_of_a_request_are_judged_as_each_alone(seed: int) -> None:
         affinity = any_affinity(random)
         found = NodeMatcher(mirror, batch, label_keys(affinity)).required(affinity)
         assert found.tolist() == [each is not None and affinity.matches(each.labels, each.name) for each in nodes]
-        terms = () if affinity.required is None else affinity.required.terms
-        by_labels = NodeMatcher(mirror, batch, keys_of_terms(terms)).any_of(terms, fields=False)
-        expected = [each is not None and NodeSelector(terms).matches(each.labels) for each in nodes]
-        assert by_labels.tolist() == expected
 
 
 def test_many_keys_cost_one_pass_over_the_nodes_and_many_values_none(monkeypatch: pytest.MonkeyPatch) -> None:

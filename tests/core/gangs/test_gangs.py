@@ -358,4 +358,4 @@ def test_a_gang_that_was_refused_for_another_is_tried_anew_though_nothing_has_ch
 def test_a_pod_without_a_group_is_an_ordinary_one_without_a_unit() -> None:
     setting = GangSetting(node("n0"))
     assert setting.ask(make_pod("p")) == "ordinary"
-    assert setting.gangs.unit_of(pod_of(make_pod("p")), 0.0) is None
+    assert setting.gangs.unit_status(pod_of(make_pod("p")).group_name, 0.0) is None

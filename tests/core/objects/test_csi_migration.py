@@ -9,12 +9,10 @@ from core.objects.affinity import Expression, NodeSelector, parse_node_selector
 from core.objects.csi_migration import (
     AWS_EBS,
     AZURE_DISK,
-    BETA_ZONE,
     CINDER,
     CSI_DRIVERS,
     GCE_PD,
     PORTWORX,
-    ZONE,
     CSIVolume,
     TranslationError,
     is_migratable,
@@ -22,6 +20,7 @@ from core.objects.csi_migration import (
     translate_inline,
     translate_volume,
 )
+from core.objects.node import BETA_ZONE, ZONE
 from core.objects.pod import InlineDisk
 from core.objects.volumes import PersistentVolume, VolumeSource
 

@@ -15,8 +15,8 @@ FAULTS: Final = (
     Fault(
         id="repelling-term-told-to-attract",
         breaks="The weight of a preferred anti-affinity term is told without its sign.",
-        old="            [(each.term, -each.weight) for each in pod.affinity.preferred_anti_affinity],\n        ),",
-        new="            [(each.term, each.weight) for each in pod.affinity.preferred_anti_affinity],\n        ),",
+        old="avoided = [(each.term, -each.weight) for each in affinity.preferred_anti_affinity]",
+        new="avoided = [(each.term, each.weight) for each in affinity.preferred_anti_affinity]",
         tests=("diagnosis/test_summary.py", "diagnosis/test_golden_cases.py"),
     ),
     Fault(

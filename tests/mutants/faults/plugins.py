@@ -29,8 +29,8 @@ FAULTS: Final = (
     Fault(
         id="no-execute-lets-pods-on",
         breaks="A taint with the effect NoExecute keeps no pod off a node.",
-        old='DO_NOT_SCHEDULE: Final = frozenset({"NoSchedule", "NoExecute"})',
-        new='DO_NOT_SCHEDULE: Final = frozenset({"NoSchedule"})',
+        old='KEEP_PODS_OFF: Final = frozenset({"NoSchedule", "NoExecute"})',
+        new='KEEP_PODS_OFF: Final = frozenset({"NoSchedule"})',
         tests=("test_conformance.py",),
     ),
     Fault(
@@ -120,8 +120,8 @@ FAULTS: Final = (
     Fault(
         id="half-rounded-down",
         breaks="A topology spread score of a half is rounded down.",
-        old="(numbers - whole >= _HALF)",
-        new="(numbers - whole > _HALF)",
+        old="(amounts - whole >= _HALF)",
+        new="(amounts - whole > _HALF)",
         tests=("podtopologyspread/test_plugin.py",),
     ),
     Fault(

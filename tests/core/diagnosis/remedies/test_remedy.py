@@ -5,7 +5,6 @@ import pytest
 
 from core.diagnosis.amounts.requirements import AskedOfNode, Source
 from core.diagnosis.remedies.remedy import (
-    HOSTNAME,
     AddNode,
     DropRequirement,
     Kind,
@@ -22,7 +21,7 @@ from core.diagnosis.remedies.remedy import (
     copy_of,
 )
 from core.mirror.what_if import WhatIfError
-from core.objects.node import Node
+from core.objects.node import HOSTNAME, Node
 from core.objects.pod import Taint, Toleration
 from tests.builders import expressed, named
 from tests.core.decoded import mirror_of, node_of, pod_of

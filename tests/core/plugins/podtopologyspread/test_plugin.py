@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from core.events import Object
 from core.framework.evaluation import Evaluation, FreshEvaluation
-from core.framework.interface import NOT_SCORED, SUCCESS, Code, Status
+from core.framework.interface import NOT_SCORED, SUCCESS, Code, Status, rounded_all
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.kinds import ReplicaSet, ReplicationController, Service, StatefulSet
@@ -23,7 +23,6 @@ from core.plugins.podtopologyspread.plugin import (
     PodTopologySpread,
     PreFilterState,
     PreScoreState,
-    rounded,
 )
 from core.plugins.podtopologyspread.pod_counts import PodCounts
 from tests.core.plugins.podtopologyspread.spreading import (
@@ -233,7 +232,7 @@ def test_without_requiring_all_labels_a_node_without_a_hostname_scores_nothing_b
 def test_halves_are_rounded_up_as_go_rounds_them() -> None:
     # math.Round, where Python and numpy round 2.5 down, and adding a half rounds what is just below one up.
     numbers = np.array([0.0, 0.5, 1.5, 2.5, 2.4, 0.49999999999999994])
-    assert rounded(numbers).tolist() == [0, 1, 2, 3, 2, 0]
+    assert rounded_all(numbers).tolist() == [0, 1, 2, 3, 2, 0]
 
 
 def test_columns_that_were_dropped_meanwhile_do_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
