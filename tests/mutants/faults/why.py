@@ -36,8 +36,8 @@ FAULTS: Final = (
     Fault(
         id="first-page-of-a-list-alone",
         breaks="Of each kind, only the first page is listed.",
-        old="        token = page.continue_token\n        if not token:\n",
-        new="        token = page.continue_token\n        if True:\n",
+        old="        if not page.continue_token:\n",
+        new="        if True:\n",
         tests=("test_listed_cluster.py",),
     ),
 )
