@@ -177,7 +177,9 @@ def _load(item: DumpItem, mirror: ClusterMirror, seen: dict[tuple[str, str], str
     decoded = _RESOURCES[kind].decode(item.raw)
     _refuse_repetition(decoded, item.place, seen)
     mirror.apply(ClusterEvent("Add", decoded))
-    _refuse_broken_terms(decoded)
+    if isinstance(decoded, Pod):
+        for error in decoded.affinity.errors:
+            raise DecodeError(f"spec.affinity.{error.field}", error.message)
     summary.taken[type(decoded).__name__] += 1
     if isinstance(decoded, Node):
         summary.kubelet_versions.update(_kubelet_version(item))
@@ -195,12 +197,6 @@ def _refuse_repetition(decoded: Object, place: str, seen: dict[tuple[str, str], 
         if identity in seen:
             raise DecodeError(field, f"already used by the {kind} at {seen[identity]}")
     seen.update(dict.fromkeys(identities, place))
-
-
-def _refuse_broken_terms(decoded: Object) -> None:
-    if isinstance(decoded, Pod):
-        for error in decoded.affinity.errors:
-            raise DecodeError(f"spec.affinity.{error.field}", error.message)
 
 
 def _kubelet_version(item: DumpItem) -> Iterator[str]:

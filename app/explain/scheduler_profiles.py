@@ -83,7 +83,9 @@ def scheduler_plugins(
     to_filter = made | {plugin.name: plugin for plugin in own.filters if not changed.get(plugin.name)}
     to_score = made | {plugin.name: plugin for plugin, _ in own.scores if not changed.get(plugin.name)}
     filters = tuple(to_filter[name] for name in profile.order("filter") if name in FILTERS)
-    scores = tuple((to_score[name], profile.weight(name)) for name in profile.order("score") if name in SCORES)
+    order = profile.order("score")
+    scores = tuple((to_score[name], profile.weight(name)) for name in order if name in SCORES)
+    outside = (NotJudged(name, "no in-tree plugin") for name in order if name not in KNOWN)
     return SchedulerPlugins(
         profile,
         Plugins(filters, scores),
@@ -92,7 +94,7 @@ def scheduler_plugins(
         score_otherwise=frozenset(name for name, fields in changed.items() if fields - _OF_FILTERS),
         not_judged=(*_outside(profile), *_without_pre(profile)),
         early=tuple(_pre_filter_alone(profile)),
-        not_scored=(*_outside_scores(profile), *_shape(profile)),
+        not_scored=(*outside, *_shape(profile)),
     )
 
 
@@ -141,12 +143,6 @@ def _outside(profile: Profile) -> Iterator[NotJudged]:
     at = {name: point for point in reversed(_MAY_REFUSE) for name in profile.enabled(point) if name not in KNOWN}
     for name, point in at.items():
         yield NotJudged(name, f"no in-tree plugin, which the scheduler's profile enables at {point}")
-
-
-def _outside_scores(profile: Profile) -> Iterator[NotJudged]:
-    for name in profile.order("score"):
-        if name not in KNOWN:
-            yield NotJudged(name, "no in-tree plugin")
 
 
 def _without_pre(profile: Profile) -> Iterator[NotJudged]:

@@ -1,8 +1,9 @@
 """The rules of leader election by a Lease, without I/O: the requests to the API server, and the meaning of responses.
 
-Source: k8s.io/client-go tools/leaderelection/leaderelection.go (tryAcquireOrRenew, release). A candidate takes a Lease
-without a holder, or a Lease that has not changed for its duration. It measures the duration by its own monotonic clock,
-so the clocks of machines are never compared. The resourceVersion lets only one of several candidates win.
+Source: k8s.io/client-go tools/leaderelection/leaderelection.go (tryAcquireOrRenew, release) and
+resourcelock/leaselock.go, k8s.io/api coordination/v1 types.go. A candidate takes a Lease without a holder, or a Lease
+that has not changed for its duration. It measures the duration by its own monotonic clock, so the clocks of machines
+are never compared. The resourceVersion lets only one of several candidates win.
 
 These rules are stricter than upstream. A renewal is valid for `renew_deadline` from the time when it was *sent*, not
 from its response. No other replica can take the Lease in that time, because others count from the later time at which
@@ -12,13 +13,74 @@ whole number of seconds. A release checks the present holder first, so that it c
 
 import math
 from collections.abc import Callable, Generator
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from app.leadership.lease_object import Lease, LeaseRecord, micro_time
+from app.objects.decode import NULL, DecodeError, Int32, Wire, decoding
+
+
+class LeaseRecord(msgspec.Struct, frozen=True, gc=False):
+    """The spec of a Lease. No holder: the Lease was released. Times are text, because only people read them."""
+
+    holder: str = msgspec.field(default="", name="holderIdentity")
+    seconds: int = msgspec.field(default=0, name="leaseDurationSeconds")
+    """Seconds after the last change of the record in which no other replica may take it."""
+    acquired: str = msgspec.field(default="", name="acquireTime")
+    renewed: str = msgspec.field(default="", name="renewTime")
+    transitions: int = msgspec.field(default=0, name="leaseTransitions")
+
+
+class Lease(msgspec.Struct, frozen=True, gc=False):
+    """A Lease from the API server. `metadata`, with the resourceVersion, is sent back unchanged."""
+
+    metadata: msgspec.Raw
+    record: LeaseRecord
+
+
+class _Spec(Wire):
+    holder_identity: str | None = None
+    lease_duration_seconds: Int32 | None = None
+    acquire_time: str | None = None
+    renew_time: str | None = None
+    lease_transitions: Int32 | None = None
+
+
+class _Lease(Wire):
+    metadata: msgspec.Raw = NULL
+    spec: _Spec | None = None
+
+
+_decoder: Final = msgspec.json.Decoder(_Lease)
+
+
+def decode_lease(body: bytes) -> Lease:
+    """Decode a Lease. Raises DecodeError."""
+    lease = decoding(_decoder.decode, body)
+    if lease.metadata == NULL:
+        raise DecodeError("metadata", "required")
+    spec = lease.spec or _Spec()
+    record = LeaseRecord(
+        spec.holder_identity or "",
+        spec.lease_duration_seconds or 0,
+        spec.acquire_time or "",
+        spec.renew_time or "",
+        spec.lease_transitions or 0,
+    )
+    return Lease(msgspec.Raw(bytes(lease.metadata)), record)  # a copy, not a view of the whole body
+
+
+def micro_time(time: datetime) -> str:
+    """Return a time in the format of Kubernetes' MicroTime."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def encode_lease(metadata: object, record: LeaseRecord) -> bytes:
+    """Return a Lease. With the metadata that was read, the API server accepts it only if the Lease is unchanged."""
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": record}
+    return msgspec.json.encode(lease)
 
 
 class Get(NamedTuple):

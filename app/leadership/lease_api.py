@@ -7,8 +7,7 @@ from typing import Final
 
 from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import CredentialsError
-from app.leadership.election import Create, Failure, Get, LeaseResponse, Request, Update
-from app.leadership.lease_object import decode_lease, encode_lease
+from app.leadership.election import Create, Failure, Get, LeaseResponse, Request, Update, decode_lease, encode_lease
 from app.objects.decode import DecodeError
 from app.process.logs import one_line
 

@@ -116,10 +116,6 @@ def _checked(annotations: Mapping[str, str], key: str, most: int) -> tuple[int, 
     return 0, f"metadata.annotations[{key}]: expected a number 1..{most}, got {text[:64]!r}"
 
 
-_WHOLE: Final = "PodGroup"
-"""The disruption mode of a whole group in v1alpha2. Later versions have the member `all`."""
-
-
 class _Gang(Wire):
     min_count: Int32 | None = None
 
@@ -194,7 +190,7 @@ def decode_scheduling_group(raw: bytes | msgspec.Raw) -> SchedulingGroup:
 def _is_whole(mode: str | _DisruptionMode | None) -> bool:
     if isinstance(mode, _DisruptionMode):
         return mode.all is not None
-    return mode == _WHOLE
+    return mode == "PodGroup"  # in v1alpha2; later versions have the member `all`
 
 
 def _unsupported(spec: _SchedulingGroupSpec) -> str:

@@ -11,7 +11,7 @@ from app.api_server.login import bearer_of_file
 from app.api_server.tls import ClusterAccess, PemSource, TlsSettings, checked_url
 from app.objects.decode import DecodeError, decoding
 from app.settings.settings import Settings, variable_of
-from app.usage.usage_feed import Measurements, covered_until, plausible
+from app.usage.usage_feed import Measurements, UsageSource, covered_until, plausible
 from core.objects.node import NodeMetrics, Usage
 
 PATH: Final = "/api/v1/query"
@@ -44,7 +44,7 @@ class _Answer(msgspec.Struct):
 _decoder: Final = msgspec.json.Decoder(_Answer)
 
 
-class Prometheus:
+class Prometheus(UsageSource):
     """Sends five queries: the average and the deviation of cpu and of memory, and the time of the last value.
 
     The time of the last value is the age of a measurement. An average over a window still has a value long after its
@@ -90,10 +90,6 @@ class Prometheus:
                 )
             )
         return Measurements(metrics, problems)
-
-    def remedy(self, error: Exception) -> str:  # noqa: ARG002  # the protocol's
-        """Return an empty text: the error of Prometheus is enough."""
-        return ""
 
     async def close(self) -> None:
         """Close the client."""

@@ -24,11 +24,6 @@ from core.mirror.node_values import MAX_AMOUNT, judged, outdated
 from core.objects.node import NodeMetrics, Usage
 from core.objects.quantity import millis, units
 
-# Node usage from the metrics API, metrics.k8s.io/v1beta1, which metrics-server serves through the API server.
-#
-# An implausible value is left out and reported. All other values are returned. Source: k8s.io/metrics
-# pkg/apis/metrics/v1beta1/types.go.
-
 PATH: Final = "/apis/metrics.k8s.io/v1beta1/nodes"
 RBAC_RULE: Final = 'apiGroups: ["metrics.k8s.io"], resources: ["nodes"], verbs: ["get", "list"]'
 
@@ -52,6 +47,23 @@ class Measurements(NamedTuple):
     problems: Sequence[str]
 
 
+class UsageSource(Protocol):
+    """One source, which is read at an interval."""
+
+    name: str
+    """In logs."""
+
+    async def measurements(self) -> Measurements:
+        """Return the measurements of all nodes. Raises ApiError, CredentialsError, DecodeError, TimeoutError."""
+
+    def remedy(self, error: Exception) -> str:  # noqa: ARG002  # for sources that know one
+        """Return the remedy for an error, in one line. Empty if none is known."""
+        return ""
+
+    async def close(self) -> None:
+        """Close the connections that belong to the source."""
+
+
 class _Metadata(Wire):
     name: str | None = None
 
@@ -64,7 +76,6 @@ class _Amounts(Wire):
 class _Item(Wire):
     metadata: _Metadata | None = None
     timestamp: str | None = None
-    window: str | None = None
     usage: _Amounts | None = None
 
 
@@ -76,8 +87,11 @@ _list_decoder: Final = msgspec.json.Decoder(_List)
 _item_decoder: Final = msgspec.json.Decoder(_Item)
 
 
-class MetricsApi:
-    """One sample per node, over the window of metrics-server (about 15 s). There are no standard deviations."""
+class MetricsApi(UsageSource):
+    """One sample per node, over the window of metrics-server (about 15 s). There are no standard deviations.
+
+    An implausible value is left out and reported. Source: k8s.io/metrics pkg/apis/metrics/v1beta1/types.go.
+    """
 
     name = "metrics.k8s.io"
 
@@ -171,29 +185,10 @@ log = logging.getLogger(__name__)
 Apply: TypeAlias = Callable[[ClusterEvent], object]
 """Applies one change to the mirror. The result is ignored."""
 
-_SOURCE_ERRORS: Final = (ApiError, CredentialsError, DecodeError)
-"""Errors that a source raises when its request fails, or the response cannot be decoded."""
 _TURN: Final = 0.002  # seconds that the event loop is held; 5,000 measurements take 100 ms
 _AGED_EVERY: Final = 5.0  # seconds between two checks of the age of held measurements
 _MAX_AHEAD: Final = 60  # seconds that the clock of a node may be ahead
 _SHOWN: Final = 3  # values that a log line names
-
-
-class UsageSource(Protocol):
-    """One source, which is read at an interval."""
-
-    @property
-    def name(self) -> str:
-        """The name of the source in logs."""
-
-    async def measurements(self) -> Measurements:
-        """Return the measurements of all nodes. Raises ApiError, CredentialsError, DecodeError, TimeoutError."""
-
-    def remedy(self, error: Exception) -> str:
-        """Return the remedy for an error, in one line. Empty if none is known."""
-
-    async def close(self) -> None:
-        """Close the connections that belong to the source."""
 
 
 class UsageFeed:
@@ -239,7 +234,7 @@ class UsageFeed:
         try:
             async with asyncio.timeout(self._interval):
                 found = await self._source.measurements()
-        except _SOURCE_ERRORS as error:
+        except (ApiError, CredentialsError, DecodeError) as error:
             self._failed(str(error), self._source.remedy(error))
         except TimeoutError:
             self._failed(f"no response within {self._interval:g} s", "")

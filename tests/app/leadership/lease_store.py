@@ -7,8 +7,7 @@ from typing import Final
 
 import msgspec
 
-from app.leadership.election import Create, Election, Exchange, Failure, Get, LeaseResponse, Request
-from app.leadership.lease_object import Lease, LeaseRecord
+from app.leadership.election import Create, Election, Exchange, Failure, Get, Lease, LeaseRecord, LeaseResponse, Request
 
 _BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from app.leadership.election import Election, Failure, Get, Update
-from app.leadership.lease_object import LeaseRecord, decode_lease, encode_lease, micro_time
+from app.leadership.election import Election, Failure, Get, LeaseRecord, Update, decode_lease, encode_lease, micro_time
 from app.objects.decode import DecodeError
 from tests.app.leadership.lease_store import LeaseStore, Time, candidate, run
 
