@@ -222,7 +222,6 @@ def build_metrics() -> Iterator[Metric]:
 
 
 Reading: TypeAlias = Callable[[], Iterable[Metric]]
-"""Returns the metrics of a component as they are now."""
 _DELAYS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)  # seconds
 
 

@@ -13,19 +13,6 @@ from app.verbs.request import Request, VerbOutcome
 
 log = logging.getLogger("kindred.questions")
 
-PROBLEMS: Final = frozenset(
-    {
-        VerbOutcome.BAD_REQUEST,
-        VerbOutcome.TOO_MUCH_WORK,
-        VerbOutcome.REFUSED,
-        VerbOutcome.DOUBTED,
-        VerbOutcome.STALE,
-        VerbOutcome.SHED,
-        VerbOutcome.NOT_LEADING,
-        VerbOutcome.FAILED,
-        VerbOutcome.INTERNAL_ERROR,
-    }
-)
 _LIMIT: Final = LineLimit(("verb", "outcome"))
 _IN_OUR_WORDS: Final = frozenset(
     {
@@ -38,6 +25,7 @@ _IN_OUR_WORDS: Final = frozenset(
     }
 )
 """Outcomes with an error that quotes no request: the text is Kindred's own or the API server's."""
+PROBLEMS: Final = _IN_OUR_WORDS | {VerbOutcome.BAD_REQUEST, VerbOutcome.REFUSED, VerbOutcome.DOUBTED}
 
 
 def observer(count: Callable[[Request], None], record: Callable[[Request], None] | None) -> Callable[[Request], None]:

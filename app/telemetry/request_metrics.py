@@ -121,8 +121,6 @@ class RequestMetrics:
 
 
 class _Verb:
-    """The counters and histograms of one verb."""
-
     __slots__ = ("outcomes", "seconds", "waited")
 
     def __init__(self, outcomes: Sequence[VerbOutcome]) -> None:

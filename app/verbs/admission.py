@@ -19,8 +19,6 @@ from app.watch.memory import UNLIMITED, MemoryWatch
 
 log = logging.getLogger(__name__)
 
-# The wait before the first decision, in which the bindings of earlier decisions complete.
-#
 # A replica that starts or takes over lacks the decisions of its predecessor. kube-scheduler binds in the background
 # and reports nothing to the extender. Each pod with such a decision is still pending. So if pods are pending, the
 # replica waits some seconds, ten times the duration of a binding. Then it lists the pods again, by a read that shows
@@ -115,14 +113,12 @@ class ServingState:
         `names`: whether a refusal may name resources and other replicas, and quote the API server.
         """
         self.freshness: Final = freshness
-        """The freshness of the mirror."""
         self.names: Final = names
         self.leadership = leadership
         """None without leader election: then every replica decides."""
         self.draining = False
         """Whether the shutdown has begun. The process still serves requests, but is not ready."""
         self.memory = memory
-        """The memory of the process, compared with its limit."""
         self._settling = settling
 
     def may_decide(self) -> bool:
@@ -169,9 +165,6 @@ class ServingState:
         return self.leadership.seconds_left() if self.leadership is not None else math.inf
 
 
-# The queue.
-
-
 class Shed(Enum):
     """Why a request was shed. Also the values of the metric's label and of the header."""
 
@@ -189,7 +182,6 @@ class Turn(NamedTuple):
     waited: float
     """Seconds in the queue."""
     shed: Shed | None = None
-    """Why the request is not evaluated."""
 
 
 _AT_ONCE: Final = Turn(0.0)

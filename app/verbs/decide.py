@@ -40,7 +40,6 @@ from app.verbs.wire_out import (
     FailedNodes,
     any_node,
     filter_error,
-    one_of_names,
     reason_of_all,
     reasons,
     result_of_names,
@@ -101,7 +100,7 @@ class InTreeNeeds:
         if pod.in_scheduling_group:
             return self._problem_of_member(pod)
         need = self._need(pod)
-        if not need or self._keeps_plugins(pod.scheduler_name):
+        if not need or (pod.scheduler_name and pod.scheduler_name in {self._claims_scheduler, self._groups_scheduler}):
             return ""
         if self._claims_scheduler:
             remedy = f"give it spec.schedulerName: {self._claims_scheduler}"
@@ -135,9 +134,6 @@ class InTreeNeeds:
         return {
             insufficient(resource): f" ({self._device_schedulers.need(name)})" for resource, name in classes.items()
         }
-
-    def _keeps_plugins(self, scheduler: str) -> bool:
-        return bool(scheduler) and scheduler in {self._claims_scheduler, self._groups_scheduler}
 
     def _problem_of_member(self, pod: Pod) -> str:
         of_group = f"pod {pod.full_name} is in the scheduling group {pod.scheduling_group}"
@@ -275,10 +271,10 @@ class Decider:
             return None
         if isinstance(answer, Placed):
             effects.assume(pod, answer.node)
-            effects.count(request.decision)
+            effects.decisions[request.decision] += 1
             body = self._answer(args, batch, batch.position(answer.node))
             return _response(body, pod, len(batch))
-        effects.count(Decision.GANG_WAITS)
+        effects.decisions[Decision.GANG_WAITS] += 1
         reason = self._needs.with_device_need(pod, answer.reason)
         body = _none_of(args, reason_of_all(args.batch, reason))
         return _response(body, pod, len(batch), fits=False)
@@ -316,7 +312,7 @@ class Decider:
         except WorkLimitError as error:
             return _error(str(error), pod, effects, VerbOutcome.TOO_MUCH_WORK, len(args.batch))
         if effects is not None:
-            effects.count(Decision.NO_FIT if failed is not None else Decision.NOT_ASSUMED)
+            effects.decisions[Decision.NO_FIT if failed is not None else Decision.NOT_ASSUMED] += 1
         if failed is not None:
             return _response(_none_of(args, failed), pod, len(args.batch), source, fits=False)
         return _response(self._answer(args, args.batch, position), pod, len(args.batch), source)
@@ -349,7 +345,7 @@ class Decider:
         if effects is not None:
             if request.decision is not Decision.NOT_ASSUMED:
                 effects.assume(pod, batch.names[chosen])
-            effects.count(request.decision)
+            effects.decisions[request.decision] += 1
         body = self._answer(request.args, batch, chosen)
         return _response(body, pod, len(batch), source)
 
@@ -368,7 +364,7 @@ class Decider:
         if batch is args.batch:
             if args.node_list is not None:
                 return result_of_objects(args.node_list, [chosen], NONE_FAILED)
-            return one_of_names(name)
+            return result_of_names(name, NONE_FAILED)
         return any_node(name)
 
     def _no_node(self, request: _Attempt, batch: NodeBatch, verdicts: Verdicts, source: str) -> VerbResponse:
@@ -380,7 +376,7 @@ class Decider:
             doubt = effects.doubt(pod, batch, verdicts)
             effects.reject(pod, batch, verdicts)
         if effects is not None:
-            effects.count(Decision.NO_FIT)
+            effects.decisions[Decision.NO_FIT] += 1
         told = self._needs.with_device_needs(pod, verdicts)
         failed = reasons(args.batch, batch, told, request.nominated, all_resolvable=self._asked_to_preempt)
         return _response(_none_of(args, failed), pod, len(batch), source, fits=False, doubtful=doubt is not None)
@@ -412,6 +408,6 @@ def _error(
     message: str, pod: Pod, effects: Effects | None, outcome: VerbOutcome = VerbOutcome.REFUSED, nodes: int = 0
 ) -> VerbResponse:
     if effects is not None:
-        effects.count(Decision.REFUSED)
+        effects.decisions[Decision.REFUSED] += 1
     body, name = filter_error(message), pod.full_name
     return VerbResponse(body, outcome=outcome, pod=name, uid=pod.uid, nodes=nodes, error=message)

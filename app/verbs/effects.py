@@ -4,7 +4,7 @@ The code that evaluates a request has no reference to these objects. It is passe
 for a dry run. So a dry run cannot reach an effect.
 
     recent pods     the pods of requests, for callers that have only a uid
-    rotation        where the next sample of nodes begins
+    rotation        where the next sample of nodes begins, see NodeSample
     refused nodes   where `preempt` and the evictor search for victims
     nominations     since when the rejection of a nominated node is doubted
     look-ups        pods that were read from the API server
@@ -282,10 +282,8 @@ class Effects:
         self.lookup: Final = lookup
         self.gangs: Final = gangs
         self.decisions: Final = dict.fromkeys(Decision, 0)
-        """Outcome -> decisions."""
         self.clock: Final = clock
         self.rotation = 0
-        """Where the next sample of nodes begins, see NodeSample."""
         self._mirror = mirror
         self.refused_nodes: Final = refused_nodes
         self._nominations = nominations
@@ -378,10 +376,6 @@ class Effects:
             return Decision.ASSUMED
         self._mirror.forget(pod.uid)
         return Decision.ASSUMED if pod.in_scheduling_group else Decision.REPLACED
-
-    def count(self, decision: Decision) -> None:
-        """Count a decision."""
-        self.decisions[decision] += 1
 
 
 def _report(released: Released | None) -> None:

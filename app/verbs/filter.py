@@ -45,15 +45,13 @@ from core.objects.pod import Pod
 from core.profile import Profile
 from core.scheduling_cycle import ALL, NodeSample, filter_nodes, score_nodes
 
-# Which pods pass untouched: the pods that the settings name, and Kindred's own pods, so that they can always start.
-
 log = logging.getLogger(__name__)
 
 OWN_LABELS: Final = {"app.kubernetes.io/name": "kindred"}
 
 
 class Bypass:
-    """Returns whether a pod passes untouched."""
+    """The pods that pass untouched: those that the settings name, and Kindred's own, so that they can always start."""
 
     def __init__(
         self,
@@ -329,7 +327,6 @@ def _pod(args: ExtenderArgs, effects: Effects | None) -> Pod:
 def _about_all(
     pod: Pod, nodes: int, body: bytes, source: str = "", outcome: VerbOutcome = VerbOutcome.FIT
 ) -> VerbResponse:
-    """Return a response that has all nodes of the request."""
     return VerbResponse(body, source, outcome, pod.full_name, pod.uid, nodes, nodes)
 
 

@@ -13,8 +13,6 @@ from app.objects.decode import Body
 from app.verbs.admission import Admission
 from core.objects.pod import Pod
 
-# The outcome of a binding.
-
 
 class BindingResult(Enum):
     """The result of a binding. Also the values of the metric's label."""

@@ -40,6 +40,11 @@ class DecideScopes(NamedTuple):
         return frozenset(scope for scope in found if scope is not None)
 
 
+def in_tree_schedulers(settings: Settings) -> tuple[str, ...]:
+    """Return the schedulers for claims and for groups. Their profiles keep in-tree plugins, which may wait to bind."""
+    return tuple(filter(None, (settings.decide_claims_scheduler, settings.decide_groups_scheduler)))
+
+
 def decide_scopes(settings: Settings) -> DecideScopes | None:
     """Return the scopes that the settings define. None if Kindred does not decide.
 
@@ -48,8 +53,7 @@ def decide_scopes(settings: Settings) -> DecideScopes | None:
     if settings.decide == "off":
         return None
     scope = DecideScope(settings.decide)
-    keeping = filter(None, (settings.decide_claims_scheduler, settings.decide_groups_scheduler))
-    listed = dict.fromkeys(keeping, DecideScope.LISTED_NODES)
+    listed = dict.fromkeys(in_tree_schedulers(settings), DecideScope.LISTED_NODES)
     if not settings.decide_schedulers:
         return DecideScopes(scope, listed)
     return DecideScopes(None, {**dict.fromkeys(settings.decide_schedulers, scope), **listed})
@@ -81,8 +85,7 @@ def device_schedulers(settings: Settings, config: SchedulerConfig | None = None)
     scopes = decide_scopes(settings)
     if scopes is None:
         return DeviceSchedulers(_names(off))
-    named = filter(None, (settings.decide_claims_scheduler, settings.decide_groups_scheduler))
-    keep = [each for each in named if each not in off]
+    keep = [each for each in in_tree_schedulers(settings) if each not in off]
     advised = keep[0] if keep else ""
     if scopes.default is not None:
         return DeviceSchedulers(frozenset(keep), others=False, advised=advised)

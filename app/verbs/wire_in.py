@@ -33,13 +33,11 @@ from core.mirror.node_info import NodeBatch, NodeTable
 from core.mirror.topology import Int32Array, IntpArray
 from core.objects.pod import Pod
 
-# A v1.Pod from a request, or from a GET of the API server, and not from the watch.
-
 _MAX_POD_BYTES: Final = 4 * 1024 * 1024  # etcd takes objects of up to 1.5 MiB
 
 
 def decode_incoming_pod(raw: msgspec.Raw) -> Pod:
-    """Decode the pod of a request. Every affinity term must be valid. Raises DecodeError."""
+    """Decode the pod of a request, or of a GET. Every affinity term must be valid. Raises DecodeError."""
     if raw == NULL:
         raise DecodeError("Pod", "required")
     if memoryview(raw).nbytes > _MAX_POD_BYTES:
@@ -261,7 +259,6 @@ class ExtenderArgs(NamedTuple):
     written: memoryview | None = None
     """The names as written in the body, without brackets, if the body has Go's form."""
     known: Known | None = None
-    """The known list with these names, if there is one."""
 
 
 def decode_args(body: Body, mirror: ClusterMirror, known_names: KnownNames | None = None) -> ExtenderArgs:

@@ -207,11 +207,6 @@ MAX_NODES_SINGLY: Final = 100
 """Up to this number of nodes each node has its own reason, so that the scheduler's message is the in-tree one."""
 
 
-def one_of_names(name: bytes) -> bytes:
-    """Return an ExtenderFilterResult with a node that the request names. `name` is the JSON of the node's name."""
-    return result_of_names(name, NONE_FAILED)
-
-
 def any_node(name: bytes) -> bytes:
     """Return an ExtenderFilterResult with a node that the request may not name. `name` is the JSON of its name."""
     return (
@@ -259,8 +254,8 @@ def reason_of_all(asked: NodeBatch, reason: str) -> FailedNodes:
 def summary(verdicts: Verdicts) -> str:
     """Return the number of nodes for each reason, the most frequent first.
 
-    The scheduler puts the text behind the number of nodes: `0/5000 nodes are available: 1 answer of kindred for 5000
-    nodes: 4990 Insufficient cpu, 10 node(s) were unschedulable.`
+    The scheduler puts the text behind the number of nodes: `0/5000 nodes are available: 1 decision of kindred for
+    5000 nodes: 4990 Insufficient cpu, 10 node(s) were unschedulable.`
     """
     return f"{answer_for(len(verdicts.codes))} {reasons_text(verdicts)}"
 

@@ -46,8 +46,6 @@ from core.gangs.scheduling_groups import scheduling_group_statuses
 from core.gangs.unit import UnitStatus
 from core.objects.groups import SchedulingGroup
 
-# The verbs with their endpoints, with the queue before them and the observers behind them.
-
 
 class Verbs(NamedTuple):
     """The verbs of kube-scheduler's extender, and the state of their requests."""
@@ -111,8 +109,6 @@ def _preempt(engine: Engine) -> PreemptVerb | None:
         return None
     return PreemptVerb(engine.profile, engine.mirror, refused, offset=random.randrange, bypass=bypass)
 
-
-# The ports.
 
 Lifespan: TypeAlias = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 Guard: TypeAlias = Callable[[Request], Awaitable[None]]

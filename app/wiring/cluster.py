@@ -30,8 +30,6 @@ from core.objects.node import NodeMetrics
 from core.objects.pod import Pod
 from core.profile import Profile
 
-# The feed of node usage, if the settings name a source, and the check that plugins have the source they need.
-
 _MAX_AGE: Final = 180.0
 """Seconds after which a measurement is not used: metrics-server and Prometheus make one a minute or more often."""
 

@@ -23,7 +23,7 @@ from app.verbs.decide import Decider, InTreeNeeds, at_random
 from app.verbs.effects import Effects, Nominations, RefusedNodes
 from app.verbs.filter import Extender, create_bypass
 from app.verbs.pods import PodApi, PodLookup
-from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers, with_devices
+from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers, in_tree_schedulers, with_devices
 from app.watch.freshness import SyncStatus
 from app.watch.memory import memory_limit
 from app.wiring.cluster import Cluster
@@ -46,8 +46,6 @@ from core.scheduling_cycle import derive_states
 
 
 class _Preemption(NamedTuple):
-    """The record that `filter` keeps for preemption, and the background work that reads it."""
-
     refused_nodes: RefusedNodes | None
     """None without preemption."""
     nominations: Nominations
@@ -57,7 +55,6 @@ class _Preemption(NamedTuple):
 def _preemption(
     settings: Settings, mirror: ClusterMirror, profile: Profile, cluster: Cluster, metrics: Metrics
 ) -> _Preemption:
-    """Return the parts that the settings define."""
     clock = time.monotonic
     if settings.preempt == "off":
         return _Preemption(None, Nominations(mirror, clock))
@@ -81,9 +78,6 @@ def _preemption(
         observe=observe,
     )
     return _Preemption(refused_nodes, Nominations(mirror, clock, preemptions.includes), (evictor.run,))
-
-
-# The decider, for settings in which `filter` returns one node.
 
 
 def create_decider(  # the parts of a decider
@@ -125,11 +119,6 @@ def _needs(settings: Settings, mirror: ClusterMirror, profile: Profile) -> InTre
     return InTreeNeeds(mirror, settings.decide_claims_scheduler, devices, groups_scheduler=groups)
 
 
-def waiting_schedulers(settings: Settings) -> frozenset[str]:
-    """Return the schedulers whose profiles have in-tree plugins that let a binding wait for minutes."""
-    return frozenset({settings.decide_claims_scheduler, settings.decide_groups_scheduler} - {""})
-
-
 def _check_groups_scheduler(settings: Settings) -> None:
     """Reject a scheduler for groups whose profile lacks filters. Raises SettingsError."""
     name, variable = settings.decide_groups_scheduler, variable_of("decide_groups_scheduler")
@@ -156,7 +145,6 @@ class Engine(NamedTuple):
     cache: EquivalenceCache | None
     extender: Extender
     effects: Effects
-    """Everything that a request may change."""
     background: tuple[Background, ...]
     """The evictor, if Kindred itself evicts, and what ends old groups."""
 
@@ -304,7 +292,7 @@ def create_engine(  # noqa: PLR0913  # the parts of an engine
         nominations=preemption.nominations,
         # Without a cluster no pod is assumed, so no place is reserved.
         gangs=None if pods is None or decider is None else create_gangs(profile, evaluations, decider),
-        waiting_schedulers=waiting_schedulers(settings),
+        waiting_schedulers=frozenset(in_tree_schedulers(settings)),
     )
     background = preemption.background
     if cluster.settling is not None:

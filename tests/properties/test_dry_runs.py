@@ -265,7 +265,7 @@ def _doubt(effects: Effects, pod: Pod, batch: NodeBatch) -> None:
 LEAKS: Final[Mapping[str, Leak]] = {
     "assumption": Leak(lambda effects, pod, batch: effects.assume(pod, batch.names[0]), "_assumed.by_uid"),
     "end-of-an-assumption": Leak(lambda effects, pod, _: effects.begin_decision(pod), "_assumed.by_uid"),
-    "decision": Leak(lambda effects, _, __: effects.count(Decision.NO_FIT), "decisions"),
+    "decision": Leak(lambda effects, _, __: effects.decisions.update({Decision.NO_FIT: 1}), "decisions"),
     "recent-pod": Leak(lambda effects, pod, _: effects.recent_pods.add(pod, b"{}"), "recent_pods"),
     "rotation": Leak(lambda effects, _, __: setattr(effects, "rotation", effects.rotation + 1), "rotation"),
     "refused-nodes": Leak(lambda effects, pod, batch: effects.reject(pod, batch, REJECTED), "_refusals"),

@@ -8,7 +8,7 @@ from app.commands.doctor.registration import Check, Found, Registration
 from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER
 from app.scheduler_configuration.schema import DEFAULTS, IMPLEMENTED, KNOWN, POINTS, Point, Profile, parse_go_duration
 from app.verbs.effects import LONGEST_WAIT
-from app.verbs.scopes import DecideScope, decide_scopes
+from app.verbs.scopes import DecideScope, decide_scopes, in_tree_schedulers
 
 _ALL: Final = 100  # percent
 _LEASE: Final = "kube-scheduler"
@@ -257,7 +257,7 @@ def _one_process(registration: Registration) -> Found:
 
 def _waits(registration: Registration) -> Found:
     settings = registration.settings
-    names = {settings.decide_claims_scheduler, settings.decide_groups_scheduler} - {""}
+    names = in_tree_schedulers(settings)
     longest = max(LONGEST_WAIT, settings.assumed_pod_ttl)
     for profile in registration.decided:
         if profile.name not in names:
