@@ -16,8 +16,8 @@ from pydantic import Field
 from starlette.responses import StreamingResponse
 
 from app.admin.access import Access, NotVisibleError, encoder
-from app.admin.explain_routes import problem
-from app.admin.responses import AtMostOne, Encoder, JsonResponse, SharedCopy, StrictQuery, list_pieces, streamed
+from app.admin.explain_routes import RackQuery, problem
+from app.admin.responses import Encoder, JsonResponse, SharedCopy, StrictQuery, list_pieces, streamed
 from app.explain.explainer import MirrorState
 from app.explain.known_pods import NameSearch
 from app.explain.node_map import guessed_rack_key
@@ -29,13 +29,6 @@ from core.diagnosis.cluster_view import ClusterSurvey, ClusterView
 from core.gangs.unit import UnitStatus
 from core.mirror.cluster import ClusterMirror
 from core.objects.labels import label_key_errors
-
-
-class ClusterQuery(StrictQuery):
-    """How the nodes are divided."""
-
-    rack: AtMostOne
-    """The label of racks. Without it, a label whose name looks like one is searched for."""
 
 
 def cluster_router(mirror: ClusterMirror, work: LongWork) -> APIRouter:
@@ -52,7 +45,7 @@ def cluster_router(mirror: ClusterMirror, work: LongWork) -> APIRouter:
     copies = SharedCopy(survey)
 
     @router.get("/cluster")
-    async def cluster(query: Annotated[ClusterQuery, Query()]) -> Response:
+    async def cluster(query: Annotated[RackQuery, Query()]) -> Response:
         if not query.rack:
             view = await copies.get()
         elif errors := label_key_errors(query.rack[0]):
@@ -67,7 +60,6 @@ def cluster_router(mirror: ClusterMirror, work: LongWork) -> APIRouter:
 
 
 def _written(view: ClusterView) -> Iterator[bytes]:
-    """Yield a view as JSON, column by column."""
     separator = b"{"
     for name in view.__struct_fields__:
         yield separator + encode(name) + b":"
@@ -197,8 +189,6 @@ def events_router(state_of: Callable[[], MirrorState], serving: ServingState) ->
 
 
 class _Followers:
-    """The streams that are open."""
-
     def __init__(self, state_of: Callable[[], MirrorState], serving: ServingState) -> None:
         self.number = 0
         self._state_of = state_of

@@ -15,7 +15,6 @@ from app.process.long_work import LongWork
 from app.verbs.request import VerbOutcome
 
 MAX_SHOWN: Final = 1000
-_Number = Annotated[int, Path(ge=1)]
 
 
 class DecisionsQuery(StrictQuery):
@@ -93,22 +92,15 @@ def decisions_router(decisions: Decisions, work: LongWork) -> APIRouter:
         return JsonResponse(LastDecisions(noted, kept, shown))
 
     @router.get("/debug/decisions/{number}")
-    async def show_one(number: _Number) -> Response:
-        decision = _found(decisions, number)
+    async def show_one(number: Annotated[int, Path(ge=1)]) -> Response:
+        decision = decisions.get(number)
+        if decision is None:
+            why = "there was none yet" if number > decisions.noted else "not kept any more"
+            raise HTTPException(HTTPStatus.NOT_FOUND, f"decision {number}: {why}")
         sent = (decision.pod_sent, decision.request, decision.response)
         return JsonResponse(DecisionDetail(_summary(decision), *map(_as_sent, sent)))
 
     return router
-
-
-def _found(decisions: Decisions, number: int) -> RecordedDecision:
-    decision = decisions.get(number)
-    if decision is None:
-        never = number > decisions.noted
-        raise HTTPException(
-            HTTPStatus.NOT_FOUND, f"decision {number}: {'there was none yet' if never else 'not kept any more'}"
-        )
-    return decision
 
 
 def _summary(decision: RecordedDecision) -> DecisionSummary:

@@ -24,7 +24,6 @@ class ClassQuery(StrictQuery):
     equivalence_hash: Annotated[
         list[Annotated[str, Field(pattern="^[0-9a-fA-F]{16}$")]], Field(default=[], alias="class", max_length=1)
     ]
-    """Hash of a class."""
     limit: Annotated[int | None, Field(ge=0)] = None
     """Number of classes, the last requested first. Without it: all."""
 

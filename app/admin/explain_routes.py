@@ -127,11 +127,16 @@ def explain_router(explainer: Explainer, max_body_bytes: int, access: Access) ->
 _MAX_YAML: Final = 256 * 1024  # bytes
 
 
-class NodesQuery(StrictQuery):
-    """Which data of the nodes are returned."""
+class RackQuery(StrictQuery):
+    """How nodes are divided."""
 
     rack: AtMostOne
     """The label of racks. Without it, a label whose name looks like one is searched for."""
+
+
+class NodesQuery(RackQuery):
+    """Which data of the nodes are returned."""
+
     score: Literal["fitting", "all"] = "fitting"
     """Which nodes are scored. kube-scheduler scores the fitting ones."""
 
@@ -186,7 +191,6 @@ class Sample(msgspec.Struct, frozen=True):
     name: str
     """Its subject, such as `required-affinity`."""
     pod: msgspec.Raw
-    """Its manifest."""
 
 
 class Samples(msgspec.Struct, frozen=True):

@@ -130,7 +130,6 @@ class _Verb(NamedTuple):
     responses: tuple[Any, ...]
     """Types, of which the response has one."""
     headers: tuple[str, ...] = ("Kindred-Dry-Run",)
-    """Of the request."""
 
 
 _CACHED: Final = ("Kindred-Cache", "Kindred-Dry-Run")

@@ -56,7 +56,6 @@ DETAIL_OPTIONS: Final = (
     ),
     output_option(),
 )
-"""The options of every explanation."""
 _OF_FILES: Final = re.compile(r"-|\.{0,2}/.*|.*\.(json|ya?ml)", re.DOTALL)
 """Arguments that are files and not pods, whether the file exists or not."""
 

@@ -83,7 +83,7 @@ _EFFECTS: Final[Mapping[Effect, tuple[str, str]]] = {
 
 
 def explanation_text(explanation: Explanation, *, wide: bool = False) -> Iterator[Line]:
-    """Return the explanation as lines, which have colours on a terminal."""
+    """Return the explanation as lines."""
     told = explanation.summary
     hidden = explanation.names_hidden
     waits_for = _some(explanation.waits_for, "victim", lambda each: wrapped(victim_text(each), 4, "  "))
@@ -116,7 +116,6 @@ def _verdict(lines: Sequence[str], *, fits: bool) -> Iterator[Line]:
 
 
 def _some(found: Sequence[T], name: str, lines_of: Callable[[T], Iterable[Line]]) -> Iterator[Line]:
-    """Yield the lines of the first ones, and the number of the others."""
     yield from chain.from_iterable(map(lines_of, found[:_MAX]))
     if len(found) > _MAX:
         yield f"  ... and {counted(len(found) - _MAX, f'more {name}')}, see -o json"

@@ -21,13 +21,8 @@ from app.settings.configuration import FILE_VARIABLE, Configuration, flag_of, lo
 from app.settings.settings import Settings, SettingsError, variable_of
 
 EXIT_OK: Final = 0
-"""The command completed with a positive result."""
 EXIT_NO: Final = 1
-"""The command completed with a negative result: the pod fits nowhere, or something differs, is not ready or has
-errors."""
 EXIT_ERROR: Final = 2
-"""The command could not complete: wrong usage, or the input or the service is missing or wrong."""
-
 
 _ERRORS: Final = (
     CannotAskError,

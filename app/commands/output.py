@@ -200,18 +200,12 @@ def counted(number: int, name: str, plural: str = "") -> str:
     return f"{number:,} {name if number == 1 else plural or f'{name}s'}"
 
 
-# The formats of `-o`, as kubectl has them, and printing a value in one of them.
-#
-# A command passes the value for JSON and YAML, a function for the text of `table` and `wide`, and the names.
-
-
 class OutputFormat(Enum):
-    """The output formats of commands."""
+    """The output formats of commands, `-o`, as kubectl has them."""
 
     TABLE = "table"
-    """Text in lines of 80 columns, or of the terminal's where that is wider."""
     WIDE = "wide"
-    """The same with more columns, without shortening any."""
+    """A table with more columns, without shortening any."""
     JSON = "json"
     YAML = "yaml"
     NAME = "name"
@@ -264,7 +258,6 @@ class _Dumper(yaml.SafeDumper):
     """A YAML dumper without raw control characters, and without a line that begins with a part of a text."""
 
     def write_double_quoted(self, text: str, split: bool = True) -> None:  # noqa: ARG002, FBT001, FBT002  # the library's
-        """Write a text on one line."""
         super().write_double_quoted(text, split=False)
 
 

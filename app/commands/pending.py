@@ -40,7 +40,6 @@ from core.diagnosis.wakes import AwaitedVictim
 _HEADS: Final = ("NAMESPACE", "NAME", "AGE", "STATE", "FIT", "REASON")
 _MORE_HEADS: Final = ("SCHEDULER", "NOMINATED NODE", "WOULD HELP")
 _MAX_VICTIMS: Final = 3
-"""Limit of a line."""
 _PATIENCE: Final = 60.0
 """Seconds. The service judges the classes of pods in steps between scheduler requests."""
 
@@ -92,10 +91,7 @@ def _of_dump(options: Options, namespace: str | None) -> PendingPods:
 
 
 def pending_text(pending: PendingPods, *, namespace: str | None, wide: bool) -> Iterator[Line]:
-    """Yield the pods as lines, which have colours on a terminal.
-
-    With a namespace there is no column for it.
-    """
+    """Yield the pods as lines. With a namespace there is no column for it."""
     if pending.standing != "fresh":
         problems = "; ".join(pending.problems)
         text = f"The mirror is {pending.standing}: {problems}" if problems else f"The mirror is {pending.standing}."

@@ -123,12 +123,10 @@ class _Dumper(yaml.SafeDumper):
         sequence: Iterable[Any],
         flow_style: bool | None = None,  # noqa: ARG002, FBT001  # the signature of the library
     ) -> yaml.SequenceNode:
-        """Represent a list."""
         items = list(sequence)
         return super().represent_sequence(tag, items, flow_style=all(isinstance(item, str) for item in items))
 
     def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002  # the signature of the library
-        """Return True: no references."""
         return True
 
 

@@ -84,7 +84,7 @@ def _cache(access: Access) -> Totals | None:
 
 
 def status_text(status: Status, *, wide: bool) -> Iterator[Line]:
-    """Yield the status as lines, which have colours on a terminal."""
+    """Yield the status as lines."""
     readiness = status.readiness
     yield from _service(status)
     yield from _line("Version", f"{status.version.version}, Python {status.version.python}")
@@ -122,7 +122,6 @@ def _mirror(readiness: Readiness) -> str:
 
 
 def _resources(readiness: Readiness) -> Iterator[Line]:
-    """Yield the number of watched resources, and a line for each one with a problem."""
     if not readiness.resources:
         yield from _line("Resources", "none is watched: the mirror is loaded from a dump")
         return

@@ -57,10 +57,7 @@ def units_command(*, namespace: str | None, output: OutputFormat, **access: Unpa
 
 
 def units_text(found: Units, *, namespace: str | None, wide: bool) -> Iterator[Line]:
-    """Yield the units as lines, which have colours on a terminal.
-
-    With a namespace there is no column for it.
-    """
+    """Yield the units as lines. With a namespace there is no column for it."""
     units = found.units
     within = f" in namespace {namespace}" if namespace else ""
     if not units:

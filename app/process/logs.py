@@ -60,12 +60,10 @@ def _json_escape(character: str) -> str:
 
 
 # A limit of log lines a second, so that a storm of events does not fill the disk. The number left out is logged.
-#
-# Lines are of one kind if logger, level and template are equal. A line that needs another limit has a LineLimit among
-# its `extra`.
+# Lines are of one kind if logger, level and template are equal.
 
 LIMIT: Final = "line_limit"
-"""Key of a LineLimit in the `extra` of a line."""
+"""Key of a LineLimit in the `extra` of a line that needs another limit."""
 MAX_KINDS: Final = 1000
 """Kinds of lines in one second that are counted by themselves. The others are one kind."""
 _WINDOW: Final = 1.0  # seconds
@@ -254,7 +252,6 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _fields(record: logging.LogRecord) -> Iterable[tuple[str, object]]:
-    """Return the fields given as `extra`."""
     late: Mapping[str, object] = getattr(record, LATE, dict)()
     return {**late, **{name: value for name, value in vars(record).items() if name not in _OF_EVERY_RECORD}}.items()
 

@@ -204,5 +204,4 @@ def _foreign_site(headers: Headers, hosts: list[str]) -> str:
 
 
 def _is_open(scope: Scope, open_paths: Collection[str]) -> bool:
-    """Return whether a request is a GET of one of these paths."""
     return scope["type"] == "http" and scope["method"] in {"GET", "HEAD"} and scope["path"] in open_paths

@@ -153,8 +153,6 @@ def _target(url: bytes) -> tuple[bytes, bytes]:
     return path, parsed.query or b""
 
 
-# The exchange: the request, and the response to it.
-
 Header: TypeAlias = tuple[bytes, bytes]
 _AT_ONCE: Final = 256 * 1024
 """Bytes of a response that are encrypted in one call. OpenSSL keeps a buffer for the longest write until the connection

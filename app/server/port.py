@@ -145,8 +145,7 @@ class Connection(asyncio.Protocol):
         self.deadline = _NEVER
         """Time of the event loop's clock after which `expire` must be called."""
         self.transport = _GONE
-        self.is_secure = False
-        """Whether the connection has TLS."""
+        self.is_secure = False  # whether it has TLS
         self.write_paused = False
         self.body_left = 0
         """Bytes of the request's body that have not arrived."""

@@ -84,7 +84,6 @@ async def _run(servers: Sequence["Server"], background: Sequence[Background], st
 
 
 async def _close(servers: Sequence["Server"], stop: "_Stop") -> None:
-    """Close ports, and wait for the requests in progress."""
     for server in servers:
         server.config.timeout_graceful_shutdown = max(1, round(stop.seconds_left() - _CLOSING))
         server.should_exit = True
@@ -113,7 +112,6 @@ class _Stop:
         self._ends_at = math.inf  # by the monotonic clock
 
     def listen(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Install the signal handlers."""
         self._loop = loop
         # Not loop.add_signal_handler: a second SIGINT must end even a stuck loop.
         for number in (signal.SIGINT, signal.SIGTERM):

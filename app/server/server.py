@@ -20,11 +20,6 @@ from app.api_server.tls import openssl_reason
 from app.server.port import Connection, Connections, Peer, Refusal
 from app.server.ports import Port
 
-# Accepts the connections of one port. It limits their number from the first byte on, and the time of the handshake.
-#
-# uvicorn leaves this to the event loop. The loop gives a client a minute for the TLS handshake, counts no client
-# before its end, and reports no rejected client.
-
 log = logging.getLogger(__name__)
 
 _NOT_HERE: Final = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}  # localhost may resolve to ::1 without IPv6 on the machine
@@ -33,7 +28,11 @@ _PAUSE: Final = 0.1  # seconds until the next attempt, after the process ran out
 
 
 class Listener:
-    """Listens on sockets, in place of an asyncio.Server. uvicorn calls `close` and `wait_closed`."""
+    """Accepts the connections of one port, in place of an asyncio.Server. uvicorn calls `close` and `wait_closed`.
+
+    It limits their number from the first byte on, and the time of the handshake. The event loop gives a client a minute
+    for the TLS handshake, counts no client before its end, and reports no rejected client.
+    """
 
     def __init__(
         self,

@@ -204,10 +204,7 @@ class ReloadedTls:
             log.error("%s port: %s; keeping the previous version", self.port, problem)
 
 
-# The names of a client, by its verified certificate.
-
-
 def peer_names(certificate: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the common names and DNS names of a certificate, as returned by `SSLObject.getpeercert`."""
+    """Return the common names and DNS names of a client's certificate, as returned by `SSLObject.getpeercert`."""
     common = [value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
     return (*common, *(value for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS"))

@@ -1,4 +1,8 @@
-"""A file of settings: YAML with a head, `apiVersion` and `kind`, as in Kubernetes. A duplicate key is an error."""
+"""The settings from their sources: a file, which is YAML with a head as in Kubernetes, the environment, and flags.
+
+For each key, the last source that sets it wins. A field has three names: `healthPort` in the file,
+KINDRED_HEALTH_PORT in the environment, and --health-port as a flag.
+"""
 
 import os
 import re
@@ -117,11 +121,6 @@ def _head_problems(document: Mapping[object, object]) -> Iterator[str]:
         elif document[key] != known:
             yield f"{key}={document[key]!r}: unknown; this version of Kindred reads {known}"
 
-
-# The sources of the settings: a file, the environment, flags. For each key, the last source that sets it wins.
-#
-# A field has three names: `healthPort` in the file, KINDRED_HEALTH_PORT in the environment, and --health-port as a
-# flag. app/settings/configuration.py has the format of the file.
 
 FILE_VARIABLE: Final = f"{PREFIX}CONFIG"
 DEFAULT: Final = "default"

@@ -94,8 +94,6 @@ def _checked_name(field: str, fields: dict[str, str | None]) -> str:
     return name
 
 
-# How often pods may be read because of requests, in all and by name.
-#
 # A request may name a pod that does not exist. Without a limit, each such request would be a GET of the API server,
 # which serves others, too.
 

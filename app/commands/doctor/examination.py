@@ -57,8 +57,6 @@ class Inputs(Access, total=False):
 
 
 class _Notes:
-    """The results that an examination collects."""
-
     def __init__(self) -> None:
         self.inputs: dict[str, str] = {}
         self.findings: list[Finding] = []
@@ -91,7 +89,6 @@ def examine(inputs: Inputs) -> Report:
 
 
 def _chosen(inputs: Inputs, notes: _Notes) -> tuple[SchedulerConfig, Extender] | None:
-    """Return the configuration of kube-scheduler, and the extender in it that is Kindred."""
     ids = [check.id for check in REGISTRATION_CHECKS]
     if inputs["scheduler_config"] is None:
         notes.skip("--scheduler-config FILE", *ids)

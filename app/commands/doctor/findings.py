@@ -84,7 +84,6 @@ class Report(msgspec.Struct, frozen=True):
     """The report: the findings, the worst first, and the skipped checks."""
 
     inputs: dict[str, str]
-    """The checked sources."""
     findings: Sequence[Finding]
     skipped: Sequence[Skipped]
     summary: Summary
@@ -103,7 +102,7 @@ _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.I
 
 
 def report_text(report: Report, *, wide: bool) -> Iterator[Line]:
-    """Yield the report as lines, which have colours on a terminal."""
+    """Yield the report as lines."""
     width = sys.maxsize if wide else prose_width()
     for name, value in report.inputs.items():
         yield from wrapped(f"{name}: {value}", 2, "", whole_within=width)

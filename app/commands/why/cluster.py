@@ -52,7 +52,6 @@ class MissingRightsError(Exception):
 
 
 def _rules(rights: Sequence[Right]) -> Iterator[str]:
-    """Yield the rules of a Role or ClusterRole, each as one line of YAML."""
     by_group: dict[str, list[str]] = {}
     for right in rights:
         by_group.setdefault(right.group, []).append(right.resource)
@@ -114,7 +113,6 @@ async def list_cluster(client: ApiClient, kinds: Sequence[Kind], settings: Setti
 
 
 async def _list_any_version(client: ApiClient, state: ResourceState, mirror: ClusterMirror) -> None:
-    """List the objects in the first version that the server has."""
     while True:
         try:
             return await _list(client, state, mirror)

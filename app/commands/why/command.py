@@ -131,7 +131,6 @@ def why_command(**options: Unpack[Options]) -> None:
 
 
 async def _explanation(argument: Argument, options: Options) -> Explanation:
-    """Return the explanation. Raises errors that `why_command` turns into a line."""
     settings = _settings(options)
     check_explained(settings)  # before a needless request
     credentials = await asyncio.to_thread(load_credentials, options["kubeconfig"], options["context"])
@@ -207,6 +206,5 @@ async def _own_token(credentials: Credentials) -> str:
 
 
 def _kinds(settings: Settings, pod: Pod) -> Sequence[Kind]:
-    """Return the kinds to list: the kinds that rules read, and PodGroups for a member."""
     kinds = judged_kinds(settings, create_profile(settings))
     return (*kinds, SchedulingGroup) if pod.in_scheduling_group else kinds

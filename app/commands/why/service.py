@@ -28,8 +28,6 @@ from app.objects.decode import decoding
 from app.process.logs import one_line
 from app.server.auth import TOKEN_HEADER
 
-# Requests to a port of a pod through `kubectl port-forward`, which also reaches the loopback of the pod.
-#
 # While the command runs, every process of this machine can reach the forwarded port, on a random port of the
 # loopback.
 
@@ -248,11 +246,10 @@ class PodForward(NamedTuple):
 
 
 Way = ServiceProxy | PodForward
-"""The way to call a service."""
 
 
 async def find_way(client: ApiClient, service: str, port: int) -> Way:
-    """Return the way to the service `[NAMESPACE/]NAME`, or to the installed one if `named` is None.
+    """Return the way to the service `[NAMESPACE/]NAME`, or to the installed one if `service` is empty.
 
     `port` is the admin port of its pods. Raises NoServiceError if none is installed, CannotAskError, ApiError,
     MissingRightsError and CredentialsError.
