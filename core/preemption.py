@@ -1,4 +1,8 @@
-"""Preemption: which less important pods would have to leave a node, and on which node that does the least harm."""
+"""Preemption: which less important pods would have to leave a node, and on which node that does the least harm.
+
+Source: k8s.io/kubernetes v1.34 pkg/scheduler: framework/plugins/defaultpreemption/default_preemption.go,
+framework/preemption/preemption.go and util/utils.go.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -16,10 +20,7 @@ from core.objects.pod import Pod
 from core.objects.quantity import quoted
 from core.scheduling_cycle import nominated_beside
 
-# The order of pods by importance.
-#
-# Source: k8s.io/kubernetes v1.34 pkg/scheduler/util/utils.go (MoreImportantPod, GetPodStartTime,
-# GetEarliestPodStartTime).
+# The order of pods by importance (utils.go: MoreImportantPod, GetPodStartTime, GetEarliestPodStartTime).
 
 StartTime: TypeAlias = tuple[bool, str]
 
@@ -43,11 +44,8 @@ def earliest_start_time(pods: Sequence[Pod]) -> StartTime:
     return min(start_time(pod) for pod in pods if pod.priority == highest)
 
 
-# Which evictions would violate a PodDisruptionBudget.
-#
-# Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go
-# (filterPodsWithPDBViolation), since v1.37 pkg/scheduler/framework/preemption/util.go
-# (FilterVictimsWithPDBViolation).
+# Which evictions would violate a PodDisruptionBudget (default_preemption.go: filterPodsWithPDBViolation; since v1.37
+# framework/preemption/util.go: FilterVictimsWithPDBViolation).
 
 
 def split_by_violation(
@@ -78,11 +76,9 @@ def split_by_violation(
     return violating, others
 
 
-# The smallest set of less important pods on a node whose eviction lets a pod fit.
-#
-# Source: k8s.io/kubernetes v1.34 pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go
-# (SelectVictimsOnNode) and pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption). As upstream, each
-# check counts the pods that are nominated for the node (core/scheduling_cycle.py).
+# The smallest set of less important pods on a node whose eviction lets a pod fit (default_preemption.go:
+# SelectVictimsOnNode; preemption.go: DryRunPreemption). As upstream, each check counts the pods that are nominated for
+# the node (core/scheduling_cycle.py).
 #
 # The search runs on the mirror itself: it supposes the pods of one node gone, and puts them back one by one (see
 # Supposition). A copy of all the state that plugins read would cost as much as a sync, at 150,000 pods. A copy of the
@@ -198,9 +194,7 @@ def _take_away(pod: Pod, supposed: Supposition) -> None:
     supposed.remove(pod, as_running=True)
 
 
-# The choice of the node where preemption does the least harm.
-#
-# Source: k8s.io/kubernetes v1.34 pkg/scheduler/framework/preemption/preemption.go (pickOneNodeForPreemption).
+# The choice of the node where preemption does the least harm (preemption.go: pickOneNodeForPreemption).
 
 _LOWEST_PRIORITY: Final = -(2**31)
 _HARM: Final[tuple[Callable[[Victims], Any], ...]] = (
@@ -227,11 +221,8 @@ def best_nodes(candidates: Mapping[str, Victims]) -> list[str]:
     return [name for name in best if earliest_start_time(candidates[name].pods) == latest]
 
 
-# How many candidate nodes preemption looks for.
-#
-# Source: k8s.io/kubernetes v1.36 pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go
-# (calculateNumCandidates, with the defaults of DefaultPreemptionArgs), and framework/preemption/preemption.go
-# (DryRunPreemption).
+# How many candidate nodes preemption looks for (v1.36 default_preemption.go: calculateNumCandidates, with the defaults
+# of DefaultPreemptionArgs; preemption.go: DryRunPreemption).
 
 _MIN_CANDIDATE_NODES_PERCENTAGE: Final = 10
 _MIN_CANDIDATE_NODES_ABSOLUTE: Final = 100
@@ -247,10 +238,7 @@ def are_enough(candidates: Mapping[str, Victims], wanted: int) -> bool:
     return len(candidates) >= wanted and any(not each.pdb_violations for each in candidates.values())
 
 
-# Whether a pod may preempt other pods.
-#
-# Source: k8s.io/kubernetes v1.34 pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go
-# (PodEligibleToPreemptOthers).
+# Whether a pod may preempt other pods (default_preemption.go: PodEligibleToPreemptOthers).
 
 NEVER: Final = "Never"
 """The preemptionPolicy of a pod that waits for free capacity instead of preempting."""
@@ -273,9 +261,8 @@ def why_not_eligible(mirror: ClusterMirror, pod: Pod, nominated_node_code: Code)
     return TERMINATING_VICTIM if waits else ""
 
 
-# Checks the scheduler's candidates against Kindred's predicates, and adds the missing victims.
-#
-# Source: k8s.io/kubernetes v1.34 pkg/scheduler/framework/preemption/preemption.go (callExtenders).
+# Checks the scheduler's candidates against Kindred's predicates, and adds the missing victims (preemption.go:
+# callExtenders).
 
 
 class Offer(msgspec.Struct, frozen=True, gc=False):

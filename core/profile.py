@@ -209,10 +209,7 @@ class Profile(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _by_rules(self) -> dict[tuple[bool, bool, bool], "Profile"]:
-        """(NodeDeclaredFeatures filters, VolumeBinding scores, NodeName is first) -> the profile under these rules.
-
-        Memoised, because each request reads it.
-        """
+        """(features filter, storage scores, NodeName is first) -> the profile. Memoised: each request reads it."""
         return {}
 
     def _resolved(self, features: bool, storage: bool, name_first: bool) -> "Profile":  # noqa: FBT001  parts of a key
@@ -276,18 +273,12 @@ def parse_profile(text: str, arguments: Arguments = NO_ARGUMENTS) -> Profile:
 
 
 def profile_arguments(text: str, arguments: Arguments = NO_ARGUMENTS) -> Arguments:
-    """Return the arguments for the plugins of `parse_profile`, including those that former names imply.
-
-    Raises ProfileError.
-    """
+    """Return the arguments for the plugins, including those that former names imply. Raises ProfileError."""
     return _with_strategies(_items(text), arguments)
 
 
 class _Item(msgspec.Struct, frozen=True):
-    """An entry of the list. `plugin` is the present name. `side` is None if the entry enables every side.
-
-    `weight` is the weight of the score. `scoring_strategy` is set if a former name implies one.
-    """
+    """An entry of the list. `plugin` is the present name. `side` is None if the entry enables every side."""
 
     text: str
     plugin: str

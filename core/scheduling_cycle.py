@@ -26,9 +26,6 @@ from core.profile import Profile
 # The evaluation, cached or not, gives the verdicts without nominated pods. This module computes the verdicts with
 # them afresh, for each node on its own: pods that are nominated for other nodes do not count. No cell of the
 # equivalence cache depends on a nomination, so a nomination invalidates no cell.
-#
-# The nominations are those in the watch, of every scheduler. A nomination that a scheduler has made but not yet
-# written is unknown here.
 
 
 class Refusal(msgspec.Struct, frozen=True, gc=False):
@@ -117,8 +114,8 @@ def filter_nodes(
 ) -> Verdicts:
     """Judge each node of the batch: the status of the first predicate that fails there, or success.
 
-    Nominated pods count as they do upstream (core/scheduling_cycle.py), unless `beside_nominated` is false. For every
-    pod, an unknown node fails with UNKNOWN_NODE, and a node out of the partition with OUT_OF_PARTITION.
+    Nominated pods count as they do upstream, unless `beside_nominated` is false. For every pod, an unknown node fails
+    with UNKNOWN_NODE, and a node out of the partition with OUT_OF_PARTITION.
     """
     filters = profile.under(evaluation.mirror.rules).filters
     verdicts = evaluation.filtered(filters, batch)
@@ -136,7 +133,6 @@ def filter_nodes(
 
 
 def _refused(verdicts: Verdicts, refused: Mapping[int, Refusal]) -> Verdicts:
-    """Return the verdicts with other statuses for some nodes."""
     statuses = dict.fromkeys(refusal.failure.status for refusal in refused.values())
     code_of = {status: len(verdicts.statuses) + place for place, status in enumerate(statuses)}
     codes = verdicts.codes.astype(np.int64)  # a copy, because a recorded evaluation keeps the original
@@ -248,14 +244,12 @@ class NodeSample:
         return np.sort(turned[best])
 
 
-# States that plugins derive from a mirror, created while the mirror is still empty.
-#
-# A state that is created at a plugin's first request must read all pods: 0.05 to 0.4 s each at 150,000 pods, during
-# which no other request is served. States of nodes alone take milliseconds, so they may be created late.
-
-
 def derive_states(profile: Profile, mirror: ClusterMirror) -> None:
-    """Create the states that the plugins of a profile need. Events then keep the states up to date."""
+    """Create the states that the plugins of a profile need, while the mirror is still empty.
+
+    A state that is created at a plugin's first request must read all pods: 0.05 to 0.4 s each at 150,000 pods, during
+    which no other request is served. States of nodes alone take milliseconds, so they may be created late.
+    """
     for plugin in profile.plugins:
         for make in plugin.states:
             mirror.derived(make)

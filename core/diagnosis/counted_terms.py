@@ -90,10 +90,7 @@ class CountedTerm:
         weight: int = 0,
         first_pod: bool = False,
     ) -> None:
-        """Create a term. A pod in the domain adds `weight` to a raw score.
-
-        `first_pod` is whether the exception for first pods applies.
-        """
+        """`weight`: what a pod in the domain adds to a raw score. `first_pod`: the exception for first pods applies."""
         self.direction: Final = direction
         self.rule: Final = rule
         self.matchers: Final = matchers

@@ -197,10 +197,7 @@ class Diagnosis:
 
     @cached_property
     def refusing(self) -> Mapping[str, BoolArray]:
-        """Plugin -> the nodes that it fails without nominated pods, regardless of others.
-
-        Only plugins that fail some node.
-        """
+        """Plugin -> the nodes that it fails without nominated pods, regardless of others, if there are any."""
         recorded = ((plugin.name, self._recorded.of_filters.get(plugin.name)) for plugin in self.profile.filters)
         failed = ((name, verdicts.codes > 0) for name, verdicts in recorded if verdicts is not None)
         return {name: codes for name, codes in failed if codes.any()}

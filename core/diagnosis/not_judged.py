@@ -18,7 +18,6 @@ DYNAMIC_RESOURCES: Final = "DynamicResources"
 _OF_VOLUMES: Final = frozenset({"VolumeBinding", "VolumeZone", "VolumeRestrictions", "NodeVolumeLimits"})
 _OF_REQUESTS: Final = frozenset({"NodeResourcesFit", "GeneralPredicates"})
 
-
 _MAX_RESOURCES: Final = 8
 """How many resources are named. A pod may request hundreds."""
 

@@ -93,10 +93,7 @@ EVENTS: Final[Mapping[str, Sequence[Wake]]] = {
         Wake("NodeDeclaredFeatures", "Pod", ("Update",), of_pod_itself=True),
     ),
 }
-"""Plugin -> the events that it registers in every release.
-
-A plugin without an entry registers none, or is not upstream's.
-"""
+"""Plugin -> the events that it registers in every release. Other plugins register none, or are not upstream's."""
 
 _Holds: TypeAlias = Callable[[Rules], bool]
 

@@ -238,9 +238,6 @@ class EquivalenceCache:
         self.clear()  # if one cell is wrong, none can be trusted
 
 
-# The evaluation of a pod for a verb, from the equivalence cache or fresh, unless its class takes too much work.
-
-
 @contextmanager
 def set_apart(mirror: ClusterMirror, pod: Pod) -> Iterator[bool]:
     """Suppose in a `with` block that a pod is on no node, because it must not count for its own decision.

@@ -295,11 +295,8 @@ def _put(cells: Cells, part: NodeBatch, numbers: Int64Array, kept: BoolArray | N
 
 Result: TypeAlias = Status | int | None
 
-
 CHAIN: Final = "first failing filter"
 """The name, beside the plugins' names, of the verdicts of all filters together."""
-
-
 BEST: Final = "best nodes"
 """The name of a choice among the fitting nodes: 1 for a node that may be chosen, else 0."""
 

@@ -247,10 +247,7 @@ class CellLookup:
         return found if dropped is None else dropped
 
     def _dropped(self, row: PluginRow) -> Miss | None:
-        """Return why the next request drops the row, or None.
-
-        Runs PreFilter or PreScore to read the counters' versions.
-        """
+        """Return why the next request drops the row, or None. May run PreFilter or PreScore for counters' versions."""
         if row.as_of in (NEVER, self._validities.now):
             return None
         validity = self._validities.of[row.plugin.name]

@@ -69,9 +69,7 @@ class Validities:
         """The latest time at which all results of any plugin became invalid."""
         self.capacity = capacity
         """Number of slots of every validity."""
-        self._slots: deque[int] = deque(
-            maxlen=_REMEMBERED_CHANGES
-        )  # of the last changes, NO_SLOT where nothing became invalid
+        self._slots: deque[int] = deque(maxlen=_REMEMBERED_CHANGES)  # NO_SLOT: the change made nothing invalid
         self.of: dict[str, Validity] = {}
         self._rules: dict[tuple[Kind, Operation], list[tuple[Validity, InvalidationRule]]] = defaultdict(list)
         for plugin in plugins:
@@ -394,7 +392,6 @@ class Ranker:
 
 
 def _normalised(plugin: AnyScore, part: Question) -> Int64Array | None:
-    """Return a plugin's normalised scores of the nodes of a request, or None if it scores no node."""
     _, state = plugin.pre_score(part.mirror, part.pod, part.batch)
     return None if state is None else plugin.normalize(plugin.score(state, part.batch))
 

@@ -14,8 +14,6 @@ from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray
 from core.objects.pod import Pod
 
-# A number for every node slot, or the reason for a miss.
-
 Integers: TypeAlias = NDArray[np.signedinteger[Any]]
 
 
@@ -140,7 +138,6 @@ ROW_BYTES: Final = 600
 """Size of a row without its cells and statuses."""
 STATUS_BYTES: Final = 300
 """Size of a status other than success, with a reason and its code."""
-
 
 Prepared: TypeAlias = tuple[Status, Any]
 """A status and a state, by PreFilter or PreScore."""

@@ -46,10 +46,6 @@ def ownership_error(pod: Pod, volume: PodClaim, claim: PersistentVolumeClaim) ->
     return f"PVC {claim.full_name} was not created for pod {pod.full_name} (pod is not owner)"
 
 
-# Looks up the claims that a pod names in the mirror, and builds the status for a missing object.
-#
-# Source: k8s.io/apimachinery pkg/api/errors/errors.go (NewNotFound), as the listers of client-go return it.
-
 _RESOURCES: Final = {
     PersistentVolume: "persistentvolume",
     PersistentVolumeClaim: "persistentvolumeclaim",
@@ -73,7 +69,7 @@ def not_found(kind: type[PersistentVolume | PersistentVolumeClaim | StorageClass
 
 
 def not_found_text(kind: type[PersistentVolume | PersistentVolumeClaim | StorageClass], name: str) -> str:
-    """Return the lister's error for a missing object."""
+    """Return the error of client-go's listers for a missing object (pkg/api/errors/errors.go, NewNotFound)."""
     return f"{_RESOURCES[kind]} {quoted(name)} not found"
 
 

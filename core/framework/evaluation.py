@@ -58,8 +58,7 @@ class Evaluation(Protocol):
     ) -> IntpArray | None:
         """Return the result of `best_nodes` among the nodes on which all filters pass, if it is available at less cost.
 
-        None: the caller must use `filtered` and `raw_scores`. This includes the case that no node fits, which needs
-        reasons.
+        None: the caller must use `filtered` and `raw_scores`, also if no node fits, because that needs reasons.
         """
 
 

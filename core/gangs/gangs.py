@@ -92,10 +92,9 @@ class Gangs:
     # Deciding.
 
     def begin(self, now: float) -> None:
-        """Prepare for a decision. The first call places the rest of all groups that have started.
+        """Call before each decision. The first call places the rest of all groups that have started.
 
-        Call this method before each decision. It also releases reservations that are no longer needed. Without
-        reservations it costs next to nothing.
+        Each releases reservations that are no longer needed. Without reservations it costs next to nothing.
         """
         if not self._has_begun:
             self._has_begun = True

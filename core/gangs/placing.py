@@ -66,10 +66,7 @@ class FewestDomains:
         beside: Collection[str],
         max_steps: int,
     ) -> None:
-        """Place the members of `classes` in an empty supposition that the cache follows.
-
-        `beside` names the nodes whose domains are used.
-        """
+        """`beside` names the nodes whose domains are used. The supposition is empty, and the cache follows it."""
         self._attempts = attempts
         self._supposed = supposed
         self._classes = classes
@@ -260,8 +257,6 @@ class _DomainRoom(NamedTuple):
 
 
 class _Rooms:
-    """Upper bounds of the members that each domain can hold."""
-
     def __init__(self, attempts: Attempts, classes: Sequence[MemberClass], group: NodeGroup) -> None:
         self._mirror = attempts.mirror
         self._group = group

@@ -36,8 +36,6 @@ _JUST_ENDED: Final = 30.0  # seconds
 
 
 class _Cycle:
-    """The requests of one cycle."""
-
     def __init__(self, group: str, now: float) -> None:
         self.group: Final = group
         self.places: Final[dict[str, float]] = {}  # uid -> time of the assumption
@@ -140,8 +138,6 @@ _MAX_BACKOFF: Final = 10.0
 
 
 class _Members(NamedTuple):
-    """The members of a group by state."""
-
     bound: Sequence[Pod]
     assumed: Sequence[Pod]
     pending: Sequence[Pod]
@@ -217,7 +213,6 @@ def _unknown(key: str, members: _Members, unread: str) -> tuple[SchedulingStatus
 
 
 def _waiting(mirror: ClusterMirror, group: SchedulingGroup, members: _Members) -> tuple[SchedulingStatus, str]:
-    """Return the state of a group, and why it waits."""
     untried = _why_untried(mirror, group, members)
     if members.scheduled >= group.minimum:
         reason = (untried or _why_unplaced(mirror, group, members)) if members.pending else ""

@@ -221,7 +221,9 @@ class MatchCounters:
         counter = self._counters[terms] = DomainCounts(column, self._recounted(terms.matchers, column))
         self._index.add(terms, terms.matchers[0])
         if len(self._counters) > MAX_MATCH_COUNTERS:
-            self._evict_oldest()
+            oldest, evicted = self._counters.popitem(last=False)
+            self._index.remove(oldest)
+            self._columns.release(evicted.column)
         return counter
 
     def _counted_once(self, wanted: Sequence[MatchTerms]) -> list[DomainCounts]:
@@ -248,11 +250,6 @@ class MatchCounters:
 
     def _selects_namespace(self, matcher: PodMatcher, name: str) -> bool:
         return namespace_is_selected(matcher, name, self._namespaces.get(name))
-
-    def _evict_oldest(self) -> None:
-        terms, counter = self._counters.popitem(last=False)
-        self._index.remove(terms)
-        self._columns.release(counter.column)
 
 
 class Role(IntEnum):

@@ -52,11 +52,7 @@ class NodeFollower:
 
 
 class ClusterFigures:
-    """The sums of the known nodes' figures. They follow the nodes by generation, as a snapshot does.
-
-    So an event updates the sums of only one node. A read of the cluster's sums visits the nodes that changed since the
-    last read: 4 us each.
-    """
+    """The sums of the known nodes' figures. A read visits the nodes that changed since the last read: 4 us each."""
 
     def __init__(self) -> None:
         self._of_node: dict[str, Figures] = {}  # node name -> its figures at the last read

@@ -113,10 +113,7 @@ class Dumper:
         self._preemptors = mirror.preemptors
 
     def dump(self, figures: Figures, generation: int, node: str | None, pod: str | None) -> MirrorDump:
-        """Return all contents, one node's by name, or one pod by UID or NAMESPACE/NAME.
-
-        Loops over all nodes and pods, unless a node is named.
-        """
+        """Return what ClusterMirror.dump returns. Loops over all nodes and pods, unless a node is named."""
         known: list[NodeDump] = []
         waiting: list[PodDump] = []
         for name in sorted(self._nodes.infos) if node is None else (node,):

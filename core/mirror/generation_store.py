@@ -30,10 +30,7 @@ class GenerationCounter:
 
 
 class GenerationStore(Generic[Value]):
-    """Key -> value, each with the generation of its last change (upstream cache.go: the list from `headNode` on).
-
-    A removal takes a generation, too. A bounded journal records removals.
-    """
+    """Key -> value, each with the generation of its last change (upstream cache.go: the list from `headNode` on)."""
 
     def __init__(self, counter: GenerationCounter) -> None:
         self._counter = counter

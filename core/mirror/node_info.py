@@ -122,10 +122,7 @@ _SMALL: Final = 1024 * 1024  # bytes of names: below this, padding costs less th
 
 
 class NodeInfo:
-    """A node name with the rows of its pods. Without `node`, it only holds the pods that name an unknown node.
-
-    `generation` is the generation of its last change.
-    """
+    """A node name with the rows of its pods. Without `node`, it only holds the pods that name an unknown node."""
 
     __slots__ = ("generation", "name", "node", "requested", "rows", "slot")
 

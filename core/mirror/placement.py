@@ -317,10 +317,7 @@ class AssumedPods:
         self.by_uid[pod.uid] = AssumedPod(pod, now)
 
     def finish_binding(self, uid: str, now: float, *, wait: float = 0.0) -> None:
-        """Set the deadline of a pod to `now` plus the TTL, or plus `wait` if that is more.
-
-        A pod that is not assumed is ignored.
-        """
+        """Set a pod's deadline to `now` plus the TTL, or plus `wait` if that is more. A pod not assumed is ignored."""
         known = self.by_uid.get(uid)
         if known is None or not self._ttl:
             return

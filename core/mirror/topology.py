@@ -1,7 +1,4 @@
-"""Topology domains: the values of node labels over node slots, and numbers of pods per value.
-
-A label key has a column while a live counter uses it, and for some time afterwards.
-"""
+"""Topology domains: the values of node labels over node slots, and numbers of pods per value."""
 
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
@@ -194,10 +191,7 @@ _births = count(step=1 << 32)
 
 
 class DomainCounts:
-    """Numbers of pods per domain of one topology key.
-
-    Every change gives `version` a new value, which no other counter ever has.
-    """
+    """Numbers of pods per domain of one topology key. Every change gives `version` a value that no counter had."""
 
     __slots__ = ("column", "counts", "version")
 

@@ -59,8 +59,6 @@ class Supposition:
 
     `after_pre_filter` is for pods that kube-scheduler supposes between PreFilter and Filter. It reports them to plugins
     by AddPod and RemovePod.
-
-    A change that contradicts the mirror, or that is already supposed, raises WhatIfError and has no effect.
     """
 
     def __init__(
@@ -88,10 +86,7 @@ class Supposition:
         self.undo_to(0)
 
     def mark(self) -> int:
-        """Return a mark of the present state, for `undo_to`.
-
-        `put_back` rejects a pod that was gone at the last mark.
-        """
+        """Return a mark of the present state, for `undo_to`."""
         self._marked = len(self._steps)
         return self._marked
 

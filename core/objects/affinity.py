@@ -248,10 +248,8 @@ def label_number(text: str) -> int | None:
     return number if -MAX_INT64 - 1 <= number <= MAX_INT64 else None
 
 
-# A pod's requirements on nodes: its nodeSelector and its node affinity.
-#
-# Source: k8s.io/component-helpers scheduling/corev1/nodeaffinity/nodeaffinity.go (GetRequiredNodeAffinity,
-# NewPreferredSchedulingTerms), k8s.io/kubernetes pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go.
+# A pod's requirements on nodes: its nodeSelector and its node affinity (nodeaffinity.go: GetRequiredNodeAffinity,
+# NewPreferredSchedulingTerms; k8s.io/kubernetes pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go).
 
 
 class PreferredTerm(msgspec.Struct, frozen=True, cache_hash=True, gc=False):

@@ -90,10 +90,7 @@ IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 
 
 class DeviceClass(ClusterWide, frozen=True, kw_only=True, gc=False):
-    """A resource.k8s.io/v1 DeviceClass, reduced to the extended resource that it provides.
-
-    `extended_resource` is spec.extendedResourceName. It is empty if the class names none.
-    """
+    """A resource.k8s.io/v1 DeviceClass, reduced to spec.extendedResourceName, which is empty if it names none."""
 
     extended_resource: str = ""
 

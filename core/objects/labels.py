@@ -13,11 +13,9 @@ import msgspec
 
 from core.objects.quantity import json_list, quoted, shortened
 
-# The syntax of label keys and values, with upstream's messages.
-#
-# A selector with an invalid key or value fails the whole affinity term, and kube-scheduler prints the message. So the
-# messages here equal upstream's. Source: k8s.io/apimachinery pkg/util/validation/validation.go until v1.34; since
-# v1.35 pkg/api/validate/content, see `in_bytes`.
+# The syntax of label keys and values. A selector with an invalid key or value fails the whole affinity term, and
+# kube-scheduler prints the message. So the messages here equal upstream's. Source: k8s.io/apimachinery
+# pkg/util/validation/validation.go until v1.34; since v1.35 pkg/api/validate/content, see `in_bytes`.
 
 _QUALIFIED_NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _QUALIFIED_NAME_RULE = (

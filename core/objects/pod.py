@@ -56,16 +56,12 @@ class RBDImage(msgspec.Struct, frozen=True, gc=False):
 PodVolume: TypeAlias = PodClaim | InlineDisk | RBDImage
 
 
-# Host ports: ports of the node that a pod takes.
-#
-# Source: k8s.io/kube-scheduler framework/types.go (HostPortInfo).
-
 ALL_ADDRESSES: Final = "0.0.0.0"  # noqa: S104 - the name that upstream has for it, nothing binds to it here
 """The address of a port that names none."""
 
 
 class HostPort(msgspec.Struct, frozen=True, order=True, gc=False):
-    """A port of the node, on one of its addresses or on all of them."""
+    """A port of the node, on one address or on all of them (k8s.io/kube-scheduler framework/types.go, HostPortInfo)."""
 
     port: int
     protocol: str = "TCP"
@@ -75,10 +71,6 @@ class HostPort(msgspec.Struct, frozen=True, order=True, gc=False):
 NO_HOST_PORTS: Final[frozenset[HostPort]] = frozenset()
 """Shared by pods without host ports: Python creates a new empty set each time."""
 
-
-# Taints of nodes, and tolerations of pods.
-#
-# Source: k8s.io/api core/v1 toleration.go (ToleratesTaint).
 
 _COMPARED: Final = ("Lt", "Gt")
 _LONGEST_INT64: Final = 20
@@ -98,7 +90,7 @@ KEEP_PODS_OFF: Final = frozenset({"NoSchedule", "NoExecute"})
 
 
 class Toleration(msgspec.Struct, frozen=True, order=True, gc=False):
-    """A v1.Toleration: the taints that do not keep the pod off a node.
+    """A v1.Toleration: the taints that do not keep the pod off a node (k8s.io/api core/v1 toleration.go).
 
     An empty `key` means every key, and an empty `effect` every effect. An empty `operator` means Equal. Decoding writes
     Equal, so that equal tolerations are equal values.
@@ -167,10 +159,6 @@ NO_TOLERATIONS: Final[frozenset[Toleration]] = frozenset()
 """Shared by pods without tolerations: Python creates a new empty set each time."""
 
 
-# A pod's constraints on its spread over topology domains.
-#
-# Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/common.go (topologySpreadConstraint).
-
 DO_NOT_SCHEDULE: Final = "DoNotSchedule"
 SCHEDULE_ANYWAY: Final = "ScheduleAnyway"
 HONOR: Final = "Honor"
@@ -182,6 +170,7 @@ class SpreadConstraint(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
 
     `selector` excludes the requirements that `match_label_keys` (sorted) add from the pod's labels. If the selector is
     invalid, it selects no pods and `selector_error` has the reason. The plugin then returns an error for the pod.
+    Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/common.go (topologySpreadConstraint).
     """
 
     max_skew: int

@@ -198,7 +198,6 @@ def _most_of_sums(pod: PodResources, counting: RequestCounting, missing: Amounts
 
 
 def _asked_and_claimed(pod: PodResources, counting: RequestCounting, missing: Amounts) -> dict[str, int]:
-    """Return the requests in the spec of the containers, with the claimed resources."""
     return _with_claimed(_summed(pod, missing, lambda each, _: each.resources.requests), pod, counting)
 
 

@@ -92,10 +92,7 @@ class CheckNodeCondition(_ConditionPredicate):
 
 
 class CheckNodeMemoryPressure(_ConditionPredicate):
-    """Filters best-effort pods by memory pressure. Other pods pass.
-
-    Source: CheckNodeMemoryPressurePredicate.
-    """
+    """Filters best-effort pods by memory pressure (CheckNodeMemoryPressurePredicate). Other pods pass."""
 
     name = "CheckNodeMemoryPressure"
     class_fields = ("best_effort",)
@@ -109,10 +106,7 @@ class CheckNodeMemoryPressure(_ConditionPredicate):
 
 
 class CheckNodeDiskPressure(_ConditionPredicate):
-    """Filters all pods by disk pressure.
-
-    Source: CheckNodeDiskPressurePredicate.
-    """
+    """Filters all pods by disk pressure (CheckNodeDiskPressurePredicate)."""
 
     name = "CheckNodeDiskPressure"
 
@@ -121,10 +115,7 @@ class CheckNodeDiskPressure(_ConditionPredicate):
 
 
 class CheckNodePIDPressure(_ConditionPredicate):
-    """Filters all pods by PID pressure.
-
-    Source: CheckNodePIDPressurePredicate.
-    """
+    """Filters all pods by PID pressure (CheckNodePIDPressurePredicate)."""
 
     name = "CheckNodePIDPressure"
 

@@ -183,10 +183,7 @@ class RequestCounting(msgspec.Struct, frozen=True):
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """The rules of one release with its feature gates.
-
-    Each field is a row of DIFFERENCES, or follows from several rows.
-    """
+    """The rules of one release with its feature gates. Each is a row of DIFFERENCES."""
 
     release: Release
     gates: Mapping[str, bool]

@@ -148,10 +148,7 @@ class NodeAmounts(msgspec.Struct, frozen=True, gc=False):
     missing_features: Sequence[str] = ()
     """NodeDeclaredFeatures: the needed features that the node does not declare."""
     usage: UsageOnNode | None = None
-    """TargetLoadPacking, LoadVariationRiskBalancing, LoadAware: the last measurement.
-
-    None if no such plugin is enabled.
-    """
+    """TargetLoadPacking, LoadVariationRiskBalancing, LoadAware: the last measurement. None if none is enabled."""
 
 
 def node_amounts(decision: Diagnosis, position: int, limit: int) -> NodeAmounts:
@@ -216,10 +213,7 @@ class ClusterAmounts(msgspec.Struct, frozen=True, gc=False):
     missing_features: Sequence[FeatureInCluster] = ()
     """NodeDeclaredFeatures: the needed features that some node does not declare."""
     usage: UsageInCluster | None = None
-    """TargetLoadPacking, LoadVariationRiskBalancing, LoadAware: nodes by measurement.
-
-    None if no such plugin is enabled.
-    """
+    """TargetLoadPacking, LoadVariationRiskBalancing, LoadAware: nodes by measurement. None if none is enabled."""
 
 
 def cluster_amounts(decision: Diagnosis, limit: int) -> ClusterAmounts:

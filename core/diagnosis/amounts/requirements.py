@@ -221,7 +221,6 @@ def _bounded(choices: Iterable[Choice]) -> Sequence[Choice]:
 
 
 def _judged(decision: Diagnosis, choice: Choice) -> Iterator[tuple[Asked, BoolArray]]:
-    """Yield each requirement with the nodes that meet it."""
     terms = [(each, each.as_term) for alternative in choice for each in alternative]
     matcher = NodeMatcher(decision.mirror, decision.batch, keys_of_terms(term for _, term in terms))
     for each, term in terms:

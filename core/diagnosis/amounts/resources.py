@@ -49,10 +49,7 @@ class ResourceInCluster(msgspec.Struct, frozen=True, gc=False):
 
 
 def measured_resources(decision: Diagnosis, batch: NodeBatch) -> Iterator[MeasuredResource]:
-    """Yield the measured resources of the pod on nodes: `pods` first, then at most 32 others.
-
-    Yields none if NodeResourcesFit is not enabled.
-    """
+    """Yield the pod's resources on nodes: `pods`, then at most 32 others. None if NodeResourcesFit is not enabled."""
     state = decision.state_of(NodeResourcesFit.name)
     if isinstance(state, PreFilterState):
         yield from state.measured(batch, MAX_RESOURCES)

@@ -1,7 +1,4 @@
-"""Claims and volumes that prevent scheduling: bound elsewhere, used by another pod, or over a driver's limit.
-
-A function of the respective plugin judges each: VolumeBinding, VolumeZone, VolumeRestrictions and NodeVolumeLimits.
-"""
+"""Claims and volumes that prevent scheduling: bound elsewhere, used by another pod, or over a driver's limit."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -204,7 +201,6 @@ def disks_on_node(decision: Diagnosis, position: int, limit: int) -> Sequence[In
 
 
 def _bound(decision: Diagnosis, batch: NodeBatch) -> Iterator[_Bound]:
-    """Yield the requirements of the pod's bound claims on nodes, for the plugins that apply."""
     volumes = decision.mirror.objects(PersistentVolume)
     binding, zones = decision.state_of(VolumeBinding.name), decision.state_of(VolumeZone.name)
     for named in islice(named_claims(decision.pod), MAX_CLAIMS):

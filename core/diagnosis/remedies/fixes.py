@@ -248,7 +248,6 @@ FIXES: Final[Mapping[str, Fix]] = {
 
 
 def _label(key: str, wanted: Sequence[Asked], node: Node) -> SetLabel | None:
-    """Return the label that meets all requirements on a key, or None if no value can."""
     asked = [
         each.requirement
         for each in wanted

@@ -196,10 +196,7 @@ def run_beside(obstacles: Obstacles) -> Iterator[Proposal]:
 
 
 def combine(obstacles: Obstacles) -> Iterator[Proposal]:
-    """Propose all necessary steps on the nodes that the fewest plugins reject, if a step exists for each plugin.
-
-    The smallest changes come first, see `cost`.
-    """
+    """Propose all necessary steps on the nodes that the fewest plugins reject, if a step exists for each plugin."""
     positions = obstacles.only(FIXES)
     nearest = positions[np.argsort(obstacles.number[positions], kind="stable")][:NEAREST]
     proposals = []

@@ -338,7 +338,6 @@ def _known(mirror: ClusterMirror, name: str) -> Node:
 
 
 def _without(affinity: NodeAffinity, dropped: AskedOfNode) -> NodeAffinity:
-    """Return an affinity without a requirement."""
     if dropped.term is None or affinity.required is None:
         kept = (
             each

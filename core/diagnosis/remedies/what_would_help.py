@@ -104,10 +104,7 @@ def what_would_help(decision: Diagnosis, limit: int) -> Sequence[Remedy]:
     without any one of several steps, the pod fits on no known node. A removed pod is the smallest on its node that
     helps, of the four smallest candidates. Combined remedies are searched only if no single step, and no steps of one
     kind, help, except for the removal of a pod or a new node. The remedies are roughly ordered by the size of the
-    change.
-
-    The search makes at most 48 trials, most of them over one node, within 30 million units of work (see Trials). Stale
-    after the next event.
+    change. Stale after the next event.
     """
     if not limit or len(decision.fitting) or not len(decision.known):
         return ()
@@ -128,7 +125,6 @@ def what_would_help(decision: Diagnosis, limit: int) -> Sequence[Remedy]:
 
 
 def _tried(proposals: Iterable[Proposal], trials: Trials, most: int = _PER_KIND) -> list[Remedy]:
-    """Return the first proposals that help."""
     found: list[Remedy] = []
     failures = 0
     for each in proposals:

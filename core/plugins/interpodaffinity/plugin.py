@@ -1,6 +1,6 @@
 """InterPodAffinity: places pods near other pods, or away from them.
 
-Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/interpodaffinity/plugin.go.
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/interpodaffinity (plugin.go, filtering.go, scoring.go).
 """
 
 from collections.abc import Iterable, Iterator
@@ -71,9 +71,7 @@ class DomainSums:
         return np.zeros(len(batch), np.int64) if total is None else total
 
 
-# The filter side: hard rules of the incoming pod, and of existing pods against it.
-#
-# Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/interpodaffinity/filtering.go.
+# The filter side (filtering.go): hard rules of the incoming pod, and of existing pods against it.
 
 AFFINITY_RULES: Final = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) didn't match pod affinity rules",))
 ANTI_AFFINITY_RULES: Final = Status(Code.UNSCHEDULABLE, ("node(s) didn't match pod anti-affinity rules",))
@@ -147,9 +145,7 @@ class PreFilterState:
         return attracted
 
 
-# The score side: preferences of the incoming pod, and of existing pods that select it.
-#
-# Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/interpodaffinity/scoring.go.
+# The score side (scoring.go): preferences of the incoming pod, and of existing pods that select it.
 
 
 def _own(mirror: ClusterMirror, pod: Pod) -> Iterator[tuple[DomainCounts, int]]:

@@ -1,7 +1,4 @@
-"""The plugins that follow node load: the states that they read, their invalidation rules, and the two that only score.
-
-LoadAware, which also filters, is in a module of its own.
-"""
+"""The plugins that follow node load: their states, their invalidation rules, and the two that only score."""
 
 from collections.abc import Callable
 from math import inf
@@ -114,19 +111,15 @@ class UnmeasuredUsage:
         before = self._until.get(slot)
         if metrics is None or before is None or metrics.covers_pods_until < before:
             self._begin(slot, metrics)
-            if metrics is not None:
-                self._add_all(slot, metrics.name)
+            pods = self._mirror.pods
+            for row in () if metrics is None else self._mirror.nodes.infos[metrics.name].rows:
+                if pods.slot_of_row[row] == slot:  # else the pod is supposed gone
+                    self._add(slot, pods.pods[row])
             return
         until = self._until[slot] = metrics.covers_pods_until
         covered = [uid for uid, part in self._parts.get(slot, {}).items() if "" < part.start_time <= until]
         for uid in covered:
             self._remove(slot, uid)
-
-    def _add_all(self, slot: int, name: str) -> None:
-        pods = self._mirror.pods
-        for row in self._mirror.nodes.infos[name].rows:
-            if pods.slot_of_row[row] == slot:  # else the pod is supposed gone
-                self._add(slot, pods.pods[row])
 
     def _add(self, slot: int, pod: Pod) -> None:
         until = self._until.get(slot)

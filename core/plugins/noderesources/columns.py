@@ -118,7 +118,6 @@ class AmountColumns:
     """Resource -> its column. A column exists while the amount on any slot is not 0."""
 
     def __init__(self, nodes: NodeTable, held: Iterable[tuple[int, Mapping[str, int]]]) -> None:
-        """Sum the amounts by slot. A slot may occur several times."""
         self._nodes = nodes
         gathered: dict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
         for slot, amounts in held:
@@ -206,10 +205,6 @@ class ResourceColumns:
         requested = self.requested.of.get(resource)
         return amount > (0 if requested is None else -requested.lowest)
 
-    def requested_of(self, resource: str, batch: NodeBatch) -> Int64Array:
-        """Return how much of a resource the pods on each node of the batch ask for."""
-        return self.requested.at(resource, batch)
-
     def _count(self, slot: int, pod: Pod, sign: int) -> None:
         self.requested.add(slot, _requested_by(pod), sign)
         self.non_zero_requested.add(slot, cpu_and_memory(pod.non_zero_requests), sign)
@@ -247,10 +242,8 @@ def _requested_by(pod: Pod) -> dict[str, int]:
     return {**pod.requests, PODS: 1}
 
 
-# Extended resources that a DeviceClass provides, and that are left to kube-scheduler's DynamicResources plugin.
-#
-# Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/noderesources/fit.go (shouldDelegateResourceToDRA; in
-# v1.34 withDeviceClass and fitsRequest).
+# Extended resources that a DeviceClass provides, and that are left to kube-scheduler's DynamicResources plugin
+# (noderesources/fit.go: shouldDelegateResourceToDRA; in v1.34 withDeviceClass and fitsRequest).
 
 _NATIVE_DOMAIN: Final = "kubernetes.io/"
 _QUOTA_PREFIX: Final = "requests."

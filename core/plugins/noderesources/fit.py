@@ -50,9 +50,7 @@ from core.plugins.noderesources.columns import (
 )
 from core.plugins.noderesources.strategies import ScoreState, ScoringStrategy, in_range, with_default_weights
 
-# The filter side: finds every resource that is too scarce on a node, for all nodes at once.
-#
-# Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/noderesources/fit.go (Filter, fitsRequest).
+# The filter side (Filter, fitsRequest): finds every resource that is too scarce on a node, for all nodes at once.
 
 MAX_TOLD: Final = 128
 """How many insufficient resources are reported by name, at most. Each node of the response has a list of its own."""
@@ -112,7 +110,7 @@ class PreFilterState:
         shortages = _Shortages(len(batch))
         unresolvable = np.zeros(len(batch), np.bool_)
         others: BoolArray | None = None  # other insufficient resources, beyond the named ones
-        too_many = columns.requested_of(PODS, batch) >= columns.allocatable_of(PODS, batch, offered)
+        too_many = columns.requested.at(PODS, batch) >= columns.allocatable_of(PODS, batch, offered)
         shortages.amend(too_many, _with_reason("Too many pods"))
         told = 0
         for resource, amount in self._asked:
@@ -121,7 +119,7 @@ class PreFilterState:
                 short, never = np.ones((2, len(batch)), np.bool_)
             else:
                 allocatable = columns.allocatable_of(resource, batch, offered)
-                short = allocatable - columns.requested_of(resource, batch) < amount
+                short = allocatable - columns.requested.at(resource, batch) < amount
                 if left is not None:
                     short &= ~left
                 if not short.any():
@@ -158,7 +156,7 @@ class PreFilterState:
         columns, offered = self._columns, offered_by_strangers(batch)
         for resource, asked in ((PODS, 1), *self._asked[:limit]):
             allocatable = columns.allocatable_of(resource, batch, offered)
-            in_use = columns.requested_of(resource, batch)
+            in_use = columns.requested.at(resource, batch)
             left = self._left.on(resource, columns, offered, batch)
             short = allocatable - in_use < asked
             yield MeasuredResource(resource, asked, allocatable, in_use, short if left is None else short & ~left)
@@ -223,7 +221,7 @@ def room_for(
     bound. `schedulers` have a plugin that allocates devices.
     """
     columns = mirror.derived(ResourceColumns)
-    free = columns.allocatable_of(PODS, batch) - columns.requested_of(PODS, batch)
+    free = columns.allocatable_of(PODS, batch) - columns.requested.at(PODS, batch)
     most: Int64Array = np.clip(free, 0, len(pods))
     shares: list[Float64Array] = [np.maximum(free, 0) / len(pods)]
     members = [mirror.counted(pod) for pod in pods]
@@ -233,7 +231,7 @@ def room_for(
             continue
         asked = sorted(amount for each in requests if (amount := each.get(resource, 0)) > 0)
         sums = np.array([min(each, MAX_INT64) for each in accumulate(asked)], np.int64)
-        free = columns.allocatable_of(resource, batch) - columns.requested_of(resource, batch)
+        free = columns.allocatable_of(resource, batch) - columns.requested.at(resource, batch)
         most = np.minimum(most, len(pods) - len(asked) + np.searchsorted(sums, free, side="right"))
         shares.append(np.maximum(free, 0) / sums[-1])
     return Room(most, np.array(shares))

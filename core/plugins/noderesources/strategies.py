@@ -1,7 +1,7 @@
 """The scores by resources: the strategies of NodeResourcesFit, in Go's integer arithmetic, and the plugin of balance.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/noderesources/ (least_allocated.go, most_allocated.go,
-requested_to_capacity_ratio.go) and plugins/helper/shape_score.go.
+requested_to_capacity_ratio.go, resource_allocation.go, balanced_allocation.go) and plugins/helper/shape_score.go.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,9 +36,7 @@ from core.plugins.noderesources.columns import (
     asks_otherwise,
 )
 
-# The input of the score sides: allocatable and requested amounts of each resource, with the incoming pod.
-#
-# Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/noderesources/resource_allocation.go.
+# The input of the score sides (resource_allocation.go): allocatable and requested amounts, with the incoming pod.
 
 
 class ResourceSpec(msgspec.Struct, frozen=True, gc=False):
@@ -297,10 +295,7 @@ def _score_by_utilization(shape: Sequence[UtilizationShapePoint]) -> Int64Array:
     return by_utilization
 
 
-# NodeResourcesBalancedAllocation: prefers nodes whose resources would be used evenly.
-#
-# Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go.
-
+# NodeResourcesBalancedAllocation (balanced_allocation.go): prefers nodes whose resources would be used evenly.
 
 _PAIR: Final = 2
 _INVALIDATED_BY: Final = (

@@ -179,7 +179,7 @@ class NodeVolumeLimits(FilterPlugin[NewVolumes]):
             codes[where] = of_slot[batch.slots[where]]
         for position, node in batch.strangers.items():
             if node is not None:
-                verdict = _verdict(state, state.in_use.of_unknown(node.name))
+                verdict = _verdict(state, state.in_use.counted(node.name))
                 codes[position] = statuses.setdefault(verdict, len(statuses))
         return Verdicts(codes, tuple(statuses))
 

@@ -1,7 +1,7 @@
 """How many volumes every node has attached, by driver, updated by events.
 
-Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.go (Filter, getVolumeLimits,
-getNodeVolumeAttachmentInfo).
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.go (Filter, filterAttachableVolumes,
+getVolumeLimits, getNodeVolumeAttachmentInfo) and utils.go (isCSIMigrationOn).
 """
 
 from collections import Counter, defaultdict
@@ -40,11 +40,6 @@ from core.objects.volumes import (
     VolumeAttachment,
 )
 from core.releases.release import MissingDriver, Rules
-
-# The volumes of a pod that a CSI driver attaches to its node, and that count against the driver's limit there.
-#
-# Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.go (filterAttachableVolumes) and
-# utils.go (isCSIMigrationOn).
 
 ObjectKey: TypeAlias = tuple[Kind, str]
 """An object by kind and full name. It need not exist."""
@@ -274,12 +269,9 @@ class VolumesInUse:
         if self._mirror.nodes.capacity > len(self.limited):
             self._grow(self._mirror.nodes.capacity)
         for slot in self._stale:
-            self._hold(slot, self._counted_slot(slot))
+            name = self._names.get(slot)
+            self._hold(slot, _NOTHING if name is None else self.counted(name, self._pods.get(slot, {}).values()))
         self._stale.clear()
-
-    def of_unknown(self, name: str) -> NodeVolumes:
-        """Return the volumes of an unknown node: it has no pods, but may have limits and attachments."""
-        return self._counted(name, ())
 
     def _pod_changed(self, change: PodChange) -> None:
         before, after = change.before, change.after
@@ -312,11 +304,8 @@ class VolumesInUse:
         if slot is not None:
             self._stale.add(slot)
 
-    def _counted_slot(self, slot: int) -> NodeVolumes:
-        name = self._names.get(slot)
-        return _NOTHING if name is None else self._counted(name, self._pods.get(slot, {}).values())
-
-    def _counted(self, name: str, pods: Iterable[Pod]) -> NodeVolumes:
+    def counted(self, name: str, pods: Iterable[Pod] = ()) -> NodeVolumes:
+        """Return the volumes of a node. An unknown node has no pods, but may have limits and attachments."""
         csi_node = self._mirror.objects(CSINode).get(name)
         migration = Migration.of(csi_node, self._mirror.rules)
         objects = StorageObjects(self._mirror)

@@ -110,10 +110,6 @@ def _errors(constraint: SpreadConstraint) -> Iterator[str]:
         yield "labelSelector: must be absent, as it is deduced for each pod"
 
 
-# The selector of the default constraints, derived from the Services and the controller of a pod.
-#
-# Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/helper/spread.go (DefaultSelector, GetPodServices).
-
 Controller: TypeAlias = ReplicationController | ReplicaSet | StatefulSet
 
 CONTROLLERS: Final[Mapping[tuple[str, str], type[Controller]]] = MappingProxyType(
@@ -131,7 +127,8 @@ def default_selector(mirror: ClusterMirror, pod: Pod) -> Selector:
 
     It has the requirements of all Services that select the pod, and of its controller. A missing or invalid selector
     requires nothing. For the same keys, a ReplicationController's labels replace the Services' labels. The two can
-    differ if the controller's selector was changed and no longer matches the pod.
+    differ if the controller's selector was changed and no longer matches the pod. Source: k8s.io/kubernetes
+    pkg/scheduler/framework/plugins/helper/spread.go (DefaultSelector, GetPodServices).
     """
     services = mirror.derived(Services).selecting(pod)
     requirements = {each for service in services for each in service.selector.requirements}
@@ -151,10 +148,8 @@ def _controller(mirror: ClusterMirror, pod: Pod) -> Controller | None:
     return None if owner is None or kind is None else mirror.objects(kind).get(f"{pod.namespace}/{owner.name}")
 
 
-# Topology domains of the nodes that a constraint counts, by its labels and its policies.
-#
-# Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/common.go (matchNodeInclusionPolicies,
-# nodeLabelsMatchSpreadConstraints).
+# Topology domains of the nodes that a constraint counts, by its labels and its policies (common.go:
+# matchNodeInclusionPolicies, nodeLabelsMatchSpreadConstraints).
 
 MAX_COUNTED: Final = 64
 """How many sets of counted nodes are kept while no node changes. One costs 40 KB at 5,000 nodes."""
@@ -192,10 +187,7 @@ class CountedNodes(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
 
 
 class Domains:
-    """The domains of one topology key. `ids` are the value ids of the domains with a counted node.
-
-    Stale after the next change of a node.
-    """
+    """The domains of one topology key. `ids` are those with a counted node. Stale after a change of a node."""
 
     __slots__ = ("_value_ids", "column", "ids")
 

@@ -1,6 +1,6 @@
 """The plugin PodTopologySpread: its arguments and its extension points.
 
-Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/plugin.go.
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread (plugin.go, filtering.go, scoring.go).
 """
 
 import math
@@ -51,9 +51,7 @@ from core.plugins.podtopologyspread.constraints import (
 )
 from core.plugins.podtopologyspread.pod_counts import PodCounter, PodCounts
 
-# The filter side: hard constraints.
-#
-# Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/filtering.go.
+# The filter side (filtering.go): hard constraints.
 
 _REASON: Final = "node(s) didn't match pod topology spread constraints"
 CONSTRAINTS_NOT_MATCHED: Final = Status(Code.UNSCHEDULABLE, (_REASON,))
@@ -153,9 +151,7 @@ class PreFilterState:
         return numbers, fewest, skews
 
 
-# The score side: soft constraints. The fewer pods in a node's domains, the better.
-#
-# Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/scoring.go.
+# The score side (scoring.go): soft constraints. The fewer pods in a node's domains, the better.
 
 
 class PreScoreState:

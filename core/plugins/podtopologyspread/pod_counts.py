@@ -44,10 +44,7 @@ _selects_namespace: Final = partial(namespace_is_selected, labels=None)
 
 
 class PodCounter:
-    """Numbers of pods per node slot.
-
-    Every change gives `version` a new value, which no other counter ever has.
-    """
+    """Numbers of pods per node slot. Every change gives `version` a value that no counter had."""
 
     __slots__ = ("_counts", "nbytes", "version")
 

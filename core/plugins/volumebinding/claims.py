@@ -338,10 +338,8 @@ class MigratedPlugins:
         return _NO_PLUGINS if csi_node is None else csi_node.migrated_plugins
 
 
-# How much of its storage a node would give to the claims of a pod.
-#
-# Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_binding.go (Score) and scorer.go,
-# with the default shape of VolumeBindingArgs: 100 if no storage is used, 0 if all is.
+# How much of its storage a node would give to the claims of a pod (volume_binding.go: Score, and scorer.go, with the
+# default shape of VolumeBindingArgs: 100 if no storage is used, 0 if all is).
 
 
 class Storage:

@@ -32,10 +32,8 @@ from core.plugins.volumebinding.claims import (
     score_of,
 )
 
-# For one claim without a volume: the volumes that it could take, and where one could be created for it.
-#
-# Source: k8s.io/component-helpers storage/volume/pv_helpers.go (FindMatchingVolume), k8s.io/kubernetes
-# pkg/scheduler/framework/plugins/volumebinding/binder.go (checkVolumeProvisions, hasEnoughCapacity).
+# For one claim without a volume: the volumes that it could take (k8s.io/component-helpers storage/volume/pv_helpers.go:
+# FindMatchingVolume), and where one could be created for it (binder.go: checkVolumeProvisions, hasEnoughCapacity).
 
 BIND_CONFLICT: Final = "node(s) didn't find available persistent volumes to bind"
 NOT_ENOUGH_SPACE: Final = "node(s) did not have enough free storage"
@@ -65,24 +63,6 @@ class Wish:
             and claim.access_modes <= volume.access_modes
             and claim.selector.matches(volume.labels)
         )
-
-
-class Wishes:
-    """The wishes of the claims of one pod."""
-
-    def __init__(self, offers: Offers, work: Work) -> None:
-        self._offers = offers
-        self._work = work
-        self._wishes: dict[Hashable, Wish] = {}
-
-    def of(self, claim: PersistentVolumeClaim) -> Wish:
-        """Return the wish of a claim."""
-        modes = claim.volume_mode, claim.access_modes, claim.volume_attributes_class
-        asked = claim.storage_class, modes, claim.selector
-        wish = self._wishes.get(asked)
-        if wish is None:
-            wish = self._wishes[asked] = Wish(self._offers.free(claim.storage_class), claim, self._work)
-        return wish
 
 
 class MatchingVolumes:
@@ -319,14 +299,18 @@ class UnboundClaims:
         offers = mirror.derived(Offers)
         classes = mirror.objects(StorageClass)  # each claim has one, else it would not wait for a consumer
         of_classes: dict[str, Provisioning] = {}
-        wishes = Wishes(offers, self._work)
+        wishes: dict[Hashable, Wish] = {}
         for claim in (*self._selected, *self._wanting):
             name = claim.storage_class
             if name not in of_classes:
                 of_classes[name] = Provisioning(mirror, offers, classes[name])
             provisioning, volumes = of_classes[name], None
             if claim.selected_node is None:
-                volumes = MatchingVolumes(offers, wishes.of(claim), claim)
+                modes = claim.volume_mode, claim.access_modes, claim.volume_attributes_class
+                asked = name, modes, claim.selector
+                if asked not in wishes:
+                    wishes[asked] = Wish(offers.free(name), claim, self._work)
+                volumes = MatchingVolumes(offers, wishes[asked], claim)
             if volumes is not None and not volumes.none:
                 yield Step(name, volumes, provisioning, claim.requested)
                 continue

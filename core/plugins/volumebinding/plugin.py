@@ -169,10 +169,7 @@ class VolumeBinding(FilterPlugin[BindingState], ScorePlugin[BindingState]):
         return claim_uids(mirror, pod)
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, BindingState | None]:
-        """Collect the pod's claims. SKIP for a pod without claims.
-
-        Fails for claims that cannot be satisfied on any node.
-        """
+        """Collect the pod's claims. SKIP without claims. Fails for claims that cannot be satisfied on any node."""
         if not any(isinstance(volume, PodClaim) for volume in pod.volumes):
             return SKIP, None
         try:

@@ -139,7 +139,7 @@ def ruled(*pods: Pod) -> ClusterMirror:
 
 def requested(mirror: ClusterMirror) -> tuple[int, int]:
     """Return what is counted of the node's cpu, by the figures and by the plugin's columns."""
-    columns = mirror.derived(ResourceColumns).requested_of("cpu", mirror.all_nodes())
+    columns = mirror.derived(ResourceColumns).requested.at("cpu", mirror.all_nodes())
     return mirror.figures.guaranteed_requested["cpu"], int(columns[0])
 
 

@@ -57,8 +57,8 @@ FAULTS: Final = (
     Fault(
         id="one-pod-too-many",
         breaks="A node takes one pod more than it allows.",
-        old="too_many = columns.requested_of(PODS, batch) >= columns.allocatable_of(PODS, batch, offered)",
-        new="too_many = columns.requested_of(PODS, batch) > columns.allocatable_of(PODS, batch, offered)",
+        old="too_many = columns.requested.at(PODS, batch) >= columns.allocatable_of(PODS, batch, offered)",
+        new="too_many = columns.requested.at(PODS, batch) > columns.allocatable_of(PODS, batch, offered)",
         tests=("noderesources/test_fit.py", "test_conformance.py"),
     ),
     Fault(

@@ -32,7 +32,7 @@ def amounts_of(columns: ResourceColumns, mirror: ClusterMirror, names: list[str]
     batch = mirror.batch(names)
     return {
         **{f"allocatable {each}": columns.allocatable_of(each, batch).tolist() for each in (*RESOURCES, "pods")},
-        **{f"requested {each}": columns.requested_of(each, batch).tolist() for each in (*RESOURCES, "pods")},
+        **{f"requested {each}": columns.requested.at(each, batch).tolist() for each in (*RESOURCES, "pods")},
         **{
             f"one by one {each}": [columns.requested.on(each, slot) for slot in batch.slots.tolist()]
             for each in RESOURCES
@@ -59,9 +59,9 @@ def test_a_sum_overflows_as_in_go() -> None:
     kept = columns_of(mirror)
     tell(mirror, "Add", asking("q", {"memory": MAX_INT64}, "a"))
     for columns in (kept, ResourceColumns(mirror)):
-        assert columns.requested_of("memory", mirror.batch(["a"])).tolist() == [-2]
+        assert columns.requested.at("memory", mirror.batch(["a"])).tolist() == [-2]
     tell(mirror, "Delete", asking("q", {}, "a"))
-    assert kept.requested_of("memory", mirror.batch(["a"])).tolist() == [MAX_INT64]
+    assert kept.requested.at("memory", mirror.batch(["a"])).tolist() == [MAX_INT64]
 
 
 def test_an_answer_is_the_asker_s_own() -> None:

@@ -17,7 +17,7 @@ from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
 from core.objects.kinds import DeviceClass
 from core.objects.pod import Pod
-from core.plugins.noderesources.columns import LARGEST_AMOUNT, ResourceColumns
+from core.plugins.noderesources.columns import LARGEST_AMOUNT, Offered, ResourceColumns
 from core.plugins.noderesources.fit import MAX_TOLD, NodeResourcesFit
 from core.plugins.noderesources.strategies import (
     NodeResourcesBalancedAllocation,
@@ -242,13 +242,13 @@ def test_a_resource_that_no_node_offers_is_short_without_a_look_at_the_nodes(mon
     names = [f"example.com/{number:04}" for number in range(1000)]
     mirror = mirror_of(offering("n", {"cpu": 1}), asking("there", dict.fromkeys(names[:500], 1), "n"))
     looks: list[str] = []
-    whole = ResourceColumns.requested_of
+    whole = ResourceColumns.allocatable_of
 
-    def requested_of(columns: ResourceColumns, resource: str, batch: NodeBatch) -> Int64Array:
+    def allocatable_of(columns: ResourceColumns, resource: str, batch: NodeBatch, strangers: Offered) -> Int64Array:
         looks.append(resource)
-        return whole(columns, resource, batch)
+        return whole(columns, resource, batch, strangers)
 
-    monkeypatch.setattr(ResourceColumns, "requested_of", requested_of)
+    monkeypatch.setattr(ResourceColumns, "allocatable_of", allocatable_of)
     found = verdicts(mirror, asking("p", dict.fromkeys(names, 1)), mirror.batch(["n"]))
     assert looks == ["pods"]
     assert found.status(0).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
