@@ -54,7 +54,6 @@ class Impersonation(msgspec.Struct, frozen=True):
 
 
 NOBODY_ELSE: Final = Impersonation()
-"""No impersonation: requests have the identity of the login."""
 
 
 __all__ = [

@@ -37,7 +37,7 @@ class _Fresh(msgspec.Struct, frozen=True):
 
 
 class Credentials:
-    """Address, TLS and login of one API server. For one event loop at a time."""
+    """Address, TLS and login of one API server, see ClusterAccess. For one event loop at a time."""
 
     def __init__(
         self,
@@ -52,15 +52,10 @@ class Credentials:
         what was read, `wall_clock` the expiry of a login.
         """
         self.server = access.server
-        """Base URL, without a slash at the end."""
         self.source = access.source
-        """The source of the configuration, for people."""
         self.proxy = access.proxy
-        """URL of the proxy to go through, or None."""
         self.namespace = access.namespace
-        """The namespace of the context. Empty if it names none."""
         self.server_name = "" if access.tls is None else access.tls.server_name
-        """Name that the server's certificate must be for. Empty: the host in the URL."""
         self.generation = 0
         """Changes whenever `tls()` returns another context. Read it after `headers()`."""
         self._read = read

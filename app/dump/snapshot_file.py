@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from app.objects.decode import DecodeError, decoding
+from app.objects.decode import DecodeError, Metadata, WireObject, decoding
 from app.objects.resources import RESOURCES, Resource
 from app.objects.yaml_documents import DocumentsError, documents
 from core.events import ClusterEvent, Object
@@ -60,16 +60,6 @@ class _Document(_Type, rename="camel"):
 
 
 _document_decoder: Final = msgspec.json.Decoder(_Document)
-
-
-class _Metadata(msgspec.Struct):
-    name: str | None = None
-    namespace: str | None = None
-
-
-class _Identity(msgspec.Struct):
-    kind: str | None = None
-    metadata: _Metadata | None = None
 
 
 class _NodeInfo(msgspec.Struct, rename="camel"):
@@ -209,9 +199,9 @@ def _kubelet_version(item: DumpItem) -> Iterator[str]:
 
 def _identity(item: DumpItem) -> str:
     try:
-        identity = msgspec.json.decode(item.raw, type=_Identity)
+        identity = msgspec.json.decode(item.raw, type=WireObject)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return "unreadable"
-    metadata = identity.metadata or _Metadata()
+    metadata = identity.metadata or Metadata()
     namespace = f"{metadata.namespace}/" if metadata.namespace else ""
     return f"{item.kind or identity.kind or '?'} {namespace}{metadata.name or '?'}"

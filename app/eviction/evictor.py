@@ -290,7 +290,6 @@ class Evictor:
         return EvictionResult.SETTLED if live is None else self._obstacle(pod, live) or live
 
     async def _kept_nominated(self, pod: Pod) -> EvictionResult:
-        """Nominate a pod again if it lost its nomination while its victims terminate."""
         node = self._preemptions.lost_nomination(pod.uid)
         live = await self._executor.api.read(pod) if node else None
         if live is not None and not live.nominated_node_name and self._obstacle(pod, live) is None:

@@ -1,7 +1,5 @@
 """Carries out a plan of preemption: the writes to the API server, their order, and the effect of a failure.
 
-Preemptions has the recent ones, and whether their victims still exist.
-
 Source: k8s.io/kubernetes v1.36 pkg/scheduler/framework/preemption/executor.go (prepareCandidate, PreemptPod).
 
     nominate the node        first. It reserves the capacity. If it fails, no pod is evicted

@@ -123,13 +123,10 @@ class Decisions:
             self._mirror.rules.release,
         )
         self._bytes += _weight(decision)
-        numbers = self._of_pod.get(uid)
-        if numbers is None:
-            self._of_pod[uid] = [self.noted]
-        else:
-            numbers.append(self.noted)
-            if len(numbers) > MAX_OF_A_POD:
-                self._drop(numbers[0])
+        numbers = self._of_pod.setdefault(uid, [])
+        numbers.append(self.noted)
+        if len(numbers) > MAX_OF_A_POD:
+            self._drop(numbers[0])
         while len(self._decisions) > MAX_DECISIONS or self._bytes > MAX_BYTES:
             self._drop(next(iter(self._decisions)))
 

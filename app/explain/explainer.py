@@ -100,12 +100,10 @@ class Explanation(msgspec.Struct, frozen=True):
     """None if the cache is off, or the pod has no class."""
     mirror: MirrorState
     kubernetes: ReleaseStatus
-    """The release whose rules apply."""
     supposed: SupposedState
     unit: UnitStatus | None = None
     """The group that the pod is placed with. None if there is none."""
     waits_for: Sequence[AwaitedVictim] = ()
-    """The victims of preemption that the pod waits for."""
     names_hidden: str = ""
     """Why the caller sees `(a pod of another namespace)` instead of some names. Empty if all names are shown."""
 

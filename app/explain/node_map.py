@@ -39,7 +39,6 @@ class NodeMap(msgspec.Struct, frozen=True):
     pod: str
     """NAMESPACE/NAME"""
     generation: int
-    """Generation of the mirror."""
     zone_key: str
     rack_key: str
     """The label of racks. Empty if there is none."""

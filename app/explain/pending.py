@@ -74,7 +74,6 @@ class PendingPod(msgspec.Struct, frozen=True):
     place: int | None = msgspec.field(name="class")
     """Index of its class in `classes`. Null if the class was not judged."""
     waits_for: Sequence[AwaitedVictim] = ()
-    """The victims of preemption whose end the pod waits for."""
     unit: int | None = None
     """Index in `units` of the group that the pod is placed with. Null if there is none."""
 
@@ -108,7 +107,6 @@ class PendingHead(msgspec.Struct, frozen=True):
     """The state of the mirror, and the rules that apply to the pods."""
 
     generation: int
-    """Generation of the mirror."""
     nodes: int
     standing: str
     """fresh, stale, or not synced"""
@@ -121,7 +119,6 @@ class PendingPods(PendingHead, frozen=True):
     pods: Sequence[PendingPod]
     classes: Sequence[PendingClass]
     units: Sequence[UnitStatus] = ()
-    """The groups that the pods are placed with."""
     left_out: int = 0
     """Number of pods in namespaces that the caller may not see. They count in no class."""
     names_hidden: str = ""
@@ -181,7 +178,6 @@ class PendingView:
         """Number of pods so far that the caller may not see."""
         self._members: dict[int, _Members] = {}  # index in the judgements -> pods, in the order of the first pods
         self.units: Final[list[UnitStatus]] = []
-        """The groups of the pods so far."""
         self._unit_places: dict[tuple[str, str], int | None] = {}  # names of a pod's groups -> index in the units
 
     def pods(self) -> Iterator[PendingPod]:

@@ -237,10 +237,18 @@ class SchedulerProfiles:
         others = [each for each in self._others if each.is_asked_about(resources)]
         filters, scores = (runs.filter_otherwise & rules.filters, runs.score_otherwise & rules.scores)
         early = (each for each in runs.early if each.plugin not in rules.asked_filters)
+        not_judged = [*runs.not_judged, *early]
+        not_scored = [*runs.not_scored]
+        for each in others:
+            name = f"extender {each.url_prefix}"
+            if each.filter_verb:
+                not_judged.append(NotJudged(name, "another extender, whose filter is not judged here"))
+            if each.prioritize_verb:
+                not_scored.append(NotJudged(name, f"another extender, whose scores weigh {each.weight}"))
         return replace(
             rules,
-            not_judged=(*runs.not_judged, *early, *_of_extenders(others), *_twice(filters & rules.asked_filters)),
-            not_scored=(*runs.not_scored, *_scores_of_extenders(others), *_twice(scores & rules.asked_scores)),
+            not_judged=(*not_judged, *_twice(filters & rules.asked_filters)),
+            not_scored=(*not_scored, *_twice(scores & rules.asked_scores)),
         )
 
     def _asked(self, kindred: Extender | None, *, decides: bool) -> Plugins:
@@ -303,15 +311,3 @@ def _twice(plugins: frozenset[str]) -> Iterator[NotJudged]:
     """Yield plugins that kube-scheduler and Kindred run with different arguments. kube-scheduler's count."""
     for name in sorted(plugins):
         yield NotJudged(name, "Kindred runs it, too, with other arguments, which are not judged here")
-
-
-def _of_extenders(others: Sequence[Extender]) -> Iterator[NotJudged]:
-    for each in others:
-        if each.filter_verb:
-            yield NotJudged(f"extender {each.url_prefix}", "another extender, whose filter is not judged here")
-
-
-def _scores_of_extenders(others: Sequence[Extender]) -> Iterator[NotJudged]:
-    for each in others:
-        if each.prioritize_verb:
-            yield NotJudged(f"extender {each.url_prefix}", f"another extender, whose scores weigh {each.weight}")

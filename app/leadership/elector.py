@@ -136,7 +136,6 @@ class Elector:
             self._term.task = asyncio.create_task(self._lead(self._term))
 
     async def _exchange(self, exchange: Exchange) -> bool:
-        """Carry out an exchange with the API server."""
         answer: LeaseResponse | None = None
         while True:
             try:

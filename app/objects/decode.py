@@ -30,14 +30,10 @@ T = TypeVar("T")
 Json: TypeAlias = bytes | bytearray | msgspec.Raw
 NULL: Final = msgspec.Raw(b"null")
 """The value of an absent field that is read as bytes."""
-MAX_NAME_BYTES: Final = 253
-"""Limit of an object's name: a DNS subdomain."""
-MAX_NAMESPACE_BYTES: Final = 63
-"""Limit of a namespace's name: a DNS label."""
-MAX_UID_BYTES: Final = 317
-"""Limit of a uid. The API server makes UUIDs of 36 bytes. In a manifest a uid may be NAMESPACE/NAME."""
-MAX_LABEL_KEY_BYTES: Final = 317
-"""Limit of a qualified name: a DNS subdomain, a slash, and a name of 63. Keys of labels, taints and topologies."""
+MAX_NAME_BYTES: Final = 253  # a DNS subdomain
+MAX_NAMESPACE_BYTES: Final = 63  # a DNS label
+MAX_UID_BYTES: Final = 317  # the API server makes UUIDs of 36 bytes, but in a manifest a uid may be NAMESPACE/NAME
+MAX_LABEL_KEY_BYTES: Final = 317  # of labels, taints and topologies: a DNS subdomain, a slash, and a name of 63
 MAX_LABEL_VALUE_BYTES: Final = 63
 _MEMO_ENTRIES: Final = 8192
 
@@ -280,7 +276,6 @@ def _parse_controller(raw: bytes) -> ControllerRef | None:
 
 
 labels_of: Final = memoised(_parse_labels)
-"""Returns the labels in `metadata.labels`."""
 controller_of: Final = memoised(_parse_controller)
 """Returns the first owner in `metadata.ownerReferences` with `controller: true`."""
 
@@ -346,15 +341,15 @@ def _lower_first(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
-# Go structs without JSON tags, as in the extender's messages. Their keys match in any case.
-#
-# Source: Go's encoding/json (Unmarshal). Of keys that differ only in case, the last one counts.
-
 _members_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class GoStruct:
-    """The fields of one Go struct. Their values stay raw."""
+    """The fields of one Go struct without JSON tags, as in the extender's messages. Their values stay raw.
+
+    Their keys match in any case. Of keys that differ only in case, the last one counts. Source: Go's encoding/json
+    (Unmarshal).
+    """
 
     def __init__(self, name: str, *fields: str) -> None:
         """`name` and `fields` have Go's spelling."""

@@ -185,7 +185,9 @@ class _PodMetadata(Metadata):
     annotations: Annotated[msgspec.Raw, Unread(dict[str, str])] = NULL
 
 
-class _SchedulingGate(Wire):
+class _Named(Wire):
+    """A scheduling gate, or a resource claim."""
+
     name: str | None = None
 
 
@@ -197,10 +199,6 @@ class _WorkloadRef(Wire):
     name: str | None = None
     pod_group: str | None = None
     pod_group_replica_key: str | None = None
-
-
-class _ResourceClaim(Wire):
-    name: str | None = None
 
 
 class _PodSpec(Wire):
@@ -222,8 +220,8 @@ class _PodSpec(Wire):
     scheduler_name: str | None = None
     scheduling_group: _SchedulingGroup | None = None
     workload_ref: _WorkloadRef | None = None
-    resource_claims: list[_ResourceClaim] | None = None
-    scheduling_gates: list[_SchedulingGate] | None = None
+    resource_claims: list[_Named] | None = None
+    scheduling_gates: list[_Named] | None = None
 
 
 class _PodStatus(Wire):

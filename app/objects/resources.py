@@ -168,7 +168,6 @@ _ALL: Final = (
 )
 
 RESOURCES: Final[Mapping[Kind, Resource]] = MappingProxyType({resource.kind: resource for resource in _ALL})
-"""Kind of the core -> its resource."""
 
 
 class _Metadata(Wire):

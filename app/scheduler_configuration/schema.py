@@ -173,8 +173,6 @@ def go_duration(seconds: float) -> str:
     return f"{milliseconds // 1000}s" if milliseconds % 1000 == 0 else f"{milliseconds}ms"
 
 
-# The plugins of a scheduler profile at each extension point, with their weights.
-#
 # Source: k8s.io/kubernetes v1.36 pkg/scheduler/apis/config/v1/default_plugins.go (mergePluginSet) and
 # pkg/scheduler/framework/runtime/framework.go (expandMultiPointPlugins).
 

@@ -62,16 +62,9 @@ class Prometheus(UsageSource):
     async def measurements(self) -> Measurements:
         """Query all nodes, see UsageSource."""
         problems: list[str] = []
-        cpu, memory = self._cpu, self._memory
-        times = await self._values(f"max_over_time(timestamp({cpu})[{_RANGE}])", "time", problems)
-        averages = {
-            "cpu": await self._over_window("avg", cpu, "cpu average", problems),
-            "memory": await self._over_window("avg", memory, "memory average", problems),
-        }
-        deviations = {
-            "cpu": await self._over_window("stddev", cpu, "cpu deviation", problems),
-            "memory": await self._over_window("stddev", memory, "memory deviation", problems),
-        }
+        times = await self._values(f"max_over_time(timestamp({self._cpu})[{_RANGE}])", "time", problems)
+        averages = await self._over_window("avg", "average", problems)
+        deviations = await self._over_window("stddev", "deviation", problems)
         metrics = []
         for name, time in times.items():
             try:
@@ -95,8 +88,12 @@ class Prometheus(UsageSource):
         """Close the client."""
         await self._client.close()
 
-    async def _over_window(self, function: str, query: str, what: str, problems: list[str]) -> dict[str, float]:
-        return await self._values(f"{function}_over_time(({query})[{_RANGE}])", what, problems)
+    async def _over_window(self, function: str, what: str, problems: list[str]) -> dict[str, dict[str, float]]:
+        """Return resource -> node -> value."""
+        return {
+            resource: await self._values(f"{function}_over_time(({query})[{_RANGE}])", f"{resource} {what}", problems)
+            for resource, query in (("cpu", self._cpu), ("memory", self._memory))
+        }
 
     async def _values(self, query: str, what: str, problems: list[str]) -> dict[str, float]:
         """Return node -> value. A node with several series is left out, because it is unknown which one is right."""

@@ -13,10 +13,6 @@ from typing import Final, NamedTuple
 
 from app.watch.freshness import ResourceState
 
-_CGROUPS: Final = Path("/sys/fs/cgroup")
-_OWN_CGROUPS: Final = Path("/proc/self/cgroup")
-_OWN_PAGES: Final = Path("/proc/self/statm")
-
 
 class MemoryLimit(NamedTuple):
     """The limit in bytes, and its source."""
@@ -25,7 +21,7 @@ class MemoryLimit(NamedTuple):
     source: str
 
 
-def memory_limit(cgroups: Path = _CGROUPS, own_cgroups: Path = _OWN_CGROUPS) -> MemoryLimit:
+def memory_limit(cgroups: Path = Path("/sys/fs/cgroup"), own_cgroups: Path = Path("/proc/self/cgroup")) -> MemoryLimit:
     """Return the lowest limit of the process's cgroups, or the machine's memory if that is less.
 
     The machine's memory counts, because the kernel also kills processes when it is used up.
@@ -35,7 +31,7 @@ def memory_limit(cgroups: Path = _CGROUPS, own_cgroups: Path = _OWN_CGROUPS) -> 
     return min([machine, *limits])
 
 
-def resident_bytes(own_pages: Path = _OWN_PAGES) -> int:
+def resident_bytes(own_pages: Path = Path("/proc/self/statm")) -> int:
     """Return the memory of the process in bytes, without swap and mapped files. 0 if unknown."""
     try:
         return int(own_pages.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

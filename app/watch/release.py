@@ -66,7 +66,6 @@ class AnsweredRelease:
             if self.is_fixed
             else self._take(Nearest(DEFAULT_RELEASE, exact=False, text=""), "default")
         )
-        """The release whose rules apply now."""
 
     def take(self, told: str, source: ReleaseSource) -> None:
         """Apply the rules of the release that a source reported, or of the nearest known one, from the next request on.
@@ -108,12 +107,6 @@ def _is_allowed(release: Release, gate: str, *, value: bool) -> bool:
     return True
 
 
-# Reads the release of the API server: at the start, after connection errors, and once a minute.
-#
-# An upgrade of several API servers takes minutes, in which old and new servers respond in turn. A kube-scheduler is
-# not newer than any API server (version skew policy), so the old release is right while an old API server responds.
-# So another version is adopted only if all responses of two minutes, and at least three, have it.
-
 log = logging.getLogger(__name__)
 
 PATH: Final = "/version"
@@ -153,7 +146,13 @@ class _Candidate(NamedTuple):
 
 
 class ServerRelease:
-    """Keeps the applied release equal to the API server's, unless the setting names a release."""
+    """Keeps the applied release equal to the API server's, unless the setting names a release.
+
+    It is read at the start, after connection errors, and once a minute. An upgrade of several API servers takes
+    minutes, in which old and new servers respond in turn. A kube-scheduler is not newer than any API server (version
+    skew policy), so the old release is right while an old API server responds. So another version is adopted only if
+    all responses of two minutes, and at least three, have it.
+    """
 
     def __init__(
         self, client: ApiClient, answered: AnsweredRelease, states: Sequence[ResourceState], clock: Callable[[], float]
@@ -172,7 +171,7 @@ class ServerRelease:
         return self._problem
 
     async def run(self) -> None:
-        """Read the release regularly until cancelled, unless the setting names it."""
+        """Read the release until cancelled."""
         while True:
             await self._nap(await self._ask())
 

@@ -18,8 +18,6 @@ from app.objects.decode import DecodeError, decoding
 from app.objects.resources import Resource
 from app.watch.freshness import ResourceState
 
-# The envelopes.
-
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _FEW_BYTES: Final = 8 * 1024 * 1024  # elements of smaller pages are not counted
 _MAX_ELEMENTS: Final = 5_000_000
@@ -94,8 +92,6 @@ def is_older(version: str, other: str) -> bool:
     return all(forms) and (len(version), version) < (len(other), other)
 
 
-# Lists.
-
 PAGE_SIZE: Final = 500
 """Objects in a page of a list. The request has no resourceVersion, because with "0" the server ignores the limit."""
 MAX_PAGE_BYTES: Final = 64 * 1024 * 1024
@@ -142,8 +138,6 @@ async def pages_of(client: ApiClient, resource: Resource) -> AsyncIterator[ListP
             return
         params["continue"] = page.continue_token
 
-
-# Watches.
 
 _MAX_LENGTH: Final = 0.005  # seconds; the longest time that a request waits for a sync
 

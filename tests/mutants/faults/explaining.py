@@ -8,8 +8,8 @@ FAULTS: Final = (
     Fault(
         id="one-decision-less-of-a-pod",
         breaks="One decision less about a pod is kept than it says.",
-        old="            if len(numbers) > MAX_OF_A_POD:",
-        new="            if len(numbers) >= MAX_OF_A_POD:",
+        old="        if len(numbers) > MAX_OF_A_POD:",
+        new="        if len(numbers) >= MAX_OF_A_POD:",
         tests=("test_decisions.py",),
     ),
     Fault(
