@@ -112,10 +112,7 @@ def equivalence_router(cache: EquivalenceCache | None, clock: Callable[[], float
 
 
 def _all(cache: EquivalenceCache, clock: Callable[[], float], limit: int | None) -> Iterator[bytes]:
-    """Yield CacheState as JSON. Each class has its state of the moment in which it is written.
-
-    The classes need no common moment: each request changes only one of them, and no class refers to another.
-    """
+    """Yield CacheState as JSON. Classes need no common moment: a request changes one, and none refers to another."""
     yield b'{"totals":%s,"classes":' % encode(_totals(cache))
     latest = islice(reversed(list(cache)), limit)
     yield from list_pieces(_class(entry, clock()) for entry in latest if entry.in_cache)

@@ -146,10 +146,7 @@ def _trust(access: Access) -> ssl.SSLContext | bool:
 
 
 def trusting(ca_file: Path | None, cert_file: Path | None = None, key_file: Path | None = None) -> ssl.SSLContext:
-    """Return the TLS context of a client, which trusts the machine's authorities if no file has others.
-
-    Raises UnusableFileError.
-    """
+    """Return the TLS context of a client. Without `ca_file` it trusts the machine's. Raises UnusableFileError."""
     if (cert_file is None) != (key_file is None):
         raise UnusableFileError("--cert-file and --key-file go together")
     tls = TlsSettings(

@@ -18,7 +18,7 @@ from app.explain.explain_request import ExplainError
 from app.objects.decode import DecodeError
 from app.scheduler_configuration.scheduler_config import UnreadableError
 from app.settings.configuration import FILE_VARIABLE, Configuration, flag_of, load_configuration
-from app.settings.settings import Settings, SettingsError, variable_of
+from app.settings.settings import Settings, SettingsError, text_of, variable_of
 
 EXIT_OK: Final = 0
 EXIT_NO: Final = 1
@@ -109,7 +109,7 @@ def _text(value: object) -> str:
         return ",".join(value)
     if isinstance(value, Mapping):
         return ",".join(f"{name}={str(each).lower()}" for name, each in value.items())
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return text_of(value)
 
 
 def loaded_settings(options: Mapping[str, Any], names: Sequence[str]) -> Settings:

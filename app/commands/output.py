@@ -95,8 +95,6 @@ def _echo(text: str, *, nl: bool = True, err: bool = False) -> None:
     click.echo(text, nl=nl, err=err, color=False if os.environ.get("NO_COLOR") else None)
 
 
-# Text for people: wrapped sentences, and tables whose widest cells are wrapped.
-#
 # There are 80 columns, or the terminal's if it is wider. Sentences stay within 100, as longer lines are hard to read.
 
 WIDTH: Final = 80

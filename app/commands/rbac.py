@@ -18,7 +18,7 @@ from app.eviction import executor as preemption_api
 from app.leadership import lease_api
 from app.objects.resources import RESOURCES
 from app.settings.configuration import load_configuration
-from app.settings.settings import Settings, key_of
+from app.settings.settings import Settings, key_of, text_of
 from app.usage import usage_feed
 from app.verbs import pods
 from app.wiring.engine import create_profile, followed_kinds
@@ -110,8 +110,9 @@ def _granted(
 
 
 def _shown(value: object) -> str:
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    return " ".join(text.split()) or "none"  # arguments of plugins may have several lines, and this is a comment
+    return (
+        " ".join(text_of(value).split()) or "none"
+    )  # arguments of plugins may have several lines, and this is a comment
 
 
 class _Dumper(yaml.SafeDumper):

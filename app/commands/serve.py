@@ -66,7 +66,8 @@ def serve_command(*, config: Path | None, **options: Any) -> None:  # noqa: ANN4
 def drain_delay(settings: Settings) -> float:
     """Return the seconds after SIGTERM in which requests are still accepted, until every client has the new endpoints.
 
-    A pod alone has endpoints. With leader election a delay only keeps another replica from leading.
+    A pod alone has endpoints. With leader election a delay only keeps another replica from leading, and no other is
+    ready until this one has ended.
     """
     return 0.0 if settings.elects or not own_namespace() else settings.grace_period / 4
 

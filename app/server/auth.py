@@ -88,10 +88,7 @@ class AdminAuthentication:
         read_token: AdminToken | None = None,
         open_paths: frozenset[str] = frozenset(),
     ) -> None:
-        """`token` makes its bearer an admin, `read_token` lets in callers who are none.
-
-        `open_paths` need no token: a browser must load the page before a user can enter one.
-        """
+        """`token` makes its bearer an admin, `read_token` lets in callers who are none. `open_paths` need no token."""
         self._app = app
         self._connections = connections
         self._token = token

@@ -65,10 +65,7 @@ def admin_port(
     *,
     open_paths: frozenset[str] = frozenset(),
 ) -> Port:
-    """Return the admin port. It needs authentication if other machines can reach it. Raises ConfigurationError.
-
-    `open_paths` need no authentication: they have no data of the cluster.
-    """
+    """Return the admin port. It needs authentication if other machines can reach it. Raises ConfigurationError."""
     connections = Connections("admin", limits)
     tls = _followed("admin", settings, clients=False)
     background = _runs(tls)

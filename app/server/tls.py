@@ -1,7 +1,4 @@
-"""The TLS of a port: made from the settings, and reloaded when its files change.
-
-So a renewed certificate needs no restart.
-"""
+"""The TLS of a port: made from the settings, and reloaded when its files change, without a restart."""
 
 import asyncio
 import logging

@@ -74,16 +74,16 @@ class Settings(
     def _together(self) -> Self:
         """Reject combinations of settings that are not allowed. The message names a field first."""
         if rule := _wrong_gates(self.kubernetes, self.feature_gates):
-            raise _wrong("feature_gates", self, rule)
+            raise WrongTogetherError("feature_gates", self, rule)
         for name, needed in (
             ("tls_client_names", "tls_directory"),
             ("usage_prometheus_token_file", "usage_prometheus_url"),
             ("usage_prometheus_ca_file", "usage_prometheus_url"),
         ):
             if getattr(self, name) and not getattr(self, needed):
-                raise _wrong(name, self, f"needs {variable_of(needed)}")
+                raise WrongTogetherError(name, self, f"needs {variable_of(needed)}")
         if self.usage_source == "prometheus" and not self.usage_prometheus_url:
-            raise _wrong("usage_source", self, f"needs {variable_of('usage_prometheus_url')}")
+            raise WrongTogetherError("usage_source", self, f"needs {variable_of('usage_prometheus_url')}")
         if error := _wrong_port(self):
             raise error
         return self
@@ -120,7 +120,6 @@ class PortRule(NamedTuple):
 def port_rule(settings: Settings, port: PortName) -> PortRule:
     """Return whether a port is open to clients without authentication, and the settings that it must not have then.
 
-    All ports have their rule here and nowhere else.
     The loopback may serve everything, because only processes of this machine, or of this pod, reach it.
     """
     if port == "admin":
@@ -146,7 +145,7 @@ def effects(settings: Settings) -> tuple[str, ...]:
         "decide": settings.decide != OFF,
         "preempt": settings.preempt != "off",
     }
-    return tuple(f"{variable_of(name)}={_text(getattr(settings, name))}" for name, is_on in on.items() if is_on)
+    return tuple(f"{variable_of(name)}={text_of(getattr(settings, name))}" for name, is_on in on.items() if is_on)
 
 
 def wants_certificates(settings: Settings) -> bool:
@@ -163,7 +162,8 @@ def wants_certificates(settings: Settings) -> bool:
     return (settings.tls_directory / CLIENT_AUTHORITIES).exists()
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
+    """Return the value of a setting as a variable has it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -175,14 +175,10 @@ def is_quoted(name: str) -> bool:
 class WrongTogetherError(ValueError):
     """A setting has a value that another setting does not allow."""
 
-    def __init__(self, name: str, value: object, rule: str) -> None:
+    def __init__(self, name: str, settings: Settings, rule: str) -> None:
         super().__init__(rule)
         self.name = name
-        self.value = value
-
-
-def _wrong(name: str, settings: Settings, rule: str) -> WrongTogetherError:
-    return WrongTogetherError(name, getattr(settings, name), rule)
+        self.value: object = getattr(settings, name)
 
 
 def _wrong_port(settings: Settings) -> WrongTogetherError | None:
@@ -196,7 +192,9 @@ def _wrong_port(settings: Settings) -> WrongTogetherError | None:
         if port == "extender":
             keys.append(f"{variable_of('allow_unauthenticated_effects')}=true")
             served = f", and every client could use {' and '.join(rule.guarded)}"
-        return _wrong(address, settings, f"is not the loopback{served}: needs {', '.join(keys[:-1])} or {keys[-1]}")
+        return WrongTogetherError(
+            address, settings, f"is not the loopback{served}: needs {', '.join(keys[:-1])} or {keys[-1]}"
+        )
     return None
 
 

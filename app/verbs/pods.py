@@ -306,10 +306,9 @@ class PodLookup:
     """Pods from the watch or from recent responses of the API server."""
 
     def __init__(self, mirror: ClusterMirror, pods: PodApi | None, clock: Callable[[], float]) -> None:
-        """`pods` reads pods. It is None for a mirror without a cluster, where no pod is pending."""
+        """`pods` reads and binds pods. It is None for a mirror without a cluster, where no pod is pending."""
         self._mirror = mirror
         self.pods: Final = pods
-        """Reads and binds pods at the API server. None without a cluster."""
         self._clock = clock
         self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()  # (NAMESPACE/NAME, uid) -> response
         self._compared: OrderedDict[str, tuple[str, str]] = OrderedDict()

@@ -40,8 +40,6 @@ from core.plugins.noderesources.columns import EVERY_SCHEDULER
 from core.profile import COMPOSITES, Profile, ProfileError, full_profile, parse_profile
 from core.scheduling_cycle import derive_states
 
-# Preemption: the record that `filter` keeps for it, and the evictor, if Kindred itself evicts.
-#
 # `filter` and the evictor need each other. So both get the queue of pods, and the preemptions in progress.
 
 
@@ -162,10 +160,7 @@ def create_profile(settings: Settings, config: SchedulerConfig | None = None) ->
 
 
 def served_profile(settings: Settings) -> Profile:
-    """Return the profile of responses, by the scheduler's configuration if the settings name one.
-
-    Raises SettingsError.
-    """
+    """Return the profile of responses, by the scheduler's configuration if one is named. Raises SettingsError."""
     return create_profile(settings, _scheduler_config(settings))
 
 
