@@ -12,7 +12,7 @@ from core.diagnosis.counted_terms import CountedTerm, PodSearch, counted_terms
 from core.diagnosis.explained_profile import ExplainedProfile, Judge, served_alone
 from core.diagnosis.not_judged import DYNAMIC_RESOURCES, NotJudged, devices_not_judged, judged
 from core.events import Kind
-from core.framework.evaluation import Composite, FreshEvaluation, everywhere, first_failures
+from core.framework.evaluation import Composite, FreshEvaluation, everywhere
 from core.framework.interface import NOT_SCORED, SUCCESS, AnyFilter, AnyScore, Codes, Status, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
@@ -24,47 +24,33 @@ from core.profile import Profile
 from core.scheduling_cycle import Refusal, filter_nodes, nominated_beside, refusals, score_nodes
 
 
-class RecordedEvaluation:
-    """Runs the plugins afresh, for one batch of nodes for the filters, and one for the scores."""
-
-    source = "none"
+class RecordedEvaluation(FreshEvaluation):
+    """Runs each plugin once, for one batch of nodes for the filters, and one for the scores."""
 
     def __init__(self, mirror: ClusterMirror, pod: Pod) -> None:
+        super().__init__(mirror, pod)
         self.of_filters: dict[str, Verdicts | None] = {}
         """Plugin -> its verdicts on every filtered node. None means that all pass."""
         self.states: dict[str, Any] = {}
         """Plugin, or part of a composite -> its PreFilter state. None if it skipped or failed."""
         self.of_scores: dict[str, Int64Array | None] = {}
         """Plugin -> its raw scores of every scored node. None if it skips the pod."""
-        self.mirror: Final = mirror
-        self.pod: Final = pod
-        self._fresh = FreshEvaluation(mirror, pod)
 
     def verdicts(self, plugin: AnyFilter, batch: NodeBatch) -> Verdicts | None:
         """Run PreFilter and Filter once. A second call returns the recorded result."""
         if plugin.name in self.of_filters:
             return self.of_filters[plugin.name]
-        status, state = plugin.pre_filter(self.mirror, self._fresh.pod)
+        status, state = plugin.pre_filter(self.mirror, self.pod)
         found = everywhere(status, batch) if state is None else plugin.filter(state, batch)
         self.states[plugin.name], self.of_filters[plugin.name] = state, found
         if isinstance(plugin, Composite) and state is not None:
             self.states.update({each.part.name: each.state for each in state})
         return found
 
-    def filtered(self, filters: Sequence[AnyFilter], batch: NodeBatch) -> Verdicts:
-        """Run PreFilter and Filter of all plugins on all nodes, even after an earlier plugin has failed a node."""
-        return first_failures(filters, batch, self.verdicts)
-
     def raw_scores(self, plugin: AnyScore, batch: NodeBatch) -> Int64Array | None:
         """Run PreScore and Score."""
-        found = self.of_scores[plugin.name] = self._fresh.raw_scores(plugin, batch)
+        found = self.of_scores[plugin.name] = super().raw_scores(plugin, batch)
         return found
-
-    def best(
-        self, _filters: Sequence[AnyFilter], _scores: Sequence[tuple[AnyScore, int]], _batch: NodeBatch
-    ) -> IntpArray | None:
-        """Return None: an explanation needs the plugins' results."""
-        return None
 
 
 NO_PLUGIN: Final = ""

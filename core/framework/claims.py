@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from core.framework.interface import Code, Status
+from core.framework.interface import Code, Plugin, Status
 from core.mirror.affinity_counts import TermIndex
 from core.mirror.changes import ObjectChange
 from core.mirror.cluster import ClusterMirror
@@ -23,17 +23,20 @@ class ClaimError(Exception):
         self.status = Status(code, (reason,))
 
 
-def claim_uids(mirror: ClusterMirror, pod: Pod) -> tuple[str | None, ...] | None:
-    """Return the UIDs of the pod's claims, each None if missing, or None for a pod without claims.
+class ReadsClaims(Plugin):
+    """The common part of the plugins whose results depend on the pod's claims."""
 
-    Pods of one StatefulSet differ in these UIDs (kubernetes issue 56265). So does one pod before and after its claim is
-    deleted and created again.
-    """
-    names = [f"{pod.namespace}/{volume.name}" for volume in pod.volumes if isinstance(volume, PodClaim)]
-    if not names:
-        return None
-    claims = mirror.objects(PersistentVolumeClaim)
-    return tuple([claims[name].uid if name in claims else None for name in names])
+    def references(self, mirror: ClusterMirror, pod: Pod, /) -> tuple[str | None, ...] | None:
+        """Return the UIDs of the pod's claims, each None if missing, or None for a pod without claims.
+
+        Pods of one StatefulSet differ in these UIDs (kubernetes issue 56265). So does one pod before and after its
+        claim is deleted and created again.
+        """
+        names = [f"{pod.namespace}/{volume.name}" for volume in pod.volumes if isinstance(volume, PodClaim)]
+        if not names:
+            return None
+        claims = mirror.objects(PersistentVolumeClaim)
+        return tuple([claims[name].uid if name in claims else None for name in names])
 
 
 def ownership_error(pod: Pod, volume: PodClaim, claim: PersistentVolumeClaim) -> str:

@@ -5,14 +5,14 @@ class design calls it NoDiskConflict.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Iterable
 from typing import Final, TypeAlias, TypeGuard, TypeVar
 
 import msgspec
 import numpy as np
 
 from core.events import Kind
-from core.framework.claims import claim_uids, find_claim, named_claims, not_found
+from core.framework.claims import ReadsClaims, find_claim, named_claims, not_found
 from core.framework.interface import (
     SKIP,
     SUCCESS,
@@ -166,7 +166,7 @@ class Restrictions(msgspec.Struct, frozen=True):
     exclusive_claim_in_use: bool
 
 
-class VolumeRestrictions(FilterPlugin[Restrictions]):
+class VolumeRestrictions(ReadsClaims, FilterPlugin[Restrictions]):
     """Filter by the disks and claims that pods have in use, exactly as the in-tree plugin."""
 
     name = "VolumeRestrictions"
@@ -174,10 +174,6 @@ class VolumeRestrictions(FilterPlugin[Restrictions]):
     class_fields = ("namespace", "volumes")
     invalidated_by = _INVALIDATED_BY
     states = (VolumesInUse,)
-
-    def references(self, mirror: ClusterMirror, pod: Pod) -> Hashable:
-        """Return the UIDs of the pod's claims."""
-        return claim_uids(mirror, pod)
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, Restrictions | None]:
         """Look up the pod's disks and claims. Fails if a claim is missing. SKIP if no conflict is possible."""

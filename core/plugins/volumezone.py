@@ -4,13 +4,12 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumezone/volume_zone
 it NoVolumeZoneConflict.
 """
 
-from collections.abc import Hashable
 from typing import Final, TypeAlias
 
 import msgspec
 
 from core.events import Kind
-from core.framework.claims import claim_uids, find_claim, named_claims, not_found
+from core.framework.claims import ReadsClaims, find_claim, named_claims, not_found
 from core.framework.interface import (
     SKIP,
     SUCCESS,
@@ -105,17 +104,13 @@ class ZoneConstraints(msgspec.Struct, frozen=True):
         return 0 if all(admitted) else _STATUSES.index(ZONE_CONFLICT)
 
 
-class VolumeZone(FilterPlugin[ZoneConstraints]):
+class VolumeZone(ReadsClaims, FilterPlugin[ZoneConstraints]):
     """Filters by the zones and regions of bound volumes, exactly as the in-tree plugin."""
 
     name = "VolumeZone"
     kinds: tuple[Kind, ...] = (Node, PersistentVolume, PersistentVolumeClaim, StorageClass)
     class_fields = ("namespace", "volumes")
     invalidated_by = _INVALIDATED_BY
-
-    def references(self, mirror: ClusterMirror, pod: Pod) -> Hashable:
-        """Return the UIDs of the pod's claims."""
-        return claim_uids(mirror, pod)
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, ZoneConstraints | None]:
         """Collect the pod's volumes. Fails for the first faulty claim. SKIP if no volume has a zone or region."""

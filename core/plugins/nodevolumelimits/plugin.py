@@ -5,13 +5,13 @@ MaxEBSVolumeCount, MaxGCEPDVolumeCount, MaxAzureDiskVolumeCount and MaxCSIVolume
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 
 from core.events import Kind
-from core.framework.claims import ClaimError, claim_uids
+from core.framework.claims import ClaimError, ReadsClaims
 from core.framework.interface import (
     SKIP,
     SUCCESS,
@@ -137,7 +137,7 @@ class NewVolumes:
         return found
 
 
-class NodeVolumeLimits(FilterPlugin[NewVolumes]):
+class NodeVolumeLimits(ReadsClaims, FilterPlugin[NewVolumes]):
     """Filters by how many volumes of each CSI driver a node can attach, exactly as the in-tree plugin.
 
     The limits come from the CSINodes. They include in-tree volumes, which CSI drivers have taken over. A missing driver
@@ -158,10 +158,6 @@ class NodeVolumeLimits(FilterPlugin[NewVolumes]):
     class_fields = ("namespace", "volumes")
     invalidated_by = _INVALIDATED_BY
     states = (VolumesInUse,)
-
-    def references(self, mirror: ClusterMirror, pod: Pod) -> Hashable:
-        """Return the UIDs of the pod's claims."""
-        return claim_uids(mirror, pod)
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, NewVolumes | None]:
         """SKIP for a pod without volumes that could count. An error in the volumes is reported per node, by Filter."""

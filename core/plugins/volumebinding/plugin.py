@@ -4,7 +4,6 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_b
 calls it CheckVolumeBinding.
 """
 
-from collections.abc import Hashable
 from typing import Any, Final
 
 import msgspec
@@ -12,7 +11,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from core.events import Kind
-from core.framework.claims import ClaimError, claim_uids
+from core.framework.claims import ClaimError, ReadsClaims
 from core.framework.interface import (
     SKIP,
     SUCCESS,
@@ -142,7 +141,7 @@ class BindingState(msgspec.Struct, frozen=True):
     volumes: PodVolumes
 
 
-class VolumeBinding(FilterPlugin[BindingState], ScorePlugin[BindingState]):
+class VolumeBinding(ReadsClaims, FilterPlugin[BindingState], ScorePlugin[BindingState]):
     """Filters by the volumes of the pod's claims: bound volumes, volumes to take, and volumes to create.
 
     It gives the results of the in-tree plugin's Filter and, if the release has one, its Score. It does not bind.
@@ -163,10 +162,6 @@ class VolumeBinding(FilterPlugin[BindingState], ScorePlugin[BindingState]):
     states = (Offers, MigratedPlugins)
     scores_alone = True
     normalizes_alone = True
-
-    def references(self, mirror: ClusterMirror, pod: Pod) -> Hashable:
-        """Return the UIDs of the pod's claims."""
-        return claim_uids(mirror, pod)
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, BindingState | None]:
         """Collect the pod's claims. SKIP without claims. Fails for claims that cannot be satisfied on any node."""

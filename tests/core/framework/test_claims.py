@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from core.events import ClusterEvent
-from core.framework.claims import claim_uids, find_claim, named_claims, not_found, ownership_error
+from core.framework.claims import ReadsClaims, find_claim, named_claims, not_found, ownership_error
 from core.framework.interface import Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import ControllerRef
@@ -38,7 +38,7 @@ def test_claims_are_told_apart_by_their_uids(
     for namespace, name in (("shop", "a"), ("shop", "b"), ("other", "elsewhere")):
         claim = PersistentVolumeClaim(namespace=namespace, name=name, uid=f"uid-{name}")
         mirror.apply(ClusterEvent("Add", claim))
-    assert claim_uids(mirror, pod_with(*volumes)) == expected
+    assert ReadsClaims().references(mirror, pod_with(*volumes)) == expected
 
 
 @pytest.mark.parametrize(
