@@ -35,90 +35,60 @@ class Wake(msgspec.Struct, frozen=True, gc=False):
     """Whether the event is a change of the waiting pod itself."""
 
 
-_POD_DELETED: Final = ("Delete",)
-
-EVENTS: Final[Mapping[str, Sequence[Wake]]] = {
-    "NodeUnschedulable": (
-        Wake("NodeUnschedulable", "Node", ("Add", "UpdateNodeTaint")),
-        Wake("NodeUnschedulable", "Pod", ("UpdatePodToleration",), of_pod_itself=True),
-    ),
-    "NodeName": (Wake("NodeName", "Node", ("Add",)),),
-    "TaintToleration": (
-        Wake("TaintToleration", "Node", ("Add", "UpdateNodeTaint")),
-        Wake("TaintToleration", "Pod", ("UpdatePodToleration",), of_pod_itself=True),
-    ),
-    "NodeAffinity": (Wake("NodeAffinity", "Node", ("Add", "UpdateNodeLabel")),),
-    "NodePorts": (Wake("NodePorts", "Pod", _POD_DELETED), Wake("NodePorts", "Node", ("Add",))),
-    "NodeResourcesFit": (
-        Wake("NodeResourcesFit", "Pod", _POD_DELETED),
-        Wake("NodeResourcesFit", "Node", ("Add", "UpdateNodeAllocatable")),
-    ),
-    "VolumeRestrictions": (
-        Wake("VolumeRestrictions", "Pod", _POD_DELETED),
-        Wake("VolumeRestrictions", "Node", ("Add",)),
-        Wake("VolumeRestrictions", "PersistentVolumeClaim", ("Add",)),
-    ),
-    "NodeVolumeLimits": (
-        Wake("NodeVolumeLimits", "CSINode", ("Add", "Update")),
-        Wake("NodeVolumeLimits", "Pod", _POD_DELETED),
-        Wake("NodeVolumeLimits", "PersistentVolumeClaim", ("Add",)),
-        Wake("NodeVolumeLimits", "VolumeAttachment", ("Delete",)),
-    ),
-    "VolumeBinding": (
-        Wake("VolumeBinding", "StorageClass", ("Add", "Update")),
-        Wake("VolumeBinding", "PersistentVolumeClaim", ("Add", "Update")),
-        Wake("VolumeBinding", "PersistentVolume", ("Add", "Update")),
-        Wake("VolumeBinding", "Node", ("Add", "UpdateNodeLabel")),
-        Wake("VolumeBinding", "CSINode", ("Add", "Update")),
-        Wake("VolumeBinding", "CSIDriver", ("Update",)),
-        Wake("VolumeBinding", "CSIStorageCapacity", ("Add", "Update")),
-    ),
-    "VolumeZone": (
-        Wake("VolumeZone", "StorageClass", ("Add",)),
-        Wake("VolumeZone", "Node", ("Add", "UpdateNodeLabel")),
-        Wake("VolumeZone", "PersistentVolumeClaim", ("Add", "Update")),
-        Wake("VolumeZone", "PersistentVolume", ("Add", "Update")),
-    ),
-    "PodTopologySpread": (
-        Wake("PodTopologySpread", "Pod", ("Add", "UpdatePodLabel", "Delete")),
-        Wake("PodTopologySpread", "Pod", ("UpdatePodLabel", "UpdatePodToleration"), of_pod_itself=True),
-        Wake("PodTopologySpread", "Node", ("Add", "Delete", "UpdateNodeLabel", "UpdateNodeTaint")),
-    ),
-    "InterPodAffinity": (
-        Wake("InterPodAffinity", "Pod", ("Add", "UpdatePodLabel", "Delete")),
-        Wake("InterPodAffinity", "Node", ("Add", "UpdateNodeLabel")),
-    ),
-    "NodeDeclaredFeatures": (
-        Wake("NodeDeclaredFeatures", "Node", ("Add", "UpdateNodeDeclaredFeature")),
-        Wake("NodeDeclaredFeatures", "Pod", ("Update",), of_pod_itself=True),
-    ),
-}
-"""Plugin -> the events that it registers in every release. Other plugins register none, or are not upstream's."""
+EVENTS: Final[Sequence[Wake]] = (
+    Wake("NodeUnschedulable", "Node", ("Add", "UpdateNodeTaint")),
+    Wake("NodeUnschedulable", "Pod", ("UpdatePodToleration",), of_pod_itself=True),
+    Wake("NodeName", "Node", ("Add",)),
+    Wake("TaintToleration", "Node", ("Add", "UpdateNodeTaint")),
+    Wake("TaintToleration", "Pod", ("UpdatePodToleration",), of_pod_itself=True),
+    Wake("NodeAffinity", "Node", ("Add", "UpdateNodeLabel")),
+    Wake("NodePorts", "Pod", ("Delete",)),
+    Wake("NodePorts", "Node", ("Add",)),
+    Wake("NodeResourcesFit", "Pod", ("Delete",)),
+    Wake("NodeResourcesFit", "Node", ("Add", "UpdateNodeAllocatable")),
+    Wake("VolumeRestrictions", "Pod", ("Delete",)),
+    Wake("VolumeRestrictions", "Node", ("Add",)),
+    Wake("VolumeRestrictions", "PersistentVolumeClaim", ("Add",)),
+    Wake("NodeVolumeLimits", "CSINode", ("Add", "Update")),
+    Wake("NodeVolumeLimits", "Pod", ("Delete",)),
+    Wake("NodeVolumeLimits", "PersistentVolumeClaim", ("Add",)),
+    Wake("NodeVolumeLimits", "VolumeAttachment", ("Delete",)),
+    Wake("VolumeBinding", "StorageClass", ("Add", "Update")),
+    Wake("VolumeBinding", "PersistentVolumeClaim", ("Add", "Update")),
+    Wake("VolumeBinding", "PersistentVolume", ("Add", "Update")),
+    Wake("VolumeBinding", "Node", ("Add", "UpdateNodeLabel")),
+    Wake("VolumeBinding", "CSINode", ("Add", "Update")),
+    Wake("VolumeBinding", "CSIDriver", ("Update",)),
+    Wake("VolumeBinding", "CSIStorageCapacity", ("Add", "Update")),
+    Wake("VolumeZone", "StorageClass", ("Add",)),
+    Wake("VolumeZone", "Node", ("Add", "UpdateNodeLabel")),
+    Wake("VolumeZone", "PersistentVolumeClaim", ("Add", "Update")),
+    Wake("VolumeZone", "PersistentVolume", ("Add", "Update")),
+    Wake("PodTopologySpread", "Pod", ("Add", "UpdatePodLabel", "Delete")),
+    Wake("PodTopologySpread", "Pod", ("UpdatePodLabel", "UpdatePodToleration"), of_pod_itself=True),
+    Wake("PodTopologySpread", "Node", ("Add", "Delete", "UpdateNodeLabel", "UpdateNodeTaint")),
+    Wake("InterPodAffinity", "Pod", ("Add", "UpdatePodLabel", "Delete")),
+    Wake("InterPodAffinity", "Node", ("Add", "UpdateNodeLabel")),
+    Wake("NodeDeclaredFeatures", "Node", ("Add", "UpdateNodeDeclaredFeature")),
+    Wake("NodeDeclaredFeatures", "Pod", ("Update",), of_pod_itself=True),
+)
+"""The events that plugins register in every release. Other plugins register none, or are not upstream's."""
 
 _Holds: TypeAlias = Callable[[Rules], bool]
 
-_BY_RULE: Final[Mapping[str, Sequence[tuple[_Holds, Wake]]]] = {
-    "NodeResourcesFit": (
-        (lambda rules: rules.wakes_by_resize, Wake("NodeResourcesFit", "Pod", ("UpdatePodScaleDown",))),
-        (
-            lambda rules: rules.wakes_by_resize,
-            Wake("NodeResourcesFit", "Pod", ("UpdatePodScaleDown",), of_pod_itself=True),
-        ),
-        (lambda rules: rules.wakes_by_device_class, Wake("NodeResourcesFit", "DeviceClass", ("Add", "Update"))),
-    ),
-    "InterPodAffinity": (
-        (
-            lambda rules: rules.wakes_by_own_labels,
-            Wake("InterPodAffinity", "Pod", ("UpdatePodLabel",), of_pod_itself=True),
-        ),
-    ),
-}
-"""Plugin -> the events that it registers if the rule applies in a release with its feature gates."""
+_BY_RULE: Final[Sequence[tuple[_Holds, Wake]]] = (
+    (lambda rules: rules.wakes_by_resize, Wake("NodeResourcesFit", "Pod", ("UpdatePodScaleDown",))),
+    (lambda rules: rules.wakes_by_resize, Wake("NodeResourcesFit", "Pod", ("UpdatePodScaleDown",), of_pod_itself=True)),
+    (lambda rules: rules.wakes_by_device_class, Wake("NodeResourcesFit", "DeviceClass", ("Add", "Update"))),
+    (lambda rules: rules.wakes_by_own_labels, Wake("InterPodAffinity", "Pod", ("UpdatePodLabel",), of_pod_itself=True)),
+)
+"""The events that plugins register if the rule applies in a release with its feature gates."""
 
 
 def events_of(plugin: str, rules: Rules) -> Sequence[Wake]:
     """Return the events that a plugin registers. Empty for a plugin that is not upstream's."""
-    return [*EVENTS.get(plugin, ()), *(wake for holds, wake in _BY_RULE.get(plugin, ()) if holds(rules))]
+    found = [*EVENTS, *(wake for holds, wake in _BY_RULE if holds(rules))]
+    return [wake for wake in found if wake.plugin == plugin]
 
 
 ANY_EVENT: Final = Wake("Extender", "*", ("*",))
