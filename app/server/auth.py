@@ -4,7 +4,6 @@ There may be two tokens. One makes its bearer an admin, the other only lets them
 whose responses have no data of the cluster need no token.
 """
 
-import asyncio
 import hmac
 import logging
 import re
@@ -21,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from app.api_server.tls import ConfigurationError
 from app.process.files import MAX_TOKEN_BYTES, read_file
 from app.server.port import Connections, Refusal
-from app.server.tls import LOOKS_EVERY
+from app.server.tls import LOOKS_EVERY, follow
 from app.settings.settings import variable_of
 
 log = logging.getLogger(__name__)
@@ -43,7 +42,6 @@ class AdminToken:
         self._file = file
         self._variable = variable_of(setting)
         self._pause = pause
-        self._problem = ""
         self._token = self._read()
 
     def is_borne(self, given: bytes) -> bool:
@@ -52,22 +50,13 @@ class AdminToken:
 
     async def run(self) -> None:
         """Follow the file until cancelled. While the file cannot be read, the last token stays valid."""
-        while True:
-            await asyncio.sleep(self._pause)
-            try:
-                token = await asyncio.to_thread(self._read)  # a disk that hangs must not hold the loop
-                self._problem = ""
-            except ConfigurationError as error:
-                if str(error) != self._problem:
-                    self._problem = str(error)
-                    log.error("admin port: %s; keeping the previous version", error)  # noqa: TRY400  # all there is
-            else:
-                if token != self._token:
-                    self._token = token
-                    log.info(
-                        "admin port: %s",
-                        "the token was reloaded" if token else "the token is empty: it matches no request",
-                    )
+        await follow("admin", self._pause, self._read, self._take, lambda: None)
+
+    def _take(self, token: bytes) -> None:
+        if token != self._token:
+            self._token = token
+            told = "the token was reloaded" if token else "the token is empty: it matches no request"
+            log.info("admin port: %s", told)
 
     def _read(self) -> bytes:
         try:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -15,6 +15,8 @@ from app.api_server.tls import ConfigurationError, PemSource, TlsMaterial, ident
 from app.settings.settings import CLIENT_AUTHORITIES, Settings, wants_certificates
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _MAX_READINGS: Final = 5  # for files that keep changing
 
@@ -146,6 +148,27 @@ LOOKS_EVERY: Final = 5.0
 """Seconds between two checks of files that may change. kubelet updates a changed Secret within about a minute."""
 
 
+async def follow(
+    port: str, pause: float, read: Callable[[], T], take: Callable[[T], None], failed: Callable[[], None]
+) -> None:
+    """Read files every `pause` seconds until cancelled. `take` gets what `read` returns, mostly the same as before.
+
+    Either may raise ConfigurationError: then `failed` is called, and each new problem is logged, once.
+    """
+    last = ""
+    while True:
+        await asyncio.sleep(pause)
+        problem = ""
+        try:
+            take(await asyncio.to_thread(read))  # in a thread, because a disk that hangs must not hold the loop
+        except ConfigurationError as error:
+            problem = str(error)
+            failed()
+            if problem != last:
+                log.error("%s port: %s; keeping the previous version", port, problem)  # noqa: TRY400  # all there is
+        last = problem
+
+
 class ReloadedTls:
     """The context of one port, with the last contents of its files. Open connections keep their old context."""
 
@@ -159,7 +182,6 @@ class ReloadedTls:
         self._wall_clock = wall_clock
         self._pause = pause
         self._material = tls.read()
-        self._problem = ""
         self.context.current = tls.context(self._material)
         self.not_after = self._end(self._material)
         """Time at which the certificate expires, in seconds since 1970."""
@@ -168,18 +190,11 @@ class ReloadedTls:
 
     async def run(self) -> None:
         """Follow the files until cancelled. Invalid files are logged and tried again, and change nothing."""
-        while True:
-            await asyncio.sleep(self._pause)
-            try:
-                # In a thread, because a disk that hangs must not hold the loop.
-                material = await asyncio.to_thread(self._tls.read)
-                if material != self._material:
-                    self._take(material)
-                self._problem = ""
-            except ConfigurationError as error:
-                self._fail(str(error))
+        await follow(self.port, self._pause, self._tls.read, self._take, lambda: self.reloads.update(["failure"]))
 
     def _take(self, material: TlsMaterial) -> None:
+        if material == self._material:
+            return
         context, end = self._tls.context(material), self._end(material)
         if material.certificate != self._material.certificate and end <= self._wall_clock():
             raise ConfigurationError(f"{self._tls.certificate.where}: {self._tls.certificate}: has expired")
@@ -193,12 +208,6 @@ class ReloadedTls:
         except ValueError as error:
             source = self._tls.certificate
             raise ConfigurationError(f"{source.where}: {source}: cannot be read: {error}") from None
-
-    def _fail(self, problem: str) -> None:
-        self.reloads["failure"] += 1
-        if problem != self._problem:  # log each problem once, not every few seconds
-            self._problem = problem
-            log.error("%s port: %s; keeping the previous version", self.port, problem)
 
 
 def peer_names(certificate: Mapping[str, Any]) -> tuple[str, ...]:
