@@ -21,24 +21,14 @@ _SHOWN: Final = 200  # characters of a response that is no Status
 
 
 class ApiError(Exception):
-    """A request to the API server that failed.
-
-    The tree of its kinds:
-
-        ApiError
-        +-- ConnectionFailedError   no complete response of an API server: refused, unknown host, TLS, reset, cut, not
-        |                           HTTP, not JSON
-        +-- ResponseTooLargeError   the response is over the limit of bytes
-        +-- ReadTimeoutError        the connection is open, but the server sent nothing for too long
-        +-- StatusError             the server returned a status other than success, or ERROR in a watch
-    """
+    """A request to the API server that failed. Its kinds are the subclasses."""
 
     def __init__(self, text: str) -> None:
         super().__init__(one_line(" ".join(text.split())))
 
 
 class ConnectionFailedError(ApiError):
-    """No API server was reached, or the connection broke."""
+    """No complete response of an API server: refused, unknown host, TLS, reset, cut, not HTTP, not JSON."""
 
     def __init__(self, text: str, *, unsent: bool = False) -> None:
         super().__init__(text)
@@ -51,7 +41,7 @@ class ResponseTooLargeError(ApiError):
 
 
 class ReadTimeoutError(ApiError):
-    """The server sent nothing for too long."""
+    """The connection is open, but the server sent nothing for too long."""
 
 
 class _Cause(msgspec.Struct):
@@ -75,7 +65,7 @@ _decoder = msgspec.json.Decoder(_Status)
 
 
 class StatusError(ApiError):
-    """A response other than success. Mostly its body is a v1.Status."""
+    """A response other than success, or ERROR in a watch. Mostly its body is a v1.Status."""
 
     def __init__(  # noqa: PLR0913  # the fields of a Status
         self,

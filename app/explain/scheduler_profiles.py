@@ -104,12 +104,12 @@ def _arguments(profile: Profile, extenders: Sequence[Extender]) -> Arguments:
     for index, written in enumerate(profile.plugin_config):
         if written.name not in PLUGINS:
             continue  # a plugin that Kindred lacks, or that is not in-tree
+        where = profile.at(f"pluginConfig[{index}].args")
         try:
             found |= decode_plugin_args(encode({written.name: _judged_args(written)}).decode())
         except DecodeError as error:
-            raise UnreadableError(f"{profile.at(f'pluginConfig[{index}].args')}: {error}") from None
+            raise UnreadableError(f"{where}: {error}") from None
         except (TypeError, UnicodeEncodeError, RecursionError):
-            where = profile.at(f"pluginConfig[{index}].args")
             raise UnreadableError(f"{where}: a value that JSON does not have") from None
     ignored = [each.name for extender in extenders for each in extender.managed_resources if each.ignored_by_scheduler]
     if ignored:  # replaces the configured value: pkg/scheduler/scheduler.go, buildExtenders
@@ -216,6 +216,7 @@ class SchedulerProfiles:
         weights = self._weights(scheduler, asked, kindred)
         _, percentage = self._config.percentage_of(profile)
         asked_filters, asked_scores = _names(asked)
+        has_devices = any(profile.runs(DYNAMIC_RESOURCES, point) for point in _FILTERING)
         rules = SchedulerRules(
             profile.name,
             has_profile=True,
@@ -224,7 +225,7 @@ class SchedulerProfiles:
             asked_filters=asked_filters,
             asked_scores=asked_scores,
             off=_off(scheduler, asked_filters, asked_scores),
-            never_judged_off=_never_judged_off(profile),
+            never_judged_off=frozenset() if has_devices else frozenset({DYNAMIC_RESOURCES}),
             extender=self._kindred.url_prefix if self._kindred is not None else "",
             percentage_of_nodes_to_score=ALL if asked.filters and scope is DecideScope.ANY_NODE else percentage,
         )
@@ -300,11 +301,6 @@ def _off(scheduler: Plugins, asked_filters: frozenset[str], asked_scores: frozen
         tuple(plugin for plugin in FULL.filters if plugin.name in filters),
         tuple((plugin, weight) for plugin, weight in FULL.scores if plugin.name in scores),
     )
-
-
-def _never_judged_off(profile: Profile) -> frozenset[str]:
-    runs = any(profile.runs(DYNAMIC_RESOURCES, point) for point in _FILTERING)
-    return frozenset() if runs else frozenset({DYNAMIC_RESOURCES})
 
 
 def _twice(plugins: frozenset[str]) -> Iterator[NotJudged]:

@@ -28,7 +28,6 @@ _SECONDS: Final = {
 }  # Go accepts both micro signs
 _duration_part: Final = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")  # the same
 _duration: Final = re.compile(rf"\A[+-]?(?:0|(?:{_duration_part.pattern})+)\Z")
-"""The syntax of time.ParseDuration."""
 
 Point: TypeAlias = Literal[
     "preEnqueue", "queueSort", "preFilter", "filter", "postFilter", "preScore", "score", "reserve", "permit", "preBind",

@@ -21,7 +21,6 @@ from http import HTTPStatus
 from typing import Final
 
 from app.api_server.client import ApiClient, ReadTimeoutError, StatusError
-from app.objects.resources import Resource
 from app.process.logs import one_line
 from app.watch.freshness import ResourceState
 from app.watch.memory import UNLIMITED, MemoryPressureError, MemoryWatch
@@ -86,10 +85,6 @@ class Reflector:
         self._step_limit: asyncio.Timeout | None = None  # timeout of the present step
         self._asked: list[asyncio.Future[None]] = []  # calls of `resync` that wait for a sync to begin
         self._answering: list[asyncio.Future[None]] = []  # calls that the next complete sync ends
-
-    @property
-    def _resource(self) -> Resource:
-        return self.state.resource
 
     async def resync(self) -> None:
         """Sync again, and return when the mirror has all present objects of the server. Syncs are consistent reads.
@@ -160,7 +155,7 @@ class Reflector:
         self.state.requests["watch-list"] += 1
         params = {**self._watch_params(), "sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         async with (
-            self._client.stream(self._resource.path, params) as chunks,
+            self._client.stream(self.state.resource.path, params) as chunks,
             aclosing(watch_events(chunks, self.state, self._turns)) as events,
         ):
             self._retry.succeeded()
@@ -187,14 +182,14 @@ class Reflector:
                         listing.add(self._told(event, known))
                         self._admit(listing)
         except TimeoutError:
-            waited = f"{self._timing.initial_events:g} s"
-            raise NoInitialEventsEndError(f"{self._resource.path}: initial events without end for {waited}") from None
-        raise BrokenWatchError(f"{self._resource.path}: the watch ended before the end of the initial events")
+            text = f"initial events without end for {self._timing.initial_events:g} s"
+            raise NoInitialEventsEndError(f"{self.state.resource.path}: {text}") from None
+        raise BrokenWatchError(f"{self.state.resource.path}: the watch ended before the end of the initial events")
 
     async def _list(self) -> None:
         began = self._clock()
         self._begin_sync()
-        pages = Pages(self._client, self._resource.path) if self._expired_lists < _EXPIRED_LISTS else None
+        pages = Pages(self._client, self.state.resource.path) if self._expired_lists < _EXPIRED_LISTS else None
         params = self._params()
         page = await self._page(pages, params)
         with self._loading(), closing(Listing()) as listing:
@@ -209,7 +204,7 @@ class Reflector:
         self.state.requests["list"] += 1
         try:
             if pages is None:
-                body = await self._client.get(self._resource.path, params, self._memory.room())
+                body = await self._client.get(self.state.resource.path, params, self._memory.room())
             else:
                 body = await pages.get(params)
         except StatusError as error:
@@ -262,7 +257,7 @@ class Reflector:
         told = self.state.events.total()
         params = {**self._watch_params(), "resourceVersion": self._version}
         async with (
-            self._client.stream(self._resource.path, params) as chunks,
+            self._client.stream(self.state.resource.path, params) as chunks,
             aclosing(watch_events(chunks, self.state, self._turns)) as events,
         ):
             self._retry.succeeded()
@@ -279,7 +274,7 @@ class Reflector:
         if stood < shortest:
             if self.state.events.total() == told:
                 raise BrokenWatchError(
-                    f"{self._resource.path}: the watch ended within {shortest:g} s, without an event"
+                    f"{self.state.resource.path}: the watch ended within {shortest:g} s, without an event"
                 )
             await asyncio.sleep(shortest - stood)
 
@@ -303,7 +298,7 @@ class Reflector:
         watch, and cache_watcher.go holds back events and bookmarks up to that version.
         """
         self.state.requests["list"] += 1
-        page = decode_page(await self._client.get(self._resource.path, {"limit": "1"}, MAX_PAGE_BYTES))
+        page = decode_page(await self._client.get(self.state.resource.path, {"limit": "1"}, MAX_PAGE_BYTES))
         self._retry.succeeded()
         self._was_quiet = False
         if is_older(page.resource_version, self._version):
@@ -333,17 +328,18 @@ class Reflector:
     def _told(self, event: WatchEvent, told: Object | Unreadable) -> Object | Unreadable:
         if isinstance(told, Unreadable) and not told.full_name:
             # The change and its object are unknown. The change may be a deletion.
-            raise GarbledWatchError(f"{self._resource.path}: {event.type} of an object without a readable name")
+            raise GarbledWatchError(f"{self.state.resource.path}: {event.type} of an object without a readable name")
         return told
 
     def _follows(self, as_of: float) -> None:
         self.state.followed_at = as_of
-        self._retry.followed()
+        if self._retry.followed_since is None or self.state.problem:  # not for each event
+            self._retry.followed()
 
     # Requests and their errors.
 
     def _params(self) -> dict[str, str]:
-        return {"fieldSelector": self._resource.field_selector} if self._resource.field_selector else {}
+        return {"fieldSelector": self.state.resource.field_selector} if self.state.resource.field_selector else {}
 
     def _watch_params(self) -> dict[str, str]:
         timeout = round(self._timing.watch_timeout * (1.0 + self._timing.random()))

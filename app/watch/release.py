@@ -95,16 +95,15 @@ def newest(versions: Iterable[str]) -> str:
 
 def allowed_rules(release: Release, gates: Mapping[str, bool]) -> tuple[Rules, list[str]]:
     """Return the rules of a release with the feature gates that it allows, and the names of the others."""
-    ignored = [name for name, value in gates.items() if not _is_allowed(release, name, value=value)]
-    return rules_of(release, {name: value for name, value in gates.items() if name not in ignored}), ignored
-
-
-def _is_allowed(release: Release, gate: str, *, value: bool) -> bool:
-    try:
-        rules_of(release, {gate: value})
-    except FeatureGateError:
-        return False
-    return True
+    allowed: dict[str, bool] = {}
+    ignored: list[str] = []
+    for name, value in gates.items():
+        try:
+            rules_of(release, {name: value})
+            allowed[name] = value
+        except FeatureGateError:
+            ignored.append(name)
+    return rules_of(release, allowed), ignored
 
 
 log = logging.getLogger(__name__)

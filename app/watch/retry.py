@@ -128,7 +128,7 @@ class Retry:
         self._began: float | None = None  # time of the present request; None once it has succeeded or failed
         self._wait = 0.0  # the last wait without jitter; 0: the next one is the first
         self._failing_since: float | None = None
-        self._followed_since: float | None = None
+        self.followed_since: float | None = None
         self._logged: tuple[str, float] = ("", 0.0)
         others.all.append(self)
 
@@ -156,8 +156,8 @@ class Retry:
 
     def followed(self) -> None:
         """Record that the resource is followed again."""
-        if self._followed_since is None:
-            self._followed_since, self._failing_since = self._timing.clock(), None
+        if self.followed_since is None:
+            self.followed_since, self._failing_since = self._timing.clock(), None
         if self._state.problem:
             log.info("%s: following again", self._state.plural, extra=self._state.in_log)
             self._state.problem, self._state.forbidden = "", False
@@ -221,9 +221,9 @@ class Retry:
     def _delay(self, now: float, *, is_ours: bool) -> float:
         timing = self._timing
         longest = timing.backoff_alone if is_ours or self._is_alone(now) else timing.backoff_longest
-        if self._followed_since is not None and now - self._followed_since >= timing.backoff_longest:
+        if self.followed_since is not None and now - self.followed_since >= timing.backoff_longest:
             self._wait = 0.0
-        self._followed_since = None
+        self.followed_since = None
         wait = min(2 * self._wait or timing.backoff_first, longest)
         self._wait = max(self._wait, wait)  # an outage shortens a wait, and does not make it grow again
         return wait * (1.0 - _JITTER * timing.random())

@@ -200,10 +200,7 @@ class LineSplitter:
 class BrokenWatchError(Exception):
     """The server accepted a watch, but the response was no watch, or it broke.
 
-    BrokenWatchError (ended at once, in the middle of a line, or before the end of the initial events)
-    +-- NoInitialEventsEndError
-    +-- GarbledWatchError
-    +-- InStreamError
+    Itself: it ended at once, in the middle of a line, or before the end of the initial events.
     """
 
 

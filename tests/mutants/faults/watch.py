@@ -113,8 +113,8 @@ FAULTS: Final = (
     Fault(
         id="backoff-never-starts-anew",
         breaks="After hours without a failure, the first one waits as long as the last one before.",
-        old="            self._wait = 0.0\n        self._followed_since",
-        new="            pass\n        self._followed_since",
+        old="            self._wait = 0.0\n        self.followed_since",
+        new="            pass\n        self.followed_since",
         tests=("test_retry.py",),
     ),
     Fault(
