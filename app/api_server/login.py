@@ -91,6 +91,7 @@ def in_cluster() -> ClusterAccess | None:
     configuration = Configuration()
     loader = incluster_config.InClusterConfigLoader(token, authority)  # type: ignore[no-untyped-call]  # has no annotations
     try:
+        read_file(Path(token), MAX_TOKEN_BYTES)  # the loader reads it without a bound
         loader.load_and_set(configuration)  # type: ignore[no-untyped-call]  # has no annotations
     except (ConfigException, OSError, ValueError) as error:
         raise ConfigurationError(f"in-cluster, {Path(token).parent}: {_text(error)}") from None
@@ -162,6 +163,7 @@ class _Reader:
             proxy = _proxy(self._where, configuration, proxy_url)
             return ClusterAccess(self._where, server, proxy=proxy, namespace=self._namespace)
         self._check_supported()
+        self._read_token()
         self._cluster.value["server"] = server  # in small letters, because the loader reads certificates only for those
         folder = IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else None
         loader: Any = KubeConfigLoader(self._merged, self._context, config_base_path=None, temp_file_path=folder)  # type: ignore[no-untyped-call]  # has no annotations
@@ -185,6 +187,13 @@ class _Reader:
         del self._user.value["exec"]
         is_used = not any(self._user.safe_get(each) for each in _LOGINS)  # as client-go (exec.go)
         return plugin if is_used else None
+
+    def _read_token(self) -> None:
+        """Put the contents of the user's `tokenFile` in its place, because the loader reads it without a bound."""
+        user = self._user
+        if user is not None and user.safe_get("tokenFile") and not user.safe_get("token"):
+            file = Path(user.path or "").absolute().parent / user["tokenFile"]
+            user.value["token"] = read_file(file, MAX_TOKEN_BYTES).decode("ascii", "replace")
 
     def _check_supported(self) -> None:
         """Raise ConfigurationError for a login that the loader ignores, or makes by itself."""

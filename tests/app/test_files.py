@@ -113,8 +113,8 @@ def test_the_error_names_the_file_and_the_bound() -> None:
 def test_a_service_reads_no_token_and_no_key_without_end() -> None:
     with pytest.raises(ConfigurationError, match="KINDRED_ADMIN_TOKEN_FILE: token /dev/zero: more than 65536 bytes"):
         AdminToken(ENDLESS)
-    with pytest.raises(CredentialsError, match="in-cluster: token file /dev/zero: more than 65536 bytes"):
-        bearer_of_file(ENDLESS, "in-cluster")
+    with pytest.raises(CredentialsError, match="Prometheus: token file /dev/zero: more than 65536 bytes"):
+        bearer_of_file(ENDLESS, "Prometheus")
     with pytest.raises(ConfigurationError, match="KINDRED_TLS_DIRECTORY: key /dev/zero: more than 1048576 bytes"):
         PemSource("KINDRED_TLS_DIRECTORY", "key", file="/dev/zero").read()
 

@@ -47,6 +47,15 @@ def test_the_namespace_of_a_pod_is_that_of_its_service_account(
     assert load_credentials(None, None).namespace == "shop"
 
 
+def test_the_token_of_a_pod_is_read_up_to_a_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, certificates: Certificates
+) -> None:
+    account = mount_service_account(tmp_path, monkeypatch, certificates)
+    (account / "token").write_text("a" * 65537)
+    with pytest.raises(ConfigurationError, match=rf"^in-cluster, {account}: .*more than 65536 bytes"):
+        load_credentials(None, None)
+
+
 # Where they are looked for.
 
 

@@ -76,6 +76,17 @@ def test_a_login_is_read(tmp_path: Path, user: dict[str, object], expected: str)
     assert access == ClusterAccess(f"kubeconfig {tmp_path}/config, context here", SERVER, TlsSettings(), expected)
 
 
+@pytest.mark.parametrize("size", [64 * 1024, 64 * 1024 + 1])
+def test_a_token_file_is_read_up_to_a_bound(tmp_path: Path, size: int) -> None:
+    (tmp_path / "t").write_text("a" * size)
+    if size <= 64 * 1024:
+        assert read(tmp_path, user={"tokenFile": "t"}).authorization == "Bearer " + "a" * size
+        return
+    with pytest.raises(ConfigurationError, match=rf"context here: {tmp_path}/t: more than 65536 bytes$"):
+        read(tmp_path, user={"tokenFile": "t"})
+    assert read(tmp_path, user={"tokenFile": "t", "token": "abc"}).authorization == "Bearer abc"
+
+
 def test_over_plain_http_nobody_logs_in(tmp_path: Path) -> None:
     script = write_plugin(tmp_path, printing('{"token": "abc"}'))
     users: list[dict[str, object]] = [
