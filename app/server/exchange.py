@@ -71,7 +71,7 @@ class _Report:
 class Head:
     """A head, as it arrives."""
 
-    __slots__ = ("_most", "_parser", "_report", "_size", "closes", "expects", "length")
+    __slots__ = ("_most", "_parser", "_report", "closes", "expects", "length", "parsed")
 
     def __init__(self, most: int) -> None:
         """Accept a head of `most` bytes."""
@@ -81,8 +81,9 @@ class Head:
         """Whether the client waits for `100 Continue` before it sends the body."""
         self.closes = False
         """Whether the connection ends with the response."""
+        self.parsed = 0
+        """Bytes that were parsed."""
         self._most = most
-        self._size = 0  # bytes that were parsed
         self._report = _Report(most)
         self._parser = httptools.HttpRequestParser(self._report)
 
@@ -91,9 +92,9 @@ class Head:
 
         Raises MalformedError and LargeHeadError.
         """
-        begin, most, report = self._size, self._most, self._report
+        begin, most, report = self.parsed, self._most, self._report
         found = data.find(_END, max(0, begin - len(_END) + 1), most)
-        end = self._size = found + len(_END) if found >= 0 else min(len(data), most)
+        end = self.parsed = found + len(_END) if found >= 0 else min(len(data), most)
         try:
             self._parser.feed_data(data[begin:end])
         except httptools.HttpParserUpgrade:

@@ -173,6 +173,46 @@ def test_pipelined_requests_are_answered_one_in_a_round() -> None:
     asyncio.run(run())
 
 
+def test_clients_with_large_heads_are_read_one_after_the_other_and_the_loop_goes_round() -> None:
+    async def run() -> None:
+        port = verbs().connections  # with the limits of the product
+        large = request("/preempt", b"{}", *("a: b",) * 800)
+        talks = [wired(port) for _ in range(50)]
+
+        def answered() -> list[bool]:
+            return [wire.written.startswith(b"HTTP/1.1 200 ") for _, wire in talks]
+
+        for protocol, _ in talks:
+            protocol.data_received(large)
+        counts = [sum(answered())]
+        while not all(answered()):
+            assert answered() == sorted(answered(), reverse=True), "first come, first served"
+            assert [wire.paused for _, wire in talks] == [not each for each in answered()]
+            await asyncio.sleep(0)
+            counts.append(sum(answered()))
+            assert len(counts) < 1000
+        assert max(now - before for before, now in itertools.pairwise([0, *counts])) <= 10
+        assert not any(wire.paused for _, wire in talks)
+
+    asyncio.run(run())
+
+
+def test_a_client_that_left_before_its_turn_is_not_read() -> None:
+    async def run() -> None:
+        port = verbs().connections
+        talks = [wired(port) for _ in range(50)]
+        for protocol, _ in talks:
+            protocol.data_received(request("/preempt", b"{}", *("a: b",) * 800))
+        protocol, wire = talks[-1]
+        protocol.connection_lost(None)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert not wire.written
+        assert all(each.written for _, each in talks[:-1])
+
+    asyncio.run(run())
+
+
 def test_nothing_is_read_of_a_connection_that_went_away_before_the_next_round() -> None:
     async def run() -> None:
         state = port_state()

@@ -6,6 +6,20 @@ from tests.mutants.fault import Fault
 
 FAULTS: Final = (
     Fault(
+        id="token-file-without-end",
+        breaks="The token file of a kubeconfig is read without a bound, until the memory ends.",
+        old="        self._read_token()\n",
+        new="",
+        tests=("test_login.py",),
+    ),
+    Fault(
+        id="large-heads-hold-the-loop",
+        breaks="Many clients with large heads are read in one round of the loop, and nobody else is served meanwhile.",
+        old="if self.write_paused or not self._port.may_read(self):",
+        new="if self.write_paused:",
+        tests=("test_port_reading.py",),
+    ),
+    Fault(
         id="end-across-pieces-missed",
         breaks="The end of a head whose empty line is cut behind its first byte is not seen.",
         old="max(0, begin - len(_END) + 1)",
