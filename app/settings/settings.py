@@ -75,13 +75,11 @@ class Settings(
         """Reject combinations of settings that are not allowed. The message names a field first."""
         if rule := _wrong_gates(self.kubernetes, self.feature_gates):
             raise WrongTogetherError("feature_gates", self, rule)
-        for name, needed in (
-            ("tls_client_names", "tls_directory"),
-            ("usage_prometheus_token_file", "usage_prometheus_url"),
-            ("usage_prometheus_ca_file", "usage_prometheus_url"),
-        ):
-            if getattr(self, name) and not getattr(self, needed):
-                raise WrongTogetherError(name, self, f"needs {variable_of(needed)}")
+        if self.tls_client_names and not self.tls_directory:
+            raise WrongTogetherError("tls_client_names", self, f"needs {variable_of('tls_directory')}")
+        for name in ("usage_prometheus_token_file", "usage_prometheus_ca_file"):
+            if getattr(self, name) and not self.usage_prometheus_url.lower().startswith("https:"):
+                raise WrongTogetherError(name, self, f"needs {variable_of('usage_prometheus_url')} with https")
         if self.usage_source == "prometheus" and not self.usage_prometheus_url:
             raise WrongTogetherError("usage_source", self, f"needs {variable_of('usage_prometheus_url')}")
         if error := _wrong_port(self):

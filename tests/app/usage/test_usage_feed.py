@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -282,3 +283,14 @@ def test_a_dump_needs_no_source() -> None:
 def test_prometheus_needs_its_address() -> None:
     with pytest.raises(ValueError, match="needs KINDRED_USAGE_PROMETHEUS_URL"):
         Settings(usage_source="prometheus")
+
+
+@pytest.mark.parametrize("file", ["usage_prometheus_token_file", "usage_prometheus_ca_file"])
+@pytest.mark.parametrize("url", ["", "http://prometheus:9090", "HTTPS://prometheus:9090"])
+def test_a_token_is_for_prometheus_over_https_alone(file: str, url: str) -> None:
+    given = {"usage_prometheus_url": url, file: "/run/f"}
+    if url.startswith("HTTPS"):
+        assert getattr(Settings.model_validate(given), file) == Path("/run/f")
+        return
+    with pytest.raises(ValueError, match="needs KINDRED_USAGE_PROMETHEUS_URL with https"):
+        Settings.model_validate(given)

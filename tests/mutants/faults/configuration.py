@@ -55,6 +55,13 @@ FAULTS: Final = (
         tests=("tls/test_server_context.py",),
     ),
     Fault(
+        id="token-for-prometheus-over-plain-http",
+        breaks="The token for Prometheus is sent over plain HTTP, where everybody on the way reads it.",
+        old='if getattr(self, name) and not self.usage_prometheus_url.lower().startswith("https:"):',
+        new="if getattr(self, name) and not self.usage_prometheus_url:",
+        tests=("test_usage_feed.py",),
+    ),
+    Fault(
         id="password-in-an-error",
         breaks="The error of a URL with a password repeats the password.",
         old="""    return name in Settings.model_fields and not name.endswith("_url")""",
