@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
 
-from app.commands.cli import main
+from app.commands.cli import COMMANDS
 from app.settings.settings import Settings
 
 ROOT: Final = Path(__file__).parents[1]
@@ -66,7 +66,7 @@ def sizes() -> list[Size]:
         Size("lines of the median module", int(median(_lines([each]) for each in product)), 250),
         Size("modules in the root of app", len([*(ROOT / "app").glob("[!_]*.py")]), 1),
         Size("settings", len(Settings.model_fields), 40),
-        Size("commands", len(main.commands), 10),
+        Size("commands", len(COMMANDS), 10),
         Size("pages in docs", len(pages), 20),
         Size("lines of these pages", _lines(pages), 3_837),
         Size("targets of make", len(targets), 18),

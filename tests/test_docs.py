@@ -10,7 +10,7 @@ import click
 import pytest
 
 from app.admin.openapi import describe
-from app.commands.cli import main
+from app.commands import cli
 from app.main import create_service
 from app.settings.configuration import FILE_VARIABLE, HEAD
 from app.settings.settings import Settings, key_of, variable_of
@@ -56,11 +56,12 @@ def commands(text: str) -> Iterator[list[str]]:
 def test_a_command_exists_with_its_flags(page: Path) -> None:
     blocks = "\n".join(BLOCK.findall(page.read_text("utf-8")))
     for words in commands(blocks):
-        command: click.Command = main
+        command: click.Command = cli.main
         rest = list(words)
         while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
-            assert rest[0] in command.commands, f"{page}: kindred {' '.join(words)}"
-            command = command.commands[rest.pop(0)]
+            inner = command.get_command(click.Context(command), rest.pop(0))
+            assert inner is not None, f"{page}: kindred {' '.join(words)}"
+            command = inner
         known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
         used = {word.partition("=")[0] for word in rest if re.match(r"--?[a-z]", word)}
         assert used <= known | {"--help", "-h", "--version"}, f"{page}: kindred {' '.join(words)}"
@@ -86,7 +87,7 @@ def test_what_a_reader_is_told_to_install_is_this_project() -> None:
 def test_every_command_is_on_the_page_of_commands() -> None:
     rows = re.findall(r"^\| (`[^|]*`) \|", Path("docs/commands.md").read_text("utf-8"), re.MULTILINE)
     named = {name.split()[0] for row in rows for name in re.findall(r"`([^`]*)`", row)}
-    assert main.commands.keys() <= named
+    assert cli.COMMANDS.keys() <= named
 
 
 @each_page

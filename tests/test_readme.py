@@ -16,7 +16,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from app.commands.cli import main
+from app.commands import cli
+from app.commands.explain import explain_command
 from app.commands.output import WIDTH
 from app.objects.resources import RESOURCES
 from app.settings.settings import Settings, variable_of
@@ -62,7 +63,7 @@ def test_a_curl_line_of_the_readme_gives_the_answer_below_it(command: str, answe
 
 @pytest.mark.parametrize(("command", "shown"), EXPLAINS, ids=[command for command, _ in EXPLAINS])
 def test_what_the_readme_shows_of_explain_is_how_its_output_begins(command: str, shown: str) -> None:
-    result = CliRunner().invoke(main, shlex.split(command))
+    result = CliRunner().invoke(cli.main, shlex.split(command))
     assert shown == begun(result.output, shown)
     assert max(map(len, shown.splitlines())) <= WIDTH
 
@@ -71,7 +72,7 @@ def test_what_the_readme_shows_of_explain_is_how_its_output_begins(command: str,
 def test_the_service_that_the_readme_starts_explains_the_same(command: str, shown: str, demo: DemoServer) -> None:
     loaded, _, explained = shown.partition("\n")
     assert loaded.startswith("Loaded ")  # only `kindred serve` prints it at the start
-    output = CliRunner().invoke(main, shlex.split(command.replace("--demo", f"--server {demo.admin}"))).output
+    output = CliRunner().invoke(cli.main, shlex.split(command.replace("--demo", f"--server {demo.admin}"))).output
     assert explained == begun(output, explained)
 
 
@@ -113,9 +114,9 @@ def test_a_command_or_an_option_that_a_sentence_of_the_readme_names_exists() -> 
     commands = set(re.findall(r"`(?:kubectl )?kindred (\w+)", sentences))
     options = set(re.findall(r"`(--[\w-]+)", sentences))
     assert commands
-    assert commands <= main.commands.keys()
+    assert commands <= cli.COMMANDS.keys()
     assert options
-    assert options <= {name for parameter in main.commands["explain"].params for name in parameter.opts}
+    assert options <= {name for parameter in explain_command.params for name in parameter.opts}
 
 
 def test_the_settings_of_the_first_page_to_read_have_the_defaults_that_it_says() -> None:
@@ -157,7 +158,7 @@ def test_the_readme_says_of_each_registration_what_its_file_does_without_kindred
 
 def test_the_doctor_finds_what_is_broken_in_the_example_of_the_readme() -> None:
     (arguments,) = re.findall(r"^\$ \.venv/bin/kindred (doctor [^\n]+)$", README, re.MULTILINE)
-    assert CliRunner().invoke(main, shlex.split(arguments)).exit_code == 1
+    assert CliRunner().invoke(cli.main, shlex.split(arguments)).exit_code == 1
 
 
 def test_what_the_readme_applies_is_an_overlay_with_that_deployment() -> None:

@@ -1,34 +1,68 @@
 """The command line of `kindred`: all commands, their help, and their errors."""
 
+import importlib
 import logging
 import sys
-from typing import Any, NoReturn
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final, NoReturn
 
 import click
 
 from app import __version__
-from app.commands.config_commands import config_command
-from app.commands.doctor.command import doctor_command
-from app.commands.explain import explain_command
-from app.commands.filter import filter_command
 from app.commands.output import print_fault, print_line, print_problem
-from app.commands.pending import pending_command
-from app.commands.rbac import rbac_command
-from app.commands.serve import serve_command
-from app.commands.status import status_command
-from app.commands.units import units_command
-from app.commands.why.command import why_command
 from app.process.logs import TextLines
+
+COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        "config": ("config_commands", "Print the effective settings, defaults included, and the source of each."),
+        "doctor": (
+            "doctor.command",
+            "Check a registration or a running service, and print errors with their fixes.",
+        ),
+        "explain": ("explain", "Explain why a pod fits on nodes or does not, also under suppositions."),
+        "filter": ("filter", "Print the ExtenderFilterResult for a pod, without a server."),
+        "pending": (
+            "pending",
+            "Print the pending pods, the oldest first: how many nodes each fits on now, and why not on the others.",
+        ),
+        "rbac": ("rbac", "Print the minimal roles that Kindred needs with these settings, and their bindings."),
+        "serve": ("serve", "Serve the extender over HTTP, for a live cluster or for a dump."),
+        "status": (
+            "status",
+            "Print the state of a running service: readiness, release, mirror, leader, cache and last decision.",
+        ),
+        "units": (
+            "units",
+            "Print the units (groups of pods that are placed all or none), their members by state, and why they wait.",
+        ),
+        "why": ("why.command", "Explain why a pod of the cluster is pending."),
+    }
+)
+"""Command -> its module, and the first sentence of its help.
+
+A command is imported when it runs: all of them take a second of CPU, which `--help` and completion need not wait for.
+"""
 
 
 class CommandGroup(click.Group):
-    """A group whose help has the whole first sentence of each command. Click cuts it to one line."""
+    """A group of commands that are imported when they run. Its help has the whole first sentence of each."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # the signature of the library
+        """Return the names of the commands."""
+        return [*COMMANDS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command."""
+        if cmd_name in COMMANDS and cmd_name not in self.commands:
+            module = importlib.import_module(f"app.commands.{COMMANDS[cmd_name][0]}")
+            self.add_command(getattr(module, f"{cmd_name}_command"))
+        return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write each command with its first sentence, wrapped if it is long."""
-        rows = [(name, self.commands[name].get_short_help_str(limit=sys.maxsize)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
-            formatter.write_dl(rows)
+            formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:  # noqa: ANN401  # the signature of the library
         """Run the program, and end it. Errors of Click quote the command line, so they go through the printer."""
@@ -50,21 +84,6 @@ class CommandGroup(click.Group):
 @click.version_option(__version__, prog_name="kindred")
 def main() -> None:
     """Serve a kube-scheduler extender that decides exactly as kube-scheduler's own plugins."""
-
-
-for _command in (
-    config_command,
-    doctor_command,
-    explain_command,
-    filter_command,
-    pending_command,
-    rbac_command,
-    serve_command,
-    status_command,
-    units_command,
-    why_command,
-):
-    main.add_command(_command)
 
 
 def kubectl_plugin() -> None:

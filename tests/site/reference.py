@@ -66,8 +66,11 @@ def routes() -> str:
 def _commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
     yield name, command
     if isinstance(command, click.Group):
-        for each, inner in sorted(command.commands.items()):
-            yield from _commands(inner, f"{name} {each}")
+        with click.Context(command) as context:
+            inner = {each: command.get_command(context, each) for each in command.list_commands(context)}
+        for each, found in inner.items():
+            if found is not None:
+                yield from _commands(found, f"{name} {each}")
 
 
 def _operations(description: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

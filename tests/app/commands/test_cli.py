@@ -6,25 +6,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
 from app import __version__
-from app.commands.cli import main
+from app.commands.cli import COMMANDS, main
 from app.commands.options import EXIT_ERROR, EXIT_OK
 
 
 def kindred(*arguments: str, stdin: bytes = b"") -> Result:
     return CliRunner().invoke(main, arguments, input=stdin)
-
-
-# The answers.
-
-
-# Where the input comes from.
-
-
-# The command itself.
 
 
 def test_version_is_printed() -> None:
@@ -49,7 +41,7 @@ JUDGING = ("explain", "why", "status", "doctor")
 """Commands whose answer may be no; all others are done, or in error."""
 
 
-each_command = pytest.mark.parametrize("name", main.commands)
+each_command = pytest.mark.parametrize("name", COMMANDS)
 
 
 def table() -> list[list[str]]:
@@ -61,7 +53,7 @@ def table() -> list[list[str]]:
 
 def test_the_page_has_every_command_once() -> None:
     named = [name for names, *_ in table() for name in re.findall(r"`([^`]+)`", names)]
-    assert sorted(named) == sorted(main.commands)
+    assert sorted(named) == sorted(COMMANDS)
 
 
 def test_only_commands_that_judge_and_serve_end_with_1() -> None:
@@ -78,6 +70,21 @@ def test_wrong_usage_ends_with_2(name: str) -> None:
 
 
 # Help.
+
+
+def test_the_help_has_the_first_sentence_of_each_command() -> None:
+    with click.Context(main) as context:
+        found = {name: main.get_command(context, name) for name in main.list_commands(context)}
+    told = {name: command.get_short_help_str(limit=sys.maxsize) for name, command in found.items() if command}
+    assert told == {name: sentence for name, (_, sentence) in COMMANDS.items()}
+
+
+def test_the_help_of_the_program_imports_no_command() -> None:
+    code = (
+        "import sys, click; from app.commands.cli import main; main.get_help(click.Context(main)); "
+        "print([name for name in sys.modules if name in ('app.commands.serve', 'fastapi', 'numpy')])"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"  # noqa: S603  # our own program
 
 
 @each_command

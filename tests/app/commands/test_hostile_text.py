@@ -15,6 +15,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from app.commands import cli
 from app.commands.cli import main
 from app.commands.output import OutputFormat
 from app.main import create_service
@@ -268,7 +269,7 @@ def problem(printed: str) -> str:
 
 
 def test_each_command_has_an_entry() -> None:
-    assert sorted(main.commands) == sorted(COMMANDS)
+    assert sorted(cli.COMMANDS) == sorted(COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
