@@ -123,7 +123,7 @@ def refusal(response: httpx.Response) -> str:
         response.status_code == HTTPStatus.FORBIDDEN and detail is None
     ):
         return f"{status}: give --token-file"
-    if detail is None:
+    if detail in {None, response.reason_phrase}:  # Starlette has no other words for a route that a port lacks
         return f"{status}; {NOT_UNDERSTOOD}"
     if isinstance(detail, list):  # the errors of FastAPI's validation
         detail = "; ".join(f"{each['loc'][-1]}: {each['msg']}" for each in detail)

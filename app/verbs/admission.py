@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from app.leadership.elector import Elector
+from app.process.logs import one_line
 from app.watch.freshness import OF_A_DUMP, Freshness, SyncStatus
 from app.watch.memory import UNLIMITED, MemoryWatch
 
@@ -25,6 +26,7 @@ log = logging.getLogger(__name__)
 # every binding up to that moment.
 
 _LOOKS_EVERY: Final = 0.1  # seconds
+_READINESS_EVERY: Final = 1.0  # seconds
 
 
 class Settling:
@@ -149,6 +151,20 @@ class ServingState:
         return [
             each for each in ("draining" if self.draining else "", problem, settling, self.memory.problem()) if each
         ]
+
+    async def log_readiness(self) -> None:
+        """Log each change of the readiness, until cancelled. The start is no change: the first line says ready."""
+        was_ready = False
+        while True:
+            problems = [*self.problems(), *self.freshness.problems()]
+            if was_ready == bool(problems):
+                was_ready = not problems
+                if was_ready:
+                    log.info("ready")
+                else:
+                    more = f"; and {len(problems) - 1} more (kindred status)" if problems[1:] else ""
+                    log.warning("not ready: %s%s", one_line(problems[0]), more)
+            await asyncio.sleep(_READINESS_EVERY)
 
     def kinds_of_problems(self) -> list[str]:
         """Return the kinds of these problems, without the names and texts of other programs."""

@@ -1,4 +1,4 @@
-"""The effects of a failed request of a reflector: the wait before the next one, a log line, and the resource's problem.
+"""The effects of a failed request of a reflector: the wait before the next one, the resource's problem, and the log.
 
 Each resource waits for itself: 0.8 s, doubled with each failure up to 1.7 s, less up to a quarter of jitter. Then it
 takes its turn: retries of all resources are 0.1 s apart. So 20 resources notice a recovery within 2 s, and a replica
@@ -12,7 +12,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Final
 
@@ -21,7 +21,7 @@ import msgspec
 from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import CredentialsError
 from app.objects.decode import DecodeError
-from app.process.logs import one_line
+from app.process.logs import LIMIT, NO_LIMIT, one_line
 from app.watch.freshness import ResourceState
 from app.watch.memory import MemoryPressureError
 from app.watch.stream import BrokenWatchError, InStreamError, status_of
@@ -37,7 +37,10 @@ _SERVER_FAILS: Final = 2  # failing resources; one alone shows nothing about the
 _STUCK: Final = 1.0  # seconds: most responses of a healthy server take less
 _PROBE: Final = 0.5  # seconds between two probes, and for the response to one
 _MAX_VERSION_BYTES: Final = 64 * 1024
-_SAME_PROBLEM_EVERY: Final = 60.0  # seconds between two log lines with the same text
+_SETTLED: Final = 3.0  # seconds: a resource that fails does so again within 2 s
+_UNSETTLED: Final = 15.0  # seconds after which failures are logged although they come and go
+_AGAIN: Final = 60.0  # seconds between two log lines about the same resources
+_SHOWN_PROBLEMS: Final = 3
 _MAX_RETRY_AFTER: Final = 300.0  # seconds: longer values are cut
 
 
@@ -65,6 +68,55 @@ class Timing(msgspec.Struct, frozen=True):
     """Numbers in [0, 1), for jitter."""
 
 
+class FailureLog:
+    """Logs which resources of an API server fail: one line when they have settled, and one a minute while they fail.
+
+    In an outage the resources fail one after the other. A line for each one would not say whether all do.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._logged: frozenset[str] = frozenset()
+        self._logged_at = clock()
+        self._seen: frozenset[str] = frozenset()
+        self._seen_since = self._other_since = self._logged_at
+
+    def look(self, states: Sequence[ResourceState]) -> None:
+        """Log the present failures if it is time. Called twice a second."""
+        now = self._clock()
+        failing = frozenset(state.plural for state in states if state.problem)
+        if failing != self._seen:
+            if self._seen == self._logged:
+                self._other_since = now
+            self._seen, self._seen_since = failing, now
+        if failing == self._logged:
+            is_due = bool(failing) and now - self._logged_at >= _AGAIN
+        else:
+            has_settled = now - self._seen_since >= _SETTLED or now - self._other_since >= _UNSETTLED
+            is_due = has_settled or not failing
+        if is_due:
+            self._logged, self._logged_at = failing, now
+            if failing:
+                log.warning("%s", _failures_text(states), extra={LIMIT: NO_LIMIT})
+            else:
+                log.info("all %d resources are followed again", len(states), extra={LIMIT: NO_LIMIT})
+
+
+def _failures_text(states: Sequence[ResourceState]) -> str:
+    """Return the number of failing resources, and what is wrong with which of them."""
+    found: dict[str, list[str]] = {}
+    for state in states:
+        if state.problem:
+            remedy = f"; the RBAC rule that is missing: {state.resource.rbac_rule}" if state.forbidden else ""
+            found.setdefault(f"{state.problem}{remedy}", []).append(state.plural)
+    failing = sum(map(len, found.values()))
+    number = f"all {failing}" if failing == len(states) else f"{failing} of {len(states)}"
+    by_number = sorted(found.items(), key=lambda each: -len(each[1]))
+    shown = [f"{', '.join(names)}: {problem}" for problem, names in by_number[:_SHOWN_PROBLEMS]]
+    more = failing - sum(len(names) for _, names in by_number[:_SHOWN_PROBLEMS])
+    return f"{number} resources fail: {'; '.join(shown)}{f'; and {more} more (kindred status)' if more else ''}"
+
+
 class Retries:
     """The resources of one API server: they retry in turn, and a network that is back frees stuck requests."""
 
@@ -72,6 +124,7 @@ class Retries:
         self.timing = timing
         self.all: list[Retry] = []
         self._client = client
+        self._failures = FailureLog(timing.clock)
         self._free_at = float("-inf")  # no retry before
 
     async def wait(self, seconds: float) -> None:
@@ -84,13 +137,14 @@ class Retries:
             await asyncio.sleep(at - now)
 
     async def probe(self) -> None:
-        """Make stuck requests again when the network is back, until cancelled. TCP repeats lost packets too late.
+        """Log what fails, and make stuck requests again when the network is back, until cancelled.
 
-        A server that is slow is no reason. It responds to GET /version.
+        TCP repeats lost packets too late. A server that is slow is no reason. It responds to GET /version.
         """
         is_reached = True
         while True:
             await asyncio.sleep(_PROBE)
+            self._failures.look([each.state for each in self.all])
             stuck = [each for each in self.all if each.is_stuck()]
             if not stuck or sum(each.is_failing for each in self.all) < _SERVER_FAILS:
                 is_reached = True
@@ -120,7 +174,7 @@ class Retry:
 
     def __init__(self, state: ResourceState, others: Retries, interrupt: Callable[[], None]) -> None:
         """Join the resources of a server. `interrupt` ends the present request, so that it is made again."""
-        self._state = state
+        self.state: Final = state
         self._others = others
         self._timing = others.timing
         self._interrupt = interrupt
@@ -129,7 +183,6 @@ class Retry:
         self._wait = 0.0  # the last wait without jitter; 0: the next one is the first
         self._failing_since: float | None = None
         self.followed_since: float | None = None
-        self._logged: tuple[str, float] = ("", 0.0)
         others.all.append(self)
 
     @property
@@ -158,10 +211,7 @@ class Retry:
         """Record that the resource is followed again."""
         if self.followed_since is None:
             self.followed_since, self._failing_since = self._timing.clock(), None
-        if self._state.problem:
-            log.info("%s: following again", self._state.plural, extra=self._state.in_log)
-            self._state.problem, self._state.forbidden = "", False
-            self._logged = ("", 0.0)
+        self.state.problem, self.state.forbidden = "", False
 
     def failed(self, error: Exception, shortest: float = 0.0) -> float:
         """Record a failure. Return the seconds before the next request, at least `shortest`."""
@@ -173,12 +223,12 @@ class Retry:
         status = status_of(error)
         retry_after = min((status.retry_after if status else None) or 0.0, _MAX_RETRY_AFTER)
         if not isinstance(error, MemoryPressureError):
-            self._state.listed = 0
-        self._state.failures[_kind(error)] += 1
-        self._state.problem = one_line(str(error)) or type(error).__name__
-        self._state.forbidden = status is not None and status.code == HTTPStatus.FORBIDDEN
+            self.state.listed = 0
+        self.state.failures[_kind(error)] += 1
+        self.state.problem = one_line(str(error)) or type(error).__name__
+        self.state.forbidden = status is not None and status.code == HTTPStatus.FORBIDDEN
         delay = max(self._delay(now, is_ours=is_ours), shortest, retry_after)
-        self._report(now, delay)
+        log.debug("%s: %s; next attempt within %.1f s", self.state.plural, self.state.problem, delay)
         return delay
 
     def is_absence(self, error: Exception) -> bool:
@@ -187,30 +237,30 @@ class Retry:
         While other resources fail, a 404 may come from a proxy or from a failing server, and does not count.
         """
         is_missing = isinstance(error, StatusError) and error.code == HTTPStatus.NOT_FOUND
-        return is_missing and self._state.resource.optional and not self._others.is_server_unwell()
+        return is_missing and self.state.resource.optional and not self._others.is_server_unwell()
 
     def absent(self) -> float:
         """Record that the server lacks the resource. Return the seconds before the next check.
 
         If it may have another version of the resource, there is no wait.
         """
-        self._state.objects = self._state.listed = 0
-        if self._state.try_next_version():
+        self.state.objects = self.state.listed = 0
+        if self.state.try_next_version():
             return 0.0
-        if not self._state.absent:
+        if not self.state.absent:
             log.warning(
                 "%s: the API server does not have %s, skipped",
-                self._state.plural,
-                self._state.resource.api_versions,
-                extra=self._state.in_log,
+                self.state.plural,
+                self.state.resource.api_versions,
+                extra=self.state.in_log,
             )
         self.followed()
-        self._state.synced = self._state.absent = True
+        self.state.synced = self.state.absent = True
         return self._timing.absent
 
     def may_be_the_servers(self) -> bool:
         """Return whether the resource fails, and perhaps because of the server."""
-        return self.is_failing and not self._state.forbidden and not self._is_alone(self._timing.clock())
+        return self.is_failing and not self.state.forbidden and not self._is_alone(self._timing.clock())
 
     def _is_alone(self, now: float) -> bool:
         """Return whether the resource fails for a minute, while most others do not."""
@@ -227,15 +277,6 @@ class Retry:
         wait = min(2 * self._wait or timing.backoff_first, longest)
         self._wait = max(self._wait, wait)  # an outage shortens a wait, and does not make it grow again
         return wait * (1.0 - _JITTER * timing.random())
-
-    def _report(self, now: float, delay: float) -> None:
-        text, at = self._logged
-        if self._state.problem == text and now - at < _SAME_PROBLEM_EVERY:
-            return
-        self._logged = (self._state.problem, now)
-        remedy = f"; the RBAC rule that is missing: {self._state.resource.rbac_rule}" if self._state.forbidden else ""
-        message = (self._state.plural, self._state.problem, remedy, delay)
-        log.warning("%s: %s%s; next attempt within %.1f s", *message, extra=self._state.in_log)
 
 
 def _kind(error: Exception) -> str:

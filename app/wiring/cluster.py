@@ -140,12 +140,12 @@ def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds
     if not settings.elects:
         first = () if settling is None else (partial(settling.after_sync, synced),)
         state, following = ServingState(None, memory, settling, freshness=freshness, names=names), (*following, *first)
-        return Cluster(state, client, following, release, settling, reviews)
+        return Cluster(state, client, (*following, state.log_readiness), release, settling, reviews)
     catch_up = relist if settling is None else settling.after_election
     elector = create_elector(settings, client, limits, stands=synced, catch_up=catch_up)
     metrics.register(partial(leader_metrics, elector.leads))
     state = ServingState(elector, memory, freshness=freshness, names=names)
-    return Cluster(state, client, (*following, elector.run), release, settling, reviews)
+    return Cluster(state, client, (*following, state.log_readiness, elector.run), release, settling, reviews)
 
 
 def _reviews(settings: Settings, credentials: Credentials) -> AccessReviews | None:

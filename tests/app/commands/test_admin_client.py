@@ -50,7 +50,8 @@ def test_another_service_is_told_from_the_admin_port() -> None:
     app = FastAPI()
     with running(app) as server:
         result = units("--server", server.url)
-        assert (result.exit_code, result.stderr) == (2, f"Error: {server.url}: 404 Not Found: Not Found\n")
+        error = f"Error: {server.url}: 404 Not Found; is that the admin port?\n"
+        assert (result.exit_code, result.stderr) == (2, error)
         app.get(ROUTE)(lambda: ["hello"])
         result = units("--server", server.url)
         assert (result.exit_code, result.stderr) == (2, f"Error: {server.url}: is that the admin port?\n")

@@ -1,11 +1,19 @@
 """One question at a time, a bounded queue, a deadline, and a bound on bytes."""
 
 import asyncio
+import logging
 from collections.abc import Coroutine
 from typing import Any
 
+import pytest
+
+from app.objects.resources import RESOURCES
 from app.server.exchange import begin
-from app.verbs.admission import Admission, Shed
+from app.verbs.admission import Admission, ServingState, Shed
+from app.watch.freshness import Freshness, ResourceState
+from core.objects.node import Node
+from core.objects.pod import Pod
+from tests.virtual_time import run_in_virtual_time
 
 
 class Setting:
@@ -152,3 +160,32 @@ def test_bytes_are_held_up_to_their_bound() -> None:
     assert not admission.hold(1)
     admission.bytes_held -= 6
     assert admission.hold(1)
+
+
+# Readiness.
+
+
+def test_each_change_of_the_readiness_is_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    states = [ResourceState(RESOURCES[kind]) for kind in (Node, Pod)]
+
+    async def story() -> list[list[str]]:
+        clock = asyncio.get_running_loop().time
+        state = ServingState(freshness=Freshness(states, 60.0, clock))
+        logging_it = asyncio.create_task(state.log_readiness())
+        found = []
+        for completes in (False, True, False, False):
+            caplog.clear()
+            for each in states if completes else ():
+                each.complete(clock())
+            await asyncio.sleep(50.0)
+            found.append(caplog.messages)
+        logging_it.cancel()
+        return found
+
+    assert run_in_virtual_time(story()) == [
+        [],
+        ["ready"],
+        ["not ready: nodes: stale for 61 s; and 1 more (kindred status)"],
+        [],
+    ]

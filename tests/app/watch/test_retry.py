@@ -11,7 +11,7 @@ from app.api_server.client import ApiClient, ApiError, ConnectionFailedError, St
 from app.objects.resources import RESOURCES
 from app.watch.freshness import ResourceState
 from app.watch.memory import MemoryPressureError
-from app.watch.retry import Retries, Retry, Timing
+from app.watch.retry import FailureLog, Retries, Retry, Timing
 from app.watch.stream import GarbledWatchError, InStreamError
 from core.events import Kind
 from core.objects.kinds import DeviceClass, Namespace, Service
@@ -73,14 +73,10 @@ def status(code: int, retry_after: float | None = None) -> StatusError:
         pytest.param(KeyError(), "Key", "KeyError", id="without-words"),
     ],
 )
-def test_a_failure_is_counted_by_its_kind_and_told(
-    failing: Failing, error: Exception, kind: str, problem: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_failure_is_counted_by_its_kind_and_told(failing: Failing, error: Exception, kind: str, problem: str) -> None:
     failing.record(error)
     assert failing.state.failures == {kind: 1}
     assert failing.state.problem == problem
-    assert caplog.messages == [f"pods: {problem}; next attempt within 1.0 s"]
-    assert caplog.records[0].levelno == logging.WARNING
 
 
 @pytest.mark.parametrize(
@@ -100,47 +96,95 @@ def test_the_wait_is_that_of_the_server_where_it_wants_more_than_ours(
 
 
 @pytest.mark.parametrize("error", [status(403), InStreamError(status(403))])
-def test_a_refusal_for_lack_of_a_rule_names_it_until_another_failure(
-    failing: Failing, error: Exception, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_refusal_for_lack_of_a_rule_is_one_until_another_failure(failing: Failing, error: Exception) -> None:
     failing.record(error)
     assert failing.state.forbidden
-    assert caplog.messages == [f"pods: 403 Reason: message; {RULE}; next attempt within 1.0 s"]
     failing.record(status(401))
     assert not failing.state.forbidden
 
 
-def test_being_followed_ends_the_problem_and_is_told_once(failing: Failing, caplog: pytest.LogCaptureFixture) -> None:
+def test_being_followed_ends_the_problem(failing: Failing) -> None:
+    failing.record(status(403))
     failing.pods.followed()
-    assert caplog.messages == []
-    for _ in range(2):
-        failing.record(status(403))
-        with caplog.at_level(logging.INFO):
-            caplog.clear()
-            for _ in range(3):
-                failing.pods.followed()
-        assert (failing.state.problem, failing.state.forbidden) == ("", False)
-        assert caplog.messages == ["pods: following again"]
-    caplog.clear()
-    failing.record(status(403))  # told again, as it was over
-    assert len(caplog.messages) == 1
+    assert (failing.state.problem, failing.state.forbidden) == ("", False)
 
 
-def test_the_same_problem_is_told_once_a_minute_and_another_one_at_once(
-    failing: Failing, caplog: pytest.LogCaptureFixture
-) -> None:
-    for error, after, told in (
-        (status(503), 1.0, True),
-        (status(503), 30.0, False),
-        (status(503), 29.0, False),
-        (status(500), 0.5, True),
-        (status(503), 0.5, True),
-        (status(503), 59.9, False),
-        (status(503), 0.1, True),
-    ):
-        caplog.clear()
-        failing.record(error, after)
-        assert len(caplog.messages) == (1 if told else 0)
+# The log.
+
+
+class Looking:
+    """The log of four resources, one look a second: second -> line."""
+
+    def __init__(self, failing: Failing, caplog: pytest.LogCaptureFixture) -> None:
+        self.failing = failing
+        self.began = failing.now
+        self.log = FailureLog(lambda: failing.now)
+        self._caplog = caplog
+        caplog.set_level(logging.INFO)
+
+    def until(self, second: int) -> dict[int, str]:
+        """Look up to and including a second. Return the lines."""
+        found = {}
+        while self.failing.now < self.began + second:
+            self.failing.now += 1.0
+            self._caplog.clear()
+            self.log.look([each.state for each in self.failing.all.all])
+            for line in self._caplog.messages:
+                found[int(self.failing.now - self.began)] = line
+        return found
+
+
+@pytest.fixture
+def looking(failing: Failing, caplog: pytest.LogCaptureFixture) -> Looking:
+    return Looking(failing, caplog)
+
+
+def test_an_outage_is_one_line_once_all_fail_then_one_a_minute_and_one_at_its_end(looking: Looking) -> None:
+    refused = ConnectionFailedError("refused")
+    for retry in looking.failing.all.all:  # one after the other, as their requests end
+        retry.failed(refused)
+        assert looking.until(int(looking.failing.now - looking.began) + 1) == {}
+    line = "all 4 resources fail: pods, nodes, namespaces, deviceclasses: refused"
+    assert looking.until(150) == {7: line, 67: line, 127: line}
+    for retry in looking.failing.all.all:
+        retry.followed()
+    assert looking.until(300) == {151: "all 4 resources are followed again"}
+
+
+def test_a_failure_that_is_over_within_seconds_is_not_logged(looking: Looking) -> None:
+    looking.failing.pods.failed(status(503))
+    looking.until(3)
+    looking.failing.pods.followed()
+    assert looking.until(100) == {}
+
+
+def test_a_line_has_the_missing_rule_and_which_resources_have_which_problem(looking: Looking) -> None:
+    looking.failing.pods.failed(status(403))
+    for retry in (looking.failing.nodes, looking.failing.namespaces):
+        retry.failed(status(500))
+    assert looking.until(10) == {
+        4: f"3 of 4 resources fail: nodes, namespaces: 500 Reason: message; pods: 403 Reason: message; {RULE}"
+    }
+    looking.failing.nodes.followed()
+    assert looking.until(20) == {
+        14: f"2 of 4 resources fail: pods: 403 Reason: message; {RULE}; namespaces: 500 Reason: message"
+    }
+
+
+def test_of_many_problems_three_are_shown(looking: Looking) -> None:
+    for code, retry in enumerate(looking.failing.all.all, 500):
+        retry.failed(status(code))
+    (line,) = looking.until(10).values()
+    assert line.endswith("namespaces: 502 Reason: message; and 1 more (kindred status)")
+
+
+def test_failures_that_come_and_go_are_logged_after_a_while(looking: Looking) -> None:
+    looking.failing.nodes.failed(status(500))
+    lines: dict[int, str] = {}
+    for second in range(2, 40, 2):
+        looking.failing.pods.failed(status(500)) if second % 4 else looking.failing.pods.followed()
+        lines |= looking.until(second)
+    assert [*lines][:1] == [16]
 
 
 def test_for_want_of_memory_the_wait_is_no_shorter_than_it_says_and_what_a_sync_had_gathered_is_kept(

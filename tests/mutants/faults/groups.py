@@ -102,7 +102,7 @@ FAULTS: Final = (
     Fault(
         id="an-older-version-is-not-tried",
         breaks="No PodGroup of Kubernetes 1.36 and 1.37 is seen.",
-        old="        if self._state.try_next_version():\n",
+        old="        if self.state.try_next_version():\n",
         new="        if False:\n",
         tests=("test_reflector_objects.py",),
     ),
