@@ -24,6 +24,7 @@ from app.explain.explain_request import (
 )
 from app.explain.explainer import Detail, Explainer
 from app.explain.node_map import NodeMap, node_map
+from app.explain.templates import one_workload
 from app.objects.decode import DecodeError
 from app.objects.yaml_documents import DocumentsError, documents
 from app.verbs.request import LargeBodyError
@@ -141,9 +142,6 @@ class NodesQuery(RackQuery):
     """Which nodes are scored. kube-scheduler scores the fitting ones."""
 
 
-_object_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
-
-
 def explained_nodes_router(explainer: Explainer, max_body_bytes: int, access: Access) -> APIRouter:
     """Return the routes."""
     router = APIRouter()
@@ -165,24 +163,15 @@ def explained_nodes_router(explainer: Explainer, max_body_bytes: int, access: Ac
     async def manifest(request: Request) -> Response:
         try:
             text = await body_of(request, _MAX_YAML, "for YAML")
-            found = await asyncio.to_thread(documents, text)
+            workload = await asyncio.to_thread(lambda: one_workload(documents(text)))
         except DecodeError as error:
-            return problem(TOO_MUCH, str(error), "pod")
+            status = TOO_MUCH if error.field == "body" else HTTPStatus.BAD_REQUEST
+            return problem(status, f"pod: {error}", "pod")
         except DocumentsError as error:
             return problem(HTTPStatus.BAD_REQUEST, f"pod: {error}", "pod")
-        if len(found) != 1 or not _is_object(found[0]):
-            return problem(HTTPStatus.BAD_REQUEST, "pod: expected one manifest", "pod")
-        return Response(found[0], media_type="application/json")
+        return Response(workload, media_type="application/json")
 
     return router
-
-
-def _is_object(text: bytes) -> bool:
-    try:
-        _object_decoder.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        return False
-    return True
 
 
 class Sample(msgspec.Struct, frozen=True):

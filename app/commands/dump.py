@@ -1,9 +1,11 @@
 """The cluster that commands read from a dump or from the bundled demo: its options, and loading it."""
 
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
 from importlib import resources
-from typing import BinaryIO, Final, NamedTuple, TypedDict
+from typing import Any, BinaryIO, Final, NamedTuple, TypedDict
 
 import click
 import msgspec
@@ -15,7 +17,8 @@ from app.commands.output import print_line
 from app.dump.snapshot_file import DumpItem, SnapshotError, SnapshotSummary, load_items, read_items
 from app.explain.explainer import Explainer
 from app.explain.known_pods import KnownPods
-from app.objects.decode import Metadata, WireObject
+from app.explain.stored_pod import Objects, read_json
+from app.objects.decode import DecodeError, Metadata, WireObject
 from app.objects.yaml_documents import is_json
 from app.process.long_work import LongWork
 from app.settings.settings import Settings
@@ -71,6 +74,10 @@ def is_of_dump(source: Source) -> bool:
 _identity_decoder: Final = msgspec.json.Decoder(WireObject)
 
 
+_OTHER_KINDS: Final = ("ControllerRevision", "LimitRange", "PriorityClass", "ReplicaSet", "RuntimeClass")
+"""Kinds that say what a manifest becomes. The mirror has none of them, or not all of their fields."""
+
+
 class Cluster(NamedTuple):
     """A cluster, and the objects that it was loaded from, including objects that do not count, such as pending pods."""
 
@@ -79,6 +86,21 @@ class Cluster(NamedTuple):
     freshness: Freshness = OF_A_DUMP
     """Has the kinds that the mirror lacks."""
     items: Sequence[DumpItem] = ()
+
+    def others(self) -> Objects:
+        """Return the objects of the kinds that controllers and admission read. The first call of it reads them all."""
+
+        @cache
+        def found() -> Mapping[str, Sequence[Mapping[str, Any]]]:
+            by_kind: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in _OTHER_KINDS}
+            for item in self.items:
+                with suppress(DecodeError, msgspec.DecodeError, UnicodeDecodeError):  # an object that was skipped
+                    kind = item.kind.partition(" ")[0] or _identity_decoder.decode(item.raw).kind
+                    if kind in by_kind:
+                        by_kind[kind].append(read_json(bytes(item.raw)))
+            return by_kind
+
+        return lambda kind: found()[kind]
 
     def pods(self, names: Collection[str]) -> Iterator[bytes]:
         """Yield the JSON of the pods with these names (NAMESPACE/NAME or uid). Reads all objects if there is a name."""

@@ -38,6 +38,7 @@ from app.commands.options import (
 from app.commands.output import OutputFormat, node_name, print_output
 from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Detail, Explainer, Explanation
+from app.explain.stored_pod import Objects, no_objects
 from app.objects.decode import EXTENDER_ARGS, NULL, DecodeError, members_of
 from app.process.json_text import decode, encode
 from app.process.long_work import LongWork
@@ -97,7 +98,8 @@ class Options(Access, Source):
     "--file",
     "-f",
     metavar="FILE",
-    help="Manifest instead of a name: a pod, an object with a pod template, or ExtenderArgs; - reads stdin.",
+    help="Manifest: a pod, an object with a pod template, or ExtenderArgs; - reads stdin. The name chooses, if there "
+    "are several in it.",
 )
 @click.option(
     "--assume", multiple=True, metavar="POD@NODE", help="Suppose a pod, by name or FILE, on a node. Can be repeated."
@@ -140,8 +142,8 @@ def explain_command(**options: Unpack[Options]) -> None:
 def inquiry_of(options: Options) -> Inquiry:
     """Return the request. Raises UsageError, which names the argument."""
     pod, file = options["pod"], options["file"]
-    if (pod is None) == (file is None):
-        raise click.UsageError("Give either NAMESPACE/NAME (or a uid), or -f FILE.")
+    if pod is None and file is None:
+        raise click.UsageError("Give NAMESPACE/NAME (or a uid), or -f FILE.")
     nodes = [
         msgspec.Raw(manifest)
         for each in options["add_node"]
@@ -153,7 +155,7 @@ def inquiry_of(options: Options) -> Inquiry:
     supposed = {name: values for name, values in supposed.items() if values}
     named = {*removed, *(each["pod"] for each in assumed if isinstance(each["pod"], str))}
     if file is not None:
-        body = _of_file(f"-f {file}", one_manifest(f"-f {file}", read_manifests("-f", file)), supposed)
+        body = _of_file(f"-f {file}", one_manifest(f"-f {file}", read_manifests("-f", file), pod or ""), supposed)
     else:
         named.add(pod or "")
         body = encode({"pod": pod, **supposed})
@@ -194,7 +196,7 @@ def _of_dump(inquiry: Inquiry, options: Options) -> Explanation:
     waiting = RecentPods()
     for raw in dump.pods(inquiry.pods):  # the mirror lacks pods that have ended
         waiting.add(decode_incoming_pod(msgspec.Raw(raw)), raw)
-    return asyncio.run(explanation_of(explainer_of(settings, dump, waiting, LongWork()), inquiry))
+    return asyncio.run(explanation_of(explainer_of(settings, dump, waiting, LongWork()), inquiry, dump.others()))
 
 
 class RefusedError(Exception):
@@ -214,9 +216,9 @@ def taken(response: httpx.Response, where: str) -> Explanation:
     raise CannotAskError(f"{where}: {refusal(response)}")
 
 
-async def explanation_of(explainer: Explainer, inquiry: Inquiry) -> Explanation:
+async def explanation_of(explainer: Explainer, inquiry: Inquiry, others: Objects = no_objects) -> Explanation:
     """Explain with the code of a service. Raises DecodeError and ExplainError."""
-    question = decode_explain_request(inquiry.body, explainer.mirror)
+    question = decode_explain_request(inquiry.body, explainer.mirror, others)
     detail = Detail(inquiry.nodes, inquiry.limit, score_all=inquiry.score == "all")
     return await explainer.explain(question, detail)
 

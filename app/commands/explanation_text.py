@@ -9,6 +9,7 @@ from app.commands.output import Line, Styled, counted, labelled, paragraphs, sty
 from app.commands.pending import victim_text
 from app.commands.units import packing_text
 from app.explain.explainer import ClassUse, ExplainedNode, Explanation, MirrorState, NodeCells, SupposedState
+from app.explain.stored_pod import Completion
 from core.diagnosis.counted_terms import Direction, Effect, Rule
 from core.diagnosis.diagnosis import ScorePart
 from core.diagnosis.explained_profile import Judge, SchedulerState
@@ -88,7 +89,7 @@ def explanation_text(explanation: Explanation, *, wide: bool = False) -> Iterato
     hidden = explanation.names_hidden
     waits_for = _some(explanation.waits_for, "victim", lambda each: wrapped(victim_text(each), 4, "  "))
     blocks = (
-        _head(told),
+        _head(told, explanation.manifest),
         wrapped(f"{hidden[0].upper()}{hidden[1:]}.", 2, "") if hidden else (),
         _unit(explanation.unit),
         titled(_heading("Waits for victims of preemption"), waits_for),
@@ -121,17 +122,23 @@ def _some(found: Sequence[T], name: str, lines_of: Callable[[T], Iterable[Line]]
         yield f"  ... and {counted(len(found) - _MAX, f'more {name}')}, see -o json"
 
 
-def _head(told: Summary) -> Iterator[Line]:
+def _head(told: Summary, manifest: Completion | None) -> Iterator[Line]:
     of = counted(told.nodes, "node")
+    unknown = manifest.unknown if manifest is not None else ()
+    is_sure = not (told.not_judged or unknown)
     if not told.fit:
         text = f"Pod {told.pod} fits on none of {of}."
-    elif told.not_judged:
+    elif not is_sure:
         text = f"Pod {told.pod} may fit on {told.fit:,} of {of}: not every rule was judged."
     else:
         text = f"Pod {told.pod} fits on {told.fit:,} of {of}."
-    yield from _verdict(wrapped(text), fits=bool(told.fit) and not told.not_judged)
-    for each in told.not_judged:
-        yield from wrapped(f"Not judged: {each.plugin}: {each.why}", 2, "")
+    yield from _verdict(wrapped(text), fits=bool(told.fit) and is_sure)
+    if manifest is not None and manifest.completed:
+        yield from wrapped(f"Added to the manifest: {'; '.join(manifest.completed)}", 2, "")
+    for each in unknown:
+        yield from wrapped(f"Not judged: {each}", 2, "")
+    for rule in told.not_judged:
+        yield from wrapped(f"Not judged: {rule.plugin}: {rule.why}", 2, "")
     if told.scheduler is not None:
         yield from scheduler_text(told.scheduler)
     if told.answered_fit != told.fit:

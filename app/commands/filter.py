@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, Unpack
 
 import click
-import msgspec
 
 from app.commands.dump import SOURCE_OPTIONS, Source, load_dump
 from app.commands.manifests import one_manifest, read_opened
@@ -29,10 +28,13 @@ from app.commands.output import (
     table,
     wrapped,
 )
+from app.explain.explain_request import decode_manifest, stored_manifest
+from app.explain.stored_pod import no_objects
+from app.explain.templates import AtHand
 from app.process.json_text import decode, encode
 from app.verbs.request import Request, VerbOutcome
-from app.verbs.wire_in import decode_incoming_pod
 from app.wiring.engine import apply_partition, create_extender
+from core.mirror.cluster import ClusterMirror
 
 
 class Options(Source):
@@ -62,11 +64,13 @@ def _filtered(question: Options) -> Any:  # noqa: ANN401  # JSON
     with clear_errors():
         settings = loaded_settings(question, OF_ANSWERS)
         manifest = one_manifest("--pod", read_opened("--pod", question["pod"]))
-        decode_incoming_pod(msgspec.Raw(manifest))  # fails before a large dump is loaded
-        mirror = load_dump(settings, question).mirror
+        decode_manifest(manifest, AtHand(ClusterMirror(), no_objects))  # fails before a dump is loaded
+        dump = load_dump(settings, question)
+        mirror = dump.mirror
+        stored = stored_manifest(manifest, AtHand(mirror, dump.others())).pod
         apply_partition(settings, mirror)
         named = [name for group in question["nodes"] for name in group.split(",") if name]
-        body = b'{"Pod":' + manifest + b',"NodeNames":' + encode(named or list(mirror.nodes.slots)) + b"}"
+        body = b'{"Pod":' + stored + b',"NodeNames":' + encode(named or list(mirror.nodes.slots)) + b"}"
         response = create_extender(settings, mirror).filter(Request(body))
     if response.outcome is VerbOutcome.BAD_REQUEST:  # over HTTP, kube-scheduler decodes its body
         exit_with_error(response.error)

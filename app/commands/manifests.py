@@ -6,6 +6,7 @@ from typing import IO, Final
 import click
 import msgspec
 
+from app.explain.templates import one_workload
 from app.objects.decode import DecodeError, decoding
 from app.objects.yaml_documents import DocumentsError, documents
 from app.settings.limits import DEFAULTS
@@ -60,12 +61,12 @@ def read_opened(option: str, file: IO[bytes]) -> bytes:
         raise click.UsageError(f"{option}: {error}.") from None
 
 
-def one_manifest(option: str, text: bytes) -> bytes:
-    """Return the JSON of a single manifest. Raises UsageError, which names the option."""
-    found = _documents(option, text)
-    if len(found) != 1:
-        raise click.UsageError(f"{option}: expected one manifest, found {len(found)}.")
-    return found[0]
+def one_manifest(option: str, text: bytes, chosen: str = "") -> bytes:
+    """Return the JSON of the only pod or pod template, or of the `chosen` one. Raises UsageError with the option."""
+    try:
+        return one_workload(_documents(option, text), chosen)
+    except DecodeError as error:
+        raise click.UsageError(f"{option}: {error}") from None
 
 
 def all_manifests(option: str, text: bytes) -> list[bytes]:

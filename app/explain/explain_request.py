@@ -5,10 +5,14 @@ template, or an ExplainRequestBody.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from app.explain.made_claims import made_claims
+from app.explain.stored_pod import Completion, Notes, Objects, complete, is_stored, no_objects, read_json
+from app.explain.templates import AtHand, made_pod, one_workload
 from app.objects.decode import (
     EXTENDER_ARGS,
     MAX_NODES,
@@ -27,6 +31,7 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.node import Node
 from core.objects.pod import Pod
+from core.objects.volumes import PersistentVolumeClaim
 
 MAX_SUPPOSED: Final = 1000
 """Limit of each list of suppositions. Each item costs some microseconds, in which no other request is served."""
@@ -73,6 +78,21 @@ class Supposed(NamedTuple):
 NOTHING: Final = Supposed()
 
 
+class Manifest(NamedTuple):
+    """The pod of a manifest as the API server would store it, and what was added."""
+
+    pod: Pod
+    notes: Notes
+    replaced: Sequence[Pod] = ()
+    """Pods that its controller deletes before it makes the pod."""
+    claims: Sequence[PersistentVolumeClaim] = ()
+    """Claims that its controllers make for it."""
+
+    def completion(self, *, fits: bool) -> Completion:
+        """Return what was added, and what is unknown and matters."""
+        return Completion(self.notes.done, [*self.notes.unknown, *(() if fits else self.notes.of_priority)])
+
+
 class ExplainRequest(NamedTuple):
     """A pod, decoded or by name, the names of the nodes (None: all), and the suppositions."""
 
@@ -81,6 +101,8 @@ class ExplainRequest(NamedTuple):
     supposed: Supposed = NOTHING
     batch: NodeBatch | None = None
     """The nodes of ExtenderArgs, in place of names. May have node objects. Invalid after the next event."""
+    manifest: "Manifest | None" = None
+    """The pod as a manifest that was completed. None for a name, for ExtenderArgs, and for a pod that was stored."""
 
 
 class PlacingBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -107,30 +129,26 @@ class ExplainRequestBody(msgspec.Struct, forbid_unknown_fields=True):
     """Pods that are supposed to be placed on nodes before this pod."""
 
 
-class _Manifest(msgspec.Struct):
-    kind: str | None = None
-    metadata: dict[str, Any] | None = None
-    spec: dict[str, Any] | None = None
-
-
 _question_decoder: Final = msgspec.json.Decoder(ExplainRequestBody)
-_manifest_decoder: Final = msgspec.json.Decoder(_Manifest)
 _text_decoder: Final = msgspec.json.Decoder(str)
 
 
-def decode_explain_request(body: Body, mirror: ClusterMirror) -> ExplainRequest:
-    """Decode a request in any of its forms. Raises DecodeError that names the field."""
+def decode_explain_request(body: Body, mirror: ClusterMirror, objects: Objects = no_objects) -> ExplainRequest:
+    """Decode a request in any of its forms. Raises DecodeError that names the field.
+
+    `objects` are those that controllers and admission read, beside the mirror.
+    """
     refuse_too_many_elements(body)
     members = members_of(body)
     if EXTENDER_ARGS.fields_of(members).keys() & {"Nodes", "NodeNames"}:
         args = decode_args(body, mirror)
         return ExplainRequest(decode_incoming_pod(args.pod), batch=args.batch)
     if "kind" in members:
-        return ExplainRequest(_of_manifest(msgspec.Raw(body)))
-    return _of_own_form(body)
+        return _of_pod(decode_manifest(bytes(body), AtHand(mirror, objects)))
+    return _of_own_form(body, AtHand(mirror, objects))
 
 
-def _of_own_form(body: Body) -> ExplainRequest:
+def _of_own_form(body: Body, at_hand: AtHand) -> ExplainRequest:
     asked = decoding(_question_decoder.decode, body)
     for field, given in (("add_nodes", asked.add_nodes), ("remove", asked.remove), ("assume", asked.assume)):
         if len(given) > MAX_SUPPOSED:
@@ -138,12 +156,19 @@ def _of_own_form(body: Body) -> ExplainRequest:
     supposed = Supposed(
         tuple(_node(raw, f"add_nodes[{place}]") for place, raw in enumerate(asked.add_nodes)),
         tuple(asked.remove),
-        tuple(_placing(each, f"assume[{place}]") for place, each in enumerate(asked.assume)),
+        tuple(_placing(each, f"assume[{place}]", at_hand) for place, each in enumerate(asked.assume)),
     )
-    return ExplainRequest(_pod(asked.pod, "pod"), _checked_names(asked.node_names), supposed)
+    pod = _pod(asked.pod, "pod", at_hand)
+    return _of_pod(pod)._replace(names=_checked_names(asked.node_names), supposed=supposed)
 
 
-def _pod(raw: msgspec.Raw, field: str) -> Pod | PodText:
+def _of_pod(pod: Manifest | PodText) -> ExplainRequest:
+    if isinstance(pod, str):
+        return ExplainRequest(pod)
+    return ExplainRequest(pod.pod, manifest=pod if any((*pod.notes, pod.replaced, pod.claims)) else None)
+
+
+def _pod(raw: msgspec.Raw, field: str, at_hand: AtHand) -> Manifest | PodText:
     """Decode a pod's name, or a manifest."""
     text = bytes(raw).lstrip()
     if not text or text == b"null":
@@ -151,19 +176,42 @@ def _pod(raw: msgspec.Raw, field: str) -> Pod | PodText:
     if text.startswith(b'"'):
         return decoding_field(_text_decoder.decode, raw, field)
     with under(field):
-        return _of_manifest(raw)
+        return decode_manifest(bytes(raw), at_hand)
 
 
-def _of_manifest(raw: msgspec.Raw) -> Pod:
-    """Decode a Pod, or the first pod that a controller would make of its template."""
-    manifest = decoding(_manifest_decoder.decode, raw)
-    if manifest.kind in {None, "Pod"}:
-        return _without_prefix(raw)
-    template, path = _template(manifest)
-    metadata = {"namespace": "default", **_named(manifest), **(template.get("metadata") or {})}
-    pod = {"kind": "Pod", "metadata": metadata, "spec": template.get("spec") or {}}
-    with under(path):
-        return _without_prefix(msgspec.Raw(msgspec.json.encode(pod)))
+def decode_manifest(raw: bytes, at_hand: AtHand) -> Manifest:
+    """Decode a Pod, or the first pod that a controller would make of a template, as the API server would store it."""
+    stored = stored_manifest(raw, at_hand)
+    with _under(stored.path):
+        return Manifest(_without_prefix(msgspec.Raw(stored.pod)), stored.notes, stored.replaced, stored.claims)
+
+
+class StoredManifest(NamedTuple):
+    """The JSON of a pod as it would be stored, the path of its template, and the rest of a Manifest."""
+
+    pod: bytes
+    path: str
+    notes: Notes
+    replaced: Sequence[Pod]
+    claims: Sequence[PersistentVolumeClaim]
+
+
+def stored_manifest(raw: bytes, at_hand: AtHand) -> StoredManifest:
+    """Return the pod of a manifest. A List of one is that one. A pod that was stored already is unchanged."""
+    notes = Notes([], [], [])
+    text = one_workload([raw])
+    claims: Sequence[PersistentVolumeClaim] = ()
+    made = made_pod(read_json(text), at_hand, notes)
+    if made.path or not is_stored(made.pod):
+        with _under(made.path):
+            complete(made.pod, at_hand.mirror.rules, at_hand.objects, notes)
+        text = msgspec.json.encode(made.pod)
+        claims = made_claims(made.pod, made.claim_templates, at_hand.mirror, notes)
+    return StoredManifest(text, made.path, notes, made.replaced, claims)
+
+
+def _under(path: str) -> AbstractContextManager[None]:
+    return under(path) if path else nullcontext()
 
 
 def _without_prefix(raw: msgspec.Raw) -> Pod:
@@ -173,34 +221,16 @@ def _without_prefix(raw: msgspec.Raw) -> Pod:
         raise DecodeError(error.field.removeprefix("Pod").removeprefix("."), error.message) from None
 
 
-def _template(manifest: _Manifest) -> tuple[dict[str, Any], str]:
-    spec = manifest.spec or {}
-    path = "spec.template"
-    if isinstance(spec.get("jobTemplate"), dict):
-        inner = spec["jobTemplate"].get("spec")
-        spec, path = inner if isinstance(inner, dict) else {}, "spec.jobTemplate.spec.template"
-    template = spec.get("template")
-    if not isinstance(template, dict):
-        raise DecodeError("kind", f"expected Pod, or a kind that has a pod template, got {manifest.kind} without one")
-    return template, path
-
-
-def _named(manifest: _Manifest) -> dict[str, Any]:
-    metadata = manifest.metadata or {}
-    name = metadata.get("name") or metadata.get("generateName") or manifest.kind
-    named = {"name": f"{name}-0"}
-    return {**named, "namespace": metadata["namespace"]} if metadata.get("namespace") else named
-
-
 def _node(raw: msgspec.Raw, field: str) -> Node:
     with under(field):
         return decode_node(raw)
 
 
-def _placing(given: PlacingBody, field: str) -> Placing:
+def _placing(given: PlacingBody, field: str, at_hand: AtHand) -> Placing:
     if not given.node:
         raise DecodeError(f"{field}.node", "required")
-    return Placing(_pod(given.pod, f"{field}.pod"), given.node)
+    pod = _pod(given.pod, f"{field}.pod", at_hand)
+    return Placing(pod if isinstance(pod, str) else pod.pod, given.node)
 
 
 def _checked_names(names: list[str] | None) -> list[str] | None:

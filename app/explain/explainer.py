@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from app.explain.explain_request import ContradictionError, ExplainRequest, TooMuchWorkError, UnknownError
 from app.explain.known_pods import KnownPods, the_one
 from app.explain.scheduler_profiles import SchedulerProfiles
+from app.explain.stored_pod import Completion
 from app.verbs.effects import Effects
 from app.watch.freshness import Freshness
 from app.watch.release import AnsweredRelease, ReleaseStatus
@@ -28,6 +29,7 @@ from core.mirror.what_if import Supposition, WhatIfError
 from core.mirror.work import WorkLimitError
 from core.objects.groups import SchedulingGroup
 from core.objects.pod import Pod
+from core.objects.volumes import PersistentVolumeClaim
 
 Seen = TypeVar("Seen")
 
@@ -104,6 +106,8 @@ class Explanation(msgspec.Struct, frozen=True):
     unit: UnitStatus | None = None
     """The group that the pod is placed with. None if there is none."""
     waits_for: Sequence[AwaitedVictim] = ()
+    manifest: Completion | None = None
+    """What the pod of a manifest lacked. None for any other pod."""
     names_hidden: str = ""
     """Why the caller sees `(a pod of another namespace)` instead of some names. Empty if all names are shown."""
 
@@ -123,6 +127,8 @@ class _Found(msgspec.Struct, frozen=True):
     pod: Pod
     gone: Sequence[Pod]
     placed: Sequence[tuple[Pod, str]]
+    replaced: Sequence[Pod] = ()
+    claims: Sequence[PersistentVolumeClaim] = ()
 
 
 class Explainer:
@@ -243,7 +249,14 @@ class Explainer:
                 gone.append(pod)  # else the pod would conflict with itself
             pod = replace(pod, node_name="")  # else NodeName would reject all other nodes
         placed = [(one(each.pod, f"assume[{place}].pod"), each.node) for place, each in enumerate(supposed.assume)]
-        return _Found(pod, gone, placed)
+        manifest, uids = question.manifest, {each.uid for each in gone}
+        if manifest is None:
+            return _Found(pod, gone, placed)
+        # Events may have been applied since it was decoded.
+        replaced = [each for each in manifest.replaced if each.uid not in uids and self._is_placed(each)]
+        held = self.mirror.objects(PersistentVolumeClaim)
+        claims = [each for each in manifest.claims if each.full_name not in held]
+        return _Found(pod, gone, placed, replaced, claims)
 
     def _is_placed(self, pod: Pod) -> bool:
         held = self.mirror.get_pod(pod.uid)
@@ -262,10 +275,12 @@ class Explainer:
             [PodText(name_of(pod), f" on {node}") for pod, node in found.placed],
         )
         equivalence, entry = self._class_use(found.pod)
-        if supposed.added_nodes or supposed.removed or supposed.assumed:
+        if supposed.added_nodes or supposed.removed or supposed.assumed or found.replaced or found.claims:
             entry = None  # cached cells belong to the mirror without suppositions
+        told = summary(decision, detail.limit)
+        manifest = question.manifest
         return Explanation(
-            summary=summary(decision, detail.limit),
+            summary=told,
             nodes=[
                 ExplainedNode(node_detail(decision, places[name], detail.limit), self._cells(entry, name))
                 for name in detail.nodes
@@ -275,6 +290,7 @@ class Explainer:
             kubernetes=self._release.status,
             supposed=supposed,
             unit=self.unit_of(found.pod),
+            manifest=manifest.completion(fits=told.fit > 0) if manifest is not None else None,
         )
 
     def _diagnosis(self, pod: Pod, batch: NodeBatch, *, score_all: bool) -> Diagnosis:
@@ -330,6 +346,10 @@ def _suppose(supposing: Supposition, question: ExplainRequest, found: _Found) ->
     for place, pod in enumerate(found.gone):
         with _named(f"remove[{place}]" if place < len(question.supposed.remove) else "pod"):
             supposing.remove(pod)
+    for pod in found.replaced:
+        supposing.remove(pod)
+    for claim in found.claims:
+        supposing.add_object(claim)
     for place, (pod, node_name) in enumerate(found.placed):
         with _named(f"assume[{place}]"):
             supposing.place(pod, node_name)

@@ -43,6 +43,10 @@ from core.objects.volumes import (
 
 _BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
+_DEFAULT_CLASS: Final = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
 _SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 _MIGRATED_PLUGINS: Final = "storage.alpha.kubernetes.io/migrated-plugins"
 
@@ -201,7 +205,12 @@ class _TopologyTerm(Wire):
     match_label_expressions: list[_TopologyExpression] | None = None
 
 
+class _ClassMetadata(AnnotatedMetadata):
+    creation_timestamp: str | None = None
+
+
 class _StorageClass(WireObject):
+    metadata: _ClassMetadata | None = None
     provisioner: str | None = None
     volume_binding_mode: str | None = None
     allowed_topologies: list[_TopologyTerm] | None = None
@@ -231,8 +240,11 @@ _csi_node_decoder: Final = msgspec.json.Decoder(_CSINode)
 def decode_storage_class(raw: bytes | msgspec.Raw) -> StorageClass:
     """Decode a storage.k8s.io/v1 StorageClass. Raises DecodeError."""
     wire = decoding(_class_decoder.decode, raw)
+    metadata = wire.metadata or _ClassMetadata()
+    is_default = any((metadata.annotations or {}).get(key) == "true" for key in _DEFAULT_CLASS)
     return StorageClass(
         **names_of("StorageClass", wire),
+        default_since=(metadata.creation_timestamp or "") if is_default else None,
         provisioner=wire.provisioner or "",
         volume_binding_mode=wire.volume_binding_mode,
         allowed_topologies=_topologies(wire.allowed_topologies or []),

@@ -266,6 +266,7 @@ class ClusterMirror:
         followers = self._placement.listeners if cache_follows else self._derived_states
         return Supposition(
             self._placement,
+            self._objects,
             followers,
             after_pre_filter=after_pre_filter,
             cache_follows=cache_follows,

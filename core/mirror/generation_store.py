@@ -54,6 +54,14 @@ class GenerationStore(Generic[Value]):
         self._values[key] = value
         return self.touch(key)
 
+    def suppose(self, key: str, value: Value) -> None:
+        """Store a new value without a generation, until `withdraw`. No reader of changes may read in between."""
+        self._values[key] = value
+
+    def withdraw(self, key: str) -> None:
+        """Remove a supposed value."""
+        del self._values[key]
+
     def touch(self, key: str) -> int:
         """Give a key whose value was changed in place a new generation, and return it."""
         counter = self._counter

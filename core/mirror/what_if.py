@@ -10,7 +10,9 @@ from typing import NamedTuple, Self
 
 from msgspec.structs import replace
 
-from core.mirror.changes import Change, Listener, Listeners, NodeChange, PodChange
+from core.events import Object
+from core.mirror.changes import Change, Listener, Listeners, NodeChange, ObjectChange, PodChange
+from core.mirror.generation_store import ObjectStores
 from core.mirror.node_info import NO_SLOT
 from core.mirror.placement import Placement
 from core.objects.node import Node
@@ -30,7 +32,7 @@ class _Step(NamedTuple):
 
 
 class Supposition:
-    """Supposes pods gone or on other nodes, new nodes, and other states of nodes.
+    """Supposes pods gone or on other nodes, new nodes, other states of nodes, and new objects such as claims.
 
     The supposition holds until the `with` block ends, or until `undo_to` undoes it to a `mark`. Plugins that are
     evaluated afresh in the block give the results for the supposed state: term counters, columns and all states derived
@@ -64,6 +66,7 @@ class Supposition:
     def __init__(
         self,
         placement: Placement,
+        objects: ObjectStores,
         followers: Listeners,
         *,
         after_pre_filter: bool = False,
@@ -71,6 +74,7 @@ class Supposition:
     ) -> None:
         """Send each step to `followers`: all listeners if `cache_follows`, else the derived states."""
         self._placement = placement
+        self._objects = objects
         self._followers = followers
         self._after_pre_filter = after_pre_filter
         self._cache_follows = cache_follows
@@ -184,7 +188,23 @@ class Supposition:
         self._steps.append(_Step(partial(self._change_node, info.node)))
         self._change_node(node)
 
+    def add_object(self, added: Object) -> None:
+        """Suppose a new object of a kind without a rule of its own.
+
+        Raises WhatIfError if there is one of that name.
+        """
+        kind, store = type(added), self._objects.of(type(added))
+        if added.full_name in store.values:
+            raise WhatIfError(f"{kind.__name__} {added.full_name} cannot be added: there is one of that name")
+        store.suppose(added.full_name, added)
+        self._steps.append(_Step(partial(self._take_object, added)))
+        self._tell(ObjectChange(kind, NO_SLOT, None, added))
+
     # Undoing.
+
+    def _take_object(self, added: Object) -> None:
+        self._objects.of(type(added)).withdraw(added.full_name)
+        self._tell(ObjectChange(type(added), NO_SLOT, added, None))
 
     def _bring_back(self, pod: Pod, slot: int, told: Sequence[Listener]) -> None:
         self._placement.place(self._placement.pods.rows[pod.uid], slot)

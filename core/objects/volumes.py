@@ -89,11 +89,13 @@ class StorageClass(ClusterWide, frozen=True, kw_only=True, gc=False):
     """A storage.k8s.io/v1 StorageClass.
 
     `volume_binding_mode` is None if not set, which upstream treats as an error. `allowed_topologies` is None if volumes
-    can be created for every node. An invalid term in it allows no node.
+    can be created for every node. An invalid term in it allows no node. `default_since` is the time of creation of a
+    class that claims without a class get, and None for any other one.
     """
 
     provisioner: str = ""
     volume_binding_mode: str | None = None
+    default_since: str | None = None
     allowed_topologies: NodeSelector | None = None
 
 

@@ -182,6 +182,15 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         gate="InPlacePodLevelResourcesVerticalScaling",
     ),
     _difference(
+        "pod_level_defaults_last",
+        "kube-apiserver",
+        "makes requests of a whole pod from its limits after a LimitRange has given requests to the containers; for "
+        "[manifests](explain.md#manifests)",
+        "k8s.io/kubernetes pkg/api/pod/util.go (DefaultPodLevelResources)",
+        _since(v1_37=_YES, v1_34=_NO),
+        gate="PodLevelResourcesFixDefaulting",
+    ),
+    _difference(
         "claimed_resources",
         "NodeResourcesFit, NodeResourcesBalancedAllocation",
         "the resources of a node that the resource claims of a pod allocate count: `resources` in its status in 1.36, "

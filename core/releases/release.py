@@ -84,6 +84,7 @@ GATES: Final[Mapping[str, Mapping[Release, Stage]]] = MappingProxyType(
         "InPlacePodVerticalScaling": by_release({"1.34": _ON, "1.35": _LOCKED}),
         "InPlacePodLevelResourcesVerticalScaling": by_release({"1.35": _OFF, "1.36": _ON}),
         "PodLevelResources": by_release({"1.34": _ON}),
+        "PodLevelResourcesFixDefaulting": by_release({"1.37": _ON}),
         "DRANodeAllocatableResources": by_release({"1.36": _OFF}),
         "VolumeLimitScaling": by_release({"1.35": _OFF, "1.37": _ON}),
         "TaintTolerationComparisonOperators": by_release({"1.35": _OFF}),
@@ -196,6 +197,7 @@ class Rules(msgspec.Struct, frozen=True):
     resize_status: bool
     pod_level_requests: bool
     pod_level_resize_status: bool
+    pod_level_defaults_last: bool
     claimed_resources: ClaimedResources
     device_class_resources: DeviceClassResources
     missing_driver: MissingDriver

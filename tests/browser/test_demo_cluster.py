@@ -127,7 +127,7 @@ def test_a_node_more_in_another_zone_is_drawn(page: Page) -> None:
     [
         pytest.param('{"kind": "Pod",', "No JSON", id="no-json"),
         pytest.param("kind: [Pod", "neither JSON nor YAML", id="no-yaml"),
-        pytest.param("kind: Pod\n---\nkind: Pod", "expected one manifest", id="two"),
+        pytest.param("kind: Pod\n---\nkind: Pod", "expected one pod or pod template", id="two"),
         pytest.param({"kind": "Pod", "metadata": {}}, "metadata.name", id="no-name"),
         pytest.param({"kind": "Service", "metadata": {"name": "x"}}, "expected Pod", id="service"),
         pytest.param({"Pod": REPELLED, "NodeNames": ["n", "n"]}, "node_names[1]", id="args"),

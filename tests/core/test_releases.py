@@ -78,6 +78,7 @@ def test_the_rules_of_1_34_are_what_kindred_answered_before_releases_were_told_a
         resize_status=True,
         pod_level_requests=True,
         pod_level_resize_status=False,
+        pod_level_defaults_last=False,
         claimed_resources=ClaimedResources.IGNORED,
         device_class_resources=DeviceClassResources.CHECKED,
         missing_driver=MissingDriver.ALLOWED,

@@ -34,14 +34,15 @@ export function headline({ pod, message }) {
 }
 
 /**
- * What is to be known beside the headline: what was not judged, what the serving profile says, what the pod waits for,
- * how far its group is, what it lacks, and what would help.
+ * What is to be known beside the headline, such as what was not judged, what the pod waits for, and what would help.
  * @param {import("admin-port").Explanation} told
  */
-export function notes({ summary, unit, waits_for: victims = [], names_hidden: hidden = "" }) {
+export function notes({ summary, unit, waits_for: victims = [], manifest = null, names_hidden: hidden = "" }) {
   const { answered_fit: answered, fit, nodes, not_judged: unjudged, scheduler, waiting } = summary;
   const gates = waiting?.gates ?? [];
   return [
+    manifest?.completed.length ? `Added to the manifest: ${manifest.completed.join("; ")}.` : "",
+    ...(manifest?.unknown ?? []).map((each) => `Not judged: ${each}.`),
     ...unjudged.map(({ plugin, why }) => `Not judged${plugin ? `: ${plugin}` : ""}: ${why}.`),
     scheduler ? schedulerText(scheduler, fit) : "",
     answered === fit
@@ -58,10 +59,7 @@ export function notes({ summary, unit, waits_for: victims = [], names_hidden: hi
   ].filter(Boolean);
 }
 
-/**
- * Which victim of preemption a pod waits for.
- * @param {import("admin-port").AwaitedVictim} victim
- */
+/** @param {import("admin-port").AwaitedVictim} victim */
 export const victimText = ({ name, node, waiting }) =>
   `waits for ${name} on ${node} to end, since ${duration(waiting)}`;
 

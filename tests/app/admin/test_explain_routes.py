@@ -281,10 +281,10 @@ def test_yaml_is_read_for_the_page(admin: FastAPI) -> None:
 @pytest.mark.parametrize(
     ("text", "status", "message"),
     [
-        (b"", 400, "expected one manifest"),
-        (b"- a\n", 400, "expected one manifest"),
-        (b"a: 1\n---\nb: 2\n", 400, "expected one manifest"),
-        (b' {"a": ', 400, "expected one manifest"),
+        (b"", 400, "found nothing"),
+        (b"- a\n", 400, "expected object, got array"),
+        (b"a: 1\n---\nb: 2\n", 400, "expected a pod or an object with a pod template"),
+        (b' {"a": ', 400, "malformed JSON"),
         (b"a: [", 400, "neither JSON nor YAML"),
         (b"a: " + b"x" * 300_000, 413, "larger than 262144 bytes"),
     ],

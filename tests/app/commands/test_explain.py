@@ -201,7 +201,7 @@ WRONG = [
     pytest.param(["-f", "@pod.json", "--why-not", "z9"], "node: node z9: not among the nodes", id="node"),
     pytest.param(["-f", "@args.json", "--why-not", "a2"], "node: node a2: not among the", id="node-not-asked"),
     pytest.param(["-f", "@nameless.json"], "metadata.name: required", id="nameless"),
-    pytest.param(["-f", "@service.json"], "kind: expected Pod, or a kind that has a pod", id="service"),
+    pytest.param(["-f", "@service.json"], "kind: expected Pod, or a kind with a pod template", id="service"),
     pytest.param(["-f", "@repeated.json"], "NodeNames[1]: a1 is at position 0", id="repeated"),
     pytest.param(["-f", "@repeated.json", "--remove", "default/web"], "node_names[1]: a1 is at ",
                  id="repeated-what-if"),
@@ -237,11 +237,11 @@ def test_what_is_wrong_is_one_line_that_names_the_field(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        pytest.param([], "Give either NAMESPACE/NAME (or a uid), or -f FILE.", id="neither"),
-        pytest.param(["default/web", "-f", "@pod.json"], "Give either NAMESPACE/NAME", id="both"),
+        pytest.param([], "Give NAMESPACE/NAME (or a uid), or -f FILE.", id="neither"),
+        pytest.param(["default/web", "-f", "@pod.json"], "no pod or pod template is named default/web", id="other"),
         pytest.param(["-f", "@absent.json"], "absent.json: No such file or directory.", id="no-such-file"),
         pytest.param(["-f", "@malformed.json"], "malformed.json: malformed JSON", id="malformed"),
-        pytest.param(["-f", "@two.yaml"], "two.yaml: expected one manifest, found 2.", id="two"),
+        pytest.param(["-f", "@two.yaml"], "expected one pod or pod template, found 2: Pod;", id="two"),
         pytest.param(["-f", "@whole-nodes.json", "--remove", "default/web"], "whole-nodes.json: NodeNames: required",
                      id="whole-nodes-what-if"),
         pytest.param(["default/web", "--assume", "default/web"], "--assume default/web: expected POD@NODE",

@@ -154,7 +154,7 @@ def test_nodes_are_asked_about_in_the_order_given(
 
 NEAR_NOBODY = make_pod("p").required_affinity(term(ZONE, expressed("app", "Near")))
 OPERATOR_ERROR = (
-    "Pod.spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].labelSelector."
+    "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].labelSelector."
     'matchExpressions[0].operator: "Near" is not a valid label selector operator'
 )
 
@@ -234,9 +234,13 @@ def test_what_is_no_dump_is_refused(command: str, text: bytes, message: str, pod
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        pytest.param(b"", "--pod: expected one manifest, found 0.", id="empty"),
-        pytest.param(b"a: 1\n---\nb: 2\n", "--pod: expected one manifest, found 2.", id="two"),
-        pytest.param(b'{"metadata":{', "Pod: malformed JSON: input data was truncated", id="truncated"),
+        pytest.param(b"", "--pod: expected a pod or an object with a pod template, found nothing", id="empty"),
+        pytest.param(
+            b"a: 1\n---\nb: 2\n",
+            "--pod: expected a pod or an object with a pod template, found an object without a kind",
+            id="two",
+        ),
+        pytest.param(b'{"metadata":{', "--pod: malformed JSON: input data was truncated", id="truncated"),
     ],
 )
 def test_a_broken_manifest_is_refused_with_the_field(text: bytes, message: str, dump: str, tmp_path: Path) -> None:

@@ -152,7 +152,11 @@ FULL_OBJECTS: Final[Mapping[Kind, Object]] = {
         "status": {"phase": "Bound"},
     },
     StorageClass: {
-        "metadata": full_metadata("fast"),
+        "metadata": full_metadata(
+            "fast",
+            annotations={"storageclass.kubernetes.io/is-default-class": "true"},
+            creationTimestamp="2026-01-02T03:04:05Z",
+        ),
         "provisioner": "csi.example.com",
         "volumeBindingMode": "WaitForFirstConsumer",
         "allowedTopologies": [{"matchLabelExpressions": [{"key": "zone", "values": ["a", "b"]}]}],
@@ -283,6 +287,7 @@ EXPECTED: Final[tuple[Value, ...]] = (
         provisioner="csi.example.com",
         volume_binding_mode="WaitForFirstConsumer",
         allowed_topologies=parse_node_selector([([("zone", "In", ["a", "b"])], [])]),
+        default_since="2026-01-02T03:04:05Z",
         uid="uid-fast",
         resource_version="42",
     ),

@@ -6,11 +6,13 @@ from typing import Final
 import pytest
 from msgspec.structs import replace
 
-from core.mirror.changes import EVERY_CHANGE, Change, NodeChange, PodChange
+from core.mirror.changes import EVERY_CHANGE, Change, NodeChange, ObjectChange, PodChange
 from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NO_SLOT
 from core.mirror.what_if import Supposition, WhatIfError
 from core.objects.affinity import PodMatcher
 from core.objects.labels import NOTHING
+from core.objects.volumes import PersistentVolumeClaim
 from tests.core.decoded import by_value, counter_of
 from tests.core.mirror.audit import audit, node_generations, owner_counts
 from tests.core.mirror.values import ATTRACTED, REPELLING, mirror_of, node, pod, selecting, tell
@@ -22,6 +24,7 @@ WEB = PodMatcher(frozenset({"default"}), NOTHING, selecting(app="web"))
 FIRST, SECOND, OTHER = pod("first", "n1", cpu=1, affinity=REPELLING), pod("second", "n1"), pod("other", "n2")
 WAITING = pod("waiting", "new", affinity=REPELLING)
 STRANGER = pod("stranger", affinity=REPELLING)
+CLAIM = PersistentVolumeClaim(namespace="default", name="data")
 
 
 class Told:
@@ -60,6 +63,8 @@ def seen(mirror: ClusterMirror) -> list[object]:
         matched(mirror),
         set(counter_of(mirror, (WEB,), "zone").column.ids),
         mirror.figures,
+        mirror.generation,
+        dict(mirror.objects(PersistentVolumeClaim)),
     ]
 
 
@@ -74,6 +79,7 @@ def suppose_much(supposed: Supposition) -> None:
     supposed.remove(WAITING)
     supposed.place(replace(WAITING, labels={"app": "db"}, namespace="elsewhere"), "newer")
     supposed.put_back("other")
+    supposed.add_object(CLAIM)
 
 
 def suppose_and_raise(mirror: ClusterMirror) -> None:
@@ -97,7 +103,14 @@ def test_states_that_plugins_derive_are_told_and_other_listeners_are_not() -> No
     slot = mirror.nodes.slots["n1"]
     with mirror.suppose() as supposed:
         supposed.remove(FIRST)
-    assert derived.changes == [PodChange(slot, FIRST, None), PodChange(slot, None, FIRST)]
+        supposed.add_object(CLAIM)
+        assert mirror.objects(PersistentVolumeClaim) == {"default/data": CLAIM}
+    assert derived.changes == [
+        PodChange(slot, FIRST, None),
+        ObjectChange(PersistentVolumeClaim, NO_SLOT, None, CLAIM),
+        ObjectChange(PersistentVolumeClaim, NO_SLOT, CLAIM, None),
+        PodChange(slot, None, FIRST),
+    ]
     assert other.changes == []
 
 
@@ -258,6 +271,10 @@ CONTRADICTIONS: Final[dict[str, tuple[Callable[[Supposition], object], str]]] = 
         lambda supposed: supposed.add_node(node("supposed", cpu=1)),
         "node supposed cannot be added: there is one of that name",
     ),
+    "add-claim": (
+        lambda supposed: supposed.add_object(CLAIM),
+        "PersistentVolumeClaim default/data cannot be added: there is one of that name",
+    ),
 }
 
 
@@ -274,6 +291,7 @@ def test_what_contradicts_the_mirror_or_the_supposition_is_refused_and_changes_n
         supposed.place(MOVED, "n2")
         supposed.remove(TERMINATING, as_running=True)
         supposed.add_node(node("supposed"))
+        supposed.add_object(CLAIM)
         then = seen(mirror)
         with pytest.raises(WhatIfError) as raised:
             contradict(supposed)

@@ -1,0 +1,337 @@
+"""The pod that the API server would store for a manifest: API defaults, then admission, then the registry's strategy.
+
+Only what a rule reads is completed. docs/judged.md has the table of what admission does with a pod. This is beside the
+requests of people, and not among the decoders: pods of watches, dumps and schedulers are stored already.
+
+Source: k8s.io/kubernetes pkg/apis/core/v1/defaults.go, pkg/registry/core/pod/strategy.go, and the plugins in
+plugin/pkg/admission, in the order of pkg/kubeapiserver/options/plugins.go (AllOrderedPlugins).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from app.objects.decode import DecodeError, decoding
+from app.objects.decode_pod import decode_pod
+from core.objects.quantity import QuantityError, nanos
+from core.releases.release import Rules
+
+Json: TypeAlias = dict[str, Any]
+"""A JSON object as `read_json` returns it."""
+Objects: TypeAlias = Callable[[str], Sequence[Mapping[str, Any]]]
+"""Kind -> the objects of that kind that are at hand. None means that they are unknown."""
+
+
+def no_objects(_kind: str) -> Sequence[Mapping[str, Any]]:
+    """Return no object: a service watches none of the kinds that admission reads."""
+    return ()
+
+
+class Completion(msgspec.Struct, frozen=True):
+    """What the manifest lacks of the pod that is judged, in a few words each."""
+
+    completed: Sequence[str] = ()
+    """What the API server, or the controller, would have added."""
+    unknown: Sequence[str] = ()
+    """What it would have added, too, but cannot be known here. So it is not judged."""
+
+
+class Notes(NamedTuple):
+    """The texts of a Completion that is being made."""
+
+    done: list[str]
+    unknown: list[str]
+    of_priority: list[str]
+    """What is unknown, and matters only for a pod that fits nowhere."""
+
+
+_decoder: Final = msgspec.json.Decoder(dict[str, Any], float_hook=lambda text: msgspec.Raw(text.encode()))
+"""A fraction stays text, because a float would lose digits of a quantity."""
+_LONGEST: Final = 60  # characters of a value that is shown
+_SHOWN: Final = 4
+_OF_PODS: Final = ("cpu", "memory", "hugepages-")
+"""Names of resources that a pod as a whole may have, or how they begin."""
+_SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+"""Source: pkg/apis/scheduling/v1/helpers.go. Every cluster has these classes."""
+_LIFECYCLE_TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_TERMS: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def read_json(raw: bytes) -> Json:
+    """Decode an object. Raises DecodeError."""
+    return decoding(_decoder.decode, raw)
+
+
+def member(of: object, *path: str) -> Json:
+    """Return an object inside of another, or an empty one. Other values there are for the decoder to reject."""
+    for name in path:
+        of = of.get(name) if isinstance(of, dict) else None
+    return of if isinstance(of, dict) else {}
+
+
+def elements(of: object, name: str) -> list[Json]:
+    """Return the objects of a list in an object."""
+    listed = of.get(name) if isinstance(of, dict) else None
+    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+
+
+def is_stored(pod: Mapping[str, Any]) -> bool:
+    """Return whether a pod is from an API server, which gives each one a uid, in a server-side dry run, too.
+
+    Source: k8s.io/apiserver pkg/registry/rest/meta.go (FillObjectMetaSystemFields).
+    """
+    return bool(member(pod, "metadata").get("uid"))
+
+
+def complete(pod: Json, rules: Rules, objects: Objects, notes: Notes) -> None:
+    """Complete a pod in place, as a create request would. Raises DecodeError where the API server would refuse it."""
+    spec = member(pod, "spec")
+    if not spec:
+        return
+    spec["schedulerName"] = spec.get("schedulerName") or "default-scheduler"  # SetDefaults_PodSpec
+    _default_requests(spec, notes)
+    _default_host_ports(spec, notes)
+    if not rules.pod_level_defaults_last:
+        _default_pod_level_requests(spec, rules, notes)
+    _limit_ranges(pod, spec, objects("LimitRange"), notes)
+    _priority(spec, objects("PriorityClass"), notes)
+    _tolerate_for_a_time(spec)
+    _runtime_class(spec, objects, notes)
+    _merge_label_keys(pod, spec, notes)
+    if rules.pod_level_defaults_last:
+        _default_pod_level_requests(spec, rules, notes)
+
+
+def _containers(spec: Json) -> Iterator[Json]:
+    yield from elements(spec, "containers")
+    yield from elements(spec, "initContainers")
+
+
+def _default_requests(spec: Json, notes: Notes) -> None:
+    """SetDefaults_Pod: a limit is the request, too, where a container of a pod has none. Not in a template."""
+    added: list[str] = []
+    for container in _containers(spec):
+        resources = container.get("resources")
+        if isinstance(resources, dict):
+            added += _filled(resources, "requests", member(resources, "limits"))
+    _note(notes.done, "requests", added, "from limits")
+
+
+def _default_host_ports(spec: Json, notes: Notes) -> None:
+    """Source: defaults.go (defaultHostNetworkPorts)."""
+    if spec.get("hostNetwork") is not True:
+        return
+    added = []
+    for container in _containers(spec):
+        for port in elements(container, "ports"):
+            if not port.get("hostPort") and port.get("containerPort"):
+                port["hostPort"] = port["containerPort"]
+                added.append(str(port["containerPort"]))
+    _note(notes.done, "host ports", added, "of hostNetwork")
+
+
+def _default_pod_level_requests(spec: Json, rules: Rules, notes: Notes) -> None:
+    """defaultPodRequests; since 1.37 DefaultPodLevelResources (pkg/api/pod/util.go).
+
+    The cpu and memory that containers request are requests of the pod, and of the rest its limits are.
+    """
+    resources = spec.get("resources")
+    if not isinstance(resources, dict) or not (
+        member(resources, "limits") or (rules.pod_level_defaults_last and member(resources, "requests"))
+    ):
+        return
+    containers = {name: spec[name] for name in ("containers", "initContainers") if name in spec}
+    summed = decode_pod(msgspec.json.encode({"metadata": {"name": "summed"}, "spec": containers})).requests
+    units = {"cpu": "m", "memory": ""}
+    _filled(resources, "requests", {name: f"{summed[name]}{unit}" for name, unit in units.items() if name in summed})
+    limits = {name: limit for name, limit in member(resources, "limits").items() if name.startswith(_OF_PODS)}
+    _note(notes.done, "requests", _filled(resources, "requests", limits), "from limits of the pod")
+
+
+def _limit_ranges(pod: Json, spec: Json, ranges: Sequence[Mapping[str, Any]], notes: Notes) -> None:
+    """Source: limitranger/admission.go (PodMutateLimitFunc), with SetDefaults_LimitRangeItem before it."""
+    namespace = member(pod, "metadata").get("namespace") or "default"
+    for each in ranges:
+        if (member(each, "metadata").get("namespace") or "default") != namespace:
+            continue
+        limits: Json = {}
+        requests: Json = {}
+        for item in elements(member(each, "spec"), "limits"):
+            if item.get("type") == "Container":
+                default = {**member(item, "max"), **member(item, "default")}
+                limits |= default
+                requests |= {**member(item, "min"), **default, **member(item, "defaultRequest")}
+        added: list[str] = []
+        name = shown(member(each, "metadata").get("name"))
+        for container in _containers(spec):
+            resources = container.get("resources") or {}
+            container["resources"] = resources
+            if isinstance(resources, dict):
+                _refuse_less_than_requested(container, resources, limits, name)
+                _filled(resources, "limits", limits)
+                added += _filled(resources, "requests", requests)
+        _note(notes.done, "requests", added, f"of LimitRange {name}")
+
+
+def _refuse_less_than_requested(container: Json, resources: Json, limits: Json, name: str) -> None:
+    """Source: pkg/apis/core/validation/validation.go (ValidateContainerResourceRequirements)."""
+    for resource, requested in member(resources, "requests").items():
+        limit = limits.get(resource) if resource not in member(resources, "limits") else None
+        if limit is not None and (amount_of(requested) or 0) > (amount_of(limit) or 0):
+            why = f"{shown(requested)} is more than the limit {shown(limit)} that LimitRange {name} adds"
+            raise DecodeError(f"spec: container {shown(container.get('name'))}, {shown(resource)}", _refused(why))
+
+
+def amount_of(value: object) -> int | None:
+    """Return a quantity, or None for anything else, which the decoder rejects."""
+    try:
+        return nanos(shown(value))
+    except QuantityError:
+        return None
+
+
+def _priority(spec: Json, classes: Sequence[Mapping[str, Any]], notes: Notes) -> None:
+    """Source: priority/admission.go (admitPod). A priority that the manifest has stays."""
+    name = spec.get("priorityClassName")
+    if not name:
+        defaults = [each for each in classes if each.get("globalDefault") is True]
+        found = min(defaults, key=lambda each: _number(each.get("value")), default=None)
+    elif str(name) in _SYSTEM_PRIORITIES:
+        found = {"value": _SYSTEM_PRIORITIES[str(name)]}
+    else:
+        found = next((each for each in classes if member(each, "metadata").get("name") == name), None)
+        if found is None and spec.get("priority") is None:
+            notes.of_priority.append(f"priorityClassName {shown(name)}: {_absent(classes)}, so its priority is 0")
+    if found is None:
+        return
+    if spec.get("priority") is None:
+        spec["priority"] = found.get("value")
+        _note(notes.done, "priority", [shown(found.get("value"))], f"of PriorityClass {_named(found, name)}")
+    if spec.get("preemptionPolicy") is None and found.get("preemptionPolicy"):
+        spec["preemptionPolicy"] = found["preemptionPolicy"]
+
+
+def _tolerate_for_a_time(spec: Json) -> None:
+    """Source: defaulttolerationseconds/admission.go (Admit)."""
+    tolerations = elements(spec, "tolerations")
+    for key in _LIFECYCLE_TAINTS:
+        if not any(
+            (each.get("key") or key) == key and (each.get("effect") or "NoExecute") == "NoExecute"
+            for each in tolerations
+        ):
+            add_tolerations(spec, [{"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}])
+
+
+def add_tolerations(spec: Json, added: Sequence[Mapping[str, Any]]) -> None:
+    """Add tolerations that the pod does not have."""
+    present = spec.get("tolerations") or []
+    if isinstance(present, list):
+        spec["tolerations"] = [*present, *(each for each in added if each not in present)]
+
+
+def _runtime_class(spec: Json, objects: Objects, notes: Notes) -> None:
+    """Source: runtimeclass/admission.go (setOverhead, setScheduling)."""
+    name = spec.get("runtimeClassName")
+    if not name:
+        return
+    classes = objects("RuntimeClass")
+    found = next((each for each in classes if member(each, "metadata").get("name") == name), None)
+    if found is None:
+        why = f"{_absent(classes)}, so its overhead, node selector and tolerations are not judged"
+        notes.unknown.append(f"runtimeClassName {shown(name)}: {why}")
+        return
+    overhead, scheduling = member(found, "overhead", "podFixed"), member(found, "scheduling")
+    selector = member(scheduling, "nodeSelector")
+    if overhead:
+        spec["overhead"] = overhead
+    if selector:
+        spec["nodeSelector"] = {**_agreed(member(spec, "nodeSelector"), selector, name), **selector}
+    add_tolerations(spec, elements(scheduling, "tolerations"))
+    _note(notes.done, "overhead", [*_pairs(overhead)], f"of RuntimeClass {shown(name)}")
+    _note(notes.done, "node selector", [*_pairs(selector)], f"of RuntimeClass {shown(name)}")
+
+
+def _agreed(selector: Json, of_class: Json, name: str) -> Json:
+    for key, value in of_class.items():
+        if selector.get(key, value) != value:
+            why = f"{shown(selector[key])}, but RuntimeClass {shown(name)} has {shown(value)}"
+            raise DecodeError(f"spec.nodeSelector.{shown(key)}", _refused(why))
+    return selector
+
+
+def _merge_label_keys(pod: Json, spec: Json, notes: Notes) -> None:
+    """strategy.go (mutatePodAffinity). kube-scheduler merges the keys of spread constraints itself.
+
+    Source of the latter: pkg/scheduler/framework/plugins/podtopologyspread/common.go.
+    """
+    labels = member(pod, "metadata", "labels")
+    merged: list[str] = []
+    for side in ("podAffinity", "podAntiAffinity"):
+        affinity = member(spec, "affinity", side)
+        preferred = [member(each, "podAffinityTerm") for each in elements(affinity, _PREFERRED)]
+        for term in (*elements(affinity, _TERMS), *preferred):
+            selector = term.get("labelSelector")
+            if isinstance(selector, dict):
+                merged += _merged(selector, term, labels)
+    _note(notes.done, "", [*dict.fromkeys(merged)], "in selectors of affinity terms")
+
+
+def _merged(selector: Json, term: Json, labels: Json) -> list[str]:
+    """Add the labels that a term names to its selector, as requirements. A key that the pod lacks is ignored."""
+    added = []
+    for member_name, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")):
+        keys = term.get(member_name)
+        for key in keys if isinstance(keys, list) else ():
+            present = selector.get("matchExpressions") or []
+            if not isinstance(key, str) or key not in labels or not isinstance(present, list):
+                continue
+            requirement = {"key": key, "operator": operator, "values": [labels[key]]}
+            if requirement not in present:  # the manifest of a stored pod, without its uid
+                selector["matchExpressions"] = [*present, requirement]
+                added.append(f"{key} {'=' if operator == 'In' else '!='} {shown(labels[key])}")
+    return added
+
+
+def _filled(resources: Json, name: str, defaults: Mapping[str, Any]) -> list[str]:
+    """Add the missing amounts to requests or limits. Return them as text."""
+    present = resources.get(name) or {}
+    added = {key: value for key, value in defaults.items() if key not in present} if isinstance(present, dict) else {}
+    if added:
+        resources[name] = {**present, **added}
+    return [*_pairs(added)]
+
+
+def _pairs(amounts: Mapping[str, Any]) -> Iterator[str]:
+    return (f"{name}={shown(value)}" for name, value in amounts.items())
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _named(found: Mapping[str, Any], name: object) -> str:
+    return shown(member(found, "metadata").get("name") or name)
+
+
+def _absent(classes: Sequence[Mapping[str, Any]]) -> str:
+    return "there is no such class" if classes else "its class is not at hand"
+
+
+def shown(value: object) -> str:
+    """Return a value of the manifest for people. Commands and the page escape what it contains."""
+    text = bytes(value).decode() if isinstance(value, msgspec.Raw) else str(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def _refused(why: str) -> str:
+    return f"{why}: the API server refuses this pod"
+
+
+def _note(notes: list[str], what: str, added: Sequence[str], whence: str) -> None:
+    """Note some additions of one kind, if there are any."""
+    distinct = [*dict.fromkeys(added)]
+    if distinct:
+        more = f" and {len(distinct) - _SHOWN} more" if len(distinct) > _SHOWN else ""
+        notes.append(f"{what} {', '.join(distinct[:_SHOWN])}{more} {whence}".strip())

@@ -1,0 +1,415 @@
+"""The pod that a controller would make of a template, by kind; and the one workload among the objects of a file.
+
+Source: k8s.io/kubernetes pkg/controller/deployment/sync.go (getNewReplicaSet), daemon/util/daemonset_util.go,
+statefulset/stateful_set_utils.go, job/indexed_job_utils.go, pkg/registry/batch/job/strategy.go (generateSelector);
+sigs.k8s.io/jobset pkg/controllers/jobset_controller.go (labelAndAnnotateObject); sigs.k8s.io/lws
+pkg/controllers/leaderworkerset_controller.go and pkg/webhooks/pod_webhook.go. None of these controllers copies a
+name, a namespace or an owner out of a template (pkg/controller/controller_utils.go, GetPodFromTemplate).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import count
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from app.explain.stored_pod import Json, Notes, Objects, add_tolerations, amount_of, elements, member, read_json, shown
+from app.objects.decode import DecodeError
+from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod
+
+NEW_REVISION: Final = "new-revision"
+"""The value of a label with the hash of a template that no pod has yet. Real hashes have no dash."""
+_GROUPS: Final[Mapping[str, frozenset[str]]] = {
+    **dict.fromkeys(("Deployment", "ReplicaSet", "DaemonSet", "StatefulSet"), frozenset({"apps", "extensions"})),
+    **dict.fromkeys(("Job", "CronJob"), frozenset({"batch"})),
+    **dict.fromkeys(("ReplicationController", "PodTemplate"), frozenset({""})),
+    "JobSet": frozenset({"jobset.x-k8s.io"}),
+    "LeaderWorkerSet": frozenset({"leaderworkerset.x-k8s.io"}),
+}
+"""Kinds whose controllers are known -> their API groups. Volcano has a Job, too."""
+_PATHS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"), "spec.template"),
+    **dict.fromkeys(("DaemonSet", "Job"), "spec.template"),
+    "CronJob": "spec.jobTemplate.spec.template",
+    "PodTemplate": "template",
+}
+_DEEPEST: Final = 12  # levels in which a template is looked for
+_DAEMON_TAINTS: Final = (
+    ("not-ready", "NoExecute"),
+    ("unreachable", "NoExecute"),
+    ("disk-pressure", "NoSchedule"),
+    ("memory-pressure", "NoSchedule"),
+    ("pid-pressure", "NoSchedule"),
+    ("unschedulable", "NoSchedule"),
+)
+_EXCLUSIVE: Final = ("alpha.jobset.sigs.k8s.io/exclusive-topology", "leaderworkerset.sigs.k8s.io/exclusive-topology")
+_SHOWN: Final = 10  # objects that an error names
+_DEFAULTS: Final[Mapping[str, object]] = {
+    "restartPolicy": "Always",
+    "dnsPolicy": "ClusterFirst",
+    "schedulerName": "default-scheduler",
+    "terminationGracePeriodSeconds": 30,
+    "terminationMessagePath": "/dev/termination-log",
+    "terminationMessagePolicy": "File",
+    "protocol": "TCP",
+    "defaultMode": 420,
+    "timeoutSeconds": 1,
+    "periodSeconds": 10,
+    "successThreshold": 1,
+    "failureThreshold": 3,
+    "scheme": "HTTP",
+    "apiVersion": "v1",
+    "volumeMode": "Filesystem",
+}
+"""The defaults of a stored template, beside empty values (pkg/apis/core/v1/defaults.go)."""
+_ADDED: Final = frozenset({"pod-template-hash", "$patch", "imagePullPolicy", "serviceAccount"})
+"""What a stored template may have with any value."""
+
+
+class Made(NamedTuple):
+    """The pod of a manifest, the path of its template, the pods that it replaces, and the volumeClaimTemplates."""
+
+    pod: Json
+    path: str = ""
+    replaced: Sequence[Pod] = ()
+    claim_templates: Sequence[Json] = ()
+
+
+class AtHand:
+    """What controllers read of a cluster: the pods of the mirror, and `objects` of other kinds.
+
+    The pods are visited once, and only for a kind of which a pod may be there already.
+    """
+
+    def __init__(self, mirror: ClusterMirror, objects: Objects) -> None:
+        self.mirror: Final = mirror
+        self.objects: Final = objects
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """NAMESPACE/NAME of all pods."""
+        return frozenset(pod.full_name for pod in self._pods())
+
+    @cached_property
+    def of_daemon_sets(self) -> Mapping[str, Sequence[Pod]]:
+        """NAMESPACE/NAME of DaemonSets -> their pods on nodes."""
+        found: dict[str, list[Pod]] = {}
+        for _, pod in self.mirror.placed_pods():
+            if pod.of_daemon_set and pod.controller is not None:
+                found.setdefault(f"{pod.namespace}/{pod.controller.name}", []).append(pod)
+        return found
+
+    def _pods(self) -> Iterator[Pod]:
+        yield from self.mirror.pending
+        yield from (pod for _, pod in self.mirror.placed_pods())
+
+
+class _Owner(NamedTuple):
+    kind: str
+    name: str
+    namespace: str
+    uid: str
+    manifest: Json
+    notes: Notes
+    at_hand: AtHand
+
+    def reference(self, kind: str = "", name: str = "", uid: str = "") -> list[Json]:
+        """Return the owners of a pod: this object, or the one that it would make."""
+        group = {"ReplicationController": "v1", "Job": "batch/v1"}.get(kind or self.kind, "apps/v1")
+        version = self.manifest.get("apiVersion") if not kind else None
+        named = {"kind": kind or self.kind, "name": name or self.name, "uid": uid or self.uid}
+        return [{"apiVersion": version or group, **named, "controller": True}]
+
+    def made(self, kind: str, template: Json) -> Mapping[str, Any] | None:
+        """Return the object that this one has made of an equal template, if it is at hand."""
+        for each in self.at_hand.objects(kind):
+            metadata = member(each, "metadata")
+            found = member(each, *(("data",) if kind == "ControllerRevision" else ()), "spec", "template")
+            if (metadata.get("namespace") or "default") == self.namespace and _alike(template, found):
+                owners = elements(metadata, "ownerReferences")
+                if any((owner.get("kind"), owner.get("name")) == (self.kind, self.name) for owner in owners):
+                    return each
+        return None
+
+
+def made_pod(manifest: Json, at_hand: AtHand, notes: Notes) -> Made:
+    """Return a Pod, or the first pod that a controller would make of its template. Raises DecodeError."""
+    if manifest.get("kind") in (None, "Pod"):  # a kind may be anything, and a set needs a hash
+        return Made(manifest)
+    templates = _templates(manifest)
+    kind, metadata = str(manifest["kind"]), member(manifest, "metadata")
+    if not templates:
+        raise DecodeError("kind", f"expected Pod, or a kind with a pod template; this {shown(kind)} has none")
+    path, template = templates[0]
+    if len(templates) > 1:
+        others = ", ".join(path for path, _ in templates[1:_SHOWN])
+        notes.done.append(f"the template {path}; this {shown(kind)} has others, too: {others}")
+    name = str(metadata.get("name") or metadata.get("generateName") or kind.lower())
+    namespace = str(metadata.get("namespace") or "default")
+    owner = _Owner(kind, name, namespace, str(metadata.get("uid") or ""), manifest, notes, at_hand)
+    pod = _of_template(template, owner)
+    if kind == "DaemonSet" and _is_known(manifest):
+        return Made(pod, path, _of_daemon_set(pod, template, owner))
+    if kind == "StatefulSet" and _is_known(manifest):
+        return Made(pod, path, (), _of_stateful_set(pod, template, owner))
+    _labelled(pod, template, path, owner)
+    _note_webhooks(pod, owner)
+    return Made(pod, path)
+
+
+def _of_template(template: Json, owner: _Owner) -> Json:
+    given = member(template, "metadata")
+    metadata = {name: given[name] for name in ("labels", "annotations") if given.get(name) is not None}
+    metadata |= {"name": f"{owner.name}-0", "namespace": owner.namespace, "ownerReferences": owner.reference()}
+    return {"kind": "Pod", "metadata": metadata, "spec": template.get("spec") or {}}
+
+
+def _add_labels(pod: Json, labels: Mapping[str, str]) -> None:
+    present = pod["metadata"].get("labels") or {}
+    if isinstance(present, dict):
+        pod["metadata"]["labels"] = {**present, **labels}
+
+
+def _labelled(pod: Json, template: Json, path: str, owner: _Owner) -> None:
+    """Add the labels of the controllers that add nothing else."""
+    kind = owner.kind if _is_known(owner.manifest) else ""
+    if kind == "Deployment":
+        _of_deployment(pod, template, owner)
+    elif kind == "Job":
+        _of_job(pod, member(owner.manifest, "spec"), owner.name, owner)
+    elif kind == "CronJob":
+        job = f"{owner.name}-0"
+        pod["metadata"]["ownerReferences"] = owner.reference("Job", job)
+        _of_job(pod, member(owner.manifest, "spec", "jobTemplate", "spec"), job, owner)
+    elif kind == "JobSet":
+        _of_job_set(pod, owner)
+    elif kind == "LeaderWorkerSet":
+        _of_leader_worker_set(pod, path, owner)
+    elif not kind and (member(pod, "spec", "affinity") or elements(member(pod, "spec"), "topologySpreadConstraints")):
+        owner.notes.unknown.append(f"kind {shown(owner.kind)}: the labels that its controller adds are not known")
+
+
+def _of_deployment(pod: Json, template: Json, owner: _Owner) -> None:
+    found = owner.made("ReplicaSet", template)
+    metadata = member(found, "metadata")
+    value = str(member(metadata, "labels").get("pod-template-hash") or NEW_REVISION)
+    name = str(metadata.get("name") or f"{owner.name}-{value}")
+    pod["metadata"]["ownerReferences"] = owner.reference("ReplicaSet", name, str(metadata.get("uid") or ""))
+    _add_labels(pod, {"pod-template-hash": value})
+    owner.notes.done.append(_revision("pod-template-hash", value, f"ReplicaSet {shown(name)}"))
+
+
+def _revision(label: str, value: str, of: str) -> str:
+    return f"label {label} of a new revision" if value == NEW_REVISION else f"label {label}={shown(value)} of {of}"
+
+
+def _of_daemon_set(pod: Json, template: Json, owner: _Owner) -> Sequence[Pod]:
+    """AddOrUpdateDaemonPodTolerations. The pin to one node is left out: the question is which nodes get a pod.
+
+    Returns the pods that the DaemonSet has already: without maxSurge, each is deleted before its successor is made.
+    """
+    found = owner.made("ControllerRevision", template)
+    spec = pod["spec"]
+    network = (("network-unavailable", "NoSchedule"),) if member(spec).get("hostNetwork") is True else ()
+    if isinstance(spec, dict):
+        keys = [*_DAEMON_TAINTS, *network]
+        tolerated = [
+            {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": effect} for key, effect in keys
+        ]
+        add_tolerations(spec, tolerated)
+    revision = str(member(found, "metadata", "labels").get("controller-revision-hash") or NEW_REVISION)
+    _add_labels(pod, {"controller-revision-hash": revision})
+    owner.notes.done.append("tolerations of a DaemonSet, which has one pod for each node that fits")
+    surge = member(owner.manifest, "spec", "updateStrategy", "rollingUpdate").get("maxSurge")
+    named = f"{owner.namespace}/{owner.name}"
+    held = owner.at_hand.of_daemon_sets.get(named, ()) if surge in (None, 0, "0%") else ()
+    if held:
+        owner.notes.done.append(f"its present pods are supposed gone: {len(held)}")
+    return held
+
+
+def _of_stateful_set(pod: Json, template: Json, owner: _Owner) -> Sequence[Json]:
+    """newVersionedStatefulSetPod, for the first ordinal that no pod has; with the volumes of updateStorage.
+
+    Returns the volumeClaimTemplates.
+    """
+    spec = member(owner.manifest, "spec")
+    start = member(spec, "ordinals").get("start")
+    ordinals = count(start if isinstance(start, int) else 0)
+    taken, named = owner.at_hand.names, f"{owner.namespace}/{owner.name}"
+    ordinal = next(each for each in ordinals if f"{named}-{each}" not in taken)
+    found = owner.made("ControllerRevision", template)
+    revision = str(member(found, "metadata").get("name") or NEW_REVISION)
+    name = f"{owner.name}-{ordinal}"
+    pod["metadata"]["name"] = name
+    labels = {"statefulset.kubernetes.io/pod-name": name, "apps.kubernetes.io/pod-index": str(ordinal)}
+    _add_labels(pod, {**labels, "controller-revision-hash": revision})
+    owner.notes.done.append(f"pod {shown(name)}, the first that is missing, with its labels")
+    templates = elements(spec, "volumeClaimTemplates")
+    claims = [str(member(each, "metadata").get("name") or "") for each in templates]
+    if claims and isinstance(pod["spec"], dict):
+        own = [{"name": each, "persistentVolumeClaim": {"claimName": f"{each}-{name}"}} for each in claims]
+        kept = [each for each in elements(pod["spec"], "volumes") if each.get("name") not in claims]
+        pod["spec"]["volumes"] = [*own, *kept]
+    return templates
+
+
+def _of_job(pod: Json, spec: Json, name: str, owner: _Owner) -> None:
+    """generateSelector, and addCompletionIndexLabel. A stored Job has the labels of the former in its template."""
+    labels: dict[str, str] = {}
+    if spec.get("manualSelector") is not True:
+        uid = (owner.uid if owner.kind == "Job" else "") or NEW_REVISION
+        for key, value in (("job-name", name), ("controller-uid", uid)):
+            labels |= {key: value, f"batch.kubernetes.io/{key}": value}
+    if spec.get("completionMode") == "Indexed":
+        labels["batch.kubernetes.io/job-completion-index"] = "0"
+    _add_labels(pod, {**labels, **member(pod, "metadata", "labels")})
+    if labels:
+        owner.notes.done.append(f"labels of Job {shown(name)}")
+
+
+def _of_job_set(pod: Json, owner: _Owner) -> None:
+    jobs = elements(member(owner.manifest, "spec"), "replicatedJobs") or [{}]
+    replicas = [each.get("replicas", 1) for each in jobs]
+    of, job = str(jobs[0].get("name") or ""), f"{owner.name}-{jobs[0].get('name') or ''}-0"
+    labels = {
+        "jobset-name": owner.name,
+        "replicatedjob-name": of,
+        "restart-attempt": "0",
+        "replicatedjob-replicas": str(replicas[0]),
+        "global-replicas": str(sum(each for each in replicas if isinstance(each, int))),
+        "job-index": "0",
+        "job-key": NEW_REVISION,
+        "job-global-index": "0",
+    }
+    _add_labels(pod, {f"jobset.sigs.k8s.io/{key}": value for key, value in labels.items()})
+    pod["metadata"]["name"] = f"{job}-0"
+    pod["metadata"]["ownerReferences"] = owner.reference("Job", job)
+    spec = member(jobs[0], "template", "spec")
+    _of_job(pod, {"completionMode": "Indexed", **spec}, job, owner)  # the default of a JobSet's webhook
+
+
+def _of_leader_worker_set(pod: Json, path: str, owner: _Owner) -> None:
+    """Add the labels of the leader of the first group: pod 0 of a StatefulSet with the name of the LeaderWorkerSet."""
+    labels = {"name": owner.name, "group-index": "0", "worker-index": "0"}
+    labels |= {"group-key": NEW_REVISION, "template-revision-hash": NEW_REVISION}
+    _add_labels(pod, {f"leaderworkerset.sigs.k8s.io/{key}": value for key, value in labels.items()})
+    index = {"statefulset.kubernetes.io/pod-name": f"{owner.name}-0", "apps.kubernetes.io/pod-index": "0"}
+    _add_labels(pod, index)
+    pod["metadata"]["ownerReferences"] = owner.reference("StatefulSet", owner.name)
+    owner.notes.done.append(f"labels of the leader of group 0 ({path.rpartition('.')[2]})")
+
+
+def _note_webhooks(pod: Json, owner: _Owner) -> None:
+    """Note an annotation by which a webhook of a known kind would add affinity."""
+    for annotations in (member(owner.manifest, "metadata", "annotations"), member(pod, "metadata", "annotations")):
+        for key in annotations.keys() & {*_EXCLUSIVE}:
+            owner.notes.unknown.append(f"annotation {key}: the affinity that its webhook adds is not judged")
+
+
+# Templates in objects of any kind.
+
+
+def _is_known(manifest: Json) -> bool:
+    groups = _GROUPS.get(str(manifest.get("kind")))
+    version = manifest.get("apiVersion")
+    return groups is not None and (not version or str(version).rpartition("/")[0] in groups)
+
+
+def _templates(manifest: Json) -> list[tuple[str, Json]]:
+    """Return the pod templates of an object with their paths, in the order in which they are written."""
+    path = _PATHS.get(str(manifest.get("kind")), "") if _is_known(manifest) else ""
+    if path:
+        template = member(manifest, *path.split("."))
+        return [(path, template)] if template else []
+    return sorted(
+        _walk(manifest), key=lambda each: not each[0].endswith("leaderTemplate")
+    )  # the first pod is the leader's
+
+
+def _walk(manifest: Json) -> Iterator[tuple[str, Json]]:
+    """Yield each object inside of another one that has containers in its `spec`."""
+    waiting: list[tuple[str, Any, int]] = [("", manifest, 0)]
+    while waiting:
+        path, value, depth = waiting.pop()
+        if isinstance(value, dict):
+            if path and elements(member(value, "spec"), "containers"):
+                yield path, value
+                continue
+            inner = [(f"{path}.{name}" if path else name, each) for name, each in value.items()]
+        else:
+            inner = [(f"{path}[{index}]", each) for index, each in enumerate(value)]
+        if depth < _DEEPEST:
+            waiting += [(name, each, depth + 1) for name, each in reversed(inner) if isinstance(each, dict | list)]
+
+
+def _alike(given: object, stored: object) -> bool:
+    """Return whether a template has become the stored one: the same, but for what defaulting adds.
+
+    Source: pkg/controller/deployment/util/deployment_util.go (EqualIgnoreHash), which compares templates with defaults.
+    """
+    if isinstance(given, dict) and isinstance(stored, dict):
+        return all(
+            _alike(given[key], stored[key])
+            if key in given and key in stored
+            else key in _ADDED or not (lone := given.get(key, stored.get(key))) or _DEFAULTS.get(key) == lone
+            for key in given.keys() | stored.keys()
+        )
+    if isinstance(given, list) and isinstance(stored, list):
+        return len(given) == len(stored) and all(map(_alike, given, stored))
+    return given == stored or (given is not None and amount_of(given) == amount_of(stored) is not None)
+
+
+# Files with several objects.
+
+
+def one_workload(texts: Sequence[bytes], chosen: str = "") -> bytes:
+    """Return the only pod, or object with a pod template, of some JSON texts, also inside of Lists.
+
+    With `chosen`, the one of that name: NAME, NAMESPACE/NAME or KIND/NAME. Raises DecodeError, which names them all.
+    """
+    if len(texts) == 1 and not chosen and not _is_list(read_json(texts[0])):
+        return texts[0]
+    found = [each for text in texts for each in _flat(read_json(text))]
+    workloads = [each for each in found if each.get("kind") == "Pod" or _templates(each)]
+    matching = [each for each in workloads if not chosen or chosen.lower() in _names(each)]
+    if len(matching) == 1:
+        return msgspec.json.encode(matching[0])
+    if not workloads:
+        raise DecodeError("", f"expected a pod or an object with a pod template, found {_listed(found)}")
+    if not matching:
+        raise DecodeError("", f"no pod or pod template is named {shown(chosen)}: there is {_listed(workloads)}")
+    several = f"expected one pod or pod template, found {len(matching)}: {_listed(matching)}"
+    raise DecodeError("", f"{several}; keep one of them, or name it beside -f")
+
+
+def _listed(manifests: Sequence[Json]) -> str:
+    shortly = manifests[:_SHOWN]
+    names = [f"{each.get('kind') or 'an object without a kind'} {_names(each)[-1]}".rstrip(" /") for each in shortly]
+    more = f" and {len(manifests) - _SHOWN} more" if manifests[_SHOWN:] else ""
+    return ", ".join(map(shown, dict.fromkeys(names))) + more if names else "nothing"
+
+
+def _is_list(manifest: Json) -> bool:
+    return str(manifest.get("kind") or "").endswith("List") and isinstance(manifest.get("items"), list)
+
+
+def _flat(manifest: Json, depth: int = 0) -> Iterator[Json]:
+    """Yield an object, or those in a list. The API server leaves out the kind of the items of a PodList."""
+    if not _is_list(manifest) or depth > _DEEPEST:
+        yield manifest
+        return
+    kind = str(manifest["kind"]).removesuffix("List")
+    for each in elements(manifest, "items"):
+        yield from _flat({"kind": kind, **each} if kind else each, depth + 1)
+
+
+def _names(manifest: Json) -> tuple[str, ...]:
+    """Return the names by which a person may choose an object, the clearest one last."""
+    metadata = member(manifest, "metadata")
+    name = str(metadata.get("name") or metadata.get("generateName") or "")
+    namespace = metadata.get("namespace")
+    own = f"{namespace}/{name}" if namespace else name
+    return f"{manifest.get('kind')}/{name}".lower(), f"default/{name}" if not namespace else own, name, own
