@@ -10,7 +10,8 @@ from core.diagnosis.amounts.amounts import ClusterAmounts, MeasuredResource, Nod
 from core.diagnosis.amounts.requirements import UnmetRequirement
 from core.diagnosis.amounts.resources import PortInCluster, PortOnNode, ResourceInCluster, ResourceOnNode, quantity_text
 from core.diagnosis.amounts.spread import SpreadInCluster, SpreadOnNode
-from core.diagnosis.remedies.remedy import Remedy, taint_text
+from core.diagnosis.remedies.pod_steps import taint_text
+from core.diagnosis.remedies.remedy import Remedy
 from core.diagnosis.wakes import ANY_EVENT, Wake
 
 _MAX_WAKES: Final = 12
@@ -84,10 +85,16 @@ def _port(port: PortInCluster | PortOnNode) -> str:
 
 def _spread(each: SpreadInCluster) -> str:
     shown = ", ".join(f"{one.value} {one.pods} (skew {one.skew})" for one in each.shown)
-    return (
+    text = (
         f"spread by {each.topology_key}, maxSkew {each.max_skew}: {shown or 'no domain'}; "
         f"too uneven on {counted(each.nodes_refused, 'node')}, no such label on {each.nodes_without_key:,}"
     )
+    if each.domains_holding:
+        held = counted(each.domains_holding, "domain")
+        hold = "holds" if each.domains_holding == 1 else "hold"
+        text += f"; {held} with nodes that only refuse the pod {hold} the minimum at {each.fewest:,}: "
+        text += such_as(each.holding, each.domains_holding)
+    return text
 
 
 def _cluster_volume_lines(amounts: ClusterAmounts) -> Iterator[str]:

@@ -14,6 +14,8 @@ Sees: TypeAlias = Callable[[str], bool]
 """Namespace -> whether the names of its pods are shown."""
 HIDDEN: Final = "(a pod of another namespace)"
 """Replaces a hidden name."""
+HIDDEN_NAMESPACE: Final = "(another namespace)"
+HIDDEN_OWNER: Final = "(of another namespace)"
 HIDDEN_BUDGET: Final = "(a budget of another namespace)"
 
 
@@ -44,6 +46,26 @@ class BudgetName(PodName):
     def shown(self, sees: Sees) -> str:
         """Return the name, or HIDDEN_BUDGET if the caller may not see the namespace."""
         return str(self) if all(map(sees, self.namespaces())) else HIDDEN_BUDGET
+
+
+class OwnerName(PodName):
+    """NAMESPACE/NAME of the owner of pods. It is hidden like its pods."""
+
+    __slots__ = ()
+
+    def shown(self, sees: Sees) -> str:
+        """Return the name, or HIDDEN_OWNER if the caller may not see the namespace."""
+        return str(self) if all(map(sees, self.namespaces())) else HIDDEN_OWNER
+
+
+class NamespaceName(PodName):
+    """Name of a namespace that is told because of its pods. It is hidden like their names."""
+
+    __slots__ = ()
+
+    def shown(self, sees: Sees) -> str:
+        """Return the name, or HIDDEN_NAMESPACE if the caller may not see the namespace."""
+        return str(self) if all(map(sees, self.namespaces())) else HIDDEN_NAMESPACE
 
 
 class PodUid(str):

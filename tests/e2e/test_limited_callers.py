@@ -81,7 +81,7 @@ def test_each_caller_sees_the_names_of_pods_that_they_may_list(cluster: Cluster)
         (port,) = told["nodes"][0]["decision"]["amounts"]["ports"]
         assert (port["port"], port["pods"]) == (PORT, [holder])
         texts = [each["text"] for each in told["summary"]["helps"] if each["kind"] == "removePod"]
-        assert texts == [f"remove pod {holder} from node-0000 (then it fits on node-0000)"]
+        assert texts == [f"remove pod {holder}, which no owner makes again, from node-0000 (then it fits on node-0000)"]
     assert whole["names_hidden"] == ""
     assert seen["names_hidden"] == "names of pods in namespaces whose pods this caller may not list are hidden"
 

@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 
 from core.diagnosis.diagnosis import Diagnosis
+from core.mirror.label_columns import BatchColumn
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import ABSENT
 from core.plugins.podtopologyspread.plugin import MeasuredConstraint, PodTopologySpread, PreFilterState
@@ -49,6 +50,10 @@ class SpreadInCluster(msgspec.Struct, frozen=True, gc=False):
     nodes_without_key: int
     nodes_refused: int
     """Nodes in domains whose skew would be too large."""
+    holding: Sequence[str] = ()
+    """Some of the domains that hold the minimum at `fewest`, but whose nodes all refuse the pod for another reason."""
+    domains_holding: int = 0
+    """How many there are. 0 where another domain with as few pods has a node that only the skew may refuse."""
 
 
 def measured_constraints(decision: Diagnosis, batch: NodeBatch) -> Iterator[MeasuredConstraint]:
@@ -79,11 +84,28 @@ def spread_on_node(decision: Diagnosis, position: int) -> Sequence[SpreadOnNode]
 
 def spread_in_cluster(decision: Diagnosis, limit: int) -> Sequence[SpreadInCluster]:
     """Return the constraints, with up to `limit` domains each."""
-    return [_summed(each, len(decision.batch), limit) for each in measured_constraints(decision, decision.batch)]
+    return [_summed(decision, each, limit) for each in measured_constraints(decision, decision.batch)]
 
 
-def _summed(each: MeasuredConstraint, nodes: int, limit: int) -> SpreadInCluster:
-    without, refused, shown = nodes, 0, []
+def _holding(decision: Diagnosis, each: MeasuredConstraint, column: BatchColumn) -> Sequence[str]:
+    """Return the domains that hold the minimum, if other plugins refuse all their nodes.
+
+    By default the nodes that a pod does not tolerate count (nodeTaintsPolicy: Ignore), so that no domain may ever have
+    more than maxSkew pods. Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/common.go.
+    """
+    fewest = each.domains[each.numbers[each.domains] == each.fewest]
+    open_to_it = np.ones(len(decision.batch), np.bool_)
+    for plugin, refused in decision.refusing.items():
+        if plugin != PodTopologySpread.name:
+            open_to_it &= ~refused
+    if np.isin(column.topology_ids()[open_to_it], fewest).any():
+        return ()
+    return [column.column.values[value_id] for value_id in fewest.tolist()]
+
+
+def _summed(decision: Diagnosis, each: MeasuredConstraint, limit: int) -> SpreadInCluster:
+    without, refused, shown = len(decision.batch), 0, []
+    holding: Sequence[str] = ()
     if each.column is not None:
         ids = each.column.topology_ids()
         without = int(np.count_nonzero(ids == ABSENT))
@@ -93,6 +115,7 @@ def _summed(each: MeasuredConstraint, nodes: int, limit: int) -> SpreadInCluster
         shown = [
             SpreadDomain(values[each_id], int(each.numbers[each_id]), int(each.skews[each_id])) for each_id in most
         ]
+        holding = _holding(decision, each, each.column) if refused else ()
     return SpreadInCluster(
         topology_key=each.constraint.topology_key,
         max_skew=each.constraint.max_skew,
@@ -102,4 +125,6 @@ def _summed(each: MeasuredConstraint, nodes: int, limit: int) -> SpreadInCluster
         shown=shown,
         nodes_without_key=without,
         nodes_refused=refused,
+        holding=holding[:limit],
+        domains_holding=len(holding),
     )

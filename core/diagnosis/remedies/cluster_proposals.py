@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from core.diagnosis.amounts.resources import port_holders
 from core.diagnosis.amounts.spread import measured_constraints
@@ -17,8 +18,9 @@ from core.diagnosis.counted_terms import Direction, Effect, Rule
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.pod_names import BudgetName, name_of, uid_of
 from core.diagnosis.remedies.fixes import Obstacles
-from core.diagnosis.remedies.proposals import Proposal, missing_shares
-from core.diagnosis.remedies.remedy import NO_LABELS, AddNode, RemovePod, copy_of
+from core.diagnosis.remedies.owners import Way, owner_of
+from core.diagnosis.remedies.proposals import MAX_STEPS, Proposal, missing_shares
+from core.diagnosis.remedies.remedy import NO_LABELS, AddNode, RemovePod, copy_of, is_leaving, is_trouble
 from core.framework.claims import find_claim, named_claims
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.labels import Operator
@@ -55,18 +57,48 @@ def pods_gone(obstacles: Obstacles) -> Iterator[Sequence[Proposal]]:
     """Yield for some nodes the pods without which the pod may fit there, smallest first.
 
     Nodes that the fewest plugins reject come first, then nodes with the smallest shortage. The size of a pod is its
-    largest share of the node.
+    largest share of the node. Pods that would come back, or that terminate, are left out.
     """
     for position in _nearest(obstacles):
         found = [_CANDIDATES[plugin](obstacles, position) for plugin in obstacles.of(position)]
         in_all = reduce(lambda some, others: {uid: some[uid] for uid in some if uid in others}, found)
+        leaving = [(each, obstacles.leaving.way(each.pod)) for each in in_all.values()]
+        may_go = [(each, way) for each, way in leaving if way is not None and way is not Way.TERMINATES]
         node = obstacles.decision.batch.names[position]
-        smallest = sorted(in_all.values(), key=lambda each: _size(obstacles, each))[:MAX_ON_NODE]
-        yield [Proposal(node, (_removed(obstacles, each),)) for each in smallest]
+        smallest = sorted(may_go, key=lambda each: _size(obstacles, each[0]))[:MAX_ON_NODE]
+        yield [Proposal(node, (_removed(obstacles, *each),)) for each in smallest]
 
 
-def _removed(obstacles: Obstacles, gone: Gone) -> RemovePod:
-    return RemovePod(name_of(gone.pod), uid_of(gone.pod), gone.node, _forbidding(obstacles, gone.pod))
+def pods_ending(obstacles: Obstacles) -> Iterator[Proposal]:
+    """Propose to wait for the pods of a node that terminate, then for those of all nodes if they are few.
+
+    A pod whose node is in trouble, or is about to be removed, does not end by itself.
+    """
+    mirror, names = obstacles.decision.mirror, obstacles.decision.batch.names
+    positions = obstacles.only(_CANDIDATES)
+    of_node: dict[str, list[Gone]] = {}
+    for slot, pod in mirror.placed_pods() if len(positions) else ():
+        if pod.terminating and pod.uid != obstacles.decision.pod.uid and obstacles.leaving.way(pod) is Way.TERMINATES:
+            node = mirror.nodes.infos[name := mirror.nodes.name(slot)].node
+            if node is not None and not any(is_trouble(each) or is_leaving(each) for each in node.taints):
+                of_node.setdefault(name, []).append(Gone(pod, name))
+    near = [names[position] for position in positions.tolist() if names[position] in of_node][:MAX_NODES]
+    everywhere = [each for pods in of_node.values() for each in pods]
+    for node, pods in [*((node, of_node[node]) for node in near), *((name, everywhere) for name in _some(obstacles))]:
+        if 0 < len(pods) <= MAX_STEPS:
+            yield Proposal(node, [_removed(obstacles, each, Way.TERMINATES) for each in pods])
+
+
+def _some(obstacles: Obstacles) -> Sequence[str]:
+    """Return some of the nodes that only pods elsewhere may keep the pod from."""
+    positions = obstacles.some_of(obstacles.only(_ELSEWHERE), MAX_ON_NODE) if len(obstacles.decision.known) else ()
+    return [obstacles.decision.batch.names[position] for position in positions]
+
+
+def _removed(obstacles: Obstacles, gone: Gone, way: Way) -> RemovePod:
+    owner, budgets = owner_of(gone.pod), _forbidding(obstacles, gone.pod) if way is Way.DELETED else ()
+    name, kind = ("", "") if owner is None else (owner.name, owner.kind)
+    return RemovePod(name_of(gone.pod), uid_of(gone.pod), gone.node, budgets, way, name, kind)
 
 
 def _forbidding(obstacles: Obstacles, pod: Pod) -> tuple[str, ...]:
@@ -186,6 +218,10 @@ _CANDIDATES: Final[Mapping[str, Callable[[Obstacles, int], Candidates]]] = {
 """Plugin -> candidates: the deletion of one may let the plugin pass a node."""
 
 
+_ELSEWHERE: Final = frozenset({InterPodAffinity.name, PodTopologySpread.name, VolumeRestrictions.name})
+"""Plugins that also count pods of other nodes."""
+
+
 def _size(obstacles: Obstacles, gone: Gone) -> tuple[float, int, str]:
     """Return the largest share of its node that a pod requests, its priority and its name."""
     info = obstacles.decision.mirror.nodes.infos.get(gone.node)
@@ -215,13 +251,15 @@ _MAX_NAME: Final = 253
 """Maximum length of the name of a node."""
 
 
-def more_nodes(decision: Diagnosis) -> Iterator[list[Proposal]]:
-    """Yield for each kind of node the copies to try, one for each zone that has nodes of the kind.
+def more_nodes(decision: Diagnosis) -> Iterator[Sequence[AddNode]]:
+    """Yield for each kind of node the copies to try, one for each zone of the kind, then copies in new domains.
 
     Nodes are of one kind if their copies differ only in name and zone. Kinds that offer all resources of the pod come
     first, then by cpu and memory, smallest first. If the pod's volumes or its nodeName require certain labels or a
     name, each kind has one copy with them.
     """
+    if decision.pod.of_daemon_set:
+        return  # its controller makes another pod for a new node
     wanted = _labels_of_volumes(decision)
     name = _name_in(wanted, decision)
     kinds: dict[object, dict[str, Node]] = {}  # kind -> zone -> the first node
@@ -231,14 +269,23 @@ def more_nodes(decision: Diagnosis) -> Iterator[list[Proposal]]:
         if node is not None:
             kinds.setdefault(_kind(node), {}).setdefault(node.labels.get(ZONE, ""), node)
     requests = decision.mirror.counted(decision.pod).requests
-    for zones in sorted(kinds.values(), key=lambda each: _size_of_node(next(iter(each.values())), requests))[
-        :MAX_KINDS
-    ]:
+    smallest = sorted(kinds.values(), key=lambda each: _size_of_node(next(iter(each.values())), requests))[:MAX_KINDS]
+    for zones in smallest:
         if wanted or name:
             like = zones.get(wanted.get(ZONE, ""), zones[min(zones)])
-            yield [_proposal(decision, like, wanted, name)]
+            yield [_copy(decision, like, wanted, name)]
         else:
-            yield [_proposal(decision, zones[zone]) for zone in sorted(zones)[:MAX_ZONES]]
+            yield [_copy(decision, zones[zone]) for zone in sorted(zones)[:MAX_ZONES]]
+    domains = () if wanted or name else _full_domains(decision)
+    for zones in smallest if domains else ():
+        yield [replace(_copy(decision, zones[min(zones)]), zone="", new_domains=domains)]
+
+
+def _full_domains(decision: Diagnosis) -> tuple[str, ...]:
+    """Return the topology keys, except for the hostname, of rules that may keep the pod off all their domains."""
+    repelling = {each.topology_key for each in decision.terms if each.rule is Rule.REQUIRED_ANTI_AFFINITY}
+    spread = {each.constraint.topology_key for each in measured_constraints(decision, decision.batch)}
+    return tuple(sorted((repelling | spread) - {HOSTNAME}))[:MAX_ZONES]
 
 
 def _labels_of_volumes(decision: Diagnosis) -> Mapping[str, str]:
@@ -269,14 +316,14 @@ def _name_in(labels: Mapping[str, str], decision: Diagnosis) -> str:
     return name if len(name) <= _MAX_NAME else ""
 
 
-def _proposal(decision: Diagnosis, like: Node, wanted: Mapping[str, str] = NO_LABELS, named: str = "") -> Proposal:
+def _copy(decision: Diagnosis, like: Node, wanted: Mapping[str, str] = NO_LABELS, named: str = "") -> AddNode:
     taken, name, number = decision.mirror.nodes.infos, named or f"{like.name}-copy", 1
     while name in taken:
         number += 1
         name = f"{like.name}-copy-{number}"
     other = {key: value for key, value in wanted.items() if key != HOSTNAME and like.labels.get(key) != value}
     zone = {**like.labels, **other}.get(ZONE, "")
-    return Proposal(name, (AddNode(name, like.name, zone, labels=other),))
+    return AddNode(name, like.name, zone, labels=other)
 
 
 def _kind(node: Node) -> object:

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from core.diagnosis.amounts.requirements import (
+    NODE_NAME,
     Asked,
     Source,
     best_alternatives,
@@ -21,16 +22,16 @@ from core.diagnosis.amounts.resources import measured_resources
 from core.diagnosis.amounts.spread import measured_constraints
 from core.diagnosis.amounts.volumes import claim_users
 from core.diagnosis.diagnosis import Diagnosis
+from core.diagnosis.remedies.owners import Leaving
+from core.diagnosis.remedies.pod_steps import DropRequirement, LowerRequest, RaiseMaxSkew, RelaxSpread, TolerateTaint
 from core.diagnosis.remedies.remedy import (
-    DropRequirement,
-    LowerRequest,
-    RaiseMaxSkew,
-    RelaxSpread,
+    RepairNode,
     RunPod,
     SetLabel,
     Step,
-    TolerateTaint,
     Uncordon,
+    is_leaving,
+    is_trouble,
 )
 from core.mirror.node_info import NO_SLOT
 from core.mirror.topology import ABSENT, BoolArray, Int64Array, IntpArray
@@ -48,7 +49,7 @@ from core.plugins.tainttoleration import TaintToleration
 from core.plugins.volumezone import TOPOLOGY_LABELS
 
 _MAX_NAMESPACES: Final = 64
-_MAX_TERMS: Final = 16
+MAX_TERMS: Final = 16
 _MAX_SELECTED: Final = 256
 """Limit of requirements and values of all terms together. A selector written by hand is smaller."""
 _ANY_VALUE: Final = "true"
@@ -112,6 +113,11 @@ class Obstacles:
         return found
 
     @cached_property
+    def leaving(self) -> Leaving:
+        """The ways in which pods can leave their nodes."""
+        return Leaving(self.decision.mirror, self.decision.pod)
+
+    @cached_property
     def claim_users(self) -> Mapping[str, Sequence[Pod]]:
         """The pods that use each ReadWriteOncePod claim of the pod, see `claim_users`."""
         return claim_users(self.decision)
@@ -156,14 +162,19 @@ def lowered(resource: str, asked: int, free: int) -> LowerRequest:
 
 
 def tolerate_taints(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
-    """Tolerate all taints of a node that keep the pod off, except for the one that uncordoning removes."""
+    """Tolerate all taints of a node that keep the pod off, except for the one that uncordoning removes.
+
+    A taint of a node's trouble is not tolerated: the node is to be repaired. None if the node is about to be removed.
+    """
     decision = obstacles.decision
     cordoned = is_cordoned(decision, position)
-    return [
-        TolerateTaint(each.key, each.value, each.effect)
-        for each in untolerated_taints(decision, position)
-        if not (cordoned and each == UNSCHEDULABLE)
-    ]
+    taints = [each for each in untolerated_taints(decision, position) if not (cordoned and each == UNSCHEDULABLE)]
+    if any(map(is_leaving, taints)):
+        return None
+    troubles = tuple(dict.fromkeys(each.key for each in taints if is_trouble(each)))
+    repaired = [RepairNode(decision.batch.names[position], troubles)] if troubles else []
+    tolerated = [TolerateTaint(each.key, each.value, each.effect) for each in taints if not is_trouble(each)]
+    return [*repaired, *tolerated]
 
 
 def uncordon(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
@@ -172,12 +183,19 @@ def uncordon(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
 
 
 def drop_requirements(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
-    """Remove the requirements that a node does not meet. None if they are the scheduler's, not the pod's."""
+    """Remove the requirements that a node does not meet. None if they are not the pod's, but the scheduler's.
+
+    None also for the name of the node in a DaemonSet's pod: its controller asks for it in each pod that it makes
+    (k8s.io/kubernetes pkg/controller/daemon/util/daemonset_util.go, ReplaceDaemonSetPodNodeNameNodeAffinity).
+    """
     node, choices = obstacles.decision.node(position), choices_of(obstacles.decision)
     unmet = () if node is None else best_unmet(choices, node)
     if not unmet or any(each.source is Source.ADDED_AFFINITY for each in unmet):
         return None
-    return [DropRequirement(told_of(each)) for each in unmet]
+    steps = [DropRequirement(told_of(each)) for each in unmet]
+    if obstacles.decision.pod.of_daemon_set and any(each.asked.key == NODE_NAME for each in steps):
+        return None
+    return steps
 
 
 def label_node(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
@@ -226,7 +244,7 @@ def run_pod(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
     """Run a pod on a node that all required affinity terms select. None if no such pod is possible."""
     decision = obstacles.decision
     node, terms = decision.node(position), decision.pod.affinity.required_affinity
-    if node is None or not 0 < len(terms) <= _MAX_TERMS or any(each.topology_key not in node.labels for each in terms):
+    if node is None or not 0 < len(terms) <= MAX_TERMS or any(each.topology_key not in node.labels for each in terms):
         return None
     matchers = [term.matcher for term in terms]
     labels, namespace = _labels(matchers), _namespace(decision, matchers)

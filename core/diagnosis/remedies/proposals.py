@@ -1,6 +1,7 @@
 """Proposals of one kind, smallest first. None of them has been tried yet."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -24,15 +25,9 @@ from core.diagnosis.remedies.fixes import (
     tolerate_taints,
     uncordon,
 )
-from core.diagnosis.remedies.remedy import (
-    NODE_CONDITIONS,
-    Kind,
-    LowerRequest,
-    RemovePod,
-    RunPod,
-    Step,
-    TolerateTaint,
-)
+from core.diagnosis.remedies.owners import Way
+from core.diagnosis.remedies.pod_steps import Kind, LowerRequest
+from core.diagnosis.remedies.remedy import RemovePod, RunPod, Step, is_trouble
 from core.mirror.topology import ABSENT, Int64Array, IntpArray
 from core.objects.pod import Taint
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
@@ -53,28 +48,39 @@ MAX_STEPS: Final = 8
 
 _OF_KIND: Final[Mapping[Kind, int]] = {
     Kind.LOWER_REQUESTS: 0,
+    Kind.REPAIR_NODE: 15,
     Kind.UNCORDON_NODE: 20,
+    Kind.CORRECT_REQUIREMENTS: 5,
+    Kind.SELECT_NAMESPACE: 22,
+    Kind.HONOR_POLICY: 22,
+    Kind.MATCH_REVISION: 26,
     Kind.TOLERATE_TAINTS: 30,
     Kind.RAISE_MAX_SKEW: 30,
+    Kind.CHANGE_TOPOLOGY_KEY: 34,
+    Kind.PREFER_TERMS: 40,
     Kind.RELAX_SPREAD: 40,
     Kind.RUN_POD: 50,
-    Kind.LABEL_NODE: 40,
     Kind.DROP_REQUIREMENTS: 50,
+    Kind.LABEL_NODE: 58,
     Kind.COMBINED: 50,
     Kind.REMOVE_POD: 60,
+    Kind.REMAKE_POD: 60,
     Kind.ADD_NODE: 80,
 }
 _OF_MORE_STEPS: Final = 20
-_OF_UNWELL_NODE: Final = 60
-"""Cost of tolerating a taint of node.kubernetes.io: the node is not ready, or short of a resource."""
 _OF_WHOLE_REQUEST: Final = 100
 _OF_FORBIDDEN_EVICTION: Final = 30
+_OF_WAY: Final = MappingProxyType({Way.DELETED: 0, Way.SCALED_DOWN: 5, Way.OWNER_ENDS: 5, Way.ROLLED_OVER: -25})
+"""Cost of the way in which a pod leaves, beyond that of a pod without an owner. A rolling update loses no pod."""
+_TERMINATING: Final = 5
+"""Cost of waiting for a pod that terminates."""
 
 
 class Proposal(msgspec.Struct, frozen=True):
     """Steps that should make the pod fit on a node."""
 
-    node: str
+    node: str | None
+    """None if any node may be one on which the pod then fits."""
     steps: Sequence[Step]
 
 
@@ -85,10 +91,10 @@ def cost(decision: Diagnosis, kind: Kind, steps: Sequence[Step]) -> int:
     for step in steps:
         if isinstance(step, LowerRequest):
             found += _OF_WHOLE_REQUEST * step.by // max(requests.get(step.resource, 0), 1)
-        elif isinstance(step, TolerateTaint) and step.key.startswith(NODE_CONDITIONS):
-            found += _OF_UNWELL_NODE
-        elif isinstance(step, RemovePod) and step.budgets:
-            found += _OF_FORBIDDEN_EVICTION
+        elif isinstance(step, RemovePod) and step.way is Way.TERMINATES:
+            return _TERMINATING
+        elif isinstance(step, RemovePod):
+            found += _OF_FORBIDDEN_EVICTION * bool(step.budgets) + _OF_WAY[step.way]
     return found
 
 
@@ -120,16 +126,26 @@ def lower_one_request(obstacles: Obstacles) -> Iterator[Proposal]:
 def tolerate(obstacles: Obstacles) -> Iterator[Proposal]:
     """Propose the sets of taints of nodes that no other plugin rejects, without supersets of other sets.
 
-    The smallest sets come first. Sets with taints of node.kubernetes.io come last, because such a node has a problem.
+    The smallest sets come first. Nodes that something is wrong with are left to `repair`.
     """
     decision = obstacles.decision
     positions = obstacles.only({TaintToleration.name})
     first: dict[frozenset[Taint], int] = {}
     for position in _one_of_each(obstacles, positions):
         first.setdefault(frozenset(untolerated_taints(decision, position)), position)
-    minimal = [each for each in first if not any(other < each for other in first)]
-    for taints in sorted(minimal, key=lambda each: (sum(map(_of_condition, each)), len(each), sorted(each))):
+    minimal = [each for each in first if not any(other < each for other in first) and not any(map(is_trouble, each))]
+    for taints in sorted(minimal, key=_fewest_first):
         yield from _proposed(obstacles, tolerate_taints, first[taints])
+
+
+def repair(obstacles: Obstacles) -> Iterator[Proposal]:
+    """Propose to repair nodes that are refused only for taints of their trouble, uncordoned where they are cordoned."""
+    positions = obstacles.only({NodeUnschedulable.name, TaintToleration.name})
+    for position in _one_of_each(obstacles, positions)[:NEAREST]:
+        taints = [each for each in untolerated_taints(obstacles.decision, position) if each != UNSCHEDULABLE]
+        if taints and all(map(is_trouble, taints)):
+            parts = [FIXES[plugin](obstacles, position) or () for plugin in obstacles.of(position)]
+            yield Proposal(obstacles.decision.batch.names[position], [step for part in parts for step in part])
 
 
 def uncordon_node(obstacles: Obstacles) -> Iterator[Proposal]:
@@ -243,5 +259,5 @@ def _nearest_by_labels(obstacles: Obstacles) -> Sequence[int]:
     return nearest
 
 
-def _of_condition(taint: Taint) -> bool:
-    return taint.key.startswith(NODE_CONDITIONS)
+def _fewest_first(taints: frozenset[Taint]) -> tuple[int, list[Taint]]:
+    return len(taints), sorted(taints)

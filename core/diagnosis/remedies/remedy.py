@@ -1,126 +1,70 @@
 """A remedy: the steps after which the pod fits on a node, with the details for applying them by hand.
 
-A step changes the pod as a value, or the cluster as a supposition.
+A step changes the pod as a value (pod_steps.py), or the cluster as a supposition.
 """
 
 from collections.abc import Mapping, Sequence
-from enum import Enum
 from types import MappingProxyType
-from typing import ClassVar, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
-from core.diagnosis.amounts.requirements import NODE_NAME, Asked, AskedOfNode, Source, told_of
-from core.diagnosis.amounts.resources import quantity_text
 from core.diagnosis.pod_names import PodText
+from core.diagnosis.remedies.owners import Way, belongs_to_node
+from core.diagnosis.remedies.pod_steps import (
+    Changing,
+    CorrectRequirement,
+    DropRequirement,
+    HonorPolicy,
+    Kind,
+    LowerRequest,
+    MatchRevision,
+    RaiseMaxSkew,
+    RelaxSpread,
+    TolerateTaint,
+)
+from core.diagnosis.remedies.term_steps import ChangeTopologyKey, PreferTerm, RemakePod, SelectNamespace
 from core.mirror.cluster import ClusterMirror
 from core.mirror.what_if import Supposition, WhatIfError
-from core.objects.affinity import NodeAffinity, NodeSelector, NodeSelectorTerm
-from core.objects.labels import Selector
 from core.objects.node import HOSTNAME, ZONE, Node
-from core.objects.pod import SCHEDULE_ANYWAY, Pod, SpreadConstraint, Toleration
+from core.objects.pod import Pod, Taint
 from core.plugins.nodeunschedulable import UNSCHEDULABLE
 
+_NEW: Final = "a new one"
+"""Value of a label that no node can have, because of its spaces."""
 SUPPOSED: Final = "supposed"
 """Name of a supposed pod, and prefix of its UID. No UID of the API server has a slash."""
 NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
-NODE_CONDITIONS: Final = "node.kubernetes.io/"
-"""Prefix of the taints that the control plane sets for the state of a node."""
+_UNINITIALIZED: Final = "node.cloudprovider.kubernetes.io/uninitialized"
+_TROUBLES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "node.kubernetes.io/not-ready": "is not ready",
+        "node.kubernetes.io/unreachable": "does not answer",
+        "node.kubernetes.io/memory-pressure": "is short of memory",
+        "node.kubernetes.io/disk-pressure": "is short of disk space",
+        "node.kubernetes.io/pid-pressure": "has too many processes",
+        "node.kubernetes.io/network-unavailable": "has no network",
+        "node.kubernetes.io/unschedulable": "has the taint of a cordoned node",
+        _UNINITIALIZED: "is not initialized by the cloud controller manager",
+        "node.cloudprovider.kubernetes.io/shutdown": "is shut down",
+    }
+)
+"""Source: k8s.io/api core/v1 well_known_taints.go, k8s.io/cloud-provider api/well_known_taints.go."""
+_AGENT: Final = "agent-not-ready"
+"""End of the keys of taints that an agent of the node removes when it is ready (Cilium, CSI drivers of AWS)."""
+_LEAVES: Final = frozenset(
+    {
+        "node.kubernetes.io/out-of-service",
+        "ToBeDeletedByClusterAutoscaler",
+        "karpenter.sh/disrupted",
+        "karpenter.sh/disruption",
+    }
+)
+"""Taints of nodes that are about to be removed."""
 
 
-class Kind(Enum):
-    """The kind of change."""
-
-    UNCORDON_NODE = "uncordonNode"
-    LOWER_REQUESTS = "lowerRequests"
-    TOLERATE_TAINTS = "tolerateTaints"
-    RAISE_MAX_SKEW = "raiseMaxSkew"
-    RELAX_SPREAD = "relaxSpread"
-    RUN_POD = "runPod"
-    LABEL_NODE = "labelNode"
-    DROP_REQUIREMENTS = "dropRequirements"
-    REMOVE_POD = "removePod"
-    ADD_NODE = "addNode"
-    COMBINED = "combined"
-    """Steps of several kinds."""
-
-
-class _Step(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag=lambda name: f"{name[0].lower()}{name[1:]}"):
-    """One change, to the pod or to the cluster."""
-
-    kind: ClassVar[Kind]
-
-    def changed(self, pod: Pod) -> Pod:
-        """Return a pod after the step. It must have its counted requests (ClusterMirror.counted)."""
-        return pod
-
-    def suppose(self, mirror: ClusterMirror, supposed: Supposition) -> None:
-        """Suppose the step in the cluster. Raises WhatIfError for a missing object."""
-
-
-class LowerRequest(_Step, frozen=True, gc=False):
-    """Lower the pod's request of a resource: cpu in millicores, all others in their own unit."""
-
-    kind = Kind.LOWER_REQUESTS
-    resource: str
-    by: int
-    to: int
-    """The largest amount that fits. 0 if the pod fits only without this request."""
-
-    @property
-    def text(self) -> str:
-        """Return the step as an instruction."""
-        by = quantity_text(self.resource, self.by, round_up=True)
-        if not self.to:
-            return f"drop the {self.resource} request of {by}"
-        return f"lower the {self.resource} request by {by} to {quantity_text(self.resource, self.to)}"
-
-    def changed(self, pod: Pod) -> Pod:
-        """Return a pod with the lower request."""
-        return replace(pod, requests={**pod.requests, self.resource: self.to}, resources=None)
-
-
-class TolerateTaint(_Step, frozen=True, gc=False):
-    """Give the pod a toleration of exactly this taint (operator Equal)."""
-
-    kind = Kind.TOLERATE_TAINTS
-    key: str
-    value: str
-    effect: str
-
-    @property
-    def text(self) -> str:
-        """Return the step as an instruction."""
-        return f"tolerate the taint {taint_text(self.key, self.value, self.effect)}"
-
-    def changed(self, pod: Pod) -> Pod:
-        """Return a pod with the toleration."""
-        return replace(pod, tolerations=pod.tolerations | {Toleration(self.key, "Equal", self.value, self.effect)})
-
-
-class DropRequirement(_Step, frozen=True, gc=False):
-    """Remove a requirement from the pod's nodeSelector, or from a term of its required node affinity.
-
-    If the term has no other requirement, the whole required node affinity is removed, because an empty term matches no
-    node.
-    """
-
-    kind = Kind.DROP_REQUIREMENTS
-    asked: AskedOfNode
-
-    @property
-    def text(self) -> str:
-        """Return the step as an instruction."""
-        place = "nodeSelector" if self.asked.source is Source.NODE_SELECTOR else "required node affinity"
-        return f"drop {self.asked.text} from the pod's {place}"
-
-    def changed(self, pod: Pod) -> Pod:
-        """Return a pod without the requirement."""
-        return replace(pod, node_affinity=_without(pod.node_affinity, self.asked))
-
-
-class SetLabel(_Step, frozen=True, gc=False):
+class SetLabel(Changing, frozen=True, gc=False):
     """Set a label of a node, or remove it."""
 
     kind = Kind.LABEL_NODE
@@ -147,7 +91,7 @@ class SetLabel(_Step, frozen=True, gc=False):
         supposed.change_node(replace(node, labels=labels))
 
 
-class Uncordon(_Step, frozen=True, gc=False):
+class Uncordon(Changing, frozen=True, gc=False):
     """Uncordon a node: reset spec.unschedulable, and remove the taint node.kubernetes.io/unschedulable."""
 
     kind = Kind.UNCORDON_NODE
@@ -165,48 +109,27 @@ class Uncordon(_Step, frozen=True, gc=False):
         supposed.change_node(replace(node, unschedulable=False, taints=taints))
 
 
-class RaiseMaxSkew(_Step, frozen=True, gc=False):
-    """Raise maxSkew of a topology spread constraint of the pod."""
+class RepairNode(Changing, frozen=True, gc=False):
+    """Repair a node, so that the control plane, or the agent that set them, removes the taints of its state."""
 
-    kind = Kind.RAISE_MAX_SKEW
-    constraint: int
-    """Its index among the pod's constraints."""
-    topology_key: str
-    domain: str
-    """The domain in which the pod then fits."""
-    max_skew: int
-    to: int
+    kind = Kind.REPAIR_NODE
+    node: str
+    taints: Sequence[str]
+    """Keys of the taints."""
 
     @property
     def text(self) -> str:
         """Return the step as an instruction."""
-        return f"raise maxSkew for {self.topology_key} from {self.max_skew} to {self.to}"
+        troubles = dict.fromkeys(trouble_text(key) for key in self.taints)
+        return f"repair {self.node}: it {' and '.join(troubles)}"
 
-    def changed(self, pod: Pod) -> Pod:
-        """Return a pod with the greater maxSkew."""
-        return _with_constraint(pod, self.constraint, replace(pod.spread[self.constraint], max_skew=self.to))
-
-
-class RelaxSpread(_Step, frozen=True, gc=False):
-    """Set whenUnsatisfiable of a topology spread constraint of the pod to ScheduleAnyway."""
-
-    kind = Kind.RELAX_SPREAD
-    constraint: int
-    """Its index among the pod's constraints."""
-    topology_key: str
-
-    @property
-    def text(self) -> str:
-        """Return the step as an instruction."""
-        return f"set whenUnsatisfiable for {self.topology_key} to ScheduleAnyway"
-
-    def changed(self, pod: Pod) -> Pod:
-        """Return a pod whose constraint is a preference."""
-        relaxed = replace(pod.spread[self.constraint], when_unsatisfiable=SCHEDULE_ANYWAY)
-        return _with_constraint(pod, self.constraint, relaxed)
+    def suppose(self, mirror: ClusterMirror, supposed: Supposition) -> None:
+        """Suppose that the node has none of the taints."""
+        node = _known(mirror, self.node)
+        supposed.change_node(replace(node, taints=tuple(each for each in node.taints if each.key not in self.taints)))
 
 
-class RunPod(_Step, frozen=True, gc=False):
+class RunPod(Changing, frozen=True, gc=False):
     """Run another pod with certain labels and without requests on the node."""
 
     kind = Kind.RUN_POD
@@ -229,8 +152,8 @@ class RunPod(_Step, frozen=True, gc=False):
         supposed.place(Pod(f"{SUPPOSED}/pod", self.namespace, SUPPOSED, self.labels), self.node)
 
 
-class RemovePod(_Step, frozen=True, gc=False):
-    """Remove a pod from its node."""
+class RemovePod(Changing, frozen=True, gc=False):
+    """Take a pod from its node, in a way in which its owner does not put it back there."""
 
     kind = Kind.REMOVE_POD
     pod: str
@@ -239,14 +162,30 @@ class RemovePod(_Step, frozen=True, gc=False):
     node: str
     budgets: Sequence[str] = ()
     """NAMESPACE/NAME of the mirrored PodDisruptionBudgets that forbid its eviction now."""
+    way: Way = Way.DELETED
+    owner: str = ""
+    """NAMESPACE/NAME of its owner. Empty if it has none."""
+    owner_kind: str = ""
 
     @property
     def text(self) -> str:
         """Return the step as an instruction."""
+        owner = PodText(f"{self.owner_kind} ", self.owner)
+        match self.way:
+            case Way.SCALED_DOWN:
+                text = PodText("scale ", owner, " down by one, so that its pod ", self.pod, f" leaves {self.node}")
+            case Way.ROLLED_OVER:
+                text = PodText("set maxSurge of ", owner, " to 0, so that its old pod ", self.pod)
+                text = PodText(text, f" leaves {self.node} first")
+            case Way.OWNER_ENDS:
+                text = PodText("end or suspend ", owner, ", so that its pod ", self.pod, f" leaves {self.node}")
+            case Way.TERMINATES:
+                text = PodText("wait until pod ", self.pod, f", which is being deleted, has left {self.node}")
+            case Way.DELETED:
+                text = PodText("remove pod ", self.pod, f", which no owner makes again, from {self.node}")
         forbids = "forbids" if len(self.budgets) == 1 else "forbid"
         names = [piece for budget in self.budgets for piece in (" and ", budget)][1:]
-        forbidden = (", whose eviction ", *names, f" {forbids} now") if names else ()
-        return PodText("remove pod ", self.pod, f" from {self.node}", *forbidden)
+        return PodText(text, ", though ", *names, f" {forbids} its eviction now") if names else text
 
     def suppose(self, mirror: ClusterMirror, supposed: Supposition) -> None:
         """Suppose that the pod is gone."""
@@ -256,12 +195,12 @@ class RemovePod(_Step, frozen=True, gc=False):
         supposed.remove(pod)
 
 
-class AddNode(_Step, frozen=True, gc=False):
-    """Add a node without pods that is like an existing one.
+class AddNode(Changing, frozen=True, gc=False):
+    """Add a node that is like an existing one, with its pods of DaemonSets and its static pods, and no others.
 
     It has the labels, allocatable amounts, conditions, images and declared features of that node.
     kubernetes.io/hostname is its own name, and `labels` has other differing labels. It has the same taints, except for
-    node.kubernetes.io taints. It has no CSINode, so no volume limits.
+    the taints of that node's trouble. It has no CSINode, so no volume limits.
     """
 
     kind = Kind.ADD_NODE
@@ -273,10 +212,15 @@ class AddNode(_Step, frozen=True, gc=False):
     """The other zones with nodes of this kind. One more node there would also help."""
     labels: Mapping[str, str] = {}
     """Labels that differ from that node's, because bound volumes of the pod require them."""
+    new_domains: Sequence[str] = ()
+    """Topology keys for which the node has a value that no other node has."""
 
     @property
     def text(self) -> str:
         """Return the step as an instruction."""
+        if self.new_domains:
+            where = " and ".join("in a new zone" if key == ZONE else f"with a new {key}" for key in self.new_domains)
+            return f"add a node like {self.like} {where}"
         more = f", or in {' or '.join(self.zones)}" if self.zones else ""
         labels = ",".join(f"{key}={value}" for key, value in sorted(self.labels.items()) if key != ZONE)
         other = "" if self.name.startswith(f"{self.like}-copy") else f" named {self.name}"
@@ -284,16 +228,28 @@ class AddNode(_Step, frozen=True, gc=False):
         return f"add a node like {self.like}{other}" + (f" in zone {self.zone}{more}" if self.zone else "")
 
     def suppose(self, mirror: ClusterMirror, supposed: Supposition) -> None:
-        """Suppose that the node is there."""
-        supposed.add_node(copy_of(_known(mirror, self.like), self.name, self.labels))
+        """Suppose that the node is there, with the pods that come with each node."""
+        labels = {**self.labels, **dict.fromkeys(self.new_domains, _NEW)}
+        supposed.add_node(copy_of(_known(mirror, self.like), self.name, labels))
+        for pod in mirror.pods_on(self.like):
+            if belongs_to_node(pod):
+                supposed.place(replace(pod, uid=f"{SUPPOSED}/{pod.uid}", volumes=()), self.name)
 
 
 Step: TypeAlias = (
     LowerRequest
     | TolerateTaint
     | DropRequirement
+    | CorrectRequirement
+    | HonorPolicy
+    | MatchRevision
+    | ChangeTopologyKey
+    | PreferTerm
+    | SelectNamespace
+    | RemakePod
     | SetLabel
     | Uncordon
+    | RepairNode
     | RaiseMaxSkew
     | RelaxSpread
     | RunPod
@@ -313,21 +269,32 @@ class Remedy(msgspec.Struct, frozen=True, gc=False):
     """The remedy in one line."""
 
 
-def taint_text(key: str, value: str, effect: str) -> str:
-    """Return a taint in kubectl's notation."""
-    return f"{key}={value}:{effect}" if value else f"{key}:{effect}"
+def is_trouble(taint: Taint) -> bool:
+    """Return whether a taint is there because something is wrong with the node, and goes when that is mended."""
+    return taint.key in _TROUBLES or taint.key.endswith(_AGENT)
+
+
+def is_leaving(taint: Taint) -> bool:
+    """Return whether a taint says that the node is about to be removed."""
+    return taint.key in _LEAVES
+
+
+def _is_of_new_nodes(taint: Taint) -> bool:
+    """Return whether each new node has the taint, until a controller or an agent removes it."""
+    return taint.key == _UNINITIALIZED or taint.key.endswith(_AGENT)
+
+
+def trouble_text(key: str) -> str:
+    """Return what is wrong with a node that has a taint."""
+    return _TROUBLES.get(key, f"has the taint {key}")
 
 
 def copy_of(node: Node, name: str, labels: Mapping[str, str] = NO_LABELS) -> Node:
     """Return a new node like `node`, with another name and other labels. See AddNode."""
     own = {HOSTNAME: name} if HOSTNAME in node.labels else NO_LABELS
     labels = {**node.labels, **own, **labels}
-    taints = tuple(taint for taint in node.taints if not taint.key.startswith(NODE_CONDITIONS))
+    taints = tuple(each for each in node.taints if _is_of_new_nodes(each) or not (is_trouble(each) or is_leaving(each)))
     return replace(node, name=name, labels=labels, taints=taints, unschedulable=False, uid="", resource_version="")
-
-
-def _with_constraint(pod: Pod, place: int, constraint: SpreadConstraint) -> Pod:
-    return replace(pod, spread=(*pod.spread[:place], constraint, *pod.spread[place + 1 :]))
 
 
 def _known(mirror: ClusterMirror, name: str) -> Node:
@@ -335,43 +302,3 @@ def _known(mirror: ClusterMirror, name: str) -> Node:
     if info is None or info.node is None:
         raise WhatIfError(f"node {name} is not there")
     return info.node
-
-
-def _without(affinity: NodeAffinity, dropped: AskedOfNode) -> NodeAffinity:
-    if dropped.term is None or affinity.required is None:
-        kept = (
-            each
-            for each in affinity.selector.requirements
-            if told_of(Asked(Source.NODE_SELECTOR, None, each)) != dropped
-        )
-        return replace(affinity, selector=Selector(tuple(kept)))
-    terms = [*affinity.required.terms]
-    terms[dropped.term] = _term_without(terms[dropped.term], dropped)
-    if terms[dropped.term] == NodeSelectorTerm():
-        return replace(affinity, required=None, node_names=None)
-    names = _node_names(terms) if dropped.key == NODE_NAME else affinity.node_names
-    return replace(affinity, required=NodeSelector(tuple(terms)), node_names=names)
-
-
-def _term_without(term: NodeSelectorTerm, dropped: AskedOfNode) -> NodeSelectorTerm:
-    def stays(asked: Asked) -> bool:
-        return told_of(asked) != dropped
-
-    return replace(
-        term,
-        requirements=tuple(each for each in term.requirements if stays(Asked(dropped.source, dropped.term, each))),
-        comparisons=tuple(each for each in term.comparisons if stays(Asked(dropped.source, dropped.term, each))),
-        fields=tuple(each for each in term.fields if stays(Asked(dropped.source, dropped.term, each))),
-    )
-
-
-def _node_names(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
-    """Return the only nodes that the fields of the terms allow, like NodeAffinity.node_names of the parsed terms."""
-    names: set[str] = set()
-    for term in terms:
-        values = {each.value for each in term.fields if each.key == NODE_NAME and not each.negated}
-        if not values:
-            return None
-        if len(values) == 1:  # several names contradict each other
-            names |= values
-    return frozenset(names)

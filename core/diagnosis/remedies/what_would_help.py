@@ -1,7 +1,8 @@
 """The search for remedies: it tries proposals of each kind until one helps, within bounds."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -9,8 +10,9 @@ from msgspec.structs import replace
 
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.pod_names import PodText
-from core.diagnosis.remedies.cluster_proposals import more_nodes, pods_gone
+from core.diagnosis.remedies.cluster_proposals import more_nodes, pods_ending, pods_gone
 from core.diagnosis.remedies.fixes import Obstacles
+from core.diagnosis.remedies.pod_steps import Kind
 from core.diagnosis.remedies.proposals import (
     Proposal,
     combine,
@@ -20,14 +22,18 @@ from core.diagnosis.remedies.proposals import (
     lower_one_request,
     raise_skew,
     relax,
+    repair,
     run_beside,
     tolerate,
     uncordon_node,
 )
-from core.diagnosis.remedies.remedy import AddNode, Kind, Remedy, Step
+from core.diagnosis.remedies.remedy import Remedy, RemovePod, Step
+from core.diagnosis.remedies.term_proposals import change_key, correct, honor, match_revision, prefer, select_namespace
+from core.diagnosis.remedies.term_steps import RemakePod
 from core.framework.evaluation import FreshEvaluation
-from core.mirror.what_if import WhatIfError
+from core.mirror.what_if import Supposition, WhatIfError
 from core.mirror.work import WorkLimitError
+from core.objects.pod import Pod
 from core.scheduling_cycle import filter_nodes
 
 MAX_TRIALS: Final = 48
@@ -39,18 +45,29 @@ _PER_KIND: Final = 2
 _FAILURES: Final = 4
 """After this many proposals of one kind that did not help, the search continues with the next kind."""
 
-_SINGLE: Final[Sequence[Callable[[Obstacles], Iterator[Proposal]]]] = (
-    uncordon_node,
-    lower_one_request,
-    tolerate,
-    raise_skew,
-    label,
-    drop,
-    relax,
-    run_beside,
+_SINGLE: Final[Mapping[Callable[[Obstacles], Iterator[Proposal]], int]] = MappingProxyType(
+    {
+        correct: 1,
+        pods_ending: _PER_KIND,
+        repair: _PER_KIND,
+        uncordon_node: _PER_KIND,
+        lower_one_request: _PER_KIND,
+        select_namespace: 1,
+        honor: 1,
+        match_revision: 1,
+        tolerate: _PER_KIND,
+        change_key: 1,
+        raise_skew: _PER_KIND,
+        prefer: 1,
+        relax: _PER_KIND,
+        drop: _PER_KIND,
+        label: _PER_KIND,
+        run_beside: _PER_KIND,
+    }
 )
+"""The searches, each with the number of remedies that it may find."""
 
-_NAMES_NODE: Final = frozenset({Kind.UNCORDON_NODE, Kind.LABEL_NODE, Kind.ADD_NODE})
+_NAMES_NODE: Final = frozenset({Kind.REPAIR_NODE, Kind.UNCORDON_NODE, Kind.LABEL_NODE, Kind.ADD_NODE})
 """Kinds whose steps name the node on which the pod then fits."""
 
 
@@ -81,10 +98,13 @@ class Trials:
         mirror = self._decision.mirror
         with mirror.work.apart(), mirror.suppose() as supposed:
             try:
+                changed = reduce(lambda pod, step: step.changed(pod), steps, self._pod)
                 for step in steps:
                     step.suppose(mirror, supposed)
+                if not all(self._remade(step, changed, supposed) for step in steps if isinstance(step, RemakePod)):
+                    return None
                 batch = self._everywhere if node is None else mirror.batch([node])
-                evaluation = FreshEvaluation(mirror, reduce(lambda pod, step: step.changed(pod), steps, self._pod))
+                evaluation = FreshEvaluation(mirror, changed)
                 verdicts = filter_nodes(self._decision.profile, evaluation, batch)
             except (WhatIfError, WorkLimitError):
                 return None
@@ -92,6 +112,18 @@ class Trials:
                 self._units -= mirror.work.spent
         fitting = np.flatnonzero(verdicts.codes == 0)
         return batch.names[int(fitting[0])] if len(fitting) else None
+
+    def _remade(self, step: RemakePod, changed: Pod, supposed: Supposition) -> bool:
+        """Suppose that a sibling is made again like the changed pod, on its node. Return whether it fits there."""
+        mirror = self._decision.mirror
+        held = mirror.get_pod(step.uid)
+        if held is None:
+            return False
+        supposed.remove(held)
+        made = replace(held, affinity=changed.affinity)
+        verdicts = filter_nodes(self._decision.profile, FreshEvaluation(mirror, made), mirror.batch([step.node]))
+        supposed.place(made, step.node)
+        return not verdicts.codes.any()
 
 
 def what_would_help(decision: Diagnosis, limit: int) -> Sequence[Remedy]:
@@ -109,13 +141,13 @@ def what_would_help(decision: Diagnosis, limit: int) -> Sequence[Remedy]:
     if not limit or len(decision.fitting) or not len(decision.known):
         return ()
     trials, obstacles = Trials(decision), Obstacles(decision)
-    found = [remedy for kind in _SINGLE for remedy in _tried(kind(obstacles), trials)]
+    found = [remedy for kind, most in _SINGLE.items() for remedy in _tried(kind(obstacles), trials, most)]
     if not found:
         found += _tried(combine(obstacles), trials, most=1)
     found += _nodes_added(decision, trials)
     gone: list[Remedy] = []
     for proposals in pods_gone(obstacles):
-        new = (each for each in proposals if all(other.steps != [*each.steps] for other in gone))
+        new = (each for each in proposals if not any(_alike(other.steps, each.steps) for other in gone))
         gone += _tried(new, trials, most=1)
         if len(gone) >= _PER_KIND:
             break
@@ -124,16 +156,25 @@ def what_would_help(decision: Diagnosis, limit: int) -> Sequence[Remedy]:
     ]
 
 
+def _alike(some: Sequence[Step], others: Sequence[Step]) -> bool:
+    """Return whether two removals are the same, or change the same owner in the same way."""
+    (one,), (other,) = some, others
+    if not isinstance(one, RemovePod) or not isinstance(other, RemovePod) or not one.owner:
+        return one == other
+    return (one.way, one.owner, one.owner_kind) == (other.way, other.owner, other.owner_kind)
+
+
 def _tried(proposals: Iterable[Proposal], trials: Trials, most: int = _PER_KIND) -> list[Remedy]:
     found: list[Remedy] = []
     failures = 0
     for each in proposals:
         if len(found) >= most or failures >= _FAILURES or not trials.are_left:
             break
-        if trials.fitting(each.steps, each.node) is None:
+        node = trials.fitting(each.steps, each.node)
+        if node is None:
             failures += 1
             continue
-        remedy = _remedy(*_least(each.steps, each.node, trials))
+        remedy = _remedy(*_least(each.steps, node, trials))
         if all(other.steps != remedy.steps for other in found):
             found.append(remedy)
     return found
@@ -151,21 +192,24 @@ def _least(steps: Sequence[Step], node: str, trials: Trials) -> tuple[Sequence[S
 
 
 def _nodes_added(decision: Diagnosis, trials: Trials) -> list[Remedy]:
-    """Return the remedies of one more node, each with the other zones in which it would also help."""
+    """Return the remedies of one more node, each with the other zones in which it would also help.
+
+    A node in a new domain is tried only where none helps in a known one, and only one is reported.
+    """
     found: list[Remedy] = []
-    for proposals in more_nodes(decision):
-        helping = [each.steps[0] for each in proposals if trials.fitting(each.steps, each.node)]
-        steps = [each for each in helping if isinstance(each, AddNode)]
-        if steps:
-            step = replace(steps[0], zones=tuple(each.zone for each in steps[1:]))
-            found.append(_remedy([step], step.name))
-        if len(found) >= _PER_KIND:
+    for added in more_nodes(decision):
+        most = 1 if added[0].new_domains else _PER_KIND
+        if len(found) >= most:
             break
+        helping = [step for step in added if trials.fitting([step], step.name)]
+        if helping:
+            step = replace(helping[0], zones=tuple(each.zone for each in helping[1:]))
+            found.append(_remedy([step], step.name))
     return found
 
 
 def _remedy(steps: Sequence[Step], node: str) -> Remedy:
-    kinds = {step.kind for step in steps}
+    kinds = {step.kind for step in steps if not isinstance(step, RemakePod)}
     kind = kinds.pop() if len(kinds) == 1 else Kind.COMBINED
     texts = [piece for step in steps for piece in (", and ", step.text)][1:]
     where = "" if kind in _NAMES_NODE else f" (then it fits on {node})"

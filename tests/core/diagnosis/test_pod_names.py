@@ -3,7 +3,18 @@
 import msgspec
 import pytest
 
-from core.diagnosis.pod_names import HIDDEN, NamesPods, PodName, PodText, name_of, uid_of
+from core.diagnosis.pod_names import (
+    HIDDEN,
+    HIDDEN_NAMESPACE,
+    HIDDEN_OWNER,
+    NamespaceName,
+    NamesPods,
+    OwnerName,
+    PodName,
+    PodText,
+    name_of,
+    uid_of,
+)
 from core.objects.pod import Pod
 
 OURS = Pod("u1", "ours", "web")
@@ -21,6 +32,9 @@ def sees(namespace: str) -> bool:
     [
         (name_of(OURS), "ours/web", "ours/web", ["ours"]),
         (name_of(THEIRS), "theirs/db", HIDDEN, ["theirs"]),
+        (OwnerName("theirs/db"), "theirs/db", HIDDEN_OWNER, ["theirs"]),
+        (NamespaceName("theirs"), "theirs", HIDDEN_NAMESPACE, ["theirs"]),
+        (NamespaceName("ours"), "ours", "ours", ["ours"]),
         (uid_of(OURS), "u1", "u1", ["ours"]),
         (uid_of(THEIRS), "u2", "", ["theirs"]),
         (REMOVE, "remove pod theirs/db from n1", f"remove pod {HIDDEN} from n1", ["theirs"]),

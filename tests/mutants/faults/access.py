@@ -17,8 +17,8 @@ FAULTS: Final = (
     Fault(
         id="remedies-name-hidden-pods",
         breaks="The text of a remedy is plain, so that no name in it is hidden.",
-        old='return PodText("remove pod ", self.pod, f" from {self.node}", *forbidden)',
-        new='return "".join(("remove pod ", self.pod, f" from {self.node}", *forbidden))',
+        old='text = PodText("remove pod ", self.pod, f", which no owner makes again, from {self.node}")',
+        new='text = f"remove pod {self.pod}, which no owner makes again, from {self.node}"',
         tests=_HIDDEN,
     ),
     Fault(

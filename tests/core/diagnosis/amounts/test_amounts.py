@@ -29,7 +29,7 @@ from core.diagnosis.amounts.resources import (
 )
 from core.diagnosis.amounts.spread import SpreadDomain, SpreadInCluster, SpreadOnNode, spread_in_cluster, spread_on_node
 from core.diagnosis.diagnosis import Diagnosis
-from core.diagnosis.remedies.remedy import Kind
+from core.diagnosis.remedies.pod_steps import Kind
 from core.diagnosis.remedies.what_would_help import what_would_help
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
@@ -41,7 +41,7 @@ from core.releases.differences import rules_of
 from core.releases.release import Release
 from tests.builders import PodBuilder, labelled, make_node
 from tests.core.decoded import mirror_of, node_of, pod_of
-from tests.core.diagnosis.deciding import ZONE, asking, decision_in, decision_of, roomy, using
+from tests.core.diagnosis.deciding import HOST, ZONE, asking, decision_in, decision_of, roomy, using
 from tests.core.profile_parts import affinity_profile
 
 
@@ -287,6 +287,17 @@ def test_domains_are_told_those_with_most_pods_first() -> None:
         nodes_refused=1,
     )
     assert [expected] == list(spread_in_cluster(decision_of(NEXT, *ZONED, *WEB), 5))
+
+
+def test_domains_are_told_that_hold_the_minimum_and_refuse_the_pod() -> None:
+    """zimmertr/Kubernetes-Manifests#498: three tainted nodes hold it at 0."""
+    control = [roomy(f"c{at}").taint("control", "", "NoSchedule") for at in range(3)]
+    pod = asking().label("app", "web").spread(HOST, labelled(app="web"))
+    web = using("web", "w1").label("app", "web")
+    (held,) = spread_in_cluster(decision_of(pod, *control, roomy("w1"), web), 2)
+    assert (held.fewest, held.domains_holding, held.holding) == (0, 3, ["c0", "c1"])
+    (fits,) = spread_in_cluster(decision_of(pod, *control, roomy("w1"), roomy("w2"), web), 2)
+    assert (fits.nodes_refused, fits.domains_holding, fits.holding) == (1, 0, ())
 
 
 def without_key(pod: PodBuilder) -> list[tuple[int, int]]:

@@ -3,7 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from core.diagnosis.remedies.remedy import AddNode, Kind, RemovePod
+from core.diagnosis.remedies.pod_steps import Kind
+from core.diagnosis.remedies.remedy import AddNode, RemovePod
 from core.diagnosis.remedies.what_would_help import what_would_help
 from core.objects.affinity import parse_node_selector
 from core.objects.kinds import PodDisruptionBudget
@@ -37,8 +38,9 @@ def test_a_pod_to_remove_names_the_budgets_that_forbid_its_eviction(
     running = using("web-0", "n1", cpu="8").label("app", "web")
     found = helps(asking(cpu="4"), roomy("n1"), running, objects=budgets)
     assert [("n1", [RemovePod("default/web-0", "web-0", "n1", expected)])] == of_kind(Kind.REMOVE_POD, found)
-    forbidden = ", whose eviction default/web forbids now" if expected else ""
-    assert f"remove pod default/web-0 from n1{forbidden} (then it fits on n1)" in [each.text for each in found]
+    forbidden = ", though default/web forbids its eviction now" if expected else ""
+    text = f"remove pod default/web-0, which no owner makes again, from n1{forbidden} (then it fits on n1)"
+    assert text in [each.text for each in found]
 
 
 def test_several_budgets_forbid_an_eviction_whatever_they_allow() -> None:

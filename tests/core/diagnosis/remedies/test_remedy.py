@@ -4,24 +4,32 @@ import msgspec
 import pytest
 
 from core.diagnosis.amounts.requirements import AskedOfNode, Source
-from core.diagnosis.remedies.remedy import (
-    AddNode,
+from core.diagnosis.remedies.owners import Way
+from core.diagnosis.remedies.pod_steps import (
+    CorrectRequirement,
     DropRequirement,
+    HonorPolicy,
     Kind,
     LowerRequest,
+    MatchRevision,
     RaiseMaxSkew,
     RelaxSpread,
+    TolerateTaint,
+)
+from core.diagnosis.remedies.remedy import (
+    AddNode,
     Remedy,
     RemovePod,
+    RepairNode,
     RunPod,
     SetLabel,
     Step,
-    TolerateTaint,
     Uncordon,
     copy_of,
 )
+from core.diagnosis.remedies.term_steps import ChangeTopologyKey, PreferTerm, RemakePod, RequiredRule, SelectNamespace
 from core.mirror.what_if import WhatIfError
-from core.objects.node import HOSTNAME, Node
+from core.objects.node import HOSTNAME, ZONE, Node
 from core.objects.pod import Taint, Toleration
 from tests.builders import expressed, named
 from tests.core.decoded import mirror_of, node_of, pod_of
@@ -48,11 +56,66 @@ STEPS: list[tuple[Step, str]] = [
     (SetLabel("n1", "disk", None, "hdd"), "take the label disk=hdd from n1"),
     (Uncordon("n1"), "uncordon n1"),
     (RaiseMaxSkew(0, "zone", "a", 1, 3), "raise maxSkew for zone from 1 to 3"),
-    (RemovePod("shop/web-0", "u", "n1"), "remove pod shop/web-0 from n1"),
+    (RemovePod("shop/web-0", "u", "n1"), "remove pod shop/web-0, which no owner makes again, from n1"),
     (
         RemovePod("shop/web-0", "u", "n1", ["shop/web", "shop/all"]),
-        "remove pod shop/web-0 from n1, whose eviction shop/web and shop/all forbid now",
+        (
+            "remove pod shop/web-0, which no owner makes again, from n1, though shop/web and shop/all forbid its "
+            "eviction now"
+        ),
     ),
+    (
+        RemovePod("shop/web-1-x", "u", "n1", (), Way.SCALED_DOWN, "shop/web", "Deployment"),
+        "scale Deployment shop/web down by one, so that its pod shop/web-1-x leaves n1",
+    ),
+    (
+        RemovePod("shop/web-1-x", "u", "n1", (), Way.ROLLED_OVER, "shop/web", "Deployment"),
+        "set maxSurge of Deployment shop/web to 0, so that its old pod shop/web-1-x leaves n1 first",
+    ),
+    (
+        RemovePod("dev/test-x", "u", "n1", (), Way.OWNER_ENDS, "dev/test", "Job"),
+        "end or suspend Job dev/test, so that its pod dev/test-x leaves n1",
+    ),
+    (
+        RemovePod("dev/test-x", "u", "n1", (), Way.TERMINATES, "dev/test", "Job"),
+        "wait until pod dev/test-x, which is being deleted, has left n1",
+    ),
+    (RepairNode("n1", ["node.kubernetes.io/not-ready"]), "repair n1: it is not ready"),
+    (
+        RepairNode("n1", ["node.kubernetes.io/unreachable", "ebs.csi.aws.com/agent-not-ready"]),
+        "repair n1: it does not answer and has the taint ebs.csi.aws.com/agent-not-ready",
+    ),
+    (
+        CorrectRequirement(AskedOfNode(Source.NODE_SELECTOR, None, "disk", "In", ("sdd",)), "disk", "ssd"),
+        "ask for disk=ssd instead of disk=sdd in the pod's nodeSelector",
+    ),
+    (
+        CorrectRequirement(AskedOfNode(Source.NODE_AFFINITY, 0, "disk", "In", ("sdd",)), "disk", "ssd"),
+        "ask for disk=ssd instead of disk=sdd in the pod's required node affinity",
+    ),
+    (HonorPolicy(0, "zone", "nodeTaintsPolicy"), "set nodeTaintsPolicy for zone to Honor"),
+    (
+        MatchRevision(0, "zone", "pod-template-hash"),
+        "add pod-template-hash to matchLabelKeys for zone, so that pods of other revisions do not count",
+    ),
+    (
+        SelectNamespace(0, "zone", "data", 1),
+        ("add namespace data to the required pod affinity by zone, which does not select it: 1 pod matches there"),
+    ),
+    (
+        ChangeTopologyKey(RequiredRule.ANTI_AFFINITY, 0, "zone", "host"),
+        "set topologyKey of the required pod anti-affinity from zone to host",
+    ),
+    (
+        ChangeTopologyKey(RequiredRule.SPREAD, 0, "zone", "host"),
+        "set topologyKey of the topology spread constraint from zone to host",
+    ),
+    (PreferTerm(RequiredRule.AFFINITY, 0, "zone"), "turn the required pod affinity by zone into a preferred one"),
+    (
+        RemakePod("data/queue-0", "u", "n1", "data/queue", "StatefulSet"),
+        "delete pod data/queue-0, which StatefulSet data/queue makes again like that",
+    ),
+    (AddNode("n1-copy", "n1", "", new_domains=(ZONE, "rack")), "add a node like n1 in a new zone and with a new rack"),
     (RelaxSpread(0, "zone"), "set whenUnsatisfiable for zone to ScheduleAnyway"),
     (RunPod("shop", {"a": "1", "b": ""}, "n1", {"zone": "a"}), "run a pod with a=1,b= in namespace shop where zone=a"),
     (RunPod("shop", {}, "n1", {"zone": "a"}), "run a pod in namespace shop where zone=a"),
@@ -141,4 +204,6 @@ def test_a_copy_has_its_own_name_and_no_trouble() -> None:
     assert "n1-copy" == copy.name == copy.labels[HOSTNAME]
     assert (Taint("gpu", effect="NoSchedule"),) == copy.taints
     assert copy.allocatable == like.allocatable
+    new = Taint("node.cloudprovider.kubernetes.io/uninitialized", "true", "NoSchedule")
+    assert copy_of(Node("new", taints=(new,)), "copy").taints == (new,)
     assert copy_of(Node("bare"), "copy").labels == {}

@@ -7,18 +7,15 @@ from msgspec.structs import replace
 
 from core.diagnosis.amounts.requirements import AskedOfNode, Source
 from core.diagnosis.diagnosis import Diagnosis
-from core.diagnosis.remedies.remedy import (
+from core.diagnosis.remedies.pod_steps import (
     DropRequirement,
     Kind,
     LowerRequest,
     RaiseMaxSkew,
     RelaxSpread,
-    RunPod,
-    SetLabel,
-    Step,
     TolerateTaint,
-    Uncordon,
 )
+from core.diagnosis.remedies.remedy import RepairNode, RunPod, SetLabel, Step, Uncordon
 from core.diagnosis.remedies.what_would_help import what_would_help
 from core.plugins.nodeaffinity import NodeAffinity
 from core.profile import Profile, full_profile, parse_profile
@@ -91,10 +88,39 @@ def test_the_smallest_set_of_taints_is_tolerated() -> None:
     assert [("n2", [TolerateTaint("c", "x", "NoExecute")]), ("n1", a_and_b)] == found
 
 
-def test_taints_of_nodes_that_are_not_well_are_tolerated_last() -> None:
-    unwell = roomy("n1").taint("node.kubernetes.io/not-ready", "", "NoSchedule")
-    found = of_kind(Kind.TOLERATE_TAINTS, helps(asking(), unwell, roomy("n2").taint("x", "", "NoSchedule")))
-    assert [node for node, _ in found] == ["n2", "n1"]
+@pytest.mark.parametrize(
+    "key",
+    [
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/unreachable",
+        "node.kubernetes.io/disk-pressure",
+        "node.cloudprovider.kubernetes.io/uninitialized",
+        "node.cilium.io/agent-not-ready",
+    ],
+)
+def test_a_node_that_something_is_wrong_with_is_repaired_and_its_taint_not_tolerated(key: str) -> None:
+    unwell = roomy("n1").taint(key, "", "NoSchedule").taint(key, "", "NoExecute")
+    found = helps(asking(), unwell)
+    assert [("n1", [RepairNode("n1", (key,))])] == of_kind(Kind.REPAIR_NODE, found)
+    assert found[0].kind is Kind.REPAIR_NODE
+    assert not of_kind(Kind.TOLERATE_TAINTS, found)
+
+
+def test_a_node_in_trouble_is_uncordoned_too_or_its_other_taint_tolerated() -> None:
+    trouble = "node.kubernetes.io/not-ready", "", "NoSchedule"
+    tainted, cordoned = roomy("n1").taint("gpu", "", "NoSchedule"), roomy("n2").unschedulable()
+    assert "uncordon n2, and repair n2: it is not ready (then it fits on n2)" in [
+        each.text for each in helps(asking(), tainted.taint(*trouble), cordoned.taint(*trouble))
+    ]
+    assert "repair n1: it is not ready, and tolerate the taint gpu:NoSchedule (then it fits on n1)" in [
+        each.text for each in helps(asking(), tainted.taint(*trouble))
+    ]
+
+
+@pytest.mark.parametrize("key", ["ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted"])
+def test_a_node_that_is_about_to_go_has_no_remedy(key: str) -> None:
+    leaving = roomy("n1").taint(key, "", "NoSchedule")
+    assert {Kind.ADD_NODE} == {each.kind for each in helps(asking(), leaving)}
 
 
 def test_a_cordoned_node_is_uncordoned_with_its_taint() -> None:
@@ -262,7 +288,7 @@ def test_a_constraint_becomes_a_preference_where_no_node_has_the_topology_key() 
     pod = asking().label("app", "web").spread("rack", labelled(app="web"))
     found = helps(pod, roomy("n1"))
     assert [("n1", [RelaxSpread(0, "rack")])] == of_kind(Kind.RELAX_SPREAD, found)
-    assert found[0].text == "set whenUnsatisfiable for rack to ScheduleAnyway (then it fits on n1)"
+    assert found[1].text == "set whenUnsatisfiable for rack to ScheduleAnyway (then it fits on n1)"
 
 
 def test_only_the_constraints_that_fail_become_preferences() -> None:

@@ -1,0 +1,129 @@
+"""Whose pod it is, and in which way it can leave its node so that its owner does not put it back there.
+
+Source: k8s.io/kubernetes v1.36 pkg/controller: daemon/daemon_controller.go (manage: one pod for each node, at once)
+and daemon/update.go (with maxSurge, a node's new pod comes before its old one goes),
+replicaset/replica_set.go and controller_utils.go (ActivePodsWithRanks: pods without a node are deleted first, then
+those of the least pod-deletion-cost), statefulset/stateful_set_control.go (the largest ordinal is deleted first),
+deployment/util/deployment_util.go (ResolveFenceposts: with maxSurge 0 at least one old pod goes first), and
+pkg/kubelet/pod/mirror_client.go (the controller of a static pod's mirror is its Node).
+"""
+
+from enum import Enum
+from functools import cached_property
+from itertools import chain
+from typing import Final
+
+import msgspec
+
+from core.diagnosis.pod_names import OwnerName
+from core.mirror.cluster import ClusterMirror
+from core.objects.kinds import ControllerRef
+from core.objects.pod import Pod
+
+
+class Way(Enum):
+    """How a pod leaves its node for good."""
+
+    DELETED = "deleted"
+    """It has no owner."""
+    SCALED_DOWN = "scaledDown"
+    """Its owner has one replica less."""
+    ROLLED_OVER = "rolledOver"
+    """Its owner, also that of the pending pod, takes an old pod away before it makes a new one."""
+    OWNER_ENDS = "ownerEnds"
+    """Its owner is no longer there, or is suspended."""
+    TERMINATES = "terminates"
+    """It is being deleted already."""
+
+
+class Owner(msgspec.Struct, frozen=True, gc=False):
+    """The object whose template a pod is made from."""
+
+    kind: str
+    name: OwnerName
+
+
+_OF_NODE: Final = ("DaemonSet", "Node")
+"""Controllers that make a deleted pod again, on the same node."""
+_REVISIONS: Final = (("pod-template-hash", "Deployment"), ("rollouts-pod-template-hash", "Rollout"))
+"""Labels with the suffix that the name of a ReplicaSet has behind its owner's name."""
+_REVISION: Final = "controller-revision-hash"
+_STATEFUL: Final = "StatefulSet"
+ROLLED: Final = frozenset({"Deployment", "Rollout"})
+"""Owners whose old pods are made again from the old template: they leave in a rolling update."""
+SCALED: Final = frozenset({*ROLLED, "ReplicaSet", "ReplicationController", "CloneSet", _STATEFUL})
+
+
+def owner_of(pod: Pod) -> Owner | None:
+    """Return the owner, which of a ReplicaSet with the hash of a revision is the owner of that ReplicaSet."""
+    controller = pod.controller
+    if controller is None:
+        return None
+    if controller.kind == "ReplicaSet":
+        for label, kind in _REVISIONS:
+            revision = pod.labels.get(label)
+            if revision and controller.name.endswith(f"-{revision}"):
+                return Owner(kind, OwnerName(f"{pod.namespace}/{controller.name.removesuffix(f'-{revision}')}"))
+    return Owner(controller.kind, OwnerName(f"{pod.namespace}/{controller.name}"))
+
+
+def belongs_to_node(pod: Pod) -> bool:
+    """Return whether the pod would be made again on its node at once: a DaemonSet's, or the mirror of a static pod."""
+    return pod.controller is not None and pod.controller.kind in _OF_NODE
+
+
+class Leaving:
+    """The ways in which pods can leave their nodes, for one pending pod. Stale after the next event."""
+
+    def __init__(self, mirror: ClusterMirror, pod: Pod) -> None:
+        self._mirror = mirror
+        self._pod = pod
+        self._owner = owner_of(pod)
+
+    def way(self, gone: Pod) -> Way | None:
+        """Return how the pod can leave for good, or None if it would come back, or is like the pending pod."""
+        controller, owner = gone.controller, owner_of(gone)
+        if controller is None or owner is None:
+            return Way.TERMINATES if gone.terminating else Way.DELETED
+        if gone.namespace == self._pod.namespace and controller == self._pod.controller:
+            # With maxSurge, the new pod of a DaemonSet for a node is made before the old one has gone.
+            older = self._pod.of_daemon_set and gone.labels.get(_REVISION) != self._pod.labels.get(_REVISION)
+            return Way.ROLLED_OVER if older else None
+        if belongs_to_node(gone) or (gone.terminating and controller.kind == _STATEFUL):
+            return None  # a StatefulSet makes the same pod again as soon as it has ended
+        return Way.TERMINATES if gone.terminating else self._way_of(gone, controller, owner)
+
+    def _way_of(self, gone: Pod, controller: ControllerRef, owner: Owner) -> Way | None:
+        if owner == self._owner:
+            return Way.ROLLED_OVER
+        if owner.kind not in SCALED:
+            return Way.OWNER_ENDS
+        return Way.SCALED_DOWN if self._goes_first(gone, controller) else None
+
+    def _goes_first(self, gone: Pod, controller: ControllerRef) -> bool:
+        """Return whether the owner can delete this pod first when it is scaled down."""
+        if controller.kind == _STATEFUL:
+            return ordinal(gone) == self._largest.get((gone.namespace, controller.uid or controller.name))
+        return (gone.namespace, controller) not in self._waiting
+
+    @cached_property
+    def _waiting(self) -> frozenset[tuple[str, ControllerRef]]:
+        """Namespaces and controllers of the pods without a node."""
+        return frozenset((each.namespace, each.controller) for each in self._mirror.pending if each.controller)
+
+    @cached_property
+    def _largest(self) -> dict[tuple[str, str], int]:
+        """Namespace and StatefulSet -> the largest ordinal of its pods."""
+        found: dict[tuple[str, str], int] = {}
+        pods = self._mirror.pods
+        for pod in chain((pods.pods[row] for row in pods.rows.values()), self._mirror.pending):
+            if pod.controller is not None and pod.controller.kind == _STATEFUL:
+                of = pod.namespace, pod.controller.uid or pod.controller.name
+                found[of] = max(found.get(of, -1), ordinal(pod))
+        return found
+
+
+def ordinal(pod: Pod) -> int:
+    """Return the number at the end of a pod's name, -1 if there is none."""
+    number = pod.name.rpartition("-")[2]
+    return int(number) if number.isascii() and number.isdigit() else -1

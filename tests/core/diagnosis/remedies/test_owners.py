@@ -1,0 +1,142 @@
+"""Whose pod it is, and how it can leave for good. Each owner is as its controller behaves, see core's owners.py."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from core.diagnosis.remedies.owners import Way, owner_of
+from core.diagnosis.remedies.pod_steps import Kind
+from core.diagnosis.remedies.remedy import AddNode, RemovePod
+from tests.builders import PodBuilder, labelled, named, term
+from tests.core.decoded import pod_of
+from tests.core.diagnosis.deciding import HOST, ZONE, asking, helps, of_kind, roomy, using
+
+
+def of_deployment(pod: PodBuilder, revision: str, name: str = "web") -> PodBuilder:
+    """Return a pod of a revision of a Deployment."""
+    replica_set = f"{name}-{revision}"
+    return pod.label("pod-template-hash", revision).owned_by("ReplicaSet", replica_set, replica_set)
+
+
+def pending(pod: PodBuilder, name: str) -> PodBuilder:
+    """Return the pod as another one that waits for a node."""
+    return pod.uid(name).unschedulable("", "")
+
+
+def ways(pod: PodBuilder, *running: PodBuilder) -> Sequence[tuple[str, Way, str, str]]:
+    """Return how which pod may leave n1 for the pod: name, way, owner's kind and name."""
+    found = of_kind(Kind.REMOVE_POD, helps(pod, roomy("n1"), *running))
+    steps = [step for _, steps in found for step in steps]
+    return [(each.pod, each.way, each.owner_kind, each.owner) for each in steps if isinstance(each, RemovePod)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "expected"),
+    [
+        ("ReplicaSet", "web-5f7", ("Deployment", "default/web")),
+        ("ReplicaSet", "bare", ("ReplicaSet", "default/bare")),
+        ("StatefulSet", "db", ("StatefulSet", "default/db")),
+    ],
+)
+def test_a_revision_of_a_deployment_belongs_to_the_deployment(kind: str, name: str, expected: tuple[str, str]) -> None:
+    owner = owner_of(pod_of(using("p", "n1").label("pod-template-hash", "5f7").owned_by(kind, name, "u")))
+    assert owner is not None
+    assert (owner.kind, owner.name) == expected
+
+
+def test_a_pod_without_an_owner_is_removed() -> None:
+    assert ways(asking(cpu="8"), using("p", "n1", cpu="1")) == [("default/p", Way.DELETED, "", "")]
+
+
+@pytest.mark.parametrize("kind", ["DaemonSet", "Node"])
+def test_a_pod_that_its_node_gets_again_at_once_is_not_removed(kind: str) -> None:
+    """kubernetes/kubernetes#141227, kubernetes-sigs/descheduler#303."""
+    assert not ways(asking(cpu="8"), using("p", "n1", cpu="1").owned_by(kind, "o", "o"))
+    terminating = using("p", "n1", cpu="1").owned_by(kind, "o", "o").terminating()
+    assert not ways(asking(cpu="8"), terminating)
+
+
+def test_a_pod_of_the_same_controller_is_not_removed() -> None:
+    """It would be the pending pod's place for the pod that is made again: the same problem with another name."""
+    for kind in ("ReplicaSet", "StatefulSet", "Job"):
+        sibling = using("p-0", "n1", cpu="1").owned_by(kind, "o", "o")
+        assert not ways(asking(cpu="8").owned_by(kind, "o", "o"), sibling)
+    other = using("p-0", "n1", cpu="1").owned_by("StatefulSet", "o", "o")
+    assert ways(asking(cpu="8").in_namespace("elsewhere").owned_by("StatefulSet", "o", "o"), other)
+
+
+def test_the_owner_of_another_pod_is_scaled_down() -> None:
+    running = of_deployment(using("web-1-x", "n1", cpu="1"), "1")
+    assert ways(asking(cpu="8"), running) == [("default/web-1-x", Way.SCALED_DOWN, "Deployment", "default/web")]
+
+
+def test_an_owner_with_a_pod_that_waits_deletes_that_one_first() -> None:
+    """ActivePodsWithRanks: pods without a node come first."""
+    running = of_deployment(using("web-1-x", "n1", cpu="1"), "1")
+    assert not ways(asking(cpu="8"), running, pending(of_deployment(asking(cpu="9"), "1"), "web-1-y"))
+    assert ways(asking(cpu="8"), running, pending(of_deployment(asking(cpu="9"), "2"), "web-2-y"))
+
+
+def test_of_a_stateful_set_only_the_last_pod_leaves() -> None:
+    """stateful_set_control.go deletes the largest ordinal first, also of pods that wait."""
+    pods = [using(f"db-{at}", f"n{at}", cpu="1").owned_by("StatefulSet", "db", "db") for at in (1, 10)]
+    assert not ways(asking(cpu="8"), *pods)
+    assert ways(asking(cpu="8"), pods[0]) == [("default/db-1", Way.SCALED_DOWN, "StatefulSet", "default/db")]
+    waiting = pending(asking(cpu="9"), "db-2").owned_by("StatefulSet", "db", "db")
+    assert ways(asking(cpu="8"), pods[0], waiting)  # that pod has no number in its name
+
+
+def test_a_job_is_not_scaled_but_ends() -> None:
+    running = using("test-x", "n1", cpu="1").owned_by("Job", "test", "test")
+    assert ways(asking(cpu="8"), running) == [("default/test-x", Way.OWNER_ENDS, "Job", "default/test")]
+
+
+def test_an_old_pod_of_the_same_deployment_leaves_first() -> None:
+    """The new pod waits for the port of the old one, which goes only when the new one runs."""
+    old = of_deployment(using("web-1-x", "n1").host_port(80), "1")
+    found = ways(of_deployment(asking().host_port(80), "2"), old)
+    assert found == [("default/web-1-x", Way.ROLLED_OVER, "Deployment", "default/web")]
+
+
+def test_a_pod_that_terminates_is_waited_for() -> None:
+    ending = using("p", "n1", cpu="1").owned_by("Job", "test", "test").terminating()
+    found = helps(asking(cpu="8"), roomy("n1"), ending)
+    assert found[0].text == "wait until pod default/p, which is being deleted, has left n1 (then it fits on n1)"
+    assert [each.text for each in found].count(found[0].text) == 1
+
+
+def test_all_pods_that_terminate_are_waited_for_if_it_takes_them_all() -> None:
+    ending = [using(f"p{at}", "n1", cpu=cpu).terminating() for at, cpu in enumerate(("3", "1", "3"))]
+    steps = of_kind(Kind.REMOVE_POD, helps(asking(cpu="7"), roomy("n1"), *ending))[0][1]
+    assert [each.pod for each in steps if isinstance(each, RemovePod)] == ["default/p0", "default/p2"]
+
+
+def test_a_pod_that_terminates_elsewhere_is_waited_for() -> None:
+    repelling = using("db", "n2").label("app", "db").terminating()
+    pod = asking().required_anti_affinity(term(ZONE, labelled(app="db")))
+    nodes = roomy("n1", zone="a"), roomy("n2", zone="a").unschedulable()
+    assert "wait until pod default/db, which is being deleted, has left n2 (then it fits on n1)" in [
+        each.text for each in helps(pod, *nodes, repelling)
+    ]
+
+
+def test_a_pod_that_comes_again_or_cannot_end_is_not_waited_for() -> None:
+    """A StatefulSet makes the same pod as soon as the old one has ended; a node that is gone ends no pod."""
+    assert not ways(asking(cpu="8"), using("db-0", "n1", cpu="1").owned_by("StatefulSet", "db", "db").terminating())
+    unreachable = roomy("n1").taint("node.kubernetes.io/unreachable", "", "NoExecute")
+    pod = asking(cpu="8").toleration("node.kubernetes.io/unreachable", "Exists")
+    assert not of_kind(Kind.REMOVE_POD, helps(pod, unreachable, using("p", "n1", cpu="1").terminating()))
+
+
+def test_a_pod_of_a_daemon_set_keeps_its_node() -> None:
+    """Its controller asks for the node's name in each pod, and makes another pod for another node."""
+    pod = asking().owned_by("DaemonSet", "agent", "agent").required_node_affinity(named("In", "n9"))
+    assert not helps(pod, roomy("n1"))
+
+
+def test_a_new_node_has_the_pods_that_come_with_a_node() -> None:
+    agent = using("agent", "n1", cpu="1").owned_by("DaemonSet", "agent", "agent")
+    nodes = roomy("n1").label(HOST, "n1"), roomy("n2", cpu="9")
+    full = [using("a", "n1", cpu="7"), using("b", "n2", cpu="9")]
+    found = of_kind(Kind.ADD_NODE, helps(asking(cpu="8"), *nodes, agent, *full))
+    assert found == [("n2-copy", [AddNode("n2-copy", "n2", "")])]

@@ -1,0 +1,1 @@
+"""Remedies applied to objects, after which fake controllers do what real ones would."""
