@@ -26,6 +26,7 @@ from app.settings.limits import DEFAULTS, Limits
 from app.settings.settings import Settings
 from app.telemetry.metrics import Metrics, release_metrics, tls_metrics
 from app.verbs.admission import ServingState
+from app.watch.freshness import OF_A_DUMP, Freshness
 from app.watch.release import AnsweredRelease
 from app.wiring.apps import Verbs, create_admin_port, create_scheduler_ports, create_verbs
 from app.wiring.cluster import Cluster, check_usage, dumped_cluster, followed_cluster
@@ -53,14 +54,15 @@ def create_service(  # noqa: PLR0913  # the inputs of a service
     sources: Mapping[str, str] = MappingProxyType({}),
     release: AnsweredRelease | None = None,
     *,
+    freshness: Freshness = OF_A_DUMP,
     samples: Sequence[Sample] = (),
     limits: Limits = DEFAULTS,
 ) -> Service:
     """Return the service that answers from a mirror, which follows a cluster if there are credentials for one.
 
     `sources` has the place where each setting was made; see Configuration. `release` is the release of a dump; without
-    one it follows from the settings and the API server. `samples` are pods that the page offers to ask about. Raises
-    SettingsError.
+    one it follows from the settings and the API server. `freshness` says what the dump lacks. `samples` are pods that
+    the page offers to ask about. Raises SettingsError.
     """
     if release is None:
         release = AnsweredRelease(settings, mirror)
@@ -69,7 +71,7 @@ def create_service(  # noqa: PLR0913  # the inputs of a service
     mirror.work.limit = limits.max_work
     profile = prepare_mirror(settings, mirror)
     if credentials is None:
-        cluster = dumped_cluster(settings, release, metrics, limits)
+        cluster = dumped_cluster(settings, release, metrics, limits, freshness)
     else:
         check_usage(settings, profile)
         kinds = followed_kinds(settings, profile)

@@ -1,6 +1,6 @@
 """A change of one object in the cluster, as the mirror receives it."""
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -49,6 +49,17 @@ Object: TypeAlias = (
 )
 """Each has `name`, `full_name` (its key within its kind), `uid` and `resource_version`."""
 Kind: TypeAlias = type[Object]
+
+
+class Missing(NamedTuple):
+    """Why the mirror may lack the objects of a kind."""
+
+    why: str = ""
+    command: str = ""
+    """A command that gets the objects. Empty if there is none."""
+
+
+NOT_MISSING: Final = Missing()
 Action: TypeAlias = Literal["Add", "Update", "Delete"]
 
 

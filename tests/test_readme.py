@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from app.commands import cli
 from app.commands.explain import explain_command
 from app.commands.output import WIDTH
-from app.objects.resources import RESOURCES
+from app.objects.resources import DUMP_COMMAND, RESOURCES
 from app.settings.settings import Settings, variable_of
 from app.settings.types import split_address
 from core.profile import full_profile
@@ -130,9 +130,12 @@ def test_the_settings_of_the_first_page_to_read_have_the_defaults_that_it_says()
         )
 
 
-def test_the_dump_for_every_plugin_has_all_that_the_full_profile_reads() -> None:
-    (kinds,) = re.findall(r"kubectl get -A -o json ([\w,\\\n]+)", Path("docs/plugins.md").read_text("utf-8"))
-    assert {RESOURCES[kind].plural for kind in full_profile().kinds} == set(kinds.replace("\\\n", "").split(","))
+def test_the_dump_of_the_docs_has_all_that_the_full_profile_reads() -> None:
+    assert f"$ {DUMP_COMMAND} > cluster.json\n" in Path("docs/run.md").read_text("utf-8")
+    read = {RESOURCES[kind].short or RESOURCES[kind].plural for kind in full_profile().kinds}
+    assert read <= set(DUMP_COMMAND.rpartition(" ")[2].split(","))
+    pages = [README, *(page.read_text("utf-8") for page in Path("docs").glob("*.md"))]
+    assert not any("kubectl get nodes,pods" in page for page in pages)
 
 
 @pytest.mark.parametrize(

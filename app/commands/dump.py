@@ -1,11 +1,13 @@
 """The cluster that commands read from a dump or from the bundled demo: its options, and loading it."""
 
+import shlex
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import resources
-from typing import Any, BinaryIO, Final, NamedTuple, TypedDict
+from pathlib import Path
+from typing import IO, Any, Final, NamedTuple, TypedDict
 
 import click
 import msgspec
@@ -14,21 +16,35 @@ from app.commands.admin_client import Access
 from app.commands.manifests import InputError, read_input
 from app.commands.options import OF_EXPLANATIONS, refuse_options
 from app.commands.output import print_line
-from app.dump.snapshot_file import DumpItem, SnapshotError, SnapshotSummary, load_items, read_items
+from app.dump.dump_text import Dump, DumpItem, SnapshotError, read_dump, refuse_foreign
+from app.dump.snapshot_file import SnapshotSummary, load_items
 from app.explain.explainer import Explainer
 from app.explain.known_pods import KnownPods
 from app.explain.stored_pod import Objects, read_json
 from app.objects.decode import DecodeError, Metadata, WireObject
+from app.objects.resources import DUMP_COMMAND, RESOURCES, dump_command
 from app.objects.yaml_documents import is_json
 from app.process.long_work import LongWork
 from app.settings.settings import Settings
 from app.verbs.request import RecentPods
-from app.watch.freshness import OF_A_DUMP, Freshness
+from app.watch.freshness import OF_A_DUMP, Freshness, of_a_dump
 from app.watch.memory import memory_limit
 from app.watch.objects import BulkLoads
 from app.watch.release import AnsweredRelease, newest
 from app.wiring.engine import apply_partition, create_cache, explained_profile, scheduler_profiles, served_profile
+from core.events import Kind, Missing
 from core.mirror.cluster import ClusterMirror
+from core.objects.kinds import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
+from core.objects.volumes import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+from core.profile import Profile
 
 DEMO: Final = resources.files("app") / "demo"
 _SHOWN_PROBLEMS: Final = 20
@@ -38,12 +54,19 @@ _SHARE_OF_MEMORY: Final = 2
 """A dump may take half of the memory: its text is in memory beside the objects made from it."""
 _WEIGHT_OF_YAML: Final = 32
 """Reading YAML takes 20 to 55 times the memory of its text. Short parts take more."""
+_STDIN: Final = "-"
+_YAML: Final = {".yaml", ".yml"}
+_SUFFIXES: Final = {".json", *_YAML}
 
 SOURCE_OPTIONS: Final = (
     click.option(
         "--snapshot",
-        type=click.File("rb"),
-        help="Cluster dump: the output of `kubectl get nodes,pods,namespaces -A -o json` (or yaml); - reads stdin.",
+        metavar="FILE",
+        type=click.Path(exists=True, allow_dash=True),
+        help=f"""Cluster dump: a file of JSON or YAML, a folder of such files, or - for stdin. This makes a whole one:
+
+        \b
+        {DUMP_COMMAND} > cluster.json""",
     ),
     click.option("--demo", is_flag=True, help="Use the bundled demo cluster instead of a dump."),
     click.option("--skip-invalid", is_flag=True, help="Skip broken objects of the dump, and count them."),
@@ -56,7 +79,7 @@ _OF_A_DUMP_ALONE: Final = frozenset({"config", *OF_EXPLANATIONS, "skip_invalid"}
 class Source(TypedDict):
     """The values of SOURCE_OPTIONS."""
 
-    snapshot: BinaryIO | None
+    snapshot: str | None
     demo: bool
     skip_invalid: bool
 
@@ -124,42 +147,141 @@ def load_dump(settings: Settings, source: Source) -> Cluster:
     snapshot = source["snapshot"]
     if source["demo"] == (snapshot is not None):
         raise click.UsageError("Give either --snapshot FILE or --demo.")
-    text = _read(snapshot) if snapshot is not None else (DEMO / "cluster.json").read_bytes()
     mirror = ClusterMirror()
     with BulkLoads().loading():
-        items = read_items(text)
+        found = _read(snapshot) if snapshot is not None else read_dump((DEMO / "cluster.json").read_bytes())
+        refuse_foreign(found)
+        items = found.items
         hidden = not sys.stderr.isatty()
         with click.progressbar(items, label="Loading", file=sys.stderr, hidden=hidden, update_min_steps=500) as shown:
-            summary = load_items(shown, mirror, skip_invalid=source["skip_invalid"])
+            summary = load_items(shown, mirror, skip_invalid=source["skip_invalid"], stated=found.stated)
+    if summary.superseded:
+        items = [item for item in items if item.place not in summary.superseded]
+    lacking = {} if snapshot is None else _lacking(summary.lacking(), _adding(snapshot))
     release = AnsweredRelease(settings, mirror)
     if summary.kubelet_versions:
         release.take(newest(summary.kubelet_versions), "nodes")
     _report(summary)
-    return Cluster(mirror, release, items=items)
+    return Cluster(mirror, release, of_a_dump(lacking), items)
 
 
-def _read(snapshot: BinaryIO) -> bytes:
-    memory = memory_limit()
-    most = min(MAX_DUMP_BYTES, memory.bytes // _SHARE_OF_MEMORY)
-    limit = "the largest dump" if most == MAX_DUMP_BYTES else f"half of {memory.source}"
-    try:
-        text = read_input(snapshot, most, limit)
-    except InputError as error:
-        raise SnapshotError(f"--snapshot: {error}") from None
-    of_yaml = most // _WEIGHT_OF_YAML
-    if len(text) > of_yaml and not is_json(text):
-        raise SnapshotError(f"--snapshot: {len(text)} bytes of YAML, more than {of_yaml}: dump it as JSON")
-    return text
+_TOGETHER: Final[Sequence[Collection[Kind]]] = (
+    (
+        PersistentVolume,
+        PersistentVolumeClaim,
+        StorageClass,
+        CSINode,
+        CSIDriver,
+        CSIStorageCapacity,
+        VolumeAttachment,
+    ),
+    (Service, ReplicaSet, StatefulSet, ReplicationController),
+)
+"""Kinds that the same rules read, so that one command gets all that is missing."""
+
+
+def _lacking(kinds: Collection[Kind], adding: str) -> Mapping[Kind, Missing]:
+    """Return why the objects of these kinds are unknown, and the command that adds them to the dump."""
+    found: dict[Kind, Missing] = {}
+    for kind in kinds:
+        group = next((each for each in _TOGETHER if kind in each), (kind,))
+        lacks = [each for each in group if each in kinds]
+        names = ", ".join(RESOURCES[each].name for each in lacks)
+        if kind is Namespace:
+            names = "Namespace of some pods"
+        found[kind] = Missing(f"the dump has no {names}", dump_command(lacks) + adding)
+    return found
+
+
+def _adding(name: str) -> str:
+    """Return the redirection that adds JSON to a dump: JSON texts may follow each other."""
+    if Path(name).is_dir():
+        return f" > {shlex.quote(str(Path(name) / 'more.json'))}"
+    return f" >> {shlex.quote(name)}" if name != _STDIN and Path(name).suffix not in _YAML else ""
+
+
+def warn_of_lacks(cluster: Cluster, profile: Profile) -> None:
+    """Print a warning for the kinds that responses to schedulers depend on, because a response cannot say it."""
+    missing = cluster.freshness.missing_for_explanations()
+    told = dict.fromkeys(missing[kind] for kind in profile.kinds if kind in missing)
+    for why, command in told:
+        print_line(f"Warning: {why}; responses are as if there were none. This adds them:", err=True)
+        print_line(f"  {command}", err=True)
+
+
+def _read(snapshot: str) -> Dump:
+    """Return the objects of a file, of standard input, or of the files in a folder. Raises SnapshotError."""
+    reading = _Reading()
+    if not Path(snapshot).is_dir():
+        try:
+            with click.open_file(snapshot, "rb") as file:
+                return read_dump(reading.text(file, "--snapshot"))
+        except OSError as error:
+            raise SnapshotError(f"--snapshot: {error.strerror}") from None
+    return _read_folder(Path(snapshot), reading)
+
+
+def _read_folder(folder: Path, reading: "_Reading") -> Dump:
+    """Return the objects of the files of JSON and YAML below a folder, such as that of a must-gather.
+
+    Such folders have other files, too. They are named and left out.
+    """
+    found = Dump([], set())
+    files = sorted(each for each in folder.rglob("*") if each.suffix in _SUFFIXES and each.is_file())
+    left_out = []
+    for each in files:
+        name = str(each.relative_to(folder))
+        try:
+            with each.open("rb") as file:
+                part = read_dump(reading.text(file, name), name)
+        except OSError as error:
+            left_out.append(f"{name} {error.strerror}")
+        except SnapshotError as error:
+            left_out.append(str(error))
+        else:
+            found.items.extend(part.items)
+            found.stated.update(part.stated)
+    _print_problems("Left out", left_out)
+    if not found.items and not found.stated:
+        raise SnapshotError(f"--snapshot: no object in {len(files)} files of {', '.join(sorted(_SUFFIXES))}")
+    return found
+
+
+class _Reading:
+    """Reads files, whose text is limited by the memory, because it is there beside the objects made from it."""
+
+    def __init__(self) -> None:
+        memory = memory_limit()
+        self._most = min(MAX_DUMP_BYTES, memory.bytes // _SHARE_OF_MEMORY)
+        self._yaml = self._most // _WEIGHT_OF_YAML
+        self._limit = "the largest dump" if self._most == MAX_DUMP_BYTES else f"half of {memory.source}"
+
+    def text(self, file: IO[bytes], name: str) -> bytes:
+        """Return the text of another file. Raises SnapshotError."""
+        try:
+            text = read_input(file, self._most, self._limit)
+        except InputError as error:
+            raise SnapshotError(f"{name}: {error}") from None
+        self._most -= len(text)
+        if not is_json(text):
+            if len(text) > self._yaml:
+                raise SnapshotError(f"{name}: {len(text)} bytes of YAML, more than {self._yaml}: dump it as JSON")
+            self._yaml -= len(text)
+        return text
 
 
 def _report(summary: SnapshotSummary) -> None:
-    for problem in summary.invalid[:_SHOWN_PROBLEMS]:
-        print_line(f"Invalid: {problem}", err=True)
-    if len(summary.invalid) > _SHOWN_PROBLEMS:
-        print_line(f"... and {len(summary.invalid) - _SHOWN_PROBLEMS} more", err=True)
+    _print_problems("Invalid", summary.invalid)
     print_line(f"Loaded {summary}", err=True)
     if not summary.taken["Node"]:
         print_line("Warning: the dump has no node; every request will fail.", err=True)
+
+
+def _print_problems(name: str, problems: Sequence[str]) -> None:
+    for problem in problems[:_SHOWN_PROBLEMS]:
+        print_line(f"{name}: {problem}", err=True)
+    if len(problems) > _SHOWN_PROBLEMS:
+        print_line(f"... and {len(problems) - _SHOWN_PROBLEMS} more", err=True)
 
 
 def explainer_of(settings: Settings, cluster: Cluster, waiting: RecentPods, work: LongWork) -> Explainer:

@@ -1,7 +1,7 @@
 """An explanation for people: the deciding facts first, then their causes."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, groupby
 from typing import Final, TypeVar
 
 from app.commands.amounts_text import cluster_amounts_text, node_amounts_text, remedies_text, such_as, wakes_text
@@ -137,8 +137,10 @@ def _head(told: Summary, manifest: Completion | None) -> Iterator[Line]:
         yield from wrapped(f"Added to the manifest: {'; '.join(manifest.completed)}", 2, "")
     for each in unknown:
         yield from wrapped(f"Not judged: {each}", 2, "")
-    for rule in told.not_judged:
-        yield from wrapped(f"Not judged: {rule.plugin}: {rule.why}", 2, "")
+    for (why, command), rules in groupby(told.not_judged, lambda rule: (rule.why, rule.command)):
+        yield from wrapped(f"Not judged: {', '.join(rule.plugin for rule in rules)}: {why}", 2, "")
+        if command:
+            yield f"  {command}"  # in one line, to be pasted
     if told.scheduler is not None:
         yield from scheduler_text(told.scheduler)
     if told.answered_fit != told.fit:
@@ -277,11 +279,9 @@ def _scores(told: Summary) -> Iterator[Line]:
         )
     if silent:
         yield from wrapped(f"no score for this pod: {', '.join(silent)}", 4, "  ")
-    if told.scheduler is None:
-        return
-    if told.scheduler.scores_off:
+    if told.scheduler is not None and told.scheduler.scores_off:
         yield from wrapped(f"not in the scheduler's profile: {', '.join(told.scheduler.scores_off)}", 4, "  ")
-    for each in told.scheduler.not_scored:
+    for each in (*told.not_scored, *(told.scheduler.not_scored if told.scheduler is not None else ())):
         yield from wrapped(f"not in these scores: {each.plugin}: {each.why}", 4, "  ")
 
 

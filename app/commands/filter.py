@@ -7,7 +7,7 @@ from typing import Any, BinaryIO, Unpack
 
 import click
 
-from app.commands.dump import SOURCE_OPTIONS, Source, load_dump
+from app.commands.dump import SOURCE_OPTIONS, Source, load_dump, warn_of_lacks
 from app.commands.manifests import one_manifest, read_opened
 from app.commands.options import (
     OF_ANSWERS,
@@ -33,7 +33,7 @@ from app.explain.stored_pod import no_objects
 from app.explain.templates import AtHand
 from app.process.json_text import decode, encode
 from app.verbs.request import Request, VerbOutcome
-from app.wiring.engine import apply_partition, create_extender
+from app.wiring.engine import apply_partition, create_extender, create_profile
 from core.mirror.cluster import ClusterMirror
 
 
@@ -66,6 +66,7 @@ def _filtered(question: Options) -> Any:  # noqa: ANN401  # JSON
         manifest = one_manifest("--pod", read_opened("--pod", question["pod"]))
         decode_manifest(manifest, AtHand(ClusterMirror(), no_objects))  # fails before a dump is loaded
         dump = load_dump(settings, question)
+        warn_of_lacks(dump, create_profile(settings))
         mirror = dump.mirror
         stored = stored_manifest(manifest, AtHand(mirror, dump.others())).pod
         apply_partition(settings, mirror)

@@ -1,6 +1,11 @@
 """The input of commands, whole and never without end; and manifests in it, JSON or YAML: one, or a list."""
 
+import codecs
 import io
+import zlib
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain
 from typing import IO, Final
 
 import click
@@ -12,6 +17,7 @@ from app.objects.yaml_documents import DocumentsError, documents
 from app.settings.limits import DEFAULTS
 
 _AT_ONCE: Final = 1024 * 1024  # bytes
+_GZIP: Final = b"\x1f\x8b"
 
 
 class InputError(ValueError):
@@ -22,17 +28,50 @@ def read_input(file: IO[bytes], most: int, limit: str) -> bytes:
     """Return the whole input, of at most `most` bytes. `limit` names this bound in the error.
 
     A pipe or a device may have no end. Text has no NUL, so a NUL identifies /dev/zero at once. The bound stops any
-    other input. Raises InputError.
+    other input. UTF-16 with a byte order mark, as PowerShell writes it, is returned as UTF-8, and gzip as what it has.
+    Raises InputError.
     """
     found = io.BytesIO()
-    while chunk := file.read(_AT_ONCE):
+    for chunk in _utf_8(_unzipped(iter(partial(file.read, _AT_ONCE), b""))):
         nul = chunk.find(b"\0")
         if nul >= 0:
-            raise InputError(f"a NUL at byte {found.tell() + nul}: neither JSON nor YAML in UTF-8")
+            raise InputError(f"a NUL at byte {found.tell() + nul}: neither JSON nor YAML in UTF-8 or UTF-16")
         found.write(chunk)
         if found.tell() > most:
             raise InputError(f"more than {most} bytes ({limit})")
     return found.getvalue()  # shares the buffer: no copy, which could take 2 GB
+
+
+def _unzipped(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    first = next(chunks, b"")
+    if not first.startswith(_GZIP):
+        yield from chain([first], chunks)
+        return
+    unzip = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    for chunk in chain([first], chunks):
+        rest = chunk
+        while rest:  # in pieces, because a short input may have a very long text
+            try:
+                yield unzip.decompress(rest, _AT_ONCE)
+            except zlib.error as error:
+                raise InputError(f"gzip: {error}") from None
+            rest = unzip.unconsumed_tail
+    if not unzip.eof:
+        raise InputError("gzip: truncated")
+
+
+def _utf_8(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    first = next(chunks, b"")
+    if not first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        yield from chain([first], chunks)
+        return
+    decoder = codecs.getincrementaldecoder("utf-16")()
+    try:
+        for chunk in chain([first], chunks):
+            yield decoder.decode(chunk).encode()
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        raise InputError(f"UTF-16: {error.reason}") from None
 
 
 class _List(msgspec.Struct):
@@ -85,6 +124,6 @@ def all_manifests(option: str, text: bytes) -> list[bytes]:
 
 def _documents(option: str, text: bytes) -> list[bytes]:
     try:
-        return documents(text)
+        return [bytes(each) for each in documents(text)]
     except DocumentsError as error:
         raise click.UsageError(f"{option}: {error}") from None

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from app.api_server.credentials import ConfigurationError
 from app.commands.admin_client import CannotAskError
 from app.commands.output import FORMATS, OutputFormat, print_error, print_line
-from app.dump.snapshot_file import SnapshotError
+from app.dump.dump_text import SnapshotError
 from app.explain.explain_request import ExplainError
 from app.objects.decode import DecodeError
 from app.scheduler_configuration.scheduler_config import UnreadableError

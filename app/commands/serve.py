@@ -14,7 +14,7 @@ from app import __version__
 from app.admin.explain_routes import Sample
 from app.api_server.credentials import load_credentials
 from app.api_server.login import own_namespace
-from app.commands.dump import DEMO, SOURCE_OPTIONS, Source, load_dump
+from app.commands.dump import DEMO, SOURCE_OPTIONS, Source, load_dump, warn_of_lacks
 from app.commands.options import (
     clear_errors,
     settings_options,
@@ -30,6 +30,7 @@ from app.server.server import Server
 from app.settings.configuration import Configuration, load_configuration
 from app.settings.settings import Settings, is_loopback
 from app.settings.types import split_address
+from app.wiring.engine import create_profile
 from core.mirror.cluster import ClusterMirror
 
 
@@ -80,7 +81,16 @@ def _service(configuration: Configuration, source: ClusterSource) -> Service:
         settings = configuration.settings
         dump = load_dump(settings, source)
         offered = samples() if demo else ()
-        return create_service(settings, dump.mirror, None, configuration.sources, dump.release, samples=offered)
+        warn_of_lacks(dump, create_profile(settings))
+        return create_service(
+            settings,
+            dump.mirror,
+            None,
+            configuration.sources,
+            dump.release,
+            freshness=dump.freshness,
+            samples=offered,
+        )
     if source["skip_invalid"]:
         raise click.UsageError("--skip-invalid is for a dump; the watch always skips broken objects.")
     credentials = load_credentials(source["kubeconfig"], source["context"])

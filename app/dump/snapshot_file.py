@@ -1,65 +1,33 @@
-"""Reads a cluster dump: output of `kubectl get nodes,pods,namespaces -A -o json` (or yaml)."""
+"""Loads the objects of a dump into a mirror, and says what the dump has and what it lacks."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
-from app.objects.decode import DecodeError, Metadata, WireObject, decoding
-from app.objects.resources import RESOURCES, Resource
-from app.objects.yaml_documents import DocumentsError, documents
-from core.events import ClusterEvent, Object
+from app.dump.dump_text import RESOURCE_OF, DumpItem, SnapshotError, kind_of
+from app.objects.decode import DecodeError, Metadata, WireObject
+from app.objects.resources import RESOURCES
+from core.events import ClusterEvent, Kind, Object
 from core.mirror.cluster import ClusterMirror
-from core.objects.kinds import Namespace
+from core.objects.groups import SchedulingGroup
+from core.objects.kinds import NAMESPACE_NAME, Namespace, ReplicaSet, ReplicationController, StatefulSet
 from core.objects.node import Node
 from core.objects.pod import Pod
+from core.objects.volumes import CSIDriver, CSINode, CSIStorageCapacity, VolumeAttachment
 
+_MAX_VERSION_LENGTH: Final = 20
 _ALWAYS_COUNTED: Final = (Node, Pod, Namespace)
-
-
-class SnapshotError(ValueError):
-    """An unreadable dump, or an invalid object in it. The message names the object and the field."""
-
-
-class DumpItem(NamedTuple):
-    """One object of a dump: its place, its JSON, and its kind if the enclosing list states it."""
-
-    place: str
-    raw: bytes | msgspec.Raw
-    kind: str
-
-
-class _Type(msgspec.Struct, rename="camel"):
-    kind: str | None = None
-    api_version: str | None = None
-
-    def known_as(self) -> str:
-        """Return the kind, with its API group unless that is the core group. Other groups have a Node, too."""
-        return _known_as(self.kind or "", self.api_version or "")
-
-
-def _known_as(kind: str, api_version: str) -> str:
-    return kind if api_version in ("", "v1") else f"{kind} of {api_version}"
-
-
-# The kind alone is enough for a hand-written object without an apiVersion.
-_RESOURCES: Final[Mapping[str, Resource]] = {
-    name: resource
-    for kind, resource in RESOURCES.items()
-    for name in (
-        *(() if resource.kind_name else (kind.__name__,)),
-        *(_known_as(each.api_kind, each.api_version) for each in resource.versions()),
-    )
+_BESIDE: Final[Mapping[Kind, Kind]] = {
+    CSIDriver: CSINode,
+    VolumeAttachment: CSINode,
+    CSIStorageCapacity: CSIDriver,
+    StatefulSet: ReplicaSet,
+    ReplicationController: ReplicaSet,
 }
-
-
-class _Document(_Type, rename="camel"):
-    items: list[msgspec.Raw] | None = None
-
-
-_document_decoder: Final = msgspec.json.Decoder(_Document)
+"""Kinds of which many clusters have no object. A dump with the other kind has these, too, if there are any."""
 
 
 class _NodeInfo(msgspec.Struct, rename="camel"):
@@ -87,7 +55,28 @@ class SnapshotSummary:
         self.nominated_pods = 0
         self.other_kinds: Counter[str] = Counter()
         self.invalid: list[str] = []
+        self.superseded: set[str] = set()
+        """Places of objects that the dump has once more, as they are or newer."""
+        self.stated: set[Kind] = set()
+        """Kinds of which the dump says that there is no other object, such as by an empty list of the kind."""
+        self.unnamed: set[str] = set()
+        """Names of namespaces that have pods and no Namespace in the dump."""
         self.kubelet_versions: set[str] = set()
+
+    def lacking(self) -> list[Kind]:
+        """Return the kinds of which the cluster may have objects that the dump lacks.
+
+        A file does not say what was not asked for. Nodes and pods are not among these kinds: no node, or no pod, is a
+        cluster to be tried. Nor are kinds that few servers have, but for the groups of kube-scheduler, which pods name.
+        """
+        kinds = (kind for kind, resource in RESOURCES.items() if not resource.optional or kind is SchedulingGroup)
+        lacks = [kind for kind in kinds if kind not in _ALWAYS_COUNTED and not self._has(kind)]
+        return [Namespace, *lacks] if self.unnamed else lacks
+
+    def _has(self, kind: Kind) -> bool:
+        others = _BESIDE.get(kind)
+        known = self.taken[kind.__name__] > 0 or kind in self.stated
+        return known or (others is not None and self._has(others))
 
     def __str__(self) -> str:
         """Return the summary as one line for people."""
@@ -101,92 +90,112 @@ class SnapshotSummary:
             text += f" ({self.unassigned_pods} pods pending or ended: not counted{nominated})"
         if self.other_kinds:
             text += f"; skipped: {', '.join(f'{n} {kind}' for kind, n in sorted(self.other_kinds.items()))}"
+        if self.superseded:
+            text += f"; {len(self.superseded)} there more than once (the newest counts)"
         if self.invalid:
             text += f"; invalid: {len(self.invalid)}"
         return text
 
 
-def read_items(text: bytes) -> list[DumpItem]:
-    """Return the objects of a dump: a List, lists of one kind (a PodList), and single objects.
-
-    Raises SnapshotError.
-    """
-    found: list[DumpItem] = []
-    try:
-        texts = documents(text)
-    except DocumentsError as error:
-        raise SnapshotError(str(error)) from None
-    if not texts:
-        raise SnapshotError("empty: nothing was dumped")  # for example, kubectl failed in a pipe
-    for number, raw in enumerate(texts):
-        place = f"document {number + 1} " if len(texts) > 1 else ""
-        try:
-            document = decoding(_document_decoder.decode, raw)
-        except DecodeError as error:
-            raise SnapshotError(f"{place}{error}") from None
-        kind = document.kind or ""
-        if document.items is not None:
-            # The API server leaves out the kind of the items of a PodList.
-            item_kind = _Type(kind.removesuffix("List"), document.api_version).known_as() if kind != "List" else ""
-            found += [DumpItem(f"{place}items[{index}]", item, item_kind) for index, item in enumerate(document.items)]
-        elif document.known_as() in _RESOURCES:
-            found.append(DumpItem(place.strip() or "the object", raw, document.known_as()))
-        else:
-            raise SnapshotError(
-                f"{place}items: required; a dump is what `kubectl get nodes,pods,namespaces -A -o json` prints"
-            )
-    return found
-
-
-def load_items(items: Iterable[DumpItem], mirror: ClusterMirror, *, skip_invalid: bool) -> SnapshotSummary:
-    """Load the objects of a dump into a mirror.
+def load_items(
+    items: Iterable[DumpItem], mirror: ClusterMirror, *, skip_invalid: bool, stated: Collection[Kind] = ()
+) -> SnapshotSummary:
+    """Load the objects of a dump into a mirror. `stated` are the kinds of which the dump says that it has all objects.
 
     An invalid object raises SnapshotError. With `skip_invalid` it is counted and left out. A pod with only invalid
     affinity terms then stays without that list of terms, as in kube-scheduler.
     """
-    summary = SnapshotSummary()
-    seen: dict[tuple[str, str], str] = {}
+    loading = _Loading(mirror)
+    summary = loading.summary
     for item in items:
         try:
-            _load(item, mirror, seen, summary)
+            loading.load(item)
         except DecodeError as error:
             problem = f"{item.place} ({_identity(item)}): {error}"
             if not skip_invalid:
                 raise SnapshotError(problem) from None
             summary.invalid.append(problem)
+    loading.finish()
+    summary.stated.update(stated)
     return summary
 
 
-def _load(item: DumpItem, mirror: ClusterMirror, seen: dict[tuple[str, str], str], summary: SnapshotSummary) -> None:
-    kind = item.kind or decoding(lambda raw: msgspec.json.decode(raw, type=_Type), item.raw).known_as()
-    if not kind:
-        raise DecodeError("kind", "required")
-    if kind not in _RESOURCES:
-        summary.other_kinds[kind] += 1
-        return
-    decoded = _RESOURCES[kind].decode(item.raw)
-    _refuse_repetition(decoded, item.place, seen)
-    mirror.apply(ClusterEvent("Add", decoded))
-    if isinstance(decoded, Pod):
-        for error in decoded.affinity.errors:
-            raise DecodeError(f"spec.affinity.{error.field}", error.message)
-    summary.taken[type(decoded).__name__] += 1
-    if isinstance(decoded, Node):
-        summary.kubelet_versions.update(_kubelet_version(item))
-    if isinstance(decoded, Pod) and not decoded.assigned:
-        summary.unassigned_pods += 1
-        summary.nominated_pods += decoded.uid in mirror.pending.nominated_for(decoded.nominated_node_name)
+class _Loading:
+    """A load of objects into a mirror."""
+
+    def __init__(self, mirror: ClusterMirror) -> None:
+        self.summary: Final = SnapshotSummary()
+        self._mirror = mirror
+        self._places: dict[tuple[str, str], str] = {}  # kind and full name, or "uid" and the uid of a pod -> place
+        self._objects: dict[tuple[str, str], Object] = {}  # kind and full name -> the loaded object
+
+    def load(self, item: DumpItem) -> None:
+        """Load one object. Raises DecodeError."""
+        kind, summary = item.kind or kind_of(item.raw), self.summary
+        if not kind:
+            raise DecodeError("kind", "required")
+        if kind not in RESOURCE_OF:
+            summary.other_kinds[kind] += 1
+            return
+        decoded = RESOURCE_OF[kind].decode(item.raw)
+        if not self._is_news(decoded, item.place):
+            return
+        self._mirror.apply(ClusterEvent("Add", decoded))
+        if isinstance(decoded, Pod):
+            for error in decoded.affinity.errors:
+                raise DecodeError(f"spec.affinity.{error.field}", error.message)
+        if isinstance(decoded, Node):
+            summary.kubelet_versions.update(_kubelet_version(item))
+        self._objects[type(decoded).__name__, decoded.full_name] = decoded
+
+    def _is_news(self, decoded: Object, place: str) -> bool:
+        """Return whether an object is new, or newer than the one of its name, which is then removed.
+
+        Files of several commands have objects twice. Versions grow with each change of an object of a kind: Kubernetes
+        Enhancement 5504, and k8s.io/apimachinery pkg/util/resourceversion. Raises DecodeError for another object of the
+        same name whose versions do not tell which one is newer, and for another pod with the same uid.
+        """
+        kind = type(decoded).__name__
+        key, places, summary = (kind, decoded.full_name), self._places, self.summary
+        before = self._objects.get(key)
+        if before is not None:
+            if decoded != before and not (_version(decoded) and _version(before)):
+                raise DecodeError("metadata.name", f"already used by the {kind} at {places[key]}")
+            if decoded == before or _version(decoded) <= _version(before):
+                summary.superseded.add(place)
+                return False
+            summary.superseded.add(places[key])
+            self._mirror.apply(ClusterEvent("Delete", before))
+            places.pop(("uid", before.uid), None)
+        elif key in places:
+            raise DecodeError("metadata.name", f"already used by the {kind} at {places[key]}")
+        if isinstance(decoded, Pod):
+            if ("uid", decoded.uid) in places:
+                raise DecodeError("metadata.uid", f"already used by the {kind} at {places['uid', decoded.uid]}")
+            places["uid", decoded.uid] = place
+        places[key] = place
+        return True
+
+    def finish(self) -> None:
+        """Count what was loaded, and name the namespaces of pods."""
+        summary, mirror = self.summary, self._mirror
+        for (kind, _), loaded in self._objects.items():
+            summary.taken[kind] += 1
+            if isinstance(loaded, Pod):
+                summary.unnamed.add(loaded.namespace)
+                if not loaded.assigned:
+                    summary.unassigned_pods += 1
+                    summary.nominated_pods += loaded.uid in mirror.pending.nominated_for(loaded.nominated_node_name)
+        summary.unnamed -= mirror.namespaces.keys()
+        # The one label that is known. Source: k8s.io/kubernetes pkg/apis/core/v1/defaults.go (SetDefaults_Namespace).
+        for name in summary.unnamed:
+            mirror.apply(ClusterEvent("Add", Namespace(name=name, labels={NAMESPACE_NAME: name})))
 
 
-def _refuse_repetition(decoded: Object, place: str, seen: dict[tuple[str, str], str]) -> None:
-    kind = type(decoded).__name__
-    identities = {(kind, decoded.full_name): "metadata.name"}
-    if isinstance(decoded, Pod):
-        identities["uid", decoded.uid] = "metadata.uid"
-    for identity, field in identities.items():
-        if identity in seen:
-            raise DecodeError(field, f"already used by the {kind} at {seen[identity]}")
-    seen.update(dict.fromkeys(identities, place))
+def _version(loaded: Object) -> int:
+    """Return the resource version as a number. 0 if it has none."""
+    text = loaded.resource_version
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _MAX_VERSION_LENGTH else 0
 
 
 def _kubelet_version(item: DumpItem) -> Iterator[str]:
@@ -204,4 +213,4 @@ def _identity(item: DumpItem) -> str:
         return "unreadable"
     metadata = identity.metadata or Metadata()
     namespace = f"{metadata.namespace}/" if metadata.namespace else ""
-    return f"{item.kind or identity.kind or '?'} {namespace}{metadata.name or '?'}"
+    return f"{item.kind.partition(' ')[0] or identity.kind or '?'} {namespace}{metadata.name or '?'}"

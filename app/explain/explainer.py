@@ -22,6 +22,7 @@ from core.diagnosis.summary import Summary, summary
 from core.diagnosis.wakes import AwaitedVictim, awaited_victims
 from core.equivalence.cache import EquivalenceCache
 from core.equivalence.classes import ClassEntry, PredicateCell, ScoreCell
+from core.events import NOT_MISSING
 from core.gangs.scheduling_groups import scheduling_group_status
 from core.gangs.unit import UnitStatus
 from core.mirror.node_info import NodeBatch
@@ -167,7 +168,7 @@ class Explainer:
     def unit_of(self, pod: Pod) -> UnitStatus | None:
         """Return the status of the group that a pod is placed with. None if there is none."""
         if pod.in_scheduling_group:
-            unread = self._freshness.missing_for_explanations().get(SchedulingGroup, "")
+            unread = self._freshness.missing_for_explanations().get(SchedulingGroup, NOT_MISSING).why
             return scheduling_group_status(self.mirror, pod.scheduling_group, unread)
         if self._effects is None or self._effects.gangs is None:
             return None

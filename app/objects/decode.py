@@ -71,6 +71,10 @@ class MalformedError(DecodeError):
         super().__init__("", f"malformed JSON: {_lower_first(message.removeprefix('JSON is malformed: '))}")
 
 
+TextMap: TypeAlias = dict[str, str | None]
+"""A map of texts. As in Go, null stands for the empty text, such as a label in YAML with nothing behind the colon."""
+
+
 class Wire(msgspec.Struct, rename="camel", gc=False):
     """Base of the wire structs: camelCase names."""
 
@@ -100,7 +104,7 @@ class Metadata(Wire):
 class AnnotatedMetadata(Metadata):
     """Metadata of kinds whose annotations or deletion affect a result."""
 
-    annotations: dict[str, str] | None = None
+    annotations: TextMap | None = None
     deletion_timestamp: str | None = None
 
 
@@ -115,7 +119,7 @@ class Expression(Wire, omit_defaults=True):
 class LabelSelector(Wire, omit_defaults=True):
     """A v1 LabelSelector."""
 
-    match_labels: dict[str, str] | None = None
+    match_labels: TextMap | None = None
     match_expressions: list[Expression] | None = None
 
 
@@ -148,7 +152,7 @@ def nullable(wire: type[T]) -> msgspec.json.Decoder[T | None]:
 
 amounts_decoder: Final = nullable(dict[str, msgspec.Raw])
 _text_decoder: Final = msgspec.json.Decoder(str)
-string_map_decoder: Final = nullable(dict[str, str])
+_text_map_decoder: Final = nullable(TextMap)
 _owners_decoder: Final = nullable(list[OwnerReference])
 
 
@@ -158,7 +162,8 @@ def decoding(decode: Callable[[Json], T], raw: Json) -> T:
         return decode(raw)
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at ")
-        raise DecodeError(_field(path), _lower_first(message.replace("`", ""))) from None
+        message = _lower_first(message.replace("`", ""))
+        raise DecodeError(_with_key(_field(path), raw, message), message) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise MalformedError(str(error)) from None
     except RecursionError:
@@ -173,6 +178,16 @@ def decoding_field(decode: Callable[[Json], T], raw: Json, field: str) -> T:
         raise
     except DecodeError as error:
         raise error.under(field) from None
+
+
+def texts(found: TextMap | None) -> dict[str, str]:
+    """Return a map of texts with the empty text for null, and the empty map for null."""
+    return {key: text or "" for key, text in found.items()} if found else {}
+
+
+def text_map_of(raw: Json, field: str) -> dict[str, str]:
+    """Return a map of texts that was left as bytes, as `texts`. Raises DecodeError."""
+    return texts(decoding_field(_text_map_decoder.decode, raw, field))
 
 
 @contextmanager
@@ -262,7 +277,7 @@ def names_in_namespace(kind: str, wire: WireObject) -> dict[str, str]:
 
 
 def _parse_labels(raw: bytes) -> Mapping[str, str]:
-    labels = decoding_field(string_map_decoder.decode, raw, "metadata.labels") or {}
+    labels = text_map_of(raw, "metadata.labels")
     refuse_long_labels(labels, "metadata.labels")
     return labels
 
@@ -289,7 +304,7 @@ def selector_of(path: str, selector: LabelSelector | None, absent: Selector = NO
         for expression in selector.match_expressions or ()
     ]
     try:
-        return parse_selector(selector.match_labels or {}, expressions)
+        return parse_selector(texts(selector.match_labels), expressions)
     except SelectorError as error:
         raise SelectorError(f"{path}.{error.field}", str(error)) from None
 
@@ -335,6 +350,32 @@ def amounts_of(raw: msgspec.Raw | bytes, field: str) -> Amounts:
 def _field(path: str) -> str:
     """`$.spec.nodeName` (msgspec's path, in backticks) -> spec.nodeName."""
     return re.sub(r"^\$\.?", "", path.strip("`").removeprefix("key in ").strip("`"))
+
+
+_STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[([0-9]+)\]")
+_OF_BYTE: Final = {b'"': "str", b"{": "object", b"[": "array", b"n": "null", b"t": "bool", b"f": "bool"}
+_ANY_KEY: Final = "[...]"
+
+
+def _with_key(field: str, raw: Json, message: str) -> str:
+    """Return the path of a wrong value in a map with its key, for which msgspec writes `[...]`.
+
+    The key is the first one with a value of the type that the message names.
+    """
+    if not field.endswith(_ANY_KEY):
+        return field
+    head, got = field.removesuffix(_ANY_KEY), message.rpartition(" ")[2].replace("float", "int")
+    try:
+        for name, index in _STEP.findall(head):
+            raw = msgspec.json.decode(raw, type=list[msgspec.Raw])[int(index)] if index else _members(raw)[name]
+        wrong = (key for key, value in _members(raw).items() if _OF_BYTE.get(bytes(value)[:1], "int") == got)
+        return f"{head}[{next(wrong)}]"
+    except (msgspec.DecodeError, LookupError, StopIteration):
+        return field
+
+
+def _members(raw: Json) -> dict[str, msgspec.Raw]:
+    return _members_decoder.decode(raw)
 
 
 def _lower_first(text: str) -> str:

@@ -17,7 +17,8 @@ from app.objects.decode import (
     decoding_field,
     names_in_namespace,
     nullable,
-    string_map_decoder,
+    text_map_of,
+    texts,
 )
 from core.objects.groups import (
     GROUP_LABEL,
@@ -63,7 +64,7 @@ def decode_pod_group(raw: bytes | msgspec.Raw) -> PodGroup:
         **names_in_namespace("PodGroup", wire),
         minimum=spec.min_member or 0,
         timeout=spec.schedule_timeout_seconds or 0,
-        packing=_packing_of(metadata.annotations or {}) or SPREAD,
+        packing=_packing_of(texts(metadata.annotations)) or SPREAD,
     )
 
 
@@ -78,7 +79,7 @@ def membership_of(labels: Mapping[str, str], annotations: msgspec.Raw) -> Member
         return Membership(name, by_object=True) if name else None
     if annotations is NULL:
         return Membership(name)
-    found = decoding_field(string_map_decoder.decode, annotations, "metadata.annotations") or {}
+    found = text_map_of(annotations, "metadata.annotations")
     minimum, wrong_minimum = _checked(found, MINIMUM_ANNOTATION, MAX_MINIMUM)
     timeout, wrong_timeout = _checked(found, TIMEOUT_ANNOTATION, int(MAX_TIMEOUT))
     problem = wrong_minimum or wrong_timeout

@@ -13,6 +13,7 @@ from app.objects.decode import (
     Int32,
     LabelSelector,
     Metadata,
+    TextMap,
     Unread,
     Wire,
     WireAmounts,
@@ -33,6 +34,7 @@ from app.objects.decode import (
     refuse_longer,
     selector_of_labels,
     selector_or_nothing,
+    texts,
 )
 from core.objects.kinds import (
     DeviceClass,
@@ -179,7 +181,7 @@ class _Owner(WireObject):
 
 
 class _LabelsSpec(Wire):
-    selector: dict[str, str] | None = None
+    selector: TextMap | None = None
 
 
 class _Selecting(WireObject):
@@ -222,14 +224,14 @@ def decode_namespace(raw: bytes | msgspec.Raw) -> Namespace:
 def decode_service(raw: bytes | msgspec.Raw) -> Service:
     """Decode a v1.Service."""
     wire = decoding(_selecting_decoder.decode, raw)
-    selector = selector_of_labels((wire.spec or _LabelsSpec()).selector)
+    selector = selector_of_labels(texts((wire.spec or _LabelsSpec()).selector))
     return Service(**names_in_namespace("Service", wire), selector=selector)
 
 
 def decode_replication_controller(raw: bytes | msgspec.Raw) -> ReplicationController:
     """Decode a v1.ReplicationController."""
     wire = decoding(_selecting_decoder.decode, raw)
-    selector = selector_of_labels((wire.spec or _LabelsSpec()).selector)
+    selector = selector_of_labels(texts((wire.spec or _LabelsSpec()).selector))
     return ReplicationController(**names_in_namespace("ReplicationController", wire), selector=selector)
 
 

@@ -22,7 +22,7 @@ from app.objects.decode import (
     refuse_longer,
     selector_and_error,
     selector_of,
-    string_map_decoder,
+    text_map_of,
     under,
 )
 from core.objects.affinity import (
@@ -130,7 +130,7 @@ def node_affinity_of(affinity: bytes, node_selector: msgspec.Raw) -> NodeAffinit
 
 
 def _parse_node_affinity(affinity: bytes, node_selector: bytes) -> NodeAffinity:
-    labels = decoding_field(string_map_decoder.decode, node_selector, "spec.nodeSelector") or {}
+    labels = text_map_of(node_selector, "spec.nodeSelector")
     refuse_long_labels(labels, "spec.nodeSelector")
     affinities = decoding_field(_node_affinity_decoder.decode, affinity, "spec.affinity") or WireNodeAffinities()
     wire = affinities.node_affinity or WireNodeAffinity()

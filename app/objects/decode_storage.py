@@ -21,6 +21,7 @@ from app.objects.decode import (
     quantity_of,
     selector_and_error,
     selector_or_nothing,
+    texts,
     under,
 )
 from app.objects.decode_placement import WireNodeSelector, node_selector_of
@@ -143,7 +144,7 @@ def decode_persistent_volume_claim(raw: bytes | msgspec.Raw) -> PersistentVolume
     wire = decoding(_claim_decoder.decode, raw)
     metadata = wire.metadata or AnnotatedMetadata()
     spec = wire.spec or _ClaimSpec()
-    annotations = metadata.annotations or {}
+    annotations = texts(metadata.annotations)
     selector, selector_error = selector_and_error(spec.selector, absent=EVERYTHING)
     return PersistentVolumeClaim(
         **names_in_namespace("PersistentVolumeClaim", wire),
@@ -187,7 +188,7 @@ def _storage_of(raw: msgspec.Raw, field: str) -> int | None:
 
 
 def _storage_class(metadata: AnnotatedMetadata, name: str | None) -> str:
-    return (metadata.annotations or {}).get(_BETA_CLASS, name or "")
+    return texts(metadata.annotations).get(_BETA_CLASS, name or "")
 
 
 def _claim_ref(reference: _ObjectReference | None) -> ClaimRef | None:
@@ -256,7 +257,7 @@ def decode_csi_node(raw: bytes | msgspec.Raw) -> CSINode:
     wire = decoding(_csi_node_decoder.decode, raw)
     metadata = wire.metadata or AnnotatedMetadata()
     drivers = (wire.spec or _CSINodeSpec()).drivers or []
-    migrated = (metadata.annotations or {}).get(_MIGRATED_PLUGINS)
+    migrated = texts(metadata.annotations).get(_MIGRATED_PLUGINS)
     return CSINode(
         **names_of("CSINode", wire),
         volume_limits={

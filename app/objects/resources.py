@@ -1,6 +1,6 @@
 """The resources of the API that Kindred can watch: the path and the decoder of each."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -73,6 +73,8 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     """Versions to use if the server lacks `version`, the newest first. One decoder reads them all."""
     kind_name: str = ""
     """The kind of the API, if the core's kind has another name. Another group has a kind and a plural of that name."""
+    short: str = ""
+    """kubectl's short name. Empty if it has none."""
 
     @property
     def name(self) -> str:
@@ -113,17 +115,20 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
 
 _STORAGE: Final = "storage.k8s.io"
 _ALL: Final = (
-    Resource(kind=Node, plural="nodes", decode=decode_node),
+    Resource(kind=Node, plural="nodes", short="no", decode=decode_node),
     Resource(
         kind=Pod,
         plural="pods",
+        short="po",
         decode=decode_pod,
         field_selector="status.phase!=Succeeded,status.phase!=Failed",
     ),
-    Resource(kind=Namespace, plural="namespaces", decode=decode_namespace),
-    Resource(kind=PersistentVolume, plural="persistentvolumes", decode=decode_persistent_volume),
-    Resource(kind=PersistentVolumeClaim, plural="persistentvolumeclaims", decode=decode_persistent_volume_claim),
-    Resource(kind=StorageClass, plural="storageclasses", decode=decode_storage_class, group=_STORAGE),
+    Resource(kind=Namespace, plural="namespaces", short="ns", decode=decode_namespace),
+    Resource(kind=PersistentVolume, plural="persistentvolumes", short="pv", decode=decode_persistent_volume),
+    Resource(
+        kind=PersistentVolumeClaim, plural="persistentvolumeclaims", short="pvc", decode=decode_persistent_volume_claim
+    ),
+    Resource(kind=StorageClass, plural="storageclasses", short="sc", decode=decode_storage_class, group=_STORAGE),
     Resource(kind=CSINode, plural="csinodes", decode=decode_csi_node, group=_STORAGE),
     Resource(kind=CSIDriver, plural="csidrivers", decode=decode_csi_driver, group=_STORAGE),
     Resource(
@@ -133,17 +138,20 @@ _ALL: Final = (
         group=_STORAGE,
     ),
     Resource(kind=VolumeAttachment, plural="volumeattachments", decode=decode_volume_attachment, group=_STORAGE),
-    Resource(kind=Service, plural="services", decode=decode_service),
+    Resource(kind=Service, plural="services", short="svc", decode=decode_service),
     Resource(
         kind=PodDisruptionBudget,
         plural="poddisruptionbudgets",
+        short="pdb",
         decode=decode_pod_disruption_budget,
         group="policy",
     ),
     # PartialObjectMetadata would be a fraction of the bytes, but default constraints need `spec.selector`.
-    Resource(kind=ReplicaSet, plural="replicasets", decode=decode_replica_set, group="apps"),
-    Resource(kind=StatefulSet, plural="statefulsets", decode=decode_stateful_set, group="apps"),
-    Resource(kind=ReplicationController, plural="replicationcontrollers", decode=decode_replication_controller),
+    Resource(kind=ReplicaSet, plural="replicasets", short="rs", decode=decode_replica_set, group="apps"),
+    Resource(kind=StatefulSet, plural="statefulsets", short="sts", decode=decode_stateful_set, group="apps"),
+    Resource(
+        kind=ReplicationController, plural="replicationcontrollers", short="rc", decode=decode_replication_controller
+    ),
     Resource(
         kind=DeviceClass, plural="deviceclasses", decode=decode_device_class, group="resource.k8s.io", optional=True
     ),
@@ -168,6 +176,27 @@ _ALL: Final = (
 )
 
 RESOURCES: Final[Mapping[Kind, Resource]] = MappingProxyType({resource.kind: resource for resource in _ALL})
+
+
+# Dumps for kubectl.
+
+_OF_MANIFESTS: Final = ("pc", "runtimeclasses", "limits", "controllerrevisions")
+"""What controllers and admission read to make the stored pod of a manifest: PriorityClasses, LimitRanges and more."""
+
+
+def dump_command(kinds: Iterable[Kind]) -> str:
+    """Return the command that prints all objects of these kinds."""
+    return _printing([resource.short or resource.plural for resource in map(RESOURCES.__getitem__, kinds)])
+
+
+def _printing(names: Iterable[str]) -> str:
+    return f"kubectl get -A -o json {','.join(names)}"
+
+
+_IN_EVERY_CLUSTER: Final = [each for each in _ALL if not each.optional or each.kind is DeviceClass]
+"""Without the kinds that few servers have, because kubectl then prints nothing at all."""
+DUMP_COMMAND: Final = _printing((*(each.short or each.plural for each in _IN_EVERY_CLUSTER), *_OF_MANIFESTS))
+"""The command that prints all objects that a rule may read."""
 
 
 class _Metadata(Wire):

@@ -6,10 +6,13 @@ the parser, before any object is made. Nesting and numbers are limited there as 
 are quadratic.
 """
 
+import codecs
 import re
-from typing import Final
+from collections.abc import Hashable, Iterator
+from typing import Any, ClassVar, Final, TypeAlias
 
 import msgspec
+import numpy as np
 import yaml
 
 from app.process.logs import one_line
@@ -24,8 +27,14 @@ _PER_ELEMENT: Final = 4
 """Bytes counted for each element besides its text: quotes, a comma and a colon, or brackets."""
 _MAX_ESCAPE_LENGTH: Final = 6  # a control character in JSON, \u001f
 _BASE_60: Final = "(?!.*:)"
+_TEXT: Final = {str}
+_INT64: Final = range(-(2**63), 2**63)
+_POSITIONAL: Final = range(-4, 6)
+"""The exponents of numbers that Go writes without one."""
 
-_JSON: Final = re.compile(rb"\s*[{\[]")
+_JSON: Final = re.compile(rb"(\xef\xbb\xbf)?\s*[{\[]")
+_TRAILING: Final = re.compile(r"trailing characters \(byte ([0-9]+)\)$")
+Json: TypeAlias = bytes | msgspec.Raw
 _READ_AS_TEXT: Final = {"tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value"}
 _NUMBERS: Final = {"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"}
 UNREADABLE: Final = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
@@ -37,7 +46,48 @@ class DocumentsError(ValueError):
 
 
 class _TextLoader(yaml.CSafeLoader):
-    """YAML with the rules of Kubernetes: a bare timestamp, an equals sign or a base-60 number (1:30) is text."""
+    """YAML with the rules of Kubernetes: a bare timestamp, an equals sign or a base-60 number (1:30) is text.
+
+    As in go-yaml, `y` and `n` are booleans, and `1e3` and `0o10` are numbers. A key is text, too, after it was read as
+    a value: `yes` is "true", and `1.10` is "1.1". Source: sigs.k8s.io/yaml yaml.go (convertToJSONableObject).
+    """
+
+    bool_values: ClassVar = {**yaml.CSafeLoader.bool_values, "y": True, "n": False}
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002  # PyYAML's
+        """Return a mapping with texts for keys. Raises ValueError for a key that has none."""
+        found = super().construct_mapping(node, deep)
+        if {*map(type, found)} <= _TEXT:
+            return found
+        try:
+            return {_key_text(key): value for key, value in found.items()}
+        except ValueError as error:
+            raise ValueError(f"line {node.start_mark.line + 1}: {error}") from None
+
+
+def _key_text(key: Hashable) -> str:
+    match key:
+        case str():
+            return key
+        case bool():
+            return str(key).lower()
+        case int() if _INT64.start <= key < _INT64.stop:
+            return str(key)
+        case int() | float():
+            return _go_float(float(key))
+        case _:
+            raise ValueError(f"a key that is {'null' if key is None else type(key).__name__}, not a text")
+
+
+def _go_float(number: float) -> str:
+    """Return a number as Go's strconv.FormatFloat(number, 'g', -1, 32), which goes for keys."""
+    with np.errstate(over="ignore"):
+        single = np.float32(number)
+    if not np.isfinite(single):
+        return ".nan" if np.isnan(single) else ".inf" if single > 0 else "-.inf"
+    text = np.format_float_scientific(single, trim="-", exp_digits=2)
+    positional = int(text.partition("e")[2]) in _POSITIONAL
+    return np.format_float_positional(single, trim="-") if positional else text
 
 
 def _resolver(tag: str, pattern: re.Pattern[str]) -> tuple[str, re.Pattern[str]]:
@@ -48,6 +98,11 @@ _TextLoader.yaml_implicit_resolvers = {
     first: [_resolver(tag, pattern) for tag, pattern in resolvers if tag not in _READ_AS_TEXT]
     for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
 }
+_TextLoader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("[yYnN]$"), [*"yYnN"])
+_TextLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile("[-+]?[0-9]+[eE][-+]?[0-9]+$"), [*"-+0123456789"]
+)
+_TextLoader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile("[-+]?0o[0-7]+$"), [*"-+0"])
 
 
 def is_json(text: bytes) -> bool:
@@ -55,10 +110,13 @@ def is_json(text: bytes) -> bool:
     return _JSON.match(text) is not None
 
 
-def documents(text: bytes) -> list[bytes]:
-    """Return the JSON documents of a JSON or YAML text. YAML may have several. Raises DocumentsError."""
+def documents(text: bytes) -> list[Json]:
+    """Return the JSON documents of a JSON or YAML text, which may have several. Raises DocumentsError.
+
+    JSON is returned as it is, for one document without a copy. It may be malformed.
+    """
     if is_json(text):
-        return [text]
+        return list(_json_documents(text))
     try:
         _refuse_traps(text)
         # Each document is encoded before the next is read, because objects take many times the memory of their text.
@@ -67,6 +125,30 @@ def documents(text: bytes) -> list[bytes]:
         raise DocumentsError(f"neither JSON nor YAML: {_told(error)}") from None
     except UNREADABLE as error:
         raise DocumentsError(f"YAML that has no JSON form: {_told(error)}") from None
+
+
+def _json_documents(text: bytes) -> Iterator[Json]:
+    """Yield the JSON texts that follow each other, as `kubectl get` prints them into one file time after time."""
+    start = len(codecs.BOM_UTF8) if text.startswith(codecs.BOM_UTF8) else 0
+    for _ in range(MAX_DOCUMENTS):
+        rest = msgspec.Raw(memoryview(text)[start:]) if start else text
+        length = _end_of_first(rest)
+        if length is None:
+            yield rest
+            return
+        yield msgspec.Raw(memoryview(text)[start : start + length])
+        start += length
+    raise DocumentsError(f"more than {MAX_DOCUMENTS} documents")
+
+
+def _end_of_first(text: Json) -> int | None:
+    """Return where the text after the first JSON document begins. None if there is none, or the JSON is malformed."""
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        found = _TRAILING.search(str(error))
+        return int(found[1]) - 1 if found is not None else None
+    return None
 
 
 def _told(error: Exception) -> str:

@@ -5,11 +5,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from types import MappingProxyType
 from typing import Final
 
 from app.objects.resources import Resource
 from app.process.logs import LIMIT, LineLimit
-from core.events import Kind
+from core.events import Kind, Missing
 
 
 class ResourceState:
@@ -119,12 +120,14 @@ class Freshness:
         stale_after: float,
         clock: Callable[[], float],
         unknown_release: Callable[[], str] = lambda: "",
+        lacking: Mapping[Kind, Missing] = MappingProxyType({}),
     ) -> None:
-        """`stale_after` is in seconds of `clock`.
+        """`stale_after` is in seconds of `clock`. `lacking` are kinds that a dump has no object of, with the reason.
 
         `unknown_release` returns why the release of Kubernetes is not known yet, in one line. Empty if it is known.
         """
         self.states = states
+        self._lacking = lacking
         self._unknown_release = unknown_release
         self.stale_after = stale_after
         self._clock = clock
@@ -166,11 +169,11 @@ class Freshness:
         status = self.status()
         return [] if status is SyncStatus.FRESH else [f"the mirror is {status.value}"]
 
-    def missing_for_explanations(self) -> Mapping[Kind, str]:
-        """Return, for each kind that only explanations read, why its objects are not reliable."""
+    def missing_for_explanations(self) -> Mapping[Kind, Missing]:
+        """Return why the objects of a kind are not reliable, for kinds that only explanations read or a dump lacks."""
         now = self._clock()
         lacks = {state.resource.kind: state.lacks(now, self.stale_after) for state in self.states if not state.serves}
-        return {kind: why for kind, why in lacks.items() if why}
+        return {**self._lacking, **{kind: Missing(why) for kind, why in lacks.items() if why}}
 
     def age(self, state: ResourceState) -> float | None:
         """Return the seconds since the last evidence that the mirror follows a resource.
@@ -180,5 +183,10 @@ class Freshness:
         return self._clock() - state.followed_at if state.synced and not state.absent else None
 
 
-OF_A_DUMP: Final = Freshness((), float("inf"), time.monotonic)
-"""The freshness of a mirror that was loaded from a dump and follows nothing. It is fresh, because the user chose it."""
+def of_a_dump(lacking: Mapping[Kind, Missing]) -> Freshness:
+    """Return the freshness of a mirror that was loaded from a dump, and follows nothing: the user chose it."""
+    return Freshness((), float("inf"), time.monotonic, lacking=lacking)
+
+
+OF_A_DUMP: Final = of_a_dump({})
+"""The freshness of a dump that lacks nothing."""

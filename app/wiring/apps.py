@@ -42,6 +42,7 @@ from app.watch.memory import memory_limit
 from app.wiring.cluster import Cluster
 from app.wiring.engine import Engine, explained_profile, scheduler_profiles
 from core.diagnosis.wakes import VictimsByPod, victims_by_pod
+from core.events import NOT_MISSING
 from core.gangs.scheduling_groups import scheduling_group_statuses
 from core.gangs.unit import UnitStatus
 from core.objects.groups import SchedulingGroup
@@ -182,7 +183,7 @@ def create_admin_port(  # noqa: PLR0913  # all parts with routes
 
     def units() -> Iterator[UnitStatus]:
         placed_here = () if gangs is None else gangs.unit_statuses(time.monotonic())
-        unread = cluster.state.freshness.missing_for_explanations().get(SchedulingGroup, "")
+        unread = cluster.state.freshness.missing_for_explanations().get(SchedulingGroup, NOT_MISSING).why
         return merge(placed_here, scheduling_group_statuses(mirror, unread), key=lambda each: each.unit)
 
     access = Access(cluster.reviews)

@@ -85,13 +85,15 @@ class Cluster(NamedTuple):
     """Reviews of the callers of the admin port. None if all callers see everything."""
 
 
-def dumped_cluster(settings: Settings, release: AnsweredRelease, metrics: Metrics, limits: Limits) -> Cluster:
+def dumped_cluster(
+    settings: Settings, release: AnsweredRelease, metrics: Metrics, limits: Limits, freshness: Freshness = OF_A_DUMP
+) -> Cluster:
     """Return the cluster of a mirror that was loaded from a dump. Raises SettingsError."""
     if settings.explain_access == "review":
         name = variable_of("explain_access")
         raise SettingsError(f"{name}: review needs an API server, but the cluster is from a dump")
-    metrics.register(partial(watch_metrics, OF_A_DUMP, time.time))
-    return Cluster(ServingState(memory=_memory(limits, (), metrics)), None, (), release)
+    metrics.register(partial(watch_metrics, freshness, time.time))
+    return Cluster(ServingState(memory=_memory(limits, (), metrics), freshness=freshness), None, (), release)
 
 
 def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds

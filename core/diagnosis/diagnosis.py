@@ -11,7 +11,7 @@ import numpy as np
 from core.diagnosis.counted_terms import CountedTerm, PodSearch, counted_terms
 from core.diagnosis.explained_profile import ExplainedProfile, Judge, served_alone
 from core.diagnosis.not_judged import DYNAMIC_RESOURCES, NotJudged, devices_not_judged, judged
-from core.events import Kind
+from core.events import Kind, Missing
 from core.framework.evaluation import Composite, FreshEvaluation, everywhere
 from core.framework.interface import NOT_SCORED, SUCCESS, AnyFilter, AnyScore, Codes, Status, Verdicts
 from core.mirror.cluster import ClusterMirror
@@ -55,7 +55,7 @@ class RecordedEvaluation(FreshEvaluation):
 
 NO_PLUGIN: Final = ""
 """Stands for a plugin if none decided, because the node is unknown or out of the partition."""
-NOTHING_MISSING: Final[Mapping[Kind, str]] = MappingProxyType({})
+NOTHING_MISSING: Final[Mapping[Kind, Missing]] = MappingProxyType({})
 """The mirror holds every kind of object that the plugins read."""
 
 
@@ -76,7 +76,7 @@ class Diagnosis:
 
     `verdicts` are the results of `filter` for the nodes. `scores` are the results of `prioritize` for the fitting
     nodes, because kube-scheduler sends no others, or for all nodes with `score_all`. `not_judged` are rules that the
-    results do not include.
+    results do not include, and `not_scored` plugins whose scores alone are left out.
     """
 
     def __init__(  # noqa: PLR0913  # what a decision follows from
@@ -87,7 +87,7 @@ class Diagnosis:
         batch: NodeBatch,
         *,
         score_all: bool = False,
-        missing: Mapping[Kind, str] = NOTHING_MISSING,
+        missing: Mapping[Kind, Missing] = NOTHING_MISSING,
     ) -> None:
         """Run all plugins of `explained`. A plain Profile is treated as the serving profile.
 
@@ -95,7 +95,7 @@ class Diagnosis:
         """
         whole = served_alone(explained) if isinstance(explained, Profile) else explained
         self.explained: Final = whole.under(mirror.rules)
-        profile, not_judged = judged(self.explained.profile, pod, missing)
+        profile, not_judged, self.not_scored = judged(self.explained.profile, pod, missing, mirror)
         self.profile: Final = profile
         """The profile of the judged plugins."""
         rules = self.explained.scheduler

@@ -146,6 +146,8 @@ class Summary(msgspec.Struct, frozen=True, gc=False):
     """Events after which kube-scheduler tries the pod again. Empty if the pod fits on a node."""
     scheduler: SchedulerState | None = None
     """The scheduler profile of this judgement. Null if the scheduler's configuration is unknown."""
+    not_scored: Sequence[NotJudged] = ()
+    """Scores that are left out, because the mirror lacks what they read."""
 
 
 def summary(decision: Diagnosis, limit: int) -> Summary:
@@ -176,6 +178,7 @@ def summary(decision: Diagnosis, limit: int) -> Summary:
         helps=what_would_help(decision, limit),
         wakes=wakes(decision),
         scheduler=decision.scheduler,
+        not_scored=decision.not_scored,
     )
 
 

@@ -329,6 +329,13 @@ class AffinityCounts:
                 found.append(self._owners[owner_term])
         return found
 
+    def by_namespace(self, namespace: str, labels: Mapping[str, str]) -> Iterator[AffinityTerm]:
+        """Yield the existing pods' terms that select a pod if they select its namespace, which they do not name."""
+        for owner_term in self._owner_index.candidates(namespace, labels):
+            matcher = owner_term.term.matcher
+            if namespace not in matcher.namespaces and matcher.selector.matches(labels):
+                yield owner_term.term
+
     # Called by the mirror.
 
     def hold(self, pod: Pod) -> int:

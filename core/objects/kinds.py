@@ -69,6 +69,10 @@ class ReplicationController(Namespaced, frozen=True, gc=False):
     selector: Selector = NOTHING
 
 
+NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
+"""The label with the name of the namespace, which the API server gives every namespace."""
+
+
 class Namespace(ClusterWide, frozen=True, gc=False):
     """A v1.Namespace, reduced to the labels that namespaceSelector reads."""
 

@@ -14,6 +14,8 @@ from core.objects.labels import EVERYTHING, NOTHING, Selector
 
 WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
 """The volumeBindingMode of a class whose volumes are bound, or made, once a pod needs them."""
+NO_PROVISIONER = ("", "kubernetes.io/no-provisioner")
+"""The provisioners of classes for which no volume is made."""
 FILESYSTEM = "Filesystem"
 """The volumeMode of a volume or claim that does not set one."""
 

@@ -10,7 +10,7 @@ import msgspec
 
 from app.api_server.client import ApiClient, StatusError
 from app.commands.why.cluster import Right, needing
-from app.objects.decode import NULL, DecodeError, Expression, LabelSelector, decoding, string_map_decoder
+from app.objects.decode import NULL, DecodeError, Expression, LabelSelector, decoding, text_map_of, texts
 from app.objects.decode_pod import decode_pod
 from app.process.json_text import encode
 from core.objects.pod import Pod
@@ -181,11 +181,11 @@ def _selector(raw: bytes, kind: Workload) -> str:
     if selector == NULL:
         raise DecodeError("spec.selector", "required")
     if kind.kind == "ReplicationController":
-        labels, expressions = decoding(string_map_decoder.decode, selector), None
+        labels, expressions = text_map_of(selector, "spec.selector"), None
     else:
         found = decoding(_selector_decoder.decode, selector)
-        labels, expressions = found.match_labels, found.match_expressions
-    return ",".join((*(f"{key}={value}" for key, value in (labels or {}).items()), *map(_written, expressions or ())))
+        labels, expressions = texts(found.match_labels), found.match_expressions
+    return ",".join((*(f"{key}={value}" for key, value in labels.items()), *map(_written, expressions or ())))
 
 
 def _written(expression: Expression) -> str:

@@ -20,7 +20,14 @@ from core.mirror.node_values import LabelProjections, LabelValues, labels_of
 from core.mirror.topology import BoolArray, Int64Array, IntpArray
 from core.mirror.work import Work
 from core.objects.csi_migration import TranslationError, is_migratable, translate_affinity
-from core.objects.volumes import CSIDriver, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
+from core.objects.volumes import (
+    NO_PROVISIONER,
+    CSIDriver,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 from core.plugins.volumebinding.claims import (
     ByTopology,
     Claims,
@@ -41,8 +48,6 @@ NOT_ENOUGH_SPACE: Final = "node(s) did not have enough free storage"
 UNITS: Final = 700
 """Work of a check of one volume, see core.mirror.work."""
 FIELD: Final = "spec.volumes"
-
-_NO_PROVISIONER: Final = ("", "kubernetes.io/no-provisioner")
 
 
 class Wish:
@@ -118,7 +123,7 @@ class Provisioning:
     """Where volumes of a class could be created."""
 
     def __init__(self, mirror: ClusterMirror, offers: Offers, storage_class: StorageClass) -> None:
-        self._possible = storage_class.provisioner not in _NO_PROVISIONER
+        self._possible = storage_class.provisioner not in NO_PROVISIONER
         self._topologies = storage_class.allowed_topologies
         self._room: ByTopology[CSIStorageCapacity] | None = None  # None: capacity is not limited
         driver = mirror.objects(CSIDriver).get(storage_class.provisioner)

@@ -15,10 +15,11 @@ import yaml
 from click.testing import CliRunner, Result
 
 from app.commands.cli import main
+from app.commands.dump import load_dump
 from app.main import create_service
 from app.settings.settings import Settings
 from tests.app.commands.running import running
-from tests.app.dump.dumps import as_json, kinded, listed, load
+from tests.app.dump.dumps import as_json, kinded, listed
 from tests.builders import make_namespace, make_node, make_pod, term
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
@@ -168,10 +169,12 @@ def test_a_node_that_only_an_unjudged_device_could_accept_is_not_said_to_fit(fol
 # A running service.
 
 
-@pytest.fixture(scope="module")
-def service() -> Iterator[str]:
+@pytest.fixture
+def service(folder: Path) -> Iterator[str]:
     """Serve the dump, and give the URL of the admin port."""
-    admin = create_service(Settings(admin="127.0.0.1:0"), load(as_json(DUMP))[0], None).admin
+    settings = Settings(admin="127.0.0.1:0")
+    dump = load_dump(settings, {"snapshot": str(folder / "dump.json"), "demo": False, "skip_invalid": False})
+    admin = create_service(settings, dump.mirror, None, {}, dump.release, freshness=dump.freshness).admin
     assert admin is not None
     with running(admin) as server:
         yield server.url

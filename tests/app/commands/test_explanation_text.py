@@ -12,7 +12,8 @@ from click import unstyle
 
 from app.commands.explanation_text import explanation_text, profile_text, sample_text
 from app.commands.output import WIDTH, laid_out
-from app.dump.snapshot_file import load_items, read_items
+from app.dump.dump_text import read_dump
+from app.dump.snapshot_file import load_items
 from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Detail, Explainer
 from app.explain.known_pods import KnownPods
@@ -95,7 +96,7 @@ def small() -> ClusterMirror:
 
 def of_demo(profile: Profile) -> Setting:
     mirror = ClusterMirror()
-    load_items(read_items((DEMO / "cluster.json").read_bytes()), mirror, skip_invalid=False)
+    load_items(read_dump((DEMO / "cluster.json").read_bytes()).items, mirror, skip_invalid=False)
     return Setting(mirror, profile)
 
 

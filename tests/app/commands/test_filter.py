@@ -15,6 +15,7 @@ from app.commands.cli import main
 from app.commands.filter import filter_names, filter_text
 from app.commands.output import laid_out
 from app.main import create_service
+from app.objects.resources import DUMP_COMMAND
 from app.settings.settings import Settings
 from app.watch.memory import MemoryLimit
 from tests.app.asgi import ask
@@ -220,7 +221,7 @@ def test_broken_objects_are_named_and_counted_when_they_are_skipped(pod: str, tm
         pytest.param(b"{", "malformed JSON: input data was truncated", id="malformed"),
         pytest.param(
             b"kind: Deployment",
-            "items: required; a dump is what `kubectl get nodes,pods,namespaces -A -o json` prints",
+            f"no object that a rule reads, but Deployment; a dump is what `{DUMP_COMMAND}` prints",
             id="no-dump",
         ),
     ],

@@ -44,6 +44,6 @@ def test_a_fifo_without_end_is_refused_at_the_limit(tmp_path: Path) -> None:
 
 
 def test_what_is_no_text_is_told_at_once() -> None:
-    assert refusal("/dev/zero", 1 << 40) == "a NUL at byte 0: neither JSON nor YAML in UTF-8"
+    assert refusal("/dev/zero", 1 << 40) == "a NUL at byte 0: neither JSON nor YAML in UTF-8 or UTF-16"
     with pytest.raises(InputError, match=r"^a NUL at byte 3145728: "):
         read_input(io.BytesIO(b"x" * 3 * MEBIBYTE + b"\0"), 1 << 40, "the limit")

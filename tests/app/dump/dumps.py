@@ -2,7 +2,8 @@
 
 import json
 
-from app.dump.snapshot_file import SnapshotSummary, load_items, read_items
+from app.dump.dump_text import read_dump
+from app.dump.snapshot_file import SnapshotSummary, load_items
 from core.mirror.cluster import ClusterMirror
 from tests.builders import NamespaceBuilder, NodeBuilder, Object, PodBuilder
 
@@ -25,4 +26,5 @@ def as_json(document: object) -> bytes:
 def load(text: bytes, *, skip_invalid: bool = False) -> tuple[ClusterMirror, SnapshotSummary]:
     """Load a dump into a new mirror."""
     mirror = ClusterMirror()
-    return mirror, load_items(read_items(text), mirror, skip_invalid=skip_invalid)
+    dump = read_dump(text)
+    return mirror, load_items(dump.items, mirror, skip_invalid=skip_invalid, stated=dump.stated)

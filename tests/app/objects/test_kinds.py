@@ -22,7 +22,7 @@ from app.objects.decode_node import decode_node, decode_replica_set
 from app.objects.decode_pod import decode_pod
 from app.objects.resources import RESOURCES, Decoder, decode_identity
 from core.events import Kind, Object
-from core.objects.kinds import ControllerRef, ReplicaSet
+from core.objects.kinds import ControllerRef, ReplicaSet, ReplicationController, Service
 from core.objects.labels import EVERYTHING, NOTHING, Selector, SelectorError
 from core.objects.node import Node, NodeMetrics
 from core.objects.pod import Pod
@@ -283,6 +283,32 @@ def written(place: Place) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place).removeprefix(".")
 
 
+TEXT_MAPS = {"labels", "annotations", "matchLabels", "nodeSelector"}
+
+
+def test_null_in_a_map_of_texts_is_the_empty_text_as_in_go() -> None:
+    tried = set()
+    for kind, full in FULL_OBJECTS.items():
+        for place in places(full):
+            of_selector = place[-2:-1] == ("selector",) and kind in {Service, ReplicationController}
+            if place[-2:-1] and (place[-2] in TEXT_MAPS or of_selector):
+                tried.add(place[-2])
+                assert outcome(kind, replaced(full, place, None)) == outcome(kind, replaced(full, place, ""))
+    assert tried == {*TEXT_MAPS, "selector"}
+
+
+def test_the_key_of_a_wrong_value_in_a_map_is_named() -> None:
+    labels = {"a": "x", "b.c/d": 1.5, "e": True, "f": None}
+    for wrong, key in (({}, "b.c/d"), ({"b.c/d": "x"}, "e")):
+        with pytest.raises(DecodeError) as caught:
+            decode_node(json.dumps({"metadata": {"name": "n", "labels": {**labels, **wrong}}}).encode())
+        assert caught.value.field == f"metadata.labels[{key}]"
+    spec = {"topologySpreadConstraints": [{}, {"labelSelector": {"matchLabels": {"x": "y", "z": ["w"]}}}]}
+    with pytest.raises(DecodeError) as caught:
+        decode_pod(json.dumps({"metadata": {"name": "p"}, "spec": spec}).encode())
+    assert caught.value.field == "spec.topologySpreadConstraints[1].labelSelector.matchLabels[z]"
+
+
 @pytest.mark.parametrize("kind", RESOURCES, ids=lambda kind: RESOURCES[kind].name)
 def test_a_field_of_the_wrong_type_is_refused_with_its_path_or_not_read_at_all(kind: Kind) -> None:
     full = FULL_OBJECTS[kind]
@@ -290,7 +316,7 @@ def test_a_field_of_the_wrong_type_is_refused_with_its_path_or_not_read_at_all(k
     for place in places(full)[1:]:
         told = outcome(kind, replaced(full, place, [[]]))
         refused += isinstance(told, str)
-        assert told == whole or told in {written(place), f"{written(place[:-1])}[...]", f"{written(place)}[0]"}
+        assert told == whole or told in {written(place), f"{written(place[:-1])}[{place[-1]}]", f"{written(place)}[0]"}
     assert refused >= 4  # the metadata, and at least the name, uid and resourceVersion in it
 
 

@@ -20,6 +20,41 @@ def test_json_is_passed_on_as_it_is() -> None:
     assert [text] == documents(text)
 
 
+def test_json_texts_may_follow_each_other() -> None:
+    text = b'\xef\xbb\xbf{"a": "}{"} {"b":2}[3]\n\n[4] \n'
+    assert [bytes(each).strip() for each in documents(text)] == [b'{"a": "}{"}', b'{"b":2}', b"[3]", b"[4]"]
+
+
+def test_more_json_texts_than_a_cluster_has_objects_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.objects.yaml_documents.MAX_DOCUMENTS", 3)
+    assert len(documents(b"{}" * 3)) == 3
+    with pytest.raises(DocumentsError, match="more than 3 documents"):
+        documents(b"{}" * 4)
+
+
+# What YAMLToJSON of sigs.k8s.io/yaml v1.6.0 makes of it.
+KEYS = {
+    "yes": "true", "no": "false", "On": "true", "y": "true", "N": "false", "TRUE": "true", "yep": "yep",
+    "1": "1", "-1": "-1", "010": "8", "0o10": "8", "0x1F": "31", "1_000": "1000",
+    "123456789012345678901234567890": "1.2345679e+29",
+    "1.10": "1.1", "1.0": "1", "1e3": "1000", "100000000.0": "1e+08", "0.00001": "1e-05", "16777217.0": "1.6777216e+07",
+    "123456.5": "123456.5", "1234567.5": "1.2345675e+06", "1.5e-7": "1.5e-07",
+    ".inf": ".inf", "-.inf": "-.inf", ".nan": ".nan",
+    "1.0e+300": ".inf", "2026-01-01": "2026-01-01", "1:30": "1:30", "=": "=",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "expected"), KEYS.items())
+def test_a_key_of_yaml_is_the_text_that_kubernetes_makes_of_it(key: str, expected: str) -> None:
+    (document,) = documents(f"a:\n  {key}: b\n  c: d\n".encode())
+    assert json.loads(document) == {"a": {expected: "b", "c": "d"}}
+
+
+def test_values_of_yaml_are_read_as_kubernetes_reads_them() -> None:
+    (document,) = documents(b"a: [y, n, yes, 1e3, 0o10, 010, 1_000, yn, 0o8, 1e, e3]")
+    assert json.loads(document)["a"] == [True, False, True, 1000, 8, 8, 1000, "yn", "0o8", "1e", "e3"]
+
+
 @pytest.mark.parametrize(
     "text", [b"", b"\n", b"# a comment\n", b"---\n---\n"], ids=["empty", "line", "comment", "marks"]
 )
@@ -36,8 +71,8 @@ def test_a_bare_timestamp_in_yaml_stays_text(stamp: str) -> None:
 
 
 def test_yaml_anchors_and_merges_are_followed() -> None:
-    text = b"- &a {x: 1}\n- <<: *a\n  y: 2\n"
-    assert [json.loads(document) for document in documents(text)] == [[{"x": 1}, {"x": 1, "y": 2}]]
+    text = b"- &a {x: 1}\n- <<: *a\n  z: 2\n"
+    assert [json.loads(document) for document in documents(text)] == [[{"x": 1}, {"x": 1, "z": 2}]]
 
 
 def test_an_equals_sign_in_yaml_is_text_as_kubectl_writes_it() -> None:
@@ -74,6 +109,7 @@ def test_what_is_neither_json_nor_yaml_is_refused_in_one_line(text: bytes) -> No
         pytest.param(b"a: &a [*a]", id="contains-itself"),
         pytest.param(b"a: " + b"[" * 2000 + b"]" * 2000, id="deep"),
         pytest.param(b"? null\n: a", id="null-as-key"),
+        pytest.param(b"? 2026-01-01\n: a\n? !!binary YQ==\n: b", id="bytes-as-key"),
     ],
 )
 def test_yaml_that_json_cannot_say_is_refused(text: bytes) -> None:

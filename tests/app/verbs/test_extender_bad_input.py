@@ -110,7 +110,7 @@ BAD_ARGS: dict[str, tuple[bytes, str, list[str] | None]] = {
     ),
     "label-number": (
         args(Pod={"metadata": {"name": "p", "labels": {"a": 1}}}, NodeNames=TWO),
-        "Pod.metadata.labels[...]: expected str, got int",
+        "Pod.metadata.labels[a]: expected str | null, got int",
         TWO,
     ),
     "affinity-array": (

@@ -10,7 +10,7 @@ from hypothesis.strategies import SearchStrategy
 
 from app.objects.resources import RESOURCES
 from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState, SyncStatus
-from core.events import Kind
+from core.events import Kind, Missing
 from core.objects.kinds import DeviceClass
 from core.objects.node import Node
 from core.objects.pod import Pod
@@ -50,11 +50,11 @@ def test_what_serves_explanations_alone_keeps_nothing_from_being_answered() -> N
     state.forbidden, state.problem = True, "403"
     freshness = Freshness([state_of(Node, 100.0), state], 30.0, lambda: 100.0)
     assert (freshness.status(), freshness.problems()) == (SyncStatus.FRESH, [])
-    assert freshness.missing_for_explanations() == {Pod: f"pods: not synced (403); {RULE}"}
+    assert freshness.missing_for_explanations() == {Pod: Missing(f"pods: not synced (403); {RULE}")}
     state.synced, state.followed_at = True, 80.0
     assert freshness.missing_for_explanations() == {}
     state.followed_at = 60.0
-    assert freshness.missing_for_explanations() == {Pod: f"pods: stale for 40 s (403); {RULE}"}
+    assert freshness.missing_for_explanations() == {Pod: Missing(f"pods: stale for 40 s (403); {RULE}")}
 
 
 def test_standing_and_problems_agree_where_floats_are_rounded() -> None:

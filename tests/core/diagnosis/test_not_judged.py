@@ -5,7 +5,7 @@ import pytest
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.explained_profile import ExplainedProfile, SchedulerRules, every_rule
 from core.diagnosis.not_judged import NotJudged, judged
-from core.events import ClusterEvent, Kind
+from core.events import ClusterEvent, Kind, Missing
 from core.objects.kinds import DeviceClass, Service
 from core.objects.volumes import PersistentVolumeClaim
 from core.plugins.noderesources.columns import DeviceSchedulers
@@ -20,42 +20,43 @@ from tests.core.profile_parts import affinity_profile
 CLAIMS = "persistentvolumeclaims: not synced"
 DEVICES = "deviceclasses: not synced"
 OWNERS = "services: not synced"
-MISSING: dict[Kind, str] = {PersistentVolumeClaim: CLAIMS, DeviceClass: DEVICES, Service: OWNERS}
+MISSING: dict[Kind, Missing] = {
+    PersistentVolumeClaim: Missing(CLAIMS),
+    DeviceClass: Missing(DEVICES),
+    Service: Missing(OWNERS),
+}
+EMPTY = load([], [], [])
 CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
 
 
 @pytest.mark.parametrize(
     ("pod", "expected"),
     [
-        pytest.param(make_pod("p").requests(cpu="1"), {"PodTopologySpread"}, id="plain"),
-        pytest.param(
-            make_pod("p").spread("zone"),
-            set(),
-            id="own-constraints",
-        ),
-        pytest.param(
-            make_pod("p").requests(**{"example.com/gpu": 1}),
-            {"NodeResourcesFit", "PodTopologySpread"},
-            id="extended-resource",
-        ),
+        pytest.param(make_pod("p").requests(cpu="1"), set(), id="plain"),
+        pytest.param(make_pod("p").requests(**{"example.com/gpu": 1}), {"NodeResourcesFit"}, id="extended-resource"),
         pytest.param(
             make_pod("p").volume(CLAIM),
-            {"VolumeBinding", "VolumeZone", "VolumeRestrictions", "NodeVolumeLimits", "PodTopologySpread"},
+            {"VolumeBinding", "VolumeZone", "VolumeRestrictions", "NodeVolumeLimits"},
             id="claim",
         ),
     ],
 )
 def test_only_what_follows_from_missing_objects_is_left_out(pod: PodBuilder, expected: set[str]) -> None:
-    profile, not_judged = judged(full_profile(), pod_of(pod), MISSING)
-    assert {each.plugin for each in not_judged} == expected
-    left = {each.name for each in profile.filters}
-    assert expected - {"PodTopologySpread"} == {each.name for each in full_profile().filters} - left
-    assert "PodTopologySpread" in left  # its filter reads the pod's own constraints alone
+    found = judged(full_profile(), pod_of(pod), MISSING, EMPTY)
+    assert {each.plugin for each in found.not_judged} == expected
+    left = {each.name for each in found.profile.filters}
+    assert expected == {each.name for each in full_profile().filters} - left
+    assert found.not_scored == [NotJudged("PodTopologySpread", OWNERS)]  # its filter reads the pod's own constraints
+
+
+def test_the_score_of_a_pod_with_constraints_of_its_own_needs_no_owner() -> None:
+    assert judged(full_profile(), pod_of(make_pod("p").spread("zone")), MISSING, EMPTY).not_scored == []
 
 
 def test_why_names_the_objects() -> None:
-    _, (told, *_) = judged(full_profile(), pod_of(make_pod("p").volume(CLAIM)), {PersistentVolumeClaim: CLAIMS})
-    assert told.why == CLAIMS
+    missing: dict[Kind, Missing] = {PersistentVolumeClaim: Missing(CLAIMS, "get them")}
+    told, *_ = judged(full_profile(), pod_of(make_pod("p").volume(CLAIM)), missing, EMPTY).not_judged
+    assert (told.why, told.command) == (CLAIMS, "get them")
 
 
 @pytest.mark.parametrize(
@@ -68,13 +69,13 @@ def test_why_names_the_objects() -> None:
 )
 def test_what_kube_scheduler_alone_can_judge_is_said(spec: Object, plugin: str) -> None:
     pod = decoded_pod({"metadata": {"name": "p", "namespace": "default"}, "spec": spec})
-    assert [each.plugin for each in judged(full_profile(), pod, {})[1]] == [plugin]
+    assert [each.plugin for each in judged(full_profile(), pod, {}, EMPTY).not_judged] == [plugin]
 
 
 def test_nothing_missing_leaves_the_profile_alone() -> None:
     profile = full_profile()
-    found = judged(profile, pod_of(make_pod("p").volume(CLAIM)), {})
-    assert found == (profile, [])
+    found = judged(profile, pod_of(make_pod("p").volume(CLAIM)), {}, EMPTY)
+    assert found == (profile, [], [])
 
 
 def test_a_rule_that_is_not_judged_refuses_no_node_and_is_no_verdict() -> None:

@@ -9,6 +9,7 @@ from tests.mutants.faults import (
     configuration,
     decoding,
     doctor,
+    dumps,
     equivalence,
     explaining,
     explanation,
@@ -52,5 +53,6 @@ FAULTS: Final[Mapping[str, Sequence[Fault]]] = {
     "gangs": gangs.FAULTS,
     "groups": groups.FAULTS,
     "printing": printing.FAULTS,
+    "dumps": dumps.FAULTS,
 }
 """Area -> its faults."""

@@ -105,8 +105,8 @@ def test_a_kind_that_is_forbidden_is_missing_with_the_rule(cluster: SmallCluster
     found = listed(cluster, tmp_path)
     (missing,) = found.freshness.missing_for_explanations().items()
     assert missing[0] is Namespace
-    assert "forbidden" in missing[1]
-    assert 'resources: ["namespaces"], verbs: ["list", "watch"]' in missing[1]
+    assert "forbidden" in missing[1].why
+    assert 'resources: ["namespaces"], verbs: ["list", "watch"]' in missing[1].why
     assert found.freshness.status() is SyncStatus.FRESH
 
 
