@@ -27,7 +27,7 @@ from app.scheduler_configuration.schema import (
 DEFAULT_TIMEOUT: Final = 5.0
 """Seconds: k8s.io/kubernetes pkg/scheduler/extender.go, DefaultExtenderTimeout."""
 DEFAULT_SCHEDULER: Final = "default-scheduler"
-_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _ALL: Final = 100  # percent
 _INT32: Final = 2**31 - 1
 _MAX_LENGTH: Final = 60  # characters of a value in a message
@@ -77,6 +77,11 @@ class Extender(WrittenExtender, frozen=True):
     def scheme(self) -> str:
         """The scheme of the extender's URL. Empty if the URL is invalid."""
         return _split(self.url_prefix).scheme
+
+    @property
+    def place(self) -> tuple[str, int | None]:
+        """Host and port of the extender's URL."""
+        return _place(self.url_prefix)
 
     @property
     def host(self) -> str:
@@ -169,16 +174,16 @@ def choose_extender(config: SchedulerConfig, prefix: str, url: str) -> tuple[Ext
     if prefix:
         chosen = [each for each in extenders if each.url_prefix.startswith(prefix)]
         return _one(chosen, f"urlPrefix begins with {prefix}")
-    at_url = [each for each in extenders if url and _place(each.url_prefix) == _place(url)]
+    at_url = [each for each in extenders if url and each.place == _place(url)]
     called = [each for each in extenders if "kindred" in each.host]
-    if len(extenders) == 1 or at_url:
+    if len({each.place for each in extenders}) == 1 or at_url:
         return (at_url or extenders)[0], ""
     return _one(called, "urlPrefix names a host with kindred in it")
 
 
 def _one(chosen: Iterable[Extender], which: str) -> tuple[Extender | None, str]:
     found = tuple(chosen)
-    if len(found) == 1:
+    if len({each.place for each in found}) == 1:
         return found[0], ""
     return None, f"there are {len(found)} extenders whose {which}, and one of them must be Kindred"
 
@@ -186,7 +191,7 @@ def _one(chosen: Iterable[Extender], which: str) -> tuple[Extender | None, str]:
 def _place(url: str) -> tuple[str, int | None]:
     try:
         parsed = urlsplit(url)
-        return parsed.hostname or "", parsed.port or _DEFAULT_PORTS.get(parsed.scheme)
+        return parsed.hostname or "", parsed.port or DEFAULT_PORTS.get(parsed.scheme)
     except ValueError:
         return url, None
 

@@ -38,7 +38,7 @@ def _bind_off(registration: Registration) -> Found:
     if extender.bind_verb and not binds:
         yield error(
             extender.at("bindVerb"),
-            f"{extender.bind_verb}, while Kindred's bind is off{registration.remark}: each response of bind then "
+            f"{extender.bind_verb}, while Kindred's bind is off: each response of bind then "
             "has an Error, and no pod is bound",
             f"{setting('bind', 'true')}, with the roles of `kindred rbac --bind true`; or take bindVerb out",
         )
@@ -54,7 +54,7 @@ def _replicas(registration: Registration) -> Found:
     if (registration.extender.bind_verb or registration.decided) and not registration.settings.elects:
         yield info(
             setting("leader_election"),
-            f"off{registration.remark}, and Kindred binds or decides: that is right for exactly one replica, "
+            "off, and Kindred binds or decides: that is right for exactly one replica, "
             "because each replica has only its own latest bindings and decisions",
             f"replicas: 1, or {setting('leader_election', 'kindred')}",
         )
@@ -66,7 +66,7 @@ def _preempt(registration: Registration) -> Found:
     if extender.preempt_verb and preempt == "off":
         yield error(
             extender.at("preemptVerb"),
-            f"{extender.preempt_verb}, while Kindred's preempt is off{registration.remark}: responses of "
+            f"{extender.preempt_verb}, while Kindred's preempt is off: responses of "
             "preempt then have no node, and no pod is preempted",
             f"{setting('preempt', 'verb')}, with the roles of `kindred rbac --preempt verb`; or take preemptVerb out",
         )
@@ -116,26 +116,12 @@ def _preempt_of_decided(registration: Registration) -> Found:
                 "disable DefaultPreemption"
                 + ("" if evicts else f", and {setting('preempt', 'evict')}, if priorities matter"),
             )
-        elif evicts and not profile.running("postFilter"):
+        elif evicts and not registration.assumed and not profile.running("postFilter"):
             yield warning(
                 where,
                 f"no PostFilter plugin is on in the profile {profile.name}: kube-scheduler clears nominatedNodeName "
                 f"after each attempt that fails, and other pods may take the capacity of the victims",
                 "enable DefaultPreemption, as manifests/scheduler/decide.yaml does; without filters it evicts no pod",
-            )
-
-
-def _answer(registration: Registration) -> Found:
-    extender = registration.extender
-    if registration.settings.decide != "off" or set(extender.verbs) != {"filterVerb"}:
-        return
-    for profile in registration.config.profiles:
-        if not profile.running("filter") and not profile.scoring():
-            yield error(
-                profile.at("plugins"),
-                f"no filter and no score in the profile {profile.name}, as for {setting('decide', 'any-node')}, and "
-                f"Kindred's decide is off{registration.remark}: kube-scheduler takes any node that fits",
-                f"{setting('decide', 'any-node')}; kindred doctor --config FILE, if these are not Kindred's settings",
             )
 
 
@@ -208,7 +194,7 @@ def _in_tree_profiles(registration: Registration, field: str, pods: str) -> Gene
     if not name:
         yield info(
             setting(field),
-            f"not set{registration.remark}: {pods} get an Error",
+            f"not set: {pods} get an Error",
             f"a profile that keeps the in-tree plugins for these, {example}",
         )
     elif not found:
@@ -283,12 +269,11 @@ def _seconds(value: Any) -> float:  # noqa: ANN401  # an argument of a plugin, o
 
 CHECKS: Final = (
     Check("gap", HANDBOOK, _gap),
-    Check("bind-off", HANDBOOK, _bind_off, of_settings=True),
-    Check("replicas", SETTINGS, _replicas),
-    Check("preempt", HANDBOOK, _preempt, of_settings=True),
-    Check("evict", HANDBOOK, _evict, of_settings=True),
+    Check("bind-off", HANDBOOK, _bind_off, needs_settings=True),
+    Check("replicas", SETTINGS, _replicas, needs_settings=True),
+    Check("preempt", HANDBOOK, _preempt),
+    Check("evict", HANDBOOK, _evict, needs_settings=True),
     Check("decide-preemption", DECIDE, _preempt_of_decided),
-    Check("decide-answer", DECIDE, _answer, of_settings=True),
     Check("decide-scheduler", DECIDE, _scheduler),
     Check("decide-filters", DECIDE, _filters),
     Check("decide-claims", DECIDE, _claims),

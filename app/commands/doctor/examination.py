@@ -76,9 +76,14 @@ def examine(inputs: Inputs) -> Report:
     sources |= {str(inputs["config"])} if inputs["config"] is not None else set()
     notes.inputs["settings"] = ", ".join(sorted(sources)) or "the defaults, because none were given"
     chosen = _chosen(inputs, notes)
-    if chosen is not None:
-        _check_registration(Registration(*chosen, settings, plugins, assumed=not sources), notes)
     _check_service(inputs, settings, notes)
+    if chosen is not None and sources:
+        _check_registration(Registration(*chosen, settings, plugins, assumed=False), notes)
+    elif chosen is not None:
+        notes.inputs["settings"] = "none given: those that the configuration implies"
+        registration = Registration.inferred(*chosen)
+        _check_registration(registration, notes)
+        settings = registration.settings
     binds = chosen is not None and bool(chosen[1].bind_verb)
     _check_cluster(inputs, settings, account, notes, binds=binds)
     if inputs["scheduler_feature_gates"] is None:
@@ -106,11 +111,16 @@ def _chosen(inputs: Inputs, notes: _Notes) -> tuple[SchedulerConfig, Extender] |
 
 
 def _check_registration(registration: Registration, notes: _Notes) -> None:
+    needs = "Kindred's settings: --config FILE"
     for check in REGISTRATION_CHECKS:
         if check.needs_settings and registration.assumed:
-            notes.skip("Kindred's settings: --config FILE", check.id)
-        else:
-            notes.findings += check.findings(registration)
+            notes.skip(needs, check.id)
+            continue
+        findings = check.findings(registration)
+        notes.findings += findings
+        if findings and check.id == extender_checks.OTHER_REGISTRATION:  # what else the settings say follows from that
+            registration = Registration.inferred(registration.config, registration.extender)
+            needs = "the settings of this registration: --config FILE"
 
 
 def _check_service(inputs: Inputs, settings: Settings, notes: _Notes) -> None:

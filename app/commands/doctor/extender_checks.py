@@ -3,16 +3,19 @@
 from typing import Final
 from urllib.parse import urlsplit
 
-from app.commands.doctor.findings import BEHAVIOUR, EXTENDER_TYPE, SETTINGS, error, setting, warning
-from app.commands.doctor.registration import Check, Found, Registration
-from app.scheduler_configuration.scheduler_config import DEFAULT_TIMEOUT
+from app.commands.doctor.findings import BEHAVIOUR, EXTENDER_TYPE, HANDBOOK, SETTINGS, error, setting, warning
+from app.commands.doctor.registration import Check, Found, Registration, implied_settings
+from app.scheduler_configuration.scheduler_config import DEFAULT_PORTS, DEFAULT_TIMEOUT
 from app.scheduler_configuration.schema import TlsConfig, go_duration
-from app.settings.settings import wants_certificates
+from app.settings.settings import Settings, wants_certificates
 from app.settings.types import split_address
 
 _SERVED: Final = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "bindVerb": "bind", "preemptVerb": "preempt"}
 _CA_LINE: Final = "tlsConfig: {caFile: /etc/kubernetes/kindred/ca.crt}"
 _ALL: Final = 100
+OTHER_REGISTRATION: Final = "other-registration"
+_SHIPPED_PORTS: Final[dict[int | None, str]] = {8889: "healthPort", 8890: "admin"}
+"""The other ports in manifests/overlays: port -> setting."""
 
 
 def _verbs(registration: Registration) -> Found:
@@ -42,13 +45,89 @@ def _prefix(registration: Registration) -> Found:
         tell = error if url.query or url.fragment or ends_in_verb else warning
         hint = "kube-scheduler appends the verb to it, and Kindred serves no such path, unless a proxy takes it off"
         yield tell(where, f"{prefix!r}: {hint}", f"urlPrefix: {url.scheme}://{url.netloc}")
-    elif port is None:
-        own = split_address(registration.settings.listen).port
-        yield warning(
+    else:
+        yield from _port(registration, url.scheme, f"{url.scheme}://{url.hostname}", port)
+
+
+def _port(registration: Registration, scheme: str, address: str, port: int | None) -> Found:
+    settings = registration.settings
+    own = split_address(settings.listen).port
+    others: dict[int | None, str] = {settings.health_port: "healthPort"}
+    if settings.admin:
+        others[split_address(settings.admin).port] = "admin"
+    if registration.assumed:
+        others = _SHIPPED_PORTS
+    is_own = f"Kindred's listen is {own}{' (the default)' if registration.assumed else ''}"
+    named = port or DEFAULT_PORTS[scheme]
+    if named == own:
+        return
+    where, fix = registration.extender.at("urlPrefix"), f"urlPrefix: {address}:{own}"
+    if other := others.get(named):
+        yield error(
             where,
-            f"{prefix!r} has no port, which means {443 if url.scheme == 'https' else 80}; Kindred's is "
-            f"{own}{registration.remark}",
-            f"urlPrefix: {url.scheme}://{url.hostname}:{own}",
+            f"{named} is Kindred's port {other}, which serves no verb, and {is_own}: every call fails. kube-scheduler "
+            "logs no failed prioritize below -v=5",
+            fix,
+        )
+    else:
+        written = f"the port {named}" if port else f"no port, which means {named}"
+        yield warning(where, f"{written}, and {is_own}: right only where a Service or a proxy leads there", fix)
+
+
+def _same_url(registration: Registration) -> Found:
+    extender = registration.extender
+    for twin in registration.config.extenders:
+        if twin is extender or twin.place != extender.place:
+            continue
+        twice = ", ".join(sorted(extender.verbs.keys() & twin.verbs.keys()))
+        if twice:
+            yield error(
+                twin.at("urlPrefix"),
+                f"the Kindred of {extender.at()} again, with {twice} in both: kube-scheduler calls it twice for each "
+                "pod, and its scores count twice",
+                f"take {twin.at()} out",
+            )
+        else:
+            yield warning(
+                twin.at("urlPrefix"),
+                f"the Kindred of {extender.at()} again: what follows is about {extender.at()} alone",
+                f"one extender, with {', '.join((extender.verbs | twin.verbs).keys())}",
+            )
+
+
+def _effects(settings: Settings) -> frozenset[str]:
+    if settings.decide != "off":
+        return frozenset({"decide"})
+    on = {"bind": settings.bind, "preempt": settings.preempt != "off"}
+    return frozenset(name for name, is_on in on.items() if is_on)
+
+
+def _registration_of(effects: frozenset[str]) -> str:
+    """Return the registration of manifests/scheduler that has such effects."""
+    return "decide" if "decide" in effects else "full-offload" if effects else "score-offload"
+
+
+def _other_registration(registration: Registration) -> Found:
+    """Compare who binds, preempts and decides. A difference in one of the first two is for `bind-off` or `preempt`."""
+    config, extender, settings = registration.config, registration.extender, registration.settings
+    wanted, given = _effects(implied_settings(config, extender)), _effects(settings)
+    apart = wanted ^ given
+    if "decide" in given and set(extender.verbs) == {"filterVerb"}:
+        if not registration.decided:
+            yield error(
+                setting("decide_schedulers"),
+                f"{', '.join(settings.decide_schedulers)}: no profile of this configuration, so Kindred decides for "
+                "none of its pods, and kube-scheduler takes any node that fits",
+                f"decideSchedulers: [{', '.join(profile.name for profile in config.profiles)}], as in "
+                "manifests/overlays/decide",
+            )
+    elif "decide" in apart or len(apart) > 1:
+        registered, set_up = _registration_of(wanted), _registration_of(given)
+        yield error(
+            extender.at(),
+            f"is a registration like {registered}, and Kindred's settings are like those of {set_up}. They differ in "
+            f"{', '.join(sorted(apart))}. What follows from that is not listed",
+            f"the settings of manifests/overlays/{registered}, or manifests/scheduler/{set_up}.yaml",
         )
 
 
@@ -61,7 +140,7 @@ def _timeout(registration: Registration) -> Found:
     yield tell(
         extender.at("httpTimeout"),
         f"{f'not set, which means {DEFAULT_TIMEOUT:g} s' if default else extender.http_timeout}, and Kindred's "
-        f"httpTimeout is {settings.http_timeout:g} s{registration.remark}: Kindred rejects a queued request, and "
+        f"httpTimeout is {settings.http_timeout:g} s: Kindred rejects a queued request, and "
         f"gives up a binding, after {settings.deadline:g} s. kube-scheduler closes the connection before, and tries a "
         "pod again that may be bound already",
         f"httpTimeout: {go_duration(settings.http_timeout)}, or {setting('http_timeout', f'{extender.timeout:g}')}",
@@ -181,12 +260,14 @@ def _others(registration: Registration) -> Found:
 
 
 CHECKS: Final = (
+    Check(OTHER_REGISTRATION, HANDBOOK, _other_registration, needs_settings=True),
     Check("verb-name", BEHAVIOUR, _verbs),
     Check("url-prefix", EXTENDER_TYPE, _prefix),
-    Check("timeout", SETTINGS, _timeout, of_settings=True),
+    Check("same-url", EXTENDER_TYPE, _same_url),
+    Check("timeout", SETTINGS, _timeout, needs_settings=True),
     Check("tls", "kubernetes pkg/scheduler/extender.go (makeTransport)", _tls),
     Check("tls-of-kindred", SETTINGS, _tls_of_kindred, needs_settings=True),
     Check("node-cache-capable", "kubernetes issue 141781", _node_cache),
     Check("managed-resources", EXTENDER_TYPE, _managed_resources),
-    Check("other-extenders", BEHAVIOUR, _others, of_settings=True),
+    Check("other-extenders", BEHAVIOUR, _others),
 )

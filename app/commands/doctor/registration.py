@@ -1,21 +1,25 @@
 """The input of checks of a registration: the scheduler's configuration, Kindred in it, and Kindred's settings."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
-from app.commands.doctor.findings import Finding, Problem, Severity
+from app.commands.doctor.findings import Finding, Problem
 from app.scheduler_configuration.scheduler_config import Extender, SchedulerConfig
-from app.scheduler_configuration.schema import Profile
+from app.scheduler_configuration.schema import DEFAULTS, Point, Profile
 from app.settings.settings import Settings
 from app.verbs.scopes import DecideScope, decide_scopes
 from app.watch.release import allowed_rules
-from core.profile import COMPOSITES
+from app.wiring.engine import create_profile
+from core.profile import COMPOSITES, PLUGINS
 from core.profile import Profile as Plugins
 from core.releases.release import nearest
 
+_ALL: Final = 100  # percent
+_SIDES: Final[tuple[Point, ...]] = ("filter", "score")
+
 
 class Registration(NamedTuple):
-    """A Kindred that is registered with a kube-scheduler. `assumed`: its settings were not given, they are defaults."""
+    """A Kindred that is registered with a kube-scheduler. `assumed`: its settings were not given, or are of another."""
 
     config: SchedulerConfig
     extender: Extender
@@ -23,10 +27,11 @@ class Registration(NamedTuple):
     plugins: Plugins
     assumed: bool
 
-    @property
-    def remark(self) -> str:
-        """The remark after a value of the settings."""
-        return " (the default)" if self.assumed else ""
+    @classmethod
+    def inferred(cls, config: SchedulerConfig, extender: Extender) -> "Registration":
+        """Return the registration with the settings that the configuration implies."""
+        settings = implied_settings(config, extender)
+        return cls(config, extender, settings, create_profile(settings), assumed=True)
 
     @property
     def filters(self) -> frozenset[str]:
@@ -64,28 +69,64 @@ class Registration(NamedTuple):
         return [name for name in sorted(self.filters) if any(each.switched_off(name, "filter") for each in looked_at)]
 
 
+def implied_settings(config: SchedulerConfig, extender: Extender) -> Settings:
+    """Return the settings that fit a configuration: the effects of its verbs, and the plugins that it has disabled.
+
+    For decide that is a `filterVerb` alone, and a profile without default plugins or without scores: kube-scheduler
+    scores nothing if one node is left (k8s.io/kubernetes pkg/scheduler/schedule_one.go, schedulePod).
+    """
+    unscored = [
+        profile
+        for profile in config.profiles
+        if "*" in profile.disabled("multiPoint") or not profile.scoring() - {"DynamicResources"}
+    ]
+    if set(extender.verbs) == {"filterVerb"} and unscored:
+        return _implied_by_decide(config, unscored)
+    disabled = [
+        f"{point}:{name}"
+        for point in _SIDES
+        for name in PLUGINS
+        if (name, point) != ("VolumeBinding", "filter")  # which no Kindred replaces
+        and any(profile.switched_off(name, point) for profile in config.profiles)
+    ]
+    return Settings(
+        profile=",".join(disabled) or "affinity",
+        bind=bool(extender.bind_verb),
+        preempt="verb" if extender.preempt_verb else "off",
+    )
+
+
+def _implied_by_decide(config: SchedulerConfig, unscored: Sequence[Profile]) -> Settings:
+    for_claims = [each.name for each in unscored if {"VolumeBinding", "DynamicResources"} <= each.running("filter")]
+    for_groups = [
+        profile.name
+        for profile in config.profiles
+        if not any(profile.switched_off(name, point) for point in _SIDES for name in DEFAULTS)
+    ]
+    alone = [profile for profile in unscored if profile.name not in for_claims]
+    sampled = any(config.percentage_of(profile)[1] < _ALL for profile in alone)
+    nominates = any(profile.runs("DefaultPreemption", "postFilter") for profile in alone)
+    return Settings(
+        profile="full",
+        decide="any-node" if sampled else "listed-nodes",
+        decide_schedulers=tuple(profile.name for profile in alone or unscored),
+        decide_claims_scheduler="".join(for_claims[:1]),
+        decide_groups_scheduler="".join(for_groups[:1]),
+        preempt="evict" if nominates else "off",
+    )
+
+
 Found: TypeAlias = Iterable[Problem]
 
 
 class Check(NamedTuple):
-    """A check of a registration.
-
-    `of_settings`: it compares the registration with Kindred's settings. If they are assumed, its finding is no error
-    yet. `needs_settings`: it is not made with assumed settings.
-    """
+    """A check of a registration. `needs_settings`: it is not made with assumed settings."""
 
     id: str
     reference: str
     look: Callable[[Registration], Found]
-    of_settings: bool = False
     needs_settings: bool = False
 
     def findings(self, registration: Registration) -> list[Finding]:
         """Run the check."""
-        problems = self.look(registration)
-        if self.of_settings and registration.assumed:
-            problems = (
-                each._replace(severity=Severity.WARNING) if each.severity is Severity.ERROR else each
-                for each in problems
-            )
-        return [Finding(self.id, *problem, self.reference) for problem in problems]
+        return [Finding(self.id, *problem, self.reference) for problem in self.look(registration)]

@@ -42,8 +42,7 @@ def _arguments(registration: Registration) -> Found:
             if wrong:
                 yield warning(
                     where,
-                    f"{', '.join(wrong)}: {plugin} is disabled, and Kindred runs it with other "
-                    f"arguments{registration.remark}",
+                    f"{', '.join(wrong)}: {plugin} is disabled, and Kindred runs it with other arguments",
                     setting("plugin_args", text),
                 )
 
@@ -173,7 +172,7 @@ def _balance(registration: Registration) -> Found:
         yield warning(
             extender.at("weight"),
             f"too {strong}: weight {extender.weight} * maxScore {registration.settings.max_score}"
-            f"{registration.remark} * 10 = up to {given} for a node, while {stands_for} "
+            f" * 10 = up to {given} for a node, while {stands_for} "
             f"({by_plugin}), in the profile {profile.name}",
             f"weight: {weight} and {setting('max_score', max_score)}, which is up to {weight * max_score * _SCALE}",
         )
@@ -226,11 +225,11 @@ def _once(registration: Registration) -> Found:
 
 
 CHECKS: Final = (
-    Check("plugin-arguments", HANDBOOK, _arguments, of_settings=True),
+    Check("plugin-arguments", HANDBOOK, _arguments, needs_settings=True),
     Check("filter-by-nobody", HANDBOOK, _by_nobody),
     Check("half-switched-off", BEHAVIOUR, _halves),
     Check("ignorable", EXTENDER_TYPE, _ignorable),
     Check("sampling", HANDBOOK, _sampling),
-    Check("weight-balance", f"{HANDBOOK}, All scores from Kindred", _balance, of_settings=True),
+    Check("weight-balance", f"{HANDBOOK}, All scores from Kindred", _balance, needs_settings=True),
     Check("score-once", HANDBOOK, _once),
 )

@@ -1,7 +1,9 @@
 """`kindred doctor`: which inputs it takes together, what it prints, and how it ends."""
 
+import copy
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from app.commands.doctor.command import doctor_command
 from app.commands.doctor.examination import OTHER_CHECKS, REGISTRATION_CHECKS
 from app.settings.configuration import HEAD
 from tests.app.api_server.client_setting import write_kubeconfig
-from tests.app.commands.doctor.registrations import BESIDE, FULL_OFFLOAD, SCORE_OFFLOAD
+from tests.app.commands.doctor.registrations import BESIDE, DECIDE, FULL_OFFLOAD, SCORE_OFFLOAD
 from tests.app.serving import ANY_PORT, kindred
 
 
@@ -53,11 +55,11 @@ def test_it_ends_with_1_where_there_is_an_error(tmp_path: Path, settings: Path) 
 
 
 def test_it_ends_with_1_for_warnings_where_they_count(tmp_path: Path) -> None:
-    document = written(tmp_path, SCORE_OFFLOAD)
+    document = written(tmp_path, {**FULL_OFFLOAD, "extenders": [{**FULL_OFFLOAD["extenders"][0], "preemptVerb": ""}]})
     assert doctor("--scheduler-config", document).exit_code == 0
     result = doctor("--scheduler-config", document, "--strict")
     assert result.exit_code == 1
-    assert result.stdout.endswith("\n0 errors, 1 warning, 0 to know, 7 checks not made\n")
+    assert result.stdout.endswith("\n0 errors, 1 warning, 0 to know, 14 checks not made\n")
 
 
 @pytest.mark.parametrize(
@@ -78,17 +80,16 @@ def test_bad_input_ends_with_2_and_a_line_that_says_it(arguments: list[str], tol
 
 
 def test_json_has_every_field(tmp_path: Path, settings: Path) -> None:
-    told = report("--scheduler-config", written(tmp_path, FULL_OFFLOAD), "--config", settings)
+    told = report("--scheduler-config", written(tmp_path, DECIDE), "--config", settings)
     assert {"inputs", "findings", "skipped", "summary"} == set(told)
-    for finding in told["findings"]:
-        assert {"id", "severity", "where", "message", "fix", "reference"} == set(finding)
-    assert told["summary"] == {"errors": 2, "warnings": 0, "infos": 1, "skipped": 6}
-    assert [finding["severity"] for finding in told["findings"]] == ["error", "error", "info"]
+    (finding,) = told["findings"]
+    assert {"id", "severity", "where", "message", "fix", "reference"} == set(finding)
+    assert told["summary"] == {"errors": 1, "warnings": 0, "infos": 0, "skipped": 13}
     assert {"settings", "scheduler configuration", "extender"} == set(told["inputs"])
 
 
 def test_yaml_is_the_same_report_and_wide_text_has_each_sentence_on_one_line(tmp_path: Path) -> None:
-    given = ("--scheduler-config", written(tmp_path, FULL_OFFLOAD))
+    given = ("--scheduler-config", written(tmp_path, {**FULL_OFFLOAD, "percentageOfNodesToScore": 0}))
     assert yaml.safe_load(doctor(*given, "-o", "yaml").stdout) == report(*given)
     wide = doctor(*given, "-o", "wide").stdout.splitlines()
     messages = [finding["message"] for finding in report(*given)["findings"]]
@@ -99,7 +100,7 @@ def test_yaml_is_the_same_report_and_wide_text_has_each_sentence_on_one_line(tmp
 def test_checks_that_were_not_made_are_counted(tmp_path: Path) -> None:
     document = written(tmp_path, BESIDE)
     counted = doctor("--scheduler-config", document).stdout.partition("Not checked\n")[2]
-    assert counted.startswith("  without Kindred's settings: --config FILE: 1 check\n  without --url URL: 3 checks\n")
+    assert counted.startswith("  without --url URL: 3 checks\n  without Kindred's settings: --config FILE: 8 checks\n")
     assert "service-" not in counted
 
 
@@ -109,13 +110,34 @@ def test_checks_that_lack_an_input_are_named_with_it(tmp_path: Path) -> None:
     assert needs.pop("rbac") == "--kubeconfig FILE or --context NAME"
     assert needs.pop("kubernetes-release") == "--kubeconfig FILE or --context NAME"
     assert needs.pop("feature-gates") == "--scheduler-feature-gates TEXT"
-    assert list(needs) == ["tls-of-kindred"]
+    assert list(needs) == [each.id for each in REGISTRATION_CHECKS if each.needs_settings]
 
 
-def test_without_settings_the_defaults_are_said_to_be_assumed(tmp_path: Path) -> None:
+def test_without_settings_those_that_the_configuration_implies_are_assumed(tmp_path: Path) -> None:
     told = report("--scheduler-config", written(tmp_path, SCORE_OFFLOAD))
-    assert told["inputs"]["settings"] == "the defaults, because none were given"
-    assert [finding["id"] for finding in told["findings"]] == ["weight-balance"]
+    assert told["inputs"]["settings"] == "none given: those that the configuration implies"
+    assert told["findings"] == []
+
+
+@pytest.mark.parametrize("left_in", ["NodeAffinity", "VolumeBinding"])
+def test_decide_is_recognised_though_a_filter_is_left_in(tmp_path: Path, left_in: str) -> None:
+    document = copy.deepcopy(DECIDE)
+    document["profiles"][0]["plugins"]["multiPoint"]["enabled"].append({"name": left_in})
+    told = report("--scheduler-config", written(tmp_path, document))
+    ids = [finding["id"] for finding in told["findings"]]
+    assert ids == ["decide-filters", "decide-preemption"], "which has no other filter for its dry run"
+
+
+def test_all_scores_of_kindred_are_recognised_and_one_that_comes_twice_is_found(tmp_path: Path) -> None:
+    disabled = [{"name": name} for name in ("TaintToleration", "PodTopologySpread", "InterPodAffinity")]
+    off = {"disabled": disabled}
+    one, other = ({"schedulerName": name, "plugins": {"preScore": off, "score": off}} for name in ("a", "b"))
+    assert report("--scheduler-config", written(tmp_path, {**SCORE_OFFLOAD, "profiles": [one]}))["findings"] == []
+    other["plugins"] = {"preScore": {"disabled": disabled[1:]}, "score": {"disabled": disabled[1:]}}
+    (finding,) = report("--scheduler-config", written(tmp_path, {**SCORE_OFFLOAD, "profiles": [one, other]}))[
+        "findings"
+    ]
+    assert (finding["id"], "profile b: TaintToleration" in finding["message"]) == ("score-once", True)
 
 
 def test_a_running_service_is_looked_at(tmp_path: Path, settings: Path) -> None:
@@ -145,6 +167,11 @@ def test_an_api_server_that_is_not_there_leaves_rights_and_release_unchecked(tmp
 
 SCHEDULER = Path("manifests/scheduler")
 OVERLAYS = Path("manifests/overlays")
+SHIPPED = [
+    *sorted(SCHEDULER.glob("*.yaml")),
+    *sorted(OVERLAYS.glob("*/scheduler.yaml")),
+    Path("manifests/second-scheduler/scheduler.yaml"),
+]
 BROKEN = "docs/examples/broken-scheduler.yaml"
 PAGE = Path("docs/doctor.md")
 CONFIGURATIONS = sorted(path.stem for path in SCHEDULER.glob("*.yaml") if (OVERLAYS / path.stem).is_dir())
@@ -156,6 +183,37 @@ def test_what_is_shipped_together_is_right(name: str) -> None:
     result = doctor("--scheduler-config", str(scheduler), "--config", str(kindred), "--strict")
     assert result.exit_code == 0, result.output
     assert "\n0 errors, 0 warnings, " in result.stdout
+
+
+@pytest.mark.parametrize("file", SHIPPED, ids=str)
+def test_of_each_shipped_configuration_nothing_is_said_without_settings(file: Path) -> None:
+    told = report("--scheduler-config", file)
+    assert (told["findings"], len(SHIPPED)) == ([], 5)
+
+
+@pytest.mark.parametrize("file", CONFIGURATIONS)
+@pytest.mark.parametrize("settings", CONFIGURATIONS)
+def test_settings_of_another_registration_are_one_finding(file: str, settings: str) -> None:
+    told = report("--scheduler-config", SCHEDULER / f"{file}.yaml", "--config", OVERLAYS / settings / "kindred.yaml")
+    ids = [finding["id"] for finding in told["findings"]]
+    assert ids == ([] if file == settings else ["other-registration"])
+
+
+COMMANDS = [
+    command.split()
+    for page in [Path("README.md"), *sorted(Path("docs").glob("*.md"))]
+    for command in re.findall(r"kindred doctor (--[^`\n]*)", page.read_text("utf-8").replace("\\\n", ""))
+    if "--scheduler-config" in command
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_every_command_line_of_the_docs_says_nothing_of_what_is_shipped(name: str, command: list[str]) -> None:
+    files = {"--scheduler-config": SCHEDULER / f"{name}.yaml", "--config": OVERLAYS / name / "kindred.yaml"}
+    given = [files.get(option, value) for option, value in pairwise(["", *command])]
+    assert report(*given)["findings"] == []
+    assert len(COMMANDS) > 4
 
 
 def test_the_page_shows_how_the_report_of_the_broken_configuration_begins_and_ends() -> None:

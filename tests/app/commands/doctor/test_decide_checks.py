@@ -79,9 +79,6 @@ PREEMPT = "extenders[0].preemptVerb"
 BIND = "extenders[0].bindVerb"
 OTHER_BINDER = {"urlPrefix": "http://other", "bindVerb": "bind"}
 CASES = {
-    "kindred-answers-all-nodes-to-a-scheduler-that-leaves-it-the-choice": error(
-        "decide-answer", "profiles[0].plugins", deciding(settings={"decide": "off"}), deciding()
-    ),
     "the-cluster-s-own-scheduler-waits-for-kindred": error(
         "decide-scheduler",
         "profiles[0].schedulerName",
@@ -295,7 +292,7 @@ def test_of_a_right_one_nothing_is_said(settings: dict[str, Any]) -> None:
 
 def test_without_decide_none_of_it_is_looked_at() -> None:
     checks = [check.id for check in REGISTRATION_CHECKS if check.id.startswith("decide-")]
-    assert len(checks) == 7
+    assert len(checks) == 6
     assert [found(registration(FULL_OFFLOAD), check) for check in checks] == [[]] * len(checks)
 
 

@@ -9,7 +9,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app.commands.doctor.examination import REGISTRATION_CHECKS
-from app.commands.doctor.findings import Severity
 from app.commands.doctor.registration import Registration
 from app.scheduler_configuration.scheduler_config import UnreadableError, choose_extender, parse_scheduler_config
 from app.scheduler_configuration.schema import POINTS
@@ -17,10 +16,12 @@ from app.settings.settings import Settings
 from app.wiring.engine import create_profile
 from tests.app.commands.doctor.registrations import (
     BESIDE,
+    DECIDING,
     FULL_OFFLOAD,
     SCORE_OFFLOAD,
     Case,
     assert_told_apart,
+    deciding,
     error,
     extenders,
     found,
@@ -50,6 +51,11 @@ def with_kindred_first(document: dict[str, Any], **settings: object) -> Any:  # 
     return looked_at._replace(extender=first)
 
 
+def twice(**verb: str) -> Any:  # noqa: ANN401  # a registration
+    """Make one whose extender comes a second time, with this verb and another writing of its URL."""
+    return registration(extenders(SCORE_OFFLOAD, {"urlPrefix": "http://10.96.0.10:8888/", **verb}))
+
+
 CASES = {
     "no-verb": error("verb-name", "extenders[0]", registration(prioritizeVerb=None), registration()),
     "a-slip-of-the-pen": error(
@@ -72,6 +78,60 @@ CASES = {
         registration(urlPrefix="http://10.96.0.10:8888/"),
     ),
     "a-path": warning("url-prefix", PREFIX, registration(urlPrefix="http://10.96.0.10:8888/v1"), registration()),
+    "the-health-port": error(
+        "url-prefix",
+        PREFIX,
+        registration(urlPrefix="http://10.96.0.10:8889", settings={"health_port": 8889}),
+        registration(),
+    ),
+    "the-admin-port-of-the-overlays": error(
+        "url-prefix", PREFIX, registration(urlPrefix="http://10.96.0.10:8890", assumed=True), registration(assumed=True)
+    ),
+    "a-port-that-kindred-does-not-listen-on": warning(
+        "url-prefix",
+        PREFIX,
+        registration(settings={"listen": "127.0.0.1:9999"}),
+        registration(urlPrefix="http://10.96.0.10:9999", settings={"listen": "127.0.0.1:9999"}),
+    ),
+    "one-kindred-twice": error(
+        "same-url",
+        "extenders[1].urlPrefix",
+        twice(prioritizeVerb="prioritize"),
+        registration(extenders(SCORE_OFFLOAD, {**OTHER, "prioritizeVerb": "prioritize"})),
+    ),
+    "one-kindred-in-two-parts": warning(
+        "same-url", "extenders[1].urlPrefix", twice(filterVerb="filter"), registration()
+    ),
+    "settings-of-full-offload": error(
+        "other-registration",
+        "extenders[0]",
+        registration(settings={"bind": True, "preempt": "verb"}),
+        registration(settings={"bind": False, "preempt": "verb"}),
+    ),
+    "settings-without-effects": error(
+        "other-registration",
+        "extenders[0]",
+        registration(FULL_OFFLOAD, settings={"bind": False, "preempt": "off"}),
+        registration(FULL_OFFLOAD, settings={"bind": False}),
+    ),
+    "settings-of-decide": error(
+        "other-registration", "extenders[0]", registration(FULL_OFFLOAD, settings=DECIDING), registration(FULL_OFFLOAD)
+    ),
+    "kindred-answers-all-nodes-to-a-scheduler-that-leaves-it-the-choice": error(
+        "other-registration", "extenders[0]", deciding(settings={"decide": "off"}), deciding()
+    ),
+    "kindred-decides-for-other-schedulers": error(
+        "other-registration",
+        "decideSchedulers (KINDRED_DECIDE_SCHEDULERS)",
+        deciding(
+            settings={
+                "decide_schedulers": ["another"],
+                "decide_claims_scheduler": "",
+                "decide_groups_scheduler": "",
+            }
+        ),
+        deciding(settings={"decide_schedulers": ["kindred", "another"]}),
+    ),
     "no-port": warning("url-prefix", PREFIX, registration(urlPrefix="http://kindred"), registration()),
     "a-resource-that-nobody-counts": error(
         "managed-resources",
@@ -175,12 +235,6 @@ def test_the_default_timeout_is_named() -> None:
     assert finding.message.startswith("not set, which means 5 s, and ")
 
 
-def test_what_follows_from_settings_that_were_not_given_is_no_error_yet() -> None:
-    (finding,) = found(registration(FULL_OFFLOAD, httpTimeout="1s", assumed=True), "timeout")
-    assert finding.severity is Severity.WARNING
-    assert "httpTimeout is 5 s (the default)" in finding.message
-
-
 KNOWN = [
     (chosen, create_profile(chosen), assumed)
     for chosen in (Settings(), Settings(profile="full", preempt="evict"), Settings(profile="filter:NodePorts"))
@@ -228,9 +282,12 @@ def test_no_document_is_too_much(data: st.DataObject) -> None:
     extender, problem = choose_extender(config, "", "")
     assert (extender is None) == bool(problem)
     if extender is not None:
-        registration = Registration(config, extender, *data.draw(st.sampled_from(KNOWN)))
-        for check in REGISTRATION_CHECKS:
-            check.findings(registration)
+        for registration in (
+            Registration(config, extender, *data.draw(st.sampled_from(KNOWN))),
+            Registration.inferred(config, extender),
+        ):
+            for check in REGISTRATION_CHECKS:
+                check.findings(registration)
 
 
 @settings(deadline=None)
