@@ -1,6 +1,6 @@
 """Measurements of plugins, remedies, and the events that wake the pod, as lines for people."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import chain
 from typing import Final
@@ -12,7 +12,8 @@ from core.diagnosis.amounts.resources import PortInCluster, PortOnNode, Resource
 from core.diagnosis.amounts.spread import SpreadInCluster, SpreadOnNode
 from core.diagnosis.remedies.pod_steps import taint_text
 from core.diagnosis.remedies.remedy import Remedy
-from core.diagnosis.wakes import ANY_EVENT, Wake
+from core.diagnosis.wakes import ANY_EVENT, EVENTS, Wake
+from core.objects.affinity import label_number
 
 _MAX_WAKES: Final = 12
 
@@ -34,8 +35,14 @@ def remedies_text(helps: Sequence[Remedy]) -> Iterator[Line]:
     return titled(Styled("Changes that would help, each by itself", bold=True), chain.from_iterable(lines))
 
 
-def wakes_text(wakes: Sequence[Wake]) -> Iterator[Line]:
-    """Yield the events after which kube-scheduler tries the pod again."""
+def wakes_text(wakes: Sequence[Wake], refusing: Collection[str]) -> Iterator[Line]:
+    """Yield the events after which kube-scheduler tries the pod again.
+
+    `refusing` are the plugins that rejected the nodes. If they wait for no event, it tries every five minutes:
+    k8s.io/kubernetes pkg/scheduler/backend/queue/scheduling_queue.go (DefaultPodMaxInUnschedulablePodsDuration).
+    """
+    if refusing and not wakes and {each.plugin for each in EVENTS}.issuperset(refusing):
+        yield Styled("kube-scheduler tries it again every five minutes: no event can help", bold=True)
     if wakes:
         yield Styled("kube-scheduler tries it again after", bold=True)
         by_kind: dict[str, dict[str, None]] = {}
@@ -50,14 +57,17 @@ def wakes_text(wakes: Sequence[Wake]) -> Iterator[Line]:
 
 
 def _cluster_lines(amounts: ClusterAmounts, nodes: int) -> Iterator[str]:
+    if amounts.exclusion:
+        yield amounts.exclusion
     yield from (_resource(each) for each in amounts.resources if each.nodes < nodes)
+    yield from (f"the request of {each}" for each in amounts.overflows)
     yield from _labels_and_taints(amounts)
     for port in amounts.ports:
         yield f"host port {_port(port)}: in use on {counted(port.nodes, 'node')}"
     yield from (_spread(each) for each in amounts.spread if each.nodes_refused or each.nodes_without_key)
     yield from _cluster_volume_lines(amounts)
     if amounts.node_name:
-        yield f"spec.nodeName: only {amounts.node_name}"
+        yield f"spec.nodeName: only {amounts.node_name}{'' if amounts.node_is_known else ', which does not exist'}"
     for feature in amounts.missing_features:
         yield f"needs the feature {feature.feature}: not declared by {counted(feature.nodes, 'node')}"
     usage = amounts.usage
@@ -74,7 +84,10 @@ def _labels_and_taints(amounts: ClusterAmounts) -> Iterator[str]:
     if amounts.cordoned is not None:
         yield f"cordoned: {_on(amounts.cordoned.nodes, amounts.cordoned.examples)}"
     for requirement in amounts.requirements:
-        yield f"requires {requirement.asked.text}: not met by {counted(requirement.nodes, 'node')}"
+        has = f", which have {requirement.has}" if requirement.has else ""
+        yield f"requires {requirement.asked.text}: not met by {counted(requirement.nodes, 'node')}{has}"
+    for impossible in amounts.impossible:
+        yield f"required node affinity that no node can match, whatever its labels: {impossible}"
     if amounts.nearest is not None:
         yield f"nearest by labels: {amounts.nearest.node}, which lacks {_unmet(amounts.nearest.unmet)}"
 
@@ -100,14 +113,17 @@ def _spread(each: SpreadInCluster) -> str:
 def _cluster_volume_lines(amounts: ClusterAmounts) -> Iterator[str]:
     for bound in amounts.bound_elsewhere:
         nodes = counted(bound.nodes, "node")
-        yield f"claim {bound.claim}: volume {bound.volume} needs {bound.needs}; out of reach of {nodes}"
+        has = f", which have {bound.has}" if bound.has else ""
+        yield f"claim {bound.claim}: volume {bound.volume} needs {bound.needs}; out of reach of {nodes}{has}"
+    for claim in amounts.claims:
+        yield f"claim {claim.claim}: {claim.why}"
     for driver in amounts.drivers:
         yield (
-            f"volumes of {driver.driver}: needs {driver.added}; "
-            f"most free on any node: {driver.most_free}, on {driver.most_free_node}"
+            f"volumes of {driver.driver}: needs {driver.added}; most free on any node: {driver.most_free} "
+            f"of a limit of {driver.limit}, on {driver.most_free_node}"
         )
-    for claim in amounts.claims_in_use:
-        yield f"ReadWriteOncePod claim {claim.name}: in use by {', '.join(claim.pods) or 'other pods'}"
+    for used in amounts.claims_in_use:
+        yield f"ReadWriteOncePod claim {used.name}: in use by {', '.join(used.pods) or 'other pods'}"
 
 
 def _resource(each: ResourceInCluster) -> str:
@@ -115,7 +131,8 @@ def _resource(each: ResourceInCluster) -> str:
     fits = f"enough on {counted(each.nodes, 'node')}" if each.nodes else "enough on no node"
     if each.resource == "pods":
         return f"pods: {fits}; most free on any node: {most}, on {each.most_free_node}"
-    return f"needs {each.resource} {asked}; most free on any node: {most}, on {each.most_free_node}; {fits}"
+    origin = f" ({each.origin})" if each.origin else ""
+    return f"needs {each.resource} {asked}{origin}; most free on any node: {most}, on {each.most_free_node}; {fits}"
 
 
 def _node_lines(amounts: NodeAmounts) -> Iterator[str]:
@@ -163,7 +180,7 @@ def _spread_on_node(each: SpreadOnNode) -> str:
 
 def _node_volume_lines(amounts: NodeAmounts) -> Iterator[str]:
     for bound in amounts.bound_elsewhere:
-        yield f"claim {bound.claim}: volume {bound.volume} needs {bound.needs}"
+        yield f"claim {bound.claim}: volume {bound.volume} needs {bound.needs}; the node has {bound.has}"
     for driver in amounts.drivers:
         limit = "no limit" if driver.limit is None else f"limit {driver.limit}"
         yield f"volumes of {driver.driver}: {driver.attached} attached, {driver.added} more, {limit}"
@@ -180,9 +197,14 @@ def _on_node(each: ResourceOnNode) -> str:
 
 
 def _unmet(unmet: Sequence[UnmetRequirement]) -> str:
-    return ", ".join(
-        f"{each.asked.text} ({'no such label' if each.has is None else f'has {each.has}'})" for each in unmet
-    )
+    return ", ".join(f"{each.asked.text} ({_has(each)})" for each in unmet)
+
+
+def _has(unmet: UnmetRequirement) -> str:
+    if unmet.has is None:
+        return "no such label"
+    is_text = unmet.asked.operator in ("Gt", "Lt") and label_number(unmet.has) is None
+    return f"has {unmet.has}{', which is no integer' if is_text else ''}"
 
 
 def _on(number: int, examples: Sequence[str]) -> str:

@@ -96,7 +96,7 @@ def explanation_text(explanation: Explanation, *, wide: bool = False) -> Iterato
         titled(_heading("Why not, by nodes"), _reasons(told.reasons)),
         cluster_amounts_text(told.amounts, told.nodes),
         remedies_text(told.helps),
-        wakes_text(told.wakes),
+        wakes_text(told.wakes, () if told.fit else [each.plugin for each in told.reasons]),
         _beside_nominated(told),
         chain.from_iterable(_topology(each, told, wide=wide) for each in told.topologies),
         titled(_heading("Inter-pod affinity terms"), _some(told.terms, "term", _term)),
@@ -124,6 +124,8 @@ def _some(found: Sequence[T], name: str, lines_of: Callable[[T], Iterable[Line]]
 
 def _head(told: Summary, manifest: Completion | None) -> Iterator[Line]:
     of = counted(told.nodes, "node")
+    if told.never_tried:
+        yield from _verdict(wrapped(f"Pod {told.pod}: {told.never_tried}."), fits=False)
     unknown = manifest.unknown if manifest is not None else ()
     is_sure = not (told.not_judged or unknown)
     if not told.fit:

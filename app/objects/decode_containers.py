@@ -29,11 +29,13 @@ from core.objects.pod import ALL_ADDRESSES, NO_FEATURES, NO_HOST_PORTS, HostPort
 from core.objects.pod_requests import (
     Amounts,
     Container,
+    Origins,
     PodLoad,
     PodResources,
     Resources,
     is_best_effort,
     non_zero_requests,
+    origins,
     pod_load,
     pod_requests,
     scored_requests,
@@ -179,6 +181,7 @@ class Demand(msgspec.Struct, frozen=True, gc=False):
     non_zero_requests: tuple[int, int]
     scored_requests: tuple[int, int]
     load: PodLoad
+    origins: Origins
     best_effort: bool
     host_ports: frozenset[HostPort]
     images: tuple[str, ...]
@@ -228,10 +231,11 @@ def _parse_demand(raw: bytes) -> Demand:
         pod_level_reported=wire.pod_level_status != NULL,
         claimed={} if wire.claim_statuses == NULL else claimed_of(wire.claim_statuses),
     )
+    asked_by = origins(pod, [each.name or "" for each in init_containers])
     demand = _shared_demand if len(raw) <= _MEMO_BYTES else _new_demand
     found = demand(
         tuple(pod_requests(pod, _COUNTING).items()),
-        (non_zero_requests(pod, _COUNTING), scored_requests(pod), pod_load(pod)),
+        (non_zero_requests(pod, _COUNTING), scored_requests(pod), pod_load(pod), asked_by),
         is_best_effort(pod),
         _host_ports(containers, init_containers),
         tuple(sorted(normalized_image_name(each.image or "") for each in (*containers, *init_containers))),
@@ -241,7 +245,7 @@ def _parse_demand(raw: bytes) -> Demand:
 
 def _new_demand(
     requests: tuple[tuple[str, int], ...],
-    scoring: tuple[tuple[int, int], tuple[int, int], PodLoad],
+    scoring: tuple[tuple[int, int], tuple[int, int], PodLoad, Origins],
     best_effort: bool,  # noqa: FBT001 - a plain value
     host_ports: frozenset[HostPort],
     images: tuple[str, ...],

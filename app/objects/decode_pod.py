@@ -310,6 +310,7 @@ def decode_pod(raw: bytes | msgspec.Raw) -> Pod:
         group=membership_of(labels, metadata.annotations),
         load=demand.load,
         of_daemon_set=controller is not None and controller.kind == "DaemonSet",
+        origins=demand.origins,
     )
 
 

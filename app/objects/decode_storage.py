@@ -28,7 +28,7 @@ from app.objects.decode_placement import WireNodeSelector, node_selector_of
 from app.objects.decode_pod import WireAzureDisk, WireGCEPersistentDisk, WireVolumeID
 from core.objects.affinity import NodeSelector, parse_node_selector
 from core.objects.labels import EVERYTHING
-from core.objects.quantity import units
+from core.objects.quantity import capped
 from core.objects.volumes import (
     FILESYSTEM,
     ClaimRef,
@@ -184,7 +184,7 @@ def _source(spec: _VolumeSpec) -> VolumeSource | None:
 def _storage_of(raw: msgspec.Raw, field: str) -> int | None:
     """Return the bytes of `storage`. As in Go, the other resources of the list are checked, too."""
     amounts = amounts_of(raw, field)
-    return units(amounts["storage"]) if "storage" in amounts else None
+    return capped(amounts["storage"]) if "storage" in amounts else None
 
 
 def _storage_class(metadata: AnnotatedMetadata, name: str | None) -> str:
@@ -355,4 +355,4 @@ def decode_volume_attachment(raw: bytes | msgspec.Raw) -> VolumeAttachment:
 
 
 def _size(raw: msgspec.Raw, field: str) -> int | None:
-    return None if bytes(raw) == b"null" else units(quantity_of(raw, field))
+    return None if bytes(raw) == b"null" else capped(quantity_of(raw, field))

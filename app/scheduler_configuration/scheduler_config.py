@@ -1,7 +1,7 @@
 """A KubeSchedulerConfiguration: read from a file, with upstream's defaults, and which of its extenders is Kindred."""
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import SplitResult, urlsplit
@@ -197,27 +197,76 @@ def _place(url: str) -> tuple[str, int | None]:
 
 
 def parse_scheduler_config(text: str) -> SchedulerConfig:
-    """Read a text. Raises UnreadableError if kube-scheduler would reject it."""
-    try:
-        documents = [_without_nulls(each) for each in yaml.load_all(text, _Loader) if each is not None]
-        encoded = msgspec.json.encode(documents[0]) if len(documents) == 1 else b"null"
-    except yaml.MarkedYAMLError as error:
-        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark is not None else ""
-        raise UnreadableError(f"no YAML: {line}{error.problem}") from None
-    except (yaml.YAMLError, *UNREADABLE) as error:
-        raise UnreadableError(f"no YAML: {one_line(str(error))}") from None
+    """Read a text, or the one in a ConfigMap among its documents.
+
+    Raises UnreadableError if kube-scheduler would reject it.
+    """
+    documents = [each for each in _documents(text) if each is not None]
+    inside = [text for each in documents for text in _inside(each)]
+    if inside:
+        return _parse_data(inside)
     if len(documents) != 1 or not isinstance(documents[0], dict):
         raise UnreadableError("not a KubeSchedulerConfiguration: expected one document, with fields and values")
+    document = documents[0]
+    if _kind(document) == _CONFIG_MAP:
+        raise UnreadableError("a ConfigMap without a KubeSchedulerConfiguration in its data")
+    if _kind(document) == _POLICY or (_kind(document) != KIND and document.keys() & _OF_A_POLICY):
+        raise UnreadableError(_NO_POLICY)
     for key, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
-        if documents[0].get(key) != wanted:
-            raise UnreadableError(f"{key}: expected {wanted}, found {str(documents[0].get(key))[:_MAX_LENGTH]!r}")
+        if document.get(key) != wanted:
+            raise UnreadableError(f"{key}: expected {wanted}, found {str(document.get(key))[:_MAX_LENGTH]!r}")
     try:
-        config = _config(decoding(_decoder.decode, encoded))
+        config = _config(decoding(_decoder.decode, msgspec.json.encode(document)))
     except DecodeError as error:
         raise UnreadableError(str(error).replace("key` in `$.", "a key of ")) from None
     if problems := [*_rejected_values(config), *_bad_durations(config)]:
         raise UnreadableError("; ".join(problems))
     return config
+
+
+_CONFIG_MAP: Final = "ConfigMap"
+_POLICY: Final = "Policy"
+_OF_A_POLICY: Final = frozenset({"predicates", "priorities"})
+_NO_POLICY: Final = (
+    "a Policy: kube-scheduler has read none since 1.23 (--policy-config-file was removed). Write a "
+    f"KubeSchedulerConfiguration of {API_VERSION}: predicates and priorities are plugins of a profile there, "
+    "enableHttps is enableHTTPS, and httpTimeout is a duration such as 5s, not nanoseconds. docs/register.md has one"
+)
+
+
+def _documents(text: str) -> list[Any]:
+    """Return the YAML documents of a text, as values that can be JSON."""
+    try:
+        documents = [_without_nulls(each) for each in yaml.load_all(text, _Loader)]
+        msgspec.json.encode(documents)
+    except yaml.MarkedYAMLError as error:
+        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark is not None else ""
+        raise UnreadableError(f"no YAML: {line}{error.problem}") from None
+    except (yaml.YAMLError, *UNREADABLE) as error:
+        raise UnreadableError(f"no YAML: {one_line(str(error))}") from None
+    return documents
+
+
+def _kind(document: Any) -> Any:  # noqa: ANN401  # whatever YAML holds
+    return document.get("kind") if isinstance(document, dict) else None
+
+
+def _inside(document: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401  # as above
+    """Yield the configurations and policies in the data of a ConfigMap, with their keys."""
+    data = document.get("data") if _kind(document) == _CONFIG_MAP else None
+    for key, text in data.items() if isinstance(data, dict) else ():
+        if isinstance(text, str) and (KIND in text or _POLICY in text):
+            yield f"data[{key!r}]", text
+
+
+def _parse_data(found: Sequence[tuple[str, str]]) -> SchedulerConfig:
+    if len(found) > 1:
+        raise UnreadableError(f"several configurations: {', '.join(place for place, _ in found)}; give one of them")
+    place, text = found[0]
+    try:
+        return parse_scheduler_config(text)
+    except UnreadableError as error:
+        raise UnreadableError(f"{place}: {error}") from None
 
 
 def _without_nulls(value: Any) -> Any:  # noqa: ANN401  # whatever YAML holds

@@ -22,7 +22,7 @@ from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_values import MAX_AMOUNT, judged, outdated
 from core.objects.node import NodeMetrics, Usage
-from core.objects.quantity import millis, units
+from core.objects.quantity import capped
 
 PATH: Final = "/apis/metrics.k8s.io/v1beta1/nodes"
 RBAC_RULE: Final = 'apiGroups: ["metrics.k8s.io"], resources: ["nodes"], verbs: ["get", "list"]'
@@ -173,7 +173,7 @@ def _amount(name: str, resource: str, raw: msgspec.Raw, problems: list[str]) -> 
         return None
     try:
         exact = quantity_of(raw, f"usage.{resource}")
-        return Usage(plausible(millis(exact) if resource == "cpu" else units(exact)))
+        return Usage(plausible(capped(exact * 1000 if resource == "cpu" else exact)))
     except ValueError as error:  # DecodeError is a ValueError
         text = str(error) if isinstance(error, DecodeError) else f"usage.{resource}: {error}"
         problems.append(f"node {name}: {text}")

@@ -6,12 +6,13 @@ from functools import cached_property
 from typing import Final
 
 import msgspec
+import numpy as np
 
 from core.diagnosis.pod_names import name_of, uid_of
 from core.mirror.affinity_counts import MatchTerms, OwnerCounter, Role
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.mirror.topology import ABSENT, DomainCounts, Int64Array, IntpArray
+from core.mirror.topology import ABSENT, BoolArray, DomainCounts, Int64Array, IntpArray
 from core.objects.affinity import AffinityTerm, PodMatcher
 from core.objects.labels import Selector, requirement_text
 from core.objects.pod import Pod
@@ -131,6 +132,18 @@ class CountedTerm:
             return int(column.of_slot[batch.slots[position]])
         node = batch.strangers[position]
         return ABSENT if node is None else column.id_of(node.labels)
+
+    def blocked(self, batch: NodeBatch) -> BoolArray:
+        """Return which nodes a required term rejects, as `effect` does for one node."""
+        ids = self._counter.column.of_slot[batch.slots]
+        for position in batch.strangers:
+            ids[position] = self.value_id(batch, position)
+        value_ids, counts = self.counts()
+        with_pods: BoolArray = np.isin(ids, value_ids[counts > 0])
+        if self.rule is Rule.REQUIRED_AFFINITY:
+            no_domain: BoolArray = ids == ABSENT
+            return no_domain if self.first_pod else no_domain | ~with_pods
+        return with_pods
 
     def effect(self, value_id: int, pods: int) -> Effect:
         """Return the effect of the term on a node of a domain with `pods` counted pods."""

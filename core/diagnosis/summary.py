@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from core.diagnosis.amounts.amounts import ClusterAmounts, cluster_amounts
+from core.diagnosis.amounts.node_labels import domains_of
 from core.diagnosis.counted_terms import CountedTerm, Direction, Rule
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.explained_profile import Judge, SchedulerState
@@ -17,12 +18,12 @@ from core.diagnosis.remedies.remedy import Remedy
 from core.diagnosis.remedies.what_would_help import what_would_help
 from core.diagnosis.wakes import Wake, wakes
 from core.framework.interface import AnyScore, Code
-from core.mirror.node_values import LabelProjections
 from core.mirror.topology import Int64Array, IntpArray
 from core.objects.node import ZONE
 from core.objects.pod import NOT_WAITING, Waiting
 
 _EXAMPLES: Final = 3
+_DEFAULT_SCHEDULER: Final = "default-scheduler"
 _MAX_TOPOLOGIES: Final = 20
 """How many topology keys are summarised. Each costs a pass over all nodes, and a pod may name hundreds."""
 
@@ -123,6 +124,8 @@ class Summary(msgspec.Struct, frozen=True, gc=False):
     """Nodes that `filter` passes by the serving profile, which may judge fewer rules."""
     not_judged: Sequence[NotJudged]
     """Rules that may still reject fitting nodes."""
+    never_tried: str
+    """Why no scheduler tries the pod, whatever fits. Empty if one does, as far as the pod's object tells."""
     waiting: Waiting | None
     """The status of a pod without a node. Null for other pods, and if the pod's object has none."""
     message: str
@@ -162,6 +165,7 @@ def summary(decision: Diagnosis, limit: int) -> Summary:
         fit=len(decision.fitting),
         answered_fit=int(np.count_nonzero(decision.answered.codes == 0)),
         not_judged=decision.not_judged,
+        never_tried=never_tried(decision),
         waiting=decision.pod.waiting if decision.pod.waiting != NOT_WAITING else None,
         message=fit_message(decision, reasons),
         reasons=reasons,
@@ -180,6 +184,26 @@ def summary(decision: Diagnosis, limit: int) -> Summary:
         scheduler=decision.scheduler,
         not_scored=decision.not_scored,
     )
+
+
+def never_tried(decision: Diagnosis) -> str:
+    """Return why no scheduler tries the pod: it has ended, is being deleted, or none has answered for it.
+
+    Source: k8s.io/kubernetes pkg/scheduler/schedule_one.go (skipPodSchedule), and scheduler.go (newPodInformer), which
+    lists no pod that has ended.
+    """
+    pod = decision.pod
+    if pod.terminal:
+        return "it has ended (phase Succeeded or Failed), so no scheduler places it"
+    if pod.terminating:
+        return "it is being deleted, so no scheduler places it"
+    of_another = pod.scheduler_name not in ("", _DEFAULT_SCHEDULER) and pod.uid in decision.mirror.pending
+    if of_another and not (pod.waiting.reason or pod.waiting.gates or pod.nominated_node_name):
+        return (
+            f"no scheduler has answered for it yet: it has no condition PodScheduled, so perhaps none with "
+            f"schedulerName {pod.scheduler_name} runs"
+        )
+    return ""
 
 
 def reasons_of(decision: Diagnosis) -> list[ReasonSummary]:
@@ -235,19 +259,6 @@ def _topology(decision: Diagnosis, key: str, limit: int) -> TopologySummary:
             if nodes[each]
         ],
     )
-
-
-def domains_of(decision: Diagnosis, key: str) -> tuple[list[str], Int64Array]:
-    """Return values of a label, some of no node, and for each node the index of its value.
-
-    Index 0 means that the node does not have the label, or is unknown. If strangers share a value that no node of the
-    mirror has, each of them is a domain of its own.
-    """
-    projected, places = decision.mirror.derived(LabelProjections).of((key,)).places(decision.batch)
-    values = [(each or (None,))[0] or "" for each in projected]
-    lacking = [place for place, value in enumerate(values) if not value]
-    places[np.isin(places, lacking)] = 0
-    return values, places
 
 
 def _term(term: CountedTerm, limit: int) -> TermSummary:

@@ -5,8 +5,8 @@ v1.36.3 and v1.37.1. The events are those with the feature gate SchedulerQueuein
 and removed in 1.37.
 
 A plugin's queueing hint checks the object of the event, and may skip the event. Events that the hint always skips are
-left out. Only 1.37 registers pods on nodes (AssignedPod) and the waiting pod (TargetPod) as two resources. Before, the
-hint distinguishes them.
+left out, for all pods here, and for one pod by `_may_help`. Only 1.37 registers pods on nodes (AssignedPod) and the
+waiting pod (TargetPod) as two resources. Before, the hint distinguishes them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,12 +14,15 @@ from typing import Final, TypeAlias
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
+from core.diagnosis.amounts.requirements import is_unmeetable
+from core.diagnosis.counted_terms import Direction, Rule
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.pod_names import name_of, uid_of
 from core.mirror.cluster import ClusterMirror
 from core.mirror.pending_pods import VictimWait
-from core.objects.pod import Pod
+from core.objects.pod import HONOR, Pod, PodClaim
 from core.releases.release import Rules
 
 
@@ -104,8 +107,52 @@ def wakes(decision: Diagnosis) -> Sequence[Wake]:
         return ()
     deciding = [decision.profile.filters[place - 1].name for place in np.unique(decision.deciding).tolist() if place]
     names = [name for name in deciding if decision.explained.runs_in_scheduler(name)]
-    found = [wake for name in names for wake in events_of(name, decision.mirror.rules)]
+    registered = [wake for name in names for wake in events_of(name, decision.mirror.rules)]
+    found = []
+    for wake in registered:
+        actions = [action for action in wake.actions if _may_help(decision, wake, action)]
+        if actions:
+            found.append(replace(wake, actions=tuple(actions)))
     return found if len(names) == len(deciding) else [*found, ANY_EVENT]
+
+
+def _may_help(decision: Diagnosis, wake: Wake, action: str) -> bool:
+    """Return whether a queueing hint can tell kube-scheduler to try the pod. False if it skips the event of any object.
+
+    Source: isSchedulableAfter... of each plugin.
+    """
+    pod, helps = decision.pod, True
+    match wake.plugin, wake.resource:
+        case "InterPodAffinity", resource if not wake.of_pod_itself:
+            helps = _of_terms(decision, resource, action)
+        case "NodeAffinity", "Node":
+            helps = not is_unmeetable(pod.node_affinity)
+        case "NodeResourcesFit", "DeviceClass":
+            helps = any("/" in resource for resource in pod.requests)
+        case "PodTopologySpread", "Pod" if action == "UpdatePodToleration":
+            helps = any(each.node_taints_policy == HONOR for each in pod.spread)
+        case "VolumeRestrictions" | "NodeVolumeLimits" as plugin, "PersistentVolumeClaim":
+            claims = [each for each in pod.volumes if isinstance(each, PodClaim)]
+            helps = any(plugin == "NodeVolumeLimits" or not each.ephemeral for each in claims)
+    return helps
+
+
+def _of_terms(decision: Diagnosis, resource: str, action: str) -> bool:
+    """Return what InterPodAffinity's hints say of other pods and of nodes: they read only the pod's own terms.
+
+    A placed pod's anti-affinity counts for the end of that pod, and only since 1.36.
+    """
+    affinity = decision.pod.affinity
+    if affinity.errors:
+        return True
+    if (resource, action) == ("Pod", "Add"):
+        return bool(affinity.required_affinity)
+    if (resource, action) == ("Pod", "Delete"):
+        repelled = decision.mirror.rules.wakes_by_end_of_repelling_pod and any(
+            each.direction is Direction.EXISTING and each.rule is Rule.REQUIRED_ANTI_AFFINITY for each in decision.terms
+        )
+        return bool(affinity.required_anti_affinity) or repelled
+    return bool(affinity.required_affinity or affinity.required_anti_affinity)
 
 
 class AwaitedVictim(msgspec.Struct, frozen=True):

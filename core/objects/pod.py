@@ -12,7 +12,7 @@ from core.objects.affinity import NO_AFFINITY, NO_NODE_AFFINITY, NodeAffinity, P
 from core.objects.groups import Membership
 from core.objects.kinds import ControllerRef
 from core.objects.labels import NOTHING, Selector
-from core.objects.pod_requests import NO_LOAD, PodLoad, PodResources, non_zero_requests, pod_requests
+from core.objects.pod_requests import NO_LOAD, Origins, PodLoad, PodResources, non_zero_requests, pod_requests
 from core.objects.volumes import VolumeSource
 from core.releases.release import RequestCounting
 
@@ -240,6 +240,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     none: NAMESPACE/NAME of the PodGroup in spec.schedulingGroup, in 1.35 NAMESPACE/WORKLOAD/PODGROUP[/KEY] of
     spec.workloadRef. `claims_resources` is true if the pod has spec.resourceClaims.
     `waiting` has the status of a pod without a node. `group` has its fields about the group that Kindred places it in.
+    `origins` has what decides some requests, such as an init container.
     """
 
     uid: str
@@ -277,6 +278,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     group: Membership | None = None
     load: PodLoad = NO_LOAD
     of_daemon_set: bool = False
+    origins: Origins = ()
 
     @property
     def full_name(self) -> str:
@@ -312,9 +314,10 @@ _NOT_DECIDING: Final = frozenset(
         "nominated_node_name",
         "preempted",
         "waiting",
+        "origins",
     }
 )
-"""Fields of the status and the metadata. They change without another decision for the pod."""
+"""Fields of the status and the metadata, and names of containers. They change without another decision."""
 _deciding: Final = attrgetter(*(field for field in Pod.__struct_fields__ if field not in _NOT_DECIDING))
 
 

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from core.objects.labels import label_key_errors
-from core.objects.quantity import millis, nanos, units
+from core.objects.quantity import MAX_INT64, capped, millis, nanos, units
 from core.releases.release import ClaimedResources, RequestCounting
 
 Amounts: TypeAlias = Mapping[str, int]
@@ -280,6 +280,57 @@ def _is_accounted(name: str) -> bool:
     if name in _NATIVE or name.startswith(_PREFIXES) or "kubernetes.io/" in name:
         return True
     return "/" in name and not name.startswith("requests.") and not label_key_errors(f"requests.{name}")
+
+
+Origins: TypeAlias = tuple[tuple[str, str], ...]
+"""Pairs of a resource and what decides its amount."""
+_SURE: Final = MAX_INT64 * 10**6
+"""No amount up to this one overflows, not even in thousandths."""
+
+OVERFLOW: Final = "more than an int64 holds: it overflows"
+
+
+def origins(pod: PodResources, init_names: Sequence[str]) -> Origins:
+    """Return what decides the requested amounts that are not just the sums over the app containers.
+
+    That is an init container with the given name, sidecars, the pod as a whole, the overhead, or an overflow.
+    """
+    large = any(amount > _SURE for each in pod.containers for amount in each.resources.requests.values())
+    if not (pod.init_containers or pod.overhead or pod.pod_level is not None or large):
+        return ()
+    found = _started(pod, init_names)
+    if pod.pod_level is not None and _asks_as_a_whole(pod):
+        found |= {name: "spec.resources of the pod" for name in pod.pod_level.requests if _has_pod_level(name)}
+    for name, amount in pod.overhead.items():
+        if amount:
+            found[name] = f"{found[name]}, with overhead" if name in found else "with the overhead of its RuntimeClass"
+    exact = _requests(pod, RequestCounting())
+    whole = {name: capped(amount * 1000 if name == "cpu" else amount) for name, amount in exact.items()}
+    for name, amount in rounded(exact).items():
+        if amount != whole[name]:
+            found[name] = f"{OVERFLOW}, and kube-scheduler counts {amount}"
+    return tuple(found.items())
+
+
+def _started(pod: PodResources, init_names: Sequence[str]) -> dict[str, str]:
+    """Return the resources that init containers or sidecars decide, see `_summed`."""
+    found: dict[str, str] = {}
+    running = dict(_summed(PodResources(pod.containers), _NOTHING, lambda each, _: each.resources.requests))
+    sidecars: dict[str, int] = {}
+    starting: dict[str, tuple[int, str]] = {}
+    for name, container in zip(init_names, pod.init_containers, strict=True):
+        for resource, amount in container.resources.requests.items():
+            if not container.sidecar:
+                most = starting.get(resource, (0, ""))
+                starting[resource] = max(most, (amount + sidecars.get(resource, 0), name))
+            elif amount:
+                _combine(running, {resource: amount}, int.__add__)
+                _combine(sidecars, {resource: amount}, int.__add__)
+                found[resource] = f"{found[resource]} and {name}" if resource in found else f"with sidecar {name}"
+    for resource, (amount, name) in starting.items():
+        if amount > running.get(resource, 0):
+            found[resource] = f"init container {name} asks for it"
+    return found
 
 
 # The amounts that predict a pod's usage: the limit of each container, or its request without a limit.

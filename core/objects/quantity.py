@@ -1,8 +1,7 @@
 """Resource quantities (`250m`, `1.5Gi`, `1e3`) as exact integers.
 
-Source: k8s.io/apimachinery pkg/api/resource/quantity.go (ParseQuantity, ScaledValue) and suffix.go. Upstream caps only
-quantities with a binary suffix at int64, and lets others overflow. Here all are capped, as upstream's documentation
-says.
+Source: k8s.io/apimachinery pkg/api/resource/quantity.go (ParseQuantity, ScaledValue), amount.go (AsScaledInt64) and
+suffix.go. Upstream caps only quantities with a binary suffix at int64, and lets others overflow, see `units`.
 """
 
 import re
@@ -21,6 +20,9 @@ _NANO: Final = 9  # upstream keeps nine decimal places and rounds smaller fracti
 _NANOS: Final = 10**_NANO
 _NANOS_PER_MILLI: Final = 10**6
 _LARGEST: Final = MAX_INT64 * _NANOS
+_MAX_EXPONENT: Final = 90  # larger ones change no result: the low 64 bits of 10^64 are 0
+_FEW_DIGITS: Final = 10**18  # what upstream's fast path (int64Amount) holds
+_UNCHECKED: Final = (1, 2, 3)  # factors of 1,000 that positiveScaleInt64 multiplies at once
 _MEMO_ENTRIES: Final = 4096
 _MANY_DOUBLINGS: Final = 50  # for Pi and Ei
 
@@ -37,13 +39,22 @@ class QuantityError(ValueError):
 
 
 def units(amount: int) -> int:
-    """Return an amount of `nanos` in whole units, rounded away from zero, at most 2^63-1."""
+    """Return an amount of `nanos` in whole units, rounded away from zero, as upstream's Value().
+
+    An amount that no int64 holds is mostly 0, such as 50E, because ScaledValue ignores that its fast path failed. With
+    more than 18 digits, or one to three factors of 1,000, it is cut to its lowest 64 bits.
+    """
     return _scaled_down(amount, _NANOS)
 
 
 def millis(amount: int) -> int:
-    """Return an amount of `nanos` in thousandths, rounded away from zero, at most 2^63-1."""
+    """Return an amount of `nanos` in thousandths, as upstream's MilliValue(). Overflows like `units`."""
     return _scaled_down(amount, _NANOS_PER_MILLI)
+
+
+def capped(amount: int) -> int:
+    """Return an amount of `nanos` in whole units, at most 2^63-1, for sizes that upstream compares as quantities."""
+    return units(max(min(amount, _LARGEST), -_LARGEST))
 
 
 @lru_cache(maxsize=_MEMO_ENTRIES)
@@ -64,7 +75,9 @@ def nanos(text: str) -> int:
         raise QuantityError("unable to parse numeric part of quantity")
     # Python ints do not overflow. The length of the text bounds their size.
     mantissa = int(whole + fraction or "0") << doublings
-    amount = _shifted(mantissa, exponent - len(fraction) + _NANO)
+    amount = _shifted(mantissa, min(exponent, _MAX_EXPONENT) - len(fraction) + _NANO)
+    if suffix in _BINARY:
+        amount = min(amount, _LARGEST)
     return -amount if sign == "-" else amount
 
 
@@ -81,25 +94,32 @@ def _suffix(suffix: str) -> tuple[int, int]:
 
 
 def _shifted(mantissa: int, exponent: int) -> int:
-    """Return mantissa x 10^exponent, rounded up, at most the largest amount, without computing a huge power."""
+    """Return mantissa x 10^exponent, rounded up, without computing a huge power."""
     if mantissa == 0:
         return 0
-    if exponent > len(str(_LARGEST)):
-        return _LARGEST
     if -exponent > 2 * MAX_LENGTH:  # more decimal places than a mantissa can have digits
         return 1
     power: int = 10 ** abs(exponent)
-    return min(mantissa * power if exponent >= 0 else -(-mantissa // power), _LARGEST)
+    return mantissa * power if exponent >= 0 else -(-mantissa // power)
 
 
 def _scaled_down(amount: int, divisor: int) -> int:
-    magnitude = min(-(-abs(amount) // divisor), MAX_INT64)
+    magnitude = -(-abs(amount) // divisor)
+    if magnitude > MAX_INT64:
+        return _overflown(-magnitude if amount < 0 else magnitude)
     return -magnitude if amount < 0 else magnitude
 
 
 def wrapped(amount: int) -> int:
     """Return an amount wrapped to an int64, as a sum in Go is."""
     return amount if -_INT64 <= amount < _INT64 else (amount + _INT64) % (2 * _INT64) - _INT64
+
+
+def _overflown(value: int) -> int:
+    digits, thousands = abs(value), 0
+    while not digits % 1000:
+        digits, thousands = digits // 1000, thousands + 1
+    return wrapped(value) if digits >= _FEW_DIGITS or thousands in _UNCHECKED else 0
 
 
 _NAMED_ESCAPES: Final = {

@@ -294,6 +294,13 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         _since(v1_34=_NO, v1_36=_YES),
     ),
     _difference(
+        "wakes_by_end_of_repelling_pod",
+        "InterPodAffinity",
+        "a refused pod is tried again after the end of a pod whose anti-affinity refuses it",
+        "interpodaffinity/plugin.go (isSchedulableAfterPodChange, isSchedulableAfterAssignedPodChange)",
+        _since(v1_34=_NO, v1_36=_YES),
+    ),
+    _difference(
         "group_cycles",
         "GangScheduling",
         "the members of a PodGroup are scheduled in one cycle, and none is bound before its end",

@@ -210,6 +210,7 @@ class Rules(msgspec.Struct, frozen=True):
     wakes_by_resize: bool
     wakes_by_device_class: bool
     wakes_by_own_labels: bool
+    wakes_by_end_of_repelling_pod: bool
     group_cycles: bool
     groups_queued: bool
 

@@ -91,6 +91,7 @@ def test_the_rules_of_1_34_are_what_kindred_answered_before_releases_were_told_a
         wakes_by_resize=True,
         wakes_by_device_class=False,
         wakes_by_own_labels=False,
+        wakes_by_end_of_repelling_pod=False,
         group_cycles=False,
         groups_queued=False,
     )

@@ -22,7 +22,9 @@ export function measuredOnNode(amounts) {
     requirements.length ? `lacks ${requirements.map(unmetText).join(", ")}` : "",
     ...amounts.ports.map((each) => `host port ${portText(each)} is held by ${each.pods.join(", ") || "pods"}`),
     ...amounts.spread.map(spreadOnNode),
-    ...amounts.bound_elsewhere.map((each) => `claim ${each.claim}: volume ${each.volume} needs ${each.needs}`),
+    ...amounts.bound_elsewhere.map(
+      (each) => `claim ${each.claim}: volume ${each.volume} needs ${each.needs}; the node has ${each.has}`,
+    ),
     ...amounts.drivers.map(driverOnNode),
     ...amounts.disks.map((each) => `disk ${each.name} is in use by ${each.pods.join(", ") || "pods"}`),
     features.length ? `does not declare ${features.join(", ")}` : "",
@@ -50,17 +52,22 @@ function usageText({ measured_at: at, too_old: tooOld, resources, pods_not_cover
 export function measuredInCluster(amounts, nodes) {
   const { cordoned, nearest } = amounts;
   return [
+    amounts.exclusion ? `${amounts.exclusion[0]?.toUpperCase()}${amounts.exclusion.slice(1)}.` : "",
     ...amounts.resources.filter((each) => each.nodes < nodes).map(resourceInCluster),
+    ...amounts.overflows.map((each) => `The request of ${each}.`),
     ...amounts.taints.map((each) => `Taint ${taintText(each)}: on ${counted(each.nodes, "node")}.`),
     cordoned ? `Cordoned: ${counted(cordoned.nodes, "node")}.` : "",
     ...amounts.requirements.map(
-      (each) => `Requires ${askedText(each.asked)}: not met by ${counted(each.nodes, "node")}.`,
+      (each) =>
+        `Requires ${askedText(each.asked)}: not met by ${counted(each.nodes, "node")}${each.has ? `, which have ${each.has}` : ""}.`,
     ),
+    ...amounts.impossible.map((each) => `Required node affinity that no node can match, whatever its labels: ${each}.`),
     nearest ? `Nearest by labels: ${nearest.node}, which lacks ${nearest.unmet.map(unmetText).join(", ")}.` : "",
     ...amounts.ports.map((each) => `Host port ${portText(each)}: in use on ${counted(each.nodes, "node")}.`),
     ...amounts.spread
       .filter((each) => each.nodes_refused)
       .map((each) => `Spread by ${each.topology_key}: too uneven on ${counted(each.nodes_refused, "node")}.`),
+    ...amounts.claims.map((each) => `Claim ${each.claim}: ${each.why}.`),
     amounts.usage && amounts.usage.too_old + amounts.usage.not_measured
       ? `Usage: not measured, or too long ago, on ${counted(amounts.usage.too_old + amounts.usage.not_measured, "node")}.`
       : "",
@@ -74,10 +81,11 @@ function resourceOnNode({ resource, requested, free, in_use: inUse, allocatable,
 }
 
 /** @param {ClusterAmounts["resources"][number]} found */
-function resourceInCluster({ resource, requested, most_free: most, most_free_node: node, nodes }) {
+function resourceInCluster({ resource, requested, origin, most_free: most, most_free_node: node, nodes }) {
   const text = (/** @type {number} */ amount) => amountText(amount, unitOf(resource));
   const enough = nodes ? `enough on ${counted(nodes, "node")}` : "enough on no node";
-  return `Needs ${resource} ${text(requested)}; most free on any node: ${text(most)}, on ${node}; ${enough}.`;
+  const asked = `${text(requested)}${origin ? ` (${origin})` : ""}`;
+  return `Needs ${resource} ${asked}; most free on any node: ${text(most)}, on ${node}; ${enough}.`;
 }
 
 /** @param {NodeAmounts["spread"][number]} found */

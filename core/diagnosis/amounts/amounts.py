@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from core.diagnosis.amounts.claims import ClaimFact, claims_without_volume
+from core.diagnosis.amounts.exclusion import exclusion
 from core.diagnosis.amounts.requirements import (
     CordonedNodes,
     NearestNode,
@@ -13,6 +15,7 @@ from core.diagnosis.amounts.requirements import (
     TaintInCluster,
     UnmetRequirement,
     cordoned_in_cluster,
+    impossible_terms,
     is_cordoned,
     nearest_node,
     requirements_in_cluster,
@@ -25,6 +28,7 @@ from core.diagnosis.amounts.resources import (
     PortOnNode,
     ResourceInCluster,
     ResourceOnNode,
+    overflows,
     ports_in_cluster,
     ports_on_node,
     resources_in_cluster,
@@ -190,12 +194,16 @@ class ClusterAmounts(msgspec.Struct, frozen=True, gc=False):
 
     resources: Sequence[ResourceInCluster] = ()
     """NodeResourcesFit: `pods` first, then the resources that the pod requests."""
+    overflows: Sequence[str] = ()
+    """NodeResourcesFit: requests that no int64 holds."""
     taints: Sequence[TaintInCluster] = ()
     """TaintToleration: the taints that keep the pod off some node."""
     cordoned: CordonedNodes | None = None
     """NodeUnschedulable. None if it rejects no node."""
     requirements: Sequence[RequirementInCluster] = ()
     """NodeAffinity: the requirements that exclude some node."""
+    impossible: Sequence[str] = ()
+    """NodeAffinity: parts of the pod's required node affinity that no node can match."""
     nearest: NearestNode | None = None
     """NodeAffinity: the node with the fewest unmet requirements. None if NodeAffinity rejects no node."""
     ports: Sequence[PortInCluster] = ()
@@ -206,33 +214,45 @@ class ClusterAmounts(msgspec.Struct, frozen=True, gc=False):
     """VolumeBinding and VolumeZone: claims whose volumes some node cannot reach."""
     drivers: Sequence[DriverInCluster] = ()
     """NodeVolumeLimits: the CSI drivers of the pod's volumes for which some node has a limit."""
+    claims: Sequence[ClaimFact] = ()
+    """VolumeBinding and VolumeZone: claims without a volume, if such a plugin rejects some node."""
     claims_in_use: Sequence[InUse] = ()
     """VolumeRestrictions: the pod's ReadWriteOncePod claims that other pods use."""
     node_name: str = ""
     """NodeName: the only node that the pod may be on."""
+    node_is_known: bool = True
+    """NodeName: whether there is a node of this name."""
     missing_features: Sequence[FeatureInCluster] = ()
     """NodeDeclaredFeatures: the needed features that some node does not declare."""
+    exclusion: str = ""
+    """Two rules that exclude each other, if no single rule rejects every node. Empty otherwise."""
     usage: UsageInCluster | None = None
     """TargetLoadPacking, LoadVariationRiskBalancing, LoadAware: nodes by measurement. None if none is enabled."""
 
 
 def cluster_amounts(decision: Diagnosis, limit: int) -> ClusterAmounts:
     """Return the amounts, with up to `limit` taints, requirements, ports, domains and pods each."""
-    requested = decision.state_of(NodeName.name)
+    state = decision.state_of(NodeName.name)
+    node_name = state.name if isinstance(state, RequestedNode) else ""
     with decision.mirror.work.uncharged():  # the decision was already charged for this work
         return ClusterAmounts(
             resources=resources_in_cluster(decision),
+            overflows=overflows(decision),
             taints=taints_in_cluster(decision, limit),
             cordoned=cordoned_in_cluster(decision),
             requirements=requirements_in_cluster(decision, limit),
+            impossible=impossible_terms(decision, limit),
             nearest=nearest_node(decision),
             ports=ports_in_cluster(decision, limit),
             spread=spread_in_cluster(decision, limit),
             bound_elsewhere=bound_elsewhere_in_cluster(decision),
             drivers=drivers_in_cluster(decision),
+            claims=claims_without_volume(decision),
             claims_in_use=claims_in_use(decision, limit),
-            node_name=requested.name if isinstance(requested, RequestedNode) else "",
+            node_name=node_name,
+            node_is_known=not node_name or node_name in decision.mirror.nodes.slots,
             missing_features=_missing_features(decision),
+            exclusion=exclusion(decision),
             usage=usage_in_cluster(decision),
         )
 

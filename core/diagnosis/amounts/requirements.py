@@ -7,12 +7,14 @@ from typing import Final, TypeAlias
 import msgspec
 import numpy as np
 
+from core.diagnosis.amounts.claims import asked_text
+from core.diagnosis.amounts.node_labels import values_text
 from core.diagnosis.diagnosis import Diagnosis
 from core.framework.node_matcher import NodeMatcher, keys_of_terms
 from core.mirror.topology import BoolArray, Int64Array
 from core.objects.affinity import Comparison, FieldRequirement, NodeSelectorTerm
 from core.objects.affinity import NodeAffinity as AffinityToNodes
-from core.objects.labels import Requirement, requirement_text
+from core.objects.labels import Operator, Requirement, requirement_text
 from core.objects.node import Node
 from core.objects.pod import KEEP_PODS_OFF, Taint
 from core.plugins.nodeaffinity import NodeAffinity, RequiredState
@@ -96,6 +98,8 @@ class RequirementInCluster(msgspec.Struct, frozen=True, gc=False):
 
     asked: AskedOfNode
     nodes: int
+    has: str
+    """What the nodes have instead, if no known node meets it. Empty otherwise."""
 
 
 class NearestNode(msgspec.Struct, frozen=True, gc=False):
@@ -147,13 +151,86 @@ def requirements_in_cluster(decision: Diagnosis, limit: int) -> Sequence[Require
         for each, met in _judged(decision, choice)
     ]
     most = sorted((each for each in excluded if each[1]), key=lambda each: -each[1])[:limit]
-    return [RequirementInCluster(told_of(each), nodes) for each, nodes in most]
+    return [
+        RequirementInCluster(told_of(each), nodes, _instead(decision, each) if nodes == len(decision.known) else "")
+        for each, nodes in most
+    ]
+
+
+def _instead(decision: Diagnosis, asked: Asked) -> str:
+    if isinstance(asked.requirement, FieldRequirement):
+        return "" if asked.requirement.value in decision.mirror.nodes.slots else "other names"
+    return values_text(decision, (asked.requirement.key,))
+
+
+def impossible_terms(decision: Diagnosis, limit: int) -> Sequence[str]:
+    """Return up to `limit` parts of the pod's required node affinity that no node can match, whatever its labels.
+
+    These are terms with an error, terms that contradict themselves or the nodeSelector, and empty terms if there are no
+    others. Source: k8s.io/component-helpers scheduling/corev1/nodeaffinity/nodeaffinity.go (NewLazyErrorNodeSelector,
+    newNodeSelectorTerm): a term that cannot be parsed matches no node, and an empty term is left out.
+    """
+    state = decision.state_of(NodeAffinity.name)
+    if not isinstance(state, RequiredState) or NodeAffinity.name not in decision.refusing:
+        return ()
+    if state.asked.required is None:
+        return ()
+    if not state.asked.required.terms:
+        return ["it has only empty terms, which match no node"]
+    return [text for faults in _faults(state.asked) for text in faults][:limit]
+
+
+def is_unmeetable(asked: AffinityToNodes) -> bool:
+    """Return whether every required term is empty or contradicts itself, without an error.
+
+    NodeAffinity's queueing hint skips every node then. After an error it does not.
+    """
+    if asked.node_names is not None and not asked.node_names:
+        return True
+    return asked.required is not None and all(
+        faults and not term.errors for faults, term in zip(_faults(asked), asked.required.terms, strict=False)
+    )
+
+
+def _faults(asked: AffinityToNodes) -> Iterator[Sequence[str]]:
+    """Yield for each of the first 64 required terms why no node can match it. Empty for a term that a node can."""
+    for term in () if asked.required is None else asked.required.terms[:MAX_REQUIREMENTS]:
+        yield term.errors or [*_contradictions((*asked.selector.requirements, *term.requirements, *term.comparisons))]
+
+
+def _contradictions(asked: Sequence[Requirement | Comparison]) -> Iterator[str]:
+    by_key: dict[str, list[Requirement | Comparison]] = {}
+    for each in asked[:MAX_REQUIREMENTS]:
+        by_key.setdefault(each.key, []).append(each)
+    for of_key in by_key.values():
+        if _contradict(of_key):
+            yield f"{' and '.join(map(asked_text, of_key[:_MAX_VALUES]))} contradict each other"
+
+
+def _contradict(asked: Sequence[Requirement | Comparison]) -> bool:
+    """Return whether no value of a label, and no absence of it, meets all requirements on its key."""
+    listed = next((each for each in asked if isinstance(each, Requirement) and each.operator is Operator.IN), None)
+    if listed is not None:
+        return not any(all(each.matches({listed.key: value}) for each in asked) for value in listed.values)
+    if all(each.matches({}) for each in asked):
+        return False
+    if any(isinstance(each, Requirement) and each.operator is Operator.DOES_NOT_EXIST for each in asked):
+        return True
+    compared = [each for each in asked if isinstance(each, Comparison)]
+    lowest = max((each.bound + 1 for each in compared if each.greater), default=None)
+    highest = min((each.bound - 1 for each in compared if not each.greater), default=None)
+    return lowest is not None and highest is not None and lowest > highest
 
 
 def nearest_node(decision: Diagnosis) -> NearestNode | None:
-    """Return the nearest of the nodes that NodeAffinity rejects, or None if it rejects none, or all in PreFilter."""
+    """Return the nearest of the nodes that NodeAffinity rejects, or None if it rejects none, or all in PreFilter.
+
+    None, too, if no term of the pod can be met by any node: then no node is near.
+    """
     refused, choices = decision.refusing.get(NodeAffinity.name), choices_of(decision)
     if refused is None or not choices or not len(decision.known):
+        return None
+    if decision.pod.node_affinity.required is not None and all(_faults(decision.pod.node_affinity)):
         return None
     candidates = decision.known[refused[decision.known]]
     if not len(candidates):

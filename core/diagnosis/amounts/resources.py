@@ -11,6 +11,7 @@ from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.pod_names import name_of
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.objects.pod import HostPort, Pod
+from core.objects.pod_requests import OVERFLOW
 from core.plugins.nodeports import HostPortsInUse, NodePorts
 from core.plugins.noderesources.fit import MeasuredResource, NodeResourcesFit, PreFilterState
 
@@ -39,6 +40,8 @@ class ResourceInCluster(msgspec.Struct, frozen=True, gc=False):
     resource: str
     requested: int
     """Requested by the pod."""
+    origin: str
+    """What decides this amount, such as an init container. Empty: the sum over the containers."""
     free: int
     """Free on all nodes together."""
     most_free: int
@@ -69,7 +72,7 @@ def resources_in_cluster(decision: Diagnosis) -> Sequence[ResourceInCluster]:
     """Return the pod's resources on all nodes. Empty without a known node."""
     if not len(decision.known):
         return ()
-    batch = decision.batch.part(decision.known)
+    batch, origins = decision.batch.part(decision.known), dict(decision.pod.origins)
     found = []
     for each in measured_resources(decision, batch):
         free = each.allocatable - each.in_use
@@ -78,6 +81,7 @@ def resources_in_cluster(decision: Diagnosis) -> Sequence[ResourceInCluster]:
             ResourceInCluster(
                 resource=each.resource,
                 requested=each.asked,
+                origin=origins.get(each.resource, ""),
                 free=int(free.sum()),
                 most_free=int(free[most]),
                 most_free_node=batch.names[most],
@@ -85,6 +89,11 @@ def resources_in_cluster(decision: Diagnosis) -> Sequence[ResourceInCluster]:
             )
         )
     return found
+
+
+def overflows(decision: Diagnosis) -> Sequence[str]:
+    """Return the requests of the pod that no int64 holds, with what kube-scheduler counts instead."""
+    return [f"{name} is {origin}" for name, origin in decision.pod.origins if origin.startswith(OVERFLOW)]
 
 
 _BINARY: Final = {"Ei": 2**60, "Pi": 2**50, "Ti": 2**40, "Gi": 2**30, "Mi": 2**20, "Ki": 2**10}

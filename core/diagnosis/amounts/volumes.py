@@ -1,20 +1,22 @@
 """Claims and volumes that prevent scheduling: bound elsewhere, used by another pod, or over a driver's limit."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
+from core.diagnosis.amounts.claims import MAX_CLAIMS, selector_text
+from core.diagnosis.amounts.node_labels import values_text
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.pod_names import name_of
 from core.framework.claims import find_claim, named_claims
 from core.framework.interface import Status
+from core.framework.node_matcher import keys_of_terms
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray
-from core.objects.affinity import NodeSelector
 from core.objects.csi_migration import TranslationError
 from core.objects.pod import Pod, PodClaim, RBDImage
 from core.objects.volumes import PersistentVolume, PersistentVolumeClaim
@@ -24,11 +26,6 @@ from core.plugins.volumebinding.filtering import BoundVolume, node_views
 from core.plugins.volumebinding.plugin import BindingState, VolumeBinding
 from core.plugins.volumerestrictions import READ_WRITE_ONCE_POD, Restrictions, VolumeRestrictions, disks_of, in_conflict
 from core.plugins.volumezone import VolumeZone, ZoneConstraints, volume_topologies
-
-MAX_CLAIMS: Final = 16
-"""How many claims and disks are reported. A pod may name hundreds."""
-_MAX_TERMS: Final = 3
-_MAX_VALUES: Final = 5
 
 
 class BoundElsewhere(msgspec.Struct, frozen=True, gc=False):
@@ -41,6 +38,8 @@ class BoundElsewhere(msgspec.Struct, frozen=True, gc=False):
     volume: str
     needs: str
     """The volume's requirements on the labels of a node."""
+    has: str
+    """What the node has of these labels, or all nodes together. Empty if some node can reach the volume."""
 
 
 class BoundElsewhereInCluster(BoundElsewhere, frozen=True, gc=False):
@@ -70,6 +69,8 @@ class DriverInCluster(msgspec.Struct, frozen=True, gc=False):
     """Nodes with a limit."""
     most_free: int
     most_free_node: str
+    limit: int
+    """The limit of this node."""
 
 
 class InUse(msgspec.Struct, frozen=True, gc=False):
@@ -86,14 +87,22 @@ class _Bound(NamedTuple):
     claim: PersistentVolumeClaim
     volume: PersistentVolume
     needs: str
+    keys: Collection[str]
     refused: BoolArray
 
 
 def bound_elsewhere_on_node(decision: Diagnosis, position: int) -> Sequence[BoundElsewhere]:
     """Return the claims whose volumes a node cannot reach."""
-    batch = decision.batch.part(np.array([position]))
+    batch, node = decision.batch.part(np.array([position])), decision.node(position)
+    labels = {} if node is None else node.labels
     return [
-        BoundElsewhere(each.plugin, each.claim.full_name, each.volume.name, each.needs)
+        BoundElsewhere(
+            each.plugin,
+            each.claim.full_name,
+            each.volume.name,
+            each.needs,
+            ", ".join(f"{key}={labels[key]}" if key in labels else f"no label {key}" for key in sorted(each.keys)),
+        )
         for each in _bound(decision, batch)
         if each.refused[0]
     ]
@@ -105,7 +114,14 @@ def bound_elsewhere_in_cluster(decision: Diagnosis) -> Sequence[BoundElsewhereIn
         return ()
     counted = ((each, int(np.count_nonzero(each.refused))) for each in _bound(decision, decision.batch))
     return [
-        BoundElsewhereInCluster(each.plugin, each.claim.full_name, each.volume.name, each.needs, nodes)
+        BoundElsewhereInCluster(
+            each.plugin,
+            each.claim.full_name,
+            each.volume.name,
+            each.needs,
+            values_text(decision, each.keys) if nodes == len(decision.batch) else "",
+            nodes,
+        )
         for each, nodes in counted
         if nodes
     ]
@@ -153,7 +169,8 @@ def drivers_in_cluster(decision: Diagnosis) -> Sequence[DriverInCluster]:
         free = limits[slots[limited]] - (0 if attached is None else attached[slots[limited]])
         most = int(free.argmax())
         name = decision.batch.names[int(decision.known[limited[most]])]
-        found.append(DriverInCluster(driver, number, len(limited), int(free[most]), name))
+        limit = int(limits[slots[limited[most]]])
+        found.append(DriverInCluster(driver, number, len(limited), int(free[most]), name, limit))
     return found
 
 
@@ -210,12 +227,13 @@ def _bound(decision: Diagnosis, batch: NodeBatch) -> Iterator[_Bound]:
             continue
         if isinstance(binding, BindingState) and volume.node_affinity is not None:
             refused = _out_of_reach(binding, volume, batch)
-            yield _Bound(VolumeBinding.name, claim, volume, _selector_text(volume.node_affinity), refused)
+            keys = keys_of_terms(volume.node_affinity.terms)
+            yield _Bound(VolumeBinding.name, claim, volume, selector_text(volume.node_affinity), keys, refused)
         topologies = volume_topologies(volume)
         if isinstance(zones, ZoneConstraints) and topologies:
             refused = zones.nodes.judged(batch, ZoneConstraints(zones.nodes, topologies).code) > 0
-            needs = " and ".join(f"{key} in ({', '.join(sorted(values))})" for key, values in sorted(topologies))
-            yield _Bound(VolumeZone.name, claim, volume, needs, refused)
+            needs = ", ".join(f"{key} in ({', '.join(sorted(values))})" for key, values in sorted(topologies))
+            yield _Bound(VolumeZone.name, claim, volume, needs, {key for key, _ in topologies}, refused)
 
 
 def _out_of_reach(state: BindingState, volume: PersistentVolume, batch: NodeBatch) -> BoolArray:
@@ -229,12 +247,3 @@ def _out_of_reach(state: BindingState, volume: PersistentVolume, batch: NodeBatc
             refused.append(True)
     found: BoolArray = np.array(refused, np.bool_)[places]
     return found
-
-
-def _selector_text(selector: NodeSelector) -> str:
-    terms = []
-    for term in selector.terms[:_MAX_TERMS]:
-        asked = [f"{each.key} in ({', '.join(each.values[:_MAX_VALUES])})" for each in term.requirements if each.values]
-        terms.append(" and ".join(asked) or "other requirements")
-    more = " or more" if len(selector.terms) > _MAX_TERMS else ""
-    return " or ".join(terms) + more

@@ -16,6 +16,7 @@ from core.diagnosis.amounts.amounts import (
     cluster_amounts,
     node_amounts,
 )
+from core.diagnosis.amounts.claims import ClaimFact
 from core.diagnosis.amounts.volumes import (
     BoundElsewhere,
     BoundElsewhereInCluster,
@@ -56,7 +57,7 @@ def test_what_was_measured_is_told_for_what_refuses_any_node() -> None:
         "  needs cpu 7500m; most free on any node: 3200m, on n1; enough on no node",
         "  taint gpu=yes:NoSchedule: 1 node, n1",
         "  cordoned: 1 node, n2",
-        "  requires disk=ssd: not met by 3 nodes",
+        "  requires disk=ssd: not met by 3 nodes, which have disk none (2), hdd (1)",
         "  nearest by labels: n2, which lacks disk=ssd (no such label)",
         "  host port 0.0.0.0:80/TCP: in use on 1 node",
     ]
@@ -80,32 +81,39 @@ def test_nothing_is_told_where_nothing_refuses() -> None:
     assert not lines(cluster_amounts_text(cluster_amounts(decision, 5), 1))
     assert not lines(node_amounts_text(node_amounts(decision, 0, 5)))
     assert not lines(remedies_text(what_would_help(decision, 5)))
-    assert not lines(wakes_text(wakes(decision)))
+    assert not lines(wakes_text(wakes(decision), ()))
 
 
 def test_volumes_features_and_names_are_told() -> None:
     amounts = ClusterAmounts(
-        bound_elsewhere=[BoundElsewhereInCluster("VolumeBinding", "shop/data", "pv", "zone in (b)", 2)],
-        drivers=[DriverInCluster("csi", 2, 3, 1, "n1")],
+        bound_elsewhere=[BoundElsewhereInCluster("VolumeBinding", "shop/data", "pv", "zone in (b)", "zone a (2)", 2)],
+        drivers=[DriverInCluster("csi", 2, 3, 1, "n1", 16)],
+        claims=[ClaimFact("shop/new", "it is not bound yet")],
         claims_in_use=[InUse("shop/one", ["shop/user"])],
         node_name="n9",
+        node_is_known=False,
+        impossible=["a and !a contradict each other"],
         missing_features=[FeatureInCluster("F", 1)],
     )
     assert lines(cluster_amounts_text(amounts, 3))[1:] == [
-        "  claim shop/data: volume pv needs zone in (b); out of reach of 2 nodes",
-        "  volumes of csi: needs 2; most free on any node: 1, on n1",
+        "  required node affinity that no node can match, whatever its labels: a and !a",
+        "    contradict each other",
+        "  claim shop/data: volume pv needs zone in (b); out of reach of 2 nodes, which",
+        "    have zone a (2)",
+        "  claim shop/new: it is not bound yet",
+        "  volumes of csi: needs 2; most free on any node: 1 of a limit of 16, on n1",
         "  ReadWriteOncePod claim shop/one: in use by shop/user",
-        "  spec.nodeName: only n9",
+        "  spec.nodeName: only n9, which does not exist",
         "  needs the feature F: not declared by 1 node",
     ]
     on_node = NodeAmounts(
-        bound_elsewhere=[BoundElsewhere("VolumeBinding", "shop/data", "pv", "zone in (b)")],
+        bound_elsewhere=[BoundElsewhere("VolumeBinding", "shop/data", "pv", "zone in (b)", "zone=a")],
         drivers=[DriverOnNode("csi", 1, 1, 2), DriverOnNode("free", None, 0, 1)],
         disks=[InUse("disk", ["shop/user"])],
         missing_features=["F", "G"],
     )
     assert lines(node_amounts_text(on_node))[1:] == [
-        "    claim shop/data: volume pv needs zone in (b)",
+        "    claim shop/data: volume pv needs zone in (b); the node has zone=a",
         "    volumes of csi: 1 attached, 2 more, limit 1",
         "    volumes of free: 0 attached, 1 more, no limit",
         "    disk disk: in use by shop/user",
@@ -118,14 +126,23 @@ def test_remedies_and_events_are_lists() -> None:
     said = lines(remedies_text(what_would_help(decision, 5)))
     assert said[0] == "Changes that would help, each by itself"
     assert said[1].startswith("  - lower the cpu request by 1 to 8")
-    assert lines(wakes_text(wakes(decision))) == [
+    assert lines(wakes_text(wakes(decision), ())) == [
         "kube-scheduler tries it again after",
         "  Pod: Delete, UpdatePodScaleDown",
         "  Node: Add, UpdateNodeAllocatable",
         "  this Pod: UpdatePodScaleDown",
     ]
     tainted = decision_of(asking(), roomy("n1").taint("x", "", "NoSchedule"))
-    assert "  this Pod: UpdatePodToleration" in lines(wakes_text(wakes(tainted)))
+    assert "  this Pod: UpdatePodToleration" in lines(wakes_text(wakes(tainted), ()))
+
+
+def test_a_pod_that_no_event_helps_is_tried_every_five_minutes() -> None:
+    """Source: kubernetes/kubernetes#126325."""
+    decision = decision_of(asking().required_node_affinity({}), roomy("n1"))
+    (line,) = lines(wakes_text(wakes(decision), ["NodeAffinity"]))
+    assert line == "kube-scheduler tries it again every five minutes: no event can help"
+    assert not lines(wakes_text((), ["CheckNodeCondition"]))
+    assert not lines(wakes_text((), ()))
 
 
 def test_the_measured_usage_of_a_node_is_told_or_why_it_is_passed_over() -> None:

@@ -56,6 +56,7 @@ def test_a_pod_is_reduced_to_what_scheduling_reads() -> None:
         volumes=(PodClaim("data"),),
         spread=(SpreadConstraint(1, "zone"),),
         load=PodLoad(limited_cpu=1500, overhead_cpu=10, limits=(1510, 10**8)),
+        origins=(("cpu", "spec.resources of the pod, with overhead"), ("memory", "spec.resources of the pod")),
     )
     read = decode_pod(encoded(FULL_OBJECTS[Pod]))
     assert expected == replace(read, affinity=NO_AFFINITY, resources=None)  # which have files of their own

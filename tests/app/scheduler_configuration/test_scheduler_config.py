@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from app.scheduler_configuration.scheduler_config import (
     SchedulerConfig,
@@ -37,6 +38,41 @@ def test_what_is_no_configuration_cannot_be_read(text: str, message: str) -> Non
         parse_scheduler_config(text)
     assert str(error.value).startswith(message)
     assert "\n" not in str(error.value)
+
+
+def config_map(**data: str) -> str:
+    return yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": data})
+
+
+def test_the_configuration_in_a_config_map_is_read() -> None:
+    """Source: the page "Configure Multiple Schedulers" of Kubernetes has it between other objects of one file."""
+    text = config_map(settings=HEAD + "extenders: [{urlPrefix: a}]", other="x: y")
+    for written in (text, f"kind: ServiceAccount\n---\n{text}---\nkind: Deployment\nspec: {{}}\n"):
+        assert [each.url_prefix for each in parse_scheduler_config(written).extenders] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param(
+            config_map(a=HEAD.replace("/v1", "/v1beta2")),
+            "data['a']: apiVersion: expected kubescheduler.config.k8s.io/v1, found 'kubescheduler.config",
+            id="gpushare-scheduler-extender#166",
+        ),
+        pytest.param(config_map(a=HEAD, b=HEAD), "several configurations: data['a'], data['b']; give one", id="two"),
+        pytest.param(config_map(a="x: y"), "a ConfigMap without a KubeSchedulerConfiguration in its", id="none"),
+        pytest.param(config_map(), "a ConfigMap without a KubeSchedulerConfiguration in its data", id="empty"),
+        pytest.param('{"kind": "Policy", "apiVersion": "v1"}', "a Policy: kube-scheduler has read none", id="#89396"),
+        pytest.param('{"predicates": [], "priorities": []}', "a Policy: kube-scheduler has read none", id="#91625"),
+        pytest.param(
+            config_map(a='{"kind": "Policy"}'), "data['a']: a Policy: kube-scheduler has", id="a policy inside"
+        ),
+    ],
+)
+def test_what_is_no_configuration_is_named_with_what_to_use(text: str, message: str) -> None:
+    with pytest.raises(UnreadableError) as error:
+        parse_scheduler_config(text)
+    assert str(error.value).startswith(message)
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:

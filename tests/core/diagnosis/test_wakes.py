@@ -9,9 +9,9 @@ from core.mirror.cluster import ClusterMirror
 from core.profile import full_profile
 from core.releases.differences import rules_of
 from core.releases.release import Release
-from tests.builders import make_node, make_pod
+from tests.builders import NodeBuilder, PodBuilder, expressed, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, node_of, pod_of
-from tests.core.diagnosis.deciding import asking, decision_in, decision_of, roomy
+from tests.core.diagnosis.deciding import ZONE, asking, decision_in, decision_of, roomy, using
 
 
 def test_every_plugin_that_filters_by_default_registers_events() -> None:
@@ -66,9 +66,62 @@ def test_events_depend_on_the_release_and_its_gates(
 def test_a_pod_wakes_by_the_events_of_the_release() -> None:
     mirror = ClusterMirror(rules=rules_of(Release(1, 36)))
     mirror.apply(ClusterEvent("Add", node_of(roomy("n1"))))
-    assert DEVICE_CLASSES in wakes(decision_in(mirror, pod_of(asking(cpu="9"))))
+    pod = pod_of(asking(**{"cpu": "9", "example.com/gpu": "1"}))
+    assert DEVICE_CLASSES in wakes(decision_in(mirror, pod))
     mirror.change_rules(rules_of(Release(1, 34)))
-    assert DEVICE_CLASSES not in wakes(decision_in(mirror, pod_of(asking(cpu="9"))))
+    assert DEVICE_CLASSES not in wakes(decision_in(mirror, pod))
+
+
+WEB = labelled(app="web")
+TO_WEB, NOT_WEB = asking().required_affinity(term(ZONE, WEB)), asking().required_anti_affinity(term(ZONE, WEB))
+SHY = using("shy", "n1").required_anti_affinity(term(ZONE, labelled(me="yes")))
+PLACED = using("web", "n1").label("app", "web")
+
+
+@pytest.mark.parametrize(
+    ("minor", "pod", "placed", "pods", "node"),
+    [
+        # interpodaffinity/plugin.go: since 1.37 the end of a pod that only matches affinity terms wakes nothing.
+        (37, TO_WEB, [], ("Add", "UpdatePodLabel"), True),
+        (34, TO_WEB, [], ("Add", "UpdatePodLabel"), True),
+        (37, NOT_WEB, [PLACED], ("UpdatePodLabel", "Delete"), True),
+        (34, NOT_WEB, [PLACED], ("UpdatePodLabel", "Delete"), True),
+        # A placed pod's anti-affinity refuses it: until 1.35 only its own terms count, and it waits for five minutes.
+        (34, asking().label("me", "yes"), [SHY], (), False),
+        (35, asking().label("me", "yes"), [SHY], (), False),
+        (36, asking().label("me", "yes"), [SHY], ("Delete",), False),
+        (37, asking().label("me", "yes"), [SHY], ("Delete",), False),
+        (37, TO_WEB.label("me", "yes"), [SHY, PLACED], ("Add", "UpdatePodLabel", "Delete"), True),
+    ],
+)
+def test_what_wakes_a_pod_follows_the_hints_of_its_terms(
+    minor: int, pod: PodBuilder, placed: list[PodBuilder], pods: tuple[str, ...], *, node: bool
+) -> None:
+    mirror = mirror_of(roomy("n1", zone="a"), *placed)
+    mirror.change_rules(rules_of(Release(1, minor)))
+    found = wakes(decision_in(mirror, pod_of(pod)))
+    assert {each.plugin for each in found} <= {"InterPodAffinity"}
+    by_pods = [each.actions for each in found if each.resource == "Pod" and not each.of_pod_itself]
+    assert by_pods == ([pods] if pods else [])
+    assert any(each.resource == "Node" for each in found) is node
+    assert any(each.of_pod_itself for each in found) is (minor > 35)
+
+
+def events(pod: PodBuilder, *nodes: NodeBuilder) -> set[tuple[str, str]]:
+    return {(each.resource, action) for each in wakes(decision_of(pod, *nodes)) for action in each.actions}
+
+
+def test_events_that_a_hint_always_skips_for_the_pod_are_left_out() -> None:
+    assert ("DeviceClass", "Add") not in events(asking(cpu="9"), roomy("n1"))
+    assert not events(asking().required_node_affinity({}), roomy("n1"))
+    contradicting = asking().node_selector({"disk": "ssd"}).required_node_affinity(expressed("disk", "NotIn", "ssd"))
+    assert not events(contradicting, roomy("n1"))
+    assert events(asking().required_node_affinity(expressed("disk", "Gt", "x")), roomy("n1")), "an error queues"
+    assert events(asking().required_node_affinity(expressed("disk", "In", "ssd")), roomy("n1"))
+    uneven = roomy("n1", zone="a")
+    for policy, told in (("Honor", True), ("Ignore", False)):
+        pod = asking().spread("rack", WEB, nodeTaintsPolicy=policy)
+        assert (("Pod", "UpdatePodToleration") in events(pod, uneven)) is told
 
 
 def test_a_pod_that_fits_waits_for_nothing() -> None:

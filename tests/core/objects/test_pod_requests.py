@@ -7,17 +7,19 @@ import msgspec
 import pytest
 
 from core.objects.pod_requests import (
+    OVERFLOW,
     Amounts,
     Container,
     PodResources,
     Resources,
     is_best_effort,
     non_zero_requests,
+    origins,
     pod_requests,
     rounded,
     scored_requests,
 )
-from core.objects.quantity import MAX_INT64, nanos
+from core.objects.quantity import nanos
 from core.releases.differences import rules_of
 from core.releases.release import ClaimedResources, Release, RequestCounting
 
@@ -55,7 +57,7 @@ ADDED_UP: dict[str, tuple[PodResources, Mapping[str, int]]] = {
         PodResources([asking(cpu="100u", memory="1500m"), asking(cpu="100u", memory="1500m")]),
         {"cpu": 1, "memory": 3},
     ),
-    "sum-over-int64": (PodResources([asking(memory="8Ei"), asking(memory="8Ei")]), {"memory": MAX_INT64}),
+    "sum-over-int64": (PodResources([asking(memory="8Ei"), asking(memory="8Ei")]), {"memory": -2}),
     # The pod as a whole, and overhead.
     "pod-level-wins": (
         PodResources([asking(cpu="1", memory="1")], pod_level=Resources(amounts(cpu="500m"))),
@@ -410,3 +412,56 @@ def test_a_pod_counts_alike_where_it_is_not_resized(
     assert pod.counts_alike is alike
     if alike:
         assert pod_requests(pod, OLD) == pod_requests(pod, NEW) == pod_requests(pod, GATES_1_36)
+
+
+@pytest.mark.parametrize(
+    ("pod", "names", "expected"),
+    [
+        pytest.param(PodResources([asking(cpu="1")]), [], {}, id="containers-alone"),
+        pytest.param(
+            PodResources([asking(cpu="1", memory="1Gi")], [asking(cpu="4", memory="512Mi")]),
+            ["migrate"],
+            {"cpu": "init container migrate asks for it"},
+            id="an-init-container",
+        ),
+        pytest.param(
+            PodResources([asking(cpu="1")], [sidecar(cpu="2"), asking(cpu="500m"), asking(cpu="2")]),
+            ["proxy", "first", "second"],
+            {"cpu": "init container second asks for it"},
+            id="an-init-container-beside-a-sidecar",
+        ),
+        pytest.param(
+            PodResources([asking(cpu="1")], [sidecar(cpu="2"), sidecar(cpu="1"), sidecar(cpu="0")]),
+            ["proxy", "log", "idle"],
+            {"cpu": "with sidecar proxy and log"},
+            id="sidecars",
+        ),
+        pytest.param(
+            PodResources([asking(cpu="1")], [sidecar(cpu="2")], overhead=amounts(cpu="250m", memory="120Mi", x="0")),
+            ["proxy"],
+            {"cpu": "with sidecar proxy, with overhead", "memory": "with the overhead of its RuntimeClass"},
+            id="overhead",
+        ),
+        pytest.param(
+            PodResources([asking(cpu="1")], pod_level=Resources(amounts(cpu="4"))),
+            [],
+            {"cpu": "spec.resources of the pod"},
+            id="the-pod-as-a-whole",
+        ),
+        pytest.param(
+            PodResources([asking(memory="50E", cpu="1")]),
+            [],
+            {"memory": f"{OVERFLOW}, and kube-scheduler counts 0"},
+            id="kubernetes/kubernetes#102134",
+        ),
+        pytest.param(
+            PodResources([asking(cpu="10P", memory="10P")]),
+            [],
+            {"cpu": f"{OVERFLOW}, and kube-scheduler counts 0"},
+            id="an-overflow-in-millicores",
+        ),
+        pytest.param(PodResources([asking(memory="8Ei", cpu="9223372036854775")]), [], {}, id="just-no-overflow"),
+    ],
+)
+def test_what_decides_an_amount_is_known(pod: PodResources, names: list[str], expected: dict[str, str]) -> None:
+    assert dict(origins(pod, names)) == expected

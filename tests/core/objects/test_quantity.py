@@ -1,4 +1,4 @@
-"""Quantities as apimachinery v0.34.1 parsed and scaled them (ParseQuantity, Value, MilliValue), and where we differ."""
+"""Quantities as apimachinery v0.34.1 parsed and scaled them (ParseQuantity, Value, MilliValue)."""
 
 from fractions import Fraction
 from time import process_time
@@ -11,6 +11,7 @@ from core.objects.quantity import (
     MAX_INT64,
     MAX_LENGTH,
     QuantityError,
+    capped,
     json_list,
     millis,
     nanos,
@@ -99,18 +100,35 @@ def test_whole_units_and_thousandths_are_rounded_away_from_zero(text: str, whole
     assert (whole, milli) == (units(nanos(text)), millis(nanos(text)))
 
 
-# Upstream caps binary quantities alone; others come out of its Value() as 0, negative or wrapped around.
+# Value() and MilliValue() of k8s.io/apimachinery v0.37.1, of the text as an API server stores it.
 @pytest.mark.parametrize(
-    "text", ["9223372036854775807", "9223372036854775808", "8Ei", "10E", "1e19", "1e400", "1e99999"]
+    ("text", "whole", "milli"),
+    [
+        pytest.param("50E", 0, 0, id="kubernetes/kubernetes#102134"),
+        pytest.param("10E", 0, 0, id="two-digits"),
+        pytest.param("1e19", 0, 0, id="exponent"),
+        pytest.param("1e30", 0, 0, id="large-exponent"),
+        pytest.param("1e99999", 0, 0, id="larger-exponent"),
+        pytest.param("9E", 9 * 10**18, 0, id="millis-alone"),
+        pytest.param("10P", 10**16, 0, id="cpu-of-10P"),
+        pytest.param("583611676705969G", -6412298053794027008, 0, id="three-factors-of-a-thousand"),
+        pytest.param("10000000000000000001", -8446744073709551615, 1864712049423025128, id="twenty-digits"),
+        pytest.param("9223372036854775807", MAX_INT64, -1000, id="the-largest"),
+        pytest.param("8Ei", MAX_INT64, -1000, id="binary-is-capped"),
+        pytest.param("9999Ei", MAX_INT64, -1000, id="binary-far-beyond"),
+        pytest.param("50E 1Gi", -5340232220054913024, -9123182752852606976, id="a-sum"),
+        pytest.param("8Ei 8Ei", -2, -2000, id="a-sum-of-capped-ones"),
+        pytest.param("5E 5E", 0, 0, id="a-sum-of-few-digits"),
+    ],
 )
-def test_what_is_larger_than_an_int64_is_capped(text: str) -> None:
-    assert (units(nanos(text)), millis(nanos(text))) == (MAX_INT64, MAX_INT64)
-    assert (units(nanos(f"-{text}")), millis(nanos(f"-{text}"))) == (-MAX_INT64, -MAX_INT64)
+def test_what_no_int64_holds_overflows_as_upstream_s(text: str, whole: int, milli: int) -> None:
+    total = sum(map(nanos, text.split()))
+    assert (units(total), millis(total)) == (whole, milli)
 
 
-def test_a_sum_over_the_limit_is_capped_when_it_is_scaled_down() -> None:
-    assert units(2 * nanos("8Ei")) == MAX_INT64
-    assert millis(-2 * nanos("8Ei")) == -MAX_INT64
+@pytest.mark.parametrize("text", ["9223372036854775808", "8Ei", "10E", "1e19", "1e400"])
+def test_what_is_compared_as_a_quantity_is_capped(text: str) -> None:
+    assert (capped(nanos(text)), capped(nanos(f"-{text}"))) == (MAX_INT64, -MAX_INT64)
 
 
 @pytest.mark.parametrize(

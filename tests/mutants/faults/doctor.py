@@ -82,4 +82,11 @@ FAULTS: Final = (
         new="return None if stage is None or stage.locked else stage.default",
         tests=("test_cluster_checks.py",),
     ),
+    Fault(
+        id="policy-told-to-change-its-kind",
+        breaks="The advice for a Policy of old releases is another kind, with which its extenders do not work.",
+        old="if _kind(document) == _POLICY or",
+        new="if _kind(document) == KIND and",
+        tests=("test_scheduler_config.py",),
+    ),
 )

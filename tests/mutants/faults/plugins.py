@@ -154,8 +154,15 @@ FAULTS: Final = (
     Fault(
         id="quantity-rounded-down",
         breaks="An amount between two units is taken for the lower one.",
-        old="magnitude = min(-(-abs(amount) // divisor), MAX_INT64)",
-        new="magnitude = min(abs(amount) // divisor, MAX_INT64)",
+        old="magnitude = -(-abs(amount) // divisor)",
+        new="magnitude = abs(amount) // divisor",
+        tests=("objects/test_quantity.py",),
+    ),
+    Fault(
+        id="overflow-counted-as-the-largest",
+        breaks="A request of 50E counts as the largest amount, where kube-scheduler counts 0.",
+        old="thousands in _UNCHECKED else 0",
+        new="thousands in _UNCHECKED else MAX_INT64",
         tests=("objects/test_quantity.py",),
     ),
     Fault(

@@ -95,6 +95,7 @@ def test_a_pod_that_asks_nothing_of_roomy_nodes_has_resources_alone() -> None:
     assert [each.resource for each in found.resources] == ["pods"]
     assert ClusterAmounts(resources=found.resources) == replace(
         found,
+        overflows=(),
         taints=(),
         requirements=(),
         ports=(),
@@ -136,8 +137,8 @@ def test_each_resource_of_a_node_is_told_with_what_is_missing() -> None:
 def test_the_most_that_is_free_is_told_with_its_node() -> None:
     found = resources_in_cluster(decision_of(asking(cpu="7500m"), *NODES, *RUNNING))
     assert [
-        ResourceInCluster("pods", 1, 18, 9, "n1", 2),
-        ResourceInCluster("cpu", 7500, 5700, 3200, "n2", 0),
+        ResourceInCluster("pods", 1, "", 18, 9, "n1", 2),
+        ResourceInCluster("cpu", 7500, "", 5700, 3200, "n2", 0),
     ] == list(found)
 
 

@@ -1,0 +1,173 @@
+"""What keeps a claim of the pod from a volume, in words: its phase, class, driver, capacities, topology and node.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumebinding/binder.go (GetPodVolumeClaims,
+FindPodVolumes, findMatchingVolumes, checkVolumeProvisions, hasEnoughCapacity).
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from core.diagnosis.amounts.node_labels import values_text
+from core.diagnosis.amounts.resources import quantity_text
+from core.diagnosis.diagnosis import Diagnosis
+from core.framework.claims import find_claim
+from core.framework.node_matcher import NodeMatcher, keys_of_terms
+from core.objects.affinity import Comparison, NodeSelector
+from core.objects.labels import Requirement, requirement_text
+from core.objects.pod import PodClaim
+from core.objects.volumes import (
+    NO_PROVISIONER,
+    WAIT_FOR_FIRST_CONSUMER,
+    CSIDriver,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from core.plugins.volumebinding.claims import LOST, Offers, selected_nodes
+from core.plugins.volumebinding.filtering import Wish
+from core.plugins.volumebinding.plugin import VolumeBinding
+from core.plugins.volumezone import VolumeZone
+
+MAX_CLAIMS: Final = 16
+"""How many claims and disks are reported. A pod may name hundreds."""
+_MAX_TOLD: Final = 4
+"""How many claims are told with all facts. Each may cost a pass over the volumes of its class."""
+_SHOWN: Final = 3
+_MAX_VALUES: Final = 5
+_STORAGE: Final = "ephemeral-storage"
+"""A resource in bytes, for the notation."""
+
+
+class ClaimFact(msgspec.Struct, frozen=True, gc=False):
+    """A claim of the pod without a usable volume, and why."""
+
+    claim: str
+    """NAMESPACE/NAME"""
+    why: str
+
+
+def claims_without_volume(decision: Diagnosis) -> Sequence[ClaimFact]:
+    """Return the claims that have no volume, with the facts that decide. Empty if no volume rule rejects a node."""
+    if not decision.refusing.keys() & {VolumeBinding.name, VolumeZone.name}:
+        return ()
+    named = (each for each in decision.pod.volumes if isinstance(each, PodClaim))
+    claims = (find_claim(decision.mirror, decision.pod, each) for each in islice(named, MAX_CLAIMS))
+    told = ((claim, "; ".join(_why(decision, claim))) for claim in claims if claim is not None)
+    return [ClaimFact(claim.full_name, why) for claim, why in islice((each for each in told if each[1]), _MAX_TOLD)]
+
+
+def selector_text(selector: NodeSelector) -> str:
+    """Return a node selector in kubectl's notation (-l), cut where it is long."""
+    terms = []
+    for term in selector.terms[:_SHOWN]:
+        told = [*map(asked_text, term.requirements), *map(asked_text, term.comparisons)]
+        terms.append(", ".join(told) or "nothing")
+    return " or ".join(terms) + (" or more" if len(selector.terms) > _SHOWN else "")
+
+
+def asked_text(asked: Requirement | Comparison) -> str:
+    """Return a requirement in kubectl's notation (-l), cut where it is long."""
+    if isinstance(asked, Comparison):
+        return requirement_text(asked.key, "Gt" if asked.greater else "Lt", (str(asked.bound),))
+    return requirement_text(asked.key, asked.operator.label, asked.values[:_MAX_VALUES])
+
+
+def nodes_text(decision: Diagnosis, selector: NodeSelector | None) -> str:
+    """Return how many known nodes a selector (None: all) selects, and what they have where it selects none."""
+    if selector is None:
+        return "every node"
+    keys = keys_of_terms(selector.terms)
+    matcher = NodeMatcher(decision.mirror, decision.batch, keys)
+    number = int(np.count_nonzero(matcher.any_of(selector.terms)[decision.known]))
+    if number:
+        return f"{number:,} node{'s' if number > 1 else ''}"
+    return f"no node; the nodes have {values_text(decision, sorted(keys)[:_SHOWN])}" if keys else "no node"
+
+
+def _why(decision: Diagnosis, claim: PersistentVolumeClaim) -> Iterator[str]:
+    volumes, classes = decision.mirror.objects(PersistentVolume), decision.mirror.objects(StorageClass)
+    name, storage_class = claim.storage_class, classes.get(claim.storage_class)
+    if claim.phase == LOST:
+        yield f"in phase Lost: its PersistentVolume {claim.volume} is gone"
+    elif claim.volume:
+        if claim.volume not in volumes:
+            yield f"its PersistentVolume {claim.volume} does not exist"
+        elif not claim.bind_completed:
+            yield f"it names the PersistentVolume {claim.volume}, but is not bound to it yet"
+    elif not name:
+        yield "it names no StorageClass, so only a PersistentVolume without a class can be bound to it"
+        yield from _free(decision, claim)
+    elif storage_class is None:
+        there = ", ".join(sorted(classes)[:_MAX_VALUES]) or "none"
+        yield f"its StorageClass {name} does not exist; StorageClasses of the cluster: {there}"
+    elif storage_class.volume_binding_mode != WAIT_FOR_FIRST_CONSUMER:
+        yield f"StorageClass {name} binds at once, before the pod is scheduled, and it is not bound yet"
+        yield from _source_of(decision, claim, storage_class)
+    else:
+        yield from _selected(decision, claim)
+        yield from _source_of(decision, claim, storage_class)
+
+
+def _selected(decision: Diagnosis, claim: PersistentVolumeClaim) -> Iterator[str]:
+    if claim.selected_node is not None:
+        there = claim.selected_node in decision.mirror.nodes.slots
+        text = f"a volume for it is being made for node {claim.selected_node} (volume.kubernetes.io/selected-node)"
+        yield f"{text}, and only there" if there else f"{text}, which does not exist"
+
+
+def _source_of(decision: Diagnosis, claim: PersistentVolumeClaim, storage_class: StorageClass) -> Iterator[str]:
+    """Yield where a new volume could be made, or which existing ones there are."""
+    name, driver = storage_class.name, storage_class.provisioner
+    if driver in NO_PROVISIONER:
+        yield f"StorageClass {name} makes no volumes ({driver or 'no provisioner'})"
+        yield from _free(decision, claim)
+        return
+    yield f"StorageClass {name} is of driver {driver}"
+    if storage_class.allowed_topologies is not None:
+        where = nodes_text(decision, storage_class.allowed_topologies)
+        yield f"its volumes may be for {selector_text(storage_class.allowed_topologies)} ({where})"
+    publishes = decision.mirror.objects(CSIDriver).get(driver)
+    if publishes is None or not publishes.storage_capacity or claim.requested is None:
+        return
+    found = [*islice(decision.mirror.derived(Offers).room(name), _SHOWN + 1)]
+    needs = f"it needs {_size(claim.requested)}"
+    if not found:
+        yield f"{needs}, and the driver has reported no capacity for this class (no CSIStorageCapacity)"
+        return
+    reported = []
+    for each in found[:_SHOWN]:
+        topology = selected_nodes(each.topology)
+        where = "any node" if topology is None else selector_text(topology) or "none"
+        reported.append(f"{_size(each.limit or 0)} for {where} ({nodes_text(decision, topology)})")
+    more = " and more" if len(found) > _SHOWN else ""
+    yield f"{needs}; largest capacities that the driver has reported: {'; '.join(reported)}{more}"
+
+
+def _free(decision: Diagnosis, claim: PersistentVolumeClaim) -> Iterator[str]:
+    """Yield the free PersistentVolumes of the claim's class, and why none of them is taken."""
+    offers = decision.mirror.derived(Offers)
+    reserved = [*islice(offers.reserved(claim), _SHOWN)]
+    free = offers.free(claim.storage_class)
+    suiting = [*filter(Wish(free, claim, decision.mirror.work).accepts, free.by_topology)]
+    large = [each for each in suiting if each.capacity >= (claim.requested or 0)]
+    asked = " ".join((_size(claim.requested or 0), *sorted(claim.access_modes)))
+    if reserved:
+        yield f"PersistentVolume {', '.join(each.name for each in reserved)} is reserved for it"
+    elif not len(free):
+        yield "no PersistentVolume of the class is Available"
+    elif not suiting:
+        yield f"{len(free):,} Available, none with its access modes, volume mode and selector ({asked})"
+    elif not large:
+        yield f"{len(suiting):,} Available, but it needs {asked}, and the largest has {_size(suiting[-1].capacity)}"
+    for each in (reserved or large)[:_SHOWN]:
+        if each.node_affinity is not None:
+            where = nodes_text(decision, each.node_affinity)
+            yield f"{each.name} ({_size(each.capacity)}) is for {selector_text(each.node_affinity)} ({where})"
+
+
+def _size(amount: int) -> str:
+    return quantity_text(_STORAGE, amount)
