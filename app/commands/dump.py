@@ -22,7 +22,7 @@ from app.explain.explainer import Explainer
 from app.explain.known_pods import KnownPods
 from app.explain.stored_pod import Objects, read_json
 from app.objects.decode import DecodeError, Metadata, WireObject
-from app.objects.resources import DUMP_COMMAND, RESOURCES, dump_command
+from app.objects.resources import DUMP_COMMAND, OF_MANIFESTS, RESOURCES, dump_command
 from app.objects.yaml_documents import is_json
 from app.process.long_work import LongWork
 from app.settings.settings import Settings
@@ -97,10 +97,6 @@ def is_of_dump(source: Source) -> bool:
 _identity_decoder: Final = msgspec.json.Decoder(WireObject)
 
 
-_OTHER_KINDS: Final = ("ControllerRevision", "LimitRange", "PriorityClass", "ReplicaSet", "RuntimeClass")
-"""Kinds that say what a manifest becomes. The mirror has none of them, or not all of their fields."""
-
-
 class Cluster(NamedTuple):
     """A cluster, and the objects that it was loaded from, including objects that do not count, such as pending pods."""
 
@@ -115,7 +111,7 @@ class Cluster(NamedTuple):
 
         @cache
         def found() -> Mapping[str, Sequence[Mapping[str, Any]]]:
-            by_kind: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in _OTHER_KINDS}
+            by_kind: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in (*OF_MANIFESTS, "ReplicaSet")}
             for item in self.items:
                 with suppress(DecodeError, msgspec.DecodeError, UnicodeDecodeError):  # an object that was skipped
                     kind = item.kind.partition(" ")[0] or _identity_decoder.decode(item.raw).kind

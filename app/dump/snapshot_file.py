@@ -9,7 +9,7 @@ import msgspec
 
 from app.dump.dump_text import RESOURCE_OF, DumpItem, SnapshotError, kind_of
 from app.objects.decode import DecodeError, Metadata, WireObject
-from app.objects.resources import RESOURCES
+from app.objects.resources import OF_MANIFESTS, RESOURCES
 from core.events import ClusterEvent, Kind, Object
 from core.mirror.cluster import ClusterMirror
 from core.objects.groups import SchedulingGroup
@@ -88,8 +88,9 @@ class SnapshotSummary:
         if self.unassigned_pods:
             nominated = f" but for {self.nominated_pods} nominated" if self.nominated_pods else ""
             text += f" ({self.unassigned_pods} pods pending or ended: not counted{nominated})"
-        if self.other_kinds:
-            text += f"; skipped: {', '.join(f'{n} {kind}' for kind, n in sorted(self.other_kinds.items()))}"
+        others = {kind: n for kind, n in self.other_kinds.items() if kind.partition(" of ")[0] not in OF_MANIFESTS}
+        if others:
+            text += f"; skipped: {', '.join(f'{n} {kind}' for kind, n in sorted(others.items()))}"
         if self.superseded:
             text += f"; {len(self.superseded)} there more than once (the newest counts)"
         if self.invalid:

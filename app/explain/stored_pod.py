@@ -14,6 +14,7 @@ import msgspec
 
 from app.objects.decode import DecodeError, decoding
 from app.objects.decode_pod import decode_pod
+from app.objects.resources import OF_MANIFESTS
 from core.objects.quantity import QuantityError, nanos
 from core.releases.release import Rules
 
@@ -203,7 +204,9 @@ def _priority(spec: Json, classes: Sequence[Mapping[str, Any]], notes: Notes) ->
     else:
         found = next((each for each in classes if member(each, "metadata").get("name") == name), None)
         if found is None and spec.get("priority") is None:
-            notes.of_priority.append(f"priorityClassName {shown(name)}: {_absent(classes)}, so its priority is 0")
+            notes.of_priority.append(
+                f"priorityClassName {shown(name)}: {_absent('PriorityClass', classes)}, so its priority is 0"
+            )
     if found is None:
         return
     if spec.get("priority") is None:
@@ -239,7 +242,7 @@ def _runtime_class(spec: Json, objects: Objects, notes: Notes) -> None:
     classes = objects("RuntimeClass")
     found = next((each for each in classes if member(each, "metadata").get("name") == name), None)
     if found is None:
-        why = f"{_absent(classes)}, so its overhead, node selector and tolerations are not judged"
+        why = f"{_absent('RuntimeClass', classes)}, so its overhead, node selector and tolerations are not judged"
         notes.unknown.append(f"runtimeClassName {shown(name)}: {why}")
         return
     overhead, scheduling = member(found, "overhead", "podFixed"), member(found, "scheduling")
@@ -315,8 +318,10 @@ def _named(found: Mapping[str, Any], name: object) -> str:
     return shown(member(found, "metadata").get("name") or name)
 
 
-def _absent(classes: Sequence[Mapping[str, Any]]) -> str:
-    return "there is no such class" if classes else "its class is not at hand"
+def _absent(kind: str, classes: Sequence[Mapping[str, Any]]) -> str:
+    if classes:
+        return "there is no such class"
+    return f"no {kind} is at hand (`kubectl get -o json {OF_MANIFESTS[kind]}` prints them)"
 
 
 def shown(value: object) -> str:

@@ -180,8 +180,15 @@ RESOURCES: Final[Mapping[Kind, Resource]] = MappingProxyType({resource.kind: res
 
 # Dumps for kubectl.
 
-_OF_MANIFESTS: Final = ("pc", "runtimeclasses", "limits", "controllerrevisions")
-"""What controllers and admission read to make the stored pod of a manifest: PriorityClasses, LimitRanges and more."""
+OF_MANIFESTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "PriorityClass": "pc",
+        "RuntimeClass": "runtimeclasses",
+        "LimitRange": "limits",
+        "ControllerRevision": "controllerrevisions",
+    }
+)
+"""Kinds that only the stored pod of a manifest depends on -> their names for kubectl."""
 
 
 def dump_command(kinds: Iterable[Kind]) -> str:
@@ -195,7 +202,7 @@ def _printing(names: Iterable[str]) -> str:
 
 _IN_EVERY_CLUSTER: Final = [each for each in _ALL if not each.optional or each.kind is DeviceClass]
 """Without the kinds that few servers have, because kubectl then prints nothing at all."""
-DUMP_COMMAND: Final = _printing((*(each.short or each.plural for each in _IN_EVERY_CLUSTER), *_OF_MANIFESTS))
+DUMP_COMMAND: Final = _printing((*(each.short or each.plural for each in _IN_EVERY_CLUSTER), *OF_MANIFESTS.values()))
 """The command that prints all objects that a rule may read."""
 
 

@@ -220,7 +220,7 @@ spec:
         "{kind: Pod, metadata: {name: p}, spec: {runtimeClassName: kata-fc, containers: [{name: c}]}}",
         "",
         ["a", "b"],
-        "runtimeClassName kata-fc: its class is not at hand, so its overhead, node selector and tolerations are not",
+        "runtimeClassName kata-fc: no RuntimeClass is at hand (`kubectl get -o json runtimeclasses` prints them), so",
     ),
     Published(
         "hashicorp/terraform-provider-kubernetes#2627: the claim of a StatefulSet waits for its pod",

@@ -88,7 +88,7 @@ def test_what_is_not_judged_is_said_before_the_reasons(tmp_path: Path) -> None:
     pod = "{kind: Pod, metadata: {name: p}, spec: {runtimeClassName: kata, containers: [{name: c}]}}"
     lines = explained(tmp_path, pod).stdout.splitlines()
     assert lines[0] == "Pod default/p may fit on 2 of 2 nodes: not every rule was judged."
-    assert lines[1].startswith("Not judged: runtimeClassName kata: its class is not at hand")
+    assert lines[1].startswith("Not judged: runtimeClassName kata: no RuntimeClass is at hand")
 
 
 @pytest.mark.parametrize(("cpu", "unknown"), [("1", 0), ("9", 1)])
