@@ -35,6 +35,7 @@ from app.wiring.engine import apply_partition, create_cache, explained_profile, 
 from core.events import Kind, Missing
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
+from core.objects.pod import Pod
 from core.objects.volumes import (
     CSIDriver,
     CSINode,
@@ -271,6 +272,8 @@ def _report(summary: SnapshotSummary) -> None:
     print_line(f"Loaded {summary}", err=True)
     if not summary.taken["Node"]:
         print_line("Warning: the dump has no node; every request will fail.", err=True)
+    elif not summary.taken["Pod"] and Pod not in summary.stated:
+        print_line("Warning: the dump has no pod; nodes are judged as if they were empty.", err=True)
 
 
 def _print_problems(name: str, problems: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 import codecs
 import io
+import re
 import zlib
 from collections.abc import Iterator
 from functools import partial
@@ -13,11 +14,13 @@ import msgspec
 
 from app.explain.templates import one_workload
 from app.objects.decode import DecodeError, decoding
-from app.objects.yaml_documents import DocumentsError, documents
+from app.objects.yaml_documents import DocumentsError, documents, form_of
 from app.settings.limits import DEFAULTS
 
 _AT_ONCE: Final = 1024 * 1024  # bytes
 _GZIP: Final = b"\x1f\x8b"
+_MESSAGES: Final = re.compile(rb"(?:(?:Warning: |[IWE]\d{4} \d\d:\d\d:)[^\n]*\n)+(?=[{\[]|---|apiVersion:)")
+"""Messages of kubectl before its output, where both were written to one file: warnings, and throttled requests."""
 
 
 class InputError(ValueError):
@@ -28,18 +31,21 @@ def read_input(file: IO[bytes], most: int, limit: str) -> bytes:
     """Return the whole input, of at most `most` bytes. `limit` names this bound in the error.
 
     A pipe or a device may have no end. Text has no NUL, so a NUL identifies /dev/zero at once. The bound stops any
-    other input. UTF-16 with a byte order mark, as PowerShell writes it, is returned as UTF-8, and gzip as what it has.
-    Raises InputError.
+    other input. UTF-16 with a byte order mark, as PowerShell writes it, is returned as UTF-8, gzip as what it has, and
+    nothing of messages that kubectl prints before its output. Raises InputError.
     """
     found = io.BytesIO()
     for chunk in _utf_8(_unzipped(iter(partial(file.read, _AT_ONCE), b""))):
         nul = chunk.find(b"\0")
         if nul >= 0:
-            raise InputError(f"a NUL at byte {found.tell() + nul}: neither JSON nor YAML in UTF-8 or UTF-16")
+            no_text = f"a NUL at byte {found.tell() + nul}: neither JSON nor YAML in UTF-8 or UTF-16"
+            raise InputError(form_of(found.getvalue() or chunk) or no_text)
         found.write(chunk)
         if found.tell() > most:
             raise InputError(f"more than {most} bytes ({limit})")
-    return found.getvalue()  # shares the buffer: no copy, which could take 2 GB
+    text = found.getvalue()  # shares the buffer: no copy, which could take 2 GB
+    messages = _MESSAGES.match(text)
+    return text[messages.end() :] if messages is not None else text
 
 
 def _unzipped(chunks: Iterator[bytes]) -> Iterator[bytes]:
@@ -123,6 +129,8 @@ def all_manifests(option: str, text: bytes) -> list[bytes]:
 
 
 def _documents(option: str, text: bytes) -> list[bytes]:
+    if form := form_of(text):
+        raise click.UsageError(f"{option}: {form}.")
     try:
         return [bytes(each) for each in documents(text)]
     except DocumentsError as error:

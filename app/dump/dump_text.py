@@ -12,7 +12,7 @@ import msgspec
 
 from app.objects.decode import NULL, DecodeError, decoding, decoding_field, members_of
 from app.objects.resources import DUMP_COMMAND, RESOURCES, Resource
-from app.objects.yaml_documents import DocumentsError, Json, documents, is_json
+from app.objects.yaml_documents import DocumentsError, Json, documents, form_of, is_json
 from core.events import Kind
 
 
@@ -102,7 +102,7 @@ def read_dump(text: bytes, file: str = "") -> Dump:
     try:
         texts = documents(_separated(_without_logs(text)))
     except DocumentsError as error:
-        raise SnapshotError(f"{prefix}{_form_of(text) or error}") from None
+        raise SnapshotError(f"{prefix}{form_of(text) or error}") from None
     if not texts:
         raise SnapshotError(f"{prefix}empty: nothing was dumped")  # for example, kubectl failed in a pipe
     for number, raw in enumerate(texts):
@@ -111,7 +111,7 @@ def read_dump(text: bytes, file: str = "") -> Dump:
             _add_document(dump, raw, place)
         except DecodeError as error:
             instead = f"; {_instead()}" if error.field == "kind" and not file else ""
-            raise SnapshotError(f"{place}{_form_of(text) or f'{error}{instead}'}") from None
+            raise SnapshotError(f"{place}{form_of(text) or f'{error}{instead}'}") from None
     return dump
 
 
@@ -244,28 +244,3 @@ def _separated(text: bytes) -> bytes:
             start = found.start()
         is_begun = found[0] == b"apiVersion:"
     return b"".join([*pieces, text[start:]]) if pieces else text
-
-
-# Texts that are no objects.
-
-_FORMS: Final = (
-    (rb"(NAMESPACE +)?(NAME|LAST SEEN)( +[A-Z]|\s*$)", "the table that kubectl prints; add -o json"),
-    (rb"Name: {2,}", "what `kubectl describe` prints; use `kubectl get -o json`"),
-    (rb"(?i:<(!doctype|html|\?xml))", "a page of HTML or XML, such as that of a proxy or of a login"),
-    (rb"(?i:error|unable to|the connection to|no resources found|you must be)\b", "a message of kubectl"),
-    (rb"[IWEF]\d{4} \d\d:\d\d|\d{4}-\d\d-\d\d[T ]\d\d:\d\d|time=", "a log"),
-    (rb"PK\x03\x04|BZh|\xfd7zXZ|(?s:.{257}ustar)", "an archive; unpack it, and give the folder"),
-    (rb"k8s\x00", "an object in protobuf, as etcd has it"),
-)
-"""The beginning of a text -> what it is."""
-_patterns: Final = tuple((re.compile(rb"\s*(?:" + begin + rb")", re.MULTILINE), name) for begin, name in _FORMS)
-_HEAD: Final = 1024  # bytes
-
-
-def _form_of(text: bytes) -> str:
-    """Return what a text is that has no objects. Empty if it is not known."""
-    head = text[:_HEAD]
-    found = next((name for pattern, name in _patterns if pattern.match(head)), "")
-    if found == "a message of kubectl":
-        found += f": {head.decode(errors='replace').splitlines()[0].strip()[:200]}"
-    return f"this is {found}" if found else ""

@@ -214,3 +214,28 @@ def _bytes_of(event: yaml.ScalarEvent) -> int:
         raise ValueError("a base-60 number")
     plain = value.isascii() and value.isprintable()
     return _PER_ELEMENT + (len(value) if plain else _MAX_ESCAPE_LENGTH * len(value))
+
+
+# Texts that are no manifests and no dumps.
+
+_FORMS: Final = (
+    (rb"(NAMESPACE +)?(NAME|LAST SEEN)( +[A-Z]|\s*$)", "the table that kubectl prints; add -o json"),
+    (rb"Name: {2,}", "what `kubectl describe` prints; use `kubectl get -o json`"),
+    (rb"(?i:<(!doctype|html|\?xml))", "a page of HTML or XML, such as that of a proxy or of a login"),
+    (rb"(?i:error|unable to|the connection to|no resources found|you must be)\b", "a message of kubectl"),
+    (rb"[IWEF]\d{4} \d\d:\d\d|\d{4}-\d\d-\d\d[T ]\d\d:\d\d|time=", "a log"),
+    (rb"PK\x03\x04|BZh|\xfd7zXZ|(?s:.{257}ustar)", "an archive; unpack it, and give the folder"),
+    (rb"k8s\x00", "an object in protobuf, as etcd has it"),
+)
+"""The beginning of a text -> what it is."""
+_patterns: Final = tuple((re.compile(rb"\s*(?:" + begin + rb")", re.MULTILINE), name) for begin, name in _FORMS)
+_HEAD: Final = 1024  # bytes
+
+
+def form_of(text: bytes) -> str:
+    """Return what a text is that has no objects, for errors. Empty if it is not known."""
+    head = text[:_HEAD]
+    found = next((name for pattern, name in _patterns if pattern.match(head)), "")
+    if found == "a message of kubectl":
+        found += f": {head.decode(errors='replace').splitlines()[0].strip()[:200]}"
+    return f"this is {found}" if found else ""

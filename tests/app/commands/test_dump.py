@@ -51,9 +51,14 @@ TEXT = as_json(listed(*kinded(NODE, make_pod("p"), make_namespace("default"))))
         pytest.param(b"\xfe\xff" + TEXT.decode().encode("utf-16-be"), id="utf-16-be"),
         pytest.param(b"\xef\xbb\xbf" + TEXT, id="utf-8-with-mark"),
         pytest.param(gzip.compress(TEXT), id="gzip"),
+        pytest.param(
+            b"Warning: v1 ComponentStatus is deprecated in v1.19+\n"
+            b"I1126 10:00:00.000001    1 request.go:729] Waited for 1.19s due to client-side throttling\n" + TEXT,
+            id="messages-of-kubectl",
+        ),
     ],
 )
-def test_a_file_is_read_in_the_encodings_of_windows_and_compressed(text: bytes, tmp_path: Path) -> None:
+def test_a_file_is_read_in_the_encodings_of_windows_compressed_and_after_messages(text: bytes, tmp_path: Path) -> None:
     result = kindred("pending", "-o", "name", "--snapshot", saved(tmp_path, "dump", text))
     assert (result.stdout, result.exit_code) == ("pod/p\n", 0)
 
@@ -75,6 +80,25 @@ def test_a_broken_encoding_is_named(text: bytes, expected: str, tmp_path: Path) 
     result = kindred("pending", "--snapshot", saved(tmp_path, "dump", text))
     assert result.stderr.startswith(expected)
     assert result.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"NAME    READY   STATUS\nweb-0   0/1     Pending\n", "this is the table that kubectl prints; add -o json"),
+        (
+            b"Name:         web-0\nLabels:       app=web\n",
+            "this is what `kubectl describe` prints; use `kubectl get -o json`",
+        ),
+        (b"./pods.json" + bytes(246) + b"ustar  \0", "this is an archive; unpack it, and give the folder"),
+        (b"k8s\0\n\x09\n\x02v1", "this is an object in protobuf, as etcd has it"),
+    ],
+    ids=["table", "described", "tar", "protobuf"],
+)
+def test_a_manifest_and_a_dump_that_are_none_say_what_they_are(text: bytes, expected: str, tmp_path: Path) -> None:
+    file = saved(tmp_path, "file", text)
+    assert kindred("pending", "--snapshot", file).stderr.endswith(f": {expected}\n")
+    assert kindred("explain", "-f", file, "--demo").stderr.endswith(f": {expected}.\n")
 
 
 def test_a_compressed_text_without_end_is_refused_at_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,6 +249,14 @@ def test_a_claim_is_judged_as_far_as_the_objects_behind_it_are_there(
     assert "may fit on 1 of 1 node" in told
 
 
+def test_nodes_without_any_pod_are_said_to_be_judged_as_empty(tmp_path: Path) -> None:
+    warning = "Warning: the dump has no pod; nodes are judged as if they were empty.\n"
+    pods = {"apiVersion": "v1", "kind": "PodList", "items": []}
+    for text, expected in ((as_json(listed(*kinded(NODE))), warning), (as_json(listed(*kinded(NODE), pods)), "")):
+        told = kindred("pending", "--snapshot", saved(tmp_path, "dump.json", text)).stderr
+        assert told == f"Loaded 1 nodes, 0 pods, 0 namespaces\n{expected}"
+
+
 def test_pending_says_what_is_not_judged(tmp_path: Path) -> None:
     dump = saved(tmp_path, "dump.json", as_json(listed(*kinded(NODE, make_pod("p").volume(CLAIM)))))
     (pod,) = json.loads(kindred("pending", "--snapshot", dump, "-o", "json").stdout)["classes"]
@@ -237,8 +269,8 @@ def test_pending_says_what_is_not_judged(tmp_path: Path) -> None:
 def test_a_response_to_a_scheduler_warns_of_what_its_profile_reads(tmp_path: Path) -> None:
     dump = saved(tmp_path, "dump.json", as_json(listed(*kinded(NODE))))
     pod = saved(tmp_path, "pod.json", make_pod("p").json())
-    assert "Warning" not in kindred("filter", "--snapshot", dump, "--pod", pod).stderr
-    lines = kindred("filter", "--snapshot", dump, "--pod", pod, "--profile", "full").stderr.splitlines()
+    assert "responses" not in kindred("filter", "--snapshot", dump, "--pod", pod).stderr
+    lines = kindred("filter", "--snapshot", dump, "--pod", pod, "--profile", "full").stderr.splitlines()[1:]
     assert lines[1].startswith("Warning: the dump has no persistentvolumes, persistentvolumeclaims, storageclasses, ")
     assert lines[2] == (
         "  kubectl get -A -o json pv,pvc,sc,csinodes,csidrivers,csistoragecapacities,volumeattachments >> " + dump
