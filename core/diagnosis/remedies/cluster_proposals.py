@@ -33,6 +33,7 @@ from core.plugins.noderesources.columns import PODS
 from core.plugins.noderesources.fit import NodeResourcesFit
 from core.plugins.nodevolumelimits.plugin import NodeVolumeLimits
 from core.plugins.podtopologyspread.plugin import PodTopologySpread
+from core.plugins.podtopologyspread.pod_counts import PodCounts
 from core.plugins.volumerestrictions import Restrictions, VolumeRestrictions
 from core.plugins.volumezone import volume_topologies
 
@@ -74,19 +75,32 @@ def pods_ending(obstacles: Obstacles) -> Iterator[Proposal]:
 
     A pod whose node is in trouble, or is about to be removed, does not end by itself.
     """
-    mirror, names = obstacles.decision.mirror, obstacles.decision.batch.names
-    positions = obstacles.only(_CANDIDATES)
+    batch, positions = obstacles.decision.batch, obstacles.only(_CANDIDATES)
     of_node: dict[str, list[Gone]] = {}
-    for slot, pod in mirror.placed_pods() if len(positions) else ():
-        if pod.terminating and pod.uid != obstacles.decision.pod.uid and obstacles.leaving.way(pod) is Way.TERMINATES:
-            node = mirror.nodes.infos[name := mirror.nodes.name(slot)].node
-            if node is not None and not any(is_trouble(each) or is_leaving(each) for each in node.taints):
-                of_node.setdefault(name, []).append(Gone(pod, name))
-    near = [names[position] for position in positions.tolist() if names[position] in of_node][:MAX_NODES]
+    for each in _ending(obstacles) if len(positions) else ():
+        of_node.setdefault(each.node, []).append(each)
+    if not of_node:
+        return
+    slots = [obstacles.decision.mirror.nodes.slots[name] for name in of_node]
+    near = [batch.names[at] for at in positions[np.isin(batch.slots[positions], slots)][:MAX_NODES].tolist()]
     everywhere = [each for pods in of_node.values() for each in pods]
     for node, pods in [*((node, of_node[node]) for node in near), *((name, everywhere) for name in _some(obstacles))]:
         if 0 < len(pods) <= MAX_STEPS:
             yield Proposal(node, [_removed(obstacles, each, Way.TERMINATES) for each in pods])
+
+
+def _ending(obstacles: Obstacles) -> Iterator[Gone]:
+    """Yield the pods that end soon. None without PodTopologySpread, whose state alone knows which pods terminate."""
+    decision, mirror = obstacles.decision, obstacles.decision.mirror
+    if all(plugin.name != PodTopologySpread.name for plugin in decision.profile.filters):
+        return
+    for uid in mirror.derived(PodCounts).terminating():
+        pod = mirror.get_pod(uid)
+        info = None if pod is None or uid == decision.pod.uid else mirror.nodes.infos.get(pod.node_name)
+        if pod is None or info is None or info.node is None or obstacles.leaving.way(pod) is not Way.TERMINATES:
+            continue
+        if not any(is_trouble(each) or is_leaving(each) for each in info.node.taints):
+            yield Gone(pod, pod.node_name)
 
 
 def _some(obstacles: Obstacles) -> Sequence[str]:

@@ -41,7 +41,7 @@ _REMADE: Final = 2
 def correct(obstacles: Obstacles) -> Iterator[Proposal]:
     """Propose to ask for a label of a node instead of one that no node has and that differs by a typo."""
     decision = obstacles.decision
-    every = len(decision.known)
+    every, choices = len(decision.known), choices_of(decision)
     nowhere = {
         (each.asked.source, each.asked.term, each.asked.key, each.asked.operator, tuple(each.asked.values))
         for each in requirements_in_cluster(decision, MAX_TERMS)
@@ -50,7 +50,7 @@ def correct(obstacles: Obstacles) -> Iterator[Proposal]:
     seen: list[Sequence[Step]] = []
     for position in obstacles.some_of(obstacles.only({NodeAffinity.name}), _LOOKED_AT) if nowhere else ():
         node = decision.node(position)
-        unmet = [] if node is None else [told_of(each) for each in best_unmet(choices_of(decision), node)]
+        unmet = [] if node is None else [told_of(each) for each in best_unmet(choices, node)]
         steps: list[Step] = []
         for asked in unmet:
             known = (asked.source, asked.term, asked.key, asked.operator, tuple(asked.values)) in nowhere

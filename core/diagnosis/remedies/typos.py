@@ -1,6 +1,7 @@
 """Labels that differ by a typo, or whose key has been renamed."""
 
 import re
+from functools import lru_cache
 from typing import Final
 
 _separators: Final = re.compile("[-_.]")
@@ -29,6 +30,7 @@ def mistaken_value(asked: str, there: str) -> bool:
     return mistaken(asked, there) or any({asked, there} == each for each in _YES)
 
 
+@lru_cache(maxsize=1024)  # many nodes have the same labels
 def mistaken(asked: str, there: str) -> bool:
     """Return whether two different texts differ by a typo.
 

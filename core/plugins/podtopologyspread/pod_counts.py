@@ -4,9 +4,9 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/comm
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import count
+from itertools import chain, count
 from typing import Final
 
 import numpy as np
@@ -95,6 +95,10 @@ class PodCounts:
         for slot, pod in mirror.placed_pods():
             if pod.terminating:
                 self._note_terminating(pod, slot, 1)
+
+    def terminating(self) -> Iterator[str]:
+        """Yield the UIDs of the terminating pods on known nodes."""
+        yield from chain.from_iterable(self._terminating.values())
 
     def of(self, namespace: str, selector: Selector) -> PodCounter:
         """Return how many pods of the namespace the selector selects. Stale after the next event.
