@@ -29,10 +29,12 @@ def node_amounts_text(amounts: NodeAmounts) -> Iterator[Line]:
     return titled("  Measured", chain.from_iterable(wrapped(line, 6, "    ") for line in _node_lines(amounts)))
 
 
-def remedies_text(helps: Sequence[Remedy]) -> Iterator[Line]:
-    """Yield the remedies, one after another."""
+def remedies_text(helps: Sequence[Remedy], *, fits: bool = False) -> Iterator[Line]:
+    """Yield the remedies, one after another, or that there are none where the pod does not fit."""
+    if not helps and not fits:
+        yield Styled("No change that was tried would help", bold=True)
     lines = (wrapped(each.text, 4, "  - ") for each in helps)
-    return titled(Styled("Changes that would help, each by itself", bold=True), chain.from_iterable(lines))
+    yield from titled(Styled("Changes that would help, each by itself", bold=True), chain.from_iterable(lines))
 
 
 def wakes_text(wakes: Sequence[Wake], refusing: Collection[str]) -> Iterator[Line]:

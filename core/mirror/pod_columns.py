@@ -35,6 +35,9 @@ A look-up of every pod's group takes 100 us.
 SelectsNamespace = Callable[[PodMatcher, str], bool]
 
 
+_MAX_VISITED: Final = 20_000
+
+
 class ValueColumn:
     """The id of a string for every pod group: of its namespace, or of its value of one label key."""
 
@@ -97,6 +100,13 @@ class PodGroups:
     def extent(self) -> int:
         """Number of existing groups, including free ones."""
         return len(self._pods)
+
+    def values_of(self, key: str) -> set[str]:
+        """Return the values that pods have of a label. Empty for very many groups, because it visits each."""
+        if key not in self._label_keys or len(self._ids) > _MAX_VISITED:
+            return set()
+        labels = (self._example[group].labels for group in self._ids.values())
+        return {each[key] for each in labels if key in each}
 
     def any_in(self, namespace: str) -> bool:
         """Return whether a namespace has pods."""

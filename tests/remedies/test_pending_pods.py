@@ -56,6 +56,7 @@ PODS: Final = {
         "lower the nvidia.com/gpu request by 1 to 1",
     ),
     "host-network-and-a-node-not-ready": ("kubernetes/kubernetes#90669", "repair n3: it does not answer"),
+    "host-port-of-another-daemon-set": ("kubernetes/kubernetes#93934: each node gets both pods again", ""),
     "host-port-of-the-old-pod": (
         "kubernetes/kubernetes#126879",
         "set maxSurge of Deployment default/nginx to 0, so that its old pod default/nginx-1-a leaves n1 first",
@@ -185,6 +186,12 @@ def test_no_pod_is_removed_that_its_node_gets_again(capsys: pytest.CaptureFixtur
     assert "Changes that would help" in said
     assert "agent-x" not in said
     assert "etcd-node-a" not in said
+
+
+def test_that_nothing_helps_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    _, said = asked(capsys, "default/agent-x", "--snapshot", str(DATA / "host-port-of-another-daemon-set.json"))
+    assert "No change that was tried would help" in said
+    assert "Changes that would help" not in said
 
 
 def test_tainted_nodes_are_no_longer_counted(capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,14 @@ from core.diagnosis.remedies.pod_steps import (
     TolerateTaint,
 )
 from core.diagnosis.remedies.remedy import AddNode, RemovePod, RepairNode, RunPod, SetLabel, Step, Uncordon
-from core.diagnosis.remedies.term_steps import ChangeTopologyKey, PreferTerm, RemakePod, RequiredRule, SelectNamespace
+from core.diagnosis.remedies.term_steps import (
+    ChangeTopologyKey,
+    CorrectSelector,
+    PreferTerm,
+    RemakePod,
+    RequiredRule,
+    SelectNamespace,
+)
 from core.events import ClusterEvent, Object
 from core.framework.evaluation import FreshEvaluation
 from core.mirror.cluster import ClusterMirror
@@ -211,7 +218,12 @@ def changed(pod: Pod, step: Step) -> Pod:
         case CorrectRequirement(asked, key, value):
             (wanted,) = selector_from_set({key: value}).requirements
             return replace(pod, node_affinity=dropped(pod.node_affinity, asked, wanted))
-        case ChangeTopologyKey(RequiredRule.AFFINITY | RequiredRule.ANTI_AFFINITY) | PreferTerm() | SelectNamespace():
+        case (
+            ChangeTopologyKey(RequiredRule.AFFINITY | RequiredRule.ANTI_AFFINITY)
+            | PreferTerm()
+            | SelectNamespace()
+            | CorrectSelector()
+        ):
             return replace(pod, affinity=with_terms(pod.affinity, step))
         case _:
             return with_spread(pod, step)
@@ -240,9 +252,11 @@ def with_spread(pod: Pod, step: Step) -> Pod:
             raise AssertionError(step)
 
 
-def with_terms(affinity: PodAffinity, step: ChangeTopologyKey | PreferTerm | SelectNamespace) -> PodAffinity:
+def with_terms(
+    affinity: PodAffinity, step: ChangeTopologyKey | PreferTerm | SelectNamespace | CorrectSelector
+) -> PodAffinity:
     """Return the terms of a pod after a step that changes one of them."""
-    attracts = isinstance(step, SelectNamespace) or step.rule is RequiredRule.AFFINITY
+    attracts = isinstance(step, SelectNamespace | CorrectSelector) or step.rule is RequiredRule.AFFINITY
     terms = [*(affinity.required_affinity if attracts else affinity.required_anti_affinity)]
     term = terms[step.index]
     assert term.topology_key == step.topology_key
@@ -253,6 +267,12 @@ def with_terms(affinity: PodAffinity, step: ChangeTopologyKey | PreferTerm | Sel
             assert step.namespace not in term.matcher.namespaces
             namespaces = term.matcher.namespaces | {step.namespace}
             terms[step.index] = replace(term, matcher=replace(term.matcher, namespaces=namespaces))
+        case CorrectSelector(key=key, value=value, to=to):
+            asked = term.matcher.selector.requirements
+            kept = [each for each in asked if (each.key, each.values) != (key, (value,))]
+            assert len(kept) < len(asked)
+            selector = Selector(tuple(sorted([*kept, *selector_from_set({key: to}).requirements])))
+            terms[step.index] = replace(term, matcher=replace(term.matcher, selector=selector))
         case PreferTerm():
             del terms[step.index]
             preferred = WeightedAffinityTerm(term, 100)

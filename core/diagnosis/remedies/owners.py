@@ -68,8 +68,14 @@ def owner_of(pod: Pod) -> Owner | None:
 
 
 def belongs_to_node(pod: Pod) -> bool:
-    """Return whether the pod would be made again on its node at once: a DaemonSet's, or the mirror of a static pod."""
-    return pod.controller is not None and pod.controller.kind in _OF_NODE
+    """Return whether the pod would be made again on its node at once: a DaemonSet's, or the mirror of a static pod.
+
+    A mirror has its node's name at the end (pkg/kubelet/config/common.go, generatePodName). Since 1.17 it has the Node
+    as its controller, which a dump may lack.
+    """
+    if pod.controller is not None:
+        return pod.controller.kind in _OF_NODE
+    return bool(pod.node_name) and pod.name.endswith(f"-{pod.node_name}")
 
 
 class Leaving:
@@ -84,7 +90,8 @@ class Leaving:
         """Return how the pod can leave for good, or None if it would come back, or is like the pending pod."""
         controller, owner = gone.controller, owner_of(gone)
         if controller is None or owner is None:
-            return Way.TERMINATES if gone.terminating else Way.DELETED
+            ends = Way.TERMINATES if gone.terminating else Way.DELETED
+            return None if belongs_to_node(gone) else ends
         if gone.namespace == self._pod.namespace and controller == self._pod.controller:
             # With maxSurge, the new pod of a DaemonSet for a node is made before the old one has gone.
             older = self._pod.of_daemon_set and gone.labels.get(_REVISION) != self._pod.labels.get(_REVISION)

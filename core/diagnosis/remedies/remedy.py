@@ -24,7 +24,13 @@ from core.diagnosis.remedies.pod_steps import (
     RelaxSpread,
     TolerateTaint,
 )
-from core.diagnosis.remedies.term_steps import ChangeTopologyKey, PreferTerm, RemakePod, SelectNamespace
+from core.diagnosis.remedies.term_steps import (
+    ChangeTopologyKey,
+    CorrectSelector,
+    PreferTerm,
+    RemakePod,
+    SelectNamespace,
+)
 from core.mirror.cluster import ClusterMirror
 from core.mirror.what_if import Supposition, WhatIfError
 from core.objects.node import HOSTNAME, ZONE, Node
@@ -37,6 +43,7 @@ SUPPOSED: Final = "supposed"
 """Name of a supposed pod, and prefix of its UID. No UID of the API server has a slash."""
 NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
 _UNINITIALIZED: Final = "node.cloudprovider.kubernetes.io/uninitialized"
+_UNREGISTERED: Final = "karpenter.sh/unregistered"
 _TROUBLES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "node.kubernetes.io/not-ready": "is not ready",
@@ -48,6 +55,7 @@ _TROUBLES: Final[Mapping[str, str]] = MappingProxyType(
         "node.kubernetes.io/unschedulable": "has the taint of a cordoned node",
         _UNINITIALIZED: "is not initialized by the cloud controller manager",
         "node.cloudprovider.kubernetes.io/shutdown": "is shut down",
+        _UNREGISTERED: "is not registered by Karpenter",
     }
 )
 """Source: k8s.io/api core/v1 well_known_taints.go, k8s.io/cloud-provider api/well_known_taints.go."""
@@ -244,6 +252,7 @@ Step: TypeAlias = (
     | HonorPolicy
     | MatchRevision
     | ChangeTopologyKey
+    | CorrectSelector
     | PreferTerm
     | SelectNamespace
     | RemakePod
@@ -281,7 +290,7 @@ def is_leaving(taint: Taint) -> bool:
 
 def _is_of_new_nodes(taint: Taint) -> bool:
     """Return whether each new node has the taint, until a controller or an agent removes it."""
-    return taint.key == _UNINITIALIZED or taint.key.endswith(_AGENT)
+    return taint.key in (_UNINITIALIZED, _UNREGISTERED) or taint.key.endswith(_AGENT)
 
 
 def trouble_text(key: str) -> str:

@@ -18,10 +18,17 @@ from core.diagnosis.remedies.pod_steps import (
 )
 from core.diagnosis.remedies.proposals import MAX_STEPS, NEAREST, Proposal
 from core.diagnosis.remedies.remedy import Step
-from core.diagnosis.remedies.term_steps import ChangeTopologyKey, PreferTerm, RemakePod, RequiredRule, SelectNamespace
+from core.diagnosis.remedies.term_steps import (
+    ChangeTopologyKey,
+    CorrectSelector,
+    PreferTerm,
+    RemakePod,
+    RequiredRule,
+    SelectNamespace,
+)
 from core.diagnosis.remedies.typos import mistaken_key, mistaken_value
 from core.objects.affinity import AffinityTerm, PodMatcher
-from core.objects.labels import EVERYTHING
+from core.objects.labels import EVERYTHING, Operator
 from core.objects.node import HOSTNAME, REGION, ZONE, Node
 from core.objects.pod import DO_NOT_SCHEDULE, HONOR, SpreadConstraint
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
@@ -129,6 +136,19 @@ def select_namespace(obstacles: Obstacles) -> Iterator[Proposal]:
             del pods[namespace]
         for namespace, number in sorted(pods.items(), key=lambda each: (-each[1], each[0]))[:_NAMESPACES]:
             yield Proposal(None, [SelectNamespace(index, term.topology_key, NamespaceName(namespace), number)])
+
+
+def correct_selector(obstacles: Obstacles) -> Iterator[Proposal]:
+    """Propose to select a label of pods instead of one that no pod has and that differs by a typo."""
+    groups = obstacles.decision.mirror.pods.groups
+    for index, term in enumerate(_affinity(obstacles)):
+        for each in term.matcher.selector.requirements:
+            if each.operator is not Operator.IN or len(each.values) != 1:
+                continue
+            (value,), there = each.values, groups.values_of(each.key)
+            for to in sorted(there) if value not in there else ():
+                if mistaken_value(value, to):
+                    yield Proposal(None, [CorrectSelector(index, term.topology_key, each.key, value, to)])
 
 
 def change_key(obstacles: Obstacles) -> Iterator[Proposal]:

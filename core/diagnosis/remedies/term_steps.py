@@ -10,6 +10,7 @@ from core.diagnosis.pod_names import PodText
 from core.diagnosis.remedies.owners import ROLLED
 from core.diagnosis.remedies.pod_steps import Changing, Kind
 from core.objects.affinity import AffinityTerm, PodAffinity, WeightedAffinityTerm
+from core.objects.labels import Operator, Selector, requirement
 from core.objects.pod import Pod
 
 T = TypeVar("T")
@@ -108,6 +109,35 @@ class SelectNamespace(Changing, frozen=True, gc=False):
         matcher = replace(term.matcher, namespaces=term.matcher.namespaces | {self.namespace})
         terms = _with(terms, self.index, replace(term, matcher=matcher))
         return _with_terms(pod, RequiredRule.AFFINITY, terms)
+
+
+class CorrectSelector(Changing, frozen=True, gc=False):
+    """Let a required affinity term select a label that pods have, instead of one that differs from it by a typo."""
+
+    kind = Kind.CORRECT_REQUIREMENTS
+    index: int
+    """The place among the pod's required affinity terms."""
+    topology_key: str
+    key: str
+    value: str
+    to: str
+
+    @property
+    def text(self) -> str:
+        """Return the step as an instruction."""
+        wrong = f"{self.key}={self.value}"
+        return f"select {self.key}={self.to} instead of {wrong} in the required pod affinity by {self.topology_key}"
+
+    def changed(self, pod: Pod) -> Pod:
+        """Return a pod whose term selects the label."""
+        terms = pod.affinity.required_affinity
+        term = terms[self.index]
+        kept = [
+            each for each in term.matcher.selector.requirements if (each.key, each.values) != (self.key, (self.value,))
+        ]
+        selector = Selector(tuple(sorted((*kept, requirement(self.key, Operator.IN, [self.to])))))
+        term = replace(term, matcher=replace(term.matcher, selector=selector))
+        return _with_terms(pod, RequiredRule.AFFINITY, _with(terms, self.index, term))
 
 
 class RemakePod(Changing, frozen=True, gc=False):

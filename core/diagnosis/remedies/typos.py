@@ -7,7 +7,8 @@ from typing import Final
 _separators: Final = re.compile("[-_.]")
 _LONG: Final = 4
 """Shorter texts with one letter more or less are often other words."""
-_YES: Final = ({"", "true"}, {"true", "yes"}, {"false", "no"})
+_SAME: Final = ({"", "true"}, {"true", "yes"}, {"false", "no"}, {"amd64", "x86_64"}, {"arm64", "aarch64"})
+"""Values that are written for one another."""
 
 RENAMED: Final = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
@@ -27,7 +28,7 @@ def mistaken_key(asked: str, there: str) -> bool:
 
 def mistaken_value(asked: str, there: str) -> bool:
     """Return whether a value is probably meant to be another one, which nodes have."""
-    return mistaken(asked, there) or any({asked, there} == each for each in _YES)
+    return mistaken(asked, there) or any({asked, there} == each for each in _SAME)
 
 
 @lru_cache(maxsize=1024)  # many nodes have the same labels

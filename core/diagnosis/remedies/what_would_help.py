@@ -28,7 +28,15 @@ from core.diagnosis.remedies.proposals import (
     uncordon_node,
 )
 from core.diagnosis.remedies.remedy import Remedy, RemovePod, Step
-from core.diagnosis.remedies.term_proposals import change_key, correct, honor, match_revision, prefer, select_namespace
+from core.diagnosis.remedies.term_proposals import (
+    change_key,
+    correct,
+    correct_selector,
+    honor,
+    match_revision,
+    prefer,
+    select_namespace,
+)
 from core.diagnosis.remedies.term_steps import RemakePod
 from core.framework.evaluation import FreshEvaluation
 from core.mirror.what_if import Supposition, WhatIfError
@@ -48,6 +56,7 @@ _FAILURES: Final = 4
 _SINGLE: Final[Mapping[Callable[[Obstacles], Iterator[Proposal]], int]] = MappingProxyType(
     {
         correct: 1,
+        correct_selector: 1,
         pods_ending: _PER_KIND,
         repair: _PER_KIND,
         uncordon_node: _PER_KIND,

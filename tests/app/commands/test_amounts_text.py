@@ -80,7 +80,8 @@ def test_nothing_is_told_where_nothing_refuses() -> None:
     decision = decision_of(asking(cpu="1"), roomy("n1"))
     assert not lines(cluster_amounts_text(cluster_amounts(decision, 5), 1))
     assert not lines(node_amounts_text(node_amounts(decision, 0, 5)))
-    assert not lines(remedies_text(what_would_help(decision, 5)))
+    assert not lines(remedies_text(what_would_help(decision, 5), fits=True))
+    assert lines(remedies_text(())) == ["No change that was tried would help"]
     assert not lines(wakes_text(wakes(decision), ()))
 
 

@@ -127,8 +127,8 @@ FAULTS: Final = (
     Fault(
         id="open-domains-said-to-hold-the-minimum",
         breaks="Domains are said to hold the minimum though a node of another one would take the pod.",
-        old="        if plugin != PodTopologySpread.name:\n            open_to_it",
-        new="        if plugin:\n            open_to_it",
+        old="    if np.isin(column.topology_ids()[open_to_it], fewest).any():\n",
+        new="    if not open_to_it.any():\n",
         tests=("amounts/test_amounts.py",),
     ),
     Fault(

@@ -56,6 +56,11 @@ def test_a_pod_that_its_node_gets_again_at_once_is_not_removed(kind: str) -> Non
     assert not ways(asking(cpu="8"), terminating)
 
 
+def test_a_mirror_without_its_controller_is_known_by_its_name() -> None:
+    assert not ways(asking(cpu="8"), using("etcd-n1", "n1", cpu="1"))
+    assert ways(asking(cpu="8"), using("etcd-n11", "n1", cpu="1"))
+
+
 def test_a_pod_of_the_same_controller_is_not_removed() -> None:
     """It would be the pending pod's place for the pod that is made again: the same problem with another name."""
     for kind in ("ReplicaSet", "StatefulSet", "Job"):

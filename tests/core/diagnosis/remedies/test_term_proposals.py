@@ -87,6 +87,16 @@ def test_the_namespace_is_selected_in_which_pods_match() -> None:
     assert found[0].kind is Kind.SELECT_NAMESPACE
 
 
+def test_a_misspelt_selector_of_pods_is_corrected() -> None:
+    db = using("db", "n1").label("app", "database")
+    found = helps(asking().required_affinity(term(ZONE, labelled(app="databse"))), roomy("n1", zone="a"), db)
+    said = f"select app=database instead of app=databse in the required pod affinity by {ZONE} (then it fits on n1)"
+    assert texts(found)[0] == said
+    other = using("other", "n1").label("app", "databse").in_namespace("elsewhere")
+    found = helps(asking().required_affinity(term(ZONE, labelled(app="databse"))), roomy("n1", zone="a"), db, other)
+    assert found[0].kind is Kind.SELECT_NAMESPACE
+
+
 def test_affinity_by_hostname_is_met_by_the_zone() -> None:
     full = roomy("n1", zone="a", cpu="1"), roomy("n2", zone="a")
     cache = using("cache", "n1", cpu="1").label("app", "cache")
@@ -120,6 +130,13 @@ def test_anti_affinity_of_one_owner_is_narrowed_and_a_sibling_made_again() -> No
     step = ChangeTopologyKey(RequiredRule.ANTI_AFFINITY, 0, ZONE, HOST)
     assert [("n1", [step, again])] == of_kind(Kind.CHANGE_TOPOLOGY_KEY, found)
     assert [("n1", [PreferTerm(RequiredRule.ANTI_AFFINITY, 0, ZONE), again])] == of_kind(Kind.PREFER_TERMS, found)
+
+
+def test_a_sibling_that_does_not_fit_on_its_node_again_is_left_alone() -> None:
+    """It would go to the place that it leaves to the pending pod."""
+    nodes = roomy("n1", zone="a"), roomy("n2", zone="a").taint("x", "", "NoSchedule")
+    found = helps(queue("", ""), *nodes, queue("queue-0", "n2"))
+    assert not [step for each in found for step in each.steps if isinstance(step, RemakePod)]
 
 
 def test_the_sibling_of_a_deployment_leaves_in_a_rolling_update() -> None:

@@ -57,4 +57,5 @@ def test_a_key_may_have_been_renamed() -> None:
 def test_a_label_that_is_only_there_may_have_been_given_a_value() -> None:
     assert mistaken_value("true", "")
     assert mistaken_value("", "true")
+    assert mistaken_value("x86_64", "amd64")
     assert not mistaken_value("false", "true")

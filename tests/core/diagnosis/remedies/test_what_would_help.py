@@ -136,6 +136,7 @@ def test_a_label_is_added_to_the_nearest_node_or_its_requirement_dropped() -> No
     assert [("n1", [SetLabel("n1", "disk", "ssd", "hdd")])] == of_kind(Kind.LABEL_NODE, found)
     asked = AskedOfNode(Source.NODE_SELECTOR, None, "disk", "In", ("ssd",))
     assert [("n1", [DropRequirement(asked)])] == of_kind(Kind.DROP_REQUIREMENTS, found)
+    assert [each.kind for each in found] == [Kind.DROP_REQUIREMENTS, Kind.LABEL_NODE]
 
 
 @pytest.mark.parametrize(
