@@ -1,6 +1,7 @@
 """The chart: each registration is its overlay, other names change names alone, and wrong values are named."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,10 @@ import pytest
 import yaml
 
 from app import __version__
-from app.settings.configuration import load_configuration
+from app.settings.configuration import HEAD, load_configuration
 from app.settings.settings import SettingsError
 from tests.manifests.chart_equality import OPTIONS, REGISTRATION, comparable, values_of
+from tests.manifests.chart_schema import SCHEMA, chart_settings, schema_text
 from tests.manifests.conftest import ADMIN, VARIANTS, Variant
 from tests.manifests.helm import CHART, REGISTRATIONS, ChartError, found_helm, run, template
 from tests.manifests.kustomize import (
@@ -156,6 +158,8 @@ def test_certificates_are_mounted_where_the_settings_name_them(helm: Path) -> No
         pytest.param({"registration": ["decide", "score-offload"]}, "'/registration'", id="two registrations"),
         pytest.param({"registrations": "decide"}, "'registrations' not allowed", id="no value of the chart"),
         pytest.param({"replicas": 0}, "'/replicas'", id="no replica"),
+        pytest.param({"settings": {"maxScroe": 3}}, "'maxScroe' not allowed", id="no setting"),
+        pytest.param({"settings": {"maxScore": 300}}, "'/settings/maxScore'", id="a setting out of range"),
         pytest.param({"settings": {"listen": "0.0.0.0:http"}}, "'/settings/listen'", id="no port"),
         pytest.param({"image": {"digest": "latest"}}, "'/image/digest'", id="no digest"),
         pytest.param({"tls": {"source": "vault"}}, "'/tls/source'", id="no source of certificates"),
@@ -168,6 +172,32 @@ def test_what_the_chart_cannot_be_made_of_is_an_error_that_names_it(
 ) -> None:
     with pytest.raises(ChartError, match=named):
         template(helm, values)
+
+
+def test_the_settings_of_the_schema_are_those_of_the_file_of_settings() -> None:
+    text = SCHEMA.read_text("utf-8")
+    assert text == schema_text(), "python -m tests.manifests.chart_schema"
+    assert json.loads(text)["definitions"]["settings"] == chart_settings()
+    helpers = (CHART / "templates/_helpers.tpl").read_text("utf-8")
+    (written_off,) = re.findall(r"has \$key \(list ([^)]*)\)", helpers)
+    properties = chart_settings()["properties"]
+    assert {*re.findall(r'"(\w+)"', written_off)} == {
+        key for key in properties if {"const": False} in anys(properties[key])
+    }
+
+
+def anys(schema: Manifest) -> list[Manifest]:
+    found: list[Manifest] = schema.get("anyOf", [])
+    return found
+
+
+def test_every_setting_of_an_overlay_may_be_a_value_and_off_may_be_written_bare(helm: Path) -> None:
+    for registration in REGISTRATIONS:
+        file = MANIFESTS / "overlays" / registration / "kindred.yaml"
+        settings = {key: each for key, each in yaml.safe_load(file.read_text("utf-8")).items() if key not in HEAD}
+        template(helm, {**values_of(registration), "settings": settings})
+    rendered = template(helm, {**values_of("score-offload"), "settings": {"preempt": False}})
+    assert 'preempt: "off"\n' in of_kind(rendered, "ConfigMap")["kindred-config"]["data"]["kindred.yaml"]
 
 
 def test_helm_finds_nothing_wrong_with_it(helm: Path) -> None:
