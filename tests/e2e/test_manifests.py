@@ -174,7 +174,7 @@ def test_a_second_scheduler_is_admitted_and_places_the_pods_that_ask_for_it(clus
     cluster.start_scheduler(config)
     cluster.add_nodes(3)
     asking = pod("asking")
-    cluster.create_pods([pod("other"), {**asking, "spec": {**asking["spec"], "schedulerName": "kindred-scheduler"}}])
+    cluster.create_pods([pod("other"), {**asking, "spec": {**asking["spec"], "schedulerName": "kindred"}}])
     cluster.wait_bound(1)
     assert cluster.bound_names() == {"asking"}
 

@@ -12,13 +12,15 @@ from typing import Any, Final, TypeAlias
 import yaml
 
 from tests.manifests.conftest import CERT_MANAGER, DECIDE_NAMESPACES
-from tests.manifests.kustomize import Manifest
+from tests.manifests.kustomize import DECIDE, Manifest
 
 Key: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name."""
 
 REGISTRATION: Final = "kindred-registration"
 """The ConfigMap with the configuration for kube-scheduler, which the overlays leave to a person."""
+UNSET: Final = "set-the-version-of-your-cluster"
+"""The tag of kube-scheduler in the overlays."""
 _OF_HELM: Final = ("helm.sh/chart", "app.kubernetes.io/instance", "app.kubernetes.io/managed-by")
 _CHECKSUM: Final = "checksum/config"
 _NAMED: Final = ("env", "ports", "volumeMounts", "volumes")
@@ -38,6 +40,8 @@ OPTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
 def values_of(registration: str, components: Sequence[str] = ()) -> dict[str, Any]:
     """Return the values for an overlay with components."""
     values: dict[str, Any] = {"registration": registration}
+    if registration == DECIDE:
+        values["scheduler"] = {"image": {"tag": UNSET}}
     for component in components:
         values.update(OPTIONS[component])
     return values

@@ -164,6 +164,7 @@ def test_certificates_are_mounted_where_the_settings_name_them(helm: Path) -> No
         pytest.param({"image": {"digest": "latest"}}, "'/image/digest'", id="no digest"),
         pytest.param({"tls": {"source": "vault"}}, "'/tls/source'", id="no source of certificates"),
         pytest.param({"tls": {"source": "cert-manager"}}, "tls.source: .*tlsDirectory", id="certificates of no use"),
+        pytest.param({"registration": DECIDE}, "scheduler.image.tag: set the version", id="no release"),
         pytest.param({"decideNamespaces": {"enabled": True}}, "decideNamespaces.enabled: ", id="no second scheduler"),
     ],
 )

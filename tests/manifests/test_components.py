@@ -1,6 +1,8 @@
 """The components: the Service of the admin port with its token and role, and what may be changed of the alerts."""
 
+import re
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,10 @@ import yaml
 from app.settings.configuration import Configuration
 from app.settings.settings import Settings
 from app.settings.types import split_address
+from tests.manifests.chart_equality import values_of
 from tests.manifests.conftest import ADMIN
-from tests.manifests.kustomize import MANIFESTS, Manifest, of_kind, only, render, selects, with_components
+from tests.manifests.helm import found_helm, template
+from tests.manifests.kustomize import MANIFESTS, OVERLAYS, Manifest, of_kind, only, render, selects, with_components
 
 with_admin_service = pytest.mark.parametrize("variant", [ADMIN], ids=str, indirect=True)
 
@@ -76,30 +80,31 @@ OPERATE = Path(__file__).parents[2] / "docs" / "operate.md"
 pytestmark = pytest.mark.usefixtures("_renders")
 
 
-def rules(folder: Path) -> dict[str, Any]:
-    """Render a kustomization, and give the alerts of its PrometheusRule by name."""
-    (group,) = only(render(folder), "PrometheusRule")["spec"]["groups"]
+def by_name(rules: Manifest) -> dict[str, Any]:
+    """Return the alerts of a PrometheusRule by name."""
+    (group,) = rules["spec"]["groups"]
     return {rule["alert"]: rule for rule in group["rules"]}
 
 
-def test_the_one_setting_is_in_every_link_to_the_runbook(tmp_path: Path) -> None:
+def test_the_command_of_the_page_and_the_value_of_the_chart_make_the_runbook_a_link(tmp_path: Path) -> None:
+    (command,) = re.findall(r"^\$ (sed -i .* manifests/observability/.*)$", OPERATE.read_text("utf-8"), re.MULTILINE)
     shutil.copytree(MANIFESTS, tmp_path / "manifests")
-    setting = tmp_path / "manifests" / "observability" / "settings.yaml"
-    published = yaml.safe_load(setting.read_text("utf-8"))["data"]["runbookUrl"]
-    setting.write_text(setting.read_text("utf-8").replace(published, "https://docs.example.com/a/b.html"), "utf-8")
-    kustomization = {"components": ["../manifests/observability"]}
-    (mine := tmp_path / "mine").mkdir()
-    (mine / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
-    links = {name: rule["annotations"]["runbook_url"] for name, rule in rules(mine).items()}
-    assert {name: f"https://docs.example.com/a/b.html#{name.lower()}" for name in links} == links
+    subprocess.run(command, shell=True, check=True, cwd=tmp_path)  # noqa: S602  # of our docs
+    text = (tmp_path / "manifests/observability/prometheusrule.yaml").read_text("utf-8")
+    links = {name: rule["annotations"]["runbook_url"] for name, rule in by_name(yaml.safe_load(text)).items()}
+    assert {name: f"https://wiki.example.com/kindred#{name.lower()}" for name in links} == links
+    if program := found_helm():
+        observability = {"enabled": True, "runbookUrl": "https://wiki.example.com/kindred"}
+        made = template(program, {**values_of("score-offload"), "observability": observability})
+        chart = by_name(only(made, "PrometheusRule"))
+        assert {name: rule["annotations"]["runbook_url"] for name, rule in chart.items()} == links
 
 
-def test_the_snippet_of_the_page_lowers_the_two_alerts_that_depend_on_the_registration(tmp_path: Path) -> None:
-    text = OPERATE.read_text("utf-8").partition("<!-- severity: begin -->\n```yaml\n")[2].partition("```")[0]
-    folder = with_components(tmp_path, "score-offload", ["observability"])
-    before = {name: rule["labels"]["severity"] for name, rule in rules(folder).items()}
-    kustomization = folder / "kustomization.yaml"
-    kustomization.write_text(kustomization.read_text("utf-8") + text, "utf-8")
-    after = {name: rule["labels"]["severity"] for name, rule in rules(folder).items()}
-    assert {**before, "KindredDown": "warning", "KindredNotReady": "warning"} == after
-    assert before != after
+def test_score_offload_pages_nobody_and_the_others_for_what_stops_them(tmp_path: Path) -> None:
+    pages = {}
+    for overlay in OVERLAYS:
+        (folder := tmp_path / overlay).mkdir()
+        rules = by_name(only(render(with_components(folder, overlay, ["observability"])), "PrometheusRule"))
+        pages[overlay] = {name for name, rule in rules.items() if rule["labels"]["severity"] == "critical"}
+    stops = {"KindredDown", "KindredNotReady", "KindredCacheMismatch", "KindredNoLeader", "KindredTwoLeaders"}
+    assert pages == {"score-offload": set(), "full-offload": stops, "decide": stops}

@@ -85,7 +85,7 @@ def test_the_secret_of_the_docs_is_made_of_files_that_are_there(certificates: Pa
 @pytest.mark.usefixtures("_renders")
 def test_a_kustomization_with_settings_and_roles_of_ones_own_is_rendered(overlay: str, tmp_path: Path) -> None:
     basis, further = (yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", INSTALL, re.DOTALL))
-    assert basis["resources"] == ["../kindred/manifests/overlays/full-offload"]
+    assert basis["resources"] == ["../kindred/manifests/overlays/score-offload"]
     components = [path.removeprefix("../kindred/manifests/") for path in basis["components"]]
     file = with_components(tmp_path, overlay, components) / "kustomization.yaml"
     file.write_text(yaml.safe_dump({**basis, **further, **yaml.safe_load(file.read_text())}))

@@ -120,7 +120,7 @@ def test_the_second_scheduler_is_score_offload_by_another_name() -> None:
     second = yaml.safe_load(Path("manifests/second-scheduler/scheduler.yaml").read_text("utf-8"))
     of_its_own = {key: second.pop(key) for key in ("profiles", "leaderElection")}
     (profile,) = first.pop("profiles")
-    assert of_its_own["profiles"] == [{**profile, "schedulerName": "kindred-scheduler"}]
+    assert of_its_own["profiles"] == [{**profile, "schedulerName": "kindred"}]
     assert {key: value for key, value in first.items() if key != "clientConnection"} == second
 
 

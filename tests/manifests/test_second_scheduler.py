@@ -6,8 +6,11 @@ from pathlib import PurePosixPath
 import pytest
 import yaml
 
+from app.commands.doctor.cluster_checks import gate_findings
 from app.settings.configuration import Configuration
+from app.settings.settings import Settings
 from app.verbs.scopes import decide_scopes
+from tests.manifests.chart_equality import UNSET
 from tests.manifests.conftest import DECIDE_NAMESPACES, VARIANTS, Variant
 from tests.manifests.install_commands import INSTALL
 from tests.manifests.kustomize import DECIDE, Manifest, of_kind, only
@@ -93,6 +96,56 @@ def test_neither_waits_for_the_scheduler_that_waits_for_kindred(rendered: list[M
     specs = [each["spec"]["template"]["spec"] for each in deployments]
     assert all("schedulerName" not in spec for spec in specs), "the cluster's own places them"
     assert all(spec["priorityClassName"] == "system-cluster-critical" for spec in specs)
+
+
+@each_variant
+def test_it_sends_its_bindings_at_once_in_every_release_and_no_release_is_the_default(
+    of_second_scheduler: list[Manifest],
+) -> None:
+    (container,) = only(of_second_scheduler, "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == f"registry.k8s.io/kube-scheduler:{UNSET}", "which no registry has"
+    assert container["command"][2:] == ["--feature-gates=SchedulerAsyncAPICalls=false"]
+    assert not [*gate_findings(container["command"][2].partition("=")[2], Settings())]
+
+
+@each_variant
+def test_it_is_kept_apart_bounded_and_drained_as_kindred_itself(
+    of_second_scheduler: list[Manifest], manifests: list[Manifest], pod: Manifest
+) -> None:
+    own = only(of_second_scheduler, "Deployment")["spec"]["template"]["spec"]
+    for field in ("topologySpreadConstraints", "affinity", "tolerations", "nodeSelector"):
+        assert named_as_kindred(own[field]) == pod["spec"][field]
+    (container,) = own["containers"]
+    assert container["resources"]["limits"] == {"memory": "4Gi"}
+    (budget,) = of_kind(of_second_scheduler, "PodDisruptionBudget").values()
+    assert budget["spec"]["selector"]["matchLabels"].items() <= labels_of_its_pods(of_second_scheduler).items()
+    assert budget["spec"]["minAvailable"] < only(of_second_scheduler, "Deployment")["spec"]["replicas"]
+    assert only(manifests, "Deployment")["spec"]["replicas"] == 2
+
+
+def labels_of_its_pods(of_second_scheduler: list[Manifest]) -> Manifest:
+    labels: Manifest = only(of_second_scheduler, "Deployment")["spec"]["template"]["metadata"]["labels"]
+    return labels
+
+
+def named_as_kindred(value: object) -> object:
+    return yaml.safe_load(yaml.safe_dump(value).replace(NAME, "kindred"))
+
+
+@each_variant
+def test_the_network_lets_it_reach_the_api_server_and_kindred_and_lets_monitoring_in(
+    of_second_scheduler: list[Manifest], manifests: list[Manifest], pod: Manifest
+) -> None:
+    ours, theirs = only(of_second_scheduler, "NetworkPolicy")["spec"], only(manifests, "NetworkPolicy")["spec"]
+    assert ours["podSelector"]["matchLabels"].items() <= labels_of_its_pods(of_second_scheduler).items()
+    assert ours["policyTypes"] == theirs["policyTypes"]
+    (container,) = only(of_second_scheduler, "Deployment")["spec"]["template"]["spec"]["containers"]
+    (monitoring,) = (rule for rule in theirs["ingress"] if "from" in rule)
+    assert ours["ingress"] == [{**monitoring, "ports": [{"port": each["name"]} for each in container["ports"]]}]
+    (to_kindred,) = (rule for rule in ours["egress"] if rule not in theirs["egress"])
+    assert len(ours["egress"]) == len(theirs["egress"]) + 1
+    assert to_kindred["to"][0]["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+    assert to_kindred["ports"] == [{"port": "extender"}]
 
 
 @each_variant

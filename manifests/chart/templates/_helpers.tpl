@@ -91,6 +91,9 @@ The text of a file that the overlays have, too, with the names and the namespace
     | replace "resourceNames: [kindred-scheduler]" (printf "resourceNames: [%s-scheduler]" $name)
     | replace "resourceNames: [kindred]" (printf "resourceNames: [%s]" (include "kindred.lease" $root))
     | replace "values: [kindred, kube-system]" (printf "values: [%s, kube-system]" $root.Release.Namespace) -}}
+{{- if eq $root.Values.registration "score-offload" }}{{ $text = $text | replace "severity: critical" "severity: warning" }}
+{{- else }}{{ $text = $text | replace "alert-severity: warning" "alert-severity: critical" }}{{ end -}}
+{{- with $root.Values.observability.runbookUrl }}{{ $text = $text | replace "runbook: docs/operate.md" (printf "runbook_url: %s" .) }}{{ end -}}
 {{- $text = regexReplaceAll "(?m)^( +)namespace: kindred$" $text (printf "${1}namespace: %s" $root.Release.Namespace) -}}
 {{ regexReplaceAll "(?m)^( +)(name|policyName|serviceAccountName): kindred" $text (printf "${1}${2}: %s" $name) }}
 {{- end }}
