@@ -62,7 +62,7 @@ def objects(cluster: Cluster) -> Mapping[str, list[dict[str, Any]]]:
 
 
 def pod(name: str, namespace: str) -> dict[str, Any]:
-    text = _SPECS[name].replace("required:", "requiredDuringSchedulingIgnoredDuringExecution:")
+    text = _SPECS[name].replace("required:", "requiredDuringSchedulingIgnoredDuringExecution:").replace("TERM", _TERM)
     spec = yaml.safe_load(text)
     for member in ("containers", "initContainers"):
         spec[member] = [
@@ -77,9 +77,8 @@ def judged(found: Pod, mirror: ClusterMirror) -> Pod:
     policy = found.preemption_policy or "PreemptLowerPriority"
     tolerations = tuple(sorted(set(found.tolerations), key=repr))
     counted = mirror.counted(found)
-    return replace(
-        counted, uid="", resource_version="", resources=None, tolerations=tolerations, preemption_policy=policy
-    )
+    unread = replace(counted, uid="", resource_version="", resources=None, origins=())
+    return replace(unread, tolerations=tolerations, preemption_policy=policy)
 
 
 @pytest.mark.parametrize("namespace", ["default", "limited"])
