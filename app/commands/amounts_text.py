@@ -8,7 +8,14 @@ from typing import Final
 from app.commands.output import Line, Styled, counted, titled, wrapped
 from core.diagnosis.amounts.amounts import ClusterAmounts, MeasuredResource, NodeAmounts, UsageOnNode
 from core.diagnosis.amounts.requirements import UnmetRequirement
-from core.diagnosis.amounts.resources import PortInCluster, PortOnNode, ResourceInCluster, ResourceOnNode, quantity_text
+from core.diagnosis.amounts.resources import (
+    PortInCluster,
+    PortOnNode,
+    ResourceInCluster,
+    ResourceOnNode,
+    WaitingResize,
+    quantity_text,
+)
 from core.diagnosis.amounts.spread import SpreadInCluster, SpreadOnNode
 from core.diagnosis.remedies.pod_steps import taint_text
 from core.diagnosis.remedies.remedy import Remedy
@@ -63,6 +70,7 @@ def _cluster_lines(amounts: ClusterAmounts, nodes: int) -> Iterator[str]:
         yield amounts.exclusion
     yield from (_resource(each) for each in amounts.resources if each.nodes < nodes)
     yield from (f"the request of {each}" for each in amounts.overflows)
+    yield from map(_resize, amounts.resizes)
     yield from _labels_and_taints(amounts)
     for port in amounts.ports:
         yield f"host port {_port(port)}: in use on {counted(port.nodes, 'node')}"
@@ -78,6 +86,11 @@ def _cluster_lines(amounts: ClusterAmounts, nodes: int) -> Iterator[str]:
             f"usage: measured on {counted(usage.measured, 'node')}; the plugins that follow it pass over "
             f"{usage.too_old:,} measured too long ago and {usage.not_measured:,} not measured"
         )
+
+
+def _resize(each: WaitingResize) -> str:
+    holds, actual, asked = (quantity_text(each.resource, amount) for amount in (each.holds, each.actual, each.asked))
+    return f"{each.pod} on {each.node} holds {each.resource} {holds}: its resize from {actual} to {asked} is not done"
 
 
 def _labels_and_taints(amounts: ClusterAmounts) -> Iterator[str]:

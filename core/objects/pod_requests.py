@@ -333,6 +333,18 @@ def _started(pod: PodResources, init_names: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def resizes(pod: PodResources) -> dict[str, tuple[int, int]]:
+    """Return resource -> (actual, asked) amounts of a pod whose resize in place is not done, for what differs.
+
+    Pods with pod-level resources or with claimed ones have none here.
+    """
+    if pod.pod_level is not None or pod.claimed or all(each.actual is None for each in pod.containers):
+        return {}
+    actual = rounded(_summed(pod, _NOTHING, lambda each, _: _actual(each, pod)))
+    asked = rounded(_summed(pod, _NOTHING, lambda each, _: each.resources.requests))
+    return {name: (actual.get(name, 0), amount) for name, amount in asked.items() if amount != actual.get(name, 0)}
+
+
 # The amounts that predict a pod's usage: the limit of each container, or its request without a limit.
 #
 # Source: sigs.k8s.io/scheduler-plugins pkg/trimaran/targetloadpacking (PredictUtilisation), koordinator

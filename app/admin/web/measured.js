@@ -54,6 +54,7 @@ export function measuredInCluster(amounts, nodes) {
   return [
     amounts.exclusion ? `${amounts.exclusion[0]?.toUpperCase()}${amounts.exclusion.slice(1)}.` : "",
     ...amounts.resources.filter((each) => each.nodes < nodes).map(resourceInCluster),
+    ...amounts.resizes.map((each) => `${each.pod} on ${each.node} holds more ${each.resource} until it is resized.`),
     ...amounts.overflows.map((each) => `The request of ${each}.`),
     ...amounts.taints.map((each) => `Taint ${taintText(each)}: on ${counted(each.nodes, "node")}.`),
     cordoned ? `Cordoned: ${counted(cordoned.nodes, "node")}.` : "",

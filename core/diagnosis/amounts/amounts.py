@@ -28,11 +28,13 @@ from core.diagnosis.amounts.resources import (
     PortOnNode,
     ResourceInCluster,
     ResourceOnNode,
+    WaitingResize,
     overflows,
     ports_in_cluster,
     ports_on_node,
     resources_in_cluster,
     resources_on_node,
+    waiting_resizes,
 )
 from core.diagnosis.amounts.spread import SpreadInCluster, SpreadOnNode, spread_in_cluster, spread_on_node
 from core.diagnosis.amounts.volumes import (
@@ -196,6 +198,8 @@ class ClusterAmounts(msgspec.Struct, frozen=True, gc=False):
     """NodeResourcesFit: `pods` first, then the resources that the pod requests."""
     overflows: Sequence[str] = ()
     """NodeResourcesFit: requests that no int64 holds."""
+    resizes: Sequence[WaitingResize] = ()
+    """NodeResourcesFit: pods on nodes that hold more than they use, or more than they ask, until they are resized."""
     taints: Sequence[TaintInCluster] = ()
     """TaintToleration: the taints that keep the pod off some node."""
     cordoned: CordonedNodes | None = None
@@ -238,6 +242,7 @@ def cluster_amounts(decision: Diagnosis, limit: int) -> ClusterAmounts:
         return ClusterAmounts(
             resources=resources_in_cluster(decision),
             overflows=overflows(decision),
+            resizes=waiting_resizes(decision, limit),
             taints=taints_in_cluster(decision, limit),
             cordoned=cordoned_in_cluster(decision),
             requirements=requirements_in_cluster(decision, limit),

@@ -15,7 +15,9 @@ from core.objects.node import ZONE
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.plugins.podtopologyspread.plugin import PodTopologySpread
 
-_MAX_TERMS: Final = 32
+_MAX_TERMS: Final = 128
+"""How many terms are read. Each costs a pass over the nodes, and a pod may have hundreds."""
+_MAX_RULES: Final = 32
 _SHOWN: Final = 3
 _HEAD: Final = "two rules exclude each other"
 _SPLIT: Final = (InterPodAffinity.name, PodTopologySpread.name)
@@ -68,13 +70,13 @@ def _rules(decision: Diagnosis) -> Iterator[_Judge]:
         if plugin not in _SPLIT:
             yield _Judge(_NAMES.get(plugin, plugin), "", ~refused[decision.known])
     batch = decision.batch.part(decision.known)
-    terms = (each for each in decision.terms if (each.direction, each.rule) in _TERMS)
+    terms = islice((each for each in decision.terms if (each.direction, each.rule) in _TERMS), _MAX_TERMS)
     rules = [(_TERMS[each.direction, each.rule], each.topology_key, _blocked(decision, each)) for each in terms]
     for each in measured_constraints(decision, batch):
         ids = np.full(len(batch), ABSENT) if each.column is None else each.column.topology_ids()
         uneven = (each.skews > each.constraint.max_skew).take(ids) if each.column is not None else ids == ABSENT
         rules.append(("its topology spread", each.constraint.topology_key, (ids == ABSENT) | uneven))
-    for name, key, refused in islice(((*each,) for each in rules if each[2].any()), _MAX_TERMS):
+    for name, key, refused in islice(((*each,) for each in rules if each[2].any()), _MAX_RULES):
         yield _Judge(f"{name} by {key}", key, ~refused)
 
 

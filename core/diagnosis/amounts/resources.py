@@ -11,7 +11,7 @@ from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.pod_names import name_of
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.objects.pod import HostPort, Pod
-from core.objects.pod_requests import OVERFLOW
+from core.objects.pod_requests import OVERFLOW, resizes
 from core.plugins.nodeports import HostPortsInUse, NodePorts
 from core.plugins.noderesources.fit import MeasuredResource, NodeResourcesFit, PreFilterState
 
@@ -94,6 +94,37 @@ def resources_in_cluster(decision: Diagnosis) -> Sequence[ResourceInCluster]:
 def overflows(decision: Diagnosis) -> Sequence[str]:
     """Return the requests of the pod that no int64 holds, with what kube-scheduler counts instead."""
     return [f"{name} is {origin}" for name, origin in decision.pod.origins if origin.startswith(OVERFLOW)]
+
+
+class WaitingResize(msgspec.Struct, frozen=True, gc=False):
+    """A pod on a node whose resize in place is not done. kube-scheduler counts the larger amount."""
+
+    pod: str
+    """NAMESPACE/NAME"""
+    node: str
+    resource: str
+    holds: int
+    actual: int
+    asked: int
+
+
+def waiting_resizes(decision: Diagnosis, limit: int) -> Sequence[WaitingResize]:
+    """Return the resizes that hold most of what the pod requests, if NodeResourcesFit rejects a node.
+
+    None if the search has taken too long, see PodSearch. Source: k8s.io/component-helpers resource/helpers.go
+    (AggregateContainerRequests).
+    """
+    mirror, known = decision.mirror, {decision.batch.names[position] for position in decision.known.tolist()}
+    if NodeResourcesFit.name not in decision.refusing or not decision.search.may_look_at(len(mirror.pods.pods)):
+        return ()
+    found = []
+    for _, pod in mirror.placed_pods():
+        if pod.resources is not None and pod.node_name in known:
+            for resource, (actual, asked) in resizes(pod.resources).items():
+                holds = pod.requests.get(resource, 0)
+                if decision.pod.requests.get(resource) and holds > min(actual, asked):
+                    found.append(WaitingResize(name_of(pod), pod.node_name, resource, holds, actual, asked))
+    return sorted(found, key=lambda each: (min(each.actual, each.asked) - each.holds, each.pod))[:limit]
 
 
 _BINARY: Final = {"Ei": 2**60, "Pi": 2**50, "Ti": 2**40, "Gi": 2**30, "Mi": 2**20, "Ki": 2**10}

@@ -17,6 +17,7 @@ from core.diagnosis.amounts.amounts import (
     node_amounts,
 )
 from core.diagnosis.amounts.claims import ClaimFact
+from core.diagnosis.amounts.resources import WaitingResize
 from core.diagnosis.amounts.volumes import (
     BoundElsewhere,
     BoundElsewhereInCluster,
@@ -89,6 +90,7 @@ def test_volumes_features_and_names_are_told() -> None:
     amounts = ClusterAmounts(
         bound_elsewhere=[BoundElsewhereInCluster("VolumeBinding", "shop/data", "pv", "zone in (b)", "zone a (2)", 2)],
         drivers=[DriverInCluster("csi", 2, 3, 1, "n1", 16)],
+        resizes=[WaitingResize("shop/web", "n1", "cpu", 3000, 1000, 3000)],
         claims=[ClaimFact("shop/new", "it is not bound yet")],
         claims_in_use=[InUse("shop/one", ["shop/user"])],
         node_name="n9",
@@ -97,6 +99,7 @@ def test_volumes_features_and_names_are_told() -> None:
         missing_features=[FeatureInCluster("F", 1)],
     )
     assert lines(cluster_amounts_text(amounts, 3))[1:] == [
+        "  shop/web on n1 holds cpu 3: its resize from 1 to 3 is not done",
         "  required node affinity that no node can match, whatever its labels: a and !a",
         "    contradict each other",
         "  claim shop/data: volume pv needs zone in (b); out of reach of 2 nodes, which",

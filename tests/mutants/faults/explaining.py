@@ -166,4 +166,11 @@ FAULTS: Final = (
         new="return True",
         tests=("test_wakes.py",),
     ),
+    Fault(
+        id="resize-that-is-done-told-to-wait",
+        breaks="Pods that have what they ask are told to hold more for a resize.",
+        old="for name, amount in asked.items() if amount != actual.get(name, 0)}",
+        new="for name, amount in asked.items()}",
+        tests=("test_amounts.py",),
+    ),
 )

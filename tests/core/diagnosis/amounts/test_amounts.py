@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from app.objects.decode_pod import decode_pod
 from core.diagnosis.amounts.amounts import ClusterAmounts, FeatureInCluster, NodeAmounts, cluster_amounts, node_amounts
 from core.diagnosis.amounts.requirements import (
     CordonedNodes,
@@ -21,11 +22,13 @@ from core.diagnosis.amounts.resources import (
     PortOnNode,
     ResourceInCluster,
     ResourceOnNode,
+    WaitingResize,
     ports_in_cluster,
     ports_on_node,
     quantity_text,
     resources_in_cluster,
     resources_on_node,
+    waiting_resizes,
 )
 from core.diagnosis.amounts.spread import SpreadDomain, SpreadInCluster, SpreadOnNode, spread_in_cluster, spread_on_node
 from core.diagnosis.diagnosis import Diagnosis
@@ -35,6 +38,7 @@ from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import DeviceClass
 from core.objects.node import Node
+from core.objects.pod import Pod
 from core.objects.quantity import nanos, units
 from core.profile import full_profile, parse_profile
 from core.releases.differences import rules_of
@@ -140,6 +144,35 @@ def test_the_most_that_is_free_is_told_with_its_node() -> None:
         ResourceInCluster("pods", 1, "", 18, 9, "n1", 2),
         ResourceInCluster("cpu", 7500, "", 5700, 3200, "n2", 0),
     ] == list(found)
+
+
+def resized(name: str, node: str, asked: str, actual: str) -> Pod:
+    """Return a running pod whose container has other resources than it asks."""
+    container = {"name": "c", "resources": {"requests": {"cpu": asked}}}
+    status = {"name": "c", "resources": {"requests": {"cpu": actual}}, "allocatedResources": {"cpu": actual}}
+    wire = {
+        "metadata": {"name": name, "uid": name},
+        "spec": {"nodeName": node, "containers": [container]},
+        "status": {"phase": "Running", "containerStatuses": [status]},
+    }
+    return decode_pod(msgspec.json.encode(wire))
+
+
+def test_pods_whose_resize_waits_are_told_with_what_they_hold() -> None:
+    grows, shrinks, done = (
+        resized("grows", "n1", "3", "1"),
+        resized("shrinks", "n2", "1", "6"),
+        resized("d", "n2", "1", "1"),
+    )
+    decision = decision_of(asking(cpu="4"), *NODES, objects=[grows, shrinks, done])
+    told = [
+        WaitingResize("default/shrinks", "n2", "cpu", 6000, 6000, 1000),
+        WaitingResize("default/grows", "n1", "cpu", 3000, 1000, 3000),
+    ]
+    assert list(waiting_resizes(decision, 5)) == told
+    assert list(cluster_amounts(decision, 1).resizes) == told[:1]
+    assert not waiting_resizes(decision_of(asking(memory="1Ti"), *NODES, objects=[grows]), 5), "the pod asks no cpu"
+    assert not waiting_resizes(decision_of(asking(cpu="1"), *NODES, objects=[grows]), 5), "it fits"
 
 
 def test_a_full_node_misses_room_for_one_pod() -> None:
