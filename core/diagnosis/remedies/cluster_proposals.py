@@ -5,7 +5,7 @@ The counts only exclude candidates. The plugins decide whether the pod fits with
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, TypeAlias
 
 import msgspec
@@ -35,7 +35,7 @@ from core.plugins.nodevolumelimits.plugin import NodeVolumeLimits
 from core.plugins.podtopologyspread.plugin import PodTopologySpread
 from core.plugins.podtopologyspread.pod_counts import PodCounts
 from core.plugins.volumerestrictions import Restrictions, VolumeRestrictions
-from core.plugins.volumezone import volume_topologies
+from core.plugins.volumezone import TOPOLOGY_LABELS, volume_topologies
 
 MAX_NODES: Final = 6
 """How many nodes are searched for pods."""
@@ -269,12 +269,12 @@ def more_nodes(decision: Diagnosis) -> Iterator[Sequence[AddNode]]:
     """Yield for each kind of node the copies to try, one for each zone of the kind, then copies in new domains.
 
     Nodes are of one kind if their copies differ only in name and zone. Kinds that offer all resources of the pod come
-    first, then by cpu and memory, smallest first. If the pod's volumes or its nodeName require certain labels or a
-    name, each kind has one copy with them.
+    first, then by cpu and memory, smallest first. If the pod's volumes, the zone that it asks for or its nodeName
+    require certain labels or a name, each kind has one copy with them.
     """
     if decision.pod.of_daemon_set:
         return  # its controller makes another pod for a new node
-    wanted = _labels_of_volumes(decision)
+    wanted = {**_labels_asked(decision), **_labels_of_volumes(decision)}
     name = _name_in(wanted, decision)
     kinds: dict[object, dict[str, Node]] = {}  # kind -> zone -> the first node
     places = np.linspace(0, len(decision.known) - 1, min(len(decision.known), MAX_LOOKED_AT)).astype(np.intp)
@@ -300,6 +300,15 @@ def _full_domains(decision: Diagnosis) -> tuple[str, ...]:
     repelling = {each.topology_key for each in decision.terms if each.rule is Rule.REQUIRED_ANTI_AFFINITY}
     spread = {each.constraint.topology_key for each in measured_constraints(decision, decision.batch)}
     return tuple(sorted((repelling | spread) - {HOSTNAME}))[:MAX_ZONES]
+
+
+def _labels_asked(decision: Diagnosis) -> Mapping[str, str]:
+    """Return the zone and the region that the pod asks for, if it names one, because no copy of another has them."""
+    affinity = decision.pod.node_affinity
+    terms = () if affinity.required is None or len(affinity.required.terms) > 1 else affinity.required.terms
+    asked = chain(affinity.selector.requirements, *(each.requirements for each in terms))
+    named = [each for each in asked if each.operator is Operator.IN and len(each.values) == 1]
+    return {each.key: each.values[0] for each in named if each.key in TOPOLOGY_LABELS}
 
 
 def _labels_of_volumes(decision: Diagnosis) -> Mapping[str, str]:

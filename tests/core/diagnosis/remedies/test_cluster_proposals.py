@@ -10,7 +10,7 @@ from core.objects.affinity import parse_node_selector
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.labels import parse_selector
 from core.objects.volumes import PersistentVolume, PersistentVolumeClaim
-from tests.builders import PodBuilder, labelled, term
+from tests.builders import PodBuilder, expressed, labelled, term
 from tests.core.decoded import pod_of
 from tests.core.diagnosis.deciding import ALL, HOST, ZONE, asking, decision_of, helps, of_kind, roomy, using
 
@@ -79,6 +79,17 @@ def test_a_node_of_the_volumes_zone_is_the_pattern() -> None:
     found = helps(with_claims("data", cpu="4"), *nodes, objects=[BOUND, labelled])
     assert [("n2-copy", [AddNode("n2-copy", "n2", "b")])] == of_kind(Kind.ADD_NODE, found)
     assert [("n2", [RemovePod("default/full", "full", "n2")])] == of_kind(Kind.REMOVE_POD, found)
+
+
+def test_a_node_is_added_in_the_zone_that_the_pod_asks_for() -> None:
+    """koti.dev/posts/node-affinity-issue: all nodes are in us-east-1b."""
+    for pod in (
+        asking().node_selector({ZONE: "us-east-1a"}),
+        asking().required_node_affinity(expressed(ZONE, "In", "us-east-1a")),
+    ):
+        found = helps(pod, roomy("n1", zone="us-east-1b"))
+        step = AddNode("n1-copy", "n1", "us-east-1a", labels={ZONE: "us-east-1a"})
+        assert [("n1-copy", [step])] == of_kind(Kind.ADD_NODE, found)
 
 
 def test_a_local_volume_wants_its_node_back() -> None:
