@@ -132,6 +132,6 @@ def _documents(option: str, text: bytes) -> list[bytes]:
     if form := form_of(text):
         raise click.UsageError(f"{option}: {form}.")
     try:
-        return [bytes(each) for each in documents(text)]
+        return documents(text)
     except DocumentsError as error:
         raise click.UsageError(f"{option}: {error}") from None

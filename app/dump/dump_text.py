@@ -12,7 +12,7 @@ import msgspec
 
 from app.objects.decode import NULL, DecodeError, decoding, decoding_field, members_of
 from app.objects.resources import DUMP_COMMAND, RESOURCES, Resource
-from app.objects.yaml_documents import DocumentsError, Json, documents, form_of, is_json
+from app.objects.yaml_documents import DocumentsError, Json, form_of, is_json, views_of_documents
 from core.events import Kind
 
 
@@ -100,7 +100,7 @@ def read_dump(text: bytes, file: str = "") -> Dump:
     """Return the objects of a text. `file` names it in places, if there are several. Raises SnapshotError."""
     dump, prefix = Dump([], set()), f"{file}: " if file else ""
     try:
-        texts = documents(_separated(_without_logs(text)))
+        texts = views_of_documents(_separated(_without_logs(text)))
     except DocumentsError as error:
         raise SnapshotError(f"{prefix}{form_of(text) or error}") from None
     if not texts:

@@ -110,11 +110,16 @@ def is_json(text: bytes) -> bool:
     return _JSON.match(text) is not None
 
 
-def documents(text: bytes) -> list[Json]:
+def documents(text: bytes) -> list[bytes]:
     """Return the JSON documents of a JSON or YAML text, which may have several. Raises DocumentsError.
 
-    JSON is returned as it is, for one document without a copy. It may be malformed.
+    JSON is returned as it is. It may be malformed.
     """
+    return [bytes(each) for each in views_of_documents(text)]
+
+
+def views_of_documents(text: bytes) -> list[Json]:
+    """Return the same without a copy of JSON, which may have gigabytes."""
     if is_json(text):
         return list(_json_documents(text))
     try:

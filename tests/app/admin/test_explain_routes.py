@@ -274,6 +274,8 @@ def test_what_is_wrong_is_told_as_explain_tells_it(
 
 
 def test_yaml_is_read_for_the_page(admin: FastAPI) -> None:
+    marked = ask(admin, "POST", "/explain/manifest", b'\xef\xbb\xbf{"kind":"Pod"}')
+    assert marked.json() == {"kind": "Pod"}
     told = ask(admin, "POST", "/explain/manifest", b"kind: Pod\nmetadata: {name: p}\n")
     assert (told.status_code, told.json()) == (200, {"kind": "Pod", "metadata": {"name": "p"}})
 

@@ -22,7 +22,7 @@ def test_json_is_passed_on_as_it_is() -> None:
 
 def test_json_texts_may_follow_each_other() -> None:
     text = b'\xef\xbb\xbf{"a": "}{"} {"b":2}[3]\n\n[4] \n'
-    assert [bytes(each).strip() for each in documents(text)] == [b'{"a": "}{"}', b'{"b":2}', b"[3]", b"[4]"]
+    assert [each.strip() for each in documents(text)] == [b'{"a": "}{"}', b'{"b":2}', b"[3]", b"[4]"]
 
 
 def test_more_json_texts_than_a_cluster_has_objects_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,13 @@ def _conditions(size: int) -> Object:
 
 FORMS: Final = [
     _of_metadata("labels", lambda size: {"labels": grown_map(size, lambda i: (f"k-{i}", "v"))}, "InterPodAffinity"),
+    _of_metadata(
+        "labels-null", lambda size: {"labels": grown_map(size, lambda i: (f"k-{i}", None))}, "InterPodAffinity"
+    ),
+    _of_metadata(
+        "label-of-another-type",
+        lambda size: {"labels": {**grown_map(size - ROOM, lambda i: (f"k-{i}", "v")), "last": 1}},
+    ),
     _of_metadata("label-long", lambda size: {"labels": {"app": longest(size)}}, "InterPodAffinity"),
     _of_metadata("owners", lambda size: {"ownerReferences": grown(size, _owner)}),
     _of_metadata(

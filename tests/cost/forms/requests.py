@@ -130,6 +130,8 @@ FORMS: Final = [
     _yaml("yaml-deep-blocks", lambda size: "- " * (size // 2)),
     _yaml("yaml-documents", lambda size: "--- {}\n" * (size // 7)),
     _yaml("yaml-keys", lambda size: "".join(f"k{index}: v\n" for index in range(size // 9))),
+    _yaml("yaml-number-keys", lambda size: "".join(f"1.{index}: v\n" for index in range(size // 9))),
+    _yaml("json-texts", lambda size: "{}" * (size // 2)),
     _yaml("yaml-complex-keys", lambda size: "? " * (size // 2)),
     _yaml("yaml-long-number", lambda size: "a: " + "9" * size),
     _yaml("yaml-sexagesimal", lambda size: "a: 1" + ":1" * (size // 2)),
