@@ -1,7 +1,7 @@
 """Whether kube-scheduler's calls reach Kindred: its address, TLS and time, for all pods and among other extenders."""
 
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from app.commands.doctor.findings import BEHAVIOUR, EXTENDER_TYPE, HANDBOOK, SETTINGS, error, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration, implied_settings
@@ -44,13 +44,14 @@ def _prefix(registration: Registration) -> Found:
         ends_in_verb = url.path.strip("/").rpartition("/")[2] in _SERVED.values()
         tell = error if url.query or url.fragment or ends_in_verb else warning
         hint = "kube-scheduler appends the verb to it, and Kindred serves no such path, unless a proxy takes it off"
-        yield tell(where, f"{prefix!r}: {hint}", f"urlPrefix: {url.scheme}://{url.netloc}")
+        is_own = port in {None, split_address(registration.settings.listen).port}
+        yield tell(where, f"{prefix!r}: {hint}", f"urlPrefix: {url.scheme}://{url.netloc}" if is_own else example)
     else:
-        yield from _port(registration, url.scheme, f"{url.scheme}://{url.hostname}", port)
+        yield from _port(registration, url)
 
 
-def _port(registration: Registration, scheme: str, address: str, port: int | None) -> Found:
-    settings = registration.settings
+def _port(registration: Registration, url: SplitResult) -> Found:
+    settings, port = registration.settings, url.port
     own = split_address(settings.listen).port
     others: dict[int | None, str] = {settings.health_port: "healthPort"}
     if settings.admin:
@@ -58,10 +59,11 @@ def _port(registration: Registration, scheme: str, address: str, port: int | Non
     if registration.assumed:
         others = _SHIPPED_PORTS
     is_own = f"Kindred's listen is {own}{' (the default)' if registration.assumed else ''}"
-    named = port or DEFAULT_PORTS[scheme]
+    named = port or DEFAULT_PORTS[url.scheme]
     if named == own:
         return
-    where, fix = registration.extender.at("urlPrefix"), f"urlPrefix: {address}:{own}"
+    host = url.netloc.removesuffix(f":{port or ''}")  # with the brackets of IPv6
+    where, fix = registration.extender.at("urlPrefix"), f"urlPrefix: {url.scheme}://{host}:{own}"
     if other := others.get(named):
         yield error(
             where,
@@ -71,7 +73,9 @@ def _port(registration: Registration, scheme: str, address: str, port: int | Non
         )
     else:
         written = f"the port {named}" if port else f"no port, which means {named}"
-        yield warning(where, f"{written}, and {is_own}: right only where a Service or a proxy leads there", fix)
+        yield warning(
+            where, f"{written}, and {is_own}: right only where a Service or a proxy leads there", f"otherwise {fix}"
+        )
 
 
 def _same_url(registration: Registration) -> Found:
