@@ -139,10 +139,10 @@ def _head(told: Summary, manifest: Completion | None) -> Iterator[Line]:
         yield from wrapped(f"Added to the manifest: {'; '.join(manifest.completed)}", 2, "")
     for each in unknown:
         yield from wrapped(f"Not judged: {each}", 2, "")
-    for (why, command), rules in groupby(told.not_judged, lambda rule: (rule.why, rule.command)):
+    for why, rules in groupby(told.not_judged, lambda rule: rule.why):
         yield from wrapped(f"Not judged: {', '.join(rule.plugin for rule in rules)}: {why}", 2, "")
-        if command:
-            yield f"  {command}"  # in one line, to be pasted
+    for command in dict.fromkeys(rule.command for rule in told.not_judged if rule.command):
+        yield f"  {command}"  # in one line, to be pasted
     if told.scheduler is not None:
         yield from scheduler_text(told.scheduler)
     if told.answered_fit != told.fit:
