@@ -50,8 +50,9 @@ from core.plugins.volumezone import TOPOLOGY_LABELS
 
 _MAX_NAMESPACES: Final = 64
 MAX_TERMS: Final = 16
-_MAX_SELECTED: Final = 256
+MAX_SELECTED: Final = 256
 """Limit of requirements and values of all terms together. A selector written by hand is smaller."""
+_LABELLED: Final = 256
 _ANY_VALUE: Final = "true"
 
 
@@ -111,6 +112,12 @@ class Obstacles:
                 free[place] -= self._nominated[int(positions[place])].get(each.resource, 0)
             found.append(Room(each.resource, each.asked, free, (free < each.asked) & ~left))
         return found
+
+    @cached_property
+    def label_keys(self) -> Collection[str]:
+        """The keys of the labels of up to 256 known nodes."""
+        nodes = map(self.decision.node, self.some_of(self.decision.known, _LABELLED))
+        return {key for node in nodes if node is not None for key in node.labels}
 
     @cached_property
     def leaving(self) -> Leaving:
@@ -304,7 +311,7 @@ def label_meeting(key: str, asked: Sequence[Requirement | Comparison]) -> Mappin
 def _labels(matchers: Sequence[PodMatcher]) -> Mapping[str, str] | None:
     """Return labels that all selectors match, or None if there are none, or the selectors are too large."""
     selectors = [each.selector for each in matchers]
-    if any(each.nothing for each in selectors) or sum(each.size for each in selectors) > _MAX_SELECTED:
+    if any(each.nothing for each in selectors) or sum(each.size for each in selectors) > MAX_SELECTED:
         return None
     asked: dict[str, list[Requirement]] = {}
     for requirement in (each for selector in selectors for each in selector.requirements):

@@ -7,7 +7,7 @@ from typing import Final
 from core.diagnosis.amounts.requirements import best_unmet, choices_of, requirements_in_cluster, told_of
 from core.diagnosis.counted_terms import CountedPod, CountedTerm, Direction, Effect, Rule
 from core.diagnosis.pod_names import NamespaceName
-from core.diagnosis.remedies.fixes import MAX_TERMS, Obstacles
+from core.diagnosis.remedies.fixes import MAX_SELECTED, MAX_TERMS, Obstacles
 from core.diagnosis.remedies.owners import SCALED, Owner, owner_of
 from core.diagnosis.remedies.pod_steps import (
     AFFINITY_POLICY,
@@ -140,10 +140,10 @@ def select_namespace(obstacles: Obstacles) -> Iterator[Proposal]:
 
 def correct_selector(obstacles: Obstacles) -> Iterator[Proposal]:
     """Propose to select a label of pods instead of one that no pod has and that differs by a typo."""
-    groups = obstacles.decision.mirror.pods.groups
+    groups, search = obstacles.decision.mirror.pods.groups, obstacles.decision.search
     for index, term in enumerate(_affinity(obstacles)):
         for each in term.matcher.selector.requirements:
-            if each.operator is not Operator.IN or len(each.values) != 1:
+            if each.operator is not Operator.IN or len(each.values) != 1 or not search.may_look_at(groups.extent):
                 continue
             (value,), there = each.values, groups.values_of(each.key)
             for to in sorted(there) if value not in there else ():
@@ -156,7 +156,7 @@ def change_key(obstacles: Obstacles) -> Iterator[Proposal]:
     constraints = _constraints(obstacles)
     taken = {each.topology_key for _, each in constraints}  # the API server accepts each key only once
     for place, each in constraints:
-        if _no_node_has(obstacles, each.topology_key):
+        if each.topology_key not in obstacles.label_keys:
             yield from _keys(obstacles, RequiredRule.SPREAD, place, each.topology_key, taken)
     for index, term in enumerate(_affinity(obstacles)):
         yield from _keys(obstacles, RequiredRule.AFFINITY, index, term.topology_key)
@@ -170,7 +170,7 @@ def change_key(obstacles: Obstacles) -> Iterator[Proposal]:
 def _narrower(obstacles: Obstacles, keys: Sequence[str]) -> Sequence[str]:
     """Return the topology keys of nodes whose domains are smaller than those of all these keys, widest first."""
     least = min(_KEYS.index(key) if key in _KEYS else len(_KEYS) for key in keys)
-    return [key for key in _KEYS[:least][::-1] if not _no_node_has(obstacles, key)]
+    return [key for key in _KEYS[:least][::-1] if key in obstacles.label_keys]
 
 
 def prefer(obstacles: Obstacles) -> Iterator[Proposal]:
@@ -190,21 +190,17 @@ def _keys(
     obstacles: Obstacles, rule: RequiredRule, index: int, present: str, taken: Collection[str] = ()
 ) -> Iterator[Proposal]:
     """Propose the keys that nodes have and that are not taken, those that are probably meant first."""
-    keys = [key for key in _KEYS if key != present and key not in taken and not _no_node_has(obstacles, key)]
+    keys = [key for key in _KEYS if key != present and key not in taken and key in obstacles.label_keys]
     for key in sorted(keys, key=lambda each: not mistaken_key(present, each)):
         yield Proposal(None, [ChangeTopologyKey(rule, index, present, key)])
 
 
-def _no_node_has(obstacles: Obstacles, key: str) -> bool:
-    decision = obstacles.decision
-    nodes = (decision.node(position) for position in obstacles.some_of(decision.known, _LOOKED_AT))
-    return not any(node is not None and key in node.labels for node in nodes)
-
-
 def _affinity(obstacles: Obstacles) -> Sequence[AffinityTerm]:
-    """Return the pod's required affinity terms, if InterPodAffinity alone rejects some node, and they are few."""
+    """Return the pod's required affinity terms, if InterPodAffinity alone rejects some node, and they are small."""
     terms = obstacles.decision.pod.affinity.required_affinity
-    return terms if len(terms) <= MAX_STEPS and len(obstacles.only({InterPodAffinity.name})) else ()
+    if len(terms) > MAX_STEPS or sum(each.matcher.selector.size for each in terms) > MAX_SELECTED:
+        return ()
+    return terms if len(obstacles.only({InterPodAffinity.name})) else ()
 
 
 def _repelled(obstacles: Obstacles) -> Iterator[tuple[int, Sequence[int]]]:

@@ -5,6 +5,8 @@ from functools import lru_cache
 from typing import Final
 
 _separators: Final = re.compile("[-_.]")
+_LONGEST: Final = 317
+"""Characters of the longest key of a label. A pod that is only asked about may have longer ones."""
 _LONG: Final = 4
 """Shorter texts with one letter more or less are often other words."""
 _SAME: Final = ({"", "true"}, {"true", "yes"}, {"false", "no"}, {"amd64", "x86_64"}, {"arm64", "aarch64"})
@@ -31,7 +33,6 @@ def mistaken_value(asked: str, there: str) -> bool:
     return mistaken(asked, there) or any({asked, there} == each for each in _SAME)
 
 
-@lru_cache(maxsize=1024)  # many nodes have the same labels
 def mistaken(asked: str, there: str) -> bool:
     """Return whether two different texts differ by a typo.
 
@@ -39,6 +40,11 @@ def mistaken(asked: str, there: str) -> bool:
     that was repeated instead of its neighbour. Digits tell names apart (zone-1, zone-2), and so does a letter in place
     of another one (eu-1a, eu-1b).
     """
+    return max(len(asked), len(there)) <= _LONGEST and _mistaken(asked, there)
+
+
+@lru_cache(maxsize=1024)  # many nodes have the same labels
+def _mistaken(asked: str, there: str) -> bool:
     one, other = (_separators.sub("", each.casefold()) for each in (asked, there))
     if asked == there or not one or not other:
         return False
