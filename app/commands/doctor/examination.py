@@ -1,5 +1,6 @@
 """One examination: takes the inputs, makes the checks that they allow, and lists the others."""
 
+import os
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -32,7 +33,8 @@ from app.scheduler_configuration.scheduler_config import (
     choose_extender,
     load_scheduler_config,
 )
-from app.settings.configuration import load_configuration
+from app.settings.configuration import FILE_VARIABLE, Configuration, load_configuration
+from app.settings.groups import SchedulingSettings
 from app.settings.settings import Settings
 from app.wiring.engine import create_profile
 
@@ -77,7 +79,7 @@ def examine(inputs: Inputs) -> Report:
     notes.inputs["settings"] = ", ".join(sorted(sources)) or "the defaults, because none were given"
     chosen = _chosen(inputs, notes)
     _check_service(inputs, settings, notes)
-    if chosen is not None and sources:
+    if chosen is not None and _are_given(inputs, configuration):
         _check_registration(Registration(*chosen, settings, plugins, assumed=False), notes)
     elif chosen is not None:
         notes.inputs["settings"] = "none given: those that the configuration implies"
@@ -91,6 +93,12 @@ def examine(inputs: Inputs) -> Report:
     else:
         notes.findings += gate_findings(inputs["scheduler_feature_gates"], settings)
     return report(notes.inputs, notes.findings, notes.skipped)
+
+
+def _are_given(inputs: Inputs, configuration: Configuration) -> bool:
+    """Return whether the settings are Kindred's. A variable for the log of a command says nothing of a registration."""
+    named = inputs["config"] is not None or bool(os.environ.get(FILE_VARIABLE))
+    return named or not configuration.sources.keys().isdisjoint(SchedulingSettings.model_fields)
 
 
 def _chosen(inputs: Inputs, notes: _Notes) -> tuple[SchedulerConfig, Extender] | None:

@@ -119,6 +119,19 @@ def test_without_settings_those_that_the_configuration_implies_are_assumed(tmp_p
     assert told["findings"] == []
 
 
+def test_a_variable_for_the_log_is_no_settings_of_kindred_and_one_for_the_verbs_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KINDRED_LOG_LEVEL", "debug")
+    document = written(tmp_path, DECIDE)
+    assert report("--scheduler-config", document)["findings"] == []
+    monkeypatch.setenv("KINDRED_BIND", "true")
+    assert [each["id"] for each in report("--scheduler-config", document)["findings"]] == ["other-registration"]
+    monkeypatch.delenv("KINDRED_BIND")
+    monkeypatch.setenv("KINDRED_CONFIG", str(written(tmp_path, {**HEAD, "logLevel": "info"}, "kindred.yaml")))
+    assert [each["id"] for each in report("--scheduler-config", document)["findings"]] == ["other-registration"]
+
+
 @pytest.mark.parametrize("left_in", ["NodeAffinity", "VolumeBinding"])
 def test_decide_is_recognised_though_a_filter_is_left_in(tmp_path: Path, left_in: str) -> None:
     document = copy.deepcopy(DECIDE)
