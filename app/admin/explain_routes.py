@@ -24,7 +24,7 @@ from app.explain.explain_request import (
 )
 from app.explain.explainer import Detail, Explainer
 from app.explain.node_map import NodeMap, node_map
-from app.explain.templates import one_workload
+from app.explain.workloads import one_workload
 from app.objects.decode import DecodeError
 from app.objects.yaml_documents import DocumentsError, documents
 from app.verbs.request import LargeBodyError

@@ -12,7 +12,7 @@ from typing import IO, Final
 import click
 import msgspec
 
-from app.explain.templates import one_workload
+from app.explain.workloads import one_workload
 from app.objects.decode import DecodeError, decoding
 from app.objects.yaml_documents import DocumentsError, documents, form_of
 from app.settings.limits import DEFAULTS

@@ -10,9 +10,10 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from app.explain.made_claims import made_claims
-from app.explain.stored_pod import Completion, Notes, Objects, complete, is_stored, no_objects, read_json
-from app.explain.templates import AtHand, made_pod, one_workload
+from app.explain.made_objects import made_objects
+from app.explain.stored_pod import Completion, Notes, Objects, complete, is_stored, no_objects
+from app.explain.templates import AtHand, made_pod
+from app.explain.workloads import one_workload, split
 from app.objects.decode import (
     EXTENDER_ARGS,
     MAX_NODES,
@@ -27,11 +28,11 @@ from app.objects.decode import (
 )
 from app.objects.decode_node import decode_node
 from app.verbs.wire_in import decode_args, decode_incoming_pod
+from core.events import Object
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.objects.volumes import PersistentVolumeClaim
 
 MAX_SUPPOSED: Final = 1000
 """Limit of each list of suppositions. Each item costs some microseconds, in which no other request is served."""
@@ -85,8 +86,8 @@ class Manifest(NamedTuple):
     notes: Notes
     replaced: Sequence[Pod] = ()
     """Pods that its controller deletes before it makes the pod."""
-    claims: Sequence[PersistentVolumeClaim] = ()
-    """Claims that its controllers make for it."""
+    made: Sequence[Object] = ()
+    """Claims that its controllers make for it, and objects of its file."""
 
     def completion(self, *, fits: bool) -> Completion:
         """Return what was added, and what is unknown and matters."""
@@ -165,7 +166,7 @@ def _of_own_form(body: Body, at_hand: AtHand) -> ExplainRequest:
 def _of_pod(pod: Manifest | PodText) -> ExplainRequest:
     if isinstance(pod, str):
         return ExplainRequest(pod)
-    return ExplainRequest(pod.pod, manifest=pod if any((*pod.notes, pod.replaced, pod.claims)) else None)
+    return ExplainRequest(pod.pod, manifest=pod if any((*pod.notes, pod.replaced, pod.made)) else None)
 
 
 def _pod(raw: msgspec.Raw, field: str, at_hand: AtHand) -> Manifest | PodText:
@@ -183,7 +184,7 @@ def decode_manifest(raw: bytes, at_hand: AtHand) -> Manifest:
     """Decode a Pod, or the first pod that a controller would make of a template, as the API server would store it."""
     stored = stored_manifest(raw, at_hand)
     with _under(stored.path):
-        return Manifest(_without_prefix(msgspec.Raw(stored.pod)), stored.notes, stored.replaced, stored.claims)
+        return Manifest(_without_prefix(msgspec.Raw(stored.pod)), stored.notes, stored.replaced, stored.made)
 
 
 class StoredManifest(NamedTuple):
@@ -193,21 +194,24 @@ class StoredManifest(NamedTuple):
     path: str
     notes: Notes
     replaced: Sequence[Pod]
-    claims: Sequence[PersistentVolumeClaim]
+    made: Sequence[Object]
 
 
 def stored_manifest(raw: bytes, at_hand: AtHand) -> StoredManifest:
     """Return the pod of a manifest. A List of one is that one. A pod that was stored already is unchanged."""
     notes = Notes([], [], [])
     text = one_workload([raw])
-    claims: Sequence[PersistentVolumeClaim] = ()
-    made = made_pod(read_json(text), at_hand, notes)
+    workload, beside = split(text)
+    if beside:
+        at_hand, text = at_hand.with_objects(beside), msgspec.json.encode(workload)
+    made = made_pod(workload, at_hand, notes)
+    others: Sequence[Object] = ()
     if made.path or not is_stored(made.pod):
         with _under(made.path):
             complete(made.pod, at_hand.mirror.rules, at_hand.objects, notes)
         text = msgspec.json.encode(made.pod)
-        claims = made_claims(made.pod, made.claim_templates, at_hand.mirror, notes)
-    return StoredManifest(text, made.path, notes, made.replaced, claims)
+        others = made_objects(made.pod, made.claim_templates, beside, at_hand.mirror, notes)
+    return StoredManifest(text, made.path, notes, made.replaced, others)
 
 
 def _under(path: str) -> AbstractContextManager[None]:

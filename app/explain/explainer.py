@@ -22,7 +22,7 @@ from core.diagnosis.summary import Summary, summary
 from core.diagnosis.wakes import AwaitedVictim, awaited_victims
 from core.equivalence.cache import EquivalenceCache
 from core.equivalence.classes import ClassEntry, PredicateCell, ScoreCell
-from core.events import NOT_MISSING
+from core.events import NOT_MISSING, Object
 from core.gangs.scheduling_groups import scheduling_group_status
 from core.gangs.unit import UnitStatus
 from core.mirror.node_info import NodeBatch
@@ -30,7 +30,6 @@ from core.mirror.what_if import Supposition, WhatIfError
 from core.mirror.work import WorkLimitError
 from core.objects.groups import SchedulingGroup
 from core.objects.pod import Pod
-from core.objects.volumes import PersistentVolumeClaim
 
 Seen = TypeVar("Seen")
 
@@ -129,7 +128,7 @@ class _Found(msgspec.Struct, frozen=True):
     gone: Sequence[Pod]
     placed: Sequence[tuple[Pod, str]]
     replaced: Sequence[Pod] = ()
-    claims: Sequence[PersistentVolumeClaim] = ()
+    made: Sequence[Object] = ()
 
 
 class Explainer:
@@ -255,9 +254,8 @@ class Explainer:
             return _Found(pod, gone, placed)
         # Events may have been applied since it was decoded.
         replaced = [each for each in manifest.replaced if each.uid not in uids and self._is_placed(each)]
-        held = self.mirror.objects(PersistentVolumeClaim)
-        claims = [each for each in manifest.claims if each.full_name not in held]
-        return _Found(pod, gone, placed, replaced, claims)
+        made = [each for each in manifest.made if each.full_name not in self.mirror.objects(type(each))]
+        return _Found(pod, gone, placed, replaced, made)
 
     def _is_placed(self, pod: Pod) -> bool:
         held = self.mirror.get_pod(pod.uid)
@@ -276,7 +274,7 @@ class Explainer:
             [PodText(name_of(pod), f" on {node}") for pod, node in found.placed],
         )
         equivalence, entry = self._class_use(found.pod)
-        if supposed.added_nodes or supposed.removed or supposed.assumed or found.replaced or found.claims:
+        if supposed.added_nodes or supposed.removed or supposed.assumed or found.replaced or found.made:
             entry = None  # cached cells belong to the mirror without suppositions
         told = summary(decision, detail.limit)
         manifest = question.manifest
@@ -349,8 +347,8 @@ def _suppose(supposing: Supposition, question: ExplainRequest, found: _Found) ->
             supposing.remove(pod)
     for pod in found.replaced:
         supposing.remove(pod)
-    for claim in found.claims:
-        supposing.add_object(claim)
+    for each in found.made:
+        supposing.add_object(each)
     for place, (pod, node_name) in enumerate(found.placed):
         with _named(f"assume[{place}]"):
             supposing.place(pod, node_name)

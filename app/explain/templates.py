@@ -1,4 +1,4 @@
-"""The pod that a controller would make of a template, by kind; and the one workload among the objects of a file.
+"""The pod that a controller would make of a template, by kind.
 
 Source: k8s.io/kubernetes pkg/controller/deployment/sync.go (getNewReplicaSet), daemon/util/daemonset_util.go,
 statefulset/stateful_set_utils.go, job/indexed_job_utils.go, pkg/registry/batch/job/strategy.go (generateSelector);
@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from app.explain.stored_pod import Json, Notes, Objects, add_tolerations, amount_of, elements, member, read_json, shown
+from app.explain.stored_pod import Json, Notes, Objects, add_tolerations, amount_of, elements, member, shown
 from app.objects.decode import DecodeError
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
@@ -45,7 +45,7 @@ _DAEMON_TAINTS: Final = (
     ("unschedulable", "NoSchedule"),
 )
 _EXCLUSIVE: Final = ("alpha.jobset.sigs.k8s.io/exclusive-topology", "leaderworkerset.sigs.k8s.io/exclusive-topology")
-_SHOWN: Final = 10  # objects that an error names
+_SHOWN: Final = 10  # templates that a note names
 _DEFAULTS: Final[Mapping[str, object]] = {
     "restartPolicy": "Always",
     "dnsPolicy": "ClusterFirst",
@@ -87,18 +87,32 @@ class AtHand:
         self.mirror: Final = mirror
         self.objects: Final = objects
 
+    def with_objects(self, more: Sequence[Json]) -> "AtHand":
+        """Return the same with the objects of a file."""
+
+        def objects(kind: str) -> Sequence[Mapping[str, Any]]:
+            return [*self.objects(kind), *(each for each in more if each.get("kind") == kind)]
+
+        return AtHand(self.mirror, objects)
+
     @cached_property
     def names(self) -> frozenset[str]:
         """NAMESPACE/NAME of all pods."""
         return frozenset(pod.full_name for pod in self._pods())
 
     @cached_property
-    def of_daemon_sets(self) -> Mapping[str, Sequence[Pod]]:
-        """NAMESPACE/NAME of DaemonSets -> their pods on nodes."""
+    def owned(self) -> Mapping[str, Sequence[Pod]]:
+        """KIND NAMESPACE/NAME of DaemonSets and Deployments -> their pods on nodes."""
         found: dict[str, list[Pod]] = {}
         for _, pod in self.mirror.placed_pods():
-            if pod.of_daemon_set and pod.controller is not None:
-                found.setdefault(f"{pod.namespace}/{pod.controller.name}", []).append(pod)
+            controller, revision = pod.controller, pod.labels.get("pod-template-hash", "")
+            if controller is None:
+                continue
+            if controller.kind == "DaemonSet":
+                found.setdefault(f"DaemonSet {pod.namespace}/{controller.name}", []).append(pod)
+            elif controller.kind == "ReplicaSet" and revision:
+                name = controller.name.removesuffix(f"-{revision}")
+                found.setdefault(f"Deployment {pod.namespace}/{name}", []).append(pod)
         return found
 
     def _pods(self) -> Iterator[Pod]:
@@ -138,7 +152,7 @@ def made_pod(manifest: Json, at_hand: AtHand, notes: Notes) -> Made:
     """Return a Pod, or the first pod that a controller would make of its template. Raises DecodeError."""
     if manifest.get("kind") in (None, "Pod"):  # a kind may be anything, and a set needs a hash
         return Made(manifest)
-    templates = _templates(manifest)
+    templates = pod_templates(manifest)
     kind, metadata = str(manifest["kind"]), member(manifest, "metadata")
     if not templates:
         raise DecodeError("kind", f"expected Pod, or a kind with a pod template; this {shown(kind)} has none")
@@ -156,7 +170,9 @@ def made_pod(manifest: Json, at_hand: AtHand, notes: Notes) -> Made:
         return Made(pod, path, (), _of_stateful_set(pod, template, owner))
     _labelled(pod, template, path, owner)
     _note_webhooks(pod, owner)
-    return Made(pod, path)
+    strategy, labels = member(manifest, "spec", "strategy"), member(pod, "metadata", "labels")
+    recreated = strategy.get("type") == "Recreate" and labels.get("pod-template-hash") == NEW_REVISION
+    return Made(pod, path, _replaced(owner) if recreated else ())
 
 
 def _of_template(template: Json, owner: _Owner) -> Json:
@@ -198,11 +214,14 @@ def _of_deployment(pod: Json, template: Json, owner: _Owner) -> None:
     name = str(metadata.get("name") or f"{owner.name}-{value}")
     pod["metadata"]["ownerReferences"] = owner.reference("ReplicaSet", name, str(metadata.get("uid") or ""))
     _add_labels(pod, {"pod-template-hash": value})
-    owner.notes.done.append(_revision("pod-template-hash", value, f"ReplicaSet {shown(name)}"))
+    _note_revision(pod, "pod-template-hash", value, owner)
 
 
-def _revision(label: str, value: str, of: str) -> str:
-    return f"label {label} of a new revision" if value == NEW_REVISION else f"label {label}={shown(value)} of {of}"
+def _note_revision(pod: Json, label: str, value: str, owner: _Owner) -> None:
+    """Note the label of the revision, if the pod names it in a term or a constraint."""
+    if f'"{label}"'.encode() in msgspec.json.encode(pod["spec"]):
+        of = f"={shown(value)}" if value != NEW_REVISION else " of a new revision"
+        owner.notes.done.append(f"label {label}{of}")
 
 
 def _of_daemon_set(pod: Json, template: Json, owner: _Owner) -> Sequence[Pod]:
@@ -221,10 +240,15 @@ def _of_daemon_set(pod: Json, template: Json, owner: _Owner) -> Sequence[Pod]:
         add_tolerations(spec, tolerated)
     revision = str(member(found, "metadata", "labels").get("controller-revision-hash") or NEW_REVISION)
     _add_labels(pod, {"controller-revision-hash": revision})
+    _note_revision(pod, "controller-revision-hash", revision, owner)
     owner.notes.done.append("tolerations of a DaemonSet, which has one pod for each node that fits")
     surge = member(owner.manifest, "spec", "updateStrategy", "rollingUpdate").get("maxSurge")
-    named = f"{owner.namespace}/{owner.name}"
-    held = owner.at_hand.of_daemon_sets.get(named, ()) if surge in (None, 0, "0%") else ()
+    return _replaced(owner) if surge in (None, 0, "0%") else ()
+
+
+def _replaced(owner: _Owner) -> Sequence[Pod]:
+    """Return the pods that a controller deletes before it makes the next one."""
+    held = owner.at_hand.owned.get(f"{owner.kind} {owner.namespace}/{owner.name}", ())
     if held:
         owner.notes.done.append(f"its present pods are supposed gone: {len(held)}")
     return held
@@ -246,6 +270,7 @@ def _of_stateful_set(pod: Json, template: Json, owner: _Owner) -> Sequence[Json]
     pod["metadata"]["name"] = name
     labels = {"statefulset.kubernetes.io/pod-name": name, "apps.kubernetes.io/pod-index": str(ordinal)}
     _add_labels(pod, {**labels, "controller-revision-hash": revision})
+    _note_revision(pod, "controller-revision-hash", revision, owner)
     owner.notes.done.append(f"pod {shown(name)}, the first that is missing, with its labels")
     templates = elements(spec, "volumeClaimTemplates")
     claims = [str(member(each, "metadata").get("name") or "") for each in templates]
@@ -318,7 +343,7 @@ def _is_known(manifest: Json) -> bool:
     return groups is not None and (not version or str(version).rpartition("/")[0] in groups)
 
 
-def _templates(manifest: Json) -> list[tuple[str, Json]]:
+def pod_templates(manifest: Json) -> list[tuple[str, Json]]:
     """Return the pod templates of an object with their paths, in the order in which they are written."""
     path = _PATHS.get(str(manifest.get("kind")), "") if _is_known(manifest) else ""
     if path:
@@ -360,56 +385,3 @@ def _alike(given: object, stored: object) -> bool:
     if isinstance(given, list) and isinstance(stored, list):
         return len(given) == len(stored) and all(map(_alike, given, stored))
     return given == stored or (given is not None and amount_of(given) == amount_of(stored) is not None)
-
-
-# Files with several objects.
-
-
-def one_workload(texts: Sequence[bytes], chosen: str = "") -> bytes:
-    """Return the only pod, or object with a pod template, of some JSON texts, also inside of Lists.
-
-    With `chosen`, the one of that name: NAME, NAMESPACE/NAME or KIND/NAME. Raises DecodeError, which names them all.
-    """
-    if len(texts) == 1 and not chosen and not _is_list(read_json(texts[0])):
-        return texts[0]
-    found = [each for text in texts for each in _flat(read_json(text))]
-    workloads = [each for each in found if each.get("kind") == "Pod" or _templates(each)]
-    matching = [each for each in workloads if not chosen or chosen.lower() in _names(each)]
-    if len(matching) == 1:
-        return msgspec.json.encode(matching[0])
-    if not workloads:
-        raise DecodeError("", f"expected a pod or an object with a pod template, found {_listed(found)}")
-    if not matching:
-        raise DecodeError("", f"no pod or pod template is named {shown(chosen)}: there is {_listed(workloads)}")
-    several = f"expected one pod or pod template, found {len(matching)}: {_listed(matching)}"
-    raise DecodeError("", f"{several}; keep one of them, or name it beside -f")
-
-
-def _listed(manifests: Sequence[Json]) -> str:
-    shortly = manifests[:_SHOWN]
-    names = [f"{each.get('kind') or 'an object without a kind'} {_names(each)[-1]}".rstrip(" /") for each in shortly]
-    more = f" and {len(manifests) - _SHOWN} more" if manifests[_SHOWN:] else ""
-    return ", ".join(map(shown, dict.fromkeys(names))) + more if names else "nothing"
-
-
-def _is_list(manifest: Json) -> bool:
-    return str(manifest.get("kind") or "").endswith("List") and isinstance(manifest.get("items"), list)
-
-
-def _flat(manifest: Json, depth: int = 0) -> Iterator[Json]:
-    """Yield an object, or those in a list. The API server leaves out the kind of the items of a PodList."""
-    if not _is_list(manifest) or depth > _DEEPEST:
-        yield manifest
-        return
-    kind = str(manifest["kind"]).removesuffix("List")
-    for each in elements(manifest, "items"):
-        yield from _flat({"kind": kind, **each} if kind else each, depth + 1)
-
-
-def _names(manifest: Json) -> tuple[str, ...]:
-    """Return the names by which a person may choose an object, the clearest one last."""
-    metadata = member(manifest, "metadata")
-    name = str(metadata.get("name") or metadata.get("generateName") or "")
-    namespace = metadata.get("namespace")
-    own = f"{namespace}/{name}" if namespace else name
-    return f"{manifest.get('kind')}/{name}".lower(), f"default/{name}" if not namespace else own, name, own

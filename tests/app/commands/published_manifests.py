@@ -192,7 +192,7 @@ spec:
   spec: {nodeName: a, containers: [{name: nginx}]}
 """,
         ["b"],
-        "label pod-template-hash=6d4b of ReplicaSet web-6d4b",
+        "label pod-template-hash=6d4b; requests cpu=0.5 from limits",
     ),
     Published(
         "kubernetes/kubernetes#127371: the tolerations of a RuntimeClass",
@@ -272,6 +272,57 @@ spec:
         ),
         ["b"],
         "claim identity-tmp of class d",
+    ),
+    Published(
+        "kubernetes/website docs/tasks/configure-persistent-volume-storage: the claim beside its pod, in one file",
+        """
+{kind: StorageClass, apiVersion: storage.k8s.io/v1, metadata: {name: manual}, provisioner: kubernetes.io/no-provisioner,
+  volumeBindingMode: WaitForFirstConsumer}
+---
+kind: PersistentVolume
+metadata: {name: task-pv-volume}
+spec:
+  storageClassName: manual
+  capacity: {storage: 10Gi}
+  accessModes: [ReadWriteOnce]
+  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: In, values: [b]}]}]}}
+status: {phase: Available}
+---
+kind: PersistentVolumeClaim
+metadata: {name: task-pv-claim}
+spec: {storageClassName: manual, accessModes: [ReadWriteOnce], resources: {requests: {storage: 3Gi}}}
+---
+kind: Pod
+metadata: {name: task-pv-pod}
+spec:
+  volumes: [{name: task-pv-storage, persistentVolumeClaim: {claimName: task-pv-claim}}]
+  containers: [{name: task-pv-container, image: nginx}]
+""",
+        _LOCAL + "- {kind: PersistentVolume, metadata: {name: other}}\n",
+        ["b"],
+        "claim task-pv-claim of class manual",
+    ),
+    Published(
+        "kubernetes/kubernetes#79247: a RuntimeClass beside its pod, in one file",
+        "{kind: RuntimeClass, metadata: {name: r}, scheduling: {nodeSelector: {zone: a}}}\n---\n"
+        "{kind: Pod, metadata: {name: p}, spec: {runtimeClassName: r, containers: [{name: c}]}}",
+        "",
+        ["a"],
+        "node selector zone=a of RuntimeClass r",
+    ),
+    Published(
+        "apache/yunikorn-release#125: a Deployment with host ports that is recreated",
+        """
+kind: Deployment
+apiVersion: apps/v1
+metadata: {name: yunikorn, namespace: default}
+spec:
+  strategy: {type: Recreate}
+  template: {spec: {hostNetwork: true, containers: [{name: c, ports: [{containerPort: 80}]}]}}
+""",
+        (_PORT_80 % ("ReplicaSet", "yunikorn-7f")).replace("uid: u1,", "uid: u1, labels: {pod-template-hash: 7f},"),
+        ["a", "b"],
+        "its present pods are supposed gone: 1",
     ),
     Published(
         "ray-project/kuberay#2519: the head of a RayCluster, and its workers",

@@ -15,7 +15,7 @@ from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod import ALL_ADDRESSES, HostPort
-from core.objects.volumes import StorageClass
+from core.objects.volumes import PersistentVolumeClaim, StorageClass
 from core.releases.differences import rules_of
 from core.releases.release import nearest
 from tests.builders import make_pod
@@ -317,12 +317,22 @@ def test_the_newest_default_class_is_that_of_a_claim_without_one() -> None:
         {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}
         for spec in ({}, {"storageClassName": ""}, {"storageClassName": "no"})
     ]
-    found = decode_manifest(json.dumps(pod(volumes=volumes[:1])).encode(), hand)
-    assert [(each.full_name, each.storage_class) for each in found.claims] == [("default/p-scratch", "a")]
-    assert found.claims[0].controller is not None
-    assert found.claims[0].controller.uid == found.pod.uid
-    classes = [decode_manifest(json.dumps(pod(volumes=[each])).encode(), hand).claims[0] for each in volumes[1:]]
-    assert [each.storage_class for each in classes] == ["", "no"]
+    found, *others = [decode_manifest(json.dumps(pod(volumes=[each])).encode(), hand) for each in volumes]
+    (claim,) = claims_of(found)
+    assert (claim.full_name, claim.storage_class) == ("default/p-scratch", "a")
+    assert claim.controller is not None
+    assert claim.controller.uid == found.pod.uid
+    assert [each.storage_class for made in others for each in claims_of(made)] == ["", "no"]
+
+
+def claims_of(found: Manifest) -> list[PersistentVolumeClaim]:
+    return [each for each in found.made if isinstance(each, PersistentVolumeClaim)]
+
+
+def test_claims_of_the_file_are_those_of_the_namespace_of_the_pod() -> None:
+    items = [{"kind": "PersistentVolumeClaim", "metadata": {"name": n, "namespace": n}, "spec": {}} for n in ("a", "b")]
+    found = manifest({"kind": "List", "items": [{"kind": "Pod", "metadata": {"name": "p", "namespace": "b"}}, *items]})
+    assert [each.full_name for each in claims_of(found)] == ["b/b"]
 
 
 def test_what_is_wrong_with_a_claim_is_named_by_its_field() -> None:

@@ -92,7 +92,7 @@ FAULTS: Final = (
     Fault(
         id="claims-to-be-made-are-missing",
         breaks="A claim that a controller will make counts as missing.",
-        old="    for claim in found.claims:\n        supposing.add_object(claim)\n",
+        old="    for each in found.made:\n        supposing.add_object(each)\n",
         new="",
         tests=("test_manifests_of_people.py",),
     ),

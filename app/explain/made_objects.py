@@ -1,42 +1,55 @@
-"""The claims that controllers make for a new pod: of volumeClaimTemplates, and of generic ephemeral volumes.
+"""The objects that come with a new pod: claims that controllers make for it, and what its file has beside it.
 
-They are not bound yet, so the pod is the first consumer of each.
+Controllers make claims of volumeClaimTemplates and of generic ephemeral volumes. They are not bound yet, so the pod is
+the first consumer of each.
 
 Source: k8s.io/kubernetes pkg/controller/statefulset/stateful_set_utils.go (getPersistentVolumeClaims) and
 pkg/controller/volume/ephemeral/controller.go (handleVolume); for the class
 plugin/pkg/admission/storage/storageclass/setdefault/admission.go and pkg/volume/util/storageclass.go (GetDefaultClass).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from app.explain.stored_pod import Json, Notes, elements, member, shown
 from app.objects.decode import under
-from app.objects.decode_storage import decode_persistent_volume_claim
+from app.objects.decode_storage import decode_persistent_volume, decode_persistent_volume_claim, decode_storage_class
+from core.events import Object
 from core.mirror.cluster import ClusterMirror
-from core.objects.volumes import PersistentVolumeClaim, StorageClass
+from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 
+_OF_FILES: Final[Mapping[str, Callable[[bytes], PersistentVolume | StorageClass]]] = {
+    "PersistentVolume": decode_persistent_volume,
+    "StorageClass": decode_storage_class,
+}
 _BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 
 
-def made_claims(
-    pod: Json, templates: Sequence[Json], mirror: ClusterMirror, notes: Notes
-) -> Sequence[PersistentVolumeClaim]:
-    """Return the claims that a pod names, or would own, and that the mirror lacks. Raises DecodeError.
+def made_objects(
+    pod: Json, templates: Sequence[Json], beside: Sequence[Json], mirror: ClusterMirror, notes: Notes
+) -> Sequence[Object]:
+    """Return the claims of a pod, and volumes and classes of its file, that the mirror lacks. Raises DecodeError.
 
-    `templates` are the volumeClaimTemplates of its StatefulSet.
+    `templates` are the volumeClaimTemplates of its StatefulSet, `beside` the other objects of its file.
     """
     held = mirror.objects(PersistentVolumeClaim)
-    found: dict[str, PersistentVolumeClaim] = {}
-    for field, claim in (*_of_templates(pod, templates), *_of_volumes(pod)):
+    found: dict[str, Object] = {}
+    for each in beside:
+        decode = _OF_FILES.get(str(each.get("kind")))
+        if decode is not None:
+            with under(f"{each['kind']} {shown(member(each, 'metadata').get('name'))}"):
+                other = decode(msgspec.json.encode(each))
+            if other.full_name not in mirror.objects(type(other)):
+                found[f"{each['kind']} {other.full_name}"] = other
+    for field, claim in (*_of_templates(pod, templates), *_of_volumes(pod), *_of_file(pod, beside)):
         spec = claim["spec"]
         if "storageClassName" not in spec and not member(claim, "metadata", "annotations").get(_BETA_CLASS):
             spec = {**spec, "storageClassName": _default_class(mirror)}
         with under(field):
             decoded = decode_persistent_volume_claim(msgspec.json.encode({**claim, "spec": spec}))
-        if decoded.full_name not in held:
+        if decoded.full_name not in held and decoded.full_name not in found:
             found[decoded.full_name] = decoded
             of_class = f"of class {shown(decoded.storage_class)}" if decoded.storage_class else "without a class"
             notes.done.append(f"claim {shown(decoded.name)} {of_class}")
@@ -65,6 +78,15 @@ def _of_volumes(pod: Json) -> Iterator[tuple[str, Json]]:
             own["annotations"] = member(template, "metadata").get("annotations")
             field = f"spec.volumes[{place}].ephemeral.volumeClaimTemplate"
             yield field, {"metadata": own, "spec": member(template, "spec")}
+
+
+def _of_file(pod: Json, beside: Sequence[Json]) -> Iterator[tuple[str, Json]]:
+    """Yield the claims of the pod's namespace. Whether another namespace has a claim is not to be learnt this way."""
+    namespace = member(pod, "metadata").get("namespace") or "default"
+    for each in beside:
+        metadata = member(each, "metadata")
+        if each.get("kind") == "PersistentVolumeClaim" and (metadata.get("namespace") or "default") == namespace:
+            yield f"PersistentVolumeClaim {shown(metadata.get('name'))}", {**each, "spec": member(each, "spec")}
 
 
 def _default_class(mirror: ClusterMirror) -> str | None:

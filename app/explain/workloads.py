@@ -1,0 +1,81 @@
+"""The one workload among the objects of a file: a pod, or an object with a pod template."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from app.explain.stored_pod import Json, elements, member, read_json, shown
+from app.explain.templates import pod_templates
+from app.objects.decode import DecodeError
+
+_SHOWN: Final = 10  # objects that an error names
+_DEEPEST: Final = 12  # Lists in Lists
+_BESIDE: Final = (
+    "LimitRange",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "PriorityClass",
+    "RuntimeClass",
+    "StorageClass",
+)
+"""Kinds of objects that count if the file has them beside the workload."""
+
+
+def one_workload(texts: Sequence[bytes], chosen: str = "") -> bytes:
+    """Return the only pod, or object with a pod template, of some JSON texts, also inside of Lists.
+
+    With `chosen`, the one of that name: NAME, NAMESPACE/NAME or KIND/NAME. If other objects of the texts count, it is a
+    List with the workload first. Raises DecodeError, which names all workloads.
+    """
+    if len(texts) == 1 and not chosen and not _is_list(read_json(texts[0])):
+        return texts[0]
+    found = [each for text in texts for each in _flat(read_json(text))]
+    workloads = [each for each in found if each.get("kind") == "Pod" or pod_templates(each)]
+    matching = [each for each in workloads if not chosen or chosen.lower() in _names(each)]
+    if len(matching) == 1:
+        beside = [each for each in found if each.get("kind") in _BESIDE]
+        return msgspec.json.encode({"kind": "List", "items": [*matching, *beside]} if beside else matching[0])
+    if not workloads:
+        raise DecodeError("", f"expected a pod or an object with a pod template, found {_listed(found)}")
+    if not matching:
+        raise DecodeError("", f"no pod or pod template is named {shown(chosen)}: there is {_listed(workloads)}")
+    several = f"expected one pod or pod template, found {len(matching)}: {_listed(matching)}"
+    raise DecodeError("", f"{several}; keep one of them, or name it beside -f")
+
+
+def split(text: bytes) -> tuple[Json, Sequence[Json]]:
+    """Return the workload and the objects beside it, of what `one_workload` returned."""
+    manifest = read_json(text)
+    workload, *beside = elements(manifest, "items") if _is_list(manifest) else [manifest]
+    return workload, beside
+
+
+def _listed(manifests: Sequence[Json]) -> str:
+    shortly = manifests[:_SHOWN]
+    names = [f"{each.get('kind') or 'an object without a kind'} {_names(each)[-1]}".rstrip(" /") for each in shortly]
+    more = f" and {len(manifests) - _SHOWN} more" if manifests[_SHOWN:] else ""
+    return ", ".join(map(shown, dict.fromkeys(names))) + more if names else "nothing"
+
+
+def _is_list(manifest: Json) -> bool:
+    return str(manifest.get("kind") or "").endswith("List") and isinstance(manifest.get("items"), list)
+
+
+def _flat(manifest: Json, depth: int = 0) -> Iterator[Json]:
+    """Yield an object, or those in a list. The API server leaves out the kind of the items of a PodList."""
+    if not _is_list(manifest) or depth > _DEEPEST:
+        yield manifest
+        return
+    kind = str(manifest["kind"]).removesuffix("List")
+    for each in elements(manifest, "items"):
+        yield from _flat({"kind": kind, **each} if kind else each, depth + 1)
+
+
+def _names(manifest: Json) -> tuple[str, ...]:
+    """Return the names by which a person may choose an object, the clearest one last."""
+    metadata = member(manifest, "metadata")
+    name = str(metadata.get("name") or metadata.get("generateName") or "")
+    namespace = metadata.get("namespace")
+    own = f"{namespace}/{name}" if namespace else name
+    return f"{manifest.get('kind')}/{name}".lower(), f"default/{name}" if not namespace else own, name, own
