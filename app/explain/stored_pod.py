@@ -136,7 +136,7 @@ def _default_host_ports(spec: Json, notes: Notes) -> None:
 def _default_pod_level_requests(spec: Json, rules: Rules, notes: Notes) -> None:
     """defaultPodRequests; since 1.37 DefaultPodLevelResources (pkg/api/pod/util.go).
 
-    The cpu and memory that containers request are requests of the pod, and of the rest its limits are.
+    What containers request of cpu, memory and huge pages are requests of the pod, and of the rest its limits are.
     """
     resources = spec.get("resources")
     if not isinstance(resources, dict) or not (
@@ -145,9 +145,13 @@ def _default_pod_level_requests(spec: Json, rules: Rules, notes: Notes) -> None:
         return
     containers = {name: spec[name] for name in ("containers", "initContainers") if name in spec}
     summed = decode_pod(msgspec.json.encode({"metadata": {"name": "summed"}, "spec": containers})).requests
-    units = {"cpu": "m", "memory": ""}
-    _filled(resources, "requests", {name: f"{summed[name]}{unit}" for name, unit in units.items() if name in summed})
     limits = {name: limit for name, limit in member(resources, "limits").items() if name.startswith(_OF_PODS)}
+    whole = {
+        name: f"{amount}{'m' if name == 'cpu' else ''}"
+        for name, amount in summed.items()
+        if name.startswith(_OF_PODS) and not (name.startswith("hugepages-") and name in limits)
+    }
+    _filled(resources, "requests", whole)
     _note(notes.done, "requests", _filled(resources, "requests", limits), "from limits of the pod")
 
 

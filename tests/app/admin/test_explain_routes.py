@@ -273,6 +273,17 @@ def test_what_is_wrong_is_told_as_explain_tells_it(
         assert answer.json() == ask(admin, "POST", "/explain", body).json()
 
 
+def test_what_a_manifest_lacked_is_told_of_a_list_with_one_workload(admin: FastAPI) -> None:
+    spec = {"runtimeClassName": "kata", "containers": [{"name": "c", "resources": {"limits": {"cpu": "1"}}}]}
+    job = {"kind": "Job", "metadata": {"name": "j"}, "spec": {"template": {"spec": spec}}}
+    body = {"pod": {"kind": "List", "items": [{"kind": "Service"}, job]}}
+    told: dict[str, Any] = ask(admin, "POST", "/explain", json.dumps(body).encode()).json()["manifest"]
+    assert told["completed"] == ["labels of Job j", "requests cpu=1 from limits"]
+    assert [each.partition(":")[0] for each in told["unknown"]] == ["runtimeClassName kata"]
+    by_name = {"pod": make_pod("p").uid("u").obj()}
+    assert ask(admin, "POST", "/explain", json.dumps(by_name).encode()).json()["manifest"] is None
+
+
 def test_yaml_is_read_for_the_page(admin: FastAPI) -> None:
     marked = ask(admin, "POST", "/explain/manifest", b'\xef\xbb\xbf{"kind":"Pod"}')
     assert marked.json() == {"kind": "Pod"}
