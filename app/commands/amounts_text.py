@@ -23,6 +23,7 @@ from core.diagnosis.wakes import ANY_EVENT, EVENTS, Wake
 from core.objects.affinity import label_number
 
 _MAX_WAKES: Final = 12
+_MAX_REMEDIES: Final = 3
 
 
 def cluster_amounts_text(amounts: ClusterAmounts, nodes: int) -> Iterator[Line]:
@@ -36,12 +37,15 @@ def node_amounts_text(amounts: NodeAmounts) -> Iterator[Line]:
     return titled("  Measured", chain.from_iterable(wrapped(line, 6, "    ") for line in _node_lines(amounts)))
 
 
-def remedies_text(helps: Sequence[Remedy], *, fits: bool = False) -> Iterator[Line]:
-    """Yield the remedies, one after another, or that there are none where the pod does not fit."""
+def remedies_text(helps: Sequence[Remedy], *, fits: bool = False, wide: bool = False) -> Iterator[Line]:
+    """Yield the first remedies, or all if `wide`, or that there are none where the pod does not fit."""
     if not helps and not fits:
         yield Styled("No change that was tried would help", bold=True)
-    lines = (wrapped(each.text, 4, "  - ") for each in helps)
+    shown = helps if wide else helps[:_MAX_REMEDIES]
+    lines = (wrapped(each.text, 4, "  - ") for each in shown)
     yield from titled(Styled("Changes that would help, each by itself", bold=True), chain.from_iterable(lines))
+    if len(shown) < len(helps):
+        yield f"  ... and {counted(len(helps) - len(shown), 'more change')}, see -o wide"
 
 
 def wakes_text(wakes: Sequence[Wake], refusing: Collection[str]) -> Iterator[Line]:
