@@ -167,10 +167,10 @@ FAULTS: Final = (
         tests=("test_wakes.py",),
     ),
     Fault(
-        id="resize-that-is-done-told-to-wait",
-        breaks="Pods that have what they ask are told to hold more for a resize.",
-        old="for name, amount in asked.items() if amount != actual.get(name, 0)}",
-        new="for name, amount in asked.items()}",
+        id="resize-of-what-the-pod-does-not-request",
+        breaks="Pods are told to hold a resource that the pod does not request.",
+        old="if decision.pod.requests.get(resource) and holds > min(actual, asked):",
+        new="if holds > min(actual, asked):",
         tests=("test_amounts.py",),
     ),
 )

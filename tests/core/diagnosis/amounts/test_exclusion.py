@@ -73,7 +73,10 @@ def web() -> PodBuilder:
             id="one-node-is-left",
         ),
         pytest.param(
-            web().node_selector({"disk": "none"}).spread(ZONE, WEB), [A1, B1, SELF], "", id="one-rule-leaves-no-node"
+            web().node_selector({"disk": "none"}).spread(ZONE, WEB, nodeAffinityPolicy="Ignore"),
+            [A1, B1, SELF],
+            "",
+            id="one-rule-leaves-no-node",
         ),
     ],
 )
