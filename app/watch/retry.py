@@ -21,7 +21,7 @@ import msgspec
 from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import CredentialsError
 from app.objects.decode import DecodeError
-from app.process.logs import LIMIT, NO_LIMIT, one_line
+from app.process.logs import one_line
 from app.watch.freshness import ResourceState
 from app.watch.memory import MemoryPressureError
 from app.watch.stream import BrokenWatchError, InStreamError, status_of
@@ -97,9 +97,9 @@ class FailureLog:
         if is_due:
             self._logged, self._logged_at = failing, now
             if failing:
-                log.warning("%s", _failures_text(states), extra={LIMIT: NO_LIMIT})
+                log.warning("%s", _failures_text(states))
             else:
-                log.info("all %d resources are followed again", len(states), extra={LIMIT: NO_LIMIT})
+                log.info("all %d resources are followed again", len(states))
 
 
 def _failures_text(states: Sequence[ResourceState]) -> str:
