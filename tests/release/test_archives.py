@@ -39,7 +39,7 @@ def test_helm_renders_the_archive_as_it_renders_the_folder(tmp_path: Path) -> No
     if program is None:
         pytest.skip("no helm on PATH, and `make e2e` has built none")
     write_chart(CHART, tmp_path / "kindred.tgz", EPOCH)
-    values = {"registration": "decide", "observability": {"enabled": True}}
+    values = {"registration": "decide", "observability": {"enabled": True}, "scheduler": {"image": {"tag": "v1.36.3"}}}
     assert template(program, values) == template(program, values, tmp_path / "kindred.tgz")
 
 

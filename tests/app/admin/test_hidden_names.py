@@ -69,13 +69,13 @@ OF_THEIRS: Final = tuple(
     pod
     for node in NODES
     for pod in (
-        theirs(f"port-{node}").host_port(80).on(node),
-        theirs(f"web-{node}").label("app", "web").on(node),
-        theirs(f"shy-{node}").required_anti_affinity(everywhere(app="shunned")).on(node),
-        theirs(f"full-{node}").requests(cpu=2).on(node),
-        theirs(f"disk-{node}").volume(DISK).on(node),
-        theirs(f"nominated-{node}").requests(cpu=1).priority(100).nominated(node),
-        theirs(f"victim-{node}").on(node).terminating(),
+        theirs(f"{node}-port").host_port(80).on(node),
+        theirs(f"{node}-web").label("app", "web").on(node),
+        theirs(f"{node}-shy").required_anti_affinity(everywhere(app="shunned")).on(node),
+        theirs(f"{node}-full").requests(cpu=2).on(node),
+        theirs(f"{node}-disk").volume(DISK).on(node),
+        theirs(f"{node}-nominated").requests(cpu=1).priority(100).nominated(node),
+        theirs(f"{node}-victim").on(node).terminating(),
     )
 )
 
@@ -143,7 +143,7 @@ REQUESTS: Final[Mapping[tuple[str, str], Sequence[Asked]]] = {
     ("GET", "/debug/mirror"): [
         Asked("/debug/mirror"),
         Asked("/debug/mirror?node=n1"),
-        Asked(f"/debug/mirror?pod={THEIRS}/{HIDDEN}-port-n1"),
+        Asked(f"/debug/mirror?pod={THEIRS}/{HIDDEN}-n1-port"),
     ],
     ("GET", "/debug/mirror/diff"): [Asked("/debug/mirror/diff")],
     ("GET", "/debug/equivalence"): [Asked("/debug/equivalence")],
@@ -232,7 +232,7 @@ def test_a_caller_of_one_namespace_learns_no_name_of_another_by_any_route() -> N
 
 def test_the_victims_that_a_pod_waits_for_are_named_to_those_who_may_see_them() -> None:
     app = service(ReviewingServer(ALLOWED)).admin
-    waits, victim = f"{OURS}/{SEEN}-waits", theirs("victim-n2")
+    waits, victim = f"{OURS}/{SEEN}-waits", theirs("n2-victim")
     expected = {
         "of-ours": [(PLACEHOLDER, "", "n2")],
         "of-all": [(f"{THEIRS}/{victim.name}", victim.identity, "n2")],
@@ -282,7 +282,7 @@ def test_what_is_hidden_is_refused_alike_whether_it_is_there_or_not() -> None:
             response(
                 app, "POST", Asked("/explain", json.loads(json.dumps(form).replace("{}", name))), bearing("of-ours")
             )
-            for name in (f"{HIDDEN}-port-n1", "nobody")
+            for name in (f"{HIDDEN}-n1-port", "nobody")
         )
         assert there == not_there
         assert there[0] == 403

@@ -93,7 +93,7 @@ def test_a_pod_that_has_not_started_counts_in_spite_of_later_measurements() -> N
 
 
 def test_no_sum_overflows() -> None:
-    mirror, _ = measured(*(NEW.uid(f"u{number}").limits(cpu="9000P") for number in range(20)))
+    mirror, _ = measured(*(NEW.uid(f"u{number}").limits(cpu="9P") for number in range(20)))
     assert millicores(mirror) == 20 * 2**50
 
 
