@@ -1,6 +1,6 @@
 """The pod that the API server would store for a manifest: API defaults, then admission, then the registry's strategy.
 
-Only what a rule reads is completed. docs/judged.md has the table of what admission does with a pod. This is beside the
+Only what a rule reads is completed. docs/explain.md has the table of what admission does with a pod. This is beside the
 requests of people, and not among the decoders: pods of watches, dumps and schedulers are stored already.
 
 Source: k8s.io/kubernetes pkg/apis/core/v1/defaults.go, pkg/registry/core/pod/strategy.go, and the plugins in
