@@ -143,8 +143,10 @@ def _missing_for_score(plugin: Plugin, pod: Pod, missing: Mapping[Kind, Missing]
     if plugin.name != "PodTopologySpread":
         return _missing_for_filter(plugin, pod, missing, mirror)
     owner = pod.controller
+    if pod.spread or not (pod.labels or owner):  # no Service selects a pod without labels (helper.DefaultSelector)
+        return []
     read = {Service, CONTROLLERS.get((owner.api_version, owner.kind)) if owner is not None else None}
-    return [] if pod.spread else [kind for kind in plugin.kinds if kind in missing and kind in read]
+    return [kind for kind in plugin.kinds if kind in missing and kind in read]
 
 
 def _lacks_a_claim(pod: Pod) -> bool:

@@ -214,7 +214,7 @@ def test_a_term_of_another_pod_by_labels_of_namespaces_is_not_judged(tmp_path: P
 
 
 def test_a_score_that_needs_what_is_not_there_changes_no_verdict(tmp_path: Path) -> None:
-    told = one_line(explained(tmp_path, *kinded(NODE, make_pod("p"))))
+    told = one_line(explained(tmp_path, *kinded(NODE, make_pod("p").label("app", "p"))))
     assert "Pod default/p fits on 1 of 1 node." in told
     assert "not in these scores: PodTopologySpread: the dump has no services, replicasets, statefulsets, " in told
 

@@ -42,7 +42,7 @@ CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
     ],
 )
 def test_only_what_follows_from_missing_objects_is_left_out(pod: PodBuilder, expected: set[str]) -> None:
-    found = judged(full_profile(), pod_of(pod), MISSING, EMPTY)
+    found = judged(full_profile(), pod_of(pod.label("app", "web")), MISSING, EMPTY)
     assert {each.plugin for each in found.not_judged} == expected
     left = {each.name for each in found.profile.filters}
     assert expected == {each.name for each in full_profile().filters} - left
@@ -51,6 +51,7 @@ def test_only_what_follows_from_missing_objects_is_left_out(pod: PodBuilder, exp
 
 def test_the_score_of_a_pod_with_constraints_of_its_own_needs_no_owner() -> None:
     assert judged(full_profile(), pod_of(make_pod("p").spread("zone")), MISSING, EMPTY).not_scored == []
+    assert judged(full_profile(), pod_of(make_pod("p")), MISSING, EMPTY).not_scored == []  # no Service can select it
 
 
 def test_why_names_the_objects() -> None:
