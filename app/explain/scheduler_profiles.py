@@ -258,7 +258,7 @@ class SchedulerProfiles:
         if kindred is None:
             return NOTHING
         filters = served.filters if kindred.filter_verb else ()
-        scores = kindred.prioritize_verb and kindred.weight > 0
+        scores = kindred.prioritize_verb
         return Plugins(filters, served.scores if scores or (decides and filters) else ())
 
     def _weights(self, scheduler: Plugins, asked: Plugins, kindred: Extender | None) -> Mapping[str, int]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import SplitResult, urlsplit
@@ -23,6 +24,7 @@ from app.scheduler_configuration.schema import (
     WrittenProfile,
     parse_go_duration,
 )
+from core.objects.labels import label_key_errors
 
 DEFAULT_TIMEOUT: Final = 5.0
 """Seconds: k8s.io/kubernetes pkg/scheduler/extender.go, DefaultExtenderTimeout."""
@@ -88,6 +90,15 @@ class Extender(WrittenExtender, frozen=True):
         """The host of the extender's URL. Empty if the URL is invalid."""
         return _split(self.url_prefix).hostname or ""
 
+    def is_at(self, place: tuple[str, int | None]) -> bool:
+        """Return whether a place is the extender's, perhaps by another name of its Service: `a`, `a.b`, `a.b.svc`."""
+        (host, port), (other, other_port) = self.place, place
+        if host == other or port != other_port:
+            return port == other_port
+        ours, theirs = (_of_service(each) for each in (host, other))
+        shorter = min(len(ours), len(theirs))
+        return shorter > 0 and ours[:shorter] == theirs[:shorter]
+
     def is_asked_about(self, resources: Container[str]) -> bool:
         """Return whether kube-scheduler calls the extender for pods that request these resources: IsInterested."""
         return not self.managed_resources or any(each.name in resources for each in self.managed_resources)
@@ -95,6 +106,12 @@ class Extender(WrittenExtender, frozen=True):
     def at(self, field: str = "") -> str:
         """Return the path of a field of the extender."""
         return f"extenders[{self.index}]" + (f".{field}" if field else "")
+
+
+def _of_service(host: str) -> list[str]:
+    """Return the name of a Service, and its namespace if it is there. Nothing for other hosts."""
+    name = host.split(".")
+    return name[:2] if len(name) <= 2 or name[2] == "svc" else []  # noqa: PLR2004  # NAME.NAMESPACE
 
 
 def _split(url: str) -> SplitResult:
@@ -157,6 +174,34 @@ def _rejected_values(config: SchedulerConfig) -> Iterator[str]:
             yield f"{where}: {value}: must be 0..{most}"
 
 
+def _rejected_extenders(config: SchedulerConfig) -> Iterator[str]:
+    """Yield "PLACE: RULE" for extenders that kube-scheduler rejects. A missing weight is 0: no default fills it.
+
+    Source: k8s.io/kubernetes pkg/scheduler/apis/config/validation/validation.go (validateExtenders).
+    """
+    seen: set[str] = set()
+    for extender in config.extenders:
+        if extender.prioritize_verb and not extender.weight:
+            yield f"{extender.at('weight')}: 0, or not set: must be positive with a prioritizeVerb"
+        for index, resource in enumerate(extender.managed_resources):
+            where = f"{extender.at(f'managedResources[{index}].name')}: {resource.name[:_MAX_LENGTH]!r}"
+            if not _is_extended(resource.name):
+                yield f"{where}: must be the name of an extended resource, such as example.com/gpu"
+            elif resource.name in seen:
+                yield f"{where}: only one extender can manage it, and name it once"
+            seen.add(resource.name)
+    binders = [extender.at("bindVerb") for extender in config.extenders if extender.bind_verb]
+    if len(binders) > 1:
+        yield f"{', '.join(binders)}: only one extender can implement bind"
+
+
+def _is_extended(resource: str) -> bool:
+    """k8s.io/kubernetes pkg/apis/core/v1/helper/helpers.go (IsExtendedResourceName), for a qualified name."""
+    if "/" not in resource or "kubernetes.io/" in resource or resource.startswith("requests."):
+        return False
+    return not label_key_errors(resource) and not label_key_errors(f"requests.{resource}")
+
+
 def _bad_durations(config: SchedulerConfig) -> Iterator[str]:
     for extender in config.extenders:
         if parse_go_duration(extender.http_timeout) is None:
@@ -174,18 +219,22 @@ def choose_extender(config: SchedulerConfig, prefix: str, url: str) -> tuple[Ext
     if prefix:
         chosen = [each for each in extenders if each.url_prefix.startswith(prefix)]
         return _one(chosen, f"urlPrefix begins with {prefix}")
-    at_url = [each for each in extenders if url and each.place == _place(url)]
+    at_url = [each for each in extenders if url and each.is_at(_place(url))]
     called = [each for each in extenders if "kindred" in each.host]
-    if len({each.place for each in extenders}) == 1 or at_url:
+    if _is_one(extenders) or at_url:
         return (at_url or extenders)[0], ""
     return _one(called, "urlPrefix names a host with kindred in it")
 
 
 def _one(chosen: Iterable[Extender], which: str) -> tuple[Extender | None, str]:
     found = tuple(chosen)
-    if len({each.place for each in found}) == 1:
+    if found and _is_one(found):
         return found[0], ""
     return None, f"there are {len(found)} extenders whose {which}, and one of them must be Kindred"
+
+
+def _is_one(extenders: Sequence[Extender]) -> bool:
+    return all(one.is_at(other.place) for one, other in combinations(extenders, 2))
 
 
 def _place(url: str) -> tuple[str, int | None]:
@@ -208,7 +257,7 @@ def parse_scheduler_config(text: str) -> SchedulerConfig:
     if len(documents) != 1 or not isinstance(documents[0], dict):
         raise UnreadableError("not a KubeSchedulerConfiguration: expected one document, with fields and values")
     document = documents[0]
-    if _kind(document) == _CONFIG_MAP:
+    if _kind(document) in (_CONFIG_MAP, *_LISTS):
         raise UnreadableError("a ConfigMap without a KubeSchedulerConfiguration in its data")
     if _kind(document) == _POLICY or (_kind(document) != KIND and document.keys() & _OF_A_POLICY):
         raise UnreadableError(_NO_POLICY)
@@ -219,12 +268,13 @@ def parse_scheduler_config(text: str) -> SchedulerConfig:
         config = _config(decoding(_decoder.decode, msgspec.json.encode(document)))
     except DecodeError as error:
         raise UnreadableError(str(error).replace("key` in `$.", "a key of ")) from None
-    if problems := [*_rejected_values(config), *_bad_durations(config)]:
+    if problems := [*_rejected_values(config), *_rejected_extenders(config), *_bad_durations(config)]:
         raise UnreadableError("; ".join(problems))
     return config
 
 
 _CONFIG_MAP: Final = "ConfigMap"
+_LISTS: Final = ("List", "ConfigMapList")
 _POLICY: Final = "Policy"
 _OF_A_POLICY: Final = frozenset({"predicates", "priorities"})
 _NO_POLICY: Final = (
@@ -252,7 +302,11 @@ def _kind(document: Any) -> Any:  # noqa: ANN401  # whatever YAML holds
 
 
 def _inside(document: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401  # as above
-    """Yield the configurations and policies in the data of a ConfigMap, with their keys."""
+    """Yield the configurations and policies in the data of a ConfigMap, or of those in a List, with their keys."""
+    if _kind(document) in _LISTS and isinstance(items := document.get("items"), list):
+        for item in items:
+            if _kind(item) == _CONFIG_MAP:
+                yield from _inside(item)
     data = document.get("data") if _kind(document) == _CONFIG_MAP else None
     for key, text in data.items() if isinstance(data, dict) else ():
         if isinstance(text, str) and (KIND in text or _POLICY in text):

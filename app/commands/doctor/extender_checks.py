@@ -81,7 +81,7 @@ def _port(registration: Registration, url: SplitResult) -> Found:
 def _same_url(registration: Registration) -> Found:
     extender = registration.extender
     for twin in registration.config.extenders:
-        if twin is extender or twin.place != extender.place:
+        if twin is extender or not twin.is_at(extender.place):
             continue
         twice = ", ".join(sorted(extender.verbs.keys() & twin.verbs.keys()))
         if twice:

@@ -154,7 +154,7 @@ def _sampling(registration: Registration) -> Found:
 
 def _balance(registration: Registration) -> Found:
     extender = registration.extender
-    if not extender.prioritize_verb or extender.weight <= 0 or not registration.scores:
+    if not extender.prioritize_verb or not registration.scores:
         return
     weights = _weights(registration)
     by_plugin = ", ".join(f"{plugin} {weight}" for plugin, weight in sorted(weights.items()))

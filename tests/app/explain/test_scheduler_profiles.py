@@ -83,8 +83,8 @@ def test_an_extender_judges_by_the_verbs_that_it_is_registered_with() -> None:
     found = explained(SCORE_OFFLOAD)
     assert judges(found)[AFFINITY] is Judge.SCHEDULER
     assert found.judge_of_score(AFFINITY) is Judge.KINDRED
-    weightless = {**SCORE_OFFLOAD, "extenders": [{**SCORE_OFFLOAD["extenders"][0], "weight": 0}]}
-    assert off(explained(weightless)) == ([], [AFFINITY])
+    unasked = {**SCORE_OFFLOAD, "extenders": [{**SCORE_OFFLOAD["extenders"][0], "prioritizeVerb": ""}]}
+    assert off(explained(unasked)) == ([], [AFFINITY])
 
 
 def test_a_composite_stands_for_its_parts() -> None:

@@ -47,7 +47,8 @@ def config_map(**data: str) -> str:
 def test_the_configuration_in_a_config_map_is_read() -> None:
     """Source: the page "Configure Multiple Schedulers" of Kubernetes has it between other objects of one file."""
     text = config_map(settings=HEAD + "extenders: [{urlPrefix: a}]", other="x: y")
-    for written in (text, f"kind: ServiceAccount\n---\n{text}---\nkind: Deployment\nspec: {{}}\n"):
+    in_list = yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [yaml.safe_load(text), {"kind": "Secret"}]})
+    for written in (text, in_list, f"kind: ServiceAccount\n---\n{text}---\nkind: Deployment\nspec: {{}}\n"):
         assert [each.url_prefix for each in parse_scheduler_config(written).extenders] == ["a"]
 
 
@@ -97,7 +98,7 @@ def test_what_is_not_written_has_upstreams_defaults() -> None:
 
 def test_every_field_of_an_extender_is_read() -> None:
     text = """extenders: [{urlPrefix: a, filterVerb: f, prioritizeVerb: p, bindVerb: b, preemptVerb: e, weight: 3,
-      enableHTTPS: true, httpTimeout: 1m, nodeCacheCapable: true, ignorable: true, managedResources: [{name: x}],
+      enableHTTPS: true, httpTimeout: 1m, nodeCacheCapable: true, ignorable: true, managedResources: [{name: x/y}],
       tlsConfig: {insecure: true, serverName: s, certFile: c, keyFile: k, caFile: a, certData: d, keyData: d,
       caData: d}}]
     """
@@ -113,7 +114,7 @@ def test_every_field_of_an_extender_is_read() -> None:
     tls = extender.tls_config
     assert tls is not None
     assert (tls.insecure, tls.server_name, tls.has_ca, tls.has_certificate) == (True, "s", True, True)
-    assert [each.name for each in extender.managed_resources] == ["x"]
+    assert [each.name for each in extender.managed_resources] == ["x/y"]
 
 
 def test_json_is_read_too() -> None:
@@ -182,6 +183,27 @@ def written(folder: Path, text: str) -> Path:
             "profiles[0].pluginConfig: several entries have the name NodeAffinity",
             id="arguments twice",
         ),
+        pytest.param(
+            "extenders: [{prioritizeVerb: p}]", "extenders[0].weight: 0, or not set: must be positive", id="no weight"
+        ),
+        pytest.param(
+            "extenders: [{bindVerb: b}, {}, {bindVerb: b}]",
+            "extenders[0].bindVerb, extenders[2].bindVerb: only one extender can implement bind",
+            id="two that bind",
+        ),
+        pytest.param(
+            "extenders: [{managedResources: [{name: x/gpu}]}, {managedResources: [{name: y/gpu}, {name: x/gpu}]}]",
+            "extenders[1].managedResources[1].name: 'x/gpu': only one extender can",
+            id="a resource of two extenders",
+        ),
+        *(
+            pytest.param(
+                f"extenders: [{{managedResources: [{{name: '{name}'}}]}}]",
+                f"extenders[0].managedResources[0].name: '{name}': must be the name of an extended resource",
+                id=f"no extended resource: {name}",
+            )
+            for name in ("cpu", "hugepages-2Mi", "kubernetes.io/x", "requests.a/b", "a/b c", "example.com/-x")
+        ),
     ],
 )
 def test_a_file_that_no_kube_scheduler_starts_with_is_refused(tmp_path: Path, text: str, problem: str) -> None:
@@ -221,6 +243,9 @@ def test_an_extender_of_resources_is_asked_about_pods_that_request_one() -> None
         pytest.param(["http://a/x", "http://a/y"], "http://a/y", "", 1, id="by what was given"),
         pytest.param(["http://a", "http://b"], "", "", None, id="none that is called so"),
         pytest.param(["http://kindred", "http://kindred-2"], "", "", None, id="two that are called so"),
+        pytest.param(["http://kindred.a.svc", "http://kindred.a"], "", "", 0, id="two names of one Service"),
+        pytest.param(["http://kindred.a.svc", "http://kindred.b"], "", "", None, id="Services of two namespaces"),
+        pytest.param(["http://kindred.a.svc:1", "http://kindred.a:2"], "", "", None, id="two ports of a Service"),
         pytest.param(["http://a"], "http://b", "", None, id="none that was given"),
         pytest.param([], "", "", None, id="none at all"),
     ],

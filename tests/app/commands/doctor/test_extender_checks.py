@@ -51,9 +51,15 @@ def with_kindred_first(document: dict[str, Any], **settings: object) -> Any:  # 
     return looked_at._replace(extender=first)
 
 
-def twice(**verb: str) -> Any:  # noqa: ANN401  # a registration
+def twice(**verb: object) -> Any:  # noqa: ANN401  # a registration
     """Make one whose extender comes a second time, with this verb and another writing of its URL."""
     return registration(extenders(SCORE_OFFLOAD, {"urlPrefix": "http://10.96.0.10:8888/", **verb}))
+
+
+def named(first: str, second: str) -> Any:  # noqa: ANN401  # a registration
+    """Make one with two extenders, at these hosts, with different verbs."""
+    other = {"urlPrefix": f"http://{first}:8888", "filterVerb": "filter"}
+    return registration(extenders(SCORE_OFFLOAD, other), urlPrefix=f"http://{second}:8888")
 
 
 CASES = {
@@ -96,8 +102,17 @@ CASES = {
     "one-kindred-twice": error(
         "same-url",
         "extenders[1].urlPrefix",
-        twice(prioritizeVerb="prioritize"),
-        registration(extenders(SCORE_OFFLOAD, {**OTHER, "prioritizeVerb": "prioritize"})),
+        twice(prioritizeVerb="prioritize", weight=1),
+        registration(extenders(SCORE_OFFLOAD, {**OTHER, "prioritizeVerb": "prioritize", "weight": 1})),
+    ),
+    "one-kindred-by-two-names-of-its-service": warning(
+        "same-url",
+        "extenders[1].urlPrefix",
+        named("kindred.ns.svc.cluster.local", "kindred.ns"),
+        named("other.ns.svc.cluster.local", "kindred.ns"),
+    ),
+    "one-kindred-by-its-short-name": warning(
+        "same-url", "extenders[1].urlPrefix", named("kindred.ns", "kindred"), named("other.ns", "kindred")
     ),
     "one-kindred-in-two-parts": warning(
         "same-url", "extenders[1].urlPrefix", twice(filterVerb="filter"), registration()

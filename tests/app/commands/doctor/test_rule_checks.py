@@ -207,6 +207,5 @@ def test_what_to_write_is_exact() -> None:
     assert finding.fix == "weight: 2 and maxScore: 65 (KINDRED_MAX_SCORE), which is up to 1300"
 
 
-@pytest.mark.parametrize("changed", [{"prioritizeVerb": None}, {"weight": 0}], ids=["not asked", "without a weight"])
-def test_what_has_no_weight_is_not_weighed(changed: dict[str, Any]) -> None:
-    assert found(registration(settings={"max_score": 100}, **changed), "weight-balance") == []
+def test_what_is_not_asked_for_scores_is_not_weighed() -> None:
+    assert found(registration(settings={"max_score": 100}, prioritizeVerb=None), "weight-balance") == []
