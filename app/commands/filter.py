@@ -24,6 +24,7 @@ from app.commands.output import (
     OutputFormat,
     counted,
     node_name,
+    print_line,
     print_output,
     table,
     wrapped,
@@ -34,6 +35,7 @@ from app.explain.templates import AtHand
 from app.process.json_text import decode, encode
 from app.verbs.request import Request, VerbOutcome
 from app.wiring.engine import apply_partition, create_extender, create_profile
+from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 
 
@@ -68,10 +70,16 @@ def _filtered(question: Options) -> Any:  # noqa: ANN401  # JSON
         dump = load_dump(settings, question)
         warn_of_lacks(dump, create_profile(settings))
         mirror = dump.mirror
-        stored = stored_manifest(manifest, AtHand(mirror, dump.others())).pod
+        stored = stored_manifest(manifest, AtHand(mirror, dump.others()))
+        for each in stored.notes.unknown:
+            print_line(f"Warning: not judged: {each}", err=True)
+        for pod in stored.replaced:
+            mirror.apply(ClusterEvent("Delete", pod))
+        for made in stored.made:
+            mirror.apply(ClusterEvent("Add", made))
         apply_partition(settings, mirror)
         named = [name for group in question["nodes"] for name in group.split(",") if name]
-        body = b'{"Pod":' + stored + b',"NodeNames":' + encode(named or list(mirror.nodes.slots)) + b"}"
+        body = b'{"Pod":' + stored.pod + b',"NodeNames":' + encode(named or list(mirror.nodes.slots)) + b"}"
         response = create_extender(settings, mirror).filter(Request(body))
     if response.outcome is VerbOutcome.BAD_REQUEST:  # over HTTP, kube-scheduler decodes its body
         exit_with_error(response.error)

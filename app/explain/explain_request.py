@@ -209,8 +209,8 @@ def stored_manifest(raw: bytes, at_hand: AtHand) -> StoredManifest:
     if made.path or not is_stored(made.pod):
         with _under(made.path):
             complete(made.pod, at_hand.mirror.rules, at_hand.objects, notes)
-        text = msgspec.json.encode(made.pod)
         others = made_objects(made.pod, made.claim_templates, beside, at_hand.mirror, notes)
+        text = msgspec.json.encode(made.pod)
     return StoredManifest(text, made.path, notes, made.replaced, others)
 
 

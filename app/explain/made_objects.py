@@ -6,6 +6,7 @@ the first consumer of each.
 Source: k8s.io/kubernetes pkg/controller/statefulset/stateful_set_utils.go (getPersistentVolumeClaims) and
 pkg/controller/volume/ephemeral/controller.go (handleVolume); for the class
 plugin/pkg/admission/storage/storageclass/setdefault/admission.go and pkg/volume/util/storageclass.go (GetDefaultClass).
+A class with Immediate binding has its volume made before a pod is tried: persistentvolume/pv_controller.go.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,13 +19,14 @@ from app.objects.decode import under
 from app.objects.decode_storage import decode_persistent_volume, decode_persistent_volume_claim, decode_storage_class
 from core.events import Object
 from core.mirror.cluster import ClusterMirror
-from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
+from core.objects.volumes import NO_PROVISIONER, PersistentVolume, PersistentVolumeClaim, StorageClass
 
 _OF_FILES: Final[Mapping[str, Callable[[bytes], PersistentVolume | StorageClass]]] = {
     "PersistentVolume": decode_persistent_volume,
     "StorageClass": decode_storage_class,
 }
 _BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+_IMMEDIATE: Final = "Immediate"
 
 
 def made_objects(
@@ -32,9 +34,32 @@ def made_objects(
 ) -> Sequence[Object]:
     """Return the claims of a pod, and volumes and classes of its file, that the mirror lacks. Raises DecodeError.
 
-    `templates` are the volumeClaimTemplates of its StatefulSet, `beside` the other objects of its file.
+    `templates` are the volumeClaimTemplates of its StatefulSet, `beside` the other objects of its file. The pod loses
+    its volumes of claims whose volumes exist, nobody knows where, before it is tried.
     """
     held = mirror.objects(PersistentVolumeClaim)
+    found = _of_file_alone(beside, mirror)
+    for field, claim in (*_of_templates(pod, templates), *_of_volumes(pod), *_of_file(pod, beside)):
+        with under(field):
+            decoded = _decoded(claim, mirror)
+        if decoded.full_name in held or decoded.full_name in found:
+            continue
+        found[decoded.full_name] = decoded
+        named = decoded.storage_class
+        of_class = f"of class {shown(named)}" if named else "without a class"
+        if _wants_default(claim) and not mirror.objects(StorageClass):
+            of_class = "of the default class, which is not known: no StorageClass is at hand"
+        notes.done.append(f"claim {shown(decoded.name)} {of_class}")
+        storage_class = found.get(f"StorageClass {named}") or mirror.objects(StorageClass).get(named)
+        if isinstance(storage_class, StorageClass) and _binds_at_once(storage_class) and not decoded.volume:
+            made = f"class {shown(named)} makes its volume before the pod is scheduled; where is not known"
+            notes.unknown.append(f"claim {shown(decoded.name)}: {made}")
+            _drop_volume(pod, decoded.name)
+    return [*found.values()]
+
+
+def _of_file_alone(beside: Sequence[Json], mirror: ClusterMirror) -> dict[str, Object]:
+    """Return the volumes and classes of a file that the mirror lacks, by kind and name."""
     found: dict[str, Object] = {}
     for each in beside:
         decode = _OF_FILES.get(str(each.get("kind")))
@@ -43,17 +68,35 @@ def made_objects(
                 other = decode(msgspec.json.encode(each))
             if other.full_name not in mirror.objects(type(other)):
                 found[f"{each['kind']} {other.full_name}"] = other
-    for field, claim in (*_of_templates(pod, templates), *_of_volumes(pod), *_of_file(pod, beside)):
-        spec = claim["spec"]
-        if "storageClassName" not in spec and not member(claim, "metadata", "annotations").get(_BETA_CLASS):
-            spec = {**spec, "storageClassName": _default_class(mirror)}
-        with under(field):
-            decoded = decode_persistent_volume_claim(msgspec.json.encode({**claim, "spec": spec}))
-        if decoded.full_name not in held and decoded.full_name not in found:
-            found[decoded.full_name] = decoded
-            of_class = f"of class {shown(decoded.storage_class)}" if decoded.storage_class else "without a class"
-            notes.done.append(f"claim {shown(decoded.name)} {of_class}")
-    return [*found.values()]
+    return found
+
+
+def _decoded(claim: Json, mirror: ClusterMirror) -> PersistentVolumeClaim:
+    spec = claim["spec"]
+    if _wants_default(claim):
+        spec = {**spec, "storageClassName": _default_class(mirror)}
+    return decode_persistent_volume_claim(msgspec.json.encode({**claim, "spec": spec}))
+
+
+def _wants_default(claim: Json) -> bool:
+    """Source: pkg/apis/core/helper/helpers.go (PersistentVolumeClaimHasClass). The empty text is a class: none."""
+    annotated = _BETA_CLASS in member(claim, "metadata", "annotations")
+    return claim["spec"].get("storageClassName") is None and not annotated
+
+
+def _binds_at_once(storage_class: StorageClass) -> bool:
+    return storage_class.volume_binding_mode == _IMMEDIATE and storage_class.provisioner not in NO_PROVISIONER
+
+
+def _drop_volume(pod: Json, claim: str) -> None:
+    """Drop the volumes of a claim, also of one that the pod would own."""
+    pod_name, spec = _name(pod), member(pod, "spec")
+    spec["volumes"] = [
+        each
+        for each in elements(spec, "volumes")
+        if member(each, "persistentVolumeClaim").get("claimName") != claim
+        and not ("ephemeral" in each and f"{pod_name}-{each.get('name') or ''}" == claim)
+    ]
 
 
 def _of_templates(pod: Json, templates: Sequence[Json]) -> Iterator[tuple[str, Json]]:
@@ -67,8 +110,7 @@ def _of_templates(pod: Json, templates: Sequence[Json]) -> Iterator[tuple[str, J
 
 def _of_volumes(pod: Json) -> Iterator[tuple[str, Json]]:
     """Yield the claims that the pod would own. Without a uid, its full name identifies it, as for the decoder."""
-    metadata = member(pod, "metadata")
-    name = str(metadata.get("name") or metadata.get("generateName") or "")
+    metadata, name = member(pod, "metadata"), _name(pod)
     namespace = metadata.get("namespace") or "default"
     owner = {"kind": "Pod", "name": name, "uid": f"{namespace}/{name}", "controller": True}
     for place, volume in enumerate(elements(member(pod, "spec"), "volumes")):
@@ -78,6 +120,11 @@ def _of_volumes(pod: Json) -> Iterator[tuple[str, Json]]:
             own["annotations"] = member(template, "metadata").get("annotations")
             field = f"spec.volumes[{place}].ephemeral.volumeClaimTemplate"
             yield field, {"metadata": own, "spec": member(template, "spec")}
+
+
+def _name(pod: Json) -> str:
+    metadata = member(pod, "metadata")
+    return str(metadata.get("name") or metadata.get("generateName") or "")
 
 
 def _of_file(pod: Json, beside: Sequence[Json]) -> Iterator[tuple[str, Json]]:

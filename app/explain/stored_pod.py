@@ -294,10 +294,11 @@ def _merged(selector: Json, term: Json, labels: Json) -> list[str]:
             present = selector.get("matchExpressions") or []
             if not isinstance(key, str) or key not in labels or not isinstance(present, list):
                 continue
-            requirement = {"key": key, "operator": operator, "values": [labels[key]]}
+            label = "" if labels[key] is None else labels[key]  # as the API server decodes it
+            requirement = {"key": key, "operator": operator, "values": [label]}
             if requirement not in present:  # the manifest of a stored pod, without its uid
                 selector["matchExpressions"] = [*present, requirement]
-                added.append(f"{key} {'=' if operator == 'In' else '!='} {shown(labels[key])}")
+                added.append(f"{key} {'=' if operator == 'In' else '!='} {shown(label)}".rstrip())
     return added
 
 

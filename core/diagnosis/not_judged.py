@@ -174,7 +174,7 @@ def _behind_claims(mirror: ClusterMirror, pod: Pod, missing: Mapping[Kind, Missi
     kinds: set[Kind] = set()
     for claim in _claims(mirror, pod):
         provisioner = _provisioner(mirror, claim)
-        if claim.storage_class and not claim.volume:
+        if not claim.volume:
             kinds.add(StorageClass)
         if claim.volume or provisioner in NO_PROVISIONER:
             kinds.add(PersistentVolume)

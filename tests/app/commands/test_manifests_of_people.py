@@ -77,6 +77,27 @@ def test_filter_judges_the_pod_as_it_would_be_stored() -> None:
     assert json.loads(result.stdout)["NodeNames"] in ([], None)
 
 
+def test_filter_supposes_the_claims_and_the_end_of_pods_of_a_manifest(tmp_path: Path) -> None:
+    held = """
+    - {kind: Pod, metadata: {name: d-x, labels: {d: d}, ownerReferences: [
+        {apiVersion: apps/v1, kind: DaemonSet, name: d, uid: u, controller: true}]},
+        spec: {nodeName: a, containers: [{name: c, resources: {requests: {cpu: "4"}}}]}}
+    - {kind: StorageClass, metadata: {name: wait}, provisioner: x.csi, volumeBindingMode: WaitForFirstConsumer}
+    - {kind: StorageClass, metadata: {name: imm}, provisioner: x.csi, volumeBindingMode: Immediate}
+    """
+    manifest = """
+    {kind: DaemonSet, apiVersion: apps/v1, metadata: {name: d}, spec: {template: {metadata: {labels: {d: d}}, spec: {
+      containers: [{name: c, resources: {requests: {cpu: "4"}}}], volumes: [
+        {name: w, ephemeral: {volumeClaimTemplate: {spec: {storageClassName: wait}}}},
+        {name: i, ephemeral: {volumeClaimTemplate: {spec: {storageClassName: imm}}}}]}}}}
+    """
+    explained(tmp_path, manifest, held)
+    files = ["--snapshot", str(tmp_path / "cluster.json"), "--pod", str(tmp_path / "manifest.yaml")]
+    result = CliRunner().invoke(main, ["filter", *files, "--profile", "full"])
+    assert json.loads(result.stdout)["NodeNames"] == ["a", "b"]
+    assert "Warning: not judged: claim d-0-i: class imm makes its volume" in result.stderr
+
+
 @pytest.mark.parametrize("case", PUBLISHED, ids=lambda each: each.source.partition(":")[0])
 def test_what_was_published_is_right(case: Published, tmp_path: Path) -> None:
     explanation = told(explained(tmp_path, case.manifest, case.objects, "-o", "json"))
@@ -89,6 +110,15 @@ def test_what_is_not_judged_is_said_before_the_reasons(tmp_path: Path) -> None:
     lines = explained(tmp_path, pod).stdout.splitlines()
     assert lines[0] == "Pod default/p may fit on 2 of 2 nodes: not every rule was judged."
     assert lines[1].startswith("Not judged: runtimeClassName kata: no RuntimeClass is at hand")
+
+
+def test_a_new_claim_is_not_judged_while_the_default_class_is_unknown(tmp_path: Path) -> None:
+    volume = "{name: d, ephemeral: {volumeClaimTemplate: {spec: {}}}}"
+    pod = f"{{kind: Pod, metadata: {{name: p}}, spec: {{containers: [{{name: c}}], volumes: [{volume}]}}}}"
+    held = "[{kind: PersistentVolumeClaim, metadata: {name: x}}, {kind: PersistentVolume, metadata: {name: x}}]"
+    lines = explained(tmp_path, pod, held).stdout.splitlines()
+    assert lines[0] == "Pod default/p may fit on 2 of 2 nodes: not every rule was judged."
+    assert any(line.startswith("Not judged: ") and "VolumeBinding" in line for line in lines)
 
 
 @pytest.mark.parametrize(("cpu", "unknown"), [("1", 0), ("9", 1)])

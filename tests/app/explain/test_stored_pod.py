@@ -14,7 +14,7 @@ from app.objects.decode_pod import decode_pod
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
-from core.objects.pod import ALL_ADDRESSES, HostPort
+from core.objects.pod import ALL_ADDRESSES, HostPort, PodClaim
 from core.objects.volumes import PersistentVolumeClaim, StorageClass
 from core.releases.differences import rules_of
 from core.releases.release import nearest
@@ -184,6 +184,9 @@ def test_label_keys_of_affinity_terms_are_merged_into_their_selectors() -> None:
     like, unlike = found["podAffinity"][required], found["podAntiAffinity"][preferred][0]["podAffinityTerm"]
     assert like[0]["labelSelector"]["matchExpressions"] == [{"key": "app", "operator": "In", "values": ["web"]}]
     assert like[1] == everybody
+    again = {"affinity": {"podAffinity": {required: [term(matchLabelKeys=["none"])]}}}
+    terms = stored(again, labels={"none": None})["affinity"]["podAffinity"][required]
+    assert terms[0]["labelSelector"]["matchExpressions"] == [{"key": "none", "operator": "In", "values": [""]}]
     assert unlike["labelSelector"]["matchExpressions"] == [{"key": "tenant", "operator": "NotIn", "values": ["t"]}]
 
 
@@ -315,14 +318,36 @@ def test_the_newest_default_class_is_that_of_a_claim_without_one() -> None:
         hand.mirror.apply(ClusterEvent("Add", StorageClass(name=name, default_since=since)))
     volumes = [
         {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}
-        for spec in ({}, {"storageClassName": ""}, {"storageClassName": "no"})
+        for spec in ({}, {"storageClassName": None}, {"storageClassName": ""}, {"storageClassName": "no"})
     ]
     found, *others = [decode_manifest(json.dumps(pod(volumes=[each])).encode(), hand) for each in volumes]
     (claim,) = claims_of(found)
     assert (claim.full_name, claim.storage_class) == ("default/p-scratch", "a")
     assert claim.controller is not None
     assert claim.controller.uid == found.pod.uid
-    assert [each.storage_class for made in others for each in claims_of(made)] == ["", "no"]
+    assert [each.storage_class for made in others for each in claims_of(made)] == ["a", "", "no"]
+
+
+def test_a_class_that_binds_at_once_makes_the_volume_of_a_new_claim_before_the_pod_is_tried() -> None:
+    hand = at_hand({})
+    for name, provisioner in (("imm", "x.csi"), ("local", "kubernetes.io/no-provisioner")):
+        of = StorageClass(name=name, provisioner=provisioner, volume_binding_mode="Immediate")
+        hand.mirror.apply(ClusterEvent("Add", of))
+    volumes: list[dict[str, Any]] = [
+        {"name": name, "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": name}}}}
+        for name in ("imm", "local", "absent")
+    ]
+    claim = {"kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": {"storageClassName": "imm"}}
+    own = pod(volumes=[*volumes, {"name": "d", "persistentVolumeClaim": {"claimName": "data"}}])
+    found = decode_manifest(json.dumps({"kind": "List", "items": [own, claim]}).encode(), hand)
+    assert [each.partition(":")[0] for each in found.notes.unknown] == ["claim p-imm", "claim data"]
+    assert [each.name for each in found.pod.volumes if isinstance(each, PodClaim)] == ["p-local", "p-absent"]
+
+
+def test_the_default_class_of_a_claim_is_unknown_without_classes() -> None:
+    volumes = [{"name": "d", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}]
+    (done,) = manifest(pod(volumes=volumes)).notes.done
+    assert done.startswith("claim p-d of the default class, which is not known")
 
 
 def claims_of(found: Manifest) -> list[PersistentVolumeClaim]:

@@ -97,6 +97,13 @@ FAULTS: Final = (
         tests=("test_manifests_of_people.py",),
     ),
     Fault(
+        id="unknown-default-class-is-none",
+        breaks="A claim whose default class is unknown is judged as if it had no class.",
+        old="        if not claim.volume:\n            kinds.add(StorageClass)",
+        new="        if claim.storage_class and not claim.volume:\n            kinds.add(StorageClass)",
+        tests=("test_manifests_of_people.py",),
+    ),
+    Fault(
         id="supposed-object-stays",
         breaks="A supposed claim stays in the mirror after the supposition.",
         old="        self._objects.of(type(added)).withdraw(added.full_name)\n",
