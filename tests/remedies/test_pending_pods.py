@@ -44,7 +44,10 @@ PODS: Final = {
     "cordoned-after-a-drain": ("Azure/AKS#342", "uncordon aks-1"),
     "daemon-set-on-a-full-node": (
         "kubernetes-sigs/karpenter#671: the DaemonSet's pod can be on one node only",
-        "scale Deployment default/api down by one, so that its pod default/api-1-x leaves node-1",
+        (
+            "annotate pod default/api-1-x controller.kubernetes.io/pod-deletion-cost=-2147483648, and scale Deployment "
+            "default/api down by one, so that its pod default/api-1-x leaves node-1"
+        ),
     ),
     "daemon-set-with-max-surge": (
         "kubernetes/kubernetes#106417: hostPort and maxSurge",
@@ -105,7 +108,8 @@ PODS: Final = {
     "rolling-update-with-anti-affinity": (
         "kubernetes/kubernetes#116891, zalando/postgres-operator#1600",
         (
-            "set maxSurge of Deployment default/nginx-deployment to 0, so that its old pod "
+            "annotate pod default/nginx-deployment-1-1 controller.kubernetes.io/pod-deletion-cost=-2147483648, and "
+            "set maxSurge of Deployment default/nginx-deployment to 0 and its maxUnavailable to 2, so that its old pod "
             "default/nginx-deployment-1-1 leaves n1 first"
         ),
     ),

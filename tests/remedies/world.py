@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from core.diagnosis.amounts.requirements import AskedOfNode, Source
 from core.diagnosis.diagnosis import Diagnosis
-from core.diagnosis.remedies.owners import Way
+from core.diagnosis.remedies.owners import DELETION_COST, Way
 from core.diagnosis.remedies.pod_steps import (
     CorrectRequirement,
     DropRequirement,
@@ -60,7 +60,7 @@ class World:
         self.pods = {each.uid: each for each in pods}
         self.others = others
         self.pod = pod
-        self._left: list[tuple[Pod, Way]] = []
+        self._left: list[tuple[Pod, RemovePod]] = []
         self._before = pod
 
     def mirror(self) -> ClusterMirror:
@@ -80,8 +80,8 @@ class World:
         then = World([*self.nodes.values()], [*self.pods.values()], self.others, self.mirror().counted(self.pod))
         for step in steps:
             then.take(step)
-        for gone, way in then._left:  # of the same class
-            then.act(gone, way)
+        for gone, leaving in then._left:  # of the same class
+            then.act(gone, leaving)
         for step in steps:
             if isinstance(step, RemakePod):
                 then.make_again(then.pods.pop(step.uid), then.pod.affinity)
@@ -105,7 +105,7 @@ class World:
                 self.nodes[node] = replace(self.nodes[node], taints=taints)
             case RemovePod(pod, uid, node):
                 assert (pod, node) == (self.pods[uid].full_name, self.pods[uid].node_name)
-                self._left.append((self.pods.pop(uid), step.way))
+                self._left.append((self.pods.pop(uid), step))
             case RunPod(namespace, labels, node, domains):
                 assert domains == {key: self.nodes[node].labels[key] for key in domains}
                 self.pods["beside"] = Pod("beside", namespace, "beside", labels, node)
@@ -119,8 +119,9 @@ class World:
             case _:
                 self.pod = changed(self.pod, step)
 
-    def act(self, gone: Pod, way: Way) -> None:
+    def act(self, gone: Pod, step: RemovePod) -> None:
         """Do what the owner of a pod does once it has left."""
+        way = step.way
         siblings = [each for each in (*self.pods.values(), self.pod) if _same_controller(each, gone)]
         if way is Way.TERMINATES:
             assert gone.terminating
@@ -132,12 +133,31 @@ class World:
             for each in siblings:
                 del self.pods[each.uid]
         elif way is Way.SCALED_DOWN:
-            first = _deleted_first(gone, siblings)
-            if first.uid != gone.uid:
-                self.pods.pop(first.uid, None)
-                self.make_again(gone)
+            self._delete_one(gone, step, siblings)
+        elif way is Way.ROLLED_OVER and self._takes_away(gone, step):
+            # It cleans up those without a node at once.
+            self._delete_one(gone, step, [each for each in siblings if each.node_name])
         elif not self._stays_away(gone, way):
             self.make_again(gone)
+
+    def _delete_one(self, gone: Pod, step: RemovePod, siblings: Sequence[Pod]) -> None:
+        first = _deleted_first(gone, siblings, costs=DELETION_COST in step.text)
+        if first.uid != gone.uid:
+            self.pods.pop(first.uid, None)
+            self.make_again(gone)
+
+    def _takes_away(self, gone: Pod, step: RemovePod) -> bool:
+        """Return whether a rolling update with maxSurge 0 takes an old pod away: rolling.go, reconcileOldReplicaSets.
+
+        The Deployment has as many replicas as it can have: no pod more than them where it says maxUnavailable.
+        """
+        if not self._rolls_over(gone):
+            return False
+        pods = [each for each in (*self.pods.values(), self.pod) if _deployment(each) == _deployment(self.pod)]
+        unavailable, number = sum(not each.node_name for each in pods), len(pods) + 1  # and the one that is to go
+        most = step.max_unavailable or 1
+        replicas = number if step.max_unavailable else number - 1
+        return number - (replicas - most) - unavailable > 0
 
     def _stays_away(self, gone: Pod, way: Way) -> bool:
         """Return whether a pod that is not scaled down leaves no gap that its owner fills."""
@@ -145,7 +165,7 @@ class World:
             return True
         if way is Way.TERMINATES:  # only a StatefulSet waits for the end before it makes the next one
             return gone.controller.kind != "StatefulSet"
-        return way is Way.ROLLED_OVER and self._rolls_over(gone)
+        return False
 
     def _rolls_over(self, gone: Pod) -> bool:
         """Return whether the pod is an old one of the owner whose new one is the pending pod."""
@@ -197,13 +217,16 @@ def _deployment(pod: Pod) -> str:
     return f"{pod.namespace}/{name}" if suffix == revision else ""
 
 
-def _deleted_first(gone: Pod, siblings: Sequence[Pod]) -> Pod:
-    """Return which pod its owner deletes when it is scaled down, with the least pod-deletion-cost on `gone`."""
+def _deleted_first(gone: Pod, siblings: Sequence[Pod], *, costs: bool) -> Pod:
+    """Return which pod its owner deletes first: without a node, not started, of the least cost, or any other."""
     assert gone.controller is not None
     assert gone.controller.kind != "Job"
     if gone.controller.kind == "StatefulSet":
         return max((gone, *siblings), key=lambda each: int(each.name.rpartition("-")[2]))
-    return next((each for each in siblings if not each.node_name), gone)
+    # Without a cost, the newest goes, which may be any of them.
+    return min(
+        (*siblings, gone), key=lambda each: (bool(each.node_name), bool(each.start_time), each is not gone or not costs)
+    )
 
 
 def changed(pod: Pod, step: Step) -> Pod:

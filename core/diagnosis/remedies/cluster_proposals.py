@@ -112,7 +112,10 @@ def _some(obstacles: Obstacles) -> Sequence[str]:
 def _removed(obstacles: Obstacles, gone: Gone, way: Way) -> RemovePod:
     owner, budgets = owner_of(gone.pod), _forbidding(obstacles, gone.pod) if way is Way.DELETED else ()
     name, kind = ("", "") if owner is None else (owner.name, owner.kind)
-    return RemovePod(name_of(gone.pod), uid_of(gone.pod), gone.node, budgets, way, name, kind)
+    leaving, rolled = obstacles.leaving, way is Way.ROLLED_OVER and not gone.pod.of_daemon_set
+    others = max(leaving.siblings(gone.pod).number - 1, 0) if rolled or way is Way.SCALED_DOWN else 0
+    most = leaving.max_unavailable() if rolled else 0
+    return RemovePod(name_of(gone.pod), uid_of(gone.pod), gone.node, budgets, way, name, kind, others, most)
 
 
 def _forbidding(obstacles: Obstacles, pod: Pod) -> tuple[str, ...]:

@@ -3,11 +3,13 @@
 Source: k8s.io/kubernetes v1.36 pkg/controller: daemon/daemon_controller.go (manage: one pod for each node, at once)
 and daemon/update.go (with maxSurge, a node's new pod comes before its old one goes),
 replicaset/replica_set.go and controller_utils.go (ActivePodsWithRanks: pods without a node are deleted first, then
-those of the least pod-deletion-cost), statefulset/stateful_set_control.go (the largest ordinal is deleted first),
-deployment/util/deployment_util.go (ResolveFenceposts: with maxSurge 0 at least one old pod goes first), and
+those that have not started, those that are not ready, those of the least pod-deletion-cost; the mirror does not know
+which are ready), statefulset/stateful_set_control.go (the largest ordinal is deleted first),
+deployment/util/deployment_util.go (ResolveFenceposts: with maxSurge 0, maxUnavailable is at least 1), and
 pkg/kubelet/pod/mirror_client.go (the controller of a static pod's mirror is its Node).
 """
 
+from collections.abc import Sequence
 from enum import Enum
 from functools import cached_property
 from itertools import chain
@@ -49,6 +51,10 @@ _REVISIONS: Final = (("pod-template-hash", "Deployment"), ("rollouts-pod-templat
 """Labels with the suffix that the name of a ReplicaSet has behind its owner's name."""
 _REVISION: Final = "controller-revision-hash"
 _STATEFUL: Final = "StatefulSet"
+DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost=-2147483648"
+"""The annotation of the pod that goes first among those of a controller that have started, and are ready."""
+UNRANKED: Final = frozenset({_STATEFUL, "DaemonSet"})
+"""Owners that ignore the deletion cost."""
 ROLLED: Final = frozenset({"Deployment", "Rollout"})
 """Owners whose old pods are made again from the old template: they leave in a rolling update."""
 SCALED: Final = frozenset({*ROLLED, "ReplicaSet", "ReplicationController", "CloneSet", _STATEFUL})
@@ -78,6 +84,34 @@ def belongs_to_node(pod: Pod) -> bool:
     return bool(pod.node_name) and pod.name.endswith(f"-{pod.node_name}")
 
 
+class Siblings(msgspec.Struct):
+    """The pods of one controller, of a StatefulSet also those that terminate."""
+
+    controller: ControllerRef | None
+    owner: Owner | None
+    number: int = 0
+    waiting: int = 0
+    """Those without a node."""
+    not_started: int = 0
+    """Those that the kubelet of their node has not accepted yet."""
+    largest: int = -1
+    """The largest ordinal."""
+
+    @property
+    def placed(self) -> int:
+        """Those with a node."""
+        return self.number - self.waiting
+
+    def count(self, pod: Pod) -> None:
+        """Count a pod."""
+        if pod.terminating and pod.controller is not None and pod.controller.kind != _STATEFUL:
+            return
+        self.number += 1
+        self.waiting += not pod.node_name
+        self.not_started += bool(pod.node_name) and not pod.start_time
+        self.largest = max(self.largest, ordinal(pod))
+
+
 class Leaving:
     """The ways in which pods can leave their nodes, for one pending pod. Stale after the next event."""
 
@@ -102,31 +136,52 @@ class Leaving:
 
     def _way_of(self, gone: Pod, controller: ControllerRef, owner: Owner) -> Way | None:
         if owner == self._owner:
-            return Way.ROLLED_OVER
+            old = [each for each in self._of_pods_owner if each.controller != self._pod.controller and each.placed]
+            return Way.ROLLED_OVER if len(old) == 1 and self._started_as_others(gone) else None
         if owner.kind not in SCALED:
             return Way.OWNER_ENDS
-        return Way.SCALED_DOWN if self._goes_first(gone, controller) else None
-
-    def _goes_first(self, gone: Pod, controller: ControllerRef) -> bool:
-        """Return whether the owner can delete this pod first when it is scaled down."""
+        siblings = self._siblings[gone.namespace, controller]
         if controller.kind == _STATEFUL:
-            return ordinal(gone) == self._largest.get((gone.namespace, controller.uid or controller.name))
-        return (gone.namespace, controller) not in self._waiting
+            first = ordinal(gone) == siblings.largest
+        else:
+            first = not siblings.waiting and self._started_as_others(gone)
+        return Way.SCALED_DOWN if first else None
+
+    def _started_as_others(self, gone: Pod) -> bool:
+        """Return whether no pod of the controller goes first because it has a node, but has not started."""
+        return not gone.start_time or not self.siblings(gone).not_started
+
+    def siblings(self, gone: Pod) -> Siblings:
+        """Return the pods of a pod's controller."""
+        return self._siblings.get((gone.namespace, gone.controller), Siblings(None, None))  # type: ignore[arg-type]
+
+    def max_unavailable(self) -> int:
+        """Return the maxUnavailable with which an old pod of the pending one's Deployment goes.
+
+        Source: deployment/rolling.go (reconcileOldReplicaSets). There are at least as many pods as replicas, so one
+        more than the unavailable pods is enough. 0 for one replica: then any value will do.
+        """
+        of_owner = self._of_pods_owner
+        old = sum(each.number for each in of_owner if each.controller != self._pod.controller)
+        waiting = sum(each.waiting for each in of_owner) + (self._pod.uid not in self._mirror.pending)
+        return 0 if old == waiting == 1 else waiting + 1
 
     @cached_property
-    def _waiting(self) -> frozenset[tuple[str, ControllerRef]]:
-        """Namespaces and controllers of the pods without a node."""
-        return frozenset((each.namespace, each.controller) for each in self._mirror.pending if each.controller)
+    def _of_pods_owner(self) -> Sequence[Siblings]:
+        """The pods of each controller with the pending pod's owner."""
+        return [each for each in self._siblings.values() if each.owner == self._owner]
 
     @cached_property
-    def _largest(self) -> dict[tuple[str, str], int]:
-        """Namespace and StatefulSet -> the largest ordinal of its pods."""
-        found: dict[tuple[str, str], int] = {}
+    def _siblings(self) -> dict[tuple[str, ControllerRef], Siblings]:
+        """Namespace and controller -> its pods."""
+        found: dict[tuple[str, ControllerRef], Siblings] = {}
         pods = self._mirror.pods
         for pod in chain((pods.pods[row] for row in pods.rows.values()), self._mirror.pending):
-            if pod.controller is not None and pod.controller.kind == _STATEFUL:
-                of = pod.namespace, pod.controller.uid or pod.controller.name
-                found[of] = max(found.get(of, -1), ordinal(pod))
+            if pod.controller is not None:
+                of = pod.namespace, pod.controller
+                if of not in found:
+                    found[of] = Siblings(pod.controller, owner_of(pod))
+                found[of].count(pod)
         return found
 
 

@@ -94,7 +94,8 @@ def cost(decision: Diagnosis, kind: Kind, steps: Sequence[Step]) -> int:
         elif isinstance(step, RemovePod) and step.way is Way.TERMINATES:
             return _TERMINATING
         elif isinstance(step, RemovePod):
-            found += _OF_FORBIDDEN_EVICTION * bool(step.budgets) + _OF_WAY[step.way]
+            harder = _OF_MORE_STEPS * bool(step.max_unavailable)
+            found += _OF_FORBIDDEN_EVICTION * bool(step.budgets) + _OF_WAY[step.way] + harder
     return found
 
 

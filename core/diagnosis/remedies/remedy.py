@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from core.diagnosis.pod_names import PodText
-from core.diagnosis.remedies.owners import Way, belongs_to_node
+from core.diagnosis.remedies.owners import DELETION_COST, UNRANKED, Way, belongs_to_node
 from core.diagnosis.remedies.pod_steps import (
     Changing,
     CorrectRequirement,
@@ -174,6 +174,10 @@ class RemovePod(Changing, frozen=True, gc=False):
     owner: str = ""
     """NAMESPACE/NAME of its owner. Empty if it has none."""
     owner_kind: str = ""
+    siblings: int = 0
+    """The other pods of its controller. Without a deletion cost, these may leave instead of it."""
+    max_unavailable: int = 0
+    """The maxUnavailable with which a rolling update takes the pod away. 0 if any does."""
 
     @property
     def text(self) -> str:
@@ -181,9 +185,12 @@ class RemovePod(Changing, frozen=True, gc=False):
         owner = PodText(f"{self.owner_kind} ", self.owner)
         match self.way:
             case Way.SCALED_DOWN:
-                text = PodText("scale ", owner, " down by one, so that its pod ", self.pod, f" leaves {self.node}")
+                less = " down by one" if self.siblings else " to 0"
+                text = PodText(*self._first, "scale ", owner, f"{less}, so that its pod ", self.pod)
+                text = PodText(text, f" leaves {self.node}")
             case Way.ROLLED_OVER:
-                text = PodText("set maxSurge of ", owner, " to 0, so that its old pod ", self.pod)
+                most = f" and its maxUnavailable to {self.max_unavailable}" if self.max_unavailable else ""
+                text = PodText(*self._first, "set maxSurge of ", owner, f" to 0{most}, so that its old pod ", self.pod)
                 text = PodText(text, f" leaves {self.node} first")
             case Way.OWNER_ENDS:
                 text = PodText("end or suspend ", owner, ", so that its pod ", self.pod, f" leaves {self.node}")
@@ -194,6 +201,13 @@ class RemovePod(Changing, frozen=True, gc=False):
         forbids = "forbids" if len(self.budgets) == 1 else "forbid"
         names = [piece for budget in self.budgets for piece in (" and ", budget)][1:]
         return PodText(text, ", though ", *names, f" {forbids} its eviction now") if names else text
+
+    @property
+    def _first(self) -> Sequence[str]:
+        """What lets the controller choose this pod."""
+        if not self.siblings or self.owner_kind in UNRANKED:
+            return ()
+        return "annotate pod ", self.pod, f" {DELETION_COST}, and "
 
     def suppose(self, mirror: ClusterMirror, supposed: Supposition) -> None:
         """Suppose that the pod is gone."""

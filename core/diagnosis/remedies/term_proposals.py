@@ -8,7 +8,7 @@ from core.diagnosis.amounts.requirements import best_unmet, choices_of, requirem
 from core.diagnosis.counted_terms import CountedPod, CountedTerm, Direction, Effect, Rule
 from core.diagnosis.pod_names import NamespaceName
 from core.diagnosis.remedies.fixes import MAX_SELECTED, MAX_TERMS, Obstacles
-from core.diagnosis.remedies.owners import SCALED, Owner, owner_of
+from core.diagnosis.remedies.owners import ROLLED, SCALED, Owner, owner_of
 from core.diagnosis.remedies.pod_steps import (
     AFFINITY_POLICY,
     TAINTS_POLICY,
@@ -245,4 +245,5 @@ def _made_again(obstacles: Obstacles, counted: CountedPod, owner: Owner | None) 
         return None
     if owner.kind not in SCALED:
         return None
-    return RemakePod(counted.pod, counted.uid, counted.node, owner.name, owner.kind)
+    most = obstacles.leaving.max_unavailable() or 2 if owner.kind in ROLLED else 0
+    return RemakePod(counted.pod, counted.uid, counted.node, owner.name, owner.kind, most)

@@ -155,12 +155,16 @@ class RemakePod(Changing, frozen=True, gc=False):
     owner: str
     """NAMESPACE/NAME"""
     owner_kind: str
+    max_unavailable: int = 0
+    """The maxUnavailable with which a rolling update takes the pod away."""
 
     @property
     def text(self) -> str:
         """Return the step as an instruction."""
         if self.owner_kind in ROLLED:
-            owner = PodText(f"(maxSurge 0 of {self.owner_kind} ", self.owner, ")")
+            owner = PodText(
+                f"(maxSurge 0 and maxUnavailable {self.max_unavailable} of {self.owner_kind} ", self.owner, ")"
+            )
             return PodText("let its old pod ", self.pod, " go first ", owner)
         return PodText("delete pod ", self.pod, f", which {self.owner_kind} ", self.owner, " makes again like that")
 

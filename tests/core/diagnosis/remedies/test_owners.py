@@ -82,6 +82,39 @@ def test_an_owner_with_a_pod_that_waits_deletes_that_one_first() -> None:
     assert ways(asking(cpu="8"), running, pending(of_deployment(asking(cpu="9"), "2"), "web-2-y"))
 
 
+def test_a_pod_that_has_not_started_goes_before_one_of_the_least_cost() -> None:
+    """controller_utils.go, ActivePodsWithRanks.Less: the phase comes before the deletion cost."""
+    started = of_deployment(using("web-1-x", "n1", cpu="1").started("2026-01-01T00:00:00Z"), "1")
+    beside = of_deployment(using("web-1-y", "n0"), "1")
+    assert not ways(asking(cpu="8"), started, beside)
+    assert ways(asking(cpu="8"), started, beside.started("2026-01-01T00:00:00Z"))
+
+
+def removals(pod: PodBuilder, *running: PodBuilder) -> Sequence[tuple[str, int, int]]:
+    steps = [step for _, steps in of_kind(Kind.REMOVE_POD, helps(pod, roomy("n1"), *running)) for step in steps]
+    return [(each.pod, each.siblings, each.max_unavailable) for each in steps if isinstance(each, RemovePod)]
+
+
+def test_the_pod_that_leaves_is_told_to_its_controller_if_there_are_others() -> None:
+    running = [of_deployment(using(f"web-1-{at}", f"n{at}", cpu="1"), "1") for at in (1, 2, 3)]
+    assert removals(asking(cpu="8"), *running) == [("default/web-1-1", 2, 0)]
+    assert removals(asking(cpu="8"), running[0]) == [("default/web-1-1", 0, 0)]
+
+
+def test_a_rolling_update_takes_an_old_pod_away_beyond_the_unavailable_ones() -> None:
+    """deployment/rolling.go, reconcileOldReplicaSets: the new pods that wait use maxUnavailable up."""
+    old = [of_deployment(using(f"web-1-{at}", f"n{at}").host_port(80), "1") for at in (1, 2, 3)]
+    new = of_deployment(asking().host_port(80), "2")
+    assert removals(new, old[0]) == [("default/web-1-1", 0, 0)]
+    assert removals(new, *old) == [("default/web-1-1", 2, 2)]
+    assert removals(new, *old, pending(new, "web-2-y")) == [("default/web-1-1", 2, 3)]
+
+
+def test_of_two_old_revisions_it_is_not_known_which_loses_a_pod() -> None:
+    old = [of_deployment(using(f"web-{at}-x", f"n{at}").host_port(80), str(at)) for at in (1, 2)]
+    assert not ways(of_deployment(asking().host_port(80), "3"), *old)
+
+
 def test_of_a_stateful_set_only_the_last_pod_leaves() -> None:
     """stateful_set_control.go deletes the largest ordinal first, also of pods that wait."""
     pods = [using(f"db-{at}", f"n{at}", cpu="1").owned_by("StatefulSet", "db", "db") for at in (1, 10)]

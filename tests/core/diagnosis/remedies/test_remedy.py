@@ -66,7 +66,27 @@ STEPS: list[tuple[Step, str]] = [
     ),
     (
         RemovePod("shop/web-1-x", "u", "n1", (), Way.SCALED_DOWN, "shop/web", "Deployment"),
-        "scale Deployment shop/web down by one, so that its pod shop/web-1-x leaves n1",
+        "scale Deployment shop/web to 0, so that its pod shop/web-1-x leaves n1",
+    ),
+    (
+        RemovePod("shop/web-1-x", "u", "n1", (), Way.SCALED_DOWN, "shop/web", "Deployment", siblings=1),
+        (
+            "annotate pod shop/web-1-x controller.kubernetes.io/pod-deletion-cost=-2147483648, and scale Deployment "
+            "shop/web down by one, so that its pod shop/web-1-x leaves n1"
+        ),
+    ),
+    (
+        RemovePod("shop/db-1", "u", "n1", (), Way.SCALED_DOWN, "shop/db", "StatefulSet", siblings=1),
+        "scale StatefulSet shop/db down by one, so that its pod shop/db-1 leaves n1",
+    ),
+    (
+        RemovePod(
+            "shop/web-1-x", "u", "n1", (), Way.ROLLED_OVER, "shop/web", "Deployment", siblings=2, max_unavailable=3
+        ),
+        (
+            "annotate pod shop/web-1-x controller.kubernetes.io/pod-deletion-cost=-2147483648, and set maxSurge of "
+            "Deployment shop/web to 0 and its maxUnavailable to 3, so that its old pod shop/web-1-x leaves n1 first"
+        ),
     ),
     (
         RemovePod("shop/web-1-x", "u", "n1", (), Way.ROLLED_OVER, "shop/web", "Deployment"),

@@ -143,9 +143,10 @@ def test_the_sibling_of_a_deployment_leaves_in_a_rolling_update() -> None:
     """zalando/postgres-operator#1600: its old ReplicaSet would make the old pod again."""
     nodes = roomy("n1", zone="a"), roomy("n2", zone="a")
     found = helps(queue("", "", kind="ReplicaSet"), *nodes, queue("queue-x", "n2", kind="ReplicaSet"))
-    old = RemakePod("default/queue-x", "queue-x", "n2", "default/queue", "Deployment")
+    old = RemakePod("default/queue-x", "queue-x", "n2", "default/queue", "Deployment", 2)
     assert [ChangeTopologyKey(RequiredRule.ANTI_AFFINITY, 0, ZONE, HOST), old] in [[*each.steps] for each in found]
-    assert old.text == "let its old pod default/queue-x go first (maxSurge 0 of Deployment default/queue)"
+    text = "let its old pod default/queue-x go first (maxSurge 0 and maxUnavailable 2 of Deployment default/queue)"
+    assert old.text == text
 
 
 def test_anti_affinity_against_others_needs_no_sibling() -> None:
