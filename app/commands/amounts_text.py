@@ -22,6 +22,7 @@ from core.diagnosis.remedies.remedy import Remedy
 from core.diagnosis.wakes import ANY_EVENT, EVENTS, Wake
 from core.objects.affinity import label_number
 
+_EMPTY: Final = "''"
 _MAX_WAKES: Final = 12
 _MAX_REMEDIES: Final = 3
 
@@ -223,7 +224,7 @@ def _has(unmet: UnmetRequirement) -> str:
     if unmet.has is None:
         return "no such label"
     is_text = unmet.asked.operator in ("Gt", "Lt") and label_number(unmet.has) is None
-    return f"has {unmet.has}{', which is no integer' if is_text else ''}"
+    return f"has {unmet.has or _EMPTY}{', which is no integer' if is_text else ''}"
 
 
 def _on(number: int, examples: Sequence[str]) -> str:

@@ -96,7 +96,7 @@ def explanation_text(explanation: Explanation, *, wide: bool = False) -> Iterato
         titled(_heading("Why not, by nodes"), _reasons(told.reasons)),
         cluster_amounts_text(told.amounts, told.nodes),
         remedies_text(told.helps, fits=bool(told.fit or told.never_tried or not told.nodes), wide=wide),
-        wakes_text(told.wakes, () if told.fit else [each.plugin for each in told.reasons]),
+        wakes_text(told.wakes, () if told.fit or told.never_tried else [each.plugin for each in told.reasons]),
         _beside_nominated(told),
         chain.from_iterable(_topology(each, told, wide=wide) for each in told.topologies),
         titled(_heading("Inter-pod affinity terms"), _some(told.terms, "term", _term)),

@@ -276,7 +276,8 @@ class Explainer:
         equivalence, entry = self._class_use(found.pod)
         if supposed.added_nodes or supposed.removed or supposed.assumed or found.replaced or found.made:
             entry = None  # cached cells belong to the mirror without suppositions
-        told = summary(decision, detail.limit)
+        placed_on = next((each.node_name for each in found.gone if each.uid == found.pod.uid), "")
+        told = summary(decision, detail.limit, placed_on)
         manifest = question.manifest
         return Explanation(
             summary=told,

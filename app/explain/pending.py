@@ -291,7 +291,10 @@ class PendingPodsExplainer:
         return PendingView(judged, self._explainer, self._now(), namespace, sees)
 
     async def _sorted_runs(self) -> list[list[tuple[str, str, str, Pod]]]:
-        """Return the pending pods in several sorted lists, the oldest first. One sort of 20,000 would take 11 ms."""
+        """Return the pending pods in several sorted lists, the oldest first. One sort of 20,000 would take 11 ms.
+
+        Pods that are being deleted are left out: no scheduler places them.
+        """
         mirror = self._explainer.mirror
         runs: list[list[tuple[str, str, str, Pod]]] = []
         waiting = iter([*mirror.pending])  # the pods may change between two pieces
@@ -299,7 +302,7 @@ class PendingPodsExplainer:
             run = [
                 (pod.waiting.created or _NEVER, pod.full_name, pod.uid, pod)
                 for pod in pods
-                if not mirror.is_assumed(pod.uid)
+                if not (pod.terminating or mirror.is_assumed(pod.uid))
             ]
             run.sort()
             runs.append(run)

@@ -125,7 +125,9 @@ class Summary(msgspec.Struct, frozen=True, gc=False):
     not_judged: Sequence[NotJudged]
     """Rules that may still reject fitting nodes."""
     never_tried: str
-    """Why no scheduler tries the pod, whatever fits. Empty if one does, as far as the pod's object tells."""
+    """Why no scheduler tries the pod, whatever fits. Empty if one does, as far as the pod's object tells.
+
+    A pod that has ended, is being deleted or is on a node has no `helps` and no `wakes`."""
     waiting: Waiting | None
     """The status of a pod without a node. Null for other pods, and if the pod's object has none."""
     message: str
@@ -153,8 +155,13 @@ class Summary(msgspec.Struct, frozen=True, gc=False):
     """Scores that are left out, because the mirror lacks what they read."""
 
 
-def summary(decision: Diagnosis, limit: int) -> Summary:
-    """Summarise a decision, with up to `limit` domains, pods and nodes in each list."""
+def summary(decision: Diagnosis, limit: int, placed_on: str = "") -> Summary:
+    """Summarise a decision, with up to `limit` domains, pods and nodes in each list.
+
+    `placed_on` is the node of a pod that is judged as if it were deleted.
+    """
+    pod = decision.pod
+    places = not (pod.terminal or pod.terminating or placed_on)
     reasons = reasons_of(decision)
     keys = list(dict.fromkeys((ZONE, *(term.topology_key for term in decision.terms))))
     return Summary(
@@ -165,7 +172,7 @@ def summary(decision: Diagnosis, limit: int) -> Summary:
         fit=len(decision.fitting),
         answered_fit=int(np.count_nonzero(decision.answered.codes == 0)),
         not_judged=decision.not_judged,
-        never_tried=never_tried(decision),
+        never_tried=never_tried(decision, placed_on),
         waiting=decision.pod.waiting if decision.pod.waiting != NOT_WAITING else None,
         message=fit_message(decision, reasons),
         reasons=reasons,
@@ -179,15 +186,15 @@ def summary(decision: Diagnosis, limit: int) -> Summary:
         scores=[_scores(decision, plugin, weight) for plugin, weight in decision.profile.scores],
         best=_best(decision, limit),
         amounts=cluster_amounts(decision, limit),
-        helps=what_would_help(decision, limit),
-        wakes=wakes(decision),
+        helps=what_would_help(decision, limit) if places else (),
+        wakes=wakes(decision) if places else (),
         scheduler=decision.scheduler,
         not_scored=decision.not_scored,
     )
 
 
-def never_tried(decision: Diagnosis) -> str:
-    """Return why no scheduler tries the pod: it has ended, is being deleted, or none has answered for it.
+def never_tried(decision: Diagnosis, placed_on: str) -> str:
+    """Return why no scheduler tries the pod: it has ended, is being deleted, has a node, or none has answered for it.
 
     Source: k8s.io/kubernetes pkg/scheduler/schedule_one.go (skipPodSchedule), and scheduler.go (newPodInformer), which
     lists no pod that has ended.
@@ -197,6 +204,8 @@ def never_tried(decision: Diagnosis) -> str:
         return "it has ended (phase Succeeded or Failed), so no scheduler places it"
     if pod.terminating:
         return "it is being deleted, so no scheduler places it"
+    if placed_on:
+        return f"it is on {placed_on} already, and is explained as if it were deleted"
     of_another = pod.scheduler_name not in ("", _DEFAULT_SCHEDULER) and pod.uid in decision.mirror.pending
     if of_another and not (pod.waiting.reason or pod.waiting.gates or pod.nominated_node_name):
         return (

@@ -107,7 +107,7 @@ const taintText = ({ key, value, effect }) => `${key}${value ? `=${value}` : ""}
 const portText = ({ ip, port, protocol }) => `${ip}:${port}/${protocol}`;
 
 /** @param {Unmet} found */
-const unmetText = ({ asked, has }) => `${askedText(asked)} (${has === null ? "no such label" : `has ${has}`})`;
+const unmetText = ({ asked, has }) => `${askedText(asked)} (${has === null ? "no such label" : `has ${has || "''"}`})`;
 
 /**
  * A requirement as kubectl takes selectors.

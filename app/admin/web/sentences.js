@@ -41,7 +41,7 @@ export function notes({ summary, unit, waits_for: victims = [], manifest = null,
   const { answered_fit: answered, fit, nodes, not_judged: unjudged, scheduler, waiting } = summary;
   const gates = waiting?.gates ?? [];
   return [
-    summary.never_tried ? `Never tried: ${summary.never_tried}.` : "",
+    summary.never_tried ? `The pod is not tried: ${summary.never_tried}.` : "",
     manifest?.completed.length ? `Added to the manifest: ${manifest.completed.join("; ")}.` : "",
     ...(manifest?.unknown ?? []).map((each) => `Not judged: ${each}.`),
     ...unjudged.map(({ plugin, why }) => `Not judged${plugin ? `: ${plugin}` : ""}: ${why}.`),

@@ -13,16 +13,16 @@ _MAX_VALUES: Final = 5
 
 
 def domains_of(decision: Diagnosis, key: str) -> tuple[list[str], Int64Array]:
-    """Return values of a label, some of no node, and for each node the index of its value.
+    """Return values of a label, some of no node, and for each node the index of its value. `''` is the empty value.
 
     Index 0 means that the node does not have the label, or is unknown. If strangers share a value that no node of the
     mirror has, each of them is a domain of its own.
     """
     projected, places = decision.mirror.derived(LabelProjections).of((key,)).places(decision.batch)
-    values = [(each or (None,))[0] or "" for each in projected]
-    lacking = [place for place, value in enumerate(values) if not value]
+    found = [each[0] if each else None for each in projected]
+    lacking = [place for place, value in enumerate(found) if value is None]
     places[np.isin(places, lacking)] = 0
-    return values, places
+    return ["" if value is None else value or "''" for value in found], places
 
 
 def values_text(decision: Diagnosis, keys: Collection[str]) -> str:

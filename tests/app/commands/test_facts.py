@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
@@ -61,6 +62,8 @@ def test_a_label_that_is_no_integer_is_told() -> None:
     unmet = UnmetRequirement(AskedOfNode(Source.NODE_AFFINITY, 0, "cores", "Gt", ("8",)), "8.5")
     (line,) = [*node_amounts_text(NodeAmounts(requirements=[unmet]))][1:]
     assert line == "    lacks cores > 8 (has 8.5, which is no integer)"
+    (line,) = [*node_amounts_text(NodeAmounts(requirements=[msgspec.structs.replace(unmet, has="")]))][1:]
+    assert line == "    lacks cores > 8 (has '', which is no integer)"
 
 
 def test_a_request_that_overflows_is_told_although_the_pod_fits() -> None:
@@ -109,3 +112,33 @@ def test_a_pod_that_no_scheduler_tries_is_told_first(tmp_path: Path, pod: str, s
     verdict = f"Pod default/{pod} fits on 1 of 1 node."
     assert told[: told.index(verdict)].endswith(said + " ") if said else "no scheduler" not in told
     assert verdict in told
+
+
+def test_a_pod_that_has_ended_or_is_on_a_node_has_no_changes_that_would_help(tmp_path: Path) -> None:
+    """A bound pod is judged as if it were deleted, so it may fit nowhere: the node was cordoned or tainted later."""
+    pods: list[dict[str, Any]] = [
+        {"metadata": {"name": "bound"}, "spec": {"nodeName": "n"}},
+        {"metadata": {"name": "ended"}, "status": {"phase": "Succeeded"}},
+        {"metadata": {"name": "deleted", "deletionTimestamp": GONE}},
+        {"metadata": {"name": "waits"}},
+    ]
+    items = [{"kind": "Pod", "apiVersion": "v1", **each} for each in pods]
+    node = {
+        "kind": "Node",
+        "metadata": {"name": "n"},
+        "spec": {"unschedulable": True},
+        "status": {"allocatable": {"pods": "9"}},
+    }
+    dump = tmp_path / "dump.json"
+    dump.write_bytes(as_json(listed(*items, node, {"kind": "Namespace", "metadata": {"name": "default"}})))
+    told = {
+        each["metadata"]["name"]: explained(each["metadata"]["name"], str(dump), "--profile", "full")[1]
+        for each in pods
+    }
+    assert (
+        "Pod default/bound: it is on n already, and is explained as if it were deleted. Pod default/b" in told["bound"]
+    )
+    for name, text in told.items():
+        assert f"Pod default/{name} fits on none of 1 node." in text
+        assert ("uncordon" in text) == ("tries it again" in text) == (name == "waits")
+        assert "No change" not in text

@@ -58,6 +58,7 @@ def test_pods_are_told_oldest_first_with_how_long_they_wait() -> None:
             make_pod("young").created("2026-01-01T11:59:00Z").unschedulable("0/2 nodes", "2026-01-01T11:59:30Z"),
             make_pod("old").created("2026-01-01T11:00:00Z").nominated("n1"),
             make_pod("bound").on("n1"),
+            make_pod("deleted").terminating(),
         )
     )
     assert [(each.pod, each.seconds) for each in told.pods] == [

@@ -27,10 +27,10 @@ FAULTS: Final = (
         tests=("test_plugin_sets.py",),
     ),
     Fault(
-        id="extender-without-weight-scores",
-        breaks="Kindred's scores count where its extender weighs nothing.",
-        old="scores = kindred.prioritize_verb and kindred.weight > 0",
-        new="scores = kindred.prioritize_verb",
+        id="extender-without-verb-scores",
+        breaks="Kindred's scores count where its extender has no prioritizeVerb.",
+        old="scores = kindred.prioritize_verb",
+        new="scores = True",
         tests=("test_scheduler_profiles.py",),
     ),
     Fault(

@@ -81,6 +81,16 @@ def test_values_that_the_nodes_have_instead_are_told() -> None:
     assert found.has == "disk none (1), hdd (1), ssd (1)"
 
 
+def test_a_label_without_a_value_is_a_label() -> None:
+    """Source: the labels node-role.kubernetes.io/… of kubeadm have an empty value."""
+    worker = "node-role.kubernetes.io/worker"
+    nodes = (roomy("n1", **{worker: ""}), roomy("n2", **{worker: ""}), roomy("n3"))
+    (found,) = requirements_in_cluster(decision_of(selecting(**{worker: "true"}), *nodes), 5)
+    assert found.has == f"{worker} '' (2), none (1)"
+    (found,) = requirements_in_cluster(decision_of(selecting(**{worker: "true"}), *nodes[:2]), 5)
+    assert found.has == f"{worker} '' (2)"
+
+
 def in_list(key: str, *values: str, operator: str = "In") -> dict[str, object]:
     return {"key": key, "operator": operator, "values": [*values]}
 
