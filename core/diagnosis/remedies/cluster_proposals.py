@@ -273,12 +273,14 @@ def more_nodes(decision: Diagnosis) -> Iterator[Sequence[AddNode]]:
 
     Nodes are of one kind if their copies differ only in name and zone. Kinds that offer all resources of the pod come
     first, then by cpu and memory, smallest first. If the pod's volumes, the zone that it asks for or its nodeName
-    require certain labels or a name, each kind has one copy with them.
+    require certain labels or a name, each kind has one copy with them. None for local volumes.
     """
     if decision.pod.of_daemon_set:
         return  # its controller makes another pod for a new node
     wanted = {**_labels_asked(decision), **_labels_of_volumes(decision)}
-    name = _name_in(wanted, decision)
+    if HOSTNAME in wanted:
+        return  # another node of that name would not have the data of the local volume
+    name = _name_in(decision)
     kinds: dict[object, dict[str, Node]] = {}  # kind -> zone -> the first node
     places = np.linspace(0, len(decision.known) - 1, min(len(decision.known), MAX_LOOKED_AT)).astype(np.intp)
     for position in decision.known[places].tolist():
@@ -294,8 +296,9 @@ def more_nodes(decision: Diagnosis) -> Iterator[Sequence[AddNode]]:
         else:
             yield [_copy(decision, zones[zone]) for zone in sorted(zones)[:MAX_ZONES]]
     domains = () if wanted or name else _full_domains(decision)
-    for zones in smallest if domains else ():
-        yield [replace(_copy(decision, zones[min(zones)]), zone="", new_domains=domains)]
+    for like in (zones[min(zones)] for zones in smallest if domains):
+        if all(key in like.labels for key in domains):  # else the pod asks for a key that is misspelt
+            yield [replace(_copy(decision, like), zone="", new_domains=domains)]
 
 
 def _full_domains(decision: Diagnosis) -> tuple[str, ...]:
@@ -335,10 +338,10 @@ def _labels_of_volumes(decision: Diagnosis) -> Mapping[str, str]:
     return found
 
 
-def _name_in(labels: Mapping[str, str], decision: Diagnosis) -> str:
-    """Return the name that the pod or the volumes' labels require of a new node, or the empty text for any name."""
+def _name_in(decision: Diagnosis) -> str:
+    """Return the name that the pod requires of a new node, or the empty text for any name."""
     names = decision.pod.node_affinity.node_names
-    name = decision.pod.node_name or labels.get(HOSTNAME, "") or (min(names) if names else "")
+    name = decision.pod.node_name or (min(names) if names else "")
     return name if len(name) <= _MAX_NAME else ""
 
 
@@ -347,7 +350,7 @@ def _copy(decision: Diagnosis, like: Node, wanted: Mapping[str, str] = NO_LABELS
     while name in taken:
         number += 1
         name = f"{like.name}-copy-{number}"
-    other = {key: value for key, value in wanted.items() if key != HOSTNAME and like.labels.get(key) != value}
+    other = {key: value for key, value in wanted.items() if like.labels.get(key) != value}
     zone = {**like.labels, **other}.get(ZONE, "")
     return AddNode(name, like.name, zone, labels=other)
 

@@ -145,6 +145,8 @@ class Obstacles:
 
 Fix: TypeAlias = Callable[[Obstacles, int], Sequence[Step] | None]
 
+_PLATFORM: Final = frozenset(f"{prefix}kubernetes.io/{name}" for prefix in ("", "beta.") for name in ("arch", "os"))
+"""Labels without which the pod's containers cannot run."""
 _FACTS: Final = frozenset(
     {HOSTNAME, "kubernetes.io/arch", "kubernetes.io/os", "node.kubernetes.io/instance-type", *TOPOLOGY_LABELS}
 )
@@ -192,14 +194,17 @@ def uncordon(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
 def drop_requirements(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
     """Remove the requirements that a node does not meet. None if they are not the pod's, but the scheduler's.
 
-    None also for the name of the node in a DaemonSet's pod: its controller asks for it in each pod that it makes
-    (k8s.io/kubernetes pkg/controller/daemon/util/daemonset_util.go, ReplaceDaemonSetPodNodeNameNodeAffinity).
+    None also for the architecture and the operating system, because the containers would not run, and for the name of
+    the node in a DaemonSet's pod: its controller asks for it in each pod that it makes (k8s.io/kubernetes
+    pkg/controller/daemon/util/daemonset_util.go, ReplaceDaemonSetPodNodeNameNodeAffinity).
     """
     node, choices = obstacles.decision.node(position), choices_of(obstacles.decision)
     unmet = () if node is None else best_unmet(choices, node)
     if not unmet or any(each.source is Source.ADDED_AFFINITY for each in unmet):
         return None
     steps = [DropRequirement(told_of(each)) for each in unmet]
+    if any(each.asked.key in _PLATFORM for each in steps):
+        return None
     if obstacles.decision.pod.of_daemon_set and any(each.asked.key == NODE_NAME for each in steps):
         return None
     return steps

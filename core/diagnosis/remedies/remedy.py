@@ -44,6 +44,7 @@ SUPPOSED: Final = "supposed"
 NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
 _UNINITIALIZED: Final = "node.cloudprovider.kubernetes.io/uninitialized"
 _UNREGISTERED: Final = "karpenter.sh/unregistered"
+_NO_MACHINE: Final = "node.cluster.x-k8s.io/uninitialized"
 _TROUBLES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "node.kubernetes.io/not-ready": "is not ready",
@@ -56,6 +57,7 @@ _TROUBLES: Final[Mapping[str, str]] = MappingProxyType(
         _UNINITIALIZED: "is not initialized by the cloud controller manager",
         "node.cloudprovider.kubernetes.io/shutdown": "is shut down",
         _UNREGISTERED: "is not registered by Karpenter",
+        _NO_MACHINE: "is not initialized by Cluster API",
     }
 )
 """Source: k8s.io/api core/v1 well_known_taints.go, k8s.io/cloud-provider api/well_known_taints.go."""
@@ -67,9 +69,14 @@ _LEAVES: Final = frozenset(
         "ToBeDeletedByClusterAutoscaler",
         "karpenter.sh/disrupted",
         "karpenter.sh/disruption",
+        "cloud.google.com/impending-node-termination",
     }
 )
 """Taints of nodes that are about to be removed."""
+_TERMINATION: Final = "aws-node-termination-handler/"
+"""Start of the keys of such taints: github.com/aws/aws-node-termination-handler pkg/node/node.go."""
+_STARTUP: Final = ("startup-taint.cluster-autoscaler.kubernetes.io/", "ignore-taint.cluster-autoscaler.kubernetes.io/")
+"""Starts of the keys of taints that a new node has: kubernetes/autoscaler cluster-autoscaler/utils/taints/taints.go."""
 
 
 class SetLabel(Changing, frozen=True, gc=False):
@@ -294,17 +301,18 @@ class Remedy(msgspec.Struct, frozen=True, gc=False):
 
 def is_trouble(taint: Taint) -> bool:
     """Return whether a taint is there because something is wrong with the node, and goes when that is mended."""
-    return taint.key in _TROUBLES or taint.key.endswith(_AGENT)
+    return taint.key in _TROUBLES or taint.key.endswith(_AGENT) or taint.key.startswith(_STARTUP)
 
 
 def is_leaving(taint: Taint) -> bool:
     """Return whether a taint says that the node is about to be removed."""
-    return taint.key in _LEAVES
+    return taint.key in _LEAVES or taint.key.startswith(_TERMINATION)
 
 
 def _is_of_new_nodes(taint: Taint) -> bool:
     """Return whether each new node has the taint, until a controller or an agent removes it."""
-    return taint.key in (_UNINITIALIZED, _UNREGISTERED) or taint.key.endswith(_AGENT)
+    kinds = _UNINITIALIZED, _UNREGISTERED, _NO_MACHINE
+    return taint.key in kinds or taint.key.endswith(_AGENT) or taint.key.startswith(_STARTUP)
 
 
 def trouble_text(key: str) -> str:

@@ -26,7 +26,7 @@ from core.diagnosis.remedies.term_steps import (
     RequiredRule,
     SelectNamespace,
 )
-from core.diagnosis.remedies.typos import mistaken_key, mistaken_value
+from core.diagnosis.remedies.typos import mistaken, mistaken_key, mistaken_value
 from core.objects.affinity import AffinityTerm, PodMatcher
 from core.objects.labels import EVERYTHING, Operator
 from core.objects.node import HOSTNAME, REGION, ZONE, Node
@@ -191,8 +191,14 @@ def _keys(
 ) -> Iterator[Proposal]:
     """Propose the keys that nodes have and that are not taken, those that are probably meant first."""
     keys = [key for key in _KEYS if key != present and key not in taken and key in obstacles.label_keys]
-    for key in sorted(keys, key=lambda each: not mistaken_key(present, each)):
+    for key in sorted(keys, key=lambda each: not _meant_key(present, each)):
         yield Proposal(None, [ChangeTopologyKey(rule, index, present, key)])
+
+
+def _meant_key(present: str, key: str) -> bool:
+    """Return whether a key is probably meant, maybe without its prefix, or with another one."""
+    name, other = (each.rpartition("/")[2] for each in (present, key))
+    return mistaken_key(present, key) or name == other or mistaken(name, other)
 
 
 def _affinity(obstacles: Obstacles) -> Sequence[AffinityTerm]:

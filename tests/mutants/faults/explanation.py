@@ -57,8 +57,8 @@ FAULTS: Final = (
     Fault(
         id="trouble-tolerated",
         breaks="To tolerate that a node is not ready is told as a remedy.",
-        old="    return taint.key in _TROUBLES or taint.key.endswith(_AGENT)\n",
-        new="    return taint.key.endswith(_AGENT)\n",
+        old="    return taint.key in _TROUBLES or taint.key.endswith(_AGENT) or",
+        new="    return taint.key.endswith(_AGENT) or",
         tests=("remedies/test_what_would_help.py", "remedies/test_pending_pods.py"),
     ),
     Fault(
@@ -109,6 +109,20 @@ FAULTS: Final = (
         old="        if not self.siblings or self.owner_kind in UNRANKED:\n",
         new="        if self.siblings or self.owner_kind in UNRANKED:\n",
         tests=("remedies/test_remedy.py", "properties/test_remedies.py"),
+    ),
+    Fault(
+        id="platform-dropped",
+        breaks="It is proposed to run the containers on another architecture.",
+        old="    if any(each.asked.key in _PLATFORM for each in steps):\n",
+        new="    if any(each.asked.key in () for each in steps):\n",
+        tests=("remedies/test_what_would_help.py",),
+    ),
+    Fault(
+        id="dying-node-tolerated",
+        breaks="The taint of a spot node that ends in two minutes is tolerated.",
+        old="    return taint.key in _LEAVES or taint.key.startswith(_TERMINATION)\n",
+        new="    return taint.key in _LEAVES\n",
+        tests=("remedies/test_what_would_help.py",),
     ),
     Fault(
         id="new-node-without-its-daemons",

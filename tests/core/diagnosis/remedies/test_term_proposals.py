@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
+import pytest
+
 from core.diagnosis.remedies.pod_steps import HonorPolicy, Kind, MatchRevision
 from core.diagnosis.remedies.remedy import AddNode, Remedy
 from core.diagnosis.remedies.term_steps import ChangeTopologyKey, PreferTerm, RemakePod, RequiredRule, SelectNamespace
@@ -112,6 +114,18 @@ def test_a_renamed_topology_key_is_changed_to_its_new_name() -> None:
     assert texts(found)[0].startswith(
         f"set topologyKey of the topology spread constraint from failure-domain.beta.kubernetes.io/zone to {ZONE}"
     )
+
+
+@pytest.mark.parametrize("key", ["zone", "kubernetes.io/zone", "kubernetes.io/zones"])
+def test_a_topology_key_with_a_wrong_prefix_is_the_one_of_that_name(key: str) -> None:
+    nodes = roomy("n1", zone="a").label(HOST, "n1"), roomy("n2", zone="b").label(HOST, "n2")
+    spread = helps(asking().label("app", "a").spread(key, labelled(app="a")), *nodes)
+    (_, steps), *_ = of_kind(Kind.CHANGE_TOPOLOGY_KEY, spread)
+    assert steps == [ChangeTopologyKey(RequiredRule.SPREAD, 0, key, ZONE)]
+    beside = asking().required_affinity(term(key, labelled(app="b")))
+    (_, steps), *_ = of_kind(Kind.CHANGE_TOPOLOGY_KEY, helps(beside, *nodes, using("b", "n1").label("app", "b")))
+    assert steps == [ChangeTopologyKey(RequiredRule.AFFINITY, 0, key, ZONE)]
+    assert not of_kind(Kind.ADD_NODE, spread)
 
 
 def queue(name: str, node: str, *, kind: str = "StatefulSet") -> PodBuilder:

@@ -96,6 +96,9 @@ def test_the_smallest_set_of_taints_is_tolerated() -> None:
         "node.kubernetes.io/disk-pressure",
         "node.cloudprovider.kubernetes.io/uninitialized",
         "node.cilium.io/agent-not-ready",
+        "node.cluster.x-k8s.io/uninitialized",
+        "startup-taint.cluster-autoscaler.kubernetes.io/gpu",
+        "ignore-taint.cluster-autoscaler.kubernetes.io/gpu",
     ],
 )
 def test_a_node_that_something_is_wrong_with_is_repaired_and_its_taint_not_tolerated(key: str) -> None:
@@ -117,7 +120,15 @@ def test_a_node_in_trouble_is_uncordoned_too_or_its_other_taint_tolerated() -> N
     ]
 
 
-@pytest.mark.parametrize("key", ["ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "ToBeDeletedByClusterAutoscaler",
+        "karpenter.sh/disrupted",
+        "aws-node-termination-handler/spot-itn",
+        "cloud.google.com/impending-node-termination",
+    ],
+)
 def test_a_node_that_is_about_to_go_has_no_remedy(key: str) -> None:
     leaving = roomy("n1").taint(key, "", "NoSchedule")
     assert {Kind.ADD_NODE} == {each.kind for each in helps(asking(), leaving)}
@@ -166,6 +177,12 @@ def test_a_node_cannot_be_given_another_name_or_contradicting_labels() -> None:
     contradicting = {"matchExpressions": [{"key": "x", "operator": each} for each in ("Exists", "DoesNotExist")]}
     for terms in ([named("In", "n9")], [contradicting]):
         assert not of_kind(Kind.LABEL_NODE, helps(asking().required_node_affinity(*terms), roomy("n1")))
+
+
+@pytest.mark.parametrize("key", ["kubernetes.io/arch", "kubernetes.io/os", "beta.kubernetes.io/arch"])
+def test_a_platform_on_which_the_containers_do_not_run_stays_required(key: str) -> None:
+    found = helps(asking().node_selector({key: "windows"}), roomy("n1", **{key: "linux"}))
+    assert not of_kind(Kind.DROP_REQUIREMENTS, found)
 
 
 def test_the_last_requirement_of_a_term_takes_the_affinity_with_it() -> None:
