@@ -122,6 +122,8 @@ def _spread(each: SpreadInCluster) -> str:
         f"spread by {each.topology_key}, maxSkew {each.max_skew}: {shown or 'no domain'}; "
         f"too uneven on {counted(each.nodes_refused, 'node')}, no such label on {each.nodes_without_key:,}"
     )
+    if each.domains < each.min_domains:
+        text += f"; minDomains {each.min_domains}, and there are {each.domains}: the minimum counts as 0"
     if each.domains_holding:
         held = counted(each.domains_holding, "domain")
         hold = "holds" if each.domains_holding == 1 else "hold"
@@ -152,6 +154,8 @@ def _resource(each: ResourceInCluster) -> str:
     if each.resource == "pods":
         return f"pods: {fits}; most free on any node: {most}, on {each.most_free_node}"
     origin = f" ({each.origin})" if each.origin else ""
+    if not each.most_free_node:
+        return f"needs {each.resource} {asked}{origin}; no node offers it"
     return f"needs {each.resource} {asked}{origin}; most free on any node: {most}, on {each.most_free_node}; {fits}"
 
 

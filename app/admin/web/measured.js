@@ -86,6 +86,7 @@ function resourceInCluster({ resource, requested, origin, most_free: most, most_
   const text = (/** @type {number} */ amount) => amountText(amount, unitOf(resource));
   const enough = nodes ? `enough on ${counted(nodes, "node")}` : "enough on no node";
   const asked = `${text(requested)}${origin ? ` (${origin})` : ""}`;
+  if (!node) return `Needs ${resource} ${asked}; no node offers it.`;
   return `Needs ${resource} ${asked}; most free on any node: ${text(most)}, on ${node}; ${enough}.`;
 }
 

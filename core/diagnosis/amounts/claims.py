@@ -116,7 +116,9 @@ def _selected(decision: Diagnosis, claim: PersistentVolumeClaim) -> Iterator[str
     if claim.selected_node is not None:
         there = claim.selected_node in decision.mirror.nodes.slots
         text = f"a volume for it is being made for node {claim.selected_node} (volume.kubernetes.io/selected-node)"
-        yield f"{text}, and only there" if there else f"{text}, which does not exist"
+        yield (
+            f"{text}, and only there" if there else f"{text}, which does not exist: remove this annotation of the claim"
+        )
 
 
 def _source_of(decision: Diagnosis, claim: PersistentVolumeClaim, storage_class: StorageClass) -> Iterator[str]:

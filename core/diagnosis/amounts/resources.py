@@ -46,7 +46,7 @@ class ResourceInCluster(msgspec.Struct, frozen=True, gc=False):
     """Free on all nodes together."""
     most_free: int
     most_free_node: str
-    """The first node with the greatest free amount."""
+    """The first node with the greatest free amount. Empty if no node offers the resource."""
     nodes: int
     """How many nodes have enough of this resource for the pod."""
 
@@ -84,7 +84,7 @@ def resources_in_cluster(decision: Diagnosis) -> Sequence[ResourceInCluster]:
                 origin=origins.get(each.resource, ""),
                 free=int(free.sum()),
                 most_free=int(free[most]),
-                most_free_node=batch.names[most],
+                most_free_node=batch.names[most] if each.allocatable.any() else "",
                 nodes=int(np.count_nonzero(~each.short)),
             )
         )

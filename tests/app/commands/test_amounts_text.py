@@ -64,6 +64,33 @@ def test_what_was_measured_is_told_for_what_refuses_any_node() -> None:
     ]
 
 
+def test_a_resource_that_no_node_offers_is_told_without_a_node() -> None:
+    gpu = asking().requests(**{"nvidia.com/gpu": "1"})
+    in_use = (
+        roomy("n1").allocatable(**{"cpu": 8, "pods": 10, "nvidia.com/gpu": 1}),
+        using("a", "n1", **{"nvidia.com/gpu": "1"}),
+    )
+    assert lines(cluster_amounts_text(cluster_amounts(decision_of(gpu, roomy("n1")), 5), 1))[1:] == [
+        "  needs nvidia.com/gpu 1; no node offers it",
+    ]
+    assert lines(cluster_amounts_text(cluster_amounts(decision_of(gpu, *in_use), 5), 1))[1:] == [
+        "  needs nvidia.com/gpu 1; most free on any node: 0, on n1; enough on no node",
+    ]
+
+
+def test_fewer_domains_than_asked_for_are_told() -> None:
+    for asked, told in ((3, True), (2, False)):
+        pod = asking().label("app", "web").spread(ZONE, labelled(app="web"), minDomains=asked)
+        web = (
+            using("a", "n1").label("app", "web"),
+            using("b", "n1").label("app", "web"),
+            using("c", "n2").label("app", "web"),
+        )
+        decision = decision_of(pod, roomy("n1", zone="a"), roomy("n2", zone="b"), *web)
+        said = " ".join(" ".join(lines(cluster_amounts_text(cluster_amounts(decision, 5), 2))).split())
+        assert ("minDomains 3, and there are 2: the minimum counts as 0" in said) == told
+
+
 def test_one_node_is_told_with_what_it_has() -> None:
     said = lines(node_amounts_text(node_amounts(refused(), 0, 5)))
     assert said[:5] == [

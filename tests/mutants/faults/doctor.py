@@ -13,6 +13,27 @@ FAULTS: Final = (
         tests=("test_rule_checks.py",),
     ),
     Fault(
+        id="extender-without-weight-starts",
+        breaks="A prioritizeVerb without a weight is taken for a configuration with which kube-scheduler starts.",
+        old="if extender.prioritize_verb and not extender.weight:",
+        new="if extender.prioritize_verb and extender.weight < 0:",
+        tests=("test_scheduler_config.py",),
+    ),
+    Fault(
+        id="managed-resource-of-kubernetes",
+        breaks="managedResources may name a resource of Kubernetes itself.",
+        old='or "kubernetes.io/" in resource or',
+        new="or",
+        tests=("test_scheduler_config.py",),
+    ),
+    Fault(
+        id="services-of-two-namespaces-alike",
+        breaks="Extenders at two Services of one name count as one Kindred.",
+        old="ours[:shorter] == theirs[:shorter]",
+        new="ours[:1] == theirs[:1]",
+        tests=("test_scheduler_config.py",),
+    ),
+    Fault(
         id="timeout-equal-to-the-deadline",
         breaks="A timeout that is exactly the deadline is not blamed.",
         old="if extender.timeout > settings.deadline:",

@@ -132,6 +132,20 @@ FAULTS: Final = (
         tests=("test_responses.py",),
     ),
     Fault(
+        id="remedies-of-a-bound-pod",
+        breaks="A pod that is on a node already gets changes that would help.",
+        old="places = not (pod.terminal or pod.terminating or placed_on)",
+        new="places = not (pod.terminal or pod.terminating)",
+        tests=("test_facts.py",),
+    ),
+    Fault(
+        id="empty-label-value-lacking",
+        breaks="A label with an empty value is told to be missing.",
+        old="for place, value in enumerate(found) if value is None]",
+        new="for place, value in enumerate(found) if not value]",
+        tests=("test_requirements.py",),
+    ),
+    Fault(
         id="selected-node-always-there",
         breaks="A claim whose selected node was deleted is told like one whose volume is being made.",
         old="there = claim.selected_node in decision.mirror.nodes.slots",

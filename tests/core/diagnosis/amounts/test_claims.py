@@ -65,7 +65,7 @@ def why(*objects: Object) -> str:
         pytest.param(
             [replace(CLAIM, selected_node="ip-10-0-92-212"), WAITS],
             "a volume for it is being made for node ip-10-0-92-212 (volume.kubernetes.io/selected-node), which does "
-            "not exist; StorageClass pool is of driver csi.example",
+            "not exist: remove this annotation of the claim; StorageClass pool is of driver csi.example",
             id="kubernetes/kubernetes#100485 and azuredisk-csi-driver#1475",
         ),
         pytest.param(
