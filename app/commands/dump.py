@@ -16,7 +16,7 @@ from app.commands.admin_client import Access
 from app.commands.manifests import InputError, read_input
 from app.commands.options import OF_EXPLANATIONS, refuse_options
 from app.commands.output import print_line
-from app.dump.dump_text import Dump, DumpItem, SnapshotError, read_dump, refuse_foreign
+from app.dump.dump_text import CutOffError, Dump, DumpItem, SnapshotError, read_dump, refuse_foreign
 from app.dump.snapshot_file import SnapshotSummary, load_items
 from app.explain.explainer import Explainer
 from app.explain.known_pods import KnownPods
@@ -146,7 +146,10 @@ def load_dump(settings: Settings, source: Source) -> Cluster:
         raise click.UsageError("Give either --snapshot FILE or --demo.")
     mirror = ClusterMirror()
     with BulkLoads().loading():
-        found = _read(snapshot) if snapshot is not None else read_dump((DEMO / "cluster.json").read_bytes())
+        if snapshot is not None:
+            found = _read(snapshot, skip_invalid=source["skip_invalid"])
+        else:
+            found = read_dump((DEMO / "cluster.json").read_bytes())
         refuse_foreign(found)
         items = found.items
         hidden = not sys.stderr.isatty()
@@ -193,7 +196,7 @@ def _lacking(kinds: Collection[Kind], adding: str) -> Mapping[Kind, Missing]:
 def _adding(name: str) -> str:
     """Return the redirection that adds JSON to a dump: JSON texts may follow each other."""
     if Path(name).is_dir():
-        return f" > {shlex.quote(str(Path(name) / 'more.json'))}"
+        return f" >> {shlex.quote(str(Path(name) / 'more.json'))}"
     return f" >> {shlex.quote(name)}" if name != _STDIN and Path(name).suffix not in _YAML else ""
 
 
@@ -206,7 +209,7 @@ def warn_of_lacks(cluster: Cluster, profile: Profile) -> None:
         print_line(f"  {command}", err=True)
 
 
-def _read(snapshot: str) -> Dump:
+def _read(snapshot: str, *, skip_invalid: bool) -> Dump:
     """Return the objects of a file, of standard input, or of the files in a folder. Raises SnapshotError."""
     reading = _Reading()
     if not Path(snapshot).is_dir():
@@ -215,13 +218,13 @@ def _read(snapshot: str) -> Dump:
                 return read_dump(reading.text(file, "--snapshot"))
         except OSError as error:
             raise SnapshotError(f"--snapshot: {error.strerror}") from None
-    return _read_folder(Path(snapshot), reading)
+    return _read_folder(Path(snapshot), reading, skip_invalid=skip_invalid)
 
 
-def _read_folder(folder: Path, reading: "_Reading") -> Dump:
+def _read_folder(folder: Path, reading: "_Reading", *, skip_invalid: bool) -> Dump:
     """Return the objects of the files of JSON and YAML below a folder, such as that of a must-gather.
 
-    Such folders have other files, too. They are named and left out.
+    Such folders have other files, too. They are named and left out. A file that was cut off is an error.
     """
     found = Dump([], set())
     files = sorted(each for each in folder.rglob("*") if each.suffix in _SUFFIXES and each.is_file())
@@ -234,6 +237,8 @@ def _read_folder(folder: Path, reading: "_Reading") -> Dump:
         except OSError as error:
             left_out.append(f"{name} {error.strerror}")
         except SnapshotError as error:
+            if isinstance(error, CutOffError) and not skip_invalid:
+                raise
             left_out.append(str(error))
         else:
             found.items.extend(part.items)

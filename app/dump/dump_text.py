@@ -20,6 +20,10 @@ class SnapshotError(ValueError):
     """An unreadable dump, or an invalid object in it. The message names the object and the field."""
 
 
+class CutOffError(SnapshotError):
+    """The text is JSON without its end, such as that of a full disk."""
+
+
 class DumpItem(NamedTuple):
     """One object of a dump: its place, its JSON, and its kind, with the API group unless that is the core group.
 
@@ -80,6 +84,8 @@ _LIST: Final = "List"
 _DEEPEST: Final = 4
 """How deep lists may be in lists. Each level is read once more."""
 _MOST_NAMED: Final = 5
+_LONGEST_FORM: Final = 4096
+"""Bytes that say what a text is that has no objects."""
 
 _OF_EXPORT: Final[Mapping[str, str]] = {
     "pods": "Pod",
@@ -111,7 +117,10 @@ def read_dump(text: bytes, file: str = "") -> Dump:
             _add_document(dump, raw, place)
         except DecodeError as error:
             instead = f"; {_instead()}" if error.field == "kind" and not file else ""
-            raise SnapshotError(f"{place}{form_of(text) or f'{error}{instead}'}") from None
+            # kubectl may print a message after the objects.
+            form = form_of(text) or form_of(bytes(memoryview(raw)[:_LONGEST_FORM]).lstrip())
+            kind = CutOffError if not form and error.message.endswith("truncated") else SnapshotError
+            raise kind(f"{place}{form or f'{error}{instead}'}") from None
     return dump
 
 

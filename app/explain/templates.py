@@ -7,6 +7,7 @@ pkg/controllers/leaderworkerset_controller.go and pkg/webhooks/pod_webhook.go. N
 name, a namespace or an owner out of a template (pkg/controller/controller_utils.go, GetPodFromTemplate).
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import count
@@ -14,7 +15,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from app.explain.stored_pod import Json, Notes, Objects, add_tolerations, amount_of, elements, member, shown
+from app.explain.equal_templates import alike
+from app.explain.stored_pod import Json, Notes, Objects, add_tolerations, elements, member, shown
 from app.objects.decode import DecodeError
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
@@ -46,26 +48,9 @@ _DAEMON_TAINTS: Final = (
 )
 _EXCLUSIVE: Final = ("alpha.jobset.sigs.k8s.io/exclusive-topology", "leaderworkerset.sigs.k8s.io/exclusive-topology")
 _SHOWN: Final = 10  # templates that a note names
-_DEFAULTS: Final[Mapping[str, object]] = {
-    "restartPolicy": "Always",
-    "dnsPolicy": "ClusterFirst",
-    "schedulerName": "default-scheduler",
-    "terminationGracePeriodSeconds": 30,
-    "terminationMessagePath": "/dev/termination-log",
-    "terminationMessagePolicy": "File",
-    "protocol": "TCP",
-    "defaultMode": 420,
-    "timeoutSeconds": 1,
-    "periodSeconds": 10,
-    "successThreshold": 1,
-    "failureThreshold": 3,
-    "scheme": "HTTP",
-    "apiVersion": "v1",
-    "volumeMode": "Filesystem",
-}
-"""The defaults of a stored template, beside empty values (pkg/apis/core/v1/defaults.go)."""
-_ADDED: Final = frozenset({"pod-template-hash", "$patch", "imagePullPolicy", "serviceAccount"})
-"""What a stored template may have with any value."""
+_REVISION: Final = "deployment.kubernetes.io/revision"
+_DIGITS: Final = 20  # more than an int64 has
+_ANY_PERCENT: Final = re.compile(r"[0-9]{1,9}%")
 
 
 class Made(NamedTuple):
@@ -136,16 +121,28 @@ class _Owner(NamedTuple):
         named = {"kind": kind or self.kind, "name": name or self.name, "uid": uid or self.uid}
         return [{"apiVersion": version or group, **named, "controller": True}]
 
+    @property
+    def held(self) -> Sequence[Pod]:
+        """The pods that a DaemonSet or Deployment has on nodes."""
+        return self.at_hand.owned.get(f"{self.kind} {self.namespace}/{self.name}", ())
+
     def made(self, kind: str, template: Json) -> Mapping[str, Any] | None:
-        """Return the object that this one has made of an equal template, if it is at hand."""
+        """Return the newest object that this one has made of an equal template, if it is at hand."""
+        equal: list[Mapping[str, Any]] = []
         for each in self.at_hand.objects(kind):
             metadata = member(each, "metadata")
             found = member(each, *(("data",) if kind == "ControllerRevision" else ()), "spec", "template")
-            if (metadata.get("namespace") or "default") == self.namespace and _alike(template, found):
+            if (metadata.get("namespace") or "default") == self.namespace and alike(template, found):
                 owners = elements(metadata, "ownerReferences")
                 if any((owner.get("kind"), owner.get("name")) == (self.kind, self.name) for owner in owners):
-                    return each
-        return None
+                    equal.append(each)
+        return max(equal, key=_revision_of, default=None)
+
+
+def _revision_of(made: Mapping[str, Any]) -> int:
+    """Return the number of a ReplicaSet (pkg/controller/deployment/util, SetNewReplicaSetAnnotations) or revision."""
+    number = str(made.get("revision") or member(made, "metadata", "annotations").get(_REVISION) or "")
+    return int(number) if number.isdecimal() and len(number) < _DIGITS else 0
 
 
 def made_pod(manifest: Json, at_hand: AtHand, notes: Notes) -> Made:
@@ -170,15 +167,22 @@ def made_pod(manifest: Json, at_hand: AtHand, notes: Notes) -> Made:
         return Made(pod, path, (), _of_stateful_set(pod, template, owner))
     _labelled(pod, template, path, owner)
     _note_webhooks(pod, owner)
-    strategy, labels = member(manifest, "spec", "strategy"), member(pod, "metadata", "labels")
-    recreated = strategy.get("type") == "Recreate" and labels.get("pod-template-hash") == NEW_REVISION
-    return Made(pod, path, _replaced(owner) if recreated else ())
+    is_deployment = kind == "Deployment" and _is_known(manifest)
+    return Made(pod, path, _replaced_by_deployment(pod, owner) if is_deployment else ())
 
 
 def _of_template(template: Json, owner: _Owner) -> Json:
     given = member(template, "metadata")
     metadata = {name: given[name] for name in ("labels", "annotations") if given.get(name) is not None}
-    metadata |= {"name": f"{owner.name}-0", "namespace": owner.namespace, "ownerReferences": owner.reference()}
+    # A pod without a uid, of a dump by hand, is known by its name.
+    names = (f"{owner.name}-{number}" for number in count())
+    mirror = owner.at_hand.mirror
+    free = (
+        each
+        for each in names
+        if (known := f"{owner.namespace}/{each}") not in mirror.pending and mirror.get_pod(known) is None
+    )
+    metadata |= {"name": next(free), "namespace": owner.namespace, "ownerReferences": owner.reference()}
     return {"kind": "Pod", "metadata": metadata, "spec": template.get("spec") or {}}
 
 
@@ -214,7 +218,46 @@ def _of_deployment(pod: Json, template: Json, owner: _Owner) -> None:
     name = str(metadata.get("name") or f"{owner.name}-{value}")
     pod["metadata"]["ownerReferences"] = owner.reference("ReplicaSet", name, str(metadata.get("uid") or ""))
     _add_labels(pod, {"pod-template-hash": value})
-    _note_revision(pod, "pod-template-hash", value, owner)
+    if not _unknown_revision(owner):
+        _note_revision(pod, "pod-template-hash", value, owner)
+
+
+def _unknown_revision(owner: _Owner) -> bool:
+    """Return whether the Deployment has pods, and no ReplicaSet says of which template."""
+    return not owner.at_hand.objects("ReplicaSet") and bool(owner.held)
+
+
+def _replaced_by_deployment(pod: Json, owner: _Owner) -> Sequence[Pod]:
+    """Return the pods that go before the first one of a new template is made.
+
+    Without maxSurge at least one goes (pkg/controller/deployment/util/deployment_util.go, ResolveFenceposts).
+    """
+    spec = member(owner.manifest, "spec")
+    strategy = member(spec, "strategy")
+    rolling = member(strategy, "rollingUpdate")
+    is_recreated, is_without_surge = strategy.get("type") == "Recreate", rolling.get("maxSurge") in (0, "0%")
+    if _unknown_revision(owner):
+        named = b'"pod-template-hash"' in msgspec.json.encode(pod["spec"])
+        if named or is_recreated or is_without_surge:
+            why = "whether the template is new is not known, without its ReplicaSets (`kubectl get -o json rs`)"
+            owner.notes.unknown.append(f"pod-template-hash: {why}")
+        return ()
+    if member(pod, "metadata", "labels").get("pod-template-hash") != NEW_REVISION:
+        return ()
+    if is_recreated:
+        return _replaced(owner)
+    if not is_without_surge:
+        return ()
+    replicas = spec.get("replicas", 1)
+    unavailable = _scaled(rolling.get("maxUnavailable", "25%"), replicas if isinstance(replicas, int) else 1)
+    return _replaced(owner, max(1, unavailable))
+
+
+def _scaled(value: object, of: int) -> int:
+    """Return a number, or a share rounded down."""
+    if isinstance(value, str) and _ANY_PERCENT.fullmatch(value):
+        return int(value[:-1]) * of // 100
+    return value if isinstance(value, int) else 0
 
 
 def _note_revision(pod: Json, label: str, value: str, owner: _Owner) -> None:
@@ -246,12 +289,18 @@ def _of_daemon_set(pod: Json, template: Json, owner: _Owner) -> Sequence[Pod]:
     return _replaced(owner) if surge in (None, 0, "0%") else ()
 
 
-def _replaced(owner: _Owner) -> Sequence[Pod]:
-    """Return the pods that a controller deletes before it makes the next one."""
-    held = owner.at_hand.owned.get(f"{owner.kind} {owner.namespace}/{owner.name}", ())
-    if held:
+def _replaced(owner: _Owner, most: int | None = None) -> Sequence[Pod]:
+    """Return the pods, all or some, that a controller deletes before it makes the next one."""
+    held = owner.held
+    gone = held if most is None else sorted(held, key=lambda each: each.full_name)[:most]
+    if len(gone) < len(held):
+        names = ", ".join(each.name for each in gone[:_SHOWN])
+        owner.notes.done.append(
+            f"{len(gone)} of its {len(held)} present pods are supposed gone, without maxSurge: {names}"
+        )
+    elif held:
         owner.notes.done.append(f"its present pods are supposed gone: {len(held)}")
-    return held
+    return gone
 
 
 def _of_stateful_set(pod: Json, template: Json, owner: _Owner) -> Sequence[Json]:
@@ -368,20 +417,3 @@ def _walk(manifest: Json) -> Iterator[tuple[str, Json]]:
             inner = [(f"{path}[{index}]", each) for index, each in enumerate(value)]
         if depth < _DEEPEST:
             waiting += [(name, each, depth + 1) for name, each in reversed(inner) if isinstance(each, dict | list)]
-
-
-def _alike(given: object, stored: object) -> bool:
-    """Return whether a template has become the stored one: the same, but for what defaulting adds.
-
-    Source: pkg/controller/deployment/util/deployment_util.go (EqualIgnoreHash), which compares templates with defaults.
-    """
-    if isinstance(given, dict) and isinstance(stored, dict):
-        return all(
-            _alike(given[key], stored[key])
-            if key in given and key in stored
-            else key in _ADDED or not (lone := given.get(key, stored.get(key))) or _DEFAULTS.get(key) == lone
-            for key in given.keys() | stored.keys()
-        )
-    if isinstance(given, list) and isinstance(stored, list):
-        return len(given) == len(stored) and all(map(_alike, given, stored))
-    return given == stored or (given is not None and amount_of(given) == amount_of(stored) is not None)

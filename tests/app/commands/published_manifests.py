@@ -320,7 +320,8 @@ spec:
   strategy: {type: Recreate}
   template: {spec: {hostNetwork: true, containers: [{name: c, ports: [{containerPort: 80}]}]}}
 """,
-        (_PORT_80 % ("ReplicaSet", "yunikorn-7f")).replace("uid: u1,", "uid: u1, labels: {pod-template-hash: 7f},"),
+        (_PORT_80 % ("ReplicaSet", "yunikorn-7f")).replace("uid: u1,", "uid: u1, labels: {pod-template-hash: 7f},")
+        + "- {kind: ReplicaSet, metadata: {name: yunikorn-7f, namespace: default}, spec: {template: {spec: {}}}}\n",
         ["a", "b"],
         "its present pods are supposed gone: 1",
     ),

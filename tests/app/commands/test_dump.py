@@ -136,6 +136,23 @@ def test_a_folder_is_all_its_files_of_json_and_yaml_and_the_others_are_named(tmp
     )
 
 
+def test_a_file_of_a_folder_that_was_cut_off_is_an_error_unless_it_may_be_skipped(tmp_path: Path) -> None:
+    saved(tmp_path, "nodes.json", as_json(kinded(NODE)[0]))
+    saved(tmp_path, "pods.json", as_json(listed(*kinded(make_pod("p"))))[:-9])
+    cut = "pods.json: malformed JSON: input data was truncated\n"
+    result = kindred("pending", "--snapshot", str(tmp_path))
+    assert (result.exit_code, result.stderr) == (2, f"Error: {cut}")
+    result = kindred("pending", "--snapshot", str(tmp_path), "--skip-invalid")
+    assert (result.exit_code, result.stderr.splitlines(keepends=True)[0]) == (0, f"Left out: {cut}")
+
+
+def test_what_a_folder_lacks_is_added_to_one_file(tmp_path: Path) -> None:
+    saved(tmp_path, "nodes.json", as_json(kinded(NODE)[0]))
+    volume = {"name": "d", "persistentVolumeClaim": {"claimName": "c"}}
+    saved(tmp_path, "p.json", as_json({"kind": "Pod", "metadata": {"name": "p"}, "spec": {"volumes": [volume]}}))
+    assert f" >> {tmp_path}/more.json" in kindred("explain", "default/p", "--snapshot", str(tmp_path)).output
+
+
 def test_a_folder_without_an_object_is_no_dump(tmp_path: Path) -> None:
     saved(tmp_path, "nodes.txt", TEXT)
     result = kindred("pending", "--snapshot", str(tmp_path))

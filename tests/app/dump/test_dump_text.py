@@ -210,6 +210,11 @@ INSTEAD = f"; a dump is what `{DUMP_COMMAND}` prints"
             id="another-format",
         ),
         pytest.param(b'{"kind":"List"}{"a":', "document 2 malformed JSON: input data was truncated", id="cut"),
+        pytest.param(
+            b'{"kind":"List"}\nError from server (Forbidden): nodes is forbidden\n',
+            "document 2 this is a message of kubectl: Error from server (Forbidden): nodes is forbidden",
+            id="message-after-objects",
+        ),
         pytest.param(b'{"nodes":{},"pods":[]}', "nodes: expected array | null, got object", id="member-of-an-export"),
         pytest.param(
             as_json(listed(listed(listed(listed(listed()))))), "items: lists more than 4 levels deep", id="lists"

@@ -302,6 +302,15 @@ def test_the_revision_is_that_of_an_equal_template(kind: str, image: str | None,
     assert manifest(of, {"ControllerRevision": [REVISION]}).pod.labels["controller-revision-hash"] == label
 
 
+def test_the_pod_of_a_template_has_a_name_that_no_pod_has() -> None:
+    hand = at_hand({})
+    hand.mirror.apply(ClusterEvent("Add", Node("n1", {})))
+    for each in ({"metadata": {"name": "web-0"}, "spec": {"nodeName": "n1"}}, {"metadata": {"name": "web-1"}}):
+        hand.mirror.apply(ClusterEvent("Add", decode_pod(json.dumps(each).encode())))
+    of = {"kind": "Deployment", "metadata": {"name": "web"}, "spec": {"template": TEMPLATE}}
+    assert decode_manifest(json.dumps(of).encode(), hand).pod.name == "web-2"
+
+
 def test_labels_of_unknown_controllers_matter_if_the_pod_has_affinity_or_spreads() -> None:
     spec = {"containers": [{"name": "c"}], "affinity": {"podAntiAffinity": {}}}
     unknown = of_kind("RayCluster", "ray.io/v1", {"head": {"template": {"spec": spec}}}).notes.unknown

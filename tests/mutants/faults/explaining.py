@@ -71,9 +71,23 @@ FAULTS: Final = (
     Fault(
         id="every-template-is-the-present-revision",
         breaks="The pod of a changed Deployment or DaemonSet gets the hash of a revision that exists.",
-        old='            if (metadata.get("namespace") or "default") == self.namespace and _alike(template, found):',
+        old='            if (metadata.get("namespace") or "default") == self.namespace and alike(template, found):',
         new='            if (metadata.get("namespace") or "default") == self.namespace:',
-        tests=("test_stored_pod.py",),
+        tests=("test_stored_pod.py", "test_deployments.py"),
+    ),
+    Fault(
+        id="template-is-new-without-replica-sets",
+        breaks="A dump without ReplicaSets makes every template a new revision.",
+        old='    return not owner.at_hand.objects("ReplicaSet") and bool(owner.held)',
+        new="    return False",
+        tests=("test_deployments.py",),
+    ),
+    Fault(
+        id="restart-is-another-template",
+        breaks="After `kubectl rollout restart` a manifest is always a new revision.",
+        old="    return is_stored and (key in _ADDED or (isinstance(value, dict) and value.keys() <= _ADDED))",
+        new="    return is_stored and key in _ADDED",
+        tests=("test_deployments.py",),
     ),
     Fault(
         id="first-pod-of-a-set-although-it-is-there",
