@@ -45,6 +45,8 @@ def remedies_text(helps: Sequence[Remedy], *, fits: bool = False, wide: bool = F
     shown = helps if wide else helps[:_MAX_REMEDIES]
     lines = (wrapped(each.text, 4, "  - ") for each in shown)
     yield from titled(Styled("Changes that would help, each by itself", bold=True), chain.from_iterable(lines))
+    for then in dict.fromkeys(each.then for each in shown if each.then):
+        yield from wrapped(f"After a change of the pod, {then}", 4, "  ")
     if len(shown) < len(helps):
         yield f"  ... and {counted(len(helps) - len(shown), 'more change')}, see -o wide"
 

@@ -55,6 +55,8 @@ DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost=-2147483648"
 """The annotation of the pod that goes first among those of a controller that have started, and are ready."""
 UNRANKED: Final = frozenset({_STATEFUL, "DaemonSet"})
 """Owners that ignore the deletion cost."""
+_REPLACING: Final = frozenset({_STATEFUL, "ReplicaSet", "ReplicationController"})
+"""Owners that make a deleted pod again from the present template, and replace none by themselves."""
 ROLLED: Final = frozenset({"Deployment", "Rollout"})
 """Owners whose old pods are made again from the old template: they leave in a rolling update."""
 SCALED: Final = frozenset({*ROLLED, "ReplicaSet", "ReplicationController", "CloneSet", _STATEFUL})
@@ -71,6 +73,20 @@ def owner_of(pod: Pod) -> Owner | None:
             if revision and controller.name.endswith(f"-{revision}"):
                 return Owner(kind, OwnerName(f"{pod.namespace}/{controller.name.removesuffix(f'-{revision}')}"))
     return Owner(controller.kind, OwnerName(f"{pod.namespace}/{controller.name}"))
+
+
+def made_again(pod: Pod) -> str:
+    """Return how a pod without a node gets the changes of its template. Empty if its owner sees to it.
+
+    A StatefulSet waits for the pod to run (statefulset/stateful_set_control.go, updateStatefulSet), other owners of
+    _REPLACING leave the pods that they have, and pkg/apis/batch/validation and pkg/apis/core/validation refuse changes.
+    """
+    owner = owner_of(pod)
+    if owner is None:
+        return "make it again: what it asks for cannot be changed"
+    if owner.kind in _REPLACING:
+        return f"delete it: its {owner.kind} makes it again with the change"
+    return "make its Job again: the template cannot be changed" if owner.kind == "Job" else ""
 
 
 def belongs_to_node(pod: Pod) -> bool:

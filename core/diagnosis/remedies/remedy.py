@@ -297,6 +297,8 @@ class Remedy(msgspec.Struct, frozen=True, gc=False):
     steps: Sequence[Step]
     text: str
     """The remedy in one line."""
+    then: str = ""
+    """What has to be done after the steps, because no controller makes the pod again by itself. Empty for nothing."""
 
 
 def is_trouble(taint: Taint) -> bool:

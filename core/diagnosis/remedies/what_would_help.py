@@ -12,7 +12,8 @@ from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.pod_names import PodText
 from core.diagnosis.remedies.cluster_proposals import more_nodes, pods_ending, pods_gone
 from core.diagnosis.remedies.fixes import Obstacles
-from core.diagnosis.remedies.pod_steps import Kind
+from core.diagnosis.remedies.owners import made_again
+from core.diagnosis.remedies.pod_steps import Changing, Kind, TolerateTaint
 from core.diagnosis.remedies.proposals import (
     Proposal,
     combine,
@@ -160,9 +161,16 @@ def what_would_help(decision: Diagnosis, limit: int) -> Sequence[Remedy]:
         gone += _tried(new, trials, most=1)
         if len(gone) >= _PER_KIND:
             break
-    return sorted([*found, *gone], key=lambda each: (cost(decision, each.kind, each.steps), each.node, each.text))[
-        :limit
-    ]
+    found = sorted([*found, *gone], key=lambda each: (cost(decision, each.kind, each.steps), each.node, each.text))
+    return [replace(each, then=_then(decision, each.steps)) for each in found[:limit]]
+
+
+def _then(decision: Diagnosis, steps: Sequence[Step]) -> str:
+    """Return how the pod is made again with the steps that change it. Empty if it is only asked about."""
+    changing = [step for step in steps if type(step).changed is not Changing.changed]
+    if decision.pod.controller is None:  # a toleration can be added to the pod itself
+        changing = [step for step in changing if not isinstance(step, TolerateTaint)]
+    return made_again(decision.pod) if changing and decision.pod.uid in decision.mirror.pending else ""
 
 
 def _alike(some: Sequence[Step], others: Sequence[Step]) -> bool:

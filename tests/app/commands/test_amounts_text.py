@@ -157,6 +157,8 @@ def test_remedies_and_events_are_lists() -> None:
     said = lines(remedies_text(what_would_help(decision, 5)))
     assert said[0] == "Changes that would help, each by itself"
     assert said[1].startswith("  - lower the cpu request by 1 to 8")
+    then = [msgspec.structs.replace(each, then="delete it") for each in what_would_help(decision, 5)]
+    assert lines(remedies_text(then))[len(said) :] == ["  After a change of the pod, delete it"]
     assert lines(wakes_text(wakes(decision), ())) == [
         "kube-scheduler tries it again after",
         "  Pod: Delete, UpdatePodScaleDown",

@@ -125,6 +125,13 @@ FAULTS: Final = (
         tests=("remedies/test_what_would_help.py",),
     ),
     Fault(
+        id="pending-pod-of-a-job-replaced",
+        breaks="It is told to delete a Job's pod, which gets no change of the immutable template.",
+        old='    return "make its Job again: the template cannot be changed" if owner.kind == "Job" else ""\n',
+        new='    return ""\n',
+        tests=("remedies/test_owners.py",),
+    ),
+    Fault(
         id="new-node-without-its-daemons",
         breaks="A new node is tried without the pods of DaemonSets that it gets.",
         old="            if belongs_to_node(pod):\n                supposed.place(",

@@ -4,11 +4,14 @@ from collections.abc import Sequence
 
 import pytest
 
+from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.remedies.owners import Way, owner_of
 from core.diagnosis.remedies.pod_steps import Kind
 from core.diagnosis.remedies.remedy import AddNode, RemovePod
+from core.diagnosis.remedies.what_would_help import what_would_help
+from core.profile import full_profile
 from tests.builders import PodBuilder, labelled, named, term
-from tests.core.decoded import pod_of
+from tests.core.decoded import mirror_of, pod_of
 from tests.core.diagnosis.deciding import HOST, ZONE, asking, helps, of_kind, roomy, using
 
 
@@ -113,6 +116,38 @@ def test_a_rolling_update_takes_an_old_pod_away_beyond_the_unavailable_ones() ->
 def test_of_two_old_revisions_it_is_not_known_which_loses_a_pod() -> None:
     old = [of_deployment(using(f"web-{at}-x", f"n{at}").host_port(80), str(at)) for at in (1, 2)]
     assert not ways(of_deployment(asking().host_port(80), "3"), *old)
+
+
+@pytest.mark.parametrize(
+    ("kind", "then"),
+    [
+        ("StatefulSet", "delete it: its StatefulSet makes it again with the change"),
+        ("ReplicaSet", "delete it: its ReplicaSet makes it again with the change"),
+        ("ReplicationController", "delete it: its ReplicationController makes it again with the change"),
+        ("Job", "make its Job again: the template cannot be changed"),
+        ("", "make it again: what it asks for cannot be changed"),
+        ("Deployment", ""),
+    ],
+)
+def test_a_pod_that_no_owner_replaces_has_to_be_made_again(kind: str, then: str) -> None:
+    """A StatefulSet waits for its pod (OrderedReady); a Job's template and a pod's spec are immutable."""
+    pod = asking(cpu="9").unschedulable("")
+    if kind == "Deployment":
+        pod = of_deployment(pod, "1")
+    elif kind:
+        pod = pod.owned_by(kind, "o", "o")
+    mirror = mirror_of(roomy("n1"), using("p", "n1", cpu="1"), pod)
+    found = what_would_help(Diagnosis(full_profile(), mirror, pod_of(pod), mirror.batch(["n1"])), 9)
+    assert {each.then for each in found if each.kind is Kind.LOWER_REQUESTS} == {then}
+    assert not any(each.then for each in helps(pod, roomy("n1")))  # a pod that is only asked about
+
+
+def test_a_toleration_is_added_to_a_pod_itself() -> None:
+    """pkg/apis/core/validation, ValidatePodUpdate: additions to existing tolerations are allowed."""
+    pod = asking().unschedulable("")
+    mirror = mirror_of(roomy("n1").taint("x", "", "NoSchedule"), pod)
+    found = what_would_help(Diagnosis(full_profile(), mirror, pod_of(pod), mirror.batch(["n1"])), 9)
+    assert [each.then for each in found if each.kind is Kind.TOLERATE_TAINTS] == [""]
 
 
 def test_of_a_stateful_set_only_the_last_pod_leaves() -> None:
