@@ -92,7 +92,7 @@ FAULTS: Final = (
     Fault(
         id="one-kindred-twice",
         breaks="Two extenders at one Kindred are not found, and scores count twice.",
-        old="if twin is extender or twin.place != extender.place:",
+        old="if twin is extender or not twin.is_at(extender.place):",
         new="if twin is extender or twin.url_prefix != extender.url_prefix:",
         tests=("test_extender_checks.py",),
     ),
