@@ -199,7 +199,7 @@ class StoredManifest(NamedTuple):
 
 def stored_manifest(raw: bytes, at_hand: AtHand) -> StoredManifest:
     """Return the pod of a manifest. A List of one is that one. A pod that was stored already is unchanged."""
-    notes = Notes([], [], [])
+    notes, of_cluster = Notes([], [], []), at_hand.objects
     text = one_workload([raw])
     workload, beside = split(text)
     if beside:
@@ -208,7 +208,7 @@ def stored_manifest(raw: bytes, at_hand: AtHand) -> StoredManifest:
     others: Sequence[Object] = ()
     if made.path or not is_stored(made.pod):
         with _under(made.path):
-            complete(made.pod, at_hand.mirror.rules, at_hand.objects, notes)
+            complete(made.pod, at_hand.mirror.rules, at_hand.objects, notes, of_cluster=of_cluster)
         others = made_objects(made.pod, made.claim_templates, beside, at_hand.mirror, notes)
         text = msgspec.json.encode(made.pod)
     return StoredManifest(text, made.path, notes, made.replaced, others)

@@ -7,6 +7,7 @@ Source: k8s.io/kubernetes pkg/apis/core/v1/defaults.go, pkg/registry/core/pod/st
 plugin/pkg/admission, in the order of pkg/kubeapiserver/options/plugins.go (AllOrderedPlugins).
 """
 
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -86,8 +87,11 @@ def is_stored(pod: Mapping[str, Any]) -> bool:
     return bool(member(pod, "metadata").get("uid"))
 
 
-def complete(pod: Json, rules: Rules, objects: Objects, notes: Notes) -> None:
-    """Complete a pod in place, as a create request would. Raises DecodeError where the API server would refuse it."""
+def complete(pod: Json, rules: Rules, objects: Objects, notes: Notes, *, of_cluster: Objects) -> None:
+    """Complete a pod in place, as a create request would. Raises DecodeError where the API server would refuse it.
+
+    `of_cluster` are `objects` without those of the file of the pod: only a cluster's classes say that one is absent.
+    """
     spec = member(pod, "spec")
     if not spec:
         return
@@ -97,9 +101,9 @@ def complete(pod: Json, rules: Rules, objects: Objects, notes: Notes) -> None:
     if not rules.pod_level_defaults_last:
         _default_pod_level_requests(spec, rules, notes)
     _limit_ranges(pod, spec, objects("LimitRange"), notes)
-    _priority(spec, objects("PriorityClass"), notes)
+    _priority(spec, objects("PriorityClass"), notes, are_all=bool(of_cluster("PriorityClass")))
     _tolerate_for_a_time(spec)
-    _runtime_class(spec, objects, notes)
+    _runtime_class(spec, objects("RuntimeClass"), notes, are_all=bool(of_cluster("RuntimeClass")))
     _merge_label_keys(pod, spec, notes)
     if rules.pod_level_defaults_last:
         _default_pod_level_requests(spec, rules, notes)
@@ -156,28 +160,54 @@ def _default_pod_level_requests(spec: Json, rules: Rules, notes: Notes) -> None:
 
 
 def _limit_ranges(pod: Json, spec: Json, ranges: Sequence[Mapping[str, Any]], notes: Notes) -> None:
-    """Source: limitranger/admission.go (PodMutateLimitFunc), with SetDefaults_LimitRangeItem before it."""
+    """Source: limitranger/admission.go (PodMutateLimitFunc for all, then PodValidateLimitFunc, of containers)."""
     namespace = member(pod, "metadata").get("namespace") or "default"
-    for each in ranges:
-        if (member(each, "metadata").get("namespace") or "default") != namespace:
-            continue
-        limits: Json = {}
-        requests: Json = {}
-        for item in elements(member(each, "spec"), "limits"):
-            if item.get("type") == "Container":
-                default = {**member(item, "max"), **member(item, "default")}
-                limits |= default
-                requests |= {**member(item, "min"), **default, **member(item, "defaultRequest")}
-        added: list[str] = []
-        name = shown(member(each, "metadata").get("name"))
-        for container in _containers(spec):
-            resources = container.get("resources") or {}
-            container["resources"] = resources
-            if isinstance(resources, dict):
-                _refuse_less_than_requested(container, resources, limits, name)
-                _filled(resources, "limits", limits)
-                added += _filled(resources, "requests", requests)
-        _note(notes.done, "requests", added, f"of LimitRange {name}")
+    found = [each for each in ranges if (member(each, "metadata").get("namespace") or "default") == namespace]
+    for each in found:
+        _default_by_limit_range(spec, each, notes)
+    for each in found:
+        for item in _of_containers(each):
+            for container in _containers(spec):
+                _refuse_outside(container, item, shown(member(each, "metadata").get("name")))
+
+
+def _of_containers(limit_range: Mapping[str, Any]) -> list[Json]:
+    return [item for item in elements(member(limit_range, "spec"), "limits") if item.get("type") == "Container"]
+
+
+def _default_by_limit_range(spec: Json, limit_range: Mapping[str, Any], notes: Notes) -> None:
+    """Add what PodMutateLimitFunc adds, with SetDefaults_LimitRangeItem before it."""
+    limits: Json = {}
+    requests: Json = {}
+    for item in _of_containers(limit_range):
+        default = {**member(item, "max"), **member(item, "default")}
+        limits |= default
+        requests |= {**member(item, "min"), **default, **member(item, "defaultRequest")}
+    added: list[str] = []
+    name = shown(member(limit_range, "metadata").get("name"))
+    for container in _containers(spec):
+        resources = container.get("resources") or {}
+        container["resources"] = resources
+        if isinstance(resources, dict):
+            _refuse_less_than_requested(container, resources, limits, name)
+            _filled(resources, "limits", limits)
+            added += _filled(resources, "requests", requests)
+    _note(notes.done, "requests", added, f"of LimitRange {name}")
+
+
+def _refuse_outside(container: Json, item: Json, name: str) -> None:
+    """Source: limitranger/admission.go (minConstraint, maxConstraint)."""
+    for bound, word, is_outside in (("min", "less", operator.lt), ("max", "more", operator.gt)):
+        for resource, enforced in member(item, bound).items():
+            edge = amount_of(enforced)
+            for each in ("requests", "limits"):
+                given = member(container, "resources", each).get(resource)
+                amount = amount_of(given)
+                if amount is not None and edge is not None and is_outside(amount, edge):
+                    why = f"{shown(given)} of {each} is {word} than the {bound} {shown(enforced)} of LimitRange {name}"
+                    raise DecodeError(
+                        f"spec: container {shown(container.get('name'))}, {shown(resource)}", _refused(why)
+                    )
 
 
 def _refuse_less_than_requested(container: Json, resources: Json, limits: Json, name: str) -> None:
@@ -197,22 +227,31 @@ def amount_of(value: object) -> int | None:
         return None
 
 
-def _priority(spec: Json, classes: Sequence[Mapping[str, Any]], notes: Notes) -> None:
-    """Source: priority/admission.go (admitPod). A priority that the manifest has stays."""
+def _priority(spec: Json, classes: Sequence[Mapping[str, Any]], notes: Notes, *, are_all: bool) -> None:
+    """Source: priority/admission.go (admitPod). A priority that the manifest has is that of its class."""
     name = spec.get("priorityClassName")
     if not name:
         defaults = [each for each in classes if each.get("globalDefault") is True]
-        found = min(defaults, key=lambda each: _number(each.get("value")), default=None)
+        none = {"value": 0} if are_all and spec.get("priority") else None
+        found = min(defaults, key=lambda each: _number(each.get("value")), default=none)
     elif str(name) in _SYSTEM_PRIORITIES:
         found = {"value": _SYSTEM_PRIORITIES[str(name)]}
     else:
         found = next((each for each in classes if member(each, "metadata").get("name") == name), None)
+        if found is None and are_all:
+            raise DecodeError("spec.priorityClassName", _refused(f"there is no PriorityClass {shown(name)}"))
         if found is None and spec.get("priority") is None:
             notes.of_priority.append(
-                f"priorityClassName {shown(name)}: {_absent('PriorityClass', classes)}, so its priority is 0"
+                f"priorityClassName {shown(name)}: {_absent('PriorityClass')}, so its priority is 0"
             )
     if found is None:
         return
+    defaults_to = {"priority": 0, "preemptionPolicy": "PreemptLowerPriority"}
+    for field, of_class in (("priority", "value"), ("preemptionPolicy", "preemptionPolicy")):
+        value = found.get(of_class) or defaults_to[field]
+        if spec.get(field) not in (None, value):
+            of = f"PriorityClass {_named(found, name)}" if name or "metadata" in found else "no default PriorityClass"
+            raise DecodeError(f"spec.{field}", _refused(f"{shown(spec[field])}, but with {of} it is {shown(value)}"))
     if spec.get("priority") is None:
         spec["priority"] = found.get("value")
         _note(notes.done, "priority", [shown(found.get("value"))], f"of PriorityClass {_named(found, name)}")
@@ -238,19 +277,24 @@ def add_tolerations(spec: Json, added: Sequence[Mapping[str, Any]]) -> None:
         spec["tolerations"] = [*present, *(each for each in added if each not in present)]
 
 
-def _runtime_class(spec: Json, objects: Objects, notes: Notes) -> None:
-    """Source: runtimeclass/admission.go (setOverhead, setScheduling)."""
+def _runtime_class(spec: Json, classes: Sequence[Mapping[str, Any]], notes: Notes, *, are_all: bool) -> None:
+    """Source: runtimeclass/admission.go (setOverhead, setScheduling, validateOverhead)."""
     name = spec.get("runtimeClassName")
     if not name:
         return
-    classes = objects("RuntimeClass")
     found = next((each for each in classes if member(each, "metadata").get("name") == name), None)
+    if found is None and are_all:
+        raise DecodeError("spec.runtimeClassName", _refused(f"there is no RuntimeClass {shown(name)}"))
     if found is None:
-        why = f"{_absent('RuntimeClass', classes)}, so its overhead, node selector and tolerations are not judged"
+        why = f"{_absent('RuntimeClass')}, so its overhead, node selector and tolerations are not judged"
         notes.unknown.append(f"runtimeClassName {shown(name)}: {why}")
         return
     overhead, scheduling = member(found, "overhead", "podFixed"), member(found, "scheduling")
     selector = member(scheduling, "nodeSelector")
+    present = member(spec, "overhead")
+    if present and _amounts(present) != _amounts(overhead):
+        of_class = f"RuntimeClass {shown(name)} has {', '.join(_pairs(overhead)) or 'none'}"
+        raise DecodeError("spec.overhead", _refused(f"{', '.join(_pairs(present))}, but {of_class}"))
     if overhead:
         spec["overhead"] = overhead
     if selector:
@@ -258,6 +302,10 @@ def _runtime_class(spec: Json, objects: Objects, notes: Notes) -> None:
     add_tolerations(spec, elements(scheduling, "tolerations"))
     _note(notes.done, "overhead", [*_pairs(overhead)], f"of RuntimeClass {shown(name)}")
     _note(notes.done, "node selector", [*_pairs(selector)], f"of RuntimeClass {shown(name)}")
+
+
+def _amounts(resources: Json) -> Mapping[str, int | None]:
+    return {name: amount_of(amount) for name, amount in resources.items()}
 
 
 def _agreed(selector: Json, of_class: Json, name: str) -> Json:
@@ -288,17 +336,17 @@ def _merge_label_keys(pod: Json, spec: Json, notes: Notes) -> None:
 def _merged(selector: Json, term: Json, labels: Json) -> list[str]:
     """Add the labels that a term names to its selector, as requirements. A key that the pod lacks is ignored."""
     added = []
-    for member_name, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")):
+    for member_name, relation in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")):
         keys = term.get(member_name)
         for key in keys if isinstance(keys, list) else ():
             present = selector.get("matchExpressions") or []
             if not isinstance(key, str) or key not in labels or not isinstance(present, list):
                 continue
             label = "" if labels[key] is None else labels[key]  # as the API server decodes it
-            requirement = {"key": key, "operator": operator, "values": [label]}
+            requirement = {"key": key, "operator": relation, "values": [label]}
             if requirement not in present:  # the manifest of a stored pod, without its uid
                 selector["matchExpressions"] = [*present, requirement]
-                added.append(f"{key} {'=' if operator == 'In' else '!='} {shown(label)}".rstrip())
+                added.append(f"{key} {'=' if relation == 'In' else '!='} {shown(label)}".rstrip())
     return added
 
 
@@ -323,9 +371,7 @@ def _named(found: Mapping[str, Any], name: object) -> str:
     return shown(member(found, "metadata").get("name") or name)
 
 
-def _absent(kind: str, classes: Sequence[Mapping[str, Any]]) -> str:
-    if classes:
-        return "there is no such class"
+def _absent(kind: str) -> str:
     return f"no {kind} is at hand (`kubectl get -o json {OF_MANIFESTS[kind]}` prints them)"
 
 

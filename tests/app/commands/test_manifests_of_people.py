@@ -24,6 +24,9 @@ CLUSTER: Final = """
 """
 
 
+HIGH: Final = "[{kind: PriorityClass, apiVersion: scheduling.k8s.io/v1, metadata: {name: high}, value: 9}]"
+
+
 def explained(folder: Path, manifest: str, objects: str = "", *arguments: str) -> Result:
     """Explain a manifest in a cluster of the nodes a and b and further objects, all as YAML."""
     dump = {"kind": "List", "apiVersion": "v1", "items": [*yaml.safe_load(CLUSTER), *(yaml.safe_load(objects) or ())]}
@@ -143,6 +146,54 @@ def test_an_unknown_priority_is_said_of_a_pod_that_fits_nowhere(cpu: str, unknow
             KATA,
             "pod.spec.nodeSelector.zone: a, but RuntimeClass runsc has b: the API server refuses this pod",
             id="kubernetes/enhancements#909",
+        ),
+        pytest.param(
+            "{kind: Pod, metadata: {name: p}, spec: {runtimeClassName: absent}}",
+            KATA,
+            "pod.spec.runtimeClassName: there is no RuntimeClass absent: the API server refuses",
+            id="no-runtime-class",
+        ),
+        pytest.param(
+            "{kind: Pod, metadata: {name: p}, spec: {runtimeClassName: runsc, overhead: {cpu: 1}}}",
+            KATA,
+            "pod.spec.overhead: cpu=1, but RuntimeClass runsc has ",
+            id="another-overhead",
+        ),
+        pytest.param(
+            "{kind: Pod, metadata: {name: p}, spec: {priorityClassName: absent}}",
+            HIGH,
+            "pod.spec.priorityClassName: there is no PriorityClass absent: the API server refuses",
+            id="no-priority-class",
+        ),
+        pytest.param(
+            "{kind: Pod, metadata: {name: p}, spec: {priorityClassName: high, priority: 8}}",
+            HIGH,
+            "pod.spec.priority: 8, but with PriorityClass high it is 9: the API server refuses",
+            id="another-priority",
+        ),
+        pytest.param(
+            "{kind: Pod, metadata: {name: p}, spec: {priority: 8}}",
+            HIGH,
+            "pod.spec.priority: 8, but with no default PriorityClass it is 0",
+            id="priority-without-a-class",
+        ),
+        pytest.param(
+            "{kind: Pod, metadata: {name: p}, spec: {priorityClassName: high, preemptionPolicy: Never}}",
+            HIGH,
+            "pod.spec.preemptionPolicy: Never, but with PriorityClass high it is PreemptLowerPriority",
+            id="another-preemption-policy",
+        ),
+        pytest.param(
+            "{kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, resources: {limits: {cpu: 3}}}]}}",
+            "[{kind: LimitRange, metadata: {name: l}, spec: {limits: [{type: Container, max: {cpu: 2}}]}}]",
+            "container c, cpu: 3 of requests is more than the max 2 of LimitRange l: the API server refuses",
+            id="more-than-the-max",
+        ),
+        pytest.param(
+            "{kind: Pod, metadata: {name: p}, spec: {initContainers: [{name: c, resources: {requests: {cpu: 100m}}}]}}",
+            "[{kind: LimitRange, metadata: {name: l}, spec: {limits: [{type: Container, min: {cpu: 1}}]}}]",
+            "container c, cpu: 100m of requests is less than the min 1 of LimitRange l: the API server refuses",
+            id="less-than-the-min",
         ),
         pytest.param(
             "{kind: Job, metadata: {name: x}, spec: {template: {spec: {containers: [{name: c, ports: 7}]}}}}",

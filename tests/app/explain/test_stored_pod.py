@@ -136,7 +136,8 @@ CLASSES = {
     ("spec", "objects", "priority"),
     [
         ({"priorityClassName": "high"}, CLASSES, (9, "Never")),
-        ({"priorityClassName": "absent"}, CLASSES, (0, "")),
+        ({"priorityClassName": "absent"}, {}, (0, "")),
+        ({"priorityClassName": "high", "priority": 9, "preemptionPolicy": "Never"}, CLASSES, (9, "Never")),
         ({}, CLASSES, (2, "")),
         ({}, {}, (0, "")),
         ({"priorityClassName": "system-node-critical"}, {}, (2_000_001_000, "")),
@@ -146,6 +147,16 @@ CLASSES = {
 def test_the_priority_is_that_of_the_class(spec: dict[str, Any], objects: Objects, priority: tuple[int, str]) -> None:
     found = manifest(pod(**spec, containers=[]), objects).pod
     assert (found.priority, found.preemption_policy) == priority
+
+
+def test_classes_of_the_file_alone_do_not_say_that_another_is_absent() -> None:
+    own = pod(priorityClassName="absent", runtimeClassName="absent", priority=3)
+    beside = [{"kind": kind, "metadata": {"name": "other"}} for kind in ("PriorityClass", "RuntimeClass")]
+    found = manifest({"kind": "List", "items": [own, *beside]})
+    assert (found.pod.priority, [each.partition(":")[0] for each in found.notes.unknown]) == (
+        3,
+        ["runtimeClassName absent"],
+    )
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,13 @@ FAULTS: Final = (
         tests=("test_stored_pod.py",),
     ),
     Fault(
+        id="absent-class-is-no-error",
+        breaks="A manifest with a class that the cluster does not have is explained with priority 0.",
+        old='        if found is None and are_all:\n            raise DecodeError("spec.priorityClassName"',
+        new='        if found is None and not classes:\n            raise DecodeError("spec.priorityClassName"',
+        tests=("test_manifests_of_people.py",),
+    ),
+    Fault(
         id="every-template-is-the-present-revision",
         breaks="The pod of a changed Deployment or DaemonSet gets the hash of a revision that exists.",
         old='            if (metadata.get("namespace") or "default") == self.namespace and alike(template, found):',
