@@ -64,8 +64,8 @@ FAULTS: Final = (
     Fault(
         id="limit-range-of-every-namespace",
         breaks="A LimitRange gives requests to pods of other namespaces.",
-        old='        if (member(each, "metadata").get("namespace") or "default") != namespace:\n            continue\n',
-        new="",
+        old='[each for each in ranges if (member(each, "metadata").get("namespace") or "default") == namespace]',
+        new="[*ranges]",
         tests=("test_stored_pod.py",),
     ),
     Fault(
