@@ -39,7 +39,7 @@ def node_amounts_text(amounts: NodeAmounts) -> Iterator[Line]:
 
 
 def remedies_text(helps: Sequence[Remedy], *, fits: bool = False, wide: bool = False) -> Iterator[Line]:
-    """Yield the first remedies, or all if `wide`, or that there are none where the pod does not fit."""
+    """Yield the first remedies; all if `wide`. For a pod that fits nowhere and has none, say so."""
     if not helps and not fits:
         yield Styled("No change that was tried would help", bold=True)
     shown = helps if wide else helps[:_MAX_REMEDIES]

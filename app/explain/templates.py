@@ -9,8 +9,7 @@ name, a namespace or an owner out of a template (pkg/controller/controller_utils
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
-from itertools import count
+from itertools import chain, count
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -63,10 +62,7 @@ class Made(NamedTuple):
 
 
 class AtHand:
-    """What controllers read of a cluster: the pods of the mirror, and `objects` of other kinds.
-
-    The pods are visited once, and only for a kind of which a pod may be there already.
-    """
+    """What controllers read of a cluster: the pods of the mirror, and `objects` of other kinds."""
 
     def __init__(self, mirror: ClusterMirror, objects: Objects) -> None:
         self.mirror: Final = mirror
@@ -79,30 +75,6 @@ class AtHand:
             return [*self.objects(kind), *(each for each in more if each.get("kind") == kind)]
 
         return AtHand(self.mirror, objects)
-
-    @cached_property
-    def names(self) -> frozenset[str]:
-        """NAMESPACE/NAME of all pods."""
-        return frozenset(pod.full_name for pod in self._pods())
-
-    @cached_property
-    def owned(self) -> Mapping[str, Sequence[Pod]]:
-        """KIND NAMESPACE/NAME of DaemonSets and Deployments -> their pods on nodes."""
-        found: dict[str, list[Pod]] = {}
-        for _, pod in self.mirror.placed_pods():
-            controller, revision = pod.controller, pod.labels.get("pod-template-hash", "")
-            if controller is None:
-                continue
-            if controller.kind == "DaemonSet":
-                found.setdefault(f"DaemonSet {pod.namespace}/{controller.name}", []).append(pod)
-            elif controller.kind == "ReplicaSet" and revision:
-                name = controller.name.removesuffix(f"-{revision}")
-                found.setdefault(f"Deployment {pod.namespace}/{name}", []).append(pod)
-        return found
-
-    def _pods(self) -> Iterator[Pod]:
-        yield from self.mirror.pending
-        yield from (pod for _, pod in self.mirror.placed_pods())
 
 
 class _Owner(NamedTuple):
@@ -124,7 +96,18 @@ class _Owner(NamedTuple):
     @property
     def held(self) -> Sequence[Pod]:
         """The pods that a DaemonSet or Deployment has on nodes."""
-        return self.at_hand.owned.get(f"{self.kind} {self.namespace}/{self.name}", ())
+        mirror = self.at_hand.mirror
+        pods = mirror.pods.in_namespace(self.namespace)
+        return [pod for pod in pods if pod.node_name in mirror.nodes.slots and self._has(pod)]
+
+    def _has(self, pod: Pod) -> bool:
+        controller = pod.controller
+        if controller is None:
+            return False
+        if self.kind == "DaemonSet":
+            return (controller.kind, controller.name) == ("DaemonSet", self.name)
+        revision = pod.labels.get("pod-template-hash")
+        return revision is not None and (controller.kind, controller.name) == ("ReplicaSet", f"{self.name}-{revision}")
 
     def made(self, kind: str, template: Json) -> Mapping[str, Any] | None:
         """Return the newest object that this one has made of an equal template, if it is at hand."""
@@ -311,8 +294,10 @@ def _of_stateful_set(pod: Json, template: Json, owner: _Owner) -> Sequence[Json]
     spec = member(owner.manifest, "spec")
     start = member(spec, "ordinals").get("start")
     ordinals = count(start if isinstance(start, int) else 0)
-    taken, named = owner.at_hand.names, f"{owner.namespace}/{owner.name}"
-    ordinal = next(each for each in ordinals if f"{named}-{each}" not in taken)
+    mirror = owner.at_hand.mirror
+    pending = (pod for pod in mirror.pending if pod.namespace == owner.namespace)
+    taken = {pod.name for pod in chain(pending, mirror.pods.in_namespace(owner.namespace))}
+    ordinal = next(each for each in ordinals if f"{owner.name}-{each}" not in taken)
     found = owner.made("ControllerRevision", template)
     revision = str(member(found, "metadata").get("name") or NEW_REVISION)
     name = f"{owner.name}-{ordinal}"

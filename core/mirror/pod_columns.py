@@ -116,6 +116,10 @@ class PodGroups:
         groups = np.flatnonzero(self._namespace.of_group[: len(self._pods)] == value)
         return any(self._pods[group] for group in groups.tolist())  # a free group keeps the namespace that it had last
 
+    def in_namespace(self, namespace: str) -> IntpArray:
+        """Return the groups of a namespace. Free groups may be included."""
+        return self._namespace.among((namespace,), len(self._pods)).nonzero()[0]
+
     def selected(self, matchers: Iterable[PodMatcher], selects_namespace: SelectsNamespace) -> BoolArray:
         """Return for each group whether all the matchers select its pods. The value of a free group has no meaning."""
         selected = np.ones(len(self._pods), np.bool_)
@@ -282,6 +286,13 @@ class PodColumns:
         selected = self._rows_of(groups)
         # A free row keeps its last group, but has no slot.
         return selected[self.slot_of_row.take(selected) >= 0]
+
+    def in_namespace(self, namespace: str) -> list[Pod]:
+        """Return the pods of a namespace. A pass over all 150,000 pods of a cluster takes 0.1 s instead."""
+        groups = self.groups.in_namespace(namespace)
+        rows = self._rows_of(groups).tolist() if self.rows else ()
+        # A free row keeps its last group and its last pod.
+        return [self.pods[row] for row in rows if self.rows.get(self.pods[row].uid) == row]
 
     def rows_with(self, term_sets: Collection[int]) -> IntpArray:
         """Return the row of each pod on a known node with one of these term sets."""

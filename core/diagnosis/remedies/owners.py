@@ -135,6 +135,7 @@ class Leaving:
         self._mirror = mirror
         self._pod = pod
         self._owner = owner_of(pod)
+        self._found: dict[str, dict[ControllerRef | None, Siblings]] = {}  # by namespace
 
     def way(self, gone: Pod) -> Way | None:
         """Return how the pod can leave for good, or None if it would come back, or is like the pending pod."""
@@ -156,7 +157,7 @@ class Leaving:
             return Way.ROLLED_OVER if len(old) == 1 and self._started_as_others(gone) else None
         if owner.kind not in SCALED:
             return Way.OWNER_ENDS
-        siblings = self._siblings[gone.namespace, controller]
+        siblings = self.siblings(gone)
         if controller.kind == _STATEFUL:
             first = ordinal(gone) == siblings.largest
         else:
@@ -169,7 +170,7 @@ class Leaving:
 
     def siblings(self, gone: Pod) -> Siblings:
         """Return the pods of a pod's controller."""
-        return self._siblings.get((gone.namespace, gone.controller), Siblings(None, None))  # type: ignore[arg-type]
+        return self._siblings_in(gone.namespace).get(gone.controller, Siblings(None, None))
 
     def max_unavailable(self) -> int:
         """Return the maxUnavailable with which an old pod of the pending one's Deployment goes.
@@ -185,19 +186,20 @@ class Leaving:
     @cached_property
     def _of_pods_owner(self) -> Sequence[Siblings]:
         """The pods of each controller with the pending pod's owner."""
-        return [each for each in self._siblings.values() if each.owner == self._owner]
+        return [each for each in self._siblings_in(self._pod.namespace).values() if each.owner == self._owner]
 
-    @cached_property
-    def _siblings(self) -> dict[tuple[str, ControllerRef], Siblings]:
-        """Namespace and controller -> its pods."""
-        found: dict[tuple[str, ControllerRef], Siblings] = {}
-        pods = self._mirror.pods
-        for pod in chain((pods.pods[row] for row in pods.rows.values()), self._mirror.pending):
+    def _siblings_in(self, namespace: str) -> dict[ControllerRef | None, Siblings]:
+        """Return the pods of a namespace by controller."""
+        if namespace in self._found:
+            return self._found[namespace]
+        found: dict[ControllerRef | None, Siblings] = {}
+        pending = (pod for pod in self._mirror.pending if pod.namespace == namespace)
+        for pod in chain(self._mirror.pods.in_namespace(namespace), pending):
             if pod.controller is not None:
-                of = pod.namespace, pod.controller
-                if of not in found:
-                    found[of] = Siblings(pod.controller, owner_of(pod))
-                found[of].count(pod)
+                if pod.controller not in found:
+                    found[pod.controller] = Siblings(pod.controller, owner_of(pod))
+                found[pod.controller].count(pod)
+        self._found[namespace] = found
         return found
 
 

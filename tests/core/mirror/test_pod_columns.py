@@ -85,6 +85,10 @@ def pod(uid: str | int, namespace: str = "a", **labels: str) -> Pod:
     return Pod(str(uid), namespace, f"p{uid}", labels)
 
 
+def uid_of(pod: Pod) -> str:
+    return pod.uid
+
+
 def everywhere(selector: Selector) -> PodMatcher:
     return PodMatcher(frozenset(), EVERYTHING, selector)
 
@@ -110,6 +114,17 @@ def test_after_any_events_the_columns_select_what_a_loop_selects(
                 cluster.displace(uid)
             case _:
                 assert cluster.looped(*event) == cluster.selected(*event)
+    for namespace in ("a", "b", "nowhere"):
+        looped = [pod for pod, _ in cluster.placed.values() if pod.namespace == namespace]
+        assert sorted(looped, key=uid_of) == sorted(cluster.columns.in_namespace(namespace), key=uid_of)
+
+
+def test_a_pod_that_is_gone_is_in_no_namespace_though_others_of_its_group_are() -> None:
+    cluster = Cluster()
+    for uid in "12":
+        cluster.place(pod(uid), 0)
+    cluster.displace("1")
+    assert [each.uid for each in cluster.columns.in_namespace("a")] == ["2"]
 
 
 def test_groups_and_rows_of_pods_that_come_and_go_do_not_grow_in_number() -> None:

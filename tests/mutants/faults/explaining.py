@@ -99,7 +99,7 @@ FAULTS: Final = (
     Fault(
         id="first-pod-of-a-set-although-it-is-there",
         breaks="The pod of a StatefulSet is its first one, and not the first that is missing.",
-        old='if f"{named}-{each}" not in taken)',
+        old='if f"{owner.name}-{each}" not in taken)',
         new="if taken is not None)",
         tests=("test_manifests_of_people.py",),
     ),

@@ -169,4 +169,11 @@ FAULTS: Final = (
         new="            self._placement.nodes.infos[pod.node_name].rows.add(self._placement.pods.rows[pod.uid])\n",
         tests=("core/mirror/test_what_if.py",),
     ),
+    Fault(
+        id="removed-pods-in-their-namespace",
+        breaks="A pod that is gone counts as a sibling, and keeps an ordinal of a StatefulSet.",
+        old="for row in rows if self.rows.get(self.pods[row].uid) == row]",
+        new="for row in rows]",
+        tests=("core/mirror/test_pod_columns.py",),
+    ),
 )

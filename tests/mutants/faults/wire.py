@@ -14,7 +14,7 @@ FAULTS: Final = (
     ),
     Fault(
         id="large-heads-hold-the-loop",
-        breaks="Many clients with large heads are read in one round of the loop, and nobody else is served meanwhile.",
+        breaks="While large heads of many clients are read, no other client is served.",
         old="if self.write_paused or not self._port.may_read(self):",
         new="if self.write_paused:",
         tests=("test_port_reading.py",),
