@@ -31,14 +31,18 @@ EXPLAINS = re.findall(r"^\$ \.venv/bin/kindred (explain [^\n]+)\n(.*?)^```$", RE
 COMMANDS = re.findall(r"^\$ (.+)$", README, re.MULTILINE)
 CURLS = re.findall(r"^\$ (curl [^\n]+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
+TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+
 
 def ids(curls: list[tuple[str, str]]) -> list[str]:
     return [re.sub(r".*/(\w+) -d @.*/([\w-]+)\.json.*", r"\1-\2", command) for command, _ in curls]
 
 
 def begun(output: str, shown: str) -> str:
-    """Return the output, cut where the README cuts it with a line of dots."""
+    """Return the output, cut where the README cuts it with a line of dots, and with its time: the demo's are of now."""
     kept, dots, after = shown.partition("\n...\n")
+    for time in re.findall(TIME, kept):
+        output = re.sub(TIME, time, output, count=1)
     return f"{output[: len(kept)]}{dots}{after}" if dots else output
 
 

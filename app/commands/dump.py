@@ -2,10 +2,10 @@
 
 import shlex
 import sys
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, TypedDict
 
@@ -16,6 +16,7 @@ from app.commands.admin_client import Access
 from app.commands.manifests import InputError, read_input
 from app.commands.options import OF_EXPLANATIONS, refuse_options
 from app.commands.output import print_line
+from app.demo import demo_cluster
 from app.dump.dump_text import CutOffError, Dump, DumpItem, SnapshotError, read_dump, refuse_foreign
 from app.dump.snapshot_file import SnapshotSummary, load_items
 from app.explain.explainer import Explainer
@@ -47,7 +48,6 @@ from core.objects.volumes import (
 )
 from core.profile import Profile
 
-DEMO: Final = resources.files("app") / "demo"
 _SHOWN_PROBLEMS: Final = 20
 MAX_DUMP_BYTES: Final = 8 * 1024**3
 """A dump of 15,000 nodes and 450,000 pods as `kubectl get -o json` prints it is 3 to 4 GB."""
@@ -149,7 +149,7 @@ def load_dump(settings: Settings, source: Source) -> Cluster:
         if snapshot is not None:
             found = _read(snapshot, skip_invalid=source["skip_invalid"])
         else:
-            found = read_dump((DEMO / "cluster.json").read_bytes())
+            found = read_dump(demo_cluster(time.time()))
         refuse_foreign(found)
         items = found.items
         hidden = not sys.stderr.isatty()

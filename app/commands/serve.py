@@ -14,7 +14,7 @@ from app import __version__
 from app.admin.explain_routes import Sample
 from app.api_server.credentials import load_credentials
 from app.api_server.login import own_namespace
-from app.commands.dump import DEMO, SOURCE_OPTIONS, Source, load_dump, warn_of_lacks
+from app.commands.dump import SOURCE_OPTIONS, Source, load_dump, warn_of_lacks
 from app.commands.options import (
     clear_errors,
     settings_options,
@@ -22,6 +22,7 @@ from app.commands.options import (
     with_options,
 )
 from app.commands.output import print_line, print_lines
+from app.demo import DEMO
 from app.main import Service, create_service
 from app.process import logs
 from app.server import process

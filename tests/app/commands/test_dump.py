@@ -3,7 +3,9 @@
 import gzip
 import json
 import resource
+import time
 import zlib
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -292,3 +294,15 @@ def test_a_response_to_a_scheduler_warns_of_what_its_profile_reads(tmp_path: Pat
     assert lines[2] == (
         "  kubectl get -A -o json pv,pvc,sc,csinodes,csidrivers,csistoragecapacities,volumeattachments >> " + dump
     )
+
+
+# The demo.
+
+
+def test_pods_of_the_demo_wait_for_minutes_whenever_it_is_loaded() -> None:
+    pods = json.loads(kindred("pending", "--demo", "-o", "json").stdout)["pods"]
+    seconds = {each["pod"]: each["seconds"] for each in pods}
+    assert seconds == pytest.approx({"data/queue-3": 537, "dev/integration-test-ktqc8": 180}, abs=40)
+    waiting = json.loads(kindred("explain", "data/queue-3", "--demo", "-o", "json").stdout)["summary"]["waiting"]
+    assert waiting["created"] == waiting["changed"]
+    assert time.time() - datetime.fromisoformat(waiting["created"]).timestamp() == pytest.approx(537, abs=40)
