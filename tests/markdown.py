@@ -1,8 +1,9 @@
-"""Tables in Markdown, and the blocks of pages that are made from code or from measurements.
+"""Tables in Markdown, output that a page shows, and the blocks of pages that are made from code or from measurements.
 
 A block stands between the markers `<!-- NAME: begin -->` and `<!-- NAME: end -->`.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 
@@ -10,6 +11,15 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table. A cell may have `|`."""
     lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in (headings, *rows)]
     return "\n".join([lines[0], "|---" * len(headings) + "|", *lines[1:]])
+
+
+def assert_shown(output: str, shown: str, changing: str = r"\d{4}-\d\d-\d\dT[\d:]+Z|\b\d+[smhd]\b") -> None:
+    """Check an output against that of a page, which may leave lines out with a line of dots. Times and ages change."""
+    output, shown = (re.sub(changing, "0", text) for text in (output, shown))
+    kept, dots, after = shown.partition("\n...\n")
+    if dots:
+        output = f"{output[: len(kept)]}{dots}{output[len(output) - len(after) :] if after else after}"
+    assert output == shown
 
 
 class MarkerError(ValueError):

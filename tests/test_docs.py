@@ -1,12 +1,9 @@
-"""The links, commands, flags, variables, keys and routes in docs/ and manifests/ exist."""
+"""The links, variables, keys and routes in docs/ and manifests/ exist. Command lines: tests/test_command_lines.py."""
 
 import re
-import shlex
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
 
 from app.admin.openapi import describe
@@ -17,8 +14,6 @@ from app.settings.settings import Settings, key_of, variable_of
 from core.mirror.cluster import ClusterMirror
 
 PAGES = [Path("README.md"), Path("CONTRIBUTING.md"), *sorted(Path("docs").glob("*.md")), Path("manifests/README.md")]
-COMMAND = re.compile(r"^(?:\$ |    )?((?:\S*/)?kindred(?= |$)[^\n]*|[A-Z_]+=\S* kindred [^\n]*)$", re.MULTILINE)
-BLOCK = re.compile(r"^```(?:console|sh|bash)?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 EXAMPLE = re.compile(r"^```yaml\n# kindred.yaml\n(.*?)^```", re.MULTILINE | re.DOTALL)
 OF_TESTS = re.compile(r"KINDRED_(TEST|E2E|LOAD|BENCH)_\w+|KINDRED_SERVICE_\w+|KINDRED_PORT\w*|KINDRED_X|KINDRED_")
 each_page = pytest.mark.parametrize("page", PAGES, ids=str)
@@ -39,32 +34,6 @@ def test_a_link_leads_to_a_file_and_a_heading(page: Path) -> None:
         assert file.exists(), f"{page}: {target}"
         if anchor and file.suffix == ".md":
             assert anchor in anchors(file), f"{page}: {target}"
-
-
-def commands(text: str) -> Iterator[list[str]]:
-    """Yield the words of each line that runs kindred, without pipes and comments."""
-    joined = text.replace("\\\n", " ")
-    for line in COMMAND.findall(joined):
-        try:
-            words = shlex.split(re.split(r" [|>&#] ?| 2>", re.sub(r"^[A-Z_]+=\S* ", "", line))[0], comments=True)
-        except ValueError:
-            continue
-        yield words[1:]
-
-
-@each_page
-def test_a_command_exists_with_its_flags(page: Path) -> None:
-    blocks = "\n".join(BLOCK.findall(page.read_text("utf-8")))
-    for words in commands(blocks):
-        command: click.Command = cli.main
-        rest = list(words)
-        while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
-            inner = command.get_command(click.Context(command), rest.pop(0))
-            assert inner is not None, f"{page}: kindred {' '.join(words)}"
-            command = inner
-        known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
-        used = {word.partition("=")[0] for word in rest if re.match(r"--?[a-z]", word)}
-        assert used <= known | {"--help", "-h", "--version"}, f"{page}: kindred {' '.join(words)}"
 
 
 @pytest.mark.parametrize("page", sorted(Path("docs").glob("*.md")), ids=str)

@@ -229,19 +229,6 @@ def test_every_command_line_of_the_docs_says_nothing_of_what_is_shipped(name: st
     assert len(COMMANDS) > 4
 
 
-def test_the_page_shows_how_the_report_of_the_broken_configuration_begins_and_ends() -> None:
-    result = doctor("--scheduler-config", BROKEN)
-    assert result.exit_code == 1
-    (shown,) = re.findall(
-        rf"^```console\n\$ kindred doctor --scheduler-config {BROKEN}\n(.*?)^```$",
-        PAGE.read_text("utf-8"),
-        re.MULTILINE | re.DOTALL,
-    )
-    begin, end = shown.split("...\n")
-    assert begin == result.stdout[: len(begin)]
-    assert end == result.stdout[-len(end) :]
-
-
 def test_the_page_has_a_row_for_every_check() -> None:
     rows = re.findall(r"^\| `([a-z-]+)` \|", PAGE.read_text("utf-8"), re.MULTILINE)
     assert rows == ["which-extender", *(check.id for check in REGISTRATION_CHECKS), *OTHER_CHECKS]
