@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Final
 
-from app.commands.output import Line, Styled, counted, titled, wrapped
+from app.commands.output import Line, Part, Styled, counted, titled, wrapped
 from core.diagnosis.amounts.amounts import ClusterAmounts, MeasuredResource, NodeAmounts, UsageOnNode
 from core.diagnosis.amounts.requirements import UnmetRequirement
 from core.diagnosis.amounts.resources import (
@@ -24,13 +24,12 @@ from core.objects.affinity import label_number
 
 _EMPTY: Final = "''"
 _MAX_WAKES: Final = 12
-_MAX_REMEDIES: Final = 3
 
 
-def cluster_amounts_text(amounts: ClusterAmounts, nodes: int) -> Iterator[Line]:
-    """Yield the obstacles on `nodes` nodes, plugin by plugin; nothing if there is none."""
-    lines = (wrapped(line, 4, "  ") for line in _cluster_lines(amounts, nodes))
-    return titled(Styled("What was measured", bold=True), chain.from_iterable(lines))
+def cluster_amounts_text(amounts: ClusterAmounts, nodes: int) -> Part:
+    """Return the obstacles on `nodes` nodes, plugin by plugin; nothing if there is none."""
+    items = [wrapped(line, 4, "  ") for line in _cluster_lines(amounts, nodes)]
+    return Part(items, Styled("What was measured", bold=True), item="measurement", name="measurements")
 
 
 def node_amounts_text(amounts: NodeAmounts) -> Iterator[Line]:
@@ -38,38 +37,37 @@ def node_amounts_text(amounts: NodeAmounts) -> Iterator[Line]:
     return titled("  Measured", chain.from_iterable(wrapped(line, 6, "    ") for line in _node_lines(amounts)))
 
 
-def remedies_text(helps: Sequence[Remedy], *, fits: bool = False, wide: bool = False) -> Iterator[Line]:
-    """Yield the first remedies; all if `wide`. For a pod that fits nowhere and has none, say so."""
-    if not helps and not fits:
-        yield Styled("No change that was tried would help", bold=True)
-    shown = helps if wide else helps[:_MAX_REMEDIES]
-    lines = (wrapped(each.text, 4, "  - ") for each in shown)
-    yield from titled(Styled("Changes that would help, each by itself", bold=True), chain.from_iterable(lines))
-    for then in dict.fromkeys(each.then for each in shown if each.then):
-        yield from wrapped(f"After a change of the pod, {then}", 4, "  ")
-    if len(shown) < len(helps):
-        yield f"  ... and {counted(len(helps) - len(shown), 'more change')}, see -o wide"
+def remedies_text(helps: Sequence[Remedy], *, fits: bool = False) -> Part:
+    """Return the remedies. For a pod that fits nowhere and has none, say so."""
+    if not helps:
+        return Part([] if fits else [[Styled("No change that was tried would help", bold=True)]], least=1)
+    thens = dict.fromkeys(each.then for each in helps if each.then)
+    return Part(
+        [wrapped(each.text, 4, "  - ") for each in helps],
+        Styled("Changes that would help, each by itself", bold=True),
+        [line for then in thens for line in wrapped(f"After a change of the pod, {then}", 4, "  ")],
+        item="change",
+        least=1,
+    )
 
 
-def wakes_text(wakes: Sequence[Wake], refusing: Collection[str]) -> Iterator[Line]:
-    """Yield the events after which kube-scheduler tries the pod again.
+def wakes_text(wakes: Sequence[Wake], refusing: Collection[str]) -> Part:
+    """Return the events after which kube-scheduler tries the pod again.
 
     `refusing` are the plugins that rejected the nodes. If they wait for no event, it tries every five minutes:
     k8s.io/kubernetes pkg/scheduler/backend/queue/scheduling_queue.go (DefaultPodMaxInUnschedulablePodsDuration).
     """
     if refusing and not wakes and {each.plugin for each in EVENTS}.issuperset(refusing):
-        yield Styled("kube-scheduler tries it again every five minutes: no event can help", bold=True)
-    if wakes:
-        yield Styled("kube-scheduler tries it again after", bold=True)
-        by_kind: dict[str, dict[str, None]] = {}
-        for wake in wakes:
-            if wake.resource == ANY_EVENT.resource:
-                yield "  any event, as after every rejection by an extender"
-                return
-            kind = "this Pod" if wake.of_pod_itself else wake.resource
-            by_kind.setdefault(kind, {}).update(dict.fromkeys(wake.actions))
-        for kind, actions in [*by_kind.items()][:_MAX_WAKES]:
-            yield from wrapped(f"{kind}: {', '.join(actions)}", 4, "  ")
+        none = Styled("kube-scheduler tries it again every five minutes: no event can help", bold=True)
+        return Part([[none]], name="retries", in_short=False)
+    by_kind: dict[str, dict[str, None]] = {}
+    for wake in wakes:
+        kind = "this Pod" if wake.of_pod_itself else wake.resource
+        by_kind.setdefault(kind, {}).update(dict.fromkeys(wake.actions))
+    items = [wrapped(f"{kind}: {', '.join(actions)}", 4, "  ") for kind, actions in [*by_kind.items()][:_MAX_WAKES]]
+    if any(wake.resource == ANY_EVENT.resource for wake in wakes):
+        items = [["  any event, as after every rejection by an extender"]]
+    return Part(items, Styled("kube-scheduler tries it again after", bold=True), name="retries", in_short=False)
 
 
 def _cluster_lines(amounts: ClusterAmounts, nodes: int) -> Iterator[str]:

@@ -30,7 +30,7 @@ from app.commands.options import (
     EXIT_OK,
     OF_EXPLANATIONS,
     clear_errors,
-    loaded_settings,
+    explaining_settings,
     output_option,
     settings_options,
     with_options,
@@ -190,7 +190,7 @@ def _of_file(option: str, manifest: bytes, supposed: Mapping[str, object]) -> by
 
 def _of_dump(inquiry: Inquiry, options: Options) -> Explanation:
     """Explain with the code of a service. Raises SettingsError, SnapshotError, DecodeError and ExplainError."""
-    settings = loaded_settings(options, OF_EXPLANATIONS)
+    settings = explaining_settings(options)
     check_explained(settings)  # fails before a large dump is loaded
     dump = load_dump(settings, options)
     waiting = RecentPods()

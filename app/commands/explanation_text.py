@@ -1,11 +1,25 @@
 """An explanation for people: the deciding facts first, then their causes."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
-from typing import Final, TypeVar
+from typing import Final
+
+import msgspec
 
 from app.commands.amounts_text import cluster_amounts_text, node_amounts_text, remedies_text, such_as, wakes_text
-from app.commands.output import Line, Styled, counted, labelled, paragraphs, styled, table, titled, wrapped
+from app.commands.output import (
+    Line,
+    Part,
+    Styled,
+    counted,
+    labelled,
+    paragraphs,
+    shortened,
+    styled,
+    table,
+    wrapped,
+)
 from app.commands.pending import victim_text
 from app.commands.units import packing_text
 from app.explain.explainer import ClassUse, ExplainedNode, Explanation, MirrorState, NodeCells, SupposedState
@@ -16,9 +30,6 @@ from core.diagnosis.explained_profile import Judge, SchedulerState
 from core.diagnosis.node_detail import NodeDetail, NodeTerm
 from core.diagnosis.summary import ReasonSummary, Summary, TermSummary, TopologySummary
 from core.gangs.unit import UnitStatus
-from core.objects.pod import Waiting
-
-T = TypeVar("T")
 
 
 def scheduler_text(scheduler: SchedulerState) -> Iterator[str]:
@@ -84,28 +95,47 @@ _EFFECTS: Final[Mapping[Effect, tuple[str, str]]] = {
 
 
 def explanation_text(explanation: Explanation, *, wide: bool = False) -> Iterator[Line]:
-    """Return the explanation as lines."""
-    told = explanation.summary
-    hidden = explanation.names_hidden
-    waits_for = _some(explanation.waits_for, "victim", lambda each: wrapped(victim_text(each), 4, "  "))
-    blocks = (
-        _head(told, explanation.manifest),
-        wrapped(f"{hidden[0].upper()}{hidden[1:]}.", 2, "") if hidden else (),
-        _unit(explanation.unit),
-        titled(_heading("Waits for victims of preemption"), waits_for),
-        titled(_heading("Why not, by nodes"), _reasons(told.reasons)),
-        cluster_amounts_text(told.amounts, told.nodes),
-        remedies_text(told.helps, fits=bool(told.fit or told.never_tried or not told.nodes), wide=wide),
-        wakes_text(told.wakes, () if told.fit or told.never_tried else [each.plugin for each in told.reasons]),
-        _beside_nominated(told),
-        chain.from_iterable(_topology(each, told, wide=wide) for each in told.topologies),
-        titled(_heading("Inter-pod affinity terms"), _some(told.terms, "term", _term)),
-        _scores(told),
-        _best(told, wide=wide),
-        *(_node(each, all_judged=not told.not_judged) for each in explanation.nodes),
-        _background(explanation),
-    )
-    return paragraphs(blocks)
+    """Return the explanation as lines: MOST_LINES, beside the nodes that were asked for, or all if `wide`."""
+    parts = [*_parts(explanation, wide=wide)]
+    return paragraphs(parts) if wide else shortened(parts)
+
+
+def _parts(explanation: Explanation, *, wide: bool) -> Iterator[Part]:
+    told, manifest, hidden = explanation.summary, explanation.manifest, explanation.names_hidden
+    refusing = () if told.fit or told.never_tried else [each.plugin for each in told.reasons]
+    yield _whole(_head(told, manifest))
+    yield _whole(wrapped(f"{hidden[0].upper()}{hidden[1:]}.", 2, "") if hidden else ())
+    if manifest is not None and manifest.completed:
+        added = wrapped(f"Added to the manifest: {'; '.join(manifest.completed)}", 2, "")
+        yield Part([added], name="what was added to the manifest")
+    yield _said(told)
+    yield _unit(explanation.unit)
+    victims = [wrapped(victim_text(each), 4, "  ") for each in explanation.waits_for]
+    yield Part(victims, _heading("Waits for victims of preemption"), item="victim", least=1, most=_MAX)
+    yield _reasons(told)
+    yield _measured(told, wide=wide)
+    yield remedies_text(told.helps, fits=bool(told.fit or told.never_tried or not told.nodes))
+    yield wakes_text(told.wakes, refusing)
+    yield _beside_nominated(told)
+    yield _of_wide("domains", chain.from_iterable(_topology(each, told, wide=wide) for each in told.topologies))
+    terms = [[*_term(each)] for each in told.terms]
+    yield Part(terms, _heading("Inter-pod affinity terms"), item="term", name="terms", most=_MAX, in_short=False)
+    yield _of_wide("scores", _scores(told))
+    yield _best(told)
+    for node in explanation.nodes:
+        yield Part([[*_node(node, all_judged=not told.not_judged)]], is_extra=True)
+    stale = explanation.mirror.standing != "fresh"
+    yield _whole(_mirror(explanation.mirror) if stale and not wide else ())
+    yield _of_wide("mirror", _background(explanation))
+
+
+def _whole(lines: Iterable[Line]) -> Part:
+    """Return lines that are always shown."""
+    return Part([[line] for line in lines], least=sys.maxsize)
+
+
+def _of_wide(name: str, lines: Iterable[Line]) -> Part:
+    return Part([[line] for line in lines], name=name, in_short=False)
 
 
 def _heading(text: str) -> Line:
@@ -114,12 +144,6 @@ def _heading(text: str) -> Line:
 
 def _verdict(lines: Sequence[str], *, fits: bool) -> Iterator[Line]:
     return styled(lines, "green" if fits else "red", bold=True)
-
-
-def _some(found: Sequence[T], name: str, lines_of: Callable[[T], Iterable[Line]]) -> Iterator[Line]:
-    yield from chain.from_iterable(map(lines_of, found[:_MAX]))
-    if len(found) > _MAX:
-        yield f"  ... and {counted(len(found) - _MAX, f'more {name}')}, see -o json"
 
 
 def _head(told: Summary, manifest: Completion | None) -> Iterator[Line]:
@@ -135,8 +159,6 @@ def _head(told: Summary, manifest: Completion | None) -> Iterator[Line]:
     else:
         text = f"Pod {told.pod} fits on {told.fit:,} of {of}."
     yield from _verdict(wrapped(text), fits=bool(told.fit) and is_sure)
-    if manifest is not None and manifest.completed:
-        yield from wrapped(f"Added to the manifest: {'; '.join(manifest.completed)}", 2, "")
     for each in unknown:
         yield from wrapped(f"Not judged: {each}", 2, "")
     for why, rules in groupby(told.not_judged, lambda rule: rule.why):
@@ -145,68 +167,82 @@ def _head(told: Summary, manifest: Completion | None) -> Iterator[Line]:
         yield f"  {command}"  # in one line, to be pasted
     if told.scheduler is not None:
         yield from scheduler_text(told.scheduler)
-    if told.answered_fit != told.fit:
-        yield from wrapped(
-            f"Kindred's own profile passes {told.answered_fit:,}; kube-scheduler judges the rest of the rules.", 2, ""
-        )
-    yield from _waiting(told.waiting)
-
-
-def _waiting(waiting: Waiting | None) -> Iterator[Line]:
-    if waiting is None:
-        return
-    if waiting.gates:
-        gates = ", ".join(waiting.gates)
+    if told.waiting is not None and told.waiting.gates:
+        gates = ", ".join(told.waiting.gates)
         text = f"kube-scheduler does not try the pod before its scheduling gates are removed: {gates}"
         yield from wrapped(text, 2, "")
-    if waiting.message:
-        at = f" at {waiting.changed}" if waiting.changed else ""
-        yield from wrapped(f"Its scheduler said{at} ({waiting.reason}): {waiting.message}", 2, "")
 
 
-def _unit(unit: UnitStatus | None) -> Iterator[Line]:
+def _said(told: Summary) -> Part:
+    """Return what the scheduler said. It is not new, unless the pod fits by now."""
+    waiting = told.waiting
+    if waiting is None or not waiting.message:
+        return Part([])
+    at = f" at {waiting.changed}" if waiting.changed else ""
+    text = f"Its scheduler said{at} ({waiting.reason}): {waiting.message}"
+    return Part([wrapped(text, 2, "")], name="its scheduler's message", in_short=told.fit > 0)
+
+
+def _unit(unit: UnitStatus | None) -> Part:
     if unit is None:
-        return
+        return Part([])
     packing = unit.packing
-    yield _heading(f"Placed together with its group{'' if packing is not None else ', by kube-scheduler'}")
     why = f": {unit.reason}" if unit.reason else ""
-    yield from wrapped(f"{unit.unit} is {unit.status.value}{why}", 4, "  ")
+    items = [wrapped(f"{unit.unit} is {unit.status.value}{why}", 4, "  ")]
+    if packing is not None and packing.problem:
+        items.append(wrapped(f"placed as spread: {packing.problem}", 4, "  "))
     counts = (
         f"{unit.bound} bound, {unit.assumed} decided, {unit.reserved} with a reserved place, {unit.pending} pending"
     )
     counts += f", {unit.terminating} terminating" if unit.terminating else ""
     needed = f"{unit.minimum} are needed" if unit.minimum else "an unknown number is needed"
-    yield from wrapped(f"{counted(unit.members, 'member')}, {needed}: {counts}", 4, "  ")
+    items.append(wrapped(f"{counted(unit.members, 'member')}, {needed}: {counts}", 4, "  "))
     for each in unit.conditions:
         since = f", since {each.since}" if each.since else ""
-        yield from wrapped(f"condition {each}{since}", 4, "  ")
-    if packing is None:
-        return
-    yield from wrapped(f"packing: {packing_text(packing)}; on {counted(packing.nodes, 'node')} so far", 4, "  ")
-    if packing.problem:
-        yield from wrapped(f"placed as spread: {packing.problem}", 4, "  ")
+        items.append(wrapped(f"condition {each}{since}", 4, "  "))
+    if packing is not None:
+        items.append(wrapped(f"packing: {packing_text(packing)}; on {counted(packing.nodes, 'node')} so far", 4, "  "))
+    title = f"Placed together with its group{'' if packing is not None else ', by kube-scheduler'}"
+    return Part(items, _heading(title), item="fact", least=1)
 
 
-def _reasons(reasons: Sequence[ReasonSummary]) -> Iterator[Line]:
+def _reasons(told: Summary) -> Part:
+    reasons, scheduler = told.reasons, told.scheduler
+    registered = scheduler is None or not scheduler.has_profile or scheduler.extender
     width = len(f"{reasons[0].nodes:,}") if reasons else 0
 
     def lines_of(each: ReasonSummary) -> Iterator[Line]:
         yield from wrapped(each.reason, width + 4, f"  {each.nodes:>{width},}  ")
         by = f"{each.plugin}, {each.code}" if each.plugin else each.code
-        by += "" if each.judged_by is Judge.KINDRED else f", judged by {each.judged_by.value}"
+        by += f", judged by {each.judged_by.value}" if registered and each.judged_by is not Judge.KINDRED else ""
         yield from wrapped(f"({by}) {such_as(each.examples, each.nodes)}", width + 4)
 
-    return _some(reasons, "reason", lines_of)
+    items = [[*lines_of(each)] for each in reasons]
+    return Part(items, _heading("Why not, by nodes"), item="reason", least=1, most=_MAX)
 
 
-def _beside_nominated(told: Summary) -> Iterator[Line]:
-    if told.refused_beside_nominated:
-        yield _heading(f"Refused together with nominated pods: {counted(told.refused_beside_nominated, 'node')}")
-        for each in told.nominated:
-            yield from wrapped(f"{each.node}: {', '.join(each.pods)}", 4, "  ")
-        left = told.refused_beside_nominated - len(told.nominated)
-        if left:
-            yield f"  ... and {counted(left, 'more node')}, see --limit"
+def _measured(told: Summary, *, wide: bool) -> Part:
+    """Return the amounts; in a short text also the required terms that refuse nodes, which `wide` shows in detail."""
+    found = cluster_amounts_text(told.amounts, told.nodes)
+    if wide or all(each.plugin != "InterPodAffinity" for each in told.reasons):
+        return found
+    distinct: dict[tuple[object, ...], TermSummary] = {}  # pods of one owner have the same term
+    for each in told.terms:
+        if each.rule in (Rule.REQUIRED_AFFINITY, Rule.REQUIRED_ANTI_AFFINITY):
+            distinct.setdefault((each.rule, each.topology_key, each.selects), each)
+    texts = (f"{_term_name(each)} selects {each.selects}: {_counts(each)}" for each in distinct.values())
+    return msgspec.structs.replace(found, items=[*found.items, *(wrapped(text, 4, "  ") for text in texts)])
+
+
+def _beside_nominated(told: Summary) -> Part:
+    refused = told.refused_beside_nominated
+    if not refused:
+        return Part([])
+    heading = _heading(f"Refused together with nominated pods: {counted(refused, 'node')}")
+    items = [wrapped(f"{each.node}: {', '.join(each.pods)}", 4, "  ") for each in told.nominated]
+    left = refused - len(told.nominated)
+    tail = [f"  ... and {counted(left, 'more node')}, see --limit"] if left else []
+    return Part([[heading], *items], tail=tail, item="node", least=1)
 
 
 def _topology(topology: TopologySummary, told: Summary, *, wide: bool) -> Iterator[Line]:
@@ -260,13 +296,11 @@ def _listed(shown: Sequence[str], number: int, more: str) -> str:
     return f": {', '.join(shown)}" + (f" and {counted(left, more)}" if left else "")
 
 
-def _best(told: Summary, *, wide: bool) -> Iterator[Line]:
-    if told.best:
-        yield _heading("Best scores")
-        rows = [(each.node, each.score) for each in told.best]
-        yield from table(("NODE", ">SCORE"), rows, wide=wide)
-        if told.scheduler is not None:
-            yield from sample_text(told.scheduler, told.fit)
+def _best(told: Summary) -> Part:
+    width = max((len(f"{each.score}") for each in told.best), default=0)
+    rows = [wrapped(each.node, width + 4, f"  {each.score:>{width}}  ") for each in told.best]
+    sample = [*sample_text(told.scheduler, told.fit)] if told.scheduler is not None else []
+    return Part(rows, _heading("Best scores"), sample, item="node", least=1)
 
 
 def _scores(told: Summary) -> Iterator[Line]:
@@ -331,7 +365,7 @@ def _predicates(detail: NodeDetail) -> Iterator[Line]:
 
 def _node_terms(terms: Sequence[NodeTerm]) -> Iterator[Line]:
     telling = [term for term in terms if term.effect is not Effect.NONE]
-    yield from titled("  Inter-pod affinity terms", _some(telling, "term", _node_term))
+    yield from Part([[*_node_term(each)] for each in telling], "  Inter-pod affinity terms", item="term", most=_MAX)
     if len(telling) < len(terms):
         yield f"    {counted(len(terms) - len(telling), 'term')} without effect here"
 
@@ -369,11 +403,15 @@ def _cells(cells: NodeCells) -> Iterator[Line]:
 
 
 def _background(explanation: Explanation) -> Iterator[Line]:
+    told = explanation.summary
+    if told.answered_fit != told.fit:
+        text = f"its own profile passes {counted(told.answered_fit, 'node')}; kube-scheduler judges the other rules"
+        yield from labelled("Kindred", text)
     yield from _class(explanation.equivalence)
     yield from _mirror(explanation.mirror)
     release = explanation.kubernetes
     yield from styled(labelled("Release", str(release)), None if release.exact else "yellow")
-    yield from profile_text(explanation.summary.scheduler)
+    yield from profile_text(told.scheduler)
     yield from _supposed(explanation.supposed)
 
 

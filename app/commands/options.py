@@ -1,5 +1,6 @@
 """What commands share: exit statuses (docs/commands.md has them), options, flags of settings, and errors as a line."""
 
+import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -117,6 +118,16 @@ def loaded_settings(options: Mapping[str, Any], names: Sequence[str]) -> Setting
     configuration = load_configuration(options["config"], {name: options[name] for name in names})
     warn(configuration)
     return configuration.settings
+
+
+def explaining_settings(options: Mapping[str, Any]) -> Settings:
+    """Return the settings by which a dump or a listed cluster is explained. Raises SettingsError.
+
+    There is no service whose rules apply. So every rule of kube-scheduler does, unless a setting says otherwise.
+    """
+    settings = loaded_settings(options, OF_EXPLANATIONS)
+    is_given = options["config"] or os.environ.get(FILE_VARIABLE) or os.environ.get(variable_of("profile"))
+    return settings if is_given or options["profile"] else settings.model_copy(update={"profile": "full"})
 
 
 def warn(configuration: Configuration) -> None:

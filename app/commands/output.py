@@ -10,7 +10,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from textwrap import wrap
 from types import TracebackType
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -78,6 +78,76 @@ def paragraphs(blocks: Iterable[Iterable[Line]]) -> Iterator[Line]:
     for index, lines in enumerate(filled):
         yield from ([""] if index else [])
         yield from lines
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A paragraph whose items are shown whole or left out, or cut where one has too many lines."""
+
+    items: Sequence[Sequence[Line]]
+    title: Line = ""
+    tail: Sequence[Line] = ()
+    """Lines that end it if it has an item."""
+    item: str = "line"
+    """The name of an item, to count those that are left out."""
+    name: str = ""
+    """The name by which the last line of a short text tells what is left out."""
+    least: int = 0
+    """The number of items that a short text shows at least."""
+    most: int = sys.maxsize
+    """The number of items that any text shows at most."""
+    in_short: bool = True
+    """Whether a short text has it."""
+    is_extra: bool = False
+    """Whether it does not count to the length of a short text."""
+
+    def __iter__(self) -> Iterator[Line]:
+        """Yield all lines."""
+        return self.lines(self.most, "-o json")
+
+    def lines(self, shown: int, more: str = "-o wide") -> Iterator[Line]:
+        """Yield the lines of some items. `more` is the option that shows the others."""
+        items = self.items[:shown]
+        if items:
+            yield from [self.title] if self.title else []
+            yield from chain.from_iterable(items)
+            left = len(self.items) - len(items)
+            yield from [f"  ... and {counted(left, f'more {self.item}')}, see {more}"] if left else []
+            yield from self.tail
+
+
+MOST_LINES: Final = 25
+"""Lines of a short text, with the empty ones."""
+_MOST_OF_AN_ITEM: Final = 5
+
+
+def shortened(parts: Sequence[Part]) -> Iterator[Line]:
+    """Return the parts in at most MOST_LINES lines: of long parts only the first items. The last line names the rest.
+
+    Where that is not enough, long items are cut. There are more lines only if those that are always shown need them.
+    """
+    shown = [len(each.items) if each.in_short else 0 for each in parts]
+    are_cut = False
+    while True:
+        texts = [[*each.lines(number)] for each, number in zip(parts, shown, strict=True)]
+        left_out = dict.fromkeys(each.name for each, text in zip(parts, texts, strict=True) if each.items and not text)
+        last = wrapped(f"-o wide shows more: {', '.join(left_out)}", 2, "") if left_out else []
+        counting = [text for each, text in zip(parts, texts, strict=True) if not each.is_extra]
+        spare = [place for place, each in enumerate(parts) if shown[place] > each.least and not each.is_extra]
+        if len([*paragraphs([*counting, last])]) <= MOST_LINES or (are_cut and not spare):
+            return paragraphs([*texts, last])
+        if spare:
+            shown[max(spare, key=lambda place: (shown[place], len(texts[place])))] -= 1
+        else:
+            parts, are_cut = [*map(_with_short_items, parts)], True
+
+
+def _with_short_items(part: Part) -> Part:
+    if part.is_extra:
+        return part
+    items = [
+        each if len(each) <= _MOST_OF_AN_ITEM else [*each[: _MOST_OF_AN_ITEM - 1], "    ..."] for each in part.items
+    ]
+    return msgspec.structs.replace(part, items=items)
 
 
 def laid_out(lines: Iterable[Line]) -> str:

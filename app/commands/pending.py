@@ -15,7 +15,7 @@ from app.commands.dump import SOURCE_OPTIONS, Source, explainer_of, is_of_dump, 
 from app.commands.options import (
     OF_EXPLANATIONS,
     clear_errors,
-    loaded_settings,
+    explaining_settings,
     output_option,
     settings_options,
     with_options,
@@ -82,7 +82,7 @@ def _of_service(access: Access, namespace: str | None) -> PendingPods:
 
 def _of_dump(options: Options, namespace: str | None) -> PendingPods:
     """Judge with the code of a service. Raises SettingsError and SnapshotError."""
-    settings = loaded_settings(options, OF_EXPLANATIONS)
+    settings = explaining_settings(options)
     check_explained(settings)  # fails before a large dump is loaded
     work = LongWork()
     explainer = explainer_of(settings, load_dump(settings, options), RecentPods(), work)

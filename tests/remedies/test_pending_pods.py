@@ -201,7 +201,7 @@ def test_that_nothing_helps_is_said(capsys: pytest.CaptureFixture[str]) -> None:
 def test_tainted_nodes_are_no_longer_counted(capsys: pytest.CaptureFixture[str]) -> None:
     """zimmertr/Kubernetes-Manifests#498, kubernetes/enhancements#6211 (KEP-5980)."""
     cluster = str(REPORTS / "spread-over-tainted-nodes.json")
-    code, said = asked(capsys, "default/site-new", "--snapshot", cluster)
+    code, said = asked(capsys, "default/site-new", "--snapshot", cluster, "-o", "wide")
     assert code == 1
     assert "Changes that would help, each by itself - set nodeTaintsPolicy for kubernetes.io/hostname to Honor" in said
     assert (

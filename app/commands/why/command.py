@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, TypedDict, Unpack
+from typing import Final, TypedDict, Unpack
 
 import click
 import msgspec
@@ -19,7 +19,7 @@ from app.commands.options import (
     OF_EXPLANATIONS,
     clear_errors,
     exit_with_error,
-    loaded_settings,
+    explaining_settings,
     refuse_options,
     settings_options,
     with_options,
@@ -40,8 +40,6 @@ from core.objects.pod import Pod
 
 _OF_A_SERVICE: Final = frozenset({"service", "admin_port", "token_file", "send_token", "ca_file"})
 _OF_A_LIST: Final = frozenset({"config", *OF_EXPLANATIONS})
-_PROFILE: Final = "full"
-"""Every rule of kube-scheduler, unless options or a file select others: there is no service whose rules apply."""
 
 
 class Options(TypedDict):
@@ -131,7 +129,7 @@ def why_command(**options: Unpack[Options]) -> None:
 
 
 async def _explanation(argument: Argument, options: Options) -> Explanation:
-    settings = _settings(options)
+    settings = explaining_settings(options)
     check_explained(settings)  # before a needless request
     credentials = await asyncio.to_thread(load_credentials, options["kubeconfig"], options["context"])
     impersonation = Impersonation(options["impersonated"] or "", options["groups"])
@@ -161,13 +159,6 @@ def _kubectl_options(options: Options) -> tuple[str, ...]:
     given = {"kubeconfig": options["kubeconfig"], "context": options["context"], "as": options["impersonated"]}
     named = tuple(f"--{name}={value}" for name, value in given.items() if value)
     return (*named, *(f"--as-group={group}" for group in options["groups"]))
-
-
-def _settings(options: Options) -> Settings:
-    chosen: dict[str, Any] = {**options}
-    if chosen["config"] is None and chosen["profile"] is None:
-        chosen["profile"] = _PROFILE
-    return loaded_settings(chosen, OF_EXPLANATIONS)
 
 
 def _say_which(argument: Argument, pod: Pod) -> None:

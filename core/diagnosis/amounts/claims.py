@@ -146,7 +146,7 @@ def _source_of(decision: Diagnosis, claim: PersistentVolumeClaim, storage_class:
         where = "any node" if topology is None else selector_text(topology) or "none"
         reported.append(f"{_size(each.limit or 0)} for {where} ({nodes_text(decision, topology)})")
     more = " and more" if len(found) > _SHOWN else ""
-    yield f"{needs}; largest capacities that the driver has reported: {'; '.join(reported)}{more}"
+    yield f"{needs}; largest capacities that the driver has reported (CSIStorageCapacity): {'; '.join(reported)}{more}"
 
 
 def _free(decision: Diagnosis, claim: PersistentVolumeClaim) -> Iterator[str]:

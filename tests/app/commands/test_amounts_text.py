@@ -1,6 +1,6 @@
 """Amounts, remedies and events as lines for people."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 import msgspec
 from click import unstyle
@@ -34,7 +34,7 @@ from tests.core.diagnosis.deciding import ZONE, asking, decision_of, roomy, usin
 LONG = "a-very-long-name-" * 10
 
 
-def lines(found: Iterator[Line]) -> list[str]:
+def lines(found: Iterable[Line]) -> list[str]:
     said = unstyle(laid_out(found)).splitlines()
     assert all(len(line) <= WIDTH for line in said)
     return said

@@ -38,7 +38,7 @@ def one_line(result: Result) -> str:
 
 
 def explained(folder: Path, *items: Object, pod: str = "default/p") -> Result:
-    return kindred("explain", pod, "--snapshot", saved(folder, "dump.json", as_json(listed(*items))))
+    return kindred("explain", pod, "--snapshot", saved(folder, "dump.json", as_json(listed(*items))), "-o", "wide")
 
 
 # Forms of files.

@@ -172,7 +172,7 @@ def test_a_node_that_only_an_unjudged_device_could_accept_is_not_said_to_fit(fol
 @pytest.fixture
 def service(folder: Path) -> Iterator[str]:
     """Serve the dump, and give the URL of the admin port."""
-    settings = Settings(admin="127.0.0.1:0")
+    settings = Settings(admin="127.0.0.1:0", profile="full")
     dump = load_dump(settings, {"snapshot": str(folder / "dump.json"), "demo": False, "skip_invalid": False})
     admin = create_service(settings, dump.mirror, None, {}, dump.release, freshness=dump.freshness).admin
     assert admin is not None
@@ -330,7 +330,7 @@ def configured(tmp_path: Path) -> Path:
 
 def test_a_rule_that_the_scheduler_does_not_run_refuses_nothing_and_is_listed(configured: Path) -> None:
     assert of_dump(configured, "-f", "@large.json").exit_code == 1
-    result = of_dump(configured, "-f", "@large.json", "--scheduler-config", "@scheduler.yaml")
+    result = of_dump(configured, "-f", "@large.json", "--scheduler-config", "@scheduler.yaml", "-o", "wide")
     assert result.exit_code == 0
     assert "Pod default/large fits on 3 of 3 nodes." in result.stdout
     assert "Not in the scheduler's profile default-scheduler, nor judged by Kindred:" in result.stdout

@@ -2,16 +2,16 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from click import unstyle
 
-from app.commands.explanation_text import explanation_text, profile_text, sample_text
-from app.commands.output import WIDTH, laid_out
+from app.commands.explanation_text import _whole, explanation_text, profile_text, sample_text
+from app.commands.output import MOST_LINES, WIDTH, Part, laid_out, shortened
 from app.dump.dump_text import read_dump
 from app.dump.snapshot_file import load_items
 from app.explain.explain_request import decode_explain_request
@@ -38,10 +38,12 @@ from core.profile import Profile, full_profile, parse_profile
 from tests.app.verbs.receptions import effects_over
 from tests.builders import PodBuilder, make_namespace, make_node, make_pod, term
 from tests.conformance.engine import load
+from tests.conformance.golden_files import read
 from tests.core.profile_parts import affinity_profile
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 WEB = {"matchLabels": {"app": "web"}}
+CASES = Path(__file__).parents[2] / "conformance" / "data" / "cases.jsonl.gz"
 DEMO = Path(str(resources.files("app") / "demo"))
 LONG = "a-name-that-goes-on-" * 13  # 260 characters, and no longer fits in two lines
 NEXT = make_pod("next").label("app", "web").required_anti_affinity(term(ZONE, WEB))
@@ -67,16 +69,17 @@ class Setting:
     def __init__(self, mirror: ClusterMirror, profile: Profile, freshness: Freshness = OF_A_DUMP) -> None:
         self.unit: UnitStatus | None = None
         self.victims: list[AwaitedVictim] = []
+        self.mirror = mirror
         cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
         self.extender = Extender(profile, mirror, cache)
         self.effects = effects_over(mirror)
         known, release = KnownPods(mirror, self.effects.recent_pods), AnsweredRelease(Settings(), mirror)
         self._explainer = Told(self, served_alone(profile), known, cache, freshness, release=release)
 
-    def text(self, question: dict[str, Any], detail: Detail = Detail()) -> str:  # noqa: B008  # it is frozen
+    def text(self, question: dict[str, Any], detail: Detail, *, wide: bool = True) -> str:
         body = json.dumps(question).encode()
         asked = decode_explain_request(body, self._explainer.mirror)
-        return laid_out(explanation_text(asyncio.run(self._explainer.explain(asked, detail))))
+        return laid_out(explanation_text(asyncio.run(self._explainer.explain(asked, detail)), wide=wide))
 
     def lines(self, question: dict[str, Any], *nodes: str) -> list[str]:
         return unstyle(self.text(question, Detail(nodes))).splitlines()
@@ -122,7 +125,9 @@ def test_all_of_a_pod_that_fits_nowhere_is_told(small: ClusterMirror) -> None:
         "    preferred one (then it fits on a1)",
         "  - remove pod default/web, which no owner makes again, from a1 (then it fits on",
         "    a1)",
-        "  ... and 2 more changes, see -o wide",
+        "  - remove pod default/shy, which no owner makes again, from b1 (then it fits on",
+        "    b1)",
+        "  - add a node like b1 in zone b",
         "",
         "kube-scheduler tries it again after",
         "  Pod: UpdatePodLabel, Delete",
@@ -192,15 +197,14 @@ def test_scores_come_with_their_parts_and_the_best_nodes(small: ClusterMirror) -
     lines = Setting(small, affinity_profile()).lines({"pod": likes.obj()}, "a1")
     assert lines[0] == "Pod default/likes fits on 3 of 3 nodes."
     begin = lines.index("Scores by plugin, of all nodes that are scored")
-    assert lines[begin : begin + 8] == [
+    assert lines[begin : begin + 7] == [
         "Scores by plugin, of all nodes that are scored",
         "  PLUGIN            WEIGHT      RAW  NORMALIZED",
         "  InterPodAffinity       1  0 to 10    0 to 100",
         "",
         "Best scores",
-        "  NODE  SCORE",
-        "  a1      100",
-        "  a2      100",
+        "  100  a1",
+        "  100  a2",
     ]
     assert "    each adds +10 to the raw score of the nodes of its domain" in lines
     begin = lines.index("Node a1: it fits")
@@ -313,6 +317,65 @@ def test_more_domains_than_are_shown_are_counted(small: ClusterMirror) -> None:
     assert "  ... and 1 more domain, see --limit" in text.splitlines()
 
 
+class Sizes(NamedTuple):
+    """The lines of a short explanation, of all of it, and of the rules that were not judged."""
+
+    short: list[str]
+    all: list[str]
+    not_judged: list[str]
+
+
+def sizes_of(setting: Setting, pod: object) -> Sizes:
+    short, every = (
+        unstyle(setting.text({"pod": pod}, Detail((), 200), wide=wide)).splitlines() for wide in (False, True)
+    )
+    return Sizes(short, every, [each for each in every if each.startswith("Not judged: ")])
+
+
+STORED = [*read(CASES)][::47]
+REMEDIES = sorted(Path("tests/remedies/data").glob("*.json"))
+
+
+def worlds() -> Iterator[tuple[ClusterMirror, object]]:
+    """Yield clusters of the demo and of stored tests, each with a pod; those of the latter have a claim not judged."""
+    for file in sorted((DEMO / "requests").glob("*.json")):
+        yield of_demo(full_profile()).mirror, json.loads(file.read_bytes())["Pod"]
+    for case in (each.content for each in STORED):
+        spec = case["pod"]["spec"] | {"resourceClaims": [{"name": f"claim-{number}"} for number in range(3)]}
+        yield load(case["namespaces"], case["nodes"], case["pods"]), case["pod"] | {"spec": spec}
+    for file in REMEDIES:
+        mirror, dump = ClusterMirror(), read_dump(file.read_bytes())
+        load_items(dump.items, mirror, skip_invalid=False)
+        yield mirror, next(iter(mirror.pending)).full_name
+
+
+def test_at_most_25_lines_are_told_of_any_pod_and_the_last_one_says_what_is_left_out() -> None:
+    cut, unjudged = 0, 0
+    for mirror, pod in worlds():
+        short, every, not_judged = sizes_of(Setting(mirror, full_profile()), pod)
+        assert len(short) <= MOST_LINES == 25, short
+        assert short[0] == every[0]
+        assert {*not_judged} <= {*short}
+        assert any(each.startswith("-o wide shows more: ") for each in short[-2:])
+        assert ("Best scores" in short) == (" fits on none of " not in short[0]), short
+        assert any("would help" in line for line in short) == (" fits on none of " in short[0]), short
+        cut += any(line.endswith(", see -o wide") for line in short)
+        unjudged += any(not_judged)
+    assert cut > 10
+    assert unjudged > 10
+
+
+def test_lines_that_are_always_told_are_not_cut() -> None:
+    kept = _whole(f"Not judged: {number}" for number in range(30))
+    rest = Part([[f"  - {number}"] * 9 for number in range(9)], "Changes", item="change", least=1)
+    nodes = Part([["Node n1: it fits"] * 40], is_extra=True)
+    lines = [*shortened([kept, rest, nodes, Part([["a"]], name="scores", in_short=False)])]
+    assert lines[:31] == [f"Not judged: {number}" for number in range(30)] + [""]
+    assert lines[31:37] == ["Changes", *["  - 0"] * 4, "    ..."]
+    assert lines[37:40] == ["  ... and 8 more changes, see -o wide", "", "Node n1: it fits"]
+    assert lines[-2:] == ["", "-o wide shows more: scores"]
+
+
 QUESTIONS = sorted((DEMO / "requests").glob("*.json"))
 
 
@@ -340,7 +403,7 @@ def test_long_names_make_it_no_wider(limit: int) -> None:
     pod = make_pod(f"q-{LONG}"[:253]).in_namespace("n" * 63).label("app", "v" * 63)
     question = {"pod": pod.required_anti_affinity(wide).preferred_affinity(10, wide).obj(), "remove": [placed]}
     setting = Setting(mirror, full_profile())
-    lines = unstyle(setting.text(question, Detail(nodes, limit, score_all=True))).splitlines()
+    lines = unstyle(setting.text(question, Detail(nodes, limit, score_all=True), wide=False)).splitlines()
     assert max(map(len, lines)) <= WIDTH
     assert nodes[0] in "".join(line.strip() for line in lines)
 

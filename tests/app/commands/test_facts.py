@@ -29,7 +29,7 @@ def explained(pod: str, dump: str, *more: str) -> tuple[int, str]:
     ("dump", "fact"),
     [
         ("none", "and the driver has reported no capacity for this class"),
-        ("zero", "the driver has reported: 0 for kubernetes.io/hostname=node-a (1 node)"),
+        ("zero", "the driver has reported (CSIStorageCapacity): 0 for kubernetes.io/hostname=node-a (1 node)"),
         ("other-topology", "60Gi for pool.example/node=node-a (no node; the nodes have no label pool.example/node)"),
     ],
     ids=["openebs/zfs-localpv#453", "longhorn/longhorn#12807", "openebs/lvm-localpv#265"],
@@ -131,10 +131,7 @@ def test_a_pod_that_has_ended_or_is_on_a_node_has_no_changes_that_would_help(tmp
     }
     dump = tmp_path / "dump.json"
     dump.write_bytes(as_json(listed(*items, node, {"kind": "Namespace", "metadata": {"name": "default"}})))
-    told = {
-        each["metadata"]["name"]: explained(each["metadata"]["name"], str(dump), "--profile", "full")[1]
-        for each in pods
-    }
+    told = {each["metadata"]["name"]: explained(each["metadata"]["name"], str(dump), "-o", "wide")[1] for each in pods}
     assert (
         "Pod default/bound: it is on n already, and is explained as if it were deleted. Pod default/b" in told["bound"]
     )

@@ -171,7 +171,7 @@ def dump(tmp_path: Path) -> str:
 def service() -> Iterator[str]:
     """Serve the same cluster, and give the URL of the admin port."""
     mirror = load([], [node.obj() for node in NODES], [pod.obj() for pod in PODS])
-    admin = create_service(Settings(admin="127.0.0.1:0"), mirror, None).admin
+    admin = create_service(Settings(admin="127.0.0.1:0", profile="full"), mirror, None).admin
     assert admin is not None
     with running(admin) as server:
         yield server.url

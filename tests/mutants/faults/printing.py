@@ -68,4 +68,11 @@ FAULTS: Final = (
         new="        while len(found) < most:\n",
         tests=("test_files.py",),
     ),
+    Fault(
+        id="what-is-not-judged-cut",
+        breaks="A short explanation leaves out rules that were not judged.",
+        old="for line in lines], least=sys.maxsize)",
+        new="for line in lines])",
+        tests=("test_explanation_text.py",),
+    ),
 )

@@ -140,12 +140,15 @@ def test_what_a_claim_waits_for_is_said(objects: Sequence[Object], said: str) ->
     ("capacities", "said"),
     [
         ([], "and the driver has reported no capacity for this class (no CSIStorageCapacity)"),
-        ([(0, ZONE, "a")], f"largest capacities that the driver has reported: 0 for {ZONE}=a (1 node)"),
+        (
+            [(0, ZONE, "a")],
+            f"largest capacities that the driver has reported (CSIStorageCapacity): 0 for {ZONE}=a (1 node)",
+        ),
         (
             [(60 * GI, "pool.example/node", "n1"), (GI, ZONE, "b")],
             (
-                "largest capacities that the driver has reported: 60Gi for pool.example/node=n1 (no node; the nodes "
-                f"have no label pool.example/node); 1Gi for {ZONE}=b (1 node)"
+                "largest capacities that the driver has reported (CSIStorageCapacity): 60Gi for pool.example/node=n1 "
+                f"(no node; the nodes have no label pool.example/node); 1Gi for {ZONE}=b (1 node)"
             ),
         ),
     ],
