@@ -17,7 +17,7 @@ from app.objects.decode import DecodeError, decoding
 from app.objects.decode_pod import decode_pod
 from app.objects.resources import OF_MANIFESTS
 from core.objects.quantity import QuantityError, nanos
-from core.releases.release import Rules
+from core.releases.release import Release, Rules
 
 Json: TypeAlias = dict[str, Any]
 """A JSON object as `read_json` returns it."""
@@ -56,6 +56,7 @@ _OF_PODS: Final = ("cpu", "memory", "hugepages-")
 """Names of resources that a pod as a whole may have, or how they begin."""
 _SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 """Source: pkg/apis/scheduling/v1/helpers.go. Every cluster has these classes."""
+_WORKLOADS: Final = Release(1, 35)
 _LIFECYCLE_TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _TERMS: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -95,6 +96,7 @@ def complete(pod: Json, rules: Rules, objects: Objects, notes: Notes, *, of_clus
     spec = member(pod, "spec")
     if not spec:
         return
+    _drop_groups(spec, rules.release, notes)
     spec["schedulerName"] = spec.get("schedulerName") or "default-scheduler"  # SetDefaults_PodSpec
     _default_requests(spec, notes)
     _default_host_ports(spec, notes)
@@ -107,6 +109,16 @@ def complete(pod: Json, rules: Rules, objects: Objects, notes: Notes, *, of_clus
     _merge_label_keys(pod, spec, notes)
     if rules.pod_level_defaults_last:
         _default_pod_level_requests(spec, rules, notes)
+
+
+def _drop_groups(spec: Json, release: Release, notes: Notes) -> None:
+    """Drop the field that the release lacks: workloadRef is of 1.35 alone, and schedulingGroup of later ones.
+
+    Source: k8s.io/api core/v1/types.go.
+    """
+    for name, is_known in (("workloadRef", release == _WORKLOADS), ("schedulingGroup", release > _WORKLOADS)):
+        if not is_known and spec.pop(name, None):
+            notes.done.append(f"no {name}, which Kubernetes {release} drops")
 
 
 def _containers(spec: Json) -> Iterator[Json]:

@@ -314,6 +314,7 @@ def _inside(document: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401  # as a
 
 
 def _parse_data(found: Sequence[tuple[str, str]]) -> SchedulerConfig:
+    found = [each for each in found if KIND in each[1]] or found  # a Policy beside a configuration is left over
     if len(found) > 1:
         raise UnreadableError(f"several configurations: {', '.join(place for place, _ in found)}; give one of them")
     place, text = found[0]

@@ -60,6 +60,28 @@ def test_the_configuration_in_a_config_map_is_read() -> None:
             "data['a']: apiVersion: expected kubescheduler.config.k8s.io/v1, found 'kubescheduler.config",
             id="gpushare-scheduler-extender#166",
         ),
+        pytest.param(
+            config_map(**{"stork-config.yaml": HEAD.replace("/v1", "/v1beta3") + "profiles: [{schedulerName: stork}]"}),
+            "data['stork-config.yaml']: apiVersion: expected kubescheduler.config.k8s.io/v1, found",
+            id="libopenstorage/operator#862",
+        ),
+        pytest.param(
+            config_map(
+                **{"config.yaml": HEAD.replace("/v1", "/v1beta1"), "policy.cfg": '{"kind": "Policy", "extenders": []}'}
+            ),
+            "data['config.yaml']: apiVersion: expected kubescheduler.config.k8s.io/v1, found",
+            id="Huang-Wei/sample-scheduler-extender#7",
+        ),
+        pytest.param(
+            '{"kind": "Policy", "apiVersion": "v1", "extenders": [{"urlPrefix": "a", "enableHttps": false}]}',
+            "a Policy: kube-scheduler has read none since 1.23",
+            id="elastic-ai/elastic-gpu-scheduler#12",
+        ),
+        pytest.param(
+            HEAD.replace("/v1", "/v1beta2") + "extenders: [{urlPrefix: a, filterVerb: predicates}]",
+            "apiVersion: expected kubescheduler.config.k8s.io/v1, found 'kubescheduler.config.k8s.io/v1beta2'",
+            id="tkestack/gpu-admission#24",
+        ),
         pytest.param(config_map(a=HEAD, b=HEAD), "several configurations: data['a'], data['b']; give one", id="two"),
         pytest.param(config_map(a="x: y"), "a ConfigMap without a KubeSchedulerConfiguration in its", id="none"),
         pytest.param(config_map(), "a ConfigMap without a KubeSchedulerConfiguration in its data", id="empty"),

@@ -110,4 +110,11 @@ FAULTS: Final = (
         new="if _kind(document) == KIND and",
         tests=("test_scheduler_config.py",),
     ),
+    Fault(
+        id="policy-beside-a-configuration-is-another-one",
+        breaks="A ConfigMap with a Policy that was left over is refused, because it has two configurations.",
+        old="    found = [each for each in found if KIND in each[1]] or found",
+        new="    found = [*found]",
+        tests=("test_scheduler_config.py",),
+    ),
 )

@@ -48,6 +48,13 @@ FAULTS: Final = (
         tests=("test_stored_pod.py",),
     ),
     Fault(
+        id="workload-ref-of-a-later-release",
+        breaks="A manifest with a workloadRef is a member of a group also where the API server drops the field.",
+        old='("workloadRef", release == _WORKLOADS)',
+        new='("workloadRef", release >= _WORKLOADS)',
+        tests=("test_manifests_of_people.py",),
+    ),
+    Fault(
         id="stored-pod-completed-again",
         breaks="A pod of `kubectl get` is completed as if it were new.",
         old='    return bool(member(pod, "metadata").get("uid"))',
