@@ -72,10 +72,14 @@ def asked(  # noqa: PLR0913  # a request, and who sends it for how long
             return client.request(method, url, params=params, content=content, headers=_login(access))
     except (httpx.ConnectError, httpx.ConnectTimeout) as error:
         if _is_of_tls(error):
-            raise CannotAskError(f"{access['url']}: {error}; see --ca-file") from None
+            hint = "the port speaks plain HTTP: http://" if "WRONG_VERSION_NUMBER" in str(error) else "see --ca-file"
+            raise CannotAskError(f"{access['url']}: {error}; {hint}") from None
         raise CannotAskError(_no_service(access["url"], error)) from None
     except httpx.TimeoutException:
         raise CannotAskError(f"{access['url']}: no response within {patience:g} s; {NOT_UNDERSTOOD}") from None
+    except httpx.RemoteProtocolError as error:  # to plain HTTP, a port with TLS says nothing
+        hint = "" if url.startswith("https:") else "does the port expect https://? Otherwise: "
+        raise CannotAskError(f"{access['url']}: {str(error).rstrip('.')}; {hint}{NOT_UNDERSTOOD}") from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise CannotAskError(f"{access['url']}: {str(error) or type(error).__name__}; {NOT_UNDERSTOOD}") from None
 

@@ -65,13 +65,17 @@ def admin_port(
     *,
     open_paths: frozenset[str] = frozenset(),
 ) -> Port:
-    """Return the admin port. It needs authentication if other machines can reach it. Raises ConfigurationError."""
+    """Return the admin port. It needs authentication if other machines can reach it. Raises ConfigurationError.
+
+    Without a token only the loopback reaches it, such as `kubectl port-forward`. That port is plain HTTP, because the
+    certificate has the name of the Service, and no client would find that at 127.0.0.1.
+    """
     connections = Connections("admin", limits)
-    tls = _followed("admin", settings, clients=False)
-    background = _runs(tls)
     token = _token(settings.admin_token_file, "admin_token_file")
     read_token = _token(settings.admin_read_token_file, "admin_read_token_file")
     tokens = [each for each in (token, read_token) if each is not None]
+    tls = _followed("admin", settings, clients=False) if tokens else None
+    background = _runs(tls)
     if tokens:
         background = (*background, *(each.run for each in tokens))
         if tls is None:

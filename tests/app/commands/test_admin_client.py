@@ -95,3 +95,13 @@ def test_a_port_with_tls_is_asked_with_its_authorities(tmp_path: Path) -> None:
         assert refused.stderr.endswith("; see --ca-file\n")
         assert "no service" not in refused.stderr
         assert units("--server", server.url, "--ca-file", authority.crt()).exit_code == 0
+
+
+def test_plain_http_and_tls_are_told_from_each_other(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    authority.make("server", "subjectAltName=IP:127.0.0.1")
+    with running(FastAPI(), authority) as server:
+        assert "does the port expect https://?" in units("--server", server.url.replace("https", "http")).stderr
+    with running(FastAPI()) as server:
+        refused = units("--server", server.url.replace("http", "https")).stderr
+        assert refused.endswith("; the port speaks plain HTTP: http://\n")

@@ -247,6 +247,11 @@ def test_the_schedulers_certificate_does_not_open_the_admin_port(certificates: C
     assert asked(port, certificates.client_tls("scheduler")) == 401
 
 
+def test_without_a_token_the_loopback_is_plain_http_because_no_certificate_names_it(certificates: Certificates) -> None:
+    """As `kubectl port-forward` and the runbook of docs/operate.md reach the overlays full-offload and decide."""
+    assert secured(certificates).tls is None
+
+
 def test_the_app_has_no_route_but_the_page_that_needs_no_proof(token_file: Path) -> None:
     app = admin(admin_token_file=token_file).app
     assert isinstance(app, FastAPI)

@@ -8,6 +8,13 @@ _HIDDEN: Final = ("test_hidden_names.py",)
 
 FAULTS: Final = (
     Fault(
+        id="runbook-stopped-by-tls-on-the-loopback",
+        breaks="With full-offload and decide, `kindred status` by a port-forward gets no response.",
+        old='tls = _followed("admin", settings, clients=False) if tokens else None',
+        new='tls = _followed("admin", settings, clients=False)',
+        tests=("test_admin_auth.py",),
+    ),
+    Fault(
         id="unknown-routes-let-through",
         breaks="A route that shows pods of all namespaces is open to whoever may list none.",
         old="if sight.is_full or path in NAMELESS or path in HIDING:",
