@@ -4,7 +4,7 @@ Source of the profile `full`: k8s.io/kubernetes pkg/scheduler/apis/config/v1/def
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
 from types import MappingProxyType
@@ -13,34 +13,14 @@ from typing import Any, Final, TypeAlias, TypeGuard
 import msgspec
 
 from core.events import Kind
+from core.explaining.explained import Explained
 from core.framework.evaluation import Composite
 from core.framework.interface import AnyFilter, AnyScore, FilterPlugin, Plugin, ScorePlugin
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.plugins.imagelocality import ImageLocality
-from core.plugins.interpodaffinity.plugin import InterPodAffinity
-from core.plugins.load.load_plugin import LoadVariationRiskBalancing, TargetLoadPacking
-from core.plugins.load.loadaware import LoadAware
-from core.plugins.nodeaffinity import NodeAffinity
-from core.plugins.nodeconditions import (
-    CheckNodeCondition,
-    CheckNodeDiskPressure,
-    CheckNodeMemoryPressure,
-    CheckNodePIDPressure,
-)
-from core.plugins.nodedeclaredfeatures import NodeDeclaredFeatures
-from core.plugins.nodename import NodeName
-from core.plugins.nodeports import NodePorts
+from core.plugins import PLUGINS
 from core.plugins.noderesources.fit import NodeResourcesFit
-from core.plugins.noderesources.strategies import NodeResourcesBalancedAllocation, ScoringStrategy
-from core.plugins.nodeunschedulable import NodeUnschedulable
-from core.plugins.nodevolumelimits.plugin import NodeVolumeLimits
-from core.plugins.podtopologyspread.plugin import PodTopologySpread
-from core.plugins.serviceaffinity import ServiceAffinity
-from core.plugins.tainttoleration import TaintToleration
-from core.plugins.volumebinding.plugin import VolumeBinding
-from core.plugins.volumerestrictions import VolumeRestrictions
-from core.plugins.volumezone import VolumeZone
+from core.plugins.noderesources.strategies import ScoringStrategy
 from core.releases.release import Rules
 
 # The former names of plugins: predicates, priorities and removed plugins. Present names may be replaced by them.
@@ -129,33 +109,6 @@ def todays_name(name: str) -> str:
     return name if former is None else former.plugin
 
 
-PLUGINS: Final[Mapping[str, Callable[..., Plugin]]] = {
-    "NodeUnschedulable": NodeUnschedulable,
-    "NodeName": NodeName,
-    "TaintToleration": TaintToleration,
-    "NodeAffinity": NodeAffinity,
-    "NodePorts": NodePorts,
-    "NodeResourcesFit": NodeResourcesFit,
-    "InterPodAffinity": InterPodAffinity,
-    "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocation,
-    "PodTopologySpread": PodTopologySpread,
-    "NodeVolumeLimits": NodeVolumeLimits,
-    "NodeDeclaredFeatures": NodeDeclaredFeatures,
-    "VolumeBinding": VolumeBinding,
-    "ImageLocality": ImageLocality,
-    "VolumeRestrictions": VolumeRestrictions,
-    "VolumeZone": VolumeZone,
-    "ServiceAffinity": ServiceAffinity,
-    "CheckNodeCondition": CheckNodeCondition,
-    "CheckNodeMemoryPressure": CheckNodeMemoryPressure,
-    "CheckNodeDiskPressure": CheckNodeDiskPressure,
-    "CheckNodePIDPressure": CheckNodePIDPressure,
-    "TargetLoadPacking": TargetLoadPacking,
-    "LoadVariationRiskBalancing": LoadVariationRiskBalancing,
-    "LoadAware": LoadAware,
-}
-"""Every plugin by name. Called without arguments, a plugin has upstream's default arguments."""
-
 COMPOSITES: Final[Mapping[str, Sequence[str]]] = {
     "GeneralPredicates": ("NodeResourcesFit", "NodeName", "NodePorts", "NodeAffinity"),
 }
@@ -226,6 +179,12 @@ class Profile(msgspec.Struct, frozen=True, dict=True):
         """All plugins. A plugin that both filters and scores appears once."""
         plugins: tuple[Plugin, ...] = (*self.filters, *(plugin for plugin, _ in self.scores))
         return tuple({id(plugin): plugin for plugin in plugins}.values())
+
+    @cached_property
+    def explained(self) -> tuple[Explained, ...]:
+        """The plugins that explain themselves, those of a composite in its place. See Explained."""
+        parts = (part for each in self.plugins for part in (each.parts if isinstance(each, Composite) else (each,)))
+        return tuple(part for part in parts if isinstance(part, Explained))
 
     @cached_property
     def resources_filter(self) -> NodeResourcesFit | None:

@@ -29,7 +29,7 @@ from app.objects.decode import DecodeError
 from app.objects.yaml_documents import DocumentsError, documents
 from app.verbs.request import LargeBodyError
 from app.verbs.request import Request as VerbRequest
-from core.diagnosis.pod_names import Sees
+from core.explaining.pod_names import Sees
 from core.objects.labels import label_key_errors
 
 Answer: TypeAlias = Callable[[ExplainRequest, Sees | None], Awaitable[msgspec.Struct]]

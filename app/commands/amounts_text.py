@@ -6,21 +6,17 @@ from itertools import chain
 from typing import Final
 
 from app.commands.output import Line, Part, Styled, counted, titled, wrapped
-from core.diagnosis.amounts.amounts import ClusterAmounts, MeasuredResource, NodeAmounts, UsageOnNode
-from core.diagnosis.amounts.requirements import UnmetRequirement
-from core.diagnosis.amounts.resources import (
-    PortInCluster,
-    PortOnNode,
-    ResourceInCluster,
-    ResourceOnNode,
-    WaitingResize,
-    quantity_text,
-)
-from core.diagnosis.amounts.spread import SpreadInCluster, SpreadOnNode
-from core.diagnosis.remedies.pod_steps import taint_text
-from core.diagnosis.remedies.remedy import Remedy
-from core.diagnosis.wakes import ANY_EVENT, EVENTS, Wake
+from core.diagnosis.wakes import ANY_EVENT, REGISTERING, Wake
+from core.explaining.pod_steps import taint_text
+from core.explaining.remedy import Remedy
+from core.explaining.requirements import UnmetRequirement
 from core.objects.affinity import label_number
+from core.objects.quantity import quantity_text
+from core.plugins.amounts import ClusterAmounts, NodeAmounts
+from core.plugins.load.explaining import MeasuredResource, UsageOnNode
+from core.plugins.nodeports import PortInCluster, PortOnNode
+from core.plugins.noderesources.explaining import ResourceInCluster, ResourceOnNode, WaitingResize
+from core.plugins.podtopologyspread.explaining import SpreadInCluster, SpreadOnNode
 
 _EMPTY: Final = "''"
 _MAX_WAKES: Final = 12
@@ -57,7 +53,7 @@ def wakes_text(wakes: Sequence[Wake], refusing: Collection[str]) -> Part:
     `refusing` are the plugins that rejected the nodes. If they wait for no event, it tries every five minutes:
     k8s.io/kubernetes pkg/scheduler/backend/queue/scheduling_queue.go (DefaultPodMaxInUnschedulablePodsDuration).
     """
-    if refusing and not wakes and {each.plugin for each in EVENTS}.issuperset(refusing):
+    if refusing and not wakes and REGISTERING.issuperset(refusing):
         none = Styled("kube-scheduler tries it again every five minutes: no event can help", bold=True)
         return Part([[none]], name="retries", in_short=False)
     by_kind: dict[str, dict[str, None]] = {}

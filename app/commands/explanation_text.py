@@ -24,11 +24,11 @@ from app.commands.pending import victim_text
 from app.commands.units import packing_text
 from app.explain.explainer import ClassUse, ExplainedNode, Explanation, MirrorState, NodeCells, SupposedState
 from app.explain.stored_pod import Completion
-from core.diagnosis.counted_terms import Direction, Effect, Rule
 from core.diagnosis.diagnosis import ScorePart
 from core.diagnosis.explained_profile import Judge, SchedulerState
 from core.diagnosis.node_detail import NodeDetail, NodeTerm
 from core.diagnosis.summary import ReasonSummary, Summary, TermSummary, TopologySummary
+from core.explaining.counted_terms import Direction, Effect, Rule
 from core.gangs.unit import UnitStatus
 
 

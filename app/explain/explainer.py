@@ -17,12 +17,12 @@ from app.watch.release import AnsweredRelease, ReleaseStatus
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.explained_profile import ExplainedProfile
 from core.diagnosis.node_detail import NodeDetail, node_detail
-from core.diagnosis.pod_names import PodName, PodText, Sees, name_of
 from core.diagnosis.summary import Summary, summary
 from core.diagnosis.wakes import AwaitedVictim, awaited_victims
 from core.equivalence.cache import EquivalenceCache
 from core.equivalence.classes import ClassEntry, PredicateCell, ScoreCell
 from core.events import NOT_MISSING, Object
+from core.explaining.pod_names import PodName, PodText, Sees, name_of
 from core.gangs.scheduling_groups import scheduling_group_status
 from core.gangs.unit import UnitStatus
 from core.mirror.node_info import NodeBatch

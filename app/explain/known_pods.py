@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from app.explain.explain_request import UnknownError
 from app.process.long_work import LongWork
 from app.verbs.request import RecentPods
-from core.diagnosis.pod_names import Sees, every_namespace
+from core.explaining.pod_names import Sees, every_namespace
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 

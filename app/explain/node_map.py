@@ -9,10 +9,10 @@ import msgspec
 import numpy as np
 
 from app.explain.explain_request import UnknownError
-from core.diagnosis.amounts.node_labels import domains_of
 from core.diagnosis.diagnosis import NO_PLUGIN, Diagnosis
 from core.diagnosis.explained_profile import Judge
 from core.diagnosis.not_judged import NotJudged
+from core.explaining.node_labels import domains_of
 from core.framework.interface import Code
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import ZONE

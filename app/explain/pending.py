@@ -19,11 +19,11 @@ from app.process.long_work import LongWork
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.explained_profile import SchedulerState
 from core.diagnosis.not_judged import NotJudged
-from core.diagnosis.pod_names import PodName, PodText, Sees, every_namespace
 from core.diagnosis.remedies.what_would_help import what_would_help
 from core.diagnosis.summary import ReasonSummary, fit_message, reasons_of
 from core.diagnosis.wakes import AwaitedVictim, VictimsByPod
 from core.equivalence.classes import Classifier
+from core.explaining.pod_names import PodName, PodText, Sees, every_namespace
 from core.gangs.unit import UnitStatus
 from core.objects.pod import Pod
 

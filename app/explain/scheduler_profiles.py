@@ -24,7 +24,8 @@ from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers, with
 from core.diagnosis.explained_profile import NOTHING, ExplainedProfile, SchedulerRules, joined
 from core.diagnosis.not_judged import DYNAMIC_RESOURCES, NotJudged
 from core.objects.pod import Pod
-from core.profile import COMPOSITES, PLUGINS, Arguments, full_profile, profile_arguments
+from core.plugins import PLUGINS
+from core.profile import COMPOSITES, Arguments, full_profile, profile_arguments
 from core.profile import Profile as Plugins
 from core.scheduling_cycle import ALL
 

@@ -17,8 +17,9 @@ from app.objects.decode import NULL, DecodeError, Int32, decoding, decoding_fiel
 from app.objects.decode_placement import WireNodeAffinity, WireSpreadConstraint, node_affinity_of, topology_spread_of
 from app.settings.settings import Settings, SettingsError
 from core.objects.quantity import millis
+from core.plugins import PLUGINS
 from core.plugins.noderesources.strategies import ResourceSpec, ScoringStrategy, UtilizationShapePoint
-from core.profile import COMPOSITES, PLUGINS, Arguments, todays_name
+from core.profile import COMPOSITES, Arguments, todays_name
 
 S = TypeVar("S", bound=msgspec.Struct)
 

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar, overload
 import msgspec
 import orjson
 
-from core.diagnosis.pod_names import NamesPods
+from core.explaining.pod_names import NamesPods
 
 T = TypeVar("T")
 

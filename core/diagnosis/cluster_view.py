@@ -5,10 +5,10 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from core.diagnosis.amounts.resources import IN_BYTES
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeInfo
 from core.objects.node import ZONE, Node
+from core.objects.quantity import IN_BYTES
 
 Unit: TypeAlias = Literal["millicores", "bytes", "count"]
 

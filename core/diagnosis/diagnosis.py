@@ -8,10 +8,10 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from core.diagnosis.counted_terms import CountedTerm, PodSearch, counted_terms
 from core.diagnosis.explained_profile import ExplainedProfile, Judge, served_alone
 from core.diagnosis.not_judged import DYNAMIC_RESOURCES, NotJudged, devices_not_judged, judged
 from core.events import Kind, Missing
+from core.explaining.counted_terms import CountedTerm, PodSearch
 from core.framework.evaluation import Composite, FreshEvaluation, everywhere
 from core.framework.interface import NOT_SCORED, SUCCESS, AnyFilter, AnyScore, Codes, Status, Verdicts
 from core.mirror.cluster import ClusterMirror
@@ -19,7 +19,6 @@ from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.profile import Profile
 from core.scheduling_cycle import Refusal, filter_nodes, nominated_beside, refusals, score_nodes
 
@@ -243,11 +242,8 @@ class Diagnosis:
 
     @cached_property
     def terms(self) -> Sequence[CountedTerm]:
-        """The inter-pod affinity terms that take part in the decision. Empty if the plugin is not enabled."""
-        for plugin in self.profile.plugins:
-            if isinstance(plugin, InterPodAffinity):
-                return counted_terms(self.mirror, self.pod, plugin)
-        return []
+        """The terms about other pods that take part in the decision. Empty if no enabled plugin has any."""
+        return [term for plugin in self.profile.explained for term in plugin.terms(self)]
 
     def raw_scores(self, plugin: AnyScore) -> Int64Array | None:
         """Return a plugin's raw scores of the scored nodes, or None if it skips the pod."""

@@ -5,11 +5,12 @@ from typing import Final
 
 import msgspec
 
-from core.diagnosis.amounts.amounts import NodeAmounts, node_amounts
-from core.diagnosis.counted_terms import CountedPod, Direction, Effect, Rule
+from core.diagnosis.amounts import node_amounts
 from core.diagnosis.diagnosis import Diagnosis, ScorePart
 from core.diagnosis.explained_profile import Judge
-from core.diagnosis.pod_names import name_of, uid_of
+from core.explaining.counted_terms import CountedPod, Direction, Effect, Rule
+from core.explaining.pod_names import name_of, uid_of
+from core.plugins.amounts import NodeAmounts
 
 _MAX_TERMS: Final = 500
 """A pod of 64 KB has 400 terms of its own. Thousands of terms of other pods may select it."""

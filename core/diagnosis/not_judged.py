@@ -1,33 +1,25 @@
 """The rules that an explanation cannot judge for a pod, with reasons, so that no result claims more than was judged."""
 
-from collections.abc import Collection, Iterator, Mapping
-from itertools import chain
+from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
 
 from core.events import Kind, Missing
-from core.framework.claims import find_claim, not_found_text
+from core.explaining.explained import Explained
+from core.framework.claims import not_found_text
+from core.framework.evaluation import Composite
 from core.framework.interface import Plugin
-from core.mirror.affinity_counts import owner_terms
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
-from core.objects.kinds import NAMESPACE_NAME, DeviceClass, Namespace, Service
 from core.objects.pod import Pod, PodClaim
 from core.objects.volumes import (
-    NO_PROVISIONER,
-    CSIDriver,
-    CSIStorageCapacity,
-    PersistentVolume,
     PersistentVolumeClaim,
-    StorageClass,
 )
 from core.plugins.noderesources.columns import classes_of, insufficient
-from core.plugins.podtopologyspread.constraints import CONTROLLERS
 from core.profile import Profile
 
 DYNAMIC_RESOURCES: Final = "DynamicResources"
-_VOLUME_BINDING: Final = "VolumeBinding"
 
 _MAX_RESOURCES: Final = 8
 """How many resources are named. A pod may request hundreds."""
@@ -64,7 +56,7 @@ def judged(profile: Profile, pod: Pod, missing: Mapping[Kind, Missing], mirror: 
         missing = {kind: why for kind, why in missing.items() if kind is not PersistentVolumeClaim}
     left_out: dict[str, NotJudged] = {}
     unscored: dict[str, NotJudged] = {}
-    in_part = []
+    in_part: list[NotJudged] = []
     if missing:
         for each in profile.filters:
             if kinds := _missing_for_filter(each, pod, missing, mirror):
@@ -72,9 +64,11 @@ def judged(profile: Profile, pod: Pod, missing: Mapping[Kind, Missing], mirror: 
         for scoring, _ in profile.scores:
             if scoring.name not in left_out and (kinds := _missing_for_score(scoring, pod, missing, mirror)):
                 unscored[scoring.name] = _told(scoring.name, missing, kinds)
-        binds = any(each.name == _VOLUME_BINDING for each in profile.filters) and _VOLUME_BINDING not in left_out
-        if binds and CSIDriver in missing and _provisioned(mirror, pod):
-            in_part.append(_told(_VOLUME_BINDING, missing, [CSIDriver], "capacity for new volumes: "))
+        in_part = [
+            _told(each.name, missing, parts, f"{' and '.join(parts.values())}: ")
+            for each in profile.filters
+            if each.name not in left_out and (parts := _missing_in_part(each, pod, missing, mirror))
+        ]
     if left_out or unscored:
         profile = Profile(
             tuple(each for each in profile.filters if each.name not in left_out),
@@ -122,31 +116,23 @@ def _never_judged(pod: Pod) -> list[NotJudged]:
     return told
 
 
-def _missing_for_filter(plugin: Plugin, pod: Pod, missing: Mapping[Kind, Missing], mirror: ClusterMirror) -> list[Kind]:
+def _missing_for_filter(plugin: Plugin, pod: Pod, missing: Collection[Kind], mirror: ClusterMirror) -> list[Kind]:
+    read: set[Kind] = set()
+    for part in plugin.parts if isinstance(plugin, Composite) else (plugin,):
+        kinds = [kind for kind in part.kinds if kind in missing]
+        read.update(part.reads(mirror, pod, kinds) if isinstance(part, Explained) else kinds)
+    return [kind for kind in plugin.kinds if kind in missing and kind in read]
+
+
+def _missing_for_score(plugin: Plugin, pod: Pod, missing: Collection[Kind], mirror: ClusterMirror) -> list[Kind]:
     kinds = [kind for kind in plugin.kinds if kind in missing]
-    read: Collection[Kind] = kinds
-    match plugin.name:
-        case "VolumeBinding" | "VolumeZone" | "VolumeRestrictions":
-            read = _behind_claims(mirror, pod, missing)
-        case "NodeVolumeLimits":  # counts the volumes of all pods
-            read = kinds if pod.volumes else ()
-        case "NodeResourcesFit" | "GeneralPredicates":  # a device class may provide only extended resources
-            read = kinds if any("/" in resource for resource in pod.requests) else {*kinds} - {DeviceClass}
-        case "InterPodAffinity":
-            read = kinds if _reads_namespaces(mirror, pod) else {*kinds} - {Namespace}
-        case "PodTopologySpread":  # default constraints, which read the owners of pods, are used only for scores
-            read = ()
+    read = plugin.reads_to_score(mirror, pod, kinds) if isinstance(plugin, Explained) else kinds
     return [kind for kind in kinds if kind in read]
 
 
-def _missing_for_score(plugin: Plugin, pod: Pod, missing: Mapping[Kind, Missing], mirror: ClusterMirror) -> list[Kind]:
-    if plugin.name != "PodTopologySpread":
-        return _missing_for_filter(plugin, pod, missing, mirror)
-    owner = pod.controller
-    if pod.spread or not (pod.labels or owner):  # no Service selects a pod without labels (helper.DefaultSelector)
-        return []
-    read = {Service, CONTROLLERS.get((owner.api_version, owner.kind)) if owner is not None else None}
-    return [kind for kind in plugin.kinds if kind in missing and kind in read]
+def _missing_in_part(plugin: Plugin, pod: Pod, missing: Collection[Kind], mirror: ClusterMirror) -> Mapping[Kind, str]:
+    parts = plugin.reads_in_part(mirror, pod) if isinstance(plugin, Explained) else {}
+    return {kind: part for kind, part in parts.items() if kind in missing}
 
 
 def _lacks_a_claim(pod: Pod) -> bool:
@@ -154,55 +140,3 @@ def _lacks_a_claim(pod: Pod) -> bool:
     said = pod.waiting.message
     claims = (each.name for each in pod.volumes if isinstance(each, PodClaim)) if said else ()
     return any(not_found_text(PersistentVolumeClaim, name) in said for name in claims)
-
-
-def _claims(mirror: ClusterMirror, pod: Pod) -> Iterator[PersistentVolumeClaim]:
-    claims = (find_claim(mirror, pod, each) for each in pod.volumes if isinstance(each, PodClaim))
-    return (claim for claim in claims if claim is not None)
-
-
-def _behind_claims(mirror: ClusterMirror, pod: Pod, missing: Mapping[Kind, Missing]) -> set[Kind]:
-    """Return the kinds of the objects by which a pod's claims are judged.
-
-    A claim that exists is judged by its volume, or by its class and the volumes that it may take. Where a class makes
-    volumes, a node is refused by the class, and by the capacity if its driver publishes some.
-    """
-    if not any(isinstance(each, PodClaim) for each in pod.volumes):
-        return set()
-    if PersistentVolumeClaim in missing:
-        return {PersistentVolumeClaim, PersistentVolume, StorageClass}
-    kinds: set[Kind] = set()
-    for claim in _claims(mirror, pod):
-        provisioner = _provisioner(mirror, claim)
-        if not claim.volume:
-            kinds.add(StorageClass)
-        if claim.volume or provisioner in NO_PROVISIONER:
-            kinds.add(PersistentVolume)
-        driver = mirror.objects(CSIDriver).get(provisioner)
-        if not claim.volume and driver is not None and driver.storage_capacity:
-            kinds.add(CSIStorageCapacity)
-    return kinds
-
-
-def _provisioner(mirror: ClusterMirror, claim: PersistentVolumeClaim) -> str:
-    storage_class = mirror.objects(StorageClass).get(claim.storage_class)
-    return "" if storage_class is None else storage_class.provisioner
-
-
-def _provisioned(mirror: ClusterMirror, pod: Pod) -> bool:
-    """Return whether a volume is to be made for a claim of the pod."""
-    return any(not claim.volume and _provisioner(mirror, claim) not in NO_PROVISIONER for claim in _claims(mirror, pod))
-
-
-def _reads_namespaces(mirror: ClusterMirror, pod: Pod) -> bool:
-    """Return whether a term of the pod, or of another pod against it or for it, reads labels of namespaces.
-
-    A selector by the name of the namespace, which every namespace has as a label, needs no more than the names.
-    """
-    own = (each.term.matcher for each in owner_terms(pod.affinity))
-    others = (each.matcher for each in mirror.affinity.by_namespace(pod.namespace, pod.labels))
-    return any(
-        requirement.key != NAMESPACE_NAME or not mirror.namespaces
-        for matcher in chain(own, others)
-        for requirement in matcher.namespace_selector.requirements
-    )

@@ -7,20 +7,21 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from core.diagnosis.amounts.amounts import ClusterAmounts, cluster_amounts
-from core.diagnosis.amounts.node_labels import domains_of
-from core.diagnosis.counted_terms import CountedTerm, Direction, Rule
+from core.diagnosis.amounts import cluster_amounts
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.explained_profile import Judge, SchedulerState
 from core.diagnosis.not_judged import NotJudged
-from core.diagnosis.pod_names import name_of, uid_of
-from core.diagnosis.remedies.remedy import Remedy
 from core.diagnosis.remedies.what_would_help import what_would_help
 from core.diagnosis.wakes import Wake, wakes
+from core.explaining.counted_terms import CountedTerm, Direction, Rule
+from core.explaining.node_labels import domains_of
+from core.explaining.pod_names import name_of, uid_of
+from core.explaining.remedy import Remedy
 from core.framework.interface import AnyScore, Code
 from core.mirror.topology import Int64Array, IntpArray
 from core.objects.node import ZONE
 from core.objects.pod import NOT_WAITING, Waiting
+from core.plugins.amounts import ClusterAmounts
 
 _EXAMPLES: Final = 3
 _DEFAULT_SCHEDULER: Final = "default-scheduler"

@@ -1,8 +1,9 @@
 """What belongs to a pod: its claims, with the objects behind their names, and the Services that select it."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
+from core.events import Kind
 from core.framework.interface import Code, Plugin, Status
 from core.mirror.affinity_counts import TermIndex
 from core.mirror.changes import ObjectChange
@@ -12,7 +13,14 @@ from core.objects.kinds import Service
 from core.objects.labels import NOTHING
 from core.objects.pod import Pod, PodClaim
 from core.objects.quantity import quoted
-from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
+from core.objects.volumes import (
+    NO_PROVISIONER,
+    CSIDriver,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 
 
 class ClaimError(Exception):
@@ -74,6 +82,47 @@ def not_found(kind: type[PersistentVolume | PersistentVolumeClaim | StorageClass
 def not_found_text(kind: type[PersistentVolume | PersistentVolumeClaim | StorageClass], name: str) -> str:
     """Return the error of client-go's listers for a missing object (pkg/api/errors/errors.go, NewNotFound)."""
     return f"{_RESOURCES[kind]} {quoted(name)} not found"
+
+
+def found_claims(mirror: ClusterMirror, pod: Pod) -> Iterator[PersistentVolumeClaim]:
+    """Return the claims of a pod that exist, also those of its ephemeral volumes."""
+    claims = (find_claim(mirror, pod, each) for each in pod.volumes if isinstance(each, PodClaim))
+    return (claim for claim in claims if claim is not None)
+
+
+def kinds_behind_claims(mirror: ClusterMirror, pod: Pod, missing: Collection[Kind]) -> set[Kind]:
+    """Return the kinds of the objects by which a pod's claims are judged.
+
+    A claim that exists is judged by its volume, or by its class and the volumes that it may take. Where a class makes
+    volumes, a node is refused by the class, and by the capacity if its driver publishes some.
+    """
+    if not any(isinstance(each, PodClaim) for each in pod.volumes):
+        return set()
+    if PersistentVolumeClaim in missing:
+        return {PersistentVolumeClaim, PersistentVolume, StorageClass}
+    kinds: set[Kind] = set()
+    for claim in found_claims(mirror, pod):
+        provisioner = _provisioner(mirror, claim)
+        if not claim.volume:
+            kinds.add(StorageClass)
+        if claim.volume or provisioner in NO_PROVISIONER:
+            kinds.add(PersistentVolume)
+        driver = mirror.objects(CSIDriver).get(provisioner)
+        if not claim.volume and driver is not None and driver.storage_capacity:
+            kinds.add(CSIStorageCapacity)
+    return kinds
+
+
+def _provisioner(mirror: ClusterMirror, claim: PersistentVolumeClaim) -> str:
+    storage_class = mirror.objects(StorageClass).get(claim.storage_class)
+    return "" if storage_class is None else storage_class.provisioner
+
+
+def makes_volume(mirror: ClusterMirror, pod: Pod) -> bool:
+    """Return whether a volume is to be made for a claim of the pod."""
+    return any(
+        not claim.volume and _provisioner(mirror, claim) not in NO_PROVISIONER for claim in found_claims(mirror, pod)
+    )
 
 
 class Services:

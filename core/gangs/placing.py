@@ -23,7 +23,8 @@ from core.mirror.topology import Float64Array, Int64Array
 from core.mirror.what_if import Supposition
 from core.objects.groups import SPREAD, Packing, PackingWay
 from core.objects.pod import Pod
-from core.plugins.noderesources.fit import NodeResourcesFit, Room
+from core.plugins.noderesources.filtering import Room
+from core.plugins.noderesources.fit import NodeResourcesFit
 from core.profile import Profile
 
 _ALONE: Final = 4

@@ -164,3 +164,37 @@ def _escaped(char: str) -> str:
     if code <= _LAST_ASCII:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code <= _LAST_BMP else f"\\U{code:08x}"
+
+
+_UNITS: Final = {"Ei": 2**60, "Pi": 2**50, "Ti": 2**40, "Gi": 2**30, "Mi": 2**20, "Ki": 2**10}
+IN_BYTES: Final = ("memory", "ephemeral-storage", "hugepages-")
+"""Resources in bytes, by the beginnings of their names."""
+_PER_UNIT: Final = 1000
+_SHORT: Final = 10_000
+"""Numbers below this value are written in full."""
+_PLACES: Final = 100
+
+
+def quantity_text(resource: str, amount: int, *, round_up: bool = False) -> str:
+    """Return an amount (cpu in millicores, all others in their own unit) in the notation of Kubernetes.
+
+    Bytes have at most two decimals. They are rounded down, or up with `round_up`.
+    """
+    if amount < 0:
+        return f"-{quantity_text(resource, -amount, round_up=not round_up)}"
+    if resource == "cpu":
+        whole, millis = divmod(amount, _PER_UNIT)
+        return f"{amount}m" if millis else f"{whole}"
+    return _bytes_text(amount, round_up=round_up) if resource.startswith(IN_BYTES) else f"{amount}"
+
+
+def _bytes_text(amount: int, *, round_up: bool) -> str:
+    for suffix, unit in _UNITS.items():
+        if amount >= unit and not amount % unit and amount // unit < _SHORT:
+            return f"{amount // unit}{suffix}"
+    for suffix, unit in _UNITS.items():
+        if amount >= unit:
+            hundredths = -(-amount * _PLACES // unit) if round_up else amount * _PLACES // unit
+            whole, rest = divmod(hundredths, _PLACES)
+            return f"{whole}.{rest:02d}".rstrip("0").rstrip(".") + suffix
+    return f"{amount}"

@@ -1,1 +1,61 @@
-"""The plugins, under upstream's names. They import the framework and the mirror, but not each other."""
+"""The plugins, each in a module or a folder of its own with all that is particular to it. This is the list of them."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from core.framework.interface import Plugin
+from core.plugins.imagelocality import ImageLocality
+from core.plugins.interpodaffinity.plugin import InterPodAffinity
+from core.plugins.load.load_plugin import LoadVariationRiskBalancing, TargetLoadPacking
+from core.plugins.load.loadaware import LoadAware
+from core.plugins.nodeaffinity.plugin import NodeAffinity
+from core.plugins.nodeconditions import (
+    CheckNodeCondition,
+    CheckNodeDiskPressure,
+    CheckNodeMemoryPressure,
+    CheckNodePIDPressure,
+)
+from core.plugins.nodedeclaredfeatures import NodeDeclaredFeatures
+from core.plugins.nodename import NodeName
+from core.plugins.nodeports import NodePorts
+from core.plugins.noderesources.fit import NodeResourcesFit
+from core.plugins.noderesources.strategies import NodeResourcesBalancedAllocation
+from core.plugins.nodeunschedulable import NodeUnschedulable
+from core.plugins.nodevolumelimits.plugin import NodeVolumeLimits
+from core.plugins.podtopologyspread.plugin import PodTopologySpread
+from core.plugins.serviceaffinity import ServiceAffinity
+from core.plugins.tainttoleration import TaintToleration
+from core.plugins.volumebinding.plugin import VolumeBinding
+from core.plugins.volumerestrictions import VolumeRestrictions
+from core.plugins.volumezone import VolumeZone
+
+PLUGINS: Final[Mapping[str, type[Plugin]]] = {
+    each.name: each
+    for each in (
+        NodeUnschedulable,
+        NodeName,
+        TaintToleration,
+        NodeAffinity,
+        NodePorts,
+        NodeResourcesFit,
+        VolumeRestrictions,
+        NodeVolumeLimits,
+        VolumeBinding,
+        VolumeZone,
+        PodTopologySpread,
+        InterPodAffinity,
+        NodeResourcesBalancedAllocation,
+        ImageLocality,
+        NodeDeclaredFeatures,
+        # Not among kube-scheduler's plugins of today.
+        ServiceAffinity,
+        CheckNodeCondition,
+        CheckNodeMemoryPressure,
+        CheckNodeDiskPressure,
+        CheckNodePIDPressure,
+        TargetLoadPacking,
+        LoadVariationRiskBalancing,
+        LoadAware,
+    )
+}
+"""Every plugin by name, kube-scheduler's in its order. Made without arguments, a plugin has upstream's defaults."""

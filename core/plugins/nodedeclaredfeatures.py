@@ -4,11 +4,15 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodedeclaredfeatures/n
 release list its features. A release without features does not have the plugin.
 """
 
+from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
+import numpy as np
 
 from core.events import Kind
+from core.explaining.decision import Decision
+from core.explaining.explained import Event, Explained, Measured
 from core.framework.interface import (
     SKIP,
     SUCCESS,
@@ -28,6 +32,7 @@ from core.objects.pod import NO_FEATURES, Pod
 
 Features: TypeAlias = frozenset[str]
 
+NAME: Final = "NodeDeclaredFeatures"
 NOT_DECLARED: Final = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) didn't match Pod's required features",))
 
 _INVALIDATED_BY: Final = (
@@ -51,13 +56,28 @@ class NeededFeatures(msgspec.Struct, frozen=True):
     """Whether the reason names the missing features."""
 
 
-class NodeDeclaredFeatures(FilterPlugin[NeededFeatures]):
+class FeatureInCluster(msgspec.Struct, frozen=True, gc=False):
+    """A feature that the pod needs, with the number of nodes that do not declare it."""
+
+    feature: str
+    nodes: int
+
+
+class NodeDeclaredFeatures(Explained, FilterPlugin[NeededFeatures]):
     """Filters by `status.declaredFeatures`. A pod that needs no feature of the release passes everywhere."""
 
-    name = "NodeDeclaredFeatures"
+    name = NAME
     kinds: tuple[Kind, ...] = (Node,)
     class_fields = ("needed_features",)
     invalidated_by = _INVALIDATED_BY
+    events = (
+        Event("Node", ("Add", "UpdateNodeDeclaredFeature")),
+        Event("Pod", ("Update",), of_pod_itself=True),
+    )
+    measured = Measured(
+        on_node={"missing_features": lambda decision, position, _: _missing_on_node(decision, position)},
+        in_cluster={"missing_features": lambda decision, _: [*_missing(decision)]},
+    )
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, NeededFeatures | None]:
         """Collect the needed features that the release has. SKIP if there are none."""
@@ -83,6 +103,25 @@ class NodeDeclaredFeatures(FilterPlugin[NeededFeatures]):
 
 def _declared(mirror: ClusterMirror) -> NodeValues[Features]:
     return NodeValues(mirror, lambda node: node.declared_features or None)
+
+
+def _missing_on_node(decision: Decision, position: int) -> Sequence[str]:
+    state, node = decision.state_of(NAME), decision.node(position)
+    return () if state is None or node is None else sorted(state.needed - node.declared_features)
+
+
+def _missing(decision: Decision) -> Iterator[FeatureInCluster]:
+    state: NeededFeatures | None = decision.state_of(NAME)
+    if state is None:
+        return
+    for feature in sorted(state.needed):
+
+        def lacks(declared: Features | None, wanted: str = feature) -> bool:
+            return wanted not in (declared or ())
+
+        nodes = int(np.count_nonzero(state.declared.judged(decision.batch, lacks)))
+        if nodes:
+            yield FeatureInCluster(feature, nodes)
 
 
 def _named(missing: Features) -> Status:

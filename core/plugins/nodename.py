@@ -9,6 +9,8 @@ import msgspec
 import numpy as np
 
 from core.events import Kind
+from core.explaining.decision import Decision
+from core.explaining.explained import Event, Explained, Measured
 from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, InvalidationRule, Status, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
@@ -28,13 +30,26 @@ class RequestedNode(msgspec.Struct, frozen=True, gc=False):
     slot: int
 
 
-class NodeName(FilterPlugin[RequestedNode]):
+def _requested(decision: Decision) -> str:
+    state = decision.state_of(NodeName.name)
+    return "" if state is None else str(state.name)
+
+
+class NodeName(Explained, FilterPlugin[RequestedNode]):
     """Filters by `spec.nodeName`. A pod without one passes everywhere."""
 
     name = "NodeName"
     kinds: tuple[Kind, ...] = (Node,)
     class_fields = ("node_name",)
     invalidated_by: tuple[InvalidationRule, ...] = ()  # no update of a node changes its name
+    keeps_off = "spec.nodeName"
+    events = (Event("Node", ("Add",)),)
+    measured = Measured(
+        in_cluster={
+            "node_name": lambda decision, _: _requested(decision),
+            "node_is_known": lambda decision, _: _requested(decision) in {"", *decision.mirror.nodes.slots},
+        }
+    )
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, RequestedNode | None]:
         """Look up the node. SKIP for a pod that names none."""
@@ -48,3 +63,7 @@ class NodeName(FilterPlugin[RequestedNode]):
         for position in batch.strangers:
             codes[position] = batch.names[position] != state.name
         return Verdicts(codes, _STATUSES)
+
+    def name_needed(self, decision: Decision) -> str:
+        """Return the name that the pod asks for."""
+        return decision.pod.node_name

@@ -4,12 +4,18 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodeports/node_ports.g
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from core.events import Kind
+from core.explaining.decision import Decision
+from core.explaining.explained import Event, Explained, Measured, Remedies
+from core.explaining.obstacles import Candidates, Gone, Obstacles
+from core.explaining.pod_names import name_of
 from core.framework.interface import (
     SKIP,
     SUCCESS,
@@ -23,11 +29,12 @@ from core.framework.interface import (
 )
 from core.mirror.changes import PodChange
 from core.mirror.cluster import ClusterMirror
-from core.mirror.node_info import NodeBatch
+from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import BoolArray
 from core.objects.node import Node
 from core.objects.pod import ALL_ADDRESSES, NO_HOST_PORTS, HostPort, Pod
 
+NAME: Final = "NodePorts"
 PORTS_TAKEN: Final = Status(Code.UNSCHEDULABLE, ("node(s) didn't have free ports for the requested pod ports",))
 _STATUSES: Final = (SUCCESS, PORTS_TAKEN)
 
@@ -115,14 +122,84 @@ class HostPortsInUse:
             del self.in_use[port.port, port.protocol]
 
 
-class NodePorts(FilterPlugin[BoolArray]):
+# What the plugin adds to explanations: the ports that are taken, and the pods that have them.
+
+MAX_PORTS: Final = 64
+"""How many conflicting ports are counted. A pod may request thousands."""
+
+
+class PortOnNode(msgspec.Struct, frozen=True, gc=False):
+    """A host port in use on a node that conflicts with one of the pod's."""
+
+    port: int
+    protocol: str
+    ip: str
+    """0.0.0.0 if the port is taken on all addresses."""
+    pods: Sequence[str]
+    """NAMESPACE/NAME of the pods that hold the port."""
+
+
+class PortInCluster(msgspec.Struct, frozen=True, gc=False):
+    """A conflicting host port, with the number of nodes on which it is in use."""
+
+    port: int
+    protocol: str
+    ip: str
+    nodes: int
+
+
+def ports_on_node(decision: Decision, position: int, limit: int) -> Sequence[PortOnNode]:
+    """Return up to `limit` conflicting ports on one node, with up to `limit` pods each."""
+    held: dict[HostPort, list[str]] = {}
+    for pod, ports in port_holders(decision, position):
+        for port in ports:
+            held.setdefault(port, []).append(name_of(pod))
+    return [PortOnNode(port.port, port.protocol, port.ip, pods[:limit]) for port, pods in sorted(held.items())[:limit]]
+
+
+def port_holders(decision: Decision, position: int) -> Sequence[tuple[Pod, Sequence[HostPort]]]:
+    """Return the pods of a node that hold conflicting ports, with these ports."""
+    if decision.state_of(NAME) is None or position in decision.batch.strangers:
+        return ()
+    conflicting = {*decision.mirror.derived(HostPortsInUse).conflicting(decision.pod.host_ports)}
+    pods = decision.mirror.pods_on(decision.batch.names[position])
+    return [(pod, sorted(conflicting & pod.host_ports)) for pod in pods if conflicting & pod.host_ports]
+
+
+def ports_in_cluster(decision: Decision, limit: int) -> Sequence[PortInCluster]:
+    """Return up to `limit` conflicting ports on any node of the request, ordered by number of nodes, most first."""
+    if decision.state_of(NAME) is None:
+        return ()
+    in_use = decision.mirror.derived(HostPortsInUse)
+    slots = decision.batch.slots[decision.batch.slots != NO_SLOT]
+    found = []
+    for port in islice(in_use.conflicting(decision.pod.host_ports), MAX_PORTS):
+        users = in_use.in_use[port.port, port.protocol][port]
+        nodes = int(np.count_nonzero(np.isin(slots, [*users])))
+        if nodes:
+            found.append(PortInCluster(port.port, port.protocol, port.ip, nodes))
+    return sorted(found, key=lambda each: (-each.nodes, each.port, each.protocol, each.ip))[:limit]
+
+
+def _only_holder(obstacles: Obstacles, position: int) -> Candidates:
+    """Return the pod that holds all conflicting ports, or none if several pods do."""
+    name = obstacles.decision.batch.names[position]
+    holders = [pod for pod, _ in port_holders(obstacles.decision, position)]
+    return {pod.uid: Gone(pod, name) for pod in holders} if len(holders) == 1 else {}
+
+
+class NodePorts(Explained, FilterPlugin[BoolArray]):
     """Filters by the host ports of the pod, and those that pods of the node have taken."""
 
-    name = "NodePorts"
+    name = NAME
     kinds: tuple[Kind, ...] = (Node, Pod)
     class_fields = ("host_ports",)
     invalidated_by = _INVALIDATED_BY
     states = (HostPortsInUse,)
+    keeps_off = "host ports"
+    events = (Event("Pod", ("Delete",)), Event("Node", ("Add",)))
+    measured = Measured(on_node={"ports": ports_on_node}, in_cluster={"ports": ports_in_cluster})
+    remedies = Remedies(removable=_only_holder)
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, BoolArray | None]:
         """Look up by slot where the pod's ports are taken. SKIP for a pod without host ports."""

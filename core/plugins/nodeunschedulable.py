@@ -3,9 +3,18 @@
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go.
 """
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+import msgspec
+import numpy as np
+
 from core.events import Kind
+from core.explaining.decision import Decision
+from core.explaining.explained import Event, Explained, Measured, Remedies
+from core.explaining.node_labels import examples
+from core.explaining.obstacles import NEAREST, Obstacles, Proposal, Search, Turn, proposed
+from core.explaining.remedy import Step, Uncordon
 from core.framework.interface import (
     SKIP,
     SUCCESS,
@@ -20,11 +29,10 @@ from core.framework.interface import (
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import NodeValues
-from core.objects.node import Node
-from core.objects.pod import Pod, Taint
+from core.objects.node import UNSCHEDULABLE, Node
+from core.objects.pod import Pod
 
-UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
-"""The taint that the node lifecycle controller keeps on cordoned nodes."""
+NAME: Final = "NodeUnschedulable"
 _STATUSES: Final = (SUCCESS, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) were unschedulable",)))
 
 _INVALIDATED_BY = (
@@ -39,13 +47,59 @@ _INVALIDATED_BY = (
 )
 
 
-class NodeUnschedulable(FilterPlugin[NodeValues[bool]]):
+class CordonedNodes(msgspec.Struct, frozen=True, gc=False):
+    """The nodes that NodeUnschedulable rejects (spec.unschedulable)."""
+
+    nodes: int
+    examples: Sequence[str]
+
+
+def is_cordoned(decision: Decision, position: int) -> bool:
+    """Return whether NodeUnschedulable rejects a node."""
+    refused = decision.refusing.get(NAME)
+    return refused is not None and bool(refused[position])
+
+
+def cordoned_in_cluster(decision: Decision) -> CordonedNodes | None:
+    """Return the cordoned nodes, or None if NodeUnschedulable rejects none."""
+    refused = decision.refusing.get(NAME)
+    if refused is None:
+        return None
+    return CordonedNodes(int(np.count_nonzero(refused)), examples(decision, refused))
+
+
+def _uncordon(obstacles: Obstacles) -> Iterator[Proposal]:
+    """Propose to uncordon nodes that no other plugin rejects, except for the taint of a cordoned node."""
+    for position in obstacles.only({NAME, "TaintToleration"})[:NEAREST].tolist():
+        plugins = obstacles.of(position)
+        # A fix without a step: the only taint goes with the cordon.
+        if NAME in plugins and all(
+            obstacles.fixes[each](obstacles, position) == [] for each in plugins if each != NAME
+        ):
+            yield from proposed(obstacles, _uncordoned, position)
+
+
+def _uncordoned(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
+    return [Uncordon(obstacles.decision.batch.names[position])]
+
+
+class NodeUnschedulable(Explained, FilterPlugin[NodeValues[bool]]):
     """Filters by `spec.unschedulable`. A pod tolerates a cordoned node if it tolerates the matching taint."""
 
-    name = "NodeUnschedulable"
+    name = NAME
     kinds: tuple[Kind, ...] = (Node,)
     class_fields = ("tolerations",)
     invalidated_by = _INVALIDATED_BY
+    keeps_off = "cordons of nodes"
+    events = (
+        Event("Node", ("Add", "UpdateNodeTaint")),
+        Event("Pod", ("UpdatePodToleration",), of_pod_itself=True),
+    )
+    measured = Measured(
+        on_node={"cordoned": lambda decision, position, _: is_cordoned(decision, position)},
+        in_cluster={"cordoned": lambda decision, _: cordoned_in_cluster(decision)},
+    )
+    remedies = Remedies(searches=(Search(Turn.UNCORDON, _uncordon),), fix=_uncordoned)
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, NodeValues[bool] | None]:
         """Collect the cordoned nodes. SKIP for a pod that tolerates them."""

@@ -3,12 +3,20 @@
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go.
 """
 
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final, TypeAlias
 
 import msgspec
+import numpy as np
 
 from core.events import Kind
+from core.explaining.decision import Decision
+from core.explaining.explained import Event, Explained, Measured, Remedies
+from core.explaining.node_labels import examples
+from core.explaining.obstacles import NEAREST, Obstacles, Proposal, Search, Turn, proposed
+from core.explaining.pod_steps import TolerateTaint
+from core.explaining.remedy import RepairNode, Step, is_leaving, is_trouble
 from core.framework.interface import (
     SUCCESS,
     Code,
@@ -24,9 +32,15 @@ from core.framework.interface import (
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import NodeValues
-from core.mirror.topology import Int64Array
-from core.objects.node import Node
+from core.mirror.topology import Int64Array, IntpArray
+from core.objects.node import UNSCHEDULABLE, Node
 from core.objects.pod import KEEP_PODS_OFF, Pod, Taint, ToleratedTaints
+from core.plugins.nodeunschedulable import NAME as NODE_UNSCHEDULABLE
+from core.plugins.nodeunschedulable import is_cordoned
+
+NAME: Final = "TaintToleration"
+_MAX_DISTINCT: Final = 256
+"""How many distinct lists of taints are checked for remedies."""
 
 Taints: TypeAlias = tuple[Taint, ...]
 
@@ -59,15 +73,132 @@ class TaintsAndTolerations(msgspec.Struct, frozen=True):
         return [taint for taint in taints or () if taint.effect in effects and taint not in self.tolerated]
 
 
-class TaintToleration(FilterPlugin[TaintsAndTolerations], ScorePlugin[TaintsAndTolerations]):
+# What the plugin adds to explanations: the taints that keep the pod off, and what may be done about them.
+
+
+class NodeTaint(msgspec.Struct, frozen=True, gc=False):
+    """A taint that keeps the pod off a node: an untolerated NoSchedule or NoExecute taint."""
+
+    key: str
+    value: str
+    effect: str
+
+
+class TaintInCluster(NodeTaint, frozen=True, gc=False):
+    """A taint that keeps the pod off, with the nodes that have it."""
+
+    nodes: int
+    examples: Sequence[str]
+
+
+def untolerated_taints(decision: Decision, position: int) -> Sequence[Taint]:
+    """Return the taints of a node that keep the pod off, in the order of the node's spec."""
+    state, node = decision.state_of(NAME), decision.node(position)
+    if not isinstance(state, TaintsAndTolerations) or node is None:
+        return ()
+    return state.untolerated(node.taints, KEEP_PODS_OFF)
+
+
+def taints_on_node(decision: Decision, position: int) -> Sequence[NodeTaint]:
+    """Return the taints of a node that keep the pod off."""
+    return [NodeTaint(each.key, each.value, each.effect) for each in untolerated_taints(decision, position)]
+
+
+def taints_in_cluster(decision: Decision, limit: int) -> Sequence[TaintInCluster]:
+    """Return up to `limit` taints that keep the pod off some node, ordered by number of nodes, most first."""
+    state = decision.state_of(NAME)
+    if not isinstance(state, TaintsAndTolerations):
+        return ()
+    values, places = state.taints.places(decision.batch)
+    numbers = np.bincount(places, minlength=len(values))
+    nodes: dict[Taint, int] = {}
+    at: dict[Taint, list[int]] = {}
+    for place in np.flatnonzero(numbers).tolist():
+        for taint in state.untolerated(values[place], KEEP_PODS_OFF):
+            nodes[taint] = nodes.get(taint, 0) + int(numbers[place])
+            at.setdefault(taint, []).append(place)
+    most = sorted(nodes, key=lambda taint: (-nodes[taint], taint))[:limit]
+    return [
+        TaintInCluster(each.key, each.value, each.effect, nodes[each], examples(decision, np.isin(places, at[each])))
+        for each in most
+    ]
+
+
+def tolerate_taints(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
+    """Tolerate all taints of a node that keep the pod off, except for the one that uncordoning removes.
+
+    A taint of a node's trouble is not tolerated: the node is to be repaired. None if the node is about to be removed.
+    """
+    decision = obstacles.decision
+    cordoned = is_cordoned(decision, position)
+    taints = [each for each in untolerated_taints(decision, position) if not (cordoned and each == UNSCHEDULABLE)]
+    if any(map(is_leaving, taints)):
+        return None
+    troubles = tuple(dict.fromkeys(each.key for each in taints if is_trouble(each)))
+    repaired = [RepairNode(decision.batch.names[position], troubles)] if troubles else []
+    tolerated = [TolerateTaint(each.key, each.value, each.effect) for each in taints if not is_trouble(each)]
+    return [*repaired, *tolerated]
+
+
+def tolerate(obstacles: Obstacles) -> Iterator[Proposal]:
+    """Propose the sets of taints of nodes that no other plugin rejects, without supersets of other sets.
+
+    The smallest sets come first. Nodes that something is wrong with are left to `repair`.
+    """
+    decision = obstacles.decision
+    positions = obstacles.only({NAME})
+    first: dict[frozenset[Taint], int] = {}
+    for position in _one_of_each(obstacles, positions):
+        first.setdefault(frozenset(untolerated_taints(decision, position)), position)
+    minimal = [each for each in first if not any(other < each for other in first) and not any(map(is_trouble, each))]
+    for taints in sorted(minimal, key=_fewest_first):
+        yield from proposed(obstacles, tolerate_taints, first[taints])
+
+
+def repair(obstacles: Obstacles) -> Iterator[Proposal]:
+    """Propose to repair nodes that are refused only for taints of their trouble, uncordoned where they are cordoned."""
+    positions = obstacles.only({NODE_UNSCHEDULABLE, NAME})
+    for position in _one_of_each(obstacles, positions)[:NEAREST]:
+        taints = [each for each in untolerated_taints(obstacles.decision, position) if each != UNSCHEDULABLE]
+        if taints and all(map(is_trouble, taints)):
+            parts = [obstacles.fixes[plugin](obstacles, position) or () for plugin in obstacles.of(position)]
+            yield Proposal(obstacles.decision.batch.names[position], [step for part in parts for step in part])
+
+
+def _one_of_each(obstacles: Obstacles, positions: IntpArray) -> Sequence[int]:
+    """Return the first of these nodes for each distinct list of taints, up to _MAX_DISTINCT."""
+    state = obstacles.decision.state_of(NAME)
+    if not isinstance(state, TaintsAndTolerations) or not len(positions):
+        return ()
+    _, places = state.taints.places(obstacles.decision.batch.part(positions))
+    _, first = np.unique(places, return_index=True)
+    chosen: list[int] = positions[np.sort(first)][:_MAX_DISTINCT].tolist()
+    return chosen
+
+
+def _fewest_first(taints: frozenset[Taint]) -> tuple[int, list[Taint]]:
+    return len(taints), sorted(taints)
+
+
+class TaintToleration(Explained, FilterPlugin[TaintsAndTolerations], ScorePlugin[TaintsAndTolerations]):
     """Filters by NoSchedule and NoExecute taints, and scores by the number of untolerated PreferNoSchedule taints."""
 
-    name = "TaintToleration"
+    name = NAME
     kinds: tuple[Kind, ...] = (Node,)
     class_fields = ("tolerations",)
     invalidated_by = _INVALIDATED_BY
     scores_alone = True
     normalizes_alone = False
+    keeps_off = "taints"
+    events = (
+        Event("Node", ("Add", "UpdateNodeTaint")),
+        Event("Pod", ("UpdatePodToleration",), of_pod_itself=True),
+    )
+    measured = Measured(
+        on_node={"taints": lambda decision, position, _: taints_on_node(decision, position)},
+        in_cluster={"taints": taints_in_cluster},
+    )
+    remedies = Remedies(searches=(Search(Turn.REPAIR, repair), Search(Turn.TOLERATE, tolerate)), fix=tolerate_taints)
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, TaintsAndTolerations]:
         """Collect taints and tolerations."""

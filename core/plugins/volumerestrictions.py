@@ -5,14 +5,18 @@ class design calls it NoDiskConflict.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias, TypeGuard, TypeVar
 
 import msgspec
 import numpy as np
 
 from core.events import Kind
-from core.framework.claims import ReadsClaims, find_claim, named_claims, not_found
+from core.explaining.decision import Decision
+from core.explaining.explained import Event, Explained, Measured, Remedies
+from core.explaining.obstacles import Candidates, Gone, Obstacles, pods_of
+from core.explaining.pod_names import name_of
+from core.framework.claims import ReadsClaims, find_claim, kinds_behind_claims, named_claims, not_found
 from core.framework.interface import (
     SKIP,
     SUCCESS,
@@ -37,6 +41,9 @@ Disk: TypeAlias = InlineDisk | RBDImage
 DiskKey: TypeAlias = tuple[str, ...]
 """The identity of a disk."""
 
+NAME: Final = "VolumeRestrictions"
+_MAX_CLAIMS: Final = 16
+"""How many disks are reported. A pod may name hundreds."""
 EXCLUSIVE_PLUGINS: Final = frozenset({"kubernetes.io/gce-pd", "kubernetes.io/aws-ebs", "kubernetes.io/iscsi"})
 """In-tree plugins whose disks two pods on a node cannot both write. Azure disks and Cinder volumes are not included."""
 
@@ -166,14 +173,95 @@ class Restrictions(msgspec.Struct, frozen=True):
     exclusive_claim_in_use: bool
 
 
-class VolumeRestrictions(ReadsClaims, FilterPlugin[Restrictions]):
+# What the plugin adds to explanations: the claims and disks in use, and the pods that use them.
+
+
+class InUse(msgspec.Struct, frozen=True, gc=False):
+    """A ReadWriteOncePod claim, or a disk, that other pods use."""
+
+    name: str
+    """NAMESPACE/NAME of a claim, or the name of the pod's volume that is the disk."""
+    pods: Sequence[str]
+    """NAMESPACE/NAME of pods that use it. For a claim, empty if there are too many pods to search."""
+
+
+def claims_in_use(decision: Decision, limit: int) -> Sequence[InUse]:
+    """Return the pod's ReadWriteOncePod claims that other pods use. They exclude every node."""
+    state = decision.state_of(NAME)
+    if not isinstance(state, Restrictions) or not state.exclusive_claim_in_use:
+        return ()
+    users = claim_users(decision)
+    return [InUse(claim, [name_of(pod) for pod in pods[:limit]]) for claim, pods in users.items()]
+
+
+def claim_users(decision: Decision) -> dict[str, list[Pod]]:
+    """Return the pods that use each ReadWriteOncePod claim of the pod. Costs a pass over all pods of the mirror.
+
+    No pods if the search has taken too long, see PodSearch.
+    """
+    mirror, pod = decision.mirror, decision.pod
+    claims = (find_claim(mirror, pod, each) for each in named_claims(pod))
+    found: dict[str, list[Pod]] = {
+        each.name: [] for each in claims if each is not None and READ_WRITE_ONCE_POD in each.access_modes
+    }
+    if decision.search.may_look_at(len(mirror.pods.pods)):
+        for _, other in mirror.placed_pods():
+            if other.volumes and other.namespace == pod.namespace:
+                for volume in other.volumes:
+                    if isinstance(volume, PodClaim) and not volume.ephemeral and volume.name in found:
+                        found[volume.name].append(other)
+    return {f"{pod.namespace}/{name}": pods for name, pods in found.items()}
+
+
+def disks_on_node(decision: Decision, position: int, limit: int) -> Sequence[InUse]:
+    """Return the disks of the pod that pods of a node have mounted, unless all mounts are read-only."""
+    state = decision.state_of(NAME)
+    if not isinstance(state, Restrictions) or position in decision.batch.strangers:
+        return ()
+    others = decision.mirror.pods_on(decision.batch.names[position])
+    found = []
+    for disk in disks_of(decision.pod)[:_MAX_CLAIMS]:
+        users = [name_of(pod) for pod in others if any(in_conflict(disk, other) for other in disks_of(pod))]
+        if users:
+            name = disk.image if isinstance(disk, RBDImage) else disk.name
+            found.append(InUse(name, users[:limit]))
+    return found
+
+
+def _volume_users(obstacles: Obstacles, position: int) -> Candidates:
+    """Return the pod that uses a ReadWriteOncePod claim of the pod, or the pods of the node with volumes."""
+    decision = obstacles.decision
+    state = decision.state_of(NAME)
+    if isinstance(state, Restrictions) and state.exclusive_claim_in_use:
+        users = {pod.uid: pod for pods in obstacles.once(_users).values() for pod in pods}
+        return {uid: Gone(pod, pod.node_name) for uid, pod in users.items()} if len(users) == 1 else {}
+    return pods_with_volumes(obstacles, position)
+
+
+def _users(obstacles: Obstacles) -> Mapping[str, Sequence[Pod]]:
+    return claim_users(obstacles.decision)
+
+
+def pods_with_volumes(obstacles: Obstacles, position: int) -> Candidates:
+    """Return the pods of a node that have volumes."""
+    return {uid: each for uid, each in pods_of(obstacles, position).items() if each.pod.volumes}
+
+
+class VolumeRestrictions(ReadsClaims, Explained, FilterPlugin[Restrictions]):
     """Filter by the disks and claims that pods have in use, exactly as the in-tree plugin."""
 
-    name = "VolumeRestrictions"
+    name = NAME
     kinds: tuple[Kind, ...] = (Pod, PersistentVolumeClaim)
     class_fields = ("namespace", "volumes")
     invalidated_by = _INVALIDATED_BY
     states = (VolumesInUse,)
+    events = (
+        Event("Pod", ("Delete",)),
+        Event("Node", ("Add",)),
+        Event("PersistentVolumeClaim", ("Add",), may_help=lambda decision, _: _names_claims(decision.pod)),
+    )
+    measured = Measured(on_node={"disks": disks_on_node}, in_cluster={"claims_in_use": claims_in_use})
+    remedies = Remedies(removable=_volume_users, counts_elsewhere=True)
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, Restrictions | None]:
         """Look up the pod's disks and claims. Fails if a claim is missing. SKIP if no conflict is possible."""
@@ -207,3 +295,11 @@ class VolumeRestrictions(ReadsClaims, FilterPlugin[Restrictions]):
     def filter_versions(self, state: Restrictions) -> Versions:
         """Return whether a claim of the pod is in use. Disks need no version, because rules for nodes cover them."""
         return (state.exclusive_claim_in_use,)
+
+    def reads(self, mirror: ClusterMirror, pod: Pod, missing: Collection[Kind]) -> Collection[Kind]:
+        """Return the kinds of the objects by which the pod's claims are judged."""
+        return kinds_behind_claims(mirror, pod, missing)
+
+
+def _names_claims(pod: Pod) -> bool:
+    return any(isinstance(each, PodClaim) and not each.ephemeral for each in pod.volumes)

@@ -4,12 +4,16 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/volumezone/volume_zone
 it NoVolumeZoneConflict.
 """
 
+from collections.abc import Collection
 from typing import Final, TypeAlias
 
 import msgspec
 
 from core.events import Kind
-from core.framework.claims import ReadsClaims, find_claim, named_claims, not_found
+from core.explaining.bound_claims import Judge, Reach, elsewhere_in_cluster, elsewhere_on_node
+from core.explaining.decision import Decision
+from core.explaining.explained import Event, Explained, Measured
+from core.framework.claims import ReadsClaims, find_claim, kinds_behind_claims, named_claims, not_found
 from core.framework.interface import (
     SKIP,
     SUCCESS,
@@ -26,7 +30,7 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import LabelProjections, LabelValues, NodeValues, labels_of
 from core.objects.csi_migration import ZONES_DELIMITER
-from core.objects.node import BETA_REGION, BETA_ZONE, REGION, ZONE, Node
+from core.objects.node import BETA_REGION, BETA_ZONE, REGION, TOPOLOGY_LABELS, ZONE, Node
 from core.objects.pod import Pod
 from core.objects.quantity import quoted
 from core.objects.volumes import WAIT_FOR_FIRST_CONSUMER, PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -34,8 +38,7 @@ from core.objects.volumes import WAIT_FOR_FIRST_CONSUMER, PersistentVolume, Pers
 Topology: TypeAlias = tuple[str, frozenset[str]]
 """A topology label of a volume, and its values. A node must have one of the values."""
 
-TOPOLOGY_LABELS: Final = (BETA_ZONE, BETA_REGION, ZONE, REGION)
-
+NAME: Final = "VolumeZone"
 ZONE_CONFLICT: Final = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) had no available volume zone",))
 _STATUSES: Final = (SUCCESS, ZONE_CONFLICT)
 
@@ -104,13 +107,39 @@ class ZoneConstraints(msgspec.Struct, frozen=True):
         return 0 if all(admitted) else _STATUSES.index(ZONE_CONFLICT)
 
 
-class VolumeZone(ReadsClaims, FilterPlugin[ZoneConstraints]):
+def _judge(decision: Decision) -> Judge:
+    """Return how a volume is judged: by its zones and regions, if the plugin judges the pod."""
+    state = decision.state_of(NAME)
+
+    def judge(volume: PersistentVolume, batch: NodeBatch) -> Reach | None:
+        topologies = volume_topologies(volume)
+        if not (isinstance(state, ZoneConstraints) and topologies):
+            return None
+        refused = state.nodes.judged(batch, ZoneConstraints(state.nodes, topologies).code) > 0
+        needs = ", ".join(f"{key} in ({', '.join(sorted(values))})" for key, values in sorted(topologies))
+        return Reach(needs, {key for key, _ in topologies}, refused)
+
+    return judge
+
+
+class VolumeZone(ReadsClaims, Explained, FilterPlugin[ZoneConstraints]):
     """Filters by the zones and regions of bound volumes, exactly as the in-tree plugin."""
 
-    name = "VolumeZone"
+    name = NAME
     kinds: tuple[Kind, ...] = (Node, PersistentVolume, PersistentVolumeClaim, StorageClass)
     class_fields = ("namespace", "volumes")
     invalidated_by = _INVALIDATED_BY
+    keeps_off = "the zone of a volume"
+    events = (
+        Event("StorageClass", ("Add",)),
+        Event("Node", ("Add", "UpdateNodeLabel")),
+        Event("PersistentVolumeClaim", ("Add", "Update")),
+        Event("PersistentVolume", ("Add", "Update")),
+    )
+    measured = Measured(
+        on_node={"bound_elsewhere": lambda decision, at, _: elsewhere_on_node(decision, at, NAME, _judge(decision))},
+        in_cluster={"bound_elsewhere": lambda decision, _: elsewhere_in_cluster(decision, NAME, _judge(decision))},
+    )
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, ZoneConstraints | None]:
         """Collect the pod's volumes. Fails for the first faulty claim. SKIP if no volume has a zone or region."""
@@ -137,6 +166,10 @@ class VolumeZone(ReadsClaims, FilterPlugin[ZoneConstraints]):
     def filter(self, state: ZoneConstraints, batch: NodeBatch) -> Verdicts:
         """Judge every node of the batch, once for all nodes with the same labels."""
         return Verdicts(state.nodes.judged(batch, state.code), _STATUSES)
+
+    def reads(self, mirror: ClusterMirror, pod: Pod, missing: Collection[Kind]) -> Collection[Kind]:
+        """Return the kinds of the objects by which the pod's claims are judged."""
+        return kinds_behind_claims(mirror, pod, missing)
 
 
 def _failure_of_unbound(mirror: ClusterMirror, claim: PersistentVolumeClaim) -> Status | None:

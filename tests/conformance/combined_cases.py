@@ -5,9 +5,10 @@ from typing import Any, Final
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.framework.evaluation import Evaluation, FreshEvaluation
 from core.mirror.cluster import ClusterMirror
+from core.plugins import PLUGINS
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.plugins.podtopologyspread.plugin import PodTopologySpread
-from core.profile import PLUGINS, Profile
+from core.profile import Profile
 from core.scheduling_cycle import filter_nodes, score_nodes
 from tests.conformance.engine import decoded_pod
 from tests.conformance.golden_files import Members, other_rules

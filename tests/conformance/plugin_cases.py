@@ -13,9 +13,9 @@ from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import NOT_SCORED, Code, Plugin, Status
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
+from core.plugins import PLUGINS
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.plugins.podtopologyspread.plugin import PodTopologySpread
-from core.profile import PLUGINS
 from tests.conformance.combined_cases import combined_answer, combined_expected
 from tests.conformance.engine import ask, decoded_pod, load
 from tests.conformance.golden_files import Line, Members

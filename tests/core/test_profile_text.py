@@ -6,11 +6,11 @@ from typing import Final
 import pytest
 
 from core.framework.evaluation import FreshEvaluation
+from core.plugins import PLUGINS
 from core.plugins.noderesources.strategies import ResourceSpec, ScoringStrategy
 from core.profile import (
     COMPOSITES,
     FORMER_NAMES,
-    PLUGINS,
     PROFILES,
     ProfileError,
     Side,

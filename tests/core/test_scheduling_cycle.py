@@ -16,7 +16,8 @@ from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
 from core.objects.labels import EVERYTHING, parse_selector
 from core.objects.pod import Pod
-from core.profile import PLUGINS, Profile, full_profile, parse_profile
+from core.plugins import PLUGINS
+from core.profile import Profile, full_profile, parse_profile
 from core.scheduling_cycle import (
     ADAPTIVE,
     ALL,

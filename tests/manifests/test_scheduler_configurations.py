@@ -15,7 +15,8 @@ from app.main import create_service
 from app.settings.settings import Settings
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import NodeMetrics
-from core.profile import PLUGINS, full_profile
+from core.plugins import PLUGINS
+from core.profile import full_profile
 from core.releases.differences import rules_of
 from core.releases.release import Release
 

@@ -6,8 +6,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 
 from core.equivalence.cache import CacheOptions
+from core.plugins import PLUGINS
 from core.plugins.noderesources.columns import DeviceSchedulers
-from core.profile import PLUGINS, Profile, parse_profile
+from core.profile import Profile, parse_profile
 from tests.depth import tries
 from tests.properties.equivalence_machine import EquivalenceMachine
 from tests.properties.scheduling_pool import DEVICE_SCHEDULER, ZONE

@@ -7,11 +7,11 @@ from typing import Final
 import pytest
 from msgspec.structs import replace
 
-from core.diagnosis.remedies.cluster_proposals import share
-from core.diagnosis.remedies.pod_steps import LowerRequest, RaiseMaxSkew
-from core.diagnosis.remedies.remedy import Remedy, RemovePod, Step
-from core.diagnosis.remedies.term_steps import RemakePod
+from core.diagnosis.remedies.departures import share
 from core.diagnosis.remedies.what_would_help import what_would_help
+from core.explaining.pod_steps import LowerRequest, RaiseMaxSkew
+from core.explaining.remedy import Remedy, RemovePod, Step
+from core.explaining.term_steps import RemakePod
 from core.objects.affinity import (
     NO_AFFINITY,
     NO_NODE_AFFINITY,

@@ -16,7 +16,8 @@ from core.mirror.what_if import Supposition
 from core.objects.labels import EVERYTHING, Selector, parse_selector
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.profile import PLUGINS, Profile, full_profile, parse_profile
+from core.plugins import PLUGINS
+from core.profile import Profile, full_profile, parse_profile
 from core.scheduling_cycle import filter_nodes, score_nodes
 from tests.core.mirror.audit import audit, match_counts, node_generations, owner_counts
 from tests.depth import tries

@@ -9,10 +9,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from core.diagnosis.amounts.requirements import AskedOfNode, Source
 from core.diagnosis.diagnosis import Diagnosis
-from core.diagnosis.remedies.owners import DELETION_COST, Way
-from core.diagnosis.remedies.pod_steps import (
+from core.events import ClusterEvent, Object
+from core.explaining.owners import DELETION_COST, Way
+from core.explaining.pod_steps import (
     CorrectRequirement,
     DropRequirement,
     HonorPolicy,
@@ -22,8 +22,9 @@ from core.diagnosis.remedies.pod_steps import (
     RelaxSpread,
     TolerateTaint,
 )
-from core.diagnosis.remedies.remedy import AddNode, RemovePod, RepairNode, RunPod, SetLabel, Step, Uncordon
-from core.diagnosis.remedies.term_steps import (
+from core.explaining.remedy import AddNode, RemovePod, RepairNode, RunPod, SetLabel, Step, Uncordon
+from core.explaining.requirements import AskedOfNode, Source
+from core.explaining.term_steps import (
     ChangeTopologyKey,
     CorrectSelector,
     PreferTerm,
@@ -31,7 +32,6 @@ from core.diagnosis.remedies.term_steps import (
     RequiredRule,
     SelectNamespace,
 )
-from core.events import ClusterEvent, Object
 from core.framework.evaluation import FreshEvaluation
 from core.mirror.cluster import ClusterMirror
 from core.objects.affinity import (

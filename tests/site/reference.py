@@ -11,7 +11,7 @@ from app.commands.cli import main
 from app.main import create_service
 from app.settings.settings import Settings
 from core.mirror.cluster import ClusterMirror
-from core.profile import PLUGINS
+from core.plugins import PLUGINS
 from tests.core.equivalence.invalidation_table import invalidation_table as rules_of_plugins
 
 _PORTS: Final = ("The scheduler's port", "The admin port")

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from app.objects.decode_pod import WirePod
 from app.scheduler_configuration.scheduler_config import load_scheduler_config
 from app.scheduler_configuration.schema import IMPLEMENTED, KNOWN, POINTS
-from core.profile import PLUGINS as OF_KINDRED
+from core.plugins import PLUGINS as OF_KINDRED
 from tests.e2e.binaries import RELEASES as BUILT
 from tests.upstream.judges import FIELDS, PLUGINS, UPSTREAM, Judge, Row, each, in_tree, releases_of_field
 from tests.upstream.recording import Upstream, encoded, file_of

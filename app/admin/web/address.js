@@ -1,6 +1,8 @@
 // What the page shows, as the fragment of its address: whoever opens a link sees the same, and going back is going back.
 
-/** @import { Kind } from "./suppositions.js" */
+/**
+ * @typedef {import("./suppositions.js").Kind} Kind
+ */
 
 /**
  * A pod with what is supposed: `pod` is a name, `manifest` a text, and one of them is empty.

@@ -1,6 +1,6 @@
 // Amounts of resources as people write them: cpu in cores, bytes with a binary prefix, all else as a number.
 
-/** @import { ResourceUse } from "admin-port" */
+/** @typedef {import("admin-port").ResourceUse} ResourceUse */
 
 const PREFIXES = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 

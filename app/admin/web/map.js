@@ -5,7 +5,10 @@ import { byId, contextOf } from "./elements.js";
 import { at, cellOf, layOut } from "./map_layout.js";
 import { Palette } from "./signs.js";
 
-/** @import { Cluster, Selection } from "./cluster.js" */
+/**
+ * @typedef {import("./cluster.js").Cluster} Cluster
+ * @typedef {import("./cluster.js").Selection} Selection
+ */
 
 /** @typedef {(selection: Selection) => void} Choose is called with what is chosen */
 

@@ -1,6 +1,10 @@
 // Where everything is on the map: zones beside each other, in them racks, in them nodes.
 
-/** @import { Cluster, Domain, Zone } from "./cluster.js" */
+/**
+ * @typedef {import("./cluster.js").Cluster} Cluster
+ * @typedef {import("./cluster.js").Domain} Domain
+ * @typedef {import("./cluster.js").Zone} Zone
+ */
 
 /**
  * @typedef {object} Box

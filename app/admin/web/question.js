@@ -2,18 +2,23 @@
 
 import { Problem } from "./api.js";
 import { byId, byIdAs, complain, inputById, messageOf } from "./elements.js";
-import { isKind, Mistake, parsed, Suppositions } from "./suppositions.js";
+import { Mistake, parsed } from "./manifest.js";
+import { isKind, Suppositions } from "./suppositions.js";
+
+/**
+ * @typedef {import("./manifest.js").Written} Written
+ */
 
 export class QuestionForm {
   /**
    * @param {HTMLFormElement} form
-   * @param {(stays?: boolean) => void} ask is called when somebody wants an answer, and maybe goes on with the form
+   * @param {() => void} ask is called when somebody wants an answer
    */
   constructor(form, ask) {
     this.form = form;
     this.forms = [...form.querySelectorAll("input")].filter((input) => input.name === "form");
     this.supposed = new Suppositions(byId("supposed"), () => {
-      if (this.started) ask(true);
+      if (this.started) ask();
     });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -25,7 +30,7 @@ export class QuestionForm {
       if (isKind(kind)) button.addEventListener("click", () => this.supposed.add(kind)[0].focus());
     }
     byId("score-all").addEventListener("change", () => {
-      if (this.started) ask(true);
+      if (this.started) ask();
     });
   }
 
@@ -108,7 +113,7 @@ export class QuestionForm {
 
   /**
    * @param {Record<string, unknown[]>} supposed
-   * @returns {Promise<Record<string, unknown>>}
+   * @returns {Promise<Written>}
    */
   async #pod(supposed) {
     const input = this.#podInput();

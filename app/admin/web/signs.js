@@ -58,9 +58,8 @@ export const symbol = (sign) => SYMBOLS[sign];
 export class Palette {
   constructor() {
     const style = getComputedStyle(document.documentElement);
-    const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-    /** @param {string} name of a pair of colours, light-dark(#…, #…) */
-    const read = (name) => (style.getPropertyValue(name).match(/#\w+/g) ?? [])[Number(dark)];
+    /** @param {string} name */
+    const read = (name) => style.getPropertyValue(name).trim();
     this.text = read("--text");
     this.muted = read("--muted");
     this.surface = read("--surface");
@@ -72,6 +71,22 @@ export class Palette {
     this.classes = PATTERNS.map((_, place) =>
       place + 1 === OTHERS ? this.text : read(`--class-${(place % COLORS) + 1}`),
     );
+  }
+
+  /**
+   * The colour of a node that fits.
+   * @param {number | null} score
+   */
+  fit(score) {
+    return between(this.low, this.high, score === null ? 0.5 : score / 100);
+  }
+
+  /**
+   * The colour of a node of which this share is in use.
+   * @param {number} share
+   */
+  use(share) {
+    return between(this.empty, this.full, share);
   }
 
   /**
@@ -89,15 +104,15 @@ export class Palette {
  * @param {CanvasRenderingContext2D} context
  * @param {Palette} palette
  * @param {number} sign
- * @param {{ text: string, share: number }} score of a node that fits: as text, and between the lowest and the highest
+ * @param {number | null} score
  * @param {Square} square
  */
-export function drawNode(context, palette, sign, { text, share }, [x, y, size]) {
+export function drawNode(context, palette, sign, score, [x, y, size]) {
   if (!sign) {
-    const rgb = between(palette.low, palette.high, share);
+    const rgb = palette.fit(score);
     context.fillStyle = `rgb(${rgb.join(" ")})`;
     context.fillRect(x, y, size, size);
-    if (size >= 19) write(context, palette.over(rgb), text, [x, y, size]);
+    if (size >= 19 && score !== null) write(context, palette.over(rgb), String(score), [x, y, size]);
     return;
   }
   context.drawImage(stampOf(palette.classes[sign - 1], sign, size, context.getTransform().a), x, y, size, size);
@@ -117,7 +132,7 @@ export function drawUse(context, palette, share, [x, y, size]) {
     context.strokeRect(x + 0.5, y + 0.5, size - 1, size - 1);
     return;
   }
-  const rgb = between(palette.empty, palette.full, share);
+  const rgb = palette.use(share);
   context.fillStyle = `rgb(${rgb.join(" ")})`;
   context.fillRect(x, y, size, size);
   if (share > 1) {
@@ -190,18 +205,30 @@ function write(context, color, text, [x, y, size]) {
   context.fillText(text, x + size / 2, y + size / 2 + 0.5);
 }
 
+/** @type {Point[]} */
+// prettier-ignore
+const SLASH = [[0, 1], [1, 0]];
+/** @type {Point[]} */
+// prettier-ignore
+const BACKSLASH = [[0, 0], [1, 1]];
+/** @type {Point[]} */
+// prettier-ignore
+const BAR = [[0, 0.5], [1, 0.5]];
+/** @type {Point[]} */
+// prettier-ignore
+const POLE = [[0.5, 0], [0.5, 1]];
 /**
  * Lines through points of a square.
  * @type {Record<string, Point[][]>}
  */
 // prettier-ignore
 const LINES = {
-  slash: [[[0, 1], [1, 0]]],
-  backslash: [[[0, 0], [1, 1]]],
-  cross: [[[0, 1], [1, 0]], [[0, 0], [1, 1]]],
-  bar: [[[0, 0.5], [1, 0.5]]],
-  pole: [[[0.5, 0], [0.5, 1]]],
-  plus: [[[0, 0.5], [1, 0.5]], [[0.5, 0], [0.5, 1]]],
+  slash: [SLASH],
+  cross: [SLASH, BACKSLASH],
+  bar: [BAR],
+  pole: [POLE],
+  backslash: [BACKSLASH],
+  plus: [BAR, POLE],
   triangle: [[[0, 0.9], [0.5, 0], [1, 0.9], [0, 0.9], [0.5, 0]]],
   square: [[[0.1, 0.1], [0.9, 0.1], [0.9, 0.9], [0.1, 0.9], [0.1, 0.1], [0.9, 0.1]]],
   diamond: [[[0.5, 0], [1, 0.5], [0.5, 1], [0, 0.5], [0.5, 0], [1, 0.5]]],

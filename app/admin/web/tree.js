@@ -3,7 +3,11 @@
 import { domainName } from "./cluster.js";
 import { around, element } from "./elements.js";
 
-/** @import { Cluster, Domain, Selection } from "./cluster.js" */
+/**
+ * @typedef {import("./cluster.js").Cluster} Cluster
+ * @typedef {import("./cluster.js").Domain} Domain
+ * @typedef {import("./cluster.js").Selection} Selection
+ */
 
 /**
  * What a row stands for: a domain, a node, or the nodes that are not shown yet.

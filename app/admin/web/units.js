@@ -5,7 +5,10 @@ import { get } from "./api.js";
 import { duration } from "./amounts.js";
 import { byId, counted, element, messageOf } from "./elements.js";
 
-/** @import { UnitStatus, PackingStatus } from "admin-port" */
+/**
+ * @typedef {import("admin-port").UnitStatus} UnitStatus
+ * @typedef {import("admin-port").PackingStatus} PackingStatus
+ */
 
 const SHOWN = 50;
 

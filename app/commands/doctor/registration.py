@@ -10,7 +10,8 @@ from app.settings.settings import Settings
 from app.verbs.scopes import DecideScope, decide_scopes
 from app.watch.release import allowed_rules
 from app.wiring.engine import create_profile
-from core.profile import COMPOSITES, PLUGINS
+from core.plugins import PLUGINS
+from core.profile import COMPOSITES
 from core.profile import Profile as Plugins
 from core.releases.release import nearest
 

@@ -10,7 +10,7 @@ from app.objects.plugin_args import decode_plugin_args, plugin_arguments
 from app.process.json_text import encode
 from app.scheduler_configuration.schema import NEEDS_PRE, Point, Profile
 from app.verbs.scopes import DecideScope
-from core.profile import PLUGINS
+from core.plugins import PLUGINS
 
 _ALL: Final = 100  # percent
 _SCALE: Final = 10  # MaxNodeScore / MaxExtenderPriority, kube-scheduler's factor

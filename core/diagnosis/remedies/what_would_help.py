@@ -1,7 +1,8 @@
 """The search for remedies: it tries proposals of each kind until one helps, within bounds."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
+from itertools import chain, groupby
 from types import MappingProxyType
 from typing import Final
 
@@ -9,36 +10,15 @@ import numpy as np
 from msgspec.structs import replace
 
 from core.diagnosis.diagnosis import Diagnosis
-from core.diagnosis.pod_names import PodText
-from core.diagnosis.remedies.cluster_proposals import more_nodes, pods_ending, pods_gone
-from core.diagnosis.remedies.fixes import Obstacles
-from core.diagnosis.remedies.owners import made_again
-from core.diagnosis.remedies.pod_steps import Changing, Kind, TolerateTaint
-from core.diagnosis.remedies.proposals import (
-    Proposal,
-    combine,
-    cost,
-    drop,
-    label,
-    lower_one_request,
-    raise_skew,
-    relax,
-    repair,
-    run_beside,
-    tolerate,
-    uncordon_node,
-)
-from core.diagnosis.remedies.remedy import Remedy, RemovePod, Step
-from core.diagnosis.remedies.term_proposals import (
-    change_key,
-    correct,
-    correct_selector,
-    honor,
-    match_revision,
-    prefer,
-    select_namespace,
-)
-from core.diagnosis.remedies.term_steps import RemakePod
+from core.diagnosis.remedies.departures import Departures
+from core.diagnosis.remedies.new_nodes import more_nodes
+from core.explaining.decision import Decision
+from core.explaining.obstacles import MAX_STEPS, NEAREST, Obstacles, Proposal, Search, Turn
+from core.explaining.owners import Way, made_again
+from core.explaining.pod_names import PodText
+from core.explaining.pod_steps import Changing, Kind, LowerRequest, TolerateTaint
+from core.explaining.remedy import Remedy, RemovePod, Step
+from core.explaining.term_steps import RemakePod
 from core.framework.evaluation import FreshEvaluation
 from core.mirror.what_if import Supposition, WhatIfError
 from core.mirror.work import WorkLimitError
@@ -54,28 +34,35 @@ _PER_KIND: Final = 2
 _FAILURES: Final = 4
 """After this many proposals of one kind that did not help, the search continues with the next kind."""
 
-_SINGLE: Final[Mapping[Callable[[Obstacles], Iterator[Proposal]], int]] = MappingProxyType(
-    {
-        correct: 1,
-        correct_selector: 1,
-        pods_ending: _PER_KIND,
-        repair: _PER_KIND,
-        uncordon_node: _PER_KIND,
-        lower_one_request: _PER_KIND,
-        select_namespace: 1,
-        honor: 1,
-        match_revision: 1,
-        tolerate: _PER_KIND,
-        change_key: 1,
-        raise_skew: _PER_KIND,
-        prefer: 1,
-        relax: _PER_KIND,
-        drop: _PER_KIND,
-        label: _PER_KIND,
-        run_beside: _PER_KIND,
-    }
-)
-"""The searches, each with the number of remedies that it may find."""
+_OF_KIND: Final[Mapping[Kind, int]] = {
+    Kind.LOWER_REQUESTS: 0,
+    Kind.REPAIR_NODE: 15,
+    Kind.UNCORDON_NODE: 20,
+    Kind.CORRECT_REQUIREMENTS: 5,
+    Kind.SELECT_NAMESPACE: 22,
+    Kind.HONOR_POLICY: 22,
+    Kind.MATCH_REVISION: 26,
+    Kind.TOLERATE_TAINTS: 30,
+    Kind.RAISE_MAX_SKEW: 30,
+    Kind.CHANGE_TOPOLOGY_KEY: 34,
+    Kind.PREFER_TERMS: 40,
+    Kind.RELAX_SPREAD: 40,
+    Kind.RUN_POD: 50,
+    Kind.DROP_REQUIREMENTS: 50,
+    Kind.LABEL_NODE: 58,
+    Kind.COMBINED: 50,
+    Kind.REMOVE_POD: 60,
+    Kind.REMAKE_POD: 60,
+    Kind.ADD_NODE: 80,
+}
+_OF_MORE_STEPS: Final = 20
+_OF_WHOLE_REQUEST: Final = 100
+_OF_FORBIDDEN_EVICTION: Final = 30
+_OF_WAY: Final = MappingProxyType({Way.DELETED: 0, Way.SCALED_DOWN: 5, Way.OWNER_ENDS: 5, Way.ROLLED_OVER: -25})
+"""Cost of the way in which a pod leaves, beyond that of a pod without an owner. A rolling update loses no pod."""
+_TERMINATING: Final = 5
+"""Cost of waiting for a pod that terminates."""
+
 
 _NAMES_NODE: Final = frozenset({Kind.REPAIR_NODE, Kind.UNCORDON_NODE, Kind.LABEL_NODE, Kind.ADD_NODE})
 """Kinds whose steps name the node on which the pod then fits."""
@@ -150,19 +137,34 @@ def what_would_help(decision: Diagnosis, limit: int) -> Sequence[Remedy]:
     """
     if not limit or len(decision.fitting) or not len(decision.known):
         return ()
-    trials, obstacles = Trials(decision), Obstacles(decision)
-    found = [remedy for kind, most in _SINGLE.items() for remedy in _tried(kind(obstacles), trials, most)]
+    plugins = decision.profile.explained
+    trials, obstacles = Trials(decision), _obstacles(decision)
+    departures = Departures(obstacles, plugins)
+    searches = [
+        *(each for plugin in plugins for each in plugin.remedies.searches),
+        Search(Turn.WAIT, lambda _: departures.ending()),
+    ]
+    found = []
+    for _, of_turn in groupby(sorted(searches, key=lambda each: each.turn), lambda each: each.turn):
+        alike = [*of_turn]
+        found += _tried(chain.from_iterable(each.proposals(obstacles) for each in alike), trials, alike[0].most)
     if not found:
         found += _tried(combine(obstacles), trials, most=1)
     found += _nodes_added(decision, trials)
     gone: list[Remedy] = []
-    for proposals in pods_gone(obstacles):
+    for proposals in departures.gone():
         new = (each for each in proposals if not any(_alike(other.steps, each.steps) for other in gone))
         gone += _tried(new, trials, most=1)
         if len(gone) >= _PER_KIND:
             break
     found = sorted([*found, *gone], key=lambda each: (cost(decision, each.kind, each.steps), each.node, each.text))
     return [replace(each, then=_then(decision, each.steps)) for each in found[:limit]]
+
+
+def _obstacles(decision: Diagnosis) -> Obstacles:
+    beside = {position: refusal.failure.plugin for position, refusal in decision.refused_beside.items()}
+    fixes = {each.name: each.remedies.fix for each in decision.profile.explained if each.remedies.fix}
+    return Obstacles(decision, [plugin.name for plugin in decision.profile.filters], beside, fixes)
 
 
 def _then(decision: Diagnosis, steps: Sequence[Step]) -> str:
@@ -231,3 +233,31 @@ def _remedy(steps: Sequence[Step], node: str) -> Remedy:
     texts = [piece for step in steps for piece in (", and ", step.text)][1:]
     where = "" if kind in _NAMES_NODE else f" (then it fits on {node})"
     return Remedy(kind, node, steps, PodText(*texts, where))
+
+
+def combine(obstacles: Obstacles) -> Iterator[Proposal]:
+    """Propose all necessary steps on the nodes that the fewest plugins reject, if a step exists for each plugin."""
+    positions = obstacles.only(obstacles.fixes)
+    nearest = positions[np.argsort(obstacles.number[positions], kind="stable")][:NEAREST]
+    proposals = []
+    for position in nearest.tolist():
+        parts = [obstacles.fixes[plugin](obstacles, position) for plugin in obstacles.of(position)]
+        steps = [step for part in parts for step in part or ()]
+        if all(part is not None for part in parts) and 0 < len(steps) <= MAX_STEPS:
+            proposals.append(Proposal(obstacles.decision.batch.names[position], steps))
+    yield from sorted(proposals, key=lambda each: cost(obstacles.decision, Kind.COMBINED, each.steps))
+
+
+def cost(decision: Decision, kind: Kind, steps: Sequence[Step]) -> int:
+    """Return the cost of the steps: of the kind, of each step after the first, and of the reduced share of requests."""
+    found = _OF_KIND[kind] + _OF_MORE_STEPS * (len(steps) - 1)
+    requests = decision.mirror.counted(decision.pod).requests
+    for step in steps:
+        if isinstance(step, LowerRequest):
+            found += _OF_WHOLE_REQUEST * step.by // max(requests.get(step.resource, 0), 1)
+        elif isinstance(step, RemovePod) and step.way is Way.TERMINATES:
+            return _TERMINATING
+        elif isinstance(step, RemovePod):
+            harder = _OF_MORE_STEPS * bool(step.max_unavailable)
+            found += _OF_FORBIDDEN_EVICTION * bool(step.budgets) + _OF_WAY[step.way] + harder
+    return found

@@ -27,6 +27,7 @@ from core.mirror.node_values import MAX_AMOUNT, RESOURCES, NodeUsage, ResourceUs
 from core.mirror.topology import Float64Array, Int64Array
 from core.objects.node import Node, NodeMetrics
 from core.objects.pod import Pod
+from core.plugins.load.explaining import ExplainedLoad
 
 # The predicted usage of the pods that a node's last measurement does not cover yet, updated by every event.
 #
@@ -186,7 +187,7 @@ class LoadState(msgspec.Struct, frozen=True):
     unmeasured: UnmeasuredUsage
 
 
-class LoadPlugin(ScorePlugin[LoadState]):
+class LoadPlugin(ExplainedLoad, ScorePlugin[LoadState]):
     """Base of these plugins. A node's score depends only on the node, its measurement and its pods."""
 
     kinds: tuple[Kind, ...] = (Node, Pod, NodeMetrics)

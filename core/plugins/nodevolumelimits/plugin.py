@@ -4,13 +4,16 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.g
 MaxEBSVolumeCount, MaxGCEPDVolumeCount, MaxAzureDiskVolumeCount and MaxCSIVolumeCount.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from core.events import Kind
+from core.explaining.decision import Decision
+from core.explaining.explained import Event, Explained, Measured, Remedies
 from core.framework.claims import ClaimError, ReadsClaims
 from core.framework.interface import (
     SKIP,
@@ -28,7 +31,7 @@ from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Int64Array
 from core.objects.csi_migration import PORTWORX, is_migratable, zones_label
 from core.objects.node import Node
-from core.objects.pod import Pod
+from core.objects.pod import Pod, PodClaim
 from core.objects.volumes import (
     CSIDriver,
     CSINode,
@@ -38,6 +41,7 @@ from core.objects.volumes import (
     VolumeAttachment,
 )
 from core.plugins.nodevolumelimits.volumes_in_use import (
+    NO_LIMIT,
     DriversByVolume,
     Migration,
     NodeVolumes,
@@ -47,7 +51,9 @@ from core.plugins.nodevolumelimits.volumes_in_use import (
     counted_volumes,
     required_drivers,
 )
+from core.plugins.volumerestrictions import pods_with_volumes
 
+NAME: Final = "NodeVolumeLimits"
 LIMIT_EXCEEDED: Final = Status(Code.UNSCHEDULABLE, ("node(s) exceed max volume count",))
 
 _INVALIDATED_BY: Final = (
@@ -137,14 +143,89 @@ class NewVolumes:
         return found
 
 
-class NodeVolumeLimits(ReadsClaims, FilterPlugin[NewVolumes]):
+# What the plugin adds to explanations: the limits of the drivers.
+
+
+class DriverOnNode(msgspec.Struct, frozen=True, gc=False):
+    """A CSI driver of the pod's volumes, on one node."""
+
+    driver: str
+    limit: int | None
+    """How many volumes the driver can attach to the node. None means no limit."""
+    attached: int
+    added: int
+    """Volumes that the pod would add."""
+
+
+class DriverInCluster(msgspec.Struct, frozen=True, gc=False):
+    """A CSI driver of the pod's volumes, over the nodes that limit it."""
+
+    driver: str
+    added: int
+    """Volumes of the pod, including any that are already attached to a node."""
+    nodes: int
+    """Nodes with a limit."""
+    most_free: int
+    most_free_node: str
+    limit: int
+    """The limit of this node."""
+
+
+def drivers_on_node(decision: Decision, position: int) -> Sequence[DriverOnNode]:
+    """Return the CSI drivers of the pod's volumes on a known node, with their limits there."""
+    state = decision.state_of(NAME)
+    if not isinstance(state, NewVolumes) or position in decision.batch.strangers:
+        return ()
+    in_use = state.in_use
+    in_use.refresh()
+    slot = int(decision.batch.slots[position])
+    new = state.on(Migration(int(in_use.migration[slot])))
+    if isinstance(new, Status):
+        return ()
+    added = Counter(driver for volume, driver in new.items() if slot not in in_use.users.get(volume, ()))
+    found = []
+    for driver, number in sorted(added.items()):
+        limits, attached = in_use.limits.get(driver), in_use.attached.get(driver)
+        limit = NO_LIMIT if limits is None else int(limits[slot])
+        found.append(
+            DriverOnNode(
+                driver, None if limit == NO_LIMIT else limit, 0 if attached is None else int(attached[slot]), number
+            )
+        )
+    return found
+
+
+def drivers_in_cluster(decision: Decision) -> Sequence[DriverInCluster]:
+    """Return the CSI drivers of the pod's volumes, with the free attachments of the nodes that limit them."""
+    state = decision.state_of(NAME)
+    if not isinstance(state, NewVolumes) or not len(decision.known):
+        return ()
+    in_use, slots = state.in_use, decision.batch.slots[decision.known]
+    in_use.refresh()
+    new = state.on(Migration.ALL)
+    added = Counter() if isinstance(new, Status) else Counter(new.values())
+    found = []
+    for driver, number in sorted(added.items()):
+        limits, attached = in_use.limits.get(driver), in_use.attached.get(driver)
+        limited = np.zeros(0, np.intp) if limits is None else np.flatnonzero(limits[slots] != NO_LIMIT)
+        if limits is None or not len(limited):
+            continue
+        free = limits[slots[limited]] - (0 if attached is None else attached[slots[limited]])
+        most = int(free.argmax())
+        name = decision.batch.names[int(decision.known[limited[most]])]
+        limit = int(limits[slots[limited[most]]])
+        found.append(DriverInCluster(driver, number, len(limited), int(free[most]), name, limit))
+    return found
+
+
+class NodeVolumeLimits(ReadsClaims, Explained, FilterPlugin[NewVolumes]):
     """Filters by how many volumes of each CSI driver a node can attach, exactly as the in-tree plugin.
 
     The limits come from the CSINodes. They include in-tree volumes, which CSI drivers have taken over. A missing driver
     is reported before any limit, if the release or the CSIDriver requires the driver.
     """
 
-    name = "NodeVolumeLimits"
+    name = NAME
     kinds: tuple[Kind, ...] = (
         Node,
         Pod,
@@ -158,6 +239,18 @@ class NodeVolumeLimits(ReadsClaims, FilterPlugin[NewVolumes]):
     class_fields = ("namespace", "volumes")
     invalidated_by = _INVALIDATED_BY
     states = (VolumesInUse,)
+    keeps_off = "the limits of volumes"
+    events = (
+        Event("CSINode", ("Add", "Update")),
+        Event("Pod", ("Delete",)),
+        Event("PersistentVolumeClaim", ("Add",), may_help=lambda decision, _: _names_claims(decision.pod)),
+        Event("VolumeAttachment", ("Delete",)),
+    )
+    measured = Measured(
+        on_node={"drivers": lambda decision, position, _: drivers_on_node(decision, position)},
+        in_cluster={"drivers": lambda decision, _: drivers_in_cluster(decision)},
+    )
+    remedies = Remedies(removable=pods_with_volumes)
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, NewVolumes | None]:
         """SKIP for a pod without volumes that could count. An error in the volumes is reported per node, by Filter."""
@@ -178,6 +271,14 @@ class NodeVolumeLimits(ReadsClaims, FilterPlugin[NewVolumes]):
                 verdict = _verdict(state, state.in_use.counted(node.name))
                 codes[position] = statuses.setdefault(verdict, len(statuses))
         return Verdicts(codes, tuple(statuses))
+
+    def reads(self, _mirror: ClusterMirror, pod: Pod, missing: Collection[Kind]) -> Collection[Kind]:
+        """Return all kinds for a pod with volumes, because the volumes of all pods count."""
+        return missing if pod.volumes else ()
+
+
+def _names_claims(pod: Pod) -> bool:
+    return any(isinstance(each, PodClaim) for each in pod.volumes)
 
 
 def _codes_by_slot(state: NewVolumes, migration: Migration, statuses: dict[Status, int]) -> Int64Array:

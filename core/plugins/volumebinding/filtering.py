@@ -42,6 +42,7 @@ from core.plugins.volumebinding.claims import (
 # For one claim without a volume: the volumes that it could take (k8s.io/component-helpers storage/volume/pv_helpers.go:
 # FindMatchingVolume), and where one could be created for it (binder.go: checkVolumeProvisions, hasEnoughCapacity).
 
+NAME: Final = "VolumeBinding"
 BIND_CONFLICT: Final = "node(s) didn't find available persistent volumes to bind"
 NOT_ENOUGH_SPACE: Final = "node(s) did not have enough free storage"
 
@@ -424,3 +425,10 @@ def _named(mirror: ClusterMirror, names: set[str | None], batch: NodeBatch) -> B
     for position in batch.strangers:
         named[position] = batch.names[position] == name
     return named
+
+
+class BindingState(msgspec.Struct, frozen=True):
+    """A pod's volumes, with the mirror. Stale after the next event."""
+
+    mirror: ClusterMirror
+    volumes: PodVolumes

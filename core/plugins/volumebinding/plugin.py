@@ -6,7 +6,6 @@ calls it CheckVolumeBinding.
 
 from typing import Any, Final
 
-import msgspec
 import numpy as np
 from msgspec.structs import replace
 
@@ -39,7 +38,8 @@ from core.objects.volumes import (
     StorageClass,
 )
 from core.plugins.volumebinding.claims import AVAILABLE, LOST, MigratedPlugins, Offers, claims_of
-from core.plugins.volumebinding.filtering import PodVolumes, node_views
+from core.plugins.volumebinding.explaining import ExplainedBinding
+from core.plugins.volumebinding.filtering import NAME, BindingState, PodVolumes, node_views
 
 
 def _claim(claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
@@ -134,20 +134,13 @@ _INVALIDATED_BY: Final = (
 )
 
 
-class BindingState(msgspec.Struct, frozen=True):
-    """A pod's volumes, with the mirror. Stale after the next event."""
-
-    mirror: ClusterMirror
-    volumes: PodVolumes
-
-
-class VolumeBinding(ReadsClaims, FilterPlugin[BindingState], ScorePlugin[BindingState]):
+class VolumeBinding(ReadsClaims, ExplainedBinding, FilterPlugin[BindingState], ScorePlugin[BindingState]):
     """Filters by the volumes of the pod's claims: bound volumes, volumes to take, and volumes to create.
 
     It gives the results of the in-tree plugin's Filter and, if the release has one, its Score. It does not bind.
     """
 
-    name = "VolumeBinding"
+    name = NAME
     kinds: tuple[Kind, ...] = (
         Node,
         PersistentVolume,

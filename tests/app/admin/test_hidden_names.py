@@ -23,9 +23,9 @@ from app.verbs.request import RecentPods
 from app.watch.freshness import OF_A_DUMP
 from app.watch.release import AnsweredRelease
 from core.diagnosis.explained_profile import served_alone
-from core.diagnosis.pod_names import HIDDEN as PLACEHOLDER
-from core.diagnosis.pod_names import HIDDEN_BUDGET
 from core.events import ClusterEvent
+from core.explaining.pod_names import HIDDEN as PLACEHOLDER
+from core.explaining.pod_names import HIDDEN_BUDGET
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.labels import parse_selector

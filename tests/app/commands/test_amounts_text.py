@@ -7,27 +7,18 @@ from click import unstyle
 
 from app.commands.amounts_text import cluster_amounts_text, node_amounts_text, remedies_text, wakes_text
 from app.commands.output import WIDTH, Line, laid_out
-from core.diagnosis.amounts.amounts import (
-    ClusterAmounts,
-    FeatureInCluster,
-    MeasuredResource,
-    NodeAmounts,
-    UsageOnNode,
-    cluster_amounts,
-    node_amounts,
-)
-from core.diagnosis.amounts.claims import ClaimFact
-from core.diagnosis.amounts.resources import WaitingResize
-from core.diagnosis.amounts.volumes import (
-    BoundElsewhere,
-    BoundElsewhereInCluster,
-    DriverInCluster,
-    DriverOnNode,
-    InUse,
-)
+from core.diagnosis.amounts import cluster_amounts, node_amounts
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.remedies.what_would_help import what_would_help
 from core.diagnosis.wakes import wakes
+from core.explaining.bound_claims import BoundElsewhere, BoundElsewhereInCluster
+from core.plugins.amounts import ClusterAmounts, NodeAmounts
+from core.plugins.load.explaining import MeasuredResource, UsageOnNode
+from core.plugins.nodedeclaredfeatures import FeatureInCluster
+from core.plugins.noderesources.explaining import WaitingResize
+from core.plugins.nodevolumelimits.plugin import DriverInCluster, DriverOnNode
+from core.plugins.volumebinding.claim_facts import ClaimFact
+from core.plugins.volumerestrictions import InUse
 from tests.builders import labelled, make_node
 from tests.core.diagnosis.deciding import ZONE, asking, decision_of, roomy, using
 

@@ -10,8 +10,9 @@ from click.testing import CliRunner
 from app.commands.amounts_text import cluster_amounts_text, node_amounts_text
 from app.commands.cli import main
 from app.objects.decode_pod import decode_pod
-from core.diagnosis.amounts.amounts import NodeAmounts, cluster_amounts
-from core.diagnosis.amounts.requirements import AskedOfNode, Source, UnmetRequirement
+from core.diagnosis.amounts import cluster_amounts
+from core.explaining.requirements import AskedOfNode, Source, UnmetRequirement
+from core.plugins.amounts import NodeAmounts
 from tests.app.dump.dumps import as_json, listed
 from tests.core.diagnosis.deciding import decision_of, roomy
 

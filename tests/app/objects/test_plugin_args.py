@@ -14,8 +14,8 @@ from app.wiring.engine import create_profile
 from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import AnyFilter
 from core.objects.pod import SCHEDULE_ANYWAY, SpreadConstraint
+from core.plugins import PLUGINS
 from core.plugins.noderesources.strategies import ResourceSpec, ScoringStrategy, UtilizationShapePoint
-from core.profile import PLUGINS
 from tests.builders import expressed, make_node, make_pod, named
 from tests.core.decoded import mirror_of, pod_of
 

@@ -23,7 +23,8 @@ from core.framework.interface import Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.pod import Pod
-from core.plugins.interpodaffinity.plugin import DomainSums, InterPodAffinity, PreFilterState
+from core.plugins.interpodaffinity.filtering import DomainSums, PreFilterState
+from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.profile import Profile
 from tests.app.asgi import ask, converse
 from tests.app.questions import NEAR_WEB, by_name, decoded, mirror_of, scores, shop, state

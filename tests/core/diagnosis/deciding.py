@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from core.diagnosis.diagnosis import Diagnosis
-from core.diagnosis.remedies.pod_steps import Kind
-from core.diagnosis.remedies.remedy import Remedy, Step
 from core.diagnosis.remedies.what_would_help import what_would_help
 from core.events import ClusterEvent, Object
+from core.explaining.pod_steps import Kind
+from core.explaining.remedy import Remedy, Step
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from core.profile import full_profile

@@ -146,8 +146,8 @@ def test_what_is_off_is_not_measured_either() -> None:
     found = decision(pod_of(asking(cpu="9")), explained=explained)
     told = summary(found, 5)
     assert (told.fit, told.answered_fit) == (1, 0)
-    assert told.amounts.resources == []
-    assert node_detail(found, 0, 5).amounts.resources == []
+    assert not told.amounts.resources
+    assert not node_detail(found, 0, 5).amounts.resources
 
 
 def test_a_sample_is_as_large_as_kube_scheduler_takes_it() -> None:

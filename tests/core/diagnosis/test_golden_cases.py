@@ -7,11 +7,11 @@ from typing import Final
 
 import pytest
 
-from core.diagnosis.counted_terms import CountedPod, Direction, Effect, Rule
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.explained_profile import Judge, every_rule
 from core.diagnosis.node_detail import NodeDetail, NodeTerm, node_detail
 from core.diagnosis.summary import summary
+from core.explaining.counted_terms import CountedPod, Direction, Effect, Rule
 from core.framework.evaluation import FreshEvaluation
 from core.mirror.cluster import ClusterMirror
 from core.plugins.interpodaffinity.plugin import InterPodAffinity

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.diagnosis.counted_terms import Effect
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.node_detail import node_detail
 from core.diagnosis.summary import _largest, summary
+from core.explaining.counted_terms import Effect
 from core.mirror.affinity_counts import MAX_KEPT_MATCHERS
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import ZONE
@@ -80,14 +80,14 @@ def wanting_none_of(apps: int, key: str = HOST) -> PodBuilder:
 
 
 def test_pods_are_named_until_the_search_has_taken_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.diagnosis.counted_terms._MAX_LOOKED_AT", 3 * (APPS + 1))
+    monkeypatch.setattr("core.explaining.counted_terms._MAX_LOOKED_AT", 3 * (APPS + 1))
     told = node_detail(decision_about(cluster(), wanting_none_of(5)), 0, 10)
     assert [each.pods for each in told.terms] == [1] * 5
     assert [len(each.named) for each in told.terms] == [1, 1, 1, 0, 0]
 
 
 def test_pods_of_a_domain_are_looked_for_once_though_many_nodes_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.diagnosis.counted_terms._MAX_LOOKED_AT", APPS + 1)
+    monkeypatch.setattr("core.explaining.counted_terms._MAX_LOOKED_AT", APPS + 1)
     decision = decision_about(cluster(), wanting_none_of(1))
     for _ in range(20):
         assert [len(each.named) for each in node_detail(decision, 0, 10).terms] == [1]

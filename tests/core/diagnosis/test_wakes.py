@@ -2,10 +2,19 @@
 
 import pytest
 
-from core.diagnosis.pod_names import PodName, PodUid
-from core.diagnosis.wakes import EVENTS, AwaitedVictim, Wake, awaited_victims, events_of, victims_by_pod, wakes
+from core.diagnosis.wakes import (
+    REGISTERING,
+    AwaitedVictim,
+    Wake,
+    awaited_victims,
+    events_of,
+    victims_by_pod,
+    wakes,
+)
 from core.events import ClusterEvent
+from core.explaining.pod_names import PodName, PodUid
 from core.mirror.cluster import ClusterMirror
+from core.plugins import PLUGINS
 from core.profile import full_profile
 from core.releases.differences import rules_of
 from core.releases.release import Release
@@ -15,8 +24,9 @@ from tests.core.diagnosis.deciding import ZONE, asking, decision_in, decision_of
 
 
 def test_every_plugin_that_filters_by_default_registers_events() -> None:
-    assert {plugin.name for plugin in full_profile().filters} == {wake.plugin for wake in EVENTS}
-    assert all(wake.actions for wake in EVENTS)
+    filters = full_profile().filters
+    assert {plugin.name for plugin in filters} == REGISTERING
+    assert all(event.actions for plugin in filters for event in events_of(plugin, rules_of(Release(1, 34))))
 
 
 def test_a_pod_wakes_by_the_plugins_that_failed_a_node_first() -> None:
@@ -31,12 +41,16 @@ def test_a_pod_wakes_by_the_plugins_that_failed_a_node_first() -> None:
     assert Wake("NodeAffinity", "Node", ("Add", "UpdateNodeLabel")) in found
 
 
-RESIZED = (
-    Wake("NodeResourcesFit", "Pod", ("UpdatePodScaleDown",)),
-    Wake("NodeResourcesFit", "Pod", ("UpdatePodScaleDown",), of_pod_itself=True),
-)
-DEVICE_CLASSES = Wake("NodeResourcesFit", "DeviceClass", ("Add", "Update"))
-OWN_LABELS = Wake("InterPodAffinity", "Pod", ("UpdatePodLabel",), of_pod_itself=True)
+RESIZED = [("Pod", ("UpdatePodScaleDown",), False), ("Pod", ("UpdatePodScaleDown",), True)]
+DEVICE_CLASSES = ("DeviceClass", ("Add", "Update"), False)
+OWN_LABELS = ("Pod", ("UpdatePodLabel",), True)
+ALWAYS = {
+    "NodeResourcesFit": [("Pod", ("Delete",), False), ("Node", ("Add", "UpdateNodeAllocatable"), False)],
+    "InterPodAffinity": [
+        ("Pod", ("Add", "UpdatePodLabel", "Delete"), False),
+        ("Node", ("Add", "UpdateNodeLabel"), False),
+    ],
+}
 
 
 @pytest.mark.parametrize(
@@ -57,19 +71,20 @@ OWN_LABELS = Wake("InterPodAffinity", "Pod", ("UpdatePodLabel",), of_pod_itself=
     ],
 )
 def test_events_depend_on_the_release_and_its_gates(
-    minor: int, gates: dict[str, bool], plugin: str, more: list[Wake]
+    minor: int, gates: dict[str, bool], plugin: str, more: list[tuple[str, tuple[str, ...], bool]]
 ) -> None:
-    always = [each for each in EVENTS if each.plugin == plugin]
-    assert [*always, *more] == events_of(plugin, rules_of(Release(1, minor), gates))
+    found = events_of(PLUGINS[plugin](), rules_of(Release(1, minor), gates))
+    told = [(each.resource, each.actions, each.of_pod_itself) for each in found]
+    assert [*ALWAYS[plugin], *more] == told
 
 
 def test_a_pod_wakes_by_the_events_of_the_release() -> None:
     mirror = ClusterMirror(rules=rules_of(Release(1, 36)))
     mirror.apply(ClusterEvent("Add", node_of(roomy("n1"))))
     pod = pod_of(asking(**{"cpu": "9", "example.com/gpu": "1"}))
-    assert DEVICE_CLASSES in wakes(decision_in(mirror, pod))
+    assert Wake("NodeResourcesFit", *DEVICE_CLASSES) in wakes(decision_in(mirror, pod))
     mirror.change_rules(rules_of(Release(1, 34)))
-    assert DEVICE_CLASSES not in wakes(decision_in(mirror, pod))
+    assert Wake("NodeResourcesFit", *DEVICE_CLASSES) not in wakes(decision_in(mirror, pod))
 
 
 WEB = labelled(app="web")
@@ -130,7 +145,9 @@ def test_a_pod_that_fits_waits_for_nothing() -> None:
 
 @pytest.mark.parametrize("plugin", ["NodeUnschedulable", "TaintToleration", "NodeDeclaredFeatures"])
 def test_a_change_of_the_pod_itself_is_told_apart(plugin: str) -> None:
-    assert [each.resource for each in EVENTS if each.plugin == plugin and each.of_pod_itself] == ["Pod"]
+    assert [each.resource for each in events_of(PLUGINS[plugin](), rules_of(Release(1, 36))) if each.of_pod_itself] == [
+        "Pod"
+    ]
 
 
 def test_a_pod_waits_for_its_victims_for_as_long_as_they_were_seen() -> None:

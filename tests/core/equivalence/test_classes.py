@@ -15,7 +15,7 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod, PodClaim
 from core.plugins.imagelocality import ImageLocality
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
-from core.plugins.nodeaffinity import NodeAffinity
+from core.plugins.nodeaffinity.plugin import NodeAffinity
 from core.plugins.nodeports import NodePorts
 from core.plugins.noderesources.fit import NodeResourcesFit
 from core.plugins.nodevolumelimits.plugin import NodeVolumeLimits

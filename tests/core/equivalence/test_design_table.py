@@ -14,7 +14,7 @@ from core.objects.labels import Operator, Requirement, Selector
 from core.objects.node import Node
 from core.objects.pod import HostPort, InlineDisk, Pod, PodClaim, RBDImage, Taint
 from core.objects.volumes import PersistentVolume, PersistentVolumeClaim, VolumeSource
-from core.profile import PLUGINS
+from core.plugins import PLUGINS
 from tests.core.equivalence.invalidation_table import DESIGN_KEYS
 from tests.core.equivalence.test_planted_faults import plugin_of
 

@@ -30,9 +30,10 @@ from core.objects.volumes import (
     VolumeAttachment,
     VolumeSource,
 )
+from core.plugins import PLUGINS
 from core.plugins.nodename import NodeName
 from core.plugins.serviceaffinity import ServiceAffinity
-from core.profile import PLUGINS, Profile
+from core.profile import Profile
 from core.releases.differences import rules_of
 from core.releases.release import RELEASES
 from tests.builders import labelled, make_node, make_pod, term

@@ -14,11 +14,12 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod import InlineDisk, Pod, PodClaim
 from core.objects.volumes import ClaimRef, CSINode, PersistentVolume, PersistentVolumeClaim, VolumeSource
+from core.plugins import PLUGINS
 from core.plugins.nodevolumelimits.plugin import NodeVolumeLimits
 from core.plugins.volumebinding.plugin import VolumeBinding
 from core.plugins.volumerestrictions import VolumeRestrictions
 from core.plugins.volumezone import VolumeZone
-from core.profile import PLUGINS, Profile, parse_profile
+from core.profile import Profile, parse_profile
 from core.releases.differences import rules_of
 from core.releases.release import RELEASES
 from tests.core.plugins.values import random_events

@@ -27,8 +27,8 @@ from core.objects.volumes import (
     VolumeAttachment,
     VolumeSource,
 )
+from core.plugins import PLUGINS
 from core.plugins.serviceaffinity import ServiceAffinity
-from core.profile import PLUGINS
 
 NODE: Final = Node("n", {"topology.kubernetes.io/zone": "a"}, {"cpu": 1}, taints=(Taint("a"), Taint("b")))
 POD: Final = Pod("p", "default", "p", {"app": "web"}, requests={"cpu": 1})

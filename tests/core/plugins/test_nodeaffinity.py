@@ -15,7 +15,7 @@ from core.framework.interface import SKIP, SUCCESS, Code, Status
 from core.mirror.cluster import ClusterMirror
 from core.objects.affinity import NodeAffinity as AffinityToNodes
 from core.objects.pod import Pod
-from core.plugins.nodeaffinity import NodeAffinity
+from core.plugins.nodeaffinity.plugin import NodeAffinity
 from tests.builders import PREFERRED, REQUIRED, NodeBuilder, Object, expressed, make_node, make_pod
 from tests.core.decoded import mirror_of, node_of
 

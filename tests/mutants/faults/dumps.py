@@ -29,8 +29,8 @@ FAULTS: Final = (
     Fault(
         id="namespaces-judged-by-labels-that-nobody-dumped",
         breaks="A namespaceSelector selects no namespace of a dump without Namespaces, whatever their labels are.",
-        old="            read = kinds if _reads_namespaces(mirror, pod) else {*kinds} - {Namespace}\n",
-        new="            read = {*kinds} - {Namespace}\n",
+        old="        return missing if _reads_namespaces(mirror, pod) else {*missing} - {Namespace}\n",
+        new="        return {*missing} - {Namespace}\n",
         tests=("app/commands/test_dump.py",),
     ),
     Fault(

@@ -142,12 +142,12 @@ FAULTS: Final = (
         id="pod-affinity-before-enforced-affinity",
         breaks="A node that fails both kinds of node affinity is given the reason of the pod's own.",
         old=(
-            "        codes[~matcher.required(state.asked)] = _STATUSES.index(POD_AFFINITY)\n"
-            "        codes[~matcher.required(state.added)] = _STATUSES.index(ENFORCED_AFFINITY)\n"
+            "        codes[~matcher.required(state.asked)] = STATUSES.index(POD_AFFINITY)\n"
+            "        codes[~matcher.required(state.added)] = STATUSES.index(ENFORCED_AFFINITY)\n"
         ),
         new=(
-            "        codes[~matcher.required(state.added)] = _STATUSES.index(ENFORCED_AFFINITY)\n"
-            "        codes[~matcher.required(state.asked)] = _STATUSES.index(POD_AFFINITY)\n"
+            "        codes[~matcher.required(state.added)] = STATUSES.index(ENFORCED_AFFINITY)\n"
+            "        codes[~matcher.required(state.asked)] = STATUSES.index(POD_AFFINITY)\n"
         ),
         tests=("test_nodeaffinity.py",),
     ),

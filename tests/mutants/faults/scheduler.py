@@ -71,7 +71,7 @@ FAULTS: Final = (
     Fault(
         id="refusal-of-kindred-wakes-by-no-event",
         breaks="A pod that only Kindred refuses seems to wait forever.",
-        old="    return found if len(names) == len(deciding) else [*found, ANY_EVENT]",
+        old="    return found if len(plugins) == len(deciding) else [*found, ANY_EVENT]",
         new="    return found",
         tests=("test_explained_profile.py",),
     ),

@@ -7,39 +7,36 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from app.objects.decode_pod import decode_pod
-from core.diagnosis.amounts.amounts import ClusterAmounts, FeatureInCluster, NodeAmounts, cluster_amounts, node_amounts
-from core.diagnosis.amounts.requirements import (
-    CordonedNodes,
-    NodeTaint,
-    TaintInCluster,
-    cordoned_in_cluster,
-    is_cordoned,
-    taints_in_cluster,
-    taints_on_node,
-)
-from core.diagnosis.amounts.resources import (
-    PortInCluster,
-    PortOnNode,
-    ResourceInCluster,
-    ResourceOnNode,
-    WaitingResize,
-    ports_in_cluster,
-    ports_on_node,
-    quantity_text,
-    resources_in_cluster,
-    resources_on_node,
-    waiting_resizes,
-)
-from core.diagnosis.amounts.spread import SpreadDomain, SpreadInCluster, SpreadOnNode, spread_in_cluster, spread_on_node
+from core.diagnosis.amounts import cluster_amounts, node_amounts
 from core.diagnosis.diagnosis import Diagnosis
-from core.diagnosis.remedies.pod_steps import Kind
 from core.diagnosis.remedies.what_would_help import what_would_help
 from core.events import ClusterEvent
+from core.explaining.pod_steps import Kind
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import DeviceClass
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.objects.quantity import nanos, units
+from core.objects.quantity import nanos, quantity_text, units
+from core.plugins.amounts import ClusterAmounts, NodeAmounts
+from core.plugins.nodedeclaredfeatures import FeatureInCluster
+from core.plugins.nodeports import PortInCluster, PortOnNode, ports_in_cluster, ports_on_node
+from core.plugins.noderesources.explaining import (
+    ResourceInCluster,
+    ResourceOnNode,
+    WaitingResize,
+    resources_in_cluster,
+    resources_on_node,
+    waiting_resizes,
+)
+from core.plugins.nodeunschedulable import CordonedNodes, cordoned_in_cluster, is_cordoned
+from core.plugins.podtopologyspread.explaining import (
+    SpreadDomain,
+    SpreadInCluster,
+    SpreadOnNode,
+    spread_in_cluster,
+    spread_on_node,
+)
+from core.plugins.tainttoleration import NodeTaint, TaintInCluster, taints_in_cluster, taints_on_node
 from core.profile import full_profile, parse_profile
 from core.releases.differences import rules_of
 from core.releases.release import Release

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from core.diagnosis.amounts.amounts import cluster_amounts
-from core.diagnosis.amounts.claims import claims_without_volume, selector_text
-from core.diagnosis.amounts.volumes import bound_elsewhere_in_cluster
+from core.diagnosis.amounts import cluster_amounts
 from core.events import Object
+from core.explaining.node_labels import selector_text
 from core.objects.affinity import parse_node_selector
 from core.objects.labels import Operator, Selector, requirement
 from core.objects.volumes import (
@@ -18,6 +17,7 @@ from core.objects.volumes import (
     PersistentVolumeClaim,
     StorageClass,
 )
+from core.plugins.volumebinding.claim_facts import claims_without_volume
 from tests.core.diagnosis.deciding import HOST, ZONE, asking, decision_of, roomy
 
 GI = 2**30
@@ -176,9 +176,9 @@ def test_a_volume_of_a_node_that_was_renamed_is_told_with_the_names_that_there_a
     bound = replace(CLAIM, volume="pv", bind_completed=True)
     pod = asking().volume({"name": "v", "persistentVolumeClaim": {"claimName": "data"}})
     nodes = (roomy("n1"), roomy("n2"))
-    (found,) = bound_elsewhere_in_cluster(decision_of(pod, *nodes, objects=[bound, FREE]))
+    (found,) = cluster_amounts(decision_of(pod, *nodes, objects=[bound, FREE]), 3).bound_elsewhere
     assert (found.needs, found.has) == (f"{HOST}=gone", f"{HOST} n1 (1), n2 (1)")
-    reached = bound_elsewhere_in_cluster(decision_of(pod, *nodes, roomy("gone"), objects=[bound, FREE]))
+    reached = cluster_amounts(decision_of(pod, *nodes, roomy("gone"), objects=[bound, FREE]), 3).bound_elsewhere
     assert [(each.nodes, each.has) for each in reached] == [(2, "")]
 
 
@@ -186,7 +186,7 @@ def test_many_values_are_counted() -> None:
     bound = replace(CLAIM, volume="pv", bind_completed=True)
     pod = asking().volume({"name": "v", "persistentVolumeClaim": {"claimName": "data"}})
     nodes = [roomy(f"n{number}") for number in range(9)]
-    (found,) = bound_elsewhere_in_cluster(decision_of(pod, *nodes, objects=[bound, FREE]))
+    (found,) = cluster_amounts(decision_of(pod, *nodes, objects=[bound, FREE]), 3).bound_elsewhere
     assert found.has == f"9 other values of {HOST}"
 
 

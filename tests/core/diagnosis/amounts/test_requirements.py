@@ -2,21 +2,19 @@
 
 import pytest
 
-from core.diagnosis.amounts import requirements
-from core.diagnosis.amounts.requirements import (
-    AskedOfNode,
+from core.diagnosis.remedies.what_would_help import what_would_help
+from core.explaining.pod_steps import Kind
+from core.explaining.requirements import AskedOfNode, Source, UnmetRequirement
+from core.plugins.nodeaffinity import explaining as requirements
+from core.plugins.nodeaffinity.explaining import (
     NearestNode,
     RequirementInCluster,
-    Source,
-    UnmetRequirement,
     impossible_terms,
     nearest_node,
     requirements_in_cluster,
     unmet_counts,
     unmet_on_node,
 )
-from core.diagnosis.remedies.pod_steps import Kind
-from core.diagnosis.remedies.what_would_help import what_would_help
 from tests.builders import PodBuilder, expressed, named
 from tests.core.diagnosis.deciding import asking, decision_of, of_kind, roomy
 

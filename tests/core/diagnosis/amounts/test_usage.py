@@ -2,17 +2,12 @@
 
 from typing import Final
 
-from core.diagnosis.amounts.amounts import (
-    MeasuredResource,
-    UsageInCluster,
-    UsageOnNode,
-    usage_in_cluster,
-    usage_on_node,
-)
+from core.diagnosis.amounts import cluster_amounts, node_amounts
 from core.diagnosis.diagnosis import Diagnosis
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Usage
+from core.plugins.load.explaining import MeasuredResource, UsageInCluster, UsageOnNode
 from core.profile import full_profile, parse_profile
 from tests.builders import make_node, make_pod
 from tests.core.decoded import mirror_of, pod_of
@@ -36,7 +31,7 @@ def decision() -> Diagnosis:
 
 
 def test_a_node_is_told_with_what_was_measured_and_the_pods_that_were_not() -> None:
-    assert usage_on_node(decision(), 0) == UsageOnNode(
+    assert node_amounts(decision(), 0, 3).usage == UsageOnNode(
         measured_at=metrics().measured_at,
         too_old=False,
         resources=[MeasuredResource("cpu", 800, 50, 4000), MeasuredResource("memory", GIB, None, 8 * GIB)],
@@ -45,7 +40,7 @@ def test_a_node_is_told_with_what_was_measured_and_the_pods_that_were_not() -> N
 
 
 def test_a_measurement_that_is_too_old_or_missing_is_told() -> None:
-    old, missing, unknown = (usage_on_node(decision(), position) for position in (1, 2, 3))
+    old, missing, unknown = (node_amounts(decision(), position, 3).usage for position in (1, 2, 3))
     assert old is not None
     assert old.too_old
     assert missing == UsageOnNode(None, too_old=False, resources=(), pods_not_covered=0)
@@ -53,10 +48,10 @@ def test_a_measurement_that_is_too_old_or_missing_is_told() -> None:
 
 
 def test_nodes_are_counted_by_their_measurement() -> None:
-    assert usage_in_cluster(decision()) == UsageInCluster(measured=1, too_old=1, not_measured=2)
+    assert cluster_amounts(decision(), 3).usage == UsageInCluster(measured=1, too_old=1, not_measured=2)
 
 
 def test_nothing_is_told_where_no_plugin_follows_the_load() -> None:
     mirror = measured()
     plain = Diagnosis(full_profile(), mirror, pod_of(make_pod("p")), mirror.batch(["n1"]))
-    assert (usage_on_node(plain, 0), usage_in_cluster(plain)) == (None, None)
+    assert (node_amounts(plain, 0, 3).usage, cluster_amounts(plain, 3).usage) == (None, None)

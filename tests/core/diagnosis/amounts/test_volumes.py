@@ -2,22 +2,13 @@
 
 from msgspec.structs import replace
 
-from core.diagnosis.amounts.volumes import (
-    BoundElsewhere,
-    BoundElsewhereInCluster,
-    DriverInCluster,
-    DriverOnNode,
-    InUse,
-    bound_elsewhere_in_cluster,
-    bound_elsewhere_on_node,
-    claims_in_use,
-    disks_on_node,
-    drivers_in_cluster,
-    drivers_on_node,
-)
+from core.diagnosis.amounts import cluster_amounts, node_amounts
 from core.events import Object
+from core.explaining.bound_claims import BoundElsewhere, BoundElsewhereInCluster
 from core.objects.affinity import parse_node_selector
 from core.objects.volumes import CSINode, PersistentVolume, PersistentVolumeClaim, VolumeSource
+from core.plugins.nodevolumelimits.plugin import DriverInCluster, DriverOnNode, drivers_in_cluster, drivers_on_node
+from core.plugins.volumerestrictions import InUse, claims_in_use, disks_on_node
 from tests.builders import PodBuilder
 from tests.core.diagnosis.deciding import ZONE, asking, decision_of, roomy, using
 
@@ -41,17 +32,17 @@ def test_a_volume_is_told_that_a_node_cannot_reach() -> None:
     decision = decision_of(with_claim(asking()), *NODES, objects=local)
     needs = f"{ZONE}=b"
     told = BoundElsewhere("VolumeBinding", "default/data", "pv", needs, f"{ZONE}=a")
-    assert [told] == list(bound_elsewhere_on_node(decision, 0))
-    assert not bound_elsewhere_on_node(decision, 1)
+    assert [told] == node_amounts(decision, 0, 3).bound_elsewhere
+    assert not node_amounts(decision, 1, 3).bound_elsewhere
     expected = BoundElsewhereInCluster("VolumeBinding", "default/data", "pv", needs, "", 1)
-    assert [expected] == list(bound_elsewhere_in_cluster(decision))
+    assert [expected] == cluster_amounts(decision, 3).bound_elsewhere
 
 
 def test_a_volume_with_a_zone_label_is_told_too() -> None:
     zonal = objects(replace(VOLUME, labels={ZONE: "b"}))
     decision = decision_of(with_claim(asking()), *NODES, objects=zonal)
     expected = BoundElsewhereInCluster("VolumeZone", "default/data", "pv", f"{ZONE} in (b)", "", 1)
-    assert [expected] == list(bound_elsewhere_in_cluster(decision))
+    assert [expected] == cluster_amounts(decision, 3).bound_elsewhere
 
 
 def test_attached_volumes_are_told_with_their_limit() -> None:
@@ -77,8 +68,8 @@ def test_volumes_that_cannot_be_counted_have_no_amounts() -> None:
     decision = decision_of(with_claim(asking(), "gone"), *NODES)
     assert not drivers_on_node(decision, 0)
     assert not drivers_in_cluster(decision)
-    assert not bound_elsewhere_in_cluster(decision)
-    assert not bound_elsewhere_in_cluster(decision_of(with_claim(asking()), objects=objects()))
+    assert not cluster_amounts(decision, 3).bound_elsewhere
+    assert not cluster_amounts(decision_of(with_claim(asking()), objects=objects()), 3).bound_elsewhere
 
 
 def test_a_volume_that_cannot_be_translated_is_out_of_reach() -> None:
@@ -88,7 +79,7 @@ def test_a_volume_that_cannot_be_translated_is_out_of_reach() -> None:
     migrated = CSINode(name="n2", migrated_plugins=frozenset({"kubernetes.io/aws-ebs"}))
     decision = decision_of(with_claim(asking()), *NODES, objects=[*broken, migrated])
     assert decision.fitting.tolist() == []
-    assert [each.nodes for each in bound_elsewhere_in_cluster(decision)] == [2]
+    assert [each.nodes for each in cluster_amounts(decision, 3).bound_elsewhere] == [2]
 
 
 def test_who_uses_a_read_write_once_pod_claim_is_named() -> None:

@@ -3,9 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
-from core.diagnosis.remedies.pod_steps import Kind
-from core.diagnosis.remedies.remedy import AddNode, RemovePod
 from core.diagnosis.remedies.what_would_help import what_would_help
+from core.explaining.pod_steps import Kind
+from core.explaining.remedy import AddNode, RemovePod
 from core.objects.affinity import parse_node_selector
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.labels import parse_selector

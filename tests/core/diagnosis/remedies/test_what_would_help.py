@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from core.diagnosis.amounts.requirements import AskedOfNode, Source
 from core.diagnosis.diagnosis import Diagnosis
-from core.diagnosis.remedies.pod_steps import (
+from core.diagnosis.remedies.what_would_help import what_would_help
+from core.explaining.pod_steps import (
     DropRequirement,
     Kind,
     LowerRequest,
@@ -15,9 +15,9 @@ from core.diagnosis.remedies.pod_steps import (
     RelaxSpread,
     TolerateTaint,
 )
-from core.diagnosis.remedies.remedy import RepairNode, RunPod, SetLabel, Step, Uncordon
-from core.diagnosis.remedies.what_would_help import what_would_help
-from core.plugins.nodeaffinity import NodeAffinity
+from core.explaining.remedy import RepairNode, RunPod, SetLabel, Step, Uncordon
+from core.explaining.requirements import AskedOfNode, Source
+from core.plugins.nodeaffinity.plugin import NodeAffinity
 from core.profile import Profile, full_profile, parse_profile
 from tests.builders import expressed, labelled, make_namespace, make_node, make_pod, named, term
 from tests.core.decoded import mirror_of, pod_of

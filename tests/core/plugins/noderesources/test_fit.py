@@ -18,7 +18,8 @@ from core.mirror.topology import Int64Array
 from core.objects.kinds import DeviceClass
 from core.objects.pod import Pod
 from core.plugins.noderesources.columns import LARGEST_AMOUNT, Offered, ResourceColumns
-from core.plugins.noderesources.fit import MAX_TOLD, NodeResourcesFit
+from core.plugins.noderesources.filtering import MAX_TOLD
+from core.plugins.noderesources.fit import NodeResourcesFit
 from core.plugins.noderesources.strategies import (
     NodeResourcesBalancedAllocation,
     ResourceSpec,

@@ -18,13 +18,10 @@ from core.objects.labels import NOTHING, Selector
 from core.objects.node import Node
 from core.objects.pod import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, Pod, SpreadConstraint
 from core.plugins.podtopologyspread.constraints import own_constraints
-from core.plugins.podtopologyspread.plugin import (
-    CONSTRAINTS_NOT_MATCHED,
-    PodTopologySpread,
-    PreFilterState,
-    PreScoreState,
-)
+from core.plugins.podtopologyspread.filtering import CONSTRAINTS_NOT_MATCHED, PreFilterState
+from core.plugins.podtopologyspread.plugin import PodTopologySpread
 from core.plugins.podtopologyspread.pod_counts import PodCounts
+from core.plugins.podtopologyspread.scoring import PreScoreState
 from tests.core.plugins.podtopologyspread.spreading import (
     A1,
     A2,

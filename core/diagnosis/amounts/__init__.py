@@ -1,1 +1,0 @@
-"""The measurements of each filter plugin, for one node and summarised over all: `amounts.py` has them together."""

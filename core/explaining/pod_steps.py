@@ -1,0 +1,282 @@
+"""The steps of a remedy that change the pod, which means the template of its owner."""
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import ClassVar, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from core.explaining.requirements import NODE_NAME, Asked, AskedOfNode, Source, told_of
+from core.mirror.cluster import ClusterMirror
+from core.mirror.what_if import Supposition
+from core.objects.affinity import NodeAffinity, NodeSelector, NodeSelectorTerm
+from core.objects.labels import Operator, Requirement, Selector, requirement
+from core.objects.pod import HONOR, SCHEDULE_ANYWAY, Pod, SpreadConstraint, Toleration
+from core.objects.quantity import quantity_text
+
+TAINTS_POLICY: Final = "nodeTaintsPolicy"
+AFFINITY_POLICY: Final = "nodeAffinityPolicy"
+
+
+class Kind(Enum):
+    """The kind of change."""
+
+    REPAIR_NODE = "repairNode"
+    UNCORDON_NODE = "uncordonNode"
+    LOWER_REQUESTS = "lowerRequests"
+    CORRECT_REQUIREMENTS = "correctRequirements"
+    TOLERATE_TAINTS = "tolerateTaints"
+    HONOR_POLICY = "honorPolicy"
+    MATCH_REVISION = "matchRevision"
+    SELECT_NAMESPACE = "selectNamespace"
+    CHANGE_TOPOLOGY_KEY = "changeTopologyKey"
+    PREFER_TERMS = "preferTerms"
+    RAISE_MAX_SKEW = "raiseMaxSkew"
+    RELAX_SPREAD = "relaxSpread"
+    RUN_POD = "runPod"
+    LABEL_NODE = "labelNode"
+    DROP_REQUIREMENTS = "dropRequirements"
+    REMOVE_POD = "removePod"
+    REMAKE_POD = "remakePod"
+    """Only beside a change of the pod, whose kind the remedy has."""
+    ADD_NODE = "addNode"
+    COMBINED = "combined"
+    """Steps of several kinds."""
+
+
+class Changing(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag=lambda name: name[0].lower() + name[1:]):
+    """One change, to the pod or to the cluster."""
+
+    kind: ClassVar[Kind]
+
+    def changed(self, pod: Pod) -> Pod:
+        """Return a pod after the step. It must have its counted requests (ClusterMirror.counted)."""
+        return pod
+
+    def suppose(self, mirror: ClusterMirror, supposed: Supposition) -> None:
+        """Suppose the step in the cluster. Raises WhatIfError for a missing object."""
+
+
+class LowerRequest(Changing, frozen=True, gc=False):
+    """Lower the pod's request of a resource: cpu in millicores, all others in their own unit."""
+
+    kind = Kind.LOWER_REQUESTS
+    resource: str
+    by: int
+    to: int
+    """The largest amount that fits. 0 if the pod fits only without this request."""
+
+    @property
+    def text(self) -> str:
+        """Return the step as an instruction."""
+        by = quantity_text(self.resource, self.by, round_up=True)
+        if not self.to:
+            return f"drop the {self.resource} request of {by}"
+        return f"lower the {self.resource} request by {by} to {quantity_text(self.resource, self.to)}"
+
+    def changed(self, pod: Pod) -> Pod:
+        """Return a pod with the lower request."""
+        return replace(pod, requests={**pod.requests, self.resource: self.to}, resources=None)
+
+
+class TolerateTaint(Changing, frozen=True, gc=False):
+    """Give the pod a toleration of exactly this taint (operator Equal)."""
+
+    kind = Kind.TOLERATE_TAINTS
+    key: str
+    value: str
+    effect: str
+
+    @property
+    def text(self) -> str:
+        """Return the step as an instruction."""
+        return f"tolerate the taint {taint_text(self.key, self.value, self.effect)}"
+
+    def changed(self, pod: Pod) -> Pod:
+        """Return a pod with the toleration."""
+        return replace(pod, tolerations=pod.tolerations | {Toleration(self.key, "Equal", self.value, self.effect)})
+
+
+class DropRequirement(Changing, frozen=True, gc=False):
+    """Remove a requirement from the pod's nodeSelector, or from a term of its required node affinity.
+
+    If the term has no other requirement, the whole required node affinity is removed, because an empty term matches no
+    node.
+    """
+
+    kind = Kind.DROP_REQUIREMENTS
+    asked: AskedOfNode
+
+    @property
+    def text(self) -> str:
+        """Return the step as an instruction."""
+        place = "nodeSelector" if self.asked.source is Source.NODE_SELECTOR else "required node affinity"
+        return f"drop {self.asked.text} from the pod's {place}"
+
+    def changed(self, pod: Pod) -> Pod:
+        """Return a pod without the requirement."""
+        return replace(pod, node_affinity=_without(pod.node_affinity, self.asked))
+
+
+class CorrectRequirement(Changing, frozen=True, gc=False):
+    """Ask for a label that nodes have, instead of one that differs from it by a typo or has been renamed."""
+
+    kind = Kind.CORRECT_REQUIREMENTS
+    asked: AskedOfNode
+    key: str
+    value: str
+
+    @property
+    def text(self) -> str:
+        """Return the step as an instruction."""
+        place = "nodeSelector" if self.asked.source is Source.NODE_SELECTOR else "required node affinity"
+        return f"ask for {self.key}={self.value} instead of {self.asked.text} in the pod's {place}"
+
+    def changed(self, pod: Pod) -> Pod:
+        """Return a pod that asks for the label of the nodes."""
+        wanted = requirement(self.key, Operator.IN, [self.value])
+        return replace(pod, node_affinity=_without(pod.node_affinity, self.asked, (wanted,)))
+
+
+class HonorPolicy(Changing, frozen=True, gc=False):
+    """Leave the nodes out of a topology spread constraint that the pod cannot be on, so that they hold no minimum.
+
+    Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/common.go (matchNodeInclusionPolicies).
+    """
+
+    kind = Kind.HONOR_POLICY
+    constraint: int
+    """Its index among the pod's constraints."""
+    topology_key: str
+    policy: str
+    """nodeTaintsPolicy or nodeAffinityPolicy"""
+
+    @property
+    def text(self) -> str:
+        """Return the step as an instruction."""
+        return f"set {self.policy} for {self.topology_key} to Honor"
+
+    def changed(self, pod: Pod) -> Pod:
+        """Return a pod whose constraint has the policy Honor."""
+        constraint = pod.spread[self.constraint]
+        if self.policy == TAINTS_POLICY:
+            return _with_constraint(pod, self.constraint, replace(constraint, node_taints_policy=HONOR))
+        return _with_constraint(pod, self.constraint, replace(constraint, node_affinity_policy=HONOR))
+
+
+class MatchRevision(Changing, frozen=True, gc=False):
+    """Count only pods of the pod's own revision in a topology spread constraint (matchLabelKeys)."""
+
+    kind = Kind.MATCH_REVISION
+    constraint: int
+    """Its index among the pod's constraints."""
+    topology_key: str
+    label_key: str
+
+    @property
+    def text(self) -> str:
+        """Return the step as an instruction."""
+        keys = f"add {self.label_key} to matchLabelKeys for {self.topology_key}"
+        return f"{keys}, so that pods of other revisions do not count"
+
+    def changed(self, pod: Pod) -> Pod:
+        """Return a pod whose constraint counts only pods of its own revision."""
+        constraint = pod.spread[self.constraint]
+        keys = tuple(sorted({*constraint.match_label_keys, self.label_key}))
+        return _with_constraint(pod, self.constraint, replace(constraint, match_label_keys=keys))
+
+
+class RaiseMaxSkew(Changing, frozen=True, gc=False):
+    """Raise maxSkew of a topology spread constraint of the pod."""
+
+    kind = Kind.RAISE_MAX_SKEW
+    constraint: int
+    """Its index among the pod's constraints."""
+    topology_key: str
+    domain: str
+    """The domain in which the pod then fits."""
+    max_skew: int
+    to: int
+
+    @property
+    def text(self) -> str:
+        """Return the step as an instruction."""
+        return f"raise maxSkew for {self.topology_key} from {self.max_skew} to {self.to}"
+
+    def changed(self, pod: Pod) -> Pod:
+        """Return a pod with the greater maxSkew."""
+        return _with_constraint(pod, self.constraint, replace(pod.spread[self.constraint], max_skew=self.to))
+
+
+class RelaxSpread(Changing, frozen=True, gc=False):
+    """Set whenUnsatisfiable of a topology spread constraint of the pod to ScheduleAnyway."""
+
+    kind = Kind.RELAX_SPREAD
+    constraint: int
+    """Its index among the pod's constraints."""
+    topology_key: str
+
+    @property
+    def text(self) -> str:
+        """Return the step as an instruction."""
+        return f"set whenUnsatisfiable for {self.topology_key} to ScheduleAnyway"
+
+    def changed(self, pod: Pod) -> Pod:
+        """Return a pod whose constraint is a preference."""
+        relaxed = replace(pod.spread[self.constraint], when_unsatisfiable=SCHEDULE_ANYWAY)
+        return _with_constraint(pod, self.constraint, relaxed)
+
+
+def taint_text(key: str, value: str, effect: str) -> str:
+    """Return a taint in kubectl's notation."""
+    return f"{key}={value}:{effect}" if value else f"{key}:{effect}"
+
+
+def _with_constraint(pod: Pod, place: int, constraint: SpreadConstraint) -> Pod:
+    return replace(pod, spread=(*pod.spread[:place], constraint, *pod.spread[place + 1 :]))
+
+
+def _without(affinity: NodeAffinity, dropped: AskedOfNode, instead: tuple[Requirement, ...] = ()) -> NodeAffinity:
+    """Return an affinity without a requirement, and with others in its place."""
+    if dropped.term is None or affinity.required is None:
+        kept = (
+            each
+            for each in affinity.selector.requirements
+            if told_of(Asked(Source.NODE_SELECTOR, None, each)) != dropped
+        )
+        return replace(affinity, selector=Selector(tuple(sorted((*kept, *instead)))))
+    terms = [*affinity.required.terms]
+    terms[dropped.term] = _term_without(terms[dropped.term], dropped, instead)
+    if terms[dropped.term] == NodeSelectorTerm():
+        return replace(affinity, required=None, node_names=None)
+    names = _node_names(terms) if dropped.key == NODE_NAME else affinity.node_names
+    return replace(affinity, required=NodeSelector(tuple(terms)), node_names=names)
+
+
+def _term_without(term: NodeSelectorTerm, dropped: AskedOfNode, instead: tuple[Requirement, ...]) -> NodeSelectorTerm:
+    def stays(asked: Asked) -> bool:
+        return told_of(asked) != dropped
+
+    return replace(
+        term,
+        requirements=tuple(
+            sorted(
+                (*(each for each in term.requirements if stays(Asked(dropped.source, dropped.term, each))), *instead)
+            )
+        ),
+        comparisons=tuple(each for each in term.comparisons if stays(Asked(dropped.source, dropped.term, each))),
+        fields=tuple(each for each in term.fields if stays(Asked(dropped.source, dropped.term, each))),
+    )
+
+
+def _node_names(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
+    """Return the only nodes that the fields of the terms allow, like NodeAffinity.node_names of the parsed terms."""
+    names: set[str] = set()
+    for term in terms:
+        values = {each.value for each in term.fields if each.key == NODE_NAME and not each.negated}
+        if not values:
+            return None
+        if len(values) == 1:  # several names contradict each other
+            names |= values
+    return frozenset(names)

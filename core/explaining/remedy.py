@@ -1,0 +1,336 @@
+"""A remedy: the steps after which the pod fits on a node, with the details for applying them by hand.
+
+A step changes the pod as a value (pod_steps.py), or the cluster as a supposition.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from core.explaining.owners import DELETION_COST, UNRANKED, Way, belongs_to_node
+from core.explaining.pod_names import PodText
+from core.explaining.pod_steps import (
+    Changing,
+    CorrectRequirement,
+    DropRequirement,
+    HonorPolicy,
+    Kind,
+    LowerRequest,
+    MatchRevision,
+    RaiseMaxSkew,
+    RelaxSpread,
+    TolerateTaint,
+)
+from core.explaining.term_steps import (
+    ChangeTopologyKey,
+    CorrectSelector,
+    PreferTerm,
+    RemakePod,
+    SelectNamespace,
+)
+from core.mirror.cluster import ClusterMirror
+from core.mirror.what_if import Supposition, WhatIfError
+from core.objects.node import HOSTNAME, UNSCHEDULABLE, ZONE, Node
+from core.objects.pod import Pod, Taint
+
+_NEW: Final = "a new one"
+"""Value of a label that no node can have, because of its spaces."""
+SUPPOSED: Final = "supposed"
+"""Name of a supposed pod, and prefix of its UID. No UID of the API server has a slash."""
+NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
+_UNINITIALIZED: Final = "node.cloudprovider.kubernetes.io/uninitialized"
+_UNREGISTERED: Final = "karpenter.sh/unregistered"
+_NO_MACHINE: Final = "node.cluster.x-k8s.io/uninitialized"
+_TROUBLES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "node.kubernetes.io/not-ready": "is not ready",
+        "node.kubernetes.io/unreachable": "does not answer",
+        "node.kubernetes.io/memory-pressure": "is short of memory",
+        "node.kubernetes.io/disk-pressure": "is short of disk space",
+        "node.kubernetes.io/pid-pressure": "has too many processes",
+        "node.kubernetes.io/network-unavailable": "has no network",
+        "node.kubernetes.io/unschedulable": "has the taint of a cordoned node",
+        _UNINITIALIZED: "is not initialized by the cloud controller manager",
+        "node.cloudprovider.kubernetes.io/shutdown": "is shut down",
+        _UNREGISTERED: "is not registered by Karpenter",
+        _NO_MACHINE: "is not initialized by Cluster API",
+    }
+)
+"""Source: k8s.io/api core/v1 well_known_taints.go, k8s.io/cloud-provider api/well_known_taints.go."""
+_AGENT: Final = "agent-not-ready"
+"""End of the keys of taints that an agent of the node removes when it is ready (Cilium, CSI drivers of AWS)."""
+_LEAVES: Final = frozenset(
+    {
+        "node.kubernetes.io/out-of-service",
+        "ToBeDeletedByClusterAutoscaler",
+        "karpenter.sh/disrupted",
+        "karpenter.sh/disruption",
+        "cloud.google.com/impending-node-termination",
+    }
+)
+"""Taints of nodes that are about to be removed."""
+_TERMINATION: Final = "aws-node-termination-handler/"
+"""Start of the keys of such taints: github.com/aws/aws-node-termination-handler pkg/node/node.go."""
+_STARTUP: Final = ("startup-taint.cluster-autoscaler.kubernetes.io/", "ignore-taint.cluster-autoscaler.kubernetes.io/")
+"""Starts of the keys of taints that a new node has: kubernetes/autoscaler cluster-autoscaler/utils/taints/taints.go."""
+
+
+class SetLabel(Changing, frozen=True, gc=False):
+    """Set a label of a node, or remove it."""
+
+    kind = Kind.LABEL_NODE
+    node: str
+    key: str
+    value: str | None
+    """None means that the label is removed."""
+    had: str | None
+
+    @property
+    def text(self) -> str:
+        """Return the step as an instruction."""
+        if self.value is None:
+            return f"take the label {self.key}={self.had} from {self.node}"
+        instead = f" instead of {self.had}" if self.had else ""
+        return f"label {self.node} {self.key}={self.value}{instead}"
+
+    def suppose(self, mirror: ClusterMirror, supposed: Supposition) -> None:
+        """Suppose that the node has the label, or does not."""
+        node = _known(mirror, self.node)
+        labels = {key: value for key, value in node.labels.items() if key != self.key}
+        if self.value is not None:
+            labels[self.key] = self.value
+        supposed.change_node(replace(node, labels=labels))
+
+
+class Uncordon(Changing, frozen=True, gc=False):
+    """Uncordon a node: reset spec.unschedulable, and remove the taint node.kubernetes.io/unschedulable."""
+
+    kind = Kind.UNCORDON_NODE
+    node: str
+
+    @property
+    def text(self) -> str:
+        """Return the step as an instruction."""
+        return f"uncordon {self.node}"
+
+    def suppose(self, mirror: ClusterMirror, supposed: Supposition) -> None:
+        """Suppose that the node is not cordoned."""
+        node = _known(mirror, self.node)
+        taints = tuple(taint for taint in node.taints if taint != UNSCHEDULABLE)
+        supposed.change_node(replace(node, unschedulable=False, taints=taints))
+
+
+class RepairNode(Changing, frozen=True, gc=False):
+    """Repair a node, so that the control plane, or the agent that set them, removes the taints of its state."""
+
+    kind = Kind.REPAIR_NODE
+    node: str
+    taints: Sequence[str]
+    """Keys of the taints."""
+
+    @property
+    def text(self) -> str:
+        """Return the step as an instruction."""
+        troubles = dict.fromkeys(trouble_text(key) for key in self.taints)
+        return f"repair {self.node}: it {' and '.join(troubles)}"
+
+    def suppose(self, mirror: ClusterMirror, supposed: Supposition) -> None:
+        """Suppose that the node has none of the taints."""
+        node = _known(mirror, self.node)
+        supposed.change_node(replace(node, taints=tuple(each for each in node.taints if each.key not in self.taints)))
+
+
+class RunPod(Changing, frozen=True, gc=False):
+    """Run another pod with certain labels and without requests on the node."""
+
+    kind = Kind.RUN_POD
+    namespace: str
+    labels: Mapping[str, str]
+    node: str
+    domains: Mapping[str, str]
+    """Topology key -> the domain in which the pod must run. Any node in all of these domains is suitable."""
+
+    @property
+    def text(self) -> str:
+        """Return the step as an instruction."""
+        labels = ",".join(f"{key}={value}" for key, value in sorted(self.labels.items()))
+        which = f" with {labels}" if labels else ""
+        where = " and ".join(f"{key}={value}" for key, value in sorted(self.domains.items()))
+        return f"run a pod{which} in namespace {self.namespace} where {where}"
+
+    def suppose(self, _mirror: ClusterMirror, supposed: Supposition) -> None:
+        """Suppose that the pod is on the node. A remedy has at most one such step."""
+        supposed.place(Pod(f"{SUPPOSED}/pod", self.namespace, SUPPOSED, self.labels), self.node)
+
+
+class RemovePod(Changing, frozen=True, gc=False):
+    """Take a pod from its node, in a way in which its owner does not put it back there."""
+
+    kind = Kind.REMOVE_POD
+    pod: str
+    """NAMESPACE/NAME"""
+    uid: str
+    node: str
+    budgets: Sequence[str] = ()
+    """NAMESPACE/NAME of the mirrored PodDisruptionBudgets that forbid its eviction now."""
+    way: Way = Way.DELETED
+    owner: str = ""
+    """NAMESPACE/NAME of its owner. Empty if it has none."""
+    owner_kind: str = ""
+    siblings: int = 0
+    """The other pods of its controller. Without a deletion cost, these may leave instead of it."""
+    max_unavailable: int = 0
+    """The maxUnavailable with which a rolling update takes the pod away. 0 if any does."""
+
+    @property
+    def text(self) -> str:
+        """Return the step as an instruction."""
+        owner = PodText(f"{self.owner_kind} ", self.owner)
+        match self.way:
+            case Way.SCALED_DOWN:
+                less = " down by one" if self.siblings else " to 0"
+                text = PodText(*self._first, "scale ", owner, f"{less}, so that its pod ", self.pod)
+                text = PodText(text, f" leaves {self.node}")
+            case Way.ROLLED_OVER:
+                most = f" and its maxUnavailable to {self.max_unavailable}" if self.max_unavailable else ""
+                text = PodText(*self._first, "set maxSurge of ", owner, f" to 0{most}, so that its old pod ", self.pod)
+                text = PodText(text, f" leaves {self.node} first")
+            case Way.OWNER_ENDS:
+                text = PodText("end or suspend ", owner, ", so that its pod ", self.pod, f" leaves {self.node}")
+            case Way.TERMINATES:
+                text = PodText("wait until pod ", self.pod, f", which is being deleted, has left {self.node}")
+            case Way.DELETED:
+                text = PodText("remove pod ", self.pod, f", which no owner makes again, from {self.node}")
+        forbids = "forbids" if len(self.budgets) == 1 else "forbid"
+        names = [piece for budget in self.budgets for piece in (" and ", budget)][1:]
+        return PodText(text, ", though ", *names, f" {forbids} its eviction now") if names else text
+
+    @property
+    def _first(self) -> Sequence[str]:
+        """What lets the controller choose this pod."""
+        if not self.siblings or self.owner_kind in UNRANKED:
+            return ()
+        return "annotate pod ", self.pod, f" {DELETION_COST}, and "
+
+    def suppose(self, mirror: ClusterMirror, supposed: Supposition) -> None:
+        """Suppose that the pod is gone."""
+        pod = mirror.get_pod(self.uid)
+        if pod is None:
+            raise WhatIfError(f"pod {self.pod} is not there")
+        supposed.remove(pod)
+
+
+class AddNode(Changing, frozen=True, gc=False):
+    """Add a node that is like an existing one, with its pods of DaemonSets and its static pods, and no others.
+
+    It has the labels, allocatable amounts, conditions, images and declared features of that node.
+    kubernetes.io/hostname is its own name, and `labels` has other differing labels. It has the same taints, except for
+    the taints of that node's trouble. It has no CSINode, so no volume limits.
+    """
+
+    kind = Kind.ADD_NODE
+    name: str
+    like: str
+    zone: str
+    """Value of topology.kubernetes.io/zone. Empty if the node has none."""
+    zones: Sequence[str] = ()
+    """The other zones with nodes of this kind. One more node there would also help."""
+    labels: Mapping[str, str] = {}
+    """Labels that differ from that node's, because bound volumes of the pod require them."""
+    new_domains: Sequence[str] = ()
+    """Topology keys for which the node has a value that no other node has."""
+
+    @property
+    def text(self) -> str:
+        """Return the step as an instruction."""
+        if self.new_domains:
+            where = " and ".join("in a new zone" if key == ZONE else f"with a new {key}" for key in self.new_domains)
+            return f"add a node like {self.like} {where}"
+        more = f", or in {' or '.join(self.zones)}" if self.zones else ""
+        labels = ",".join(f"{key}={value}" for key, value in sorted(self.labels.items()) if key != ZONE)
+        other = "" if self.name.startswith(f"{self.like}-copy") else f" named {self.name}"
+        other += f" with {labels}" if labels else ""
+        return f"add a node like {self.like}{other}" + (f" in zone {self.zone}{more}" if self.zone else "")
+
+    def suppose(self, mirror: ClusterMirror, supposed: Supposition) -> None:
+        """Suppose that the node is there, with the pods that come with each node."""
+        labels = {**self.labels, **dict.fromkeys(self.new_domains, _NEW)}
+        supposed.add_node(copy_of(_known(mirror, self.like), self.name, labels))
+        for pod in mirror.pods_on(self.like):
+            if belongs_to_node(pod):
+                supposed.place(replace(pod, uid=f"{SUPPOSED}/{pod.uid}", volumes=()), self.name)
+
+
+Step: TypeAlias = (
+    LowerRequest
+    | TolerateTaint
+    | DropRequirement
+    | CorrectRequirement
+    | HonorPolicy
+    | MatchRevision
+    | ChangeTopologyKey
+    | CorrectSelector
+    | PreferTerm
+    | SelectNamespace
+    | RemakePod
+    | SetLabel
+    | Uncordon
+    | RepairNode
+    | RaiseMaxSkew
+    | RelaxSpread
+    | RunPod
+    | RemovePod
+    | AddNode
+)
+
+
+class Remedy(msgspec.Struct, frozen=True, gc=False):
+    """Steps that together, without any other change, let the pod fit."""
+
+    kind: Kind
+    node: str
+    """A node on which the pod then fits."""
+    steps: Sequence[Step]
+    text: str
+    """The remedy in one line."""
+    then: str = ""
+    """What has to be done after the steps, because no controller makes the pod again by itself. Empty for nothing."""
+
+
+def is_trouble(taint: Taint) -> bool:
+    """Return whether a taint is there because something is wrong with the node, and goes when that is mended."""
+    return taint.key in _TROUBLES or taint.key.endswith(_AGENT) or taint.key.startswith(_STARTUP)
+
+
+def is_leaving(taint: Taint) -> bool:
+    """Return whether a taint says that the node is about to be removed."""
+    return taint.key in _LEAVES or taint.key.startswith(_TERMINATION)
+
+
+def _is_of_new_nodes(taint: Taint) -> bool:
+    """Return whether each new node has the taint, until a controller or an agent removes it."""
+    kinds = _UNINITIALIZED, _UNREGISTERED, _NO_MACHINE
+    return taint.key in kinds or taint.key.endswith(_AGENT) or taint.key.startswith(_STARTUP)
+
+
+def trouble_text(key: str) -> str:
+    """Return what is wrong with a node that has a taint."""
+    return _TROUBLES.get(key, f"has the taint {key}")
+
+
+def copy_of(node: Node, name: str, labels: Mapping[str, str] = NO_LABELS) -> Node:
+    """Return a new node like `node`, with another name and other labels. See AddNode."""
+    own = {HOSTNAME: name} if HOSTNAME in node.labels else NO_LABELS
+    labels = {**node.labels, **own, **labels}
+    taints = tuple(each for each in node.taints if _is_of_new_nodes(each) or not (is_trouble(each) or is_leaving(each)))
+    return replace(node, name=name, labels=labels, taints=taints, unschedulable=False, uid="", resource_version="")
+
+
+def _known(mirror: ClusterMirror, name: str) -> Node:
+    info = mirror.nodes.infos.get(name)
+    if info is None or info.node is None:
+        raise WhatIfError(f"node {name} is not there")
+    return info.node

@@ -1,0 +1,104 @@
+"""Requirements of a pod on the labels and the name of a node, each with its source, as explanations report them."""
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Final
+
+import msgspec
+
+from core.objects.affinity import Comparison, FieldRequirement, NodeSelectorTerm
+from core.objects.labels import Operator, Requirement, requirement_text
+from core.objects.node import Node
+
+MAX_VALUES: Final = 10
+"""How many values of a requirement are reported."""
+NODE_NAME: Final = "metadata.name"
+_ANY_VALUE: Final = "true"
+
+
+class Source(Enum):
+    """The field that contains a requirement."""
+
+    NODE_SELECTOR = "nodeSelector"
+    NODE_AFFINITY = "nodeAffinity"
+    """requiredDuringSchedulingIgnoredDuringExecution of the pod."""
+    ADDED_AFFINITY = "addedAffinity"
+    """NodeAffinityArgs.addedAffinity of the scheduler."""
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A requirement with its source, and the index of its term among the terms of the parsed affinity."""
+
+    source: Source
+    term: int | None
+    """None if the requirement is not part of a term."""
+    requirement: Requirement | Comparison | FieldRequirement
+
+    def met_by(self, node: Node) -> bool:
+        """Return whether a node meets the requirement."""
+        if isinstance(self.requirement, FieldRequirement):
+            return self.requirement.matches(node.name)
+        return self.requirement.matches(node.labels)
+
+    @property
+    def as_term(self) -> NodeSelectorTerm:
+        """The term with only this requirement."""
+        match self.requirement:
+            case Requirement():
+                return NodeSelectorTerm((self.requirement,))
+            case Comparison():
+                return NodeSelectorTerm(comparisons=(self.requirement,))
+            case FieldRequirement():
+                return NodeSelectorTerm(fields=(self.requirement,))
+
+
+class AskedOfNode(msgspec.Struct, frozen=True, gc=False):
+    """One requirement on labels, or on the name of the node (key `metadata.name`)."""
+
+    source: Source
+    term: int | None
+    """The index among the pod's terms in Kindred's order, which is sorted. None if not part of a term."""
+    key: str
+    operator: str
+    """In, NotIn, Exists, DoesNotExist, Gt or Lt."""
+    values: Sequence[str]
+    """At most 10."""
+
+    @property
+    def text(self) -> str:
+        """The requirement in kubectl's notation."""
+        return requirement_text(self.key, self.operator, self.values)
+
+
+class UnmetRequirement(msgspec.Struct, frozen=True, gc=False):
+    """A requirement that a node does not meet."""
+
+    asked: AskedOfNode
+    has: str | None
+    """The node's value. None if the node does not have the label."""
+
+
+def told_of(asked: Asked) -> AskedOfNode:
+    """Return a requirement in the form for output."""
+    match asked.requirement:
+        case Requirement(key, operator, values):
+            return AskedOfNode(asked.source, asked.term, key, operator.label, values[:MAX_VALUES])
+        case Comparison(key, greater, bound):
+            return AskedOfNode(asked.source, asked.term, key, "Gt" if greater else "Lt", (str(bound),))
+        case FieldRequirement(key, value, negated):
+            return AskedOfNode(asked.source, asked.term, key, "NotIn" if negated else "In", (value,))
+
+
+def label_meeting(key: str, asked: Sequence[Requirement | Comparison]) -> Mapping[str, str] | None:
+    """Return the label of a key that meets all requirements (empty: the label must be missing), or None if none can."""
+    values: list[str | None] = []
+    for each in asked:
+        if isinstance(each, Comparison):
+            values.append(str(each.bound + (1 if each.greater else -1)))
+        elif each.operator is Operator.IN:
+            values += each.values
+    for value in (*values, None, _ANY_VALUE):
+        labels = {} if value is None else {key: value}
+        if all(each.matches(labels) for each in asked):
+            return labels
+    return None

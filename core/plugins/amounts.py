@@ -1,0 +1,107 @@
+"""What all plugins together measured for a pod: on one node of a decision, and summarised over its nodes."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from core.explaining.bound_claims import BoundElsewhere, BoundElsewhereInCluster
+from core.explaining.decision import Decision
+from core.explaining.requirements import UnmetRequirement
+from core.framework.claims import named_claims
+from core.plugins.load.explaining import UsageInCluster, UsageOnNode
+from core.plugins.nodeaffinity.explaining import NearestNode, RequirementInCluster
+from core.plugins.nodedeclaredfeatures import FeatureInCluster
+from core.plugins.nodeports import PortInCluster, PortOnNode
+from core.plugins.noderesources.explaining import ResourceInCluster, ResourceOnNode, WaitingResize
+from core.plugins.nodeunschedulable import CordonedNodes
+from core.plugins.nodevolumelimits.plugin import DriverInCluster, DriverOnNode
+from core.plugins.podtopologyspread.explaining import SpreadInCluster, SpreadOnNode
+from core.plugins.tainttoleration import NodeTaint, TaintInCluster
+from core.plugins.volumebinding.claim_facts import ClaimFact
+from core.plugins.volumerestrictions import InUse
+
+
+class NodeAmounts(msgspec.Struct, frozen=True, gc=False):
+    """The measurements of the plugins that apply to the pod, except for inter-pod affinity, which is in the terms.
+
+    An unknown node has no amounts.
+    """
+
+    resources: Sequence[ResourceOnNode] = ()
+    """NodeResourcesFit: `pods` first, then the resources that the pod requests."""
+    taints: Sequence[NodeTaint] = ()
+    """TaintToleration: the taints that keep the pod off."""
+    cordoned: bool = False
+    """NodeUnschedulable."""
+    requirements: Sequence[UnmetRequirement] = ()
+    """NodeAffinity: the unmet requirements. Of several terms, only the one with the fewest is included."""
+    ports: Sequence[PortOnNode] = ()
+    """NodePorts: conflicting ports, with the pods that hold them."""
+    spread: Sequence[SpreadOnNode] = ()
+    """PodTopologySpread: the pod's constraints."""
+    bound_elsewhere: Sequence[BoundElsewhere] = ()
+    """VolumeBinding and VolumeZone: claims whose volumes the node cannot reach."""
+    drivers: Sequence[DriverOnNode] = ()
+    """NodeVolumeLimits: the CSI drivers of the pod's volumes."""
+    disks: Sequence[InUse] = ()
+    """VolumeRestrictions: disks of the pod that pods of the node have mounted."""
+    missing_features: Sequence[str] = ()
+    """NodeDeclaredFeatures: the needed features that the node does not declare."""
+    usage: UsageOnNode | None = None
+    """TargetLoadPacking, LoadVariationRiskBalancing, LoadAware: the last measurement. None if none is enabled."""
+
+
+class ClusterAmounts(msgspec.Struct, frozen=True, gc=False):
+    """The measurements of the plugins that apply to the pod, except for inter-pod affinity, which is in the terms."""
+
+    resources: Sequence[ResourceInCluster] = ()
+    """NodeResourcesFit: `pods` first, then the resources that the pod requests."""
+    overflows: Sequence[str] = ()
+    """NodeResourcesFit: requests that no int64 holds."""
+    resizes: Sequence[WaitingResize] = ()
+    """NodeResourcesFit: pods on nodes that hold more than they use, or more than they ask, until they are resized."""
+    taints: Sequence[TaintInCluster] = ()
+    """TaintToleration: the taints that keep the pod off some node."""
+    cordoned: CordonedNodes | None = None
+    """NodeUnschedulable. None if it rejects no node."""
+    requirements: Sequence[RequirementInCluster] = ()
+    """NodeAffinity: the requirements that exclude some node."""
+    impossible: Sequence[str] = ()
+    """NodeAffinity: parts of the pod's required node affinity that no node can match."""
+    nearest: NearestNode | None = None
+    """NodeAffinity: the node with the fewest unmet requirements. None if NodeAffinity rejects no node."""
+    ports: Sequence[PortInCluster] = ()
+    """NodePorts: ports in use that conflict with the pod's."""
+    spread: Sequence[SpreadInCluster] = ()
+    """PodTopologySpread: the pod's constraints."""
+    bound_elsewhere: Sequence[BoundElsewhereInCluster] = ()
+    """VolumeBinding and VolumeZone: claims whose volumes some node cannot reach."""
+    drivers: Sequence[DriverInCluster] = ()
+    """NodeVolumeLimits: the CSI drivers of the pod's volumes for which some node has a limit."""
+    claims: Sequence[ClaimFact] = ()
+    """VolumeBinding and VolumeZone: claims without a volume, if such a plugin rejects some node."""
+    claims_in_use: Sequence[InUse] = ()
+    """VolumeRestrictions: the pod's ReadWriteOncePod claims that other pods use."""
+    node_name: str = ""
+    """NodeName: the only node that the pod may be on."""
+    node_is_known: bool = True
+    """NodeName: whether there is a node of this name."""
+    missing_features: Sequence[FeatureInCluster] = ()
+    """NodeDeclaredFeatures: the needed features that some node does not declare."""
+    exclusion: str = ""
+    """Two rules that exclude each other, if no single rule rejects every node. Empty otherwise."""
+    usage: UsageInCluster | None = None
+    """TargetLoadPacking, LoadVariationRiskBalancing, LoadAware: nodes by measurement. None if none is enabled."""
+
+
+def merged(decision: Decision, facts: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the facts of all plugins. Of one fact by several plugins the first counts, but claims are by plugin."""
+    found: dict[str, Any] = {}
+    elsewhere: list[BoundElsewhere] = []
+    for name, fact in facts:
+        if name == "bound_elsewhere":
+            elsewhere += fact
+        found.setdefault(name, fact)
+    order = [f"{decision.pod.namespace}/{each.name}" for each in named_claims(decision.pod)]
+    return {**found, "bound_elsewhere": sorted(elsewhere, key=lambda each: order.index(each.claim))}

@@ -1,0 +1,99 @@
+"""What the plugins that follow node load add to explanations: the last measurement of each node."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+import numpy as np
+
+from core.explaining.decision import Decision
+from core.explaining.explained import Explained, Measured
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NO_SLOT
+from core.mirror.node_values import RESOURCES, NodeUsage
+from core.objects.node import NodeMetrics
+
+
+class Unmeasured(Protocol):
+    """The pods that no measurement covers yet."""
+
+    def pods(self, slot: int, /) -> int:
+        """Return how many there are on a node."""
+
+
+class MeasuredResource(msgspec.Struct, frozen=True, gc=False):
+    """The usage of one resource: cpu in millicores, memory in bytes."""
+
+    resource: str
+    average: int
+    deviation: int | None
+    """Standard deviation in the window. None if the source has one sample."""
+    capacity: int
+    """The capacity of the node, else its allocatable amount. 0 if the node reports neither."""
+
+
+class UsageOnNode(msgspec.Struct, frozen=True, gc=False):
+    """The last measurement of a node."""
+
+    measured_at: int | None
+    """Seconds since 1970. None if the node was not measured, so the plugins ignore it."""
+    too_old: bool
+    """Whether the measurement is too old, so the plugins ignore it."""
+    resources: Sequence[MeasuredResource]
+    pods_not_covered: int
+    """Pods that are not measured yet. The plugins add their predicted usage."""
+
+
+class UsageInCluster(msgspec.Struct, frozen=True, gc=False):
+    """The nodes by measurement. The plugins ignore nodes without a usable one."""
+
+    measured: int
+    too_old: int
+    not_measured: int
+
+
+def usage_on_node(decision: Decision, position: int, unmeasured: Unmeasured) -> UsageOnNode | None:
+    """Return the measurement of a node. None for a node that nobody knows."""
+    node = decision.node(position)
+    if node is None:
+        return None
+    slot = int(decision.batch.slots[position])
+    metrics = decision.mirror.objects(NodeMetrics).get(node.name)
+    if metrics is None or slot == NO_SLOT:
+        return UsageOnNode(None, too_old=False, resources=(), pods_not_covered=0)
+    resources = []
+    for name in RESOURCES:
+        usage = getattr(metrics, name)
+        if usage is not None:
+            capacity = node.capacity.get(name, node.allocatable.get(name, 0))
+            resources.append(MeasuredResource(name, usage.average, usage.deviation, capacity))
+    pods = unmeasured.pods(slot)
+    return UsageOnNode(metrics.measured_at, metrics.too_old, resources, pods)
+
+
+def usage_in_cluster(decision: Decision) -> UsageInCluster:
+    """Return how many nodes have a usable measurement."""
+    usage = decision.mirror.derived(NodeUsage)
+    measured = np.zeros(len(decision.batch), np.bool_)
+    for resource in range(len(RESOURCES)):
+        measured |= usage.of(resource, decision.batch).measured
+    too_old = int(np.count_nonzero(usage.outdated(decision.batch)))
+    number = int(np.count_nonzero(measured))
+    return UsageInCluster(number, too_old, len(decision.batch) - number - too_old)
+
+
+class ExplainedLoad(Explained):
+    """What the plugins add to explanations."""
+
+    @abstractmethod
+    def unmeasured(self, mirror: ClusterMirror) -> Unmeasured:
+        """Return the pods that no measurement covers yet."""
+
+    @property
+    def measured(self) -> Measured:  # type: ignore[override]  # it reads the plugin's own counts
+        """The last measurement of each node."""
+        return Measured(
+            {"usage": lambda decision, at, _: usage_on_node(decision, at, self.unmeasured(decision.mirror))},
+            {"usage": lambda decision, _: usage_in_cluster(decision)},
+        )

@@ -1,0 +1,1 @@
+"""What plugins explain with: names, labels, steps and owners."""
