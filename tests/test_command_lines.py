@@ -214,6 +214,17 @@ def context_of(words: list[str], *, is_lax: bool = False) -> click.Context:
     return command.make_context(words[0], words[1:], context, resilient_parsing=is_lax)
 
 
+OF_OTHERS: Final = {"--runtime-config": "kube-apiserver", "--health-cmd": "docker"}
+
+
+def test_an_option_that_a_sentence_names_is_one_of_a_command() -> None:
+    context = click.Context(cli.main)
+    commands = [command for name in cli.COMMANDS if (command := cli.main.get_command(context, name)) is not None]
+    known = {"--help", *(option for command in commands for each in command.params for option in each.opts)}
+    texts = [FENCE.sub("", Path(page).read_text("utf-8")) for page in PAGES if page != "CONTRIBUTING.md"]
+    assert {option for text in texts for option in re.findall(r"`(--[\w-]+)", text)} - known == OF_OTHERS.keys()
+
+
 @pytest.mark.parametrize("name", sorted(LINES.keys() - NO_LINES.keys()))
 def test_a_line_is_parsed(name: str, folder: Path) -> None:
     del folder

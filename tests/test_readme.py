@@ -17,7 +17,6 @@ import yaml
 from click.testing import CliRunner
 
 from app.commands import cli
-from app.commands.explain import explain_command
 from app.objects.resources import DUMP_COMMAND, RESOURCES
 from app.settings.settings import Settings, variable_of
 from app.settings.types import split_address
@@ -94,13 +93,6 @@ def test_each_command_of_the_readme_is_of_a_kind_that_a_test_here_runs_or_looks_
     assert EXPLAINS
     assert {"filter", "prioritize"} == {name.partition("-")[0] for name in ids(CURLS)}
     assert [command for command in COMMANDS if not any(re.fullmatch(kind, command) for kind in kinds)] == []
-
-
-def test_an_option_that_a_sentence_of_the_readme_names_exists() -> None:
-    sentences = re.sub(r"^```.*?^```", "", README, flags=re.MULTILINE | re.DOTALL)
-    options = set(re.findall(r"`(--[\w-]+)", sentences))
-    assert options
-    assert options <= {name for parameter in explain_command.params for name in parameter.opts}
 
 
 def test_the_settings_of_the_first_page_to_read_have_the_defaults_that_it_says() -> None:

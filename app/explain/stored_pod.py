@@ -244,7 +244,8 @@ def _priority(spec: Json, classes: Sequence[Mapping[str, Any]], notes: Notes, *,
     name = spec.get("priorityClassName")
     if not name:
         defaults = [each for each in classes if each.get("globalDefault") is True]
-        none = {"value": 0} if are_all and spec.get("priority") else None
+        differs = spec.get("priority") or spec.get("preemptionPolicy") == "Never"
+        none = {"value": 0} if are_all and differs else None
         found = min(defaults, key=lambda each: _number(each.get("value")), default=none)
     elif str(name) in _SYSTEM_PRIORITIES:
         found = {"value": _SYSTEM_PRIORITIES[str(name)]}

@@ -191,6 +191,12 @@ def test_an_unknown_priority_is_said_of_a_pod_that_fits_nowhere(cpu: str, unknow
             id="another-preemption-policy",
         ),
         pytest.param(
+            "{kind: Pod, metadata: {name: nginx-pod}, spec: {containers: [{name: c}], preemptionPolicy: Never}}",
+            HIGH,
+            "pod.spec.preemptionPolicy: Never, but with no default PriorityClass it is PreemptLowerPriority",
+            id="kubernetes/kubernetes#123882",
+        ),
+        pytest.param(
             "{kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, resources: {limits: {cpu: 3}}}]}}",
             "[{kind: LimitRange, metadata: {name: l}, spec: {limits: [{type: Container, max: {cpu: 2}}]}}]",
             "container c, cpu: 3 of requests is more than the max 2 of LimitRange l: the API server refuses",
