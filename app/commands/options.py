@@ -17,7 +17,7 @@ from app.commands.output import FORMATS, OutputFormat, print_error, print_line
 from app.dump.dump_text import SnapshotError
 from app.explain.explain_request import ExplainError
 from app.objects.decode import DecodeError
-from app.scheduler_configuration.scheduler_config import UnreadableError
+from app.scheduler_configuration.validation import UnreadableError
 from app.settings.configuration import FILE_VARIABLE, Configuration, flag_of, load_configuration
 from app.settings.settings import Settings, SettingsError, text_of, variable_of
 

@@ -8,17 +8,15 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from app.objects.decode import DecodeError
-from app.objects.plugin_args import decode_plugin_args, plugin_arguments
-from app.process.json_text import encode
+from app.objects.plugin_args import plugin_arguments
 from app.scheduler_configuration.scheduler_config import (
     DEFAULT_SCHEDULER,
     Extender,
     SchedulerConfig,
-    UnreadableError,
     choose_extender,
 )
-from app.scheduler_configuration.schema import KNOWN, NEEDS_PRE, Point, Profile, WrittenPluginConfig
+from app.scheduler_configuration.schema import KNOWN, NEEDS_PRE, Point, Profile
+from app.scheduler_configuration.validation import arguments_of
 from app.settings.settings import Settings
 from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers, with_devices
 from core.diagnosis.explained_profile import NOTHING, ExplainedProfile, SchedulerRules, joined
@@ -103,27 +101,12 @@ def _arguments(profile: Profile, extenders: Sequence[Extender]) -> Arguments:
     """Return plugin -> arguments of the constructor, for plugins with arguments."""
     found: dict[str, Mapping[str, Any]] = {}
     for index, written in enumerate(profile.plugin_config):
-        if written.name not in PLUGINS:
-            continue  # a plugin that Kindred lacks, or that is not in-tree
-        where = profile.at(f"pluginConfig[{index}].args")
-        try:
-            found |= decode_plugin_args(encode({written.name: _judged_args(written)}).decode())
-        except DecodeError as error:
-            raise UnreadableError(f"{where}: {error}") from None
-        except (TypeError, UnicodeEncodeError, RecursionError):
-            raise UnreadableError(f"{where}: a value that JSON does not have") from None
+        if written.name in PLUGINS:  # not a plugin that Kindred lacks, or that is not in-tree
+            found |= arguments_of(written, profile.at(f"pluginConfig[{index}].args"))
     ignored = [each.name for extender in extenders for each in extender.managed_resources if each.ignored_by_scheduler]
     if ignored:  # replaces the configured value: pkg/scheduler/scheduler.go, buildExtenders
         found[_FIT] = {**found.get(_FIT, {}), "ignored_resources": ignored}
     return found
-
-
-def _judged_args(written: WrittenPluginConfig) -> object:
-    """Return the arguments without those that affect no verdict, or that `_shape` excludes."""
-    args = {} if written.args is None else written.args
-    if written.name != _VOLUME_BINDING or not isinstance(args, dict):
-        return args
-    return {key: value for key, value in args.items() if key not in {"bindTimeoutSeconds", "shape"}}
 
 
 def _changed(name: str, arguments: Arguments, others: Arguments) -> frozenset[str]:

@@ -24,6 +24,7 @@ from app.scheduler_configuration.schema import (
     WrittenProfile,
     parse_go_duration,
 )
+from app.scheduler_configuration.validation import UnreadableError, rejected_parts
 from core.objects.labels import label_key_errors
 
 DEFAULT_TIMEOUT: Final = 5.0
@@ -48,10 +49,6 @@ class _Loader(yaml.SafeLoader):
                     raise yaml.constructor.ConstructorError(None, None, f"{key.value} is there twice", key.start_mark)
                 seen.add(key.value)
         return super().construct_mapping(node, deep)
-
-
-class UnreadableError(ValueError):
-    """An unreadable input. The message is one line."""
 
 
 class Extender(WrittenExtender, frozen=True):
@@ -254,6 +251,8 @@ def parse_scheduler_config(text: str) -> SchedulerConfig:
     inside = [text for each in documents for text in _inside(each)]
     if inside:
         return _parse_data(inside)
+    if _kind(next(iter(documents), None)) == KIND:
+        del documents[1:]  # kube-scheduler reads the first document alone
     if len(documents) != 1 or not isinstance(documents[0], dict):
         raise UnreadableError("not a KubeSchedulerConfiguration: expected one document, with fields and values")
     document = documents[0]
@@ -265,10 +264,12 @@ def parse_scheduler_config(text: str) -> SchedulerConfig:
         if document.get(key) != wanted:
             raise UnreadableError(f"{key}: expected {wanted}, found {str(document.get(key))[:_MAX_LENGTH]!r}")
     try:
-        config = _config(decoding(_decoder.decode, msgspec.json.encode(document)))
+        written = decoding(_decoder.decode, msgspec.json.encode(document))
     except DecodeError as error:
         raise UnreadableError(str(error).replace("key` in `$.", "a key of ")) from None
-    if problems := [*_rejected_values(config), *_rejected_extenders(config), *_bad_durations(config)]:
+    config = _config(written)
+    problems = [*_rejected_values(config), *_rejected_extenders(config), *_bad_durations(config)]
+    if problems := [*problems, *rejected_parts(written, config.profiles)]:
         raise UnreadableError("; ".join(problems))
     return config
 

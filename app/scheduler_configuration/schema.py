@@ -145,14 +145,14 @@ class WrittenConfig(_Part, frozen=True):
 
     api_version: str = ""
     kind: str = ""
-    parallelism: int = 0
+    parallelism: int = 16
     leader_election: LeaderElection = LeaderElection()
     client_connection: ClientConnection = ClientConnection()
     enable_profiling: bool = False
     enable_contention_profiling: bool = False
     percentage_of_nodes_to_score: int = 0
-    pod_initial_backoff_seconds: int = 0
-    pod_max_backoff_seconds: int = 0
+    pod_initial_backoff_seconds: int = 1
+    pod_max_backoff_seconds: int = 10
     profiles: tuple[WrittenProfile, ...] = ()
     extenders: tuple[WrittenExtender, ...] = ()
     delay_cache_until_active: bool = False

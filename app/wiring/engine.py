@@ -12,7 +12,8 @@ from app.explain.scheduler_profiles import SchedulerProfiles
 from app.objects.decode import DecodeError
 from app.objects.partition import set_partition
 from app.objects.plugin_args import plugin_arguments
-from app.scheduler_configuration.scheduler_config import SchedulerConfig, UnreadableError, load_scheduler_config
+from app.scheduler_configuration.scheduler_config import SchedulerConfig, load_scheduler_config
+from app.scheduler_configuration.validation import UnreadableError
 from app.server.process import Background
 from app.settings.limits import DEFAULTS, Limits, cache_bytes
 from app.settings.settings import Settings, SettingsError, variable_of

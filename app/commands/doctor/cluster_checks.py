@@ -17,7 +17,7 @@ from app.commands.rbac import cluster_rules, lease_rules
 from app.objects.decode import DecodeError
 from app.process.json_text import encode
 from app.process.logs import one_line
-from app.scheduler_configuration.scheduler_config import UnreadableError
+from app.scheduler_configuration.validation import UnreadableError
 from app.settings.settings import Settings
 from app.settings.types import AUTO, Gates
 from app.watch.release import fetch_version

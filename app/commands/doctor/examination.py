@@ -29,10 +29,10 @@ from app.commands.doctor.service import (
 from app.scheduler_configuration.scheduler_config import (
     Extender,
     SchedulerConfig,
-    UnreadableError,
     choose_extender,
     load_scheduler_config,
 )
+from app.scheduler_configuration.validation import UnreadableError
 from app.settings.configuration import FILE_VARIABLE, Configuration, load_configuration
 from app.settings.groups import SchedulingSettings
 from app.settings.settings import Settings

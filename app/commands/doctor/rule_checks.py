@@ -5,10 +5,10 @@ from typing import Final
 
 from app.commands.doctor.findings import BEHAVIOUR, EXTENDER_TYPE, HANDBOOK, error, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration
-from app.objects.decode import DecodeError
-from app.objects.plugin_args import decode_plugin_args, plugin_arguments
+from app.objects.plugin_args import plugin_arguments
 from app.process.json_text import encode
 from app.scheduler_configuration.schema import NEEDS_PRE, Point, Profile
+from app.scheduler_configuration.validation import arguments_of
 from app.verbs.scopes import DecideScope
 from core.plugins import PLUGINS
 
@@ -27,23 +27,19 @@ _WITHOUT_A_STAND_IN: Final[Mapping[tuple[str, Point], str]] = {
 def _arguments(registration: Registration) -> Found:
     ours = plugin_arguments(registration.settings)
     for profile in registration.config.profiles:
-        for plugin, args in ((each.name, each.args or {}) for each in profile.plugin_config):
+        for written in profile.plugin_config:
+            plugin = written.name
             has_it = plugin in registration.filters | set(registration.scores)
-            off = any(profile.switched_off(plugin, point) for point in ("filter", "score"))
-            if not has_it or not off or not isinstance(args, dict):
+            if not has_it or not any(profile.switched_off(plugin, point) for point in ("filter", "score")):
                 continue
             where = profile.at(f"pluginConfig {plugin}")
-            text = encode({plugin: args}).decode()
-            try:
-                theirs = decode_plugin_args(text).get(plugin, {})
-            except DecodeError:  # kube-scheduler does not start
-                continue
+            theirs = arguments_of(written, where).get(plugin, {})
             wrong = sorted(name for name, value in theirs.items() if value and ours.get(plugin, {}).get(name) != value)
             if wrong:
                 yield warning(
                     where,
                     f"{', '.join(wrong)}: {plugin} is disabled, and Kindred runs it with other arguments",
-                    setting("plugin_args", text),
+                    setting("plugin_args", encode({plugin: written.args}).decode()),
                 )
 
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from app.explain.scheduler_profiles import FILTERS, SCORES, SchedulerProfiles
-from app.scheduler_configuration.scheduler_config import UnreadableError, load_scheduler_config
+from app.scheduler_configuration.scheduler_config import load_scheduler_config
 from app.scheduler_configuration.schema import POINTS
+from app.scheduler_configuration.validation import UnreadableError
 from app.settings.settings import Settings
 from app.wiring.engine import create_profile, explained_profile
 from core.diagnosis.diagnosis import Diagnosis

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.scheduler_configuration.scheduler_config import UnreadableError
+from app.scheduler_configuration.validation import UnreadableError
 from core.diagnosis.diagnosis import Diagnosis
 from tests.app.explain.configured import configured, names, scheduler_profiles, with_args
 from tests.builders import PodBuilder, expressed, make_node, make_pod, term

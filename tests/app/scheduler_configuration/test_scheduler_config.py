@@ -7,12 +7,12 @@ import yaml
 
 from app.scheduler_configuration.scheduler_config import (
     SchedulerConfig,
-    UnreadableError,
     choose_extender,
     load_scheduler_config,
     parse_scheduler_config,
 )
 from app.scheduler_configuration.schema import go_duration, parse_go_duration
+from app.scheduler_configuration.validation import UnreadableError
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
@@ -121,7 +121,7 @@ def test_what_is_not_written_has_upstreams_defaults() -> None:
 def test_every_field_of_an_extender_is_read() -> None:
     text = """extenders: [{urlPrefix: a, filterVerb: f, prioritizeVerb: p, bindVerb: b, preemptVerb: e, weight: 3,
       enableHTTPS: true, httpTimeout: 1m, nodeCacheCapable: true, ignorable: true, managedResources: [{name: x/y}],
-      tlsConfig: {insecure: true, serverName: s, certFile: c, keyFile: k, caFile: a, certData: d, keyData: d,
+      tlsConfig: {insecure: false, serverName: s, certFile: c, keyFile: k, caFile: a, certData: d, keyData: d,
       caData: d}}]
     """
     (extender,) = config(text).extenders
@@ -135,7 +135,7 @@ def test_every_field_of_an_extender_is_read() -> None:
     ) == (60.0, 3, True, True, True)
     tls = extender.tls_config
     assert tls is not None
-    assert (tls.insecure, tls.server_name, tls.has_ca, tls.has_certificate) == (True, "s", True, True)
+    assert (tls.insecure, tls.server_name, tls.has_ca, tls.has_certificate) == (False, "s", True, True)
     assert [each.name for each in extender.managed_resources] == ["x/y"]
 
 
@@ -173,7 +173,50 @@ def written(folder: Path, text: str) -> Path:
             id="no duration",
         ),
         pytest.param("parallelism: 1\nparallelism: 2", "no YAML: line 4: parallelism is there twice", id="twice"),
-        pytest.param("extenders: []\n---\na: b", "not a KubeSchedulerConfiguration: expected one document", id="two"),
+        pytest.param("parallelism: 0", "parallelism: 0: must be positive", id="no goroutine"),
+        pytest.param("podMaxBackoffSeconds: 0", "podMaxBackoffSeconds: 0: must be at least podInitial", id="backoff"),
+        pytest.param("clientConnection: {burst: -1}", "clientConnection.burst: -1: must not be", id="burst"),
+        pytest.param(
+            "leaderElection: {leaseDuration: 10s}",
+            "leaderElection.leaseDuration: 10s: must be longer than renewDeadline, 10s",
+            id="k8s client-go leaderelection: a lease that ends when it is renewed",
+        ),
+        pytest.param(
+            "leaderElection: {resourceLock: endpointsleases}",
+            "leaderElection.resourceLock: 'endpointsleases': must be leases",
+            id="scheduler-plugins#247: a lock of 1.19",
+        ),
+        pytest.param(
+            "profiles: [{schedulerName: a}, {schedulerName: b, plugins: {queueSort: {enabled: [{name: C}]}}}]",
+            "profiles[1].plugins.queueSort: must be the same in all profiles",
+            id="scheduler-plugins: Coscheduling in one of two profiles",
+        ),
+        pytest.param(
+            "profiles: [{pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeigth: 5}}]}]",
+            "profiles[0].pluginConfig[0].args: InterPodAffinity: object contains unknown field hardPodAffinityWeigth",
+            id="an argument that is none",
+        ),
+        pytest.param(
+            "profiles: [{pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeight: 101}}]}]",
+            "profiles[0].pluginConfig[0].args: InterPodAffinity.hardPodAffinityWeight: must be 0..100",
+            id="an argument that is too large",
+        ),
+        pytest.param(
+            "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: "
+            "{apiVersion: kubescheduler.config.k8s.io/v1beta2, kind: NodeResourcesFitArgs}}]}]",
+            "profiles[0].pluginConfig[0].args.apiVersion: expected kubescheduler.config.k8s.io/v1, found",
+            id="kubernetes#103478: arguments of another version",
+        ),
+        pytest.param(
+            "profiles: [{pluginConfig: [{name: DefaultPreemption, args: {minCandidateNodes: 5}}]}]",
+            "profiles[0].pluginConfig[0].args: object contains unknown field minCandidateNodes",
+            id="an argument of a plugin without verdicts",
+        ),
+        pytest.param(
+            "extenders: [{urlPrefix: 'https://a', enableHTTPS: true, tlsConfig: {insecure: true, caFile: /ca.crt}}]",
+            "extenders[0].tlsConfig.insecure: true, beside a CA: take insecure out",
+            id="client-go: a root certificates file with the insecure flag is not allowed",
+        ),
         pytest.param("percentageOfNodesToScore: 101", "percentageOfNodesToScore: 101: must be 0..100", id="percentage"),
         pytest.param(
             "profiles: [{percentageOfNodesToScore: -1}]",
@@ -241,6 +284,14 @@ def test_a_file_that_a_kube_scheduler_starts_with_is_loaded(tmp_path: Path) -> N
     loaded = load_scheduler_config(path)
     assert [profile.name for profile in loaded.profiles] == ["a", "b"]
     assert loaded.percentage_of(loaded.profiles[1]) == ("profiles[1].percentageOfNodesToScore", 30)
+
+
+def test_what_a_kube_scheduler_accepts_of_plugins_and_documents_is_accepted() -> None:
+    """A plugin of one's own has its own arguments, and what follows the first document is not read: v1.36.3 starts."""
+    arguments = "{name: Coscheduling, args: {permitWaitingTimeSeconds: 5}}, {name: VolumeBinding, args: {shape: []}}"
+    election = "leaderElection: {leaderElect: false, leaseDuration: 1s}"
+    loaded = config(f"{election}\nprofiles: [{{pluginConfig: [{arguments}]}}]\n---\nkind: Secret\n")
+    assert [each.name for each in loaded.profiles[0].plugin_config] == ["Coscheduling", "VolumeBinding"]
 
 
 def test_an_extender_of_resources_is_asked_about_pods_that_request_one() -> None:

@@ -6,6 +6,20 @@ from tests.mutants.fault import Fault
 
 FAULTS: Final = (
     Fault(
+        id="arguments-that-stop-kube-scheduler",
+        breaks="A configuration with a misspelled argument is called fine, and no kube-scheduler starts with it.",
+        old="        if written.name in DEFAULTS:  # own",
+        new="        if written.name == API_VERSION:  # own",
+        tests=("test_scheduler_config.py",),
+    ),
+    Fault(
+        id="insecure-beside-a-ca-starts",
+        breaks="kube-scheduler does not start with insecure beside a CA, and the doctor says nothing.",
+        old="if tls is not None and tls.insecure and tls.has_ca:",
+        new="if tls is not None and tls.insecure and not tls.has_ca:",
+        tests=("test_scheduler_config.py",),
+    ),
+    Fault(
         id="profile-percentage-ignored",
         breaks="A profile that looks at all nodes is blamed for the sample of the others.",
         old='        if profile.percentage_of_nodes_to_score is None:\n            return "percentageOfNodesToScore"',

@@ -18,7 +18,7 @@ from app.commands.doctor.cluster_checks import (
     release_findings,
 )
 from app.commands.doctor.findings import Finding, Severity
-from app.scheduler_configuration.scheduler_config import UnreadableError
+from app.scheduler_configuration.validation import UnreadableError
 from app.settings.settings import Settings
 from tests.app.api_server.api_server import Request, response, serving
 from tests.app.api_server.client_setting import write_kubeconfig

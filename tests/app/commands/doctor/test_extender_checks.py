@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from app.commands.doctor.examination import REGISTRATION_CHECKS
 from app.commands.doctor.registration import Registration
-from app.scheduler_configuration.scheduler_config import UnreadableError, choose_extender, parse_scheduler_config
+from app.scheduler_configuration.scheduler_config import choose_extender, parse_scheduler_config
 from app.scheduler_configuration.schema import POINTS
+from app.scheduler_configuration.validation import UnreadableError
 from app.settings.settings import Settings
 from app.wiring.engine import create_profile
 from tests.app.commands.doctor.registrations import (

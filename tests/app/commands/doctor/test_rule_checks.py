@@ -166,9 +166,8 @@ def test_it_is_found_where_it_is_wrong_and_nowhere_else(case: Case) -> None:
     assert_told_apart(case)
 
 
-def test_arguments_that_kube_scheduler_rejects_or_that_kindred_does_not_read_are_no_finding() -> None:
-    for document in (with_arguments("InterPodAffinity", hardPodAffinityWait=5), with_arguments("Mine", x=1)):
-        assert found(registration(document), "plugin-arguments") == []
+def test_arguments_that_kindred_does_not_read_are_no_finding() -> None:
+    assert found(registration(with_arguments("Mine", x=1)), "plugin-arguments") == []
 
 
 def test_the_mending_of_arguments_can_be_taken_as_it_is() -> None:
