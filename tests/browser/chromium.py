@@ -141,12 +141,13 @@ class Browser:
         self.command("Input.dispatchKeyEvent", {"type": "keyDown", **given, **text})
         self.command("Input.dispatchKeyEvent", {"type": "keyUp", **given})
 
-    def window(self, width: int, height: int, *, dark: bool = False) -> None:
-        """Set the size of the window, and the colour scheme that the user prefers."""
+    def window(self, width: int, height: int, *, dark: bool = False, moves: bool = False) -> None:
+        """Set the size of the window, the colour scheme that the user prefers, and whether anything may move."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.command("Emulation.setDeviceMetricsOverride", size)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.command("Emulation.setEmulatedMedia", {"features": [scheme]})
+        motion = {"name": "prefers-reduced-motion", "value": "no-preference" if moves else "reduce"}
+        self.command("Emulation.setEmulatedMedia", {"features": [scheme, motion]})
 
     def screenshot(self, file: Path) -> None:
         """Write what is in the window as PNG."""

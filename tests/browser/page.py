@@ -75,6 +75,11 @@ class Page:
         self.browser.type(selector, text)
         self.browser.press("Enter")
 
+    def draw_racks(self, label: str) -> None:
+        """Open what is advanced, and draw racks by a label."""
+        self.value("document.querySelector('#advanced').open = true")
+        self.enter("#rack-key", label)
+
     def choose_layer(self, name: str) -> None:
         """Colour the map by something else."""
         it = f"it.value = {json.dumps(name)}; it.dispatchEvent(new Event('change'));"

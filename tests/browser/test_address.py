@@ -56,7 +56,7 @@ def test_a_layer_and_a_zone_are_restored_from_the_address(page: Page) -> None:
 
 
 def test_a_rack_and_the_label_of_racks_are_restored_from_the_address(page: Page) -> None:
-    page.enter("#rack-key", "example.com/rack")
+    page.draw_racks("example.com/rack")
     page.browser.click(".tree tbody tr .twist")
     page.browser.click(".tree tbody tr:nth-child(2) td")
     page.wait_for_details("rack-a1")
@@ -64,6 +64,7 @@ def test_a_rack_and_the_label_of_racks_are_restored_from_the_address(page: Page)
     reopen(page, page.value("location.href"))
     page.wait_for_details("rack-a1")
     assert page.value("document.querySelector('#rack-key').value") == "example.com/rack"
+    assert page.value("document.querySelector('#advanced').open")
 
 
 @pytest.mark.parametrize(

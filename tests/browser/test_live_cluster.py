@@ -164,14 +164,14 @@ def close(api_url: str) -> Iterator[Callable[[], None]]:
 
 
 def generation(page: Page) -> int:
-    found = re.search(r"generation ([\d,]+)", page.text("#mirror"))
+    found = re.search(r"mirror: ([\d,]+)", page.value("document.querySelector('#generation').textContent"))
     assert found
     return int(found[1].replace(",", ""))
 
 
 def until_generation(page: Page, beyond: int) -> None:
     page.browser.until(
-        "Number(document.querySelector('#mirror').textContent.match(/generation ([0-9,]+)/)?.[1].replace(',', ''))"
+        "Number(document.querySelector('#generation').textContent.match(/mirror: ([0-9,]+)/)?.[1].replace(',', ''))"
         f" > {beyond}"
     )
 

@@ -29,7 +29,7 @@ DIFFERENCES = """(async size => {
   palette.classes = palette.classes.map(() => '#000000');
   const drawn = sign => {
     const canvas = new OffscreenCanvas(size, size);
-    drawNode(canvas.getContext('2d'), palette, sign, null, [0, 0, size]);
+    drawNode(canvas.getContext('2d'), palette, sign, { text: '', share: 0 }, [0, 0, size]);
     return canvas.getContext('2d').getImageData(0, 0, size, size).data.filter((_, at) => at % 4 === 3);
   };
   const all = Array.from({ length: OTHERS }, (_, place) => drawn(place + 1));
@@ -71,7 +71,7 @@ def test_the_level_between_zones_and_nodes_is_a_label_of_ones_choice(odd_page: P
         ["▸europe-west1-b", "12", "1", "33", ""],
         ["▸europe-west1-c", "11", "0", "", ""],
     ]
-    page.enter("#rack-key", ROW)
+    page.draw_racks(ROW)
     page.browser.until("document.querySelector('#rack-key').placeholder !== ''")
     page.browser.click(".tree tbody tr .twist")
     assert [row[0] for row in page.cells(".tree tbody tr")] == [

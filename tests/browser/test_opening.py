@@ -113,7 +113,8 @@ def test_the_way_back_to_the_cluster_is_a_click(page: Page) -> None:
 
 
 def test_racks_are_drawn_by_any_label_before_anything_is_asked(page: Page) -> None:
-    page.enter("#rack-key", "node.kubernetes.io/instance-type")
+    assert not page.value("document.querySelector('#rack-key').checkVisibility()")
+    page.draw_racks("node.kubernetes.io/instance-type")
     page.browser.until("document.querySelector('#rack-key').placeholder === 'node.kubernetes.io/instance-type'")
     page.enter("#rack-key", "example.com/rak")
     assert "rack: no node has the label example.com/rak" in page.complaint("#rack-key")
@@ -168,7 +169,12 @@ def test_many_causes_are_folded_so_that_all_of_them_are_seen(browser: Browser, t
         browser.until("document.querySelector('.cause').open")
         shown = "[...document.querySelectorAll('.cause')[%d].querySelectorAll('.waiting button, summary')]"
         visible = f"{shown}.filter(it => it.checkVisibility()).map(it => it.textContent)"
-        assert page.value(visible % 0)[1:] == ["default/cpu-3", "default/cpu-4", "default/cpu-5", "3 classes more"]
+        assert page.value(visible % 0)[1:] == [
+            "default/cpu-3",
+            "default/cpu-4",
+            "default/cpu-5",
+            "3 other kinds of pods",
+        ]
         browser.click(".cause:nth-child(2) summary")
         browser.until("document.querySelectorAll('.cause')[1].open")
         assert page.value(visible % 1)[1:] == ["default/memory-0", "2 pods like it"]

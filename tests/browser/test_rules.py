@@ -13,7 +13,7 @@ from tests.browser.served import admin_url, demo
 def test_what_could_not_be_judged_is_said_above_the_map_and_nothing_is_said_to_fit(page: Page) -> None:
     page.ask_for(resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}])
     assert "Not judged: DynamicResources: kube-scheduler alone" in page.text("#notes")
-    assert "passes what was judged: the fuller" in page.legend()
+    assert "passes what was judged: score " in page.legend()
     page.show_node("node1")
     assert page.text("#detail-body .verdict").startswith("■ passes what was judged")
     assert page.value("document.querySelector('.tree thead').textContent").count("Fit") == 0
@@ -44,7 +44,7 @@ def test_what_the_pod_lacks_is_said_with_amounts_and_what_would_help(page: Page)
     assert page.text("#answer").startswith("shop/next: 0/60 nodes are available")
     assert "Needs cpu 9; most free on any node: 7." in page.text("#notes")
     assert "enough on no node" in page.text("#notes")
-    assert "Would help: " in page.text("#notes")
+    assert page.text("#helps").startswith("Changes that would help, each by itself\n")
     page.show_node("node1")
     assert page.text("#detail-body .measured") == "needs cpu 9; free 7.26 (0.65 of 7.91 in use): 1.74 too little"
 
@@ -74,6 +74,10 @@ def test_a_rule_that_is_off_refuses_nothing_and_is_listed(configured: Page) -> N
     assert configured.text("#answer").startswith("shop/next: 60/60 nodes are available")
     notes = configured.text("#notes")
     assert "Not in the scheduler's profile default-scheduler, nor judged by Kindred: NodeResourcesFit" in notes
+    scored = configured.text("#scored")
+    assert "Scores by the scheduler's profile default-scheduler, with weights: " in scored
+    assert "Kindred is not its extender." in scored
+    assert "Not in the profile: NodeResourcesFit" in scored
 
 
 def test_a_scheduler_without_a_profile_is_said(configured: Page) -> None:

@@ -1,8 +1,6 @@
 // What the page shows, as the fragment of its address: whoever opens a link sees the same, and going back is going back.
 
-/**
- * @typedef {import("./suppositions.js").Kind} Kind
- */
+/** @import { Kind } from "./suppositions.js" */
 
 /**
  * A pod with what is supposed: `pod` is a name, `manifest` a text, and one of them is empty.

@@ -1,6 +1,6 @@
 // Amounts of resources as people write them: cpu in cores, bytes with a binary prefix, all else as a number.
 
-/** @typedef {import("admin-port").ResourceUse} ResourceUse */
+/** @import { ResourceUse } from "admin-port" */
 
 const PREFIXES = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 

@@ -2,11 +2,8 @@
 
 import { signsOf } from "./signs.js";
 
-/**
- * @typedef {import("admin-port").NodeMap} NodeMap
- * @typedef {import("admin-port").ClusterView} ClusterView
- * @typedef {import("./address.js").Chosen} Chosen
- */
+/** @import { NodeMap, ClusterView } from "admin-port" */
+/** @import { Chosen } from "./address.js" */
 
 /**
  * Where nodes are, whatever else is known of them. A node is its place in the columns.
@@ -130,16 +127,21 @@ export class Cluster {
 
 /** The nodes of an answer of /explain/nodes, with their verdicts and scores. */
 export class JudgedCluster extends Cluster {
-  /** @param {NodeMap} columns */
-  constructor(columns) {
+  /**
+   * @param {NodeMap} columns
+   * @param {boolean} sure where a rule could not be judged, nobody knows whether the pod fits
+   * @param {string} profile that the scores are by
+   */
+  constructor(columns, sure, profile) {
     super(columns);
     this.judged = columns;
+    this.sure = sure;
+    this.profile = profile;
     this.signs = signsOf(columns.reasons);
-    // Where a rule could not be judged, nobody knows whether the pod fits.
-    this.passes = columns.not_judged.length ? "passes what was judged" : "fits";
-    this.pass = columns.not_judged.length ? "pass what was judged" : "fit";
-    /** @type {Map<string, Figures>} */
-    this.figures = new Map([...this.domains.values()].map((each) => [each.id, figures(columns, each.nodes)]));
+    this.passes = sure ? "fits" : "passes what was judged";
+    this.pass = sure ? "fit" : "pass what was judged";
+    const scores = columns.score.flatMap((score, node) => (score === null || columns.verdict[node] ? [] : score));
+    this.scores = scores.length ? [Math.min(...scores), Math.max(...scores)] : null; // of the nodes that fit
   }
 
   /**
@@ -160,6 +162,16 @@ export class JudgedCluster extends Cluster {
   }
 
   /**
+   * The score of a node, and where it is between the lowest and the highest of the nodes that fit.
+   * @param {number} place
+   */
+  scoreOf(place) {
+    const score = this.judged.score[place];
+    const [low, high] = this.scores ?? [0, 0];
+    return { text: String(score ?? ""), share: score === null || low === high ? 0.5 : (score - low) / (high - low) };
+  }
+
+  /**
    * Whether it fits, or why not.
    * @param {number} place
    */
@@ -171,10 +183,9 @@ export class JudgedCluster extends Cluster {
   /**
    * How many nodes of a domain there are of each reason, and the best score.
    * @param {Domain} domain
-   * @returns {Figures}
    */
   figuresOf(domain) {
-    return this.figures.get(domain.id) ?? { counts: [], best: null };
+    return figures(this.judged, domain.nodes);
   }
 }
 
@@ -218,13 +229,8 @@ function grouped(columns, places, kind, within = "") {
 
 /**
  * How many nodes there are of each reason, by its number, and the best score of those that fit.
- * @typedef {{ counts: number[], best: number | null }} Figures
- */
-
-/**
  * @param {NodeMap} columns
  * @param {number[]} nodes
- * @returns {Figures}
  */
 function figures(columns, nodes) {
   /** @type {number[]} */

@@ -1,23 +1,20 @@
 // What there is to be told of a domain or a node: counts, and the pods behind them, which can be supposed elsewhere.
 
+import { get, post } from "./api.js";
 import { amountText, percent, shareOf } from "./amounts.js";
 import { domainName } from "./cluster.js";
-import { breakable, counted, element, messageOf, table } from "./elements.js";
+import { breakable, counted, element, folded, messageOf, table } from "./elements.js";
 import { measuredOnNode } from "./measured.js";
 import { symbol } from "./signs.js";
 
+/** @import { Cluster, Domain, JudgedCluster } from "./cluster.js" */
+/** @import { Overview } from "./layers.js" */
+/** @import { ExplainedNode, NodeDecision, Term } from "admin-port" */
 /**
  * A pod by name, and the node that it is on: empty where it is on none.
  * @typedef {{ pod: string, node: string }} PlacedPod
  * @typedef {"assume" | "remove"} PodSupposition
  * @typedef {(kind: PodSupposition, pod: PlacedPod) => void} Suppose
- * @typedef {import("./cluster.js").Cluster} Cluster
- * @typedef {import("./cluster.js").Domain} Domain
- * @typedef {import("./cluster.js").JudgedCluster} JudgedCluster
- * @typedef {import("./layers.js").Overview} Overview
- * @typedef {import("admin-port").ExplainedNode} ExplainedNode
- * @typedef {import("admin-port").NodeDecision} NodeDecision
- * @typedef {import("admin-port").Term} Term
  * @typedef {{ plugin: string, judged_by: import("admin-port").Reason["judged_by"] }} Rule
  */
 
@@ -74,18 +71,6 @@ function podChip(pod, node, suppose) {
 }
 
 /**
- * What to do while nothing is chosen.
- * @param {boolean} answered
- */
-export const nothingChosen = (answered) =>
-  element("p", {
-    class: "hint",
-    text: answered
-      ? "Choose a domain or a node to see the counts and their pods."
-      : "Choose a zone, a rack or a node to see the requested resources there.",
-  });
-
-/**
  * A domain or a node of the cluster as it is: where it is, and what is requested of what it offers.
  * @param {Cluster} cluster
  * @param {import("./cluster.js").Selection} selection
@@ -96,7 +81,7 @@ export function placeDetail(cluster, { node, domain }, overview) {
     return [
       element("h3", { text: cluster.columns.names[node] }),
       element("p", { class: "hint", text: whereabouts(cluster, node) }),
-      ...useOfNodes(overview, [cluster.columns.names[node]]),
+      ...useOf(cluster, [node], overview),
     ];
   }
   const found = cluster.domain(domain);
@@ -104,30 +89,20 @@ export function placeDetail(cluster, { node, domain }, overview) {
     element("h3", { text: domainName(found) }),
     element("p", { class: "hint", text: found.key }),
     element("p", { class: "verdict", text: counted(found.nodes.length, "node") }),
-    ...useOf(cluster, found, overview),
+    ...useOf(cluster, found.nodes, overview),
   ];
 }
 
 /**
- * What is requested of what a domain offers.
- * @param {Cluster} cluster
- * @param {Domain} domain
- * @param {Overview} overview
- */
-export const useOf = (cluster, domain, overview) =>
-  useOfNodes(
-    overview,
-    domain.nodes.map((node) => cluster.columns.names[node]),
-  );
-
-/**
  * What is requested of what some nodes offer, resource by resource.
- * @param {Overview} overview
- * @param {string[]} names
+ * @param {Cluster} cluster
+ * @param {number[]} nodes
+ * @param {Overview | null} overview
  */
-export function useOfNodes({ use }, names) {
-  const rows = use
-    .sums(names)
+function useOf(cluster, nodes, overview) {
+  if (!overview) return [];
+  const rows = overview.use
+    .sums(nodes.map((node) => cluster.columns.names[node]))
     .map(({ use: { resource, unit }, requested, allocatable }) => [
       resource,
       amountText(requested, unit),
@@ -151,7 +126,7 @@ const whereabouts = (cluster, place) => [cluster.zoneOf(place), cluster.rackOf(p
  * @param {ExplainedNode | undefined} told
  * @param {Suppose} suppose
  */
-export function domainDetail(cluster, domain, told, suppose) {
+function domainDetail(cluster, domain, told, suppose) {
   const { judged, signs } = cluster;
   const { counts, best } = cluster.figuresOf(domain);
   /** @param {number} number */
@@ -183,7 +158,7 @@ export function domainDetail(cluster, domain, told, suppose) {
  * @param {ExplainedNode} told
  * @param {Suppose} suppose
  */
-export function nodeDetail(cluster, told, suppose) {
+function nodeDetail(cluster, told, suppose) {
   const { decision } = told;
   const place = cluster.placeOf(decision.node);
   const measured = measuredOnNode(decision.amounts);
@@ -209,7 +184,7 @@ export function nodeDetail(cluster, told, suppose) {
     ...(decision.terms.length
       ? byWeight(decision.terms).map((term) => termDetail(term, suppose))
       : [element("p", { class: "hint", text: "No term has an effect here." })]),
-    decision.score_parts.length ? scoreTable(decision) : null,
+    decision.score_parts.length ? scoreTable(decision, cluster.profile) : null,
   ].filter((part) => part !== null);
 }
 
@@ -232,14 +207,9 @@ export const waitsDetail = (waits) =>
  */
 export function podsOfNode(load, suppose) {
   const body = element("div");
-  const folded = element(
-    "details",
-    {},
-    element("summary", { text: "Pods on this node, as the mirror has them" }),
-    body,
-  );
-  folded.addEventListener("toggle", async () => {
-    if (!folded.open || body.childElementCount) return;
+  const list = folded("Pods on this node, as the mirror has them", {}, body);
+  list.addEventListener("toggle", async () => {
+    if (!list.open || body.childElementCount) return;
     body.replaceChildren(element("p", { class: "hint", text: "…" }));
     try {
       const pods = await load();
@@ -250,7 +220,7 @@ export function podsOfNode(load, suppose) {
       body.replaceChildren(element("p", { class: "error", text: messageOf(error) }));
     }
   });
-  return folded;
+  return list;
 }
 
 /**
@@ -310,8 +280,45 @@ function nominatedText(decision) {
   return element("p", { text: `Nominated for this node, and counted: ${pods}; ${effect}.` });
 }
 
-/** @param {NodeDecision} decision */
-function scoreTable(decision) {
+/**
+ * @param {NodeDecision} decision
+ * @param {string} profile
+ */
+function scoreTable(decision, profile) {
   const rows = decision.score_parts.map((part) => [ruleName(part), part.weight, part.raw ?? "none", part.normalized]);
-  return table(`Score ${decision.score}`, ["Plugin", "Weight", "Raw", "Normalised"], rows, "plugins figures");
+  return table(
+    `Score ${decision.score}, by the ${profile}`,
+    ["Plugin", "Weight", "Raw", "Normalised"],
+    rows,
+    "plugins figures",
+  );
+}
+
+/**
+ * The question as it was sent, and the nodes of its answer.
+ * @typedef {{ text: string, cluster: JudgedCluster, scoreAll: boolean }} Answer
+ */
+
+const PODS_SHOWN = 5;
+
+/**
+ * @param {Answer} answer
+ * @param {import("./cluster.js").Selection} selection
+ * @param {Overview | null} overview
+ * @param {Suppose} suppose
+ */
+export async function judgedDetail({ text, cluster, scoreAll }, { node, domain }, overview, suppose) {
+  const found = node === undefined ? cluster.domain(domain) : null;
+  const nodes = node === undefined ? cluster.domain(domain).nodes : [node];
+  const asked = new URLSearchParams({ limit: `${PODS_SHOWN}`, node: cluster.columns.names[nodes[0]] });
+  if (scoreAll) asked.set("score", "all");
+  const [told] = (await post(`explain?${asked}`, text)).nodes;
+  const detail = found ? domainDetail(cluster, found, told, suppose) : nodeDetail(cluster, told, suppose);
+  return [...detail, ...useOf(cluster, nodes, overview)];
+}
+
+/** @param {string} node */
+export async function podsOf(node) {
+  const { nodes } = await get(`debug/mirror?node=${encodeURIComponent(node)}`);
+  return nodes.flatMap((each) => each.pods);
 }

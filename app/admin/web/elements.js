@@ -132,3 +132,31 @@ export function complain(input, slot, text) {
  * @param {string} noun
  */
 export const counted = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+
+/**
+ * The first of some texts, and how many more there are.
+ * @param {string[]} texts
+ * @param {number} most
+ * @param {string} noun of the others
+ */
+export const capped = (texts, most, noun) =>
+  texts.length > most ? [...texts.slice(0, most), `and ${counted(texts.length - most, noun)}`] : texts;
+
+/**
+ * What is seen once somebody wants it.
+ * @param {string} summary
+ * @param {Given & Record<string, unknown>} given
+ * @param {...Child} children
+ */
+export const folded = (summary, given, ...children) =>
+  element("details", given, element("summary", { text: summary }), ...children);
+
+/**
+ * Scroll to an element, unless it begins in the upper half of the window already.
+ * @param {HTMLElement} it
+ */
+export function reveal(it) {
+  const { top } = it.getBoundingClientRect();
+  if (top >= 0 && top < innerHeight / 2) return;
+  it.scrollIntoView({ behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth" });
+}

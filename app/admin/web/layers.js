@@ -3,12 +3,11 @@
 import { UseLayer } from "./use_layer.js";
 import { VERDICT, VerdictLayer } from "./verdict_layer.js";
 
+/** @import { Cluster, JudgedCluster } from "./cluster.js" */
+/** @import { Layer } from "./verdict_layer.js" */
 /**
  * The cluster as it is.
  * @typedef {{ cluster: Cluster, use: import("./use_layer.js").Use }} Overview
- * @typedef {import("./cluster.js").Cluster} Cluster
- * @typedef {import("./cluster.js").JudgedCluster} JudgedCluster
- * @typedef {import("./verdict_layer.js").Layer} Layer
  */
 
 const USUAL_RESOURCE = "cpu";

@@ -3,7 +3,7 @@
 import { NO_ANSWER, Problem, stream } from "./api.js";
 import { messageOf } from "./elements.js";
 
-/** @typedef {import("admin-port").MirrorState} MirrorState */
+/** @import { MirrorState } from "admin-port" */
 
 const SOONEST = 500; // ms until the next attempt, twice as many after each that fails
 const LATEST = 8_000;

@@ -5,10 +5,7 @@ import { byId, contextOf } from "./elements.js";
 import { at, cellOf, layOut } from "./map_layout.js";
 import { Palette } from "./signs.js";
 
-/**
- * @typedef {import("./cluster.js").Cluster} Cluster
- * @typedef {import("./cluster.js").Selection} Selection
- */
+/** @import { Cluster, Selection } from "./cluster.js" */
 
 /** @typedef {(selection: Selection) => void} Choose is called with what is chosen */
 

@@ -1,10 +1,6 @@
 // Where everything is on the map: zones beside each other, in them racks, in them nodes.
 
-/**
- * @typedef {import("./cluster.js").Cluster} Cluster
- * @typedef {import("./cluster.js").Domain} Domain
- * @typedef {import("./cluster.js").Zone} Zone
- */
+/** @import { Cluster, Domain, Zone } from "./cluster.js" */
 
 /**
  * @typedef {object} Box

@@ -65,10 +65,25 @@ export function measuredInCluster(amounts, nodes) {
     ...amounts.impossible.map((each) => `Required node affinity that no node can match, whatever its labels: ${each}.`),
     nearest ? `Nearest by labels: ${nearest.node}, which lacks ${nearest.unmet.map(unmetText).join(", ")}.` : "",
     ...amounts.ports.map((each) => `Host port ${portText(each)}: in use on ${counted(each.nodes, "node")}.`),
-    ...amounts.spread
-      .filter((each) => each.nodes_refused)
-      .map((each) => `Spread by ${each.topology_key}: too uneven on ${counted(each.nodes_refused, "node")}.`),
+    ...amounts.spread.filter((each) => each.nodes_refused || each.nodes_without_key).map(spreadInCluster),
+    ...amounts.bound_elsewhere.map(
+      (each) =>
+        `Claim ${each.claim}: volume ${each.volume} needs ${each.needs}; out of reach of ${counted(each.nodes, "node")}${each.has ? `, which have ${each.has}` : ""}.`,
+    ),
     ...amounts.claims.map((each) => `Claim ${each.claim}: ${each.why}.`),
+    ...amounts.drivers.map(
+      ({ driver, added, most_free: most, limit, most_free_node: node }) =>
+        `Volumes of ${driver}: needs ${added}; most free on any node: ${most} of a limit of ${limit}, on ${node}.`,
+    ),
+    ...amounts.claims_in_use.map(
+      ({ name, pods }) => `ReadWriteOncePod claim ${name}: in use by ${pods.join(", ") || "other pods"}.`,
+    ),
+    amounts.node_name
+      ? `spec.nodeName: only ${amounts.node_name}${amounts.node_is_known ? "" : ", which does not exist"}.`
+      : "",
+    ...amounts.missing_features.map(
+      ({ feature, nodes: lacking }) => `Needs the feature ${feature}: not declared by ${counted(lacking, "node")}.`,
+    ),
     amounts.usage && amounts.usage.too_old + amounts.usage.not_measured
       ? `Usage: not measured, or too long ago, on ${counted(amounts.usage.too_old + amounts.usage.not_measured, "node")}.`
       : "",
@@ -94,6 +109,21 @@ function resourceInCluster({ resource, requested, origin, most_free: most, most_
 function spreadOnNode({ topology_key: key, domain, pods, fewest, skew, max_skew: most }) {
   if (domain === null) return `spread by ${key}: no such label`;
   return `spread by ${key}: ${domain} has ${counted(pods, "pod")}, the fewest ${fewest}: skew ${skew} of at most ${most}`;
+}
+
+/** @param {ClusterAmounts["spread"][number]} found */
+function spreadInCluster(found) {
+  const { topology_key: key, domains, min_domains: wanted, holding = [], domains_holding: held = 0 } = found;
+  const shown = found.shown.map(({ value, pods, skew }) => `${value} ${pods} (skew ${skew})`).join(", ");
+  const parts = [
+    `Spread by ${key}, maxSkew ${found.max_skew}: ${shown || "no domain"}`,
+    `too uneven on ${counted(found.nodes_refused, "node")}, no such label on ${found.nodes_without_key}`,
+    domains < wanted ? `minDomains ${wanted}, and there are ${domains}: the minimum counts as 0` : "",
+    held
+      ? `${counted(held, "domain")} with nodes that only refuse the pod hold the minimum at ${found.fewest}, such as ${holding.join(", ")}`
+      : "",
+  ];
+  return `${parts.filter(Boolean).join("; ")}.`;
 }
 
 /** @param {NodeAmounts["drivers"][number]} found */

@@ -4,30 +4,29 @@ import { fragmentOf, linkNote, shownBy } from "./address.js";
 import { get, Problem, post } from "./api.js";
 import { Cluster, JudgedCluster } from "./cluster.js";
 import { complete } from "./completion.js";
-import { nothingChosen, placeDetail, podsOfNode, waitsDetail } from "./details.js";
-import { byId, byIdAs, complain, element, inputById, messageOf } from "./elements.js";
-import { judgedDetail, podsOf } from "./judged_details.js";
+import { judgedDetail, placeDetail, podsOf, podsOfNode, waitsDetail } from "./details.js";
+import { byId, byIdAs, complain, element, inputById, messageOf, reveal } from "./elements.js";
 import { layerNames, layerOf, usualLayer } from "./layers.js";
 import { follow, paced } from "./live.js";
 import { ClusterMap } from "./map.js";
 import { showPending, waitsOn } from "./pending.js";
 import { QuestionForm } from "./question.js";
 import { showLayers, showLost, showMirror, showSamples } from "./service.js";
-import { clusterText, headline, notes, supposition } from "./sentences.js";
+import { clusterText, profileText, sentences } from "./sentences.js";
 import { Tree } from "./tree.js";
 import { showUnits } from "./units.js";
 import { Use } from "./use_layer.js";
 
-/**
- * @typedef {import("./address.js").Asked} Asked
- * @typedef {import("./address.js").Chosen} Chosen
- * @typedef {import("./cluster.js").Selection} Selection
- */
+/** @import { Asked, Chosen } from "./address.js" */
+/** @import { Selection } from "./cluster.js" */
 
-const form = new QuestionForm(byIdAs("question", HTMLFormElement), () => askNow());
-const map = new ClusterMap(byIdAs("map", HTMLCanvasElement), byId("map-frame"), choose);
+const form = new QuestionForm(byIdAs("question", HTMLFormElement), askNow);
+const map = new ClusterMap(byIdAs("map", HTMLCanvasElement), byId("map-frame"), async (selection) => {
+  await choose(selection);
+  reveal(byId("details"));
+});
 const tree = new Tree(byId("tree-scroll"), choose);
-/** @type {import("./judged_details.js").Answer | null} */
+/** @type {import("./details.js").Answer | null} */
 let answer = null;
 /** @type {import("./layers.js").Overview | null} */
 let overview = null;
@@ -46,14 +45,21 @@ const rackKey = () => inputById("rack-key").value.trim();
 
 // A question and its answer.
 
-/** Ask what the form says, as somebody wants it now. */
-function askNow() {
+/**
+ * Ask what the form says, as somebody wants it now.
+ * @param {boolean} stays whether the focus does
+ */
+function askNow(stays = false) {
   if (!answer) layer = "";
-  return ask();
+  return ask("push", stays);
 }
 
-/** @param {"push" | "replace"} how the address takes it */
-async function ask(how = "push") {
+/**
+ * @param {"push" | "replace"} how the address takes it
+ * @param {boolean} stays
+ */
+async function ask(how = "push", stays = false) {
+  const { activeElement } = document;
   asked += 1;
   const number = asked;
   const button = byId("ask");
@@ -63,9 +69,15 @@ async function ask(how = "push") {
   remember(how);
   try {
     const text = await form.text();
-    const cluster = new JudgedCluster(await post(`explain/nodes?${drawing()}`, text));
+    const nodes = await post(`explain/nodes?${drawing()}`, text);
     const told = await post("explain?limit=3", text);
-    if (number === asked) showAnswer(text, cluster, told);
+    if (number !== asked) return;
+    showAnswer(text, nodes, told);
+    // Not from under somebody who has gone on meanwhile.
+    if (!stays && [activeElement, document.body].includes(document.activeElement)) {
+      byId("cluster-heading").focus({ preventScroll: true });
+      reveal(byId("cluster"));
+    }
   } catch (error) {
     if (number === asked) {
       withdraw("No answer.");
@@ -88,19 +100,22 @@ function complainOf(error) {
     return;
   }
   complain(input, byId("rack-key-error"), error.message);
+  byIdAs("advanced", HTMLDetailsElement).open = true;
   input.focus();
 }
 
 /**
  * @param {string} text
- * @param {JudgedCluster} cluster
+ * @param {import("admin-port").NodeMap} nodes
  * @param {import("admin-port").Explanation} told
  */
-function showAnswer(text, cluster, told) {
+function showAnswer(text, nodes, told) {
+  const sure = !nodes.not_judged.length && !told.manifest?.unknown.length;
+  const cluster = new JudgedCluster(nodes, sure, profileText(told.summary));
   answer = { text, cluster, scoreAll: form.scoreAll };
-  byId("answer").replaceChildren(...headline(told.summary));
-  byId("supposition").textContent = [supposition(told.supposed), linkNote(question)].filter(Boolean).join(" ");
-  byId("notes").replaceChildren(...notes(told).map((each) => element("li", { text: each })));
+  byId("cluster-heading").textContent = "Answer";
+  const said = Object.entries(sentences(told, sure, linkNote(question)));
+  for (const [id, parts] of said) byId(id).replaceChildren(...parts);
   showMirror(told.mirror);
   generation = told.mirror.generation;
   draw();
@@ -114,8 +129,8 @@ function showAnswer(text, cluster, told) {
  */
 function withdraw(text) {
   answer = null;
-  byId("supposition").textContent = "";
-  byId("notes").replaceChildren();
+  byId("cluster-heading").textContent = "Cluster";
+  for (const id of ["helps", "notes", "scored", "supposition", "class"]) byId(id).replaceChildren();
   byId("answer").textContent = [text, overviewText()].filter(Boolean).join(" ");
   draw();
   detail();
@@ -190,8 +205,9 @@ async function detail() {
   const body = byId("detail-body");
   const cluster = shown();
   const selection = cluster?.find(chosen);
+  byId("details").hidden = !selection;
   if (!cluster || !selection) {
-    body.replaceChildren(nothingChosen(Boolean(answer)));
+    body.replaceChildren();
     return;
   }
   const { node } = selection;
@@ -247,6 +263,7 @@ function restore() {
   ({ chosen, layer } = wanted);
   const other = rackKey() !== wanted.rackKey;
   inputById("rack-key").value = wanted.rackKey;
+  byIdAs("advanced", HTMLDetailsElement).open ||= Boolean(wanted.rackKey);
   form.asked = wanted;
   if (wanted.pod || wanted.manifest) {
     ask("replace");

@@ -2,14 +2,13 @@
 
 import { get, offerCaller } from "./api.js";
 import { duration } from "./amounts.js";
-import { byId, counted, element, messageOf } from "./elements.js";
+import { byId, capped, counted, element, folded, messageOf } from "./elements.js";
 import { schedulerText, victimText } from "./sentences.js";
 
+/** @import { Pending, UnitStatus } from "admin-port" */
 /**
- * @typedef {import("admin-port").Pending} Pending
  * @typedef {Pending["pods"][number]} PendingPod
  * @typedef {Pending["classes"][number]} PendingClass
- * @typedef {import("admin-port").UnitStatus} UnitStatus
  * @typedef {(pod: string) => void} Ask
  */
 
@@ -93,7 +92,7 @@ function causesOf({ pods: all, classes, units = [], left_out: hidden = 0 }, ask)
     causes.set(title, cause);
   }
   const unasked = all.filter((pod) => pod.class === null).length;
-  const left = unasked ? `and ${counted(unasked, "pod")} of more classes than are judged` : "";
+  const left = unasked ? `and ${counted(unasked, "pod")} of more kinds than are judged` : "";
   return [
     ...[...causes.values()]
       .sort((one, other) => other.pods - one.pods)
@@ -142,10 +141,9 @@ function causeSection({ title, pods: number, classes }, ask, open) {
  */
 function moreClasses(title, classes, items) {
   const left = classes - CLASSES_SHOWN - items.length;
-  return element(
-    "details",
+  return folded(
+    `${counted(classes - CLASSES_SHOWN, "other kind")} of pods`,
     { id: `more-${title}` },
-    element("summary", { text: `${counted(classes - CLASSES_SHOWN, "class").replace("classs", "classes")} more` }),
     element("ul", { class: "waiting" }, ...items),
     left ? element("p", { class: "hint", text: `and ${left.toLocaleString("en")} more` }) : null,
   );
@@ -163,43 +161,19 @@ function classItem({ of: found, pods: members, units }, ask) {
     found.not_judged.length ? `not judged: ${found.not_judged.map((each) => each.plugin).join(", ")}` : "",
     found.scheduler ? schedulerText(found.scheduler, 0) : "",
   ];
+  const groups = units.map(({ unit, status, reason }) => `Group ${unit} is ${status}${reason && `: ${reason}`}`);
+  const victims = members.flatMap(({ pod, waits_for: all = [] }) => all.map((each) => `${pod} ${victimText(each)}`));
   return element(
     "li",
     {},
     podButton(found.first_pod, ask),
     element("p", { class: "hint", text: facts.filter(Boolean).join(" · ") }),
     found.helps.length ? element("p", { class: "hint", text: `Would help: ${found.helps[0]}` }) : null,
-    ...groupsOf(units),
-    ...victimsOf(members),
+    ...[...capped(groups, UNITS_SHOWN, "more group"), ...capped(victims, VICTIMS_SHOWN, "more victim")].map((text) =>
+      element("p", { class: "hint", text }),
+    ),
     members.length > 1 ? alike(members, found, ask) : null,
   );
-}
-
-/**
- * The groups that pods of a class are placed with.
- * @param {UnitStatus[]} units
- */
-function groupsOf(units) {
-  const left = units.length - UNITS_SHOWN;
-  return [
-    ...units
-      .slice(0, UNITS_SHOWN)
-      .map(({ unit, status, reason }) => `Group ${unit} is ${status}${reason && `: ${reason}`}`),
-    ...(left > 0 ? [`and ${counted(left, "more group")}`] : []),
-  ].map((text) => element("p", { class: "hint", text }));
-}
-
-/**
- * The victims of preemption that pods of a class wait for.
- * @param {PendingPod[]} members
- */
-function victimsOf(members) {
-  const all = members.flatMap(({ pod, waits_for: victims = [] }) =>
-    victims.map((each) => `${pod} ${victimText(each)}`),
-  );
-  const left = all.length - VICTIMS_SHOWN;
-  const shown = [...all.slice(0, VICTIMS_SHOWN), left > 0 ? `and ${counted(left, "more victim")}` : ""];
-  return shown.filter(Boolean).map((text) => element("p", { class: "hint", text }));
 }
 
 /**
@@ -212,10 +186,9 @@ function alike(members, found, ask) {
   const others = members.filter((each) => each.pod !== found.first_pod);
   const left = others.length - PODS_SHOWN;
   const items = others.slice(0, PODS_SHOWN).map((each) => element("li", {}, podButton(each.pod, ask)));
-  return element(
-    "details",
+  return folded(
+    `${counted(others.length, "pod")} like it`,
     { id: `alike-${found.first_pod}` },
-    element("summary", { text: `${counted(others.length, "pod")} like it` }),
     element("ul", { class: "chips" }, ...items),
     left > 0 ? element("p", { class: "hint", text: `and ${left.toLocaleString("en")} more` }) : null,
   );

@@ -2,23 +2,18 @@
 
 import { Problem } from "./api.js";
 import { byId, byIdAs, complain, inputById, messageOf } from "./elements.js";
-import { Mistake, parsed } from "./manifest.js";
-import { isKind, Suppositions } from "./suppositions.js";
-
-/**
- * @typedef {import("./manifest.js").Written} Written
- */
+import { isKind, Mistake, parsed, Suppositions } from "./suppositions.js";
 
 export class QuestionForm {
   /**
    * @param {HTMLFormElement} form
-   * @param {() => void} ask is called when somebody wants an answer
+   * @param {(stays?: boolean) => void} ask is called when somebody wants an answer, and maybe goes on with the form
    */
   constructor(form, ask) {
     this.form = form;
     this.forms = [...form.querySelectorAll("input")].filter((input) => input.name === "form");
     this.supposed = new Suppositions(byId("supposed"), () => {
-      if (this.started) ask();
+      if (this.started) ask(true);
     });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -30,7 +25,7 @@ export class QuestionForm {
       if (isKind(kind)) button.addEventListener("click", () => this.supposed.add(kind)[0].focus());
     }
     byId("score-all").addEventListener("change", () => {
-      if (this.started) ask();
+      if (this.started) ask(true);
     });
   }
 
@@ -113,7 +108,7 @@ export class QuestionForm {
 
   /**
    * @param {Record<string, unknown[]>} supposed
-   * @returns {Promise<Written>}
+   * @returns {Promise<Record<string, unknown>>}
    */
   async #pod(supposed) {
     const input = this.#podInput();

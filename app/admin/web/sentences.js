@@ -1,13 +1,19 @@
 // What is said in a sentence: of the cluster, of an answer, of what is supposed.
 
 import { duration, percent, shareOf } from "./amounts.js";
-import { counted, element } from "./elements.js";
+import { capped, counted, element, folded } from "./elements.js";
 import { measuredInCluster } from "./measured.js";
 import { unitNotes } from "./units.js";
 
 const RESOURCES_SAID = 3;
 const VICTIMS_SAID = 3;
-const MEASURES_SAID = 5;
+const MEASURES_SAID = 12;
+const REMEDIES_SHOWN = 3;
+
+/** @import { Explanation } from "admin-port" */
+/**
+ * @typedef {Explanation["summary"]} Summary
+ */
 
 /**
  * How large the cluster is, and how full.
@@ -24,27 +30,65 @@ export function clusterText(cluster, use) {
 }
 
 /**
- * What matters of an answer, and then the reasons, of which there may be many.
- * @param {import("admin-port").Explanation["summary"]} summary
+ * An explanation in sentences, by the element of the page that has them.
+ * @param {Explanation} told
+ * @param {boolean} sure whether every rule was judged
+ * @param {string} remark
+ * @returns {Record<string, (string | HTMLElement)[]>}
  */
-export function headline({ pod, message }) {
+export const sentences = (told, sure, remark) => ({
+  answer: headline(told.summary, sure),
+  helps: remedies(told.summary),
+  supposition: [[supposition(told.supposed), remark].filter(Boolean).join(" ")],
+  notes: notes(told).map((each) => element("li", {}, each)),
+  scored: scoreNotes(told.summary).map((each) => element("p", { class: "hint" }, each)),
+  class: [classText(told.equivalence)],
+});
+
+/**
+ * What matters of an answer, and then the reasons, of which there may be many.
+ * @param {Summary} summary
+ * @param {boolean} sure whether every rule was judged
+ */
+function headline({ pod, message, fit }, sure) {
   const text = `${pod}: ${message}`;
   const [, matters, reasons] = /^(.*? available)(.*)$/s.exec(text) ?? [text, text, ""];
-  return [element("strong", { text: matters }), element("span", { class: "reasons", text: reasons })];
+  const may = sure || !fit ? "" : " It may fit: not every rule was judged.";
+  return [element("strong", { text: matters }), element("span", { class: "reasons", text: `${reasons}${may}` })];
 }
 
 /**
- * What is to be known beside the headline, such as what was not judged, what the pod waits for, and what would help.
- * @param {import("admin-port").Explanation} told
+ * What would help, or that nothing does.
+ * @param {Summary} summary
  */
-export function notes({ summary, unit, waits_for: victims = [], manifest = null, names_hidden: hidden = "" }) {
-  const { answered_fit: answered, fit, nodes, not_judged: unjudged, scheduler, waiting } = summary;
+function remedies({ helps, fit, nodes, never_tried: never }) {
+  if (!helps.length) {
+    return fit || never || !nodes ? [] : [element("h3", { text: "No change that was tried would help" })];
+  }
+  const items = helps.map(({ text }) => element("li", { text: `${text}.` }));
+  const after = new Set(helps.map(({ then }) => then).filter(Boolean));
+  const more = items.splice(REMEDIES_SHOWN);
+  return [
+    element("h3", { text: "Changes that would help, each by itself" }),
+    element("ul", {}, ...items),
+    ...(more.length ? [folded(counted(more.length, "more change"), {}, element("ul", {}, ...more))] : []),
+    ...[...after].map((text) => element("p", { class: "hint", text: `After a change of the pod, ${text}.` })),
+  ];
+}
+
+/**
+ * What is to be known beside that, such as what was not judged, and what the pod waits for.
+ * @param {Explanation} told
+ * @returns {(string | HTMLElement)[]}
+ */
+function notes({ summary, unit, waits_for: victims = [], manifest = null, names_hidden: hidden = "" }) {
+  const { answered_fit: answered, fit, nodes, scheduler, waiting } = summary;
   const gates = waiting?.gates ?? [];
   return [
     summary.never_tried ? `The pod is not tried: ${summary.never_tried}.` : "",
     manifest?.completed.length ? `Added to the manifest: ${manifest.completed.join("; ")}.` : "",
     ...(manifest?.unknown ?? []).map((each) => `Not judged: ${each}.`),
-    ...unjudged.map(({ plugin, why }) => `Not judged${plugin ? `: ${plugin}` : ""}: ${why}.`),
+    ...leftOut("Not judged", summary.not_judged),
     scheduler ? schedulerText(scheduler, fit) : "",
     answered === fit
       ? ""
@@ -52,12 +96,67 @@ export function notes({ summary, unit, waits_for: victims = [], manifest = null,
     gates.length ? `Scheduling gates: ${gates.join(", ")}. kube-scheduler does not try it until they are removed.` : "",
     waiting?.message ? `Last attempt: ${waiting.message}` : "",
     ...(unit ? unitNotes(unit) : []),
-    ...victims.slice(0, VICTIMS_SAID).map((each) => `It ${victimText(each)}.`),
-    victims.length > VICTIMS_SAID ? `It waits for ${counted(victims.length - VICTIMS_SAID, "more victim")}.` : "",
-    ...measuredInCluster(summary.amounts, nodes).slice(0, MEASURES_SAID),
-    ...summary.helps.map(({ text }) => `Would help: ${text}.`),
+    ...capped(
+      victims.map((each) => `It ${victimText(each)}.`),
+      VICTIMS_SAID,
+      "more victim",
+    ),
+    ...capped(measuredInCluster(summary.amounts, nodes), MEASURES_SAID, "more fact"),
     hidden,
   ].filter(Boolean);
+}
+
+/**
+ * Rules or scores that are left out, by the reason, with the commands that get what is missing.
+ * @param {string} what
+ * @param {Summary["not_judged"]} rules
+ */
+function leftOut(what, rules) {
+  const reasons = new Set(rules.map(({ why }) => why));
+  const commands = new Set(rules.map(({ command }) => command ?? "").filter(Boolean));
+  return [
+    ...[...reasons].map((why) => {
+      const plugins = rules.filter((each) => each.why === why).map(({ plugin }) => plugin);
+      return `${[what, plugins.filter(Boolean).join(", "), why].filter(Boolean).join(": ")}.`;
+    }),
+    ...[...commands].map((text) => element("span", { text: "To add it: " }, element("code", { text }))),
+  ];
+}
+
+/**
+ * The profile that an explanation is by.
+ * @param {Summary} summary
+ */
+export const profileText = ({ scheduler }) =>
+  scheduler?.has_profile ? `scheduler's profile ${scheduler.name}` : "profile full";
+
+/**
+ * What the scores are made of, and what is not in them.
+ * @param {Summary} summary
+ */
+function scoreNotes(summary) {
+  const { best, scores, not_scored: missing = [], scheduler } = summary;
+  if (!best.length) return [];
+  const parts = scores.filter(({ raw }) => raw).map(({ plugin, weight }) => `${plugin} ${weight}`);
+  const off = scheduler?.scores_off ?? [];
+  const kindred = scheduler?.extender ? `its extender ${scheduler.extender}` : "not its extender";
+  return [
+    `Best score ${best[0].score}, on ${best[0].node}. Scores by the ${profileText(summary)}, with weights: ${parts.join(", ") || "none"}.`,
+    scheduler?.has_profile ? `Kindred is ${kindred}.` : "",
+    off.length ? `Not in the profile: ${off.join(", ")}.` : "",
+    ...leftOut("Not in these scores", [...missing, ...(scheduler?.not_scored ?? [])]),
+  ].filter(Boolean);
+}
+
+/**
+ * The equivalence class of a pod, and what it was good for.
+ * @param {Explanation["equivalence"]} use
+ */
+function classText(use) {
+  if (!use) return "Equivalence class: none, as the pod has none, or the cache is off.";
+  const { hash, kept, first_pod: first, questions, hits, misses } = use;
+  const asked = kept ? `first pod ${first}; requests: ${questions}, hits: ${hits}, misses: ${misses}` : "not cached";
+  return `Equivalence class: ${hash}, ${asked}.`;
 }
 
 /** @param {import("admin-port").AwaitedVictim} victim */
@@ -84,7 +183,7 @@ export function schedulerText(scheduler, fit) {
 }
 
 /** @param {import("admin-port").Supposed} supposed */
-export function supposition({ added_nodes: nodes, removed, assumed }) {
+function supposition({ added_nodes: nodes, removed, assumed }) {
   const parts = [
     nodes.length ? `more nodes: ${nodes.join(", ")}` : "",
     removed.length ? `gone: ${removed.join(", ")}` : "",

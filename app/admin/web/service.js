@@ -14,7 +14,7 @@ export function showMirror(mirror) {
     class: mirror.standing.replace(" ", "-"),
     text: `${MARKS[mirror.standing] ?? "?"} ${mirror.standing}`,
   });
-  const size = ` mirror: ${counted(mirror.nodes, "node")}, ${counted(mirror.pods, "pod")}, generation ${mirror.generation.toLocaleString("en")}`;
+  const size = ` mirror: ${counted(mirror.nodes, "node")}, ${counted(mirror.pods, "pod")}`;
   const told = element(
     "span",
     {},
@@ -22,6 +22,7 @@ export function showMirror(mirror) {
     element("span", { text: size }),
     ...mirror.problems.map((text) => element("span", { class: "problem", text })),
   );
+  byId("generation").textContent = `Generation of the mirror: ${mirror.generation.toLocaleString("en")}.`;
   // Screen readers read it again whenever it is put in again.
   if (line.textContent !== told.textContent) line.replaceChildren(told);
 }

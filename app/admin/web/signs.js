@@ -58,8 +58,9 @@ export const symbol = (sign) => SYMBOLS[sign];
 export class Palette {
   constructor() {
     const style = getComputedStyle(document.documentElement);
-    /** @param {string} name */
-    const read = (name) => style.getPropertyValue(name).trim();
+    const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+    /** @param {string} name of a pair of colours, light-dark(#…, #…) */
+    const read = (name) => (style.getPropertyValue(name).match(/#\w+/g) ?? [])[Number(dark)];
     this.text = read("--text");
     this.muted = read("--muted");
     this.surface = read("--surface");
@@ -71,22 +72,6 @@ export class Palette {
     this.classes = PATTERNS.map((_, place) =>
       place + 1 === OTHERS ? this.text : read(`--class-${(place % COLORS) + 1}`),
     );
-  }
-
-  /**
-   * The colour of a node that fits.
-   * @param {number | null} score
-   */
-  fit(score) {
-    return between(this.low, this.high, score === null ? 0.5 : score / 100);
-  }
-
-  /**
-   * The colour of a node of which this share is in use.
-   * @param {number} share
-   */
-  use(share) {
-    return between(this.empty, this.full, share);
   }
 
   /**
@@ -104,15 +89,15 @@ export class Palette {
  * @param {CanvasRenderingContext2D} context
  * @param {Palette} palette
  * @param {number} sign
- * @param {number | null} score
+ * @param {{ text: string, share: number }} score of a node that fits: as text, and between the lowest and the highest
  * @param {Square} square
  */
-export function drawNode(context, palette, sign, score, [x, y, size]) {
+export function drawNode(context, palette, sign, { text, share }, [x, y, size]) {
   if (!sign) {
-    const rgb = palette.fit(score);
+    const rgb = between(palette.low, palette.high, share);
     context.fillStyle = `rgb(${rgb.join(" ")})`;
     context.fillRect(x, y, size, size);
-    if (size >= 19 && score !== null) write(context, palette.over(rgb), String(score), [x, y, size]);
+    if (size >= 19) write(context, palette.over(rgb), text, [x, y, size]);
     return;
   }
   context.drawImage(stampOf(palette.classes[sign - 1], sign, size, context.getTransform().a), x, y, size, size);
@@ -132,7 +117,7 @@ export function drawUse(context, palette, share, [x, y, size]) {
     context.strokeRect(x + 0.5, y + 0.5, size - 1, size - 1);
     return;
   }
-  const rgb = palette.use(share);
+  const rgb = between(palette.empty, palette.full, share);
   context.fillStyle = `rgb(${rgb.join(" ")})`;
   context.fillRect(x, y, size, size);
   if (share > 1) {
@@ -205,30 +190,18 @@ function write(context, color, text, [x, y, size]) {
   context.fillText(text, x + size / 2, y + size / 2 + 0.5);
 }
 
-/** @type {Point[]} */
-// prettier-ignore
-const SLASH = [[0, 1], [1, 0]];
-/** @type {Point[]} */
-// prettier-ignore
-const BACKSLASH = [[0, 0], [1, 1]];
-/** @type {Point[]} */
-// prettier-ignore
-const BAR = [[0, 0.5], [1, 0.5]];
-/** @type {Point[]} */
-// prettier-ignore
-const POLE = [[0.5, 0], [0.5, 1]];
 /**
  * Lines through points of a square.
  * @type {Record<string, Point[][]>}
  */
 // prettier-ignore
 const LINES = {
-  slash: [SLASH],
-  cross: [SLASH, BACKSLASH],
-  bar: [BAR],
-  pole: [POLE],
-  backslash: [BACKSLASH],
-  plus: [BAR, POLE],
+  slash: [[[0, 1], [1, 0]]],
+  backslash: [[[0, 0], [1, 1]]],
+  cross: [[[0, 1], [1, 0]], [[0, 0], [1, 1]]],
+  bar: [[[0, 0.5], [1, 0.5]]],
+  pole: [[[0.5, 0], [0.5, 1]]],
+  plus: [[[0, 0.5], [1, 0.5]], [[0.5, 0], [0.5, 1]]],
   triangle: [[[0, 0.9], [0.5, 0], [1, 0.9], [0, 0.9], [0.5, 0]]],
   square: [[[0.1, 0.1], [0.9, 0.1], [0.9, 0.9], [0.1, 0.9], [0.1, 0.1], [0.9, 0.1]]],
   diamond: [[[0.5, 0], [1, 0.5], [0.5, 1], [0, 0.5], [0.5, 0], [1, 0.5]]],

@@ -1,12 +1,10 @@
 // What is supposed, line by line: pods that are placed or gone, and nodes that there are not.
 
-import { get, Problem } from "./api.js";
-import { byId, element } from "./elements.js";
-import { Mistake, parsed } from "./manifest.js";
+import { get, Problem, post } from "./api.js";
+import { byId, element, messageOf } from "./elements.js";
 
+/** @import { MirrorNode } from "admin-port" */
 /**
- * @typedef {import("./details.js").PlacedPod} PlacedPod
- * @typedef {import("admin-port").MirrorNode} MirrorNode
  * @typedef {"assume" | "remove" | "add_nodes"} Kind
  */
 
@@ -77,26 +75,14 @@ export class Suppositions {
   }
 
   /**
-   * Suppose a pod on a node: it leaves where it is, and a second time it moves on.
-   * @param {PlacedPod} pod
-   * @param {string} onto
+   * Suppose that a pod is gone; to be on another node, it leaves the one where it is.
+   * @type {import("./details.js").Suppose}
    */
-  place({ pod, node }, onto) {
-    if (node && !this.#find("remove", pod)) this.add("remove", [pod]);
-    const before = this.#find("assume", pod);
-    if (before) this.#inputs(before)[1].value = onto;
-    else this.add("assume", [pod, onto]);
-  }
-
-  /** @type {import("./details.js").Suppose} */
   suppose(kind, { pod, node }) {
-    if (kind === "remove") {
-      if (!this.#find("remove", pod)) this.add("remove", [pod]);
-      return;
-    }
-    if (!this.#find("assume", pod)) this.place({ pod, node }, "");
+    if (node && !this.#find("remove", pod)) this.add("remove", [pod]);
+    if (kind === "remove") return;
     const row = this.#find("assume", pod);
-    if (row) this.#inputs(row)[1].focus();
+    (row ? this.#inputs(row) : this.add("assume", [pod]))[1].focus();
   }
 
   /** @returns {[Kind, string[]][]} */
@@ -258,4 +244,38 @@ function supposedRow(kind, texts, id, remove) {
       hint ? element("p", { class: "hint", text: hint }) : null,
     ),
   );
+}
+
+/** A mistake that needs no server to be found; `input` is where. */
+export class Mistake extends Error {
+  /**
+   * @param {HTMLInputElement | HTMLTextAreaElement} input
+   * @param {string} message
+   */
+  constructor(input, message) {
+    super(message);
+    this.input = input;
+  }
+}
+
+/**
+ * The object of a text. Throws a Mistake or a Problem.
+ * @param {HTMLInputElement | HTMLTextAreaElement} input
+ * @returns {Promise<Record<string, unknown>>}
+ */
+export async function parsed(input) {
+  const text = input.value.trim();
+  if (text[0] !== "{") {
+    try {
+      return await post("explain/manifest", text);
+    } catch (error) {
+      const refused = error instanceof Problem && error.status >= 400 && error.status < 500;
+      throw refused ? new Mistake(input, error.message) : error;
+    }
+  }
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Mistake(input, `No JSON: ${messageOf(error)}`);
+  }
 }

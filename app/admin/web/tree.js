@@ -3,11 +3,7 @@
 import { domainName } from "./cluster.js";
 import { around, element } from "./elements.js";
 
-/**
- * @typedef {import("./cluster.js").Cluster} Cluster
- * @typedef {import("./cluster.js").Domain} Domain
- * @typedef {import("./cluster.js").Selection} Selection
- */
+/** @import { Cluster, Domain, Selection } from "./cluster.js" */
 
 /**
  * What a row stands for: a domain, a node, or the nodes that are not shown yet.

@@ -5,10 +5,7 @@ import { get } from "./api.js";
 import { duration } from "./amounts.js";
 import { byId, counted, element, messageOf } from "./elements.js";
 
-/**
- * @typedef {import("admin-port").UnitStatus} UnitStatus
- * @typedef {import("admin-port").PackingStatus} PackingStatus
- */
+/** @import { UnitStatus, PackingStatus } from "admin-port" */
 
 const SHOWN = 50;
 

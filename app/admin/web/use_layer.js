@@ -5,13 +5,9 @@ import { domainName } from "./cluster.js";
 import { counted, element } from "./elements.js";
 import { drawUse, swatchOf } from "./signs.js";
 
-/**
- * @typedef {import("admin-port").ResourceUse} ResourceUse
- * @typedef {import("./cluster.js").Cluster} Cluster
- * @typedef {import("./cluster.js").Domain} Domain
- * @typedef {import("./cluster.js").Selection} Selection
- * @typedef {import("./verdict_layer.js").Layer} Layer
- */
+/** @import { ResourceUse } from "admin-port" */
+/** @import { Cluster, Domain, Selection } from "./cluster.js" */
+/** @import { Layer } from "./verdict_layer.js" */
 
 /** Where each step ends; the last one, of what is over-committed, has a sign of its own. */
 const STEPS = [0.2, 0.4, 0.6, 0.8, 1];
@@ -38,18 +34,19 @@ export class Use {
    * @param {string[]} names
    */
   sums(names) {
-    const places = names.map((name) => this.places.get(name)).filter((place) => place !== undefined);
+    const places = names.map((name) => this.places.get(name));
     return this.view.resources.map((use) => ({ use, ...sum(use, places) })).filter((each) => each.allocatable);
   }
 }
 
 /**
  * @param {ResourceUse} use
- * @param {number[]} places
+ * @param {(number | undefined)[]} places undefined counts nothing
  */
 function sum(use, places) {
   let [requested, allocatable] = [0, 0];
   for (const place of places) {
+    if (place === undefined) continue;
     requested += use.requested[place];
     allocatable += use.allocatable[place];
   }
@@ -71,7 +68,7 @@ export class UseLayer {
     this.words = "Requested, of allocatable";
     // Node of the cluster -> its place in the columns of the resource.
     this.places = cluster.columns.names.map((name) => use.places.get(name));
-    const all = this.#sum(cluster.columns.names.keys());
+    const all = this.#sum([...cluster.columns.names.keys()]);
     this.summary = `Map of ${counted(cluster.size, "node")} in ${counted(cluster.zones.length, "zone")}, ${this.#share(all)} of ${resource.resource} requested`;
   }
 
@@ -135,16 +132,12 @@ export class UseLayer {
     return this.#sum(node === undefined ? this.cluster.domain(domain).nodes : [node]);
   }
 
-  /** @param {Iterable<number>} nodes */
+  /** @param {number[]} nodes */
   #sum(nodes) {
-    let [requested, allocatable] = [0, 0];
-    for (const node of nodes) {
-      const place = this.places[node];
-      if (place === undefined) continue;
-      requested += this.resource.requested[place];
-      allocatable += this.resource.allocatable[place];
-    }
-    return { requested, allocatable };
+    return sum(
+      this.resource,
+      nodes.map((node) => this.places[node]),
+    );
   }
 
   /** @param {{ requested: number, allocatable: number }} amounts */

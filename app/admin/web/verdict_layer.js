@@ -1,15 +1,11 @@
 // The nodes of an answer by verdict and score: what the map, the list and the legend show of them.
 
 import { domainName } from "./cluster.js";
-import { counted, element } from "./elements.js";
-import { showLegend } from "./legend.js";
-import { drawNode, symbol } from "./signs.js";
+import { counted, element, folded } from "./elements.js";
+import { drawNode, OTHERS, swatchOf, symbol } from "./signs.js";
 
-/**
- * @typedef {import("./cluster.js").Domain} Domain
- * @typedef {import("./cluster.js").JudgedCluster} JudgedCluster
- * @typedef {import("./cluster.js").Selection} Selection
- */
+/** @import { Reason } from "admin-port" */
+/** @import { Domain, JudgedCluster, Selection } from "./cluster.js" */
 
 /**
  * What is shown of each node. `heads` are those of the list, beside the names; `cells` are as many texts, and `words`
@@ -36,7 +32,7 @@ export class VerdictLayer {
   constructor(cluster) {
     this.cluster = cluster;
     this.name = VERDICT;
-    this.heads = ["Nodes", cluster.judged.not_judged.length ? "Pass" : "Fit", "Score"];
+    this.heads = ["Nodes", cluster.sure ? "Fit" : "Pass", "Score"];
     this.words = "Verdict";
     const fit = cluster.judged.reasons[0].nodes;
     this.summary = `Map of ${counted(cluster.size, "node")} in ${counted(cluster.zones.length, "zone")}, ${fit} ${cluster.pass}`;
@@ -81,7 +77,7 @@ export class VerdictLayer {
    * @param {import("./signs.js").Square} square
    */
   draw(context, palette, node, square) {
-    drawNode(context, palette, this.cluster.signOf(node), this.cluster.judged.score[node], square);
+    drawNode(context, palette, this.cluster.signOf(node), this.cluster.scoreOf(node), square);
   }
 
   /** @param {HTMLElement} list */
@@ -89,3 +85,61 @@ export class VerdictLayer {
     showLegend(list, this.cluster);
   }
 }
+
+/**
+ * @param {HTMLElement} list
+ * @param {JudgedCluster} cluster
+ */
+function showLegend(list, { judged, signs, passes, scores }) {
+  const { reasons } = judged;
+  const [low, high] = scores ?? [];
+  const range = low === high ? low : `${low} to ${high}, the fuller the colour, the higher`;
+  const fitting = item(0, reasons[0].nodes, element("span", { text: scores ? `${passes}: score ${range}` : passes }));
+  if (low !== high) fitting.prepend(swatch(0, 0));
+  const items = [fitting];
+  for (let sign = 1; sign < OTHERS; sign += 1) {
+    const each = reasons[signs.indexOf(sign)];
+    if (each) items.push(item(sign, each.nodes, element("span", { text: told(each) })));
+  }
+  const others = reasons.filter((_, number) => signs[number] === OTHERS);
+  if (others.length) items.push(item(OTHERS, sum(others), details(others)));
+  list.replaceChildren(...items);
+}
+
+/** @param {Reason} reason */
+const told = ({ reason, plugin, judged_by: judge }) => `${reason}${plugin ? ` (${plugin}${byScheduler(judge)})` : ""}`;
+
+/**
+ * Whether Kindred's own `filter` leaves a rule to the scheduler.
+ * @param {Reason["judged_by"]} judge
+ */
+const byScheduler = (judge) => (judge === "kube-scheduler" ? ", judged by kube-scheduler itself" : "");
+/** @param {Reason[]} reasons */
+const sum = (reasons) => reasons.reduce((nodes, each) => nodes + each.nodes, 0);
+
+/**
+ * @param {number} sign
+ * @param {number} nodes
+ * @param {HTMLElement} text
+ */
+function item(sign, nodes, text) {
+  return element("li", {}, swatch(sign, 1), element("strong", { text: nodes.toLocaleString("en") }), text);
+}
+
+/**
+ * The reasons that share a sign, the most frequent first.
+ * @param {Reason[]} reasons
+ */
+function details(reasons) {
+  const ranked = [...reasons].sort((one, other) => other.nodes - one.nodes);
+  const items = ranked.map((each) => element("li", { text: `${each.nodes.toLocaleString("en")} ${told(each)}` }));
+  return folded(counted(reasons.length, "other reason"), {}, element("ul", {}, ...items));
+}
+
+/**
+ * A node as it looks on the map.
+ * @param {number} sign
+ * @param {number} share of the way from the lowest score to the highest
+ */
+const swatch = (sign, share) =>
+  swatchOf((context, palette, square) => drawNode(context, palette, sign, { text: "", share }, square), symbol(sign));
