@@ -108,6 +108,10 @@ def test_the_answer_about_the_pod_of_the_demo_begins_with_what_is_to_be_done(pag
     assert heading == "Changes that would help, each by itself"
     assert first.startswith("set topologyKey of the required pod anti-affinity from ")
     assert "After a change of the pod, delete it: its StatefulSet makes it again" in page.text("#helps")
+    selects = "required anti-affinity by topology.kubernetes.io/zone selects pods with app=queue in data"
+    _, told, *others = page.text("#notes").splitlines()
+    assert told.startswith(f"Of this pod's rules: {selects}: 3 placed pods in 3 domains: eu-west-1")
+    assert others == []
     top = "document.querySelector('%s').getBoundingClientRect().top"
     assert page.value(f"{top % '#helps'} < {top % '#notes'} && {top % '#helps'} < {top % '#map'}")
 

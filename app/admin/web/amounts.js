@@ -55,8 +55,8 @@ export function percent(share) {
  * @param {number} seconds
  */
 export function duration(seconds) {
-  if (seconds < 120) return `${Math.max(Math.round(seconds), 0)} s`;
-  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
-  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`;
-  return `${Math.round(seconds / 86_400)} d`;
+  if (seconds < 120) return `${Math.max(Math.floor(seconds), 0)} s`;
+  if (seconds < 7200) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 172_800) return `${Math.floor(seconds / 3600)} h`;
+  return `${Math.floor(seconds / 86_400)} d`;
 }

@@ -19,8 +19,8 @@ import { symbol } from "./signs.js";
  */
 
 const OF_SCHEDULER = "judged by kube-scheduler itself: Kindred's own filter and prioritize leave it out";
-const DIRECTIONS = { incoming: "this pod's", existing: "placed pods'" };
-const RULES = {
+export const DIRECTIONS = { incoming: "this pod's", existing: "placed pods'" };
+export const RULES = {
   requiredAffinity: "required affinity",
   requiredAntiAffinity: "required anti-affinity",
   preferredAffinity: "preferred affinity",

@@ -27,7 +27,7 @@ export class ClusterMap {
     this.waiting = 0;
     /** @type {Cluster | null} */
     this.cluster = null;
-    /** @type {import("./verdict_layer.js").Layer | null} */
+    /** @type {import("./layers.js").Layer | null} */
     this.layer = null;
     /** @type {import("./map_layout.js").Layout | null} */
     this.layout = null;
@@ -39,7 +39,7 @@ export class ClusterMap {
     new ResizeObserver(() => this.#redraw()).observe(frame);
   }
 
-  /** @param {import("./verdict_layer.js").Layer} layer */
+  /** @param {import("./layers.js").Layer} layer */
   show(layer) {
     this.layer = layer;
     this.cluster = layer.cluster;
@@ -121,7 +121,7 @@ export class ClusterMap {
 
   /**
    * @param {CanvasRenderingContext2D} context
-   * @param {import("./verdict_layer.js").Layer} layer
+   * @param {import("./layers.js").Layer} layer
    * @param {import("./map_layout.js").Layout} layout
    * @param {import("./map_layout.js").ZoneBox} zone
    */

@@ -1,5 +1,6 @@
 // What is said in a sentence: of the cluster, of an answer, of what is supposed.
 
+import { DIRECTIONS, RULES } from "./details.js";
 import { duration, percent, shareOf } from "./amounts.js";
 import { capped, counted, element, folded } from "./elements.js";
 import { measuredInCluster } from "./measured.js";
@@ -84,6 +85,7 @@ function remedies({ helps, fit, nodes, never_tried: never }) {
 function notes({ summary, unit, waits_for: victims = [], manifest = null, names_hidden: hidden = "" }) {
   const { answered_fit: answered, fit, nodes, scheduler, waiting } = summary;
   const gates = waiting?.gates ?? [];
+  const waits = victims.map((each) => `It ${victimText(each)}.`);
   return [
     summary.never_tried ? `The pod is not tried: ${summary.never_tried}.` : "",
     manifest?.completed.length ? `Added to the manifest: ${manifest.completed.join("; ")}.` : "",
@@ -96,14 +98,28 @@ function notes({ summary, unit, waits_for: victims = [], manifest = null, names_
     gates.length ? `Scheduling gates: ${gates.join(", ")}. kube-scheduler does not try it until they are removed.` : "",
     waiting?.message ? `Last attempt: ${waiting.message}` : "",
     ...(unit ? unitNotes(unit) : []),
-    ...capped(
-      victims.map((each) => `It ${victimText(each)}.`),
-      VICTIMS_SAID,
-      "more victim",
-    ),
-    ...capped(measuredInCluster(summary.amounts, nodes), MEASURES_SAID, "more fact"),
+    ...capped(waits, VICTIMS_SAID, "more victim"),
+    ...capped([...measuredInCluster(summary.amounts, nodes), ...termNotes(summary)], MEASURES_SAID, "more fact"),
     hidden,
   ].filter(Boolean);
+}
+
+/**
+ * The required terms, if one of them keeps the pod off a node; pods of one owner have the same one.
+ * @param {Summary} summary
+ */
+function termNotes({ reasons, terms }) {
+  if (reasons.every(({ plugin }) => plugin !== "InterPodAffinity")) return [];
+  /** @type {Map<string, string>} */
+  const found = new Map();
+  for (const { direction, rule, topology_key: key, selects, pods, domains, shown } of terms) {
+    const text = `${RULES[rule]} by ${key} selects ${selects}`;
+    const some = shown.map((each) => `${each.value} (${each.pods})`).join(", ");
+    const where = `in ${counted(domains, "domain")}: ${some}${domains > shown.length ? ", …" : ""}`;
+    const said = `Of ${DIRECTIONS[direction]} rules: ${text}: ${pods ? `${counted(pods, "placed pod")} ${where}` : "no placed pod"}.`;
+    if (rule.startsWith("required") && !found.has(text)) found.set(text, said);
+  }
+  return [...found.values()];
 }
 
 /**

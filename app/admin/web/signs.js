@@ -143,6 +143,15 @@ export function swatchOf(draw, title = "") {
   return made;
 }
 
+/**
+ * A line of the legend.
+ * @param {HTMLElement} swatch
+ * @param {number} nodes
+ * @param {string | HTMLElement} text
+ */
+export const legendItem = (swatch, nodes, text) =>
+  element("li", {}, swatch, element("strong", { text: nodes.toLocaleString("en") }), element("span", {}, text));
+
 /** @type {Map<string, HTMLCanvasElement>} */
 const stamps = new Map();
 const MAX_STAMPS = 100;

@@ -28,7 +28,7 @@ export class Tree {
     this.head = element("thead");
     /** @type {Cluster | null} */
     this.cluster = null;
-    /** @type {import("./verdict_layer.js").Layer | null} */
+    /** @type {import("./layers.js").Layer | null} */
     this.layer = null;
     /** @type {Set<string>} */
     this.open = new Set();
@@ -51,7 +51,7 @@ export class Tree {
     this.body.addEventListener("click", (event) => this.#click(event));
   }
 
-  /** @param {import("./verdict_layer.js").Layer} layer */
+  /** @param {import("./layers.js").Layer} layer */
   show(layer) {
     const { cluster } = layer;
     this.cluster = cluster;

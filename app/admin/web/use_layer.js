@@ -3,11 +3,11 @@
 import { amountText, percent, shareOf } from "./amounts.js";
 import { domainName } from "./cluster.js";
 import { counted, element } from "./elements.js";
-import { drawUse, swatchOf } from "./signs.js";
+import { drawUse, legendItem, swatchOf } from "./signs.js";
 
 /** @import { ResourceUse } from "admin-port" */
 /** @import { Cluster, Domain, Selection } from "./cluster.js" */
-/** @import { Layer } from "./verdict_layer.js" */
+/** @import { Layer } from "./layers.js" */
 
 /** Where each step ends; the last one, of what is over-committed, has a sign of its own. */
 const STEPS = [0.2, 0.4, 0.6, 0.8, 1];
@@ -111,6 +111,8 @@ export class UseLayer {
   showLegend(list) {
     const texts = [...STEP_TEXTS, `no ${this.name}`];
     const counts = texts.map(() => 0);
+    /** @param {number | null} share */
+    const swatch = (share) => swatchOf((context, palette, square) => drawUse(context, palette, share, square));
     for (const node of this.places.keys()) {
       const { requested, allocatable } = this.#of({ node });
       counts[stepOf(shareOf(requested, allocatable))] += 1;
@@ -118,7 +120,7 @@ export class UseLayer {
     const items = texts.flatMap((text, step) =>
       // What is usual is always there, so that the scale can be read; the odd ones are where there are such nodes.
       step < STEPS.length || counts[step]
-        ? [legendItem(text, counts[step], step > STEPS.length ? null : step / STEPS.length + 0.1)]
+        ? [legendItem(swatch(step > STEPS.length ? null : step / STEPS.length + 0.1), counts[step], text)]
         : [],
     );
     list.replaceChildren(...items);
@@ -162,17 +164,3 @@ function stepOf(share) {
   const step = STEPS.findIndex((end) => (end < 1 ? share < end : share <= end));
   return step < 0 ? STEPS.length : step;
 }
-
-/**
- * @param {string} text
- * @param {number} nodes
- * @param {number | null} share as the map shows it
- */
-const legendItem = (text, nodes, share) =>
-  element(
-    "li",
-    {},
-    swatchOf((context, palette, square) => drawUse(context, palette, share, square)),
-    element("strong", { text: nodes.toLocaleString("en") }),
-    element("span", { text }),
-  );

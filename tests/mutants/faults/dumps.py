@@ -6,6 +6,13 @@ from tests.mutants.fault import Fault
 
 FAULTS: Final = (
     Fault(
+        id="demo-of-another-year",
+        breaks="The pending pods of the demo wait since the day on which it was made.",
+        old="    passed = datetime.fromtimestamp(int(now), UTC) - _TAKEN\n",
+        new="    passed = _TAKEN - _TAKEN\n",
+        tests=("app/commands/test_dump.py",),
+    ),
+    Fault(
         id="kind-that-a-dump-lacks-is-empty",
         breaks="A claim that was not dumped is said not to exist, and to be created.",
         old="        return [Namespace, *lacks] if self.unnamed else lacks\n",
