@@ -11,8 +11,9 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from app.explain.made_objects import made_objects
-from app.explain.stored_pod import Completion, Notes, Objects, complete, is_stored, no_objects
+from app.explain.stored_pod import Completion, Notes, Objects, complete, is_stored, member, no_objects
 from app.explain.templates import AtHand, made_pod
+from app.explain.valid_pod import note_unknown_fields, refuse_invalid, refuse_other_labels
 from app.explain.workloads import one_workload, split
 from app.objects.decode import (
     EXTENDER_ARGS,
@@ -207,8 +208,11 @@ def stored_manifest(raw: bytes, at_hand: AtHand) -> StoredManifest:
     made = made_pod(workload, at_hand, notes)
     others: Sequence[Object] = ()
     if made.path or not is_stored(made.pod):
+        note_unknown_fields(workload, made.path, made.pod, notes)
+        refuse_other_labels(workload, member(workload, *made.path.split(".")))
         with _under(made.path):
             complete(made.pod, at_hand.mirror.rules, at_hand.objects, notes, of_cluster=of_cluster)
+            refuse_invalid(member(made.pod, "spec"))
         others = made_objects(made.pod, made.claim_templates, beside, at_hand.mirror, notes)
         text = msgspec.json.encode(made.pod)
     return StoredManifest(text, made.path, notes, made.replaced, others)

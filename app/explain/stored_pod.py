@@ -7,7 +7,6 @@ Source: k8s.io/kubernetes pkg/apis/core/v1/defaults.go, pkg/registry/core/pod/st
 plugin/pkg/admission, in the order of pkg/kubeapiserver/options/plugins.go (AllOrderedPlugins).
 """
 
-import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -50,6 +49,8 @@ class Notes(NamedTuple):
 
 _decoder: Final = msgspec.json.Decoder(dict[str, Any], float_hook=lambda text: msgspec.Raw(text.encode()))
 """A fraction stays text, because a float would lose digits of a quantity."""
+_RATIO: Final = "maxLimitRequestRatio"
+_WHOLE: Final = 10**9  # the unit of `nanos`
 _LONGEST: Final = 60  # characters of a value that is shown
 _SHOWN: Final = 4
 _OF_PODS: Final = ("cpu", "memory", "hugepages-")
@@ -58,8 +59,8 @@ _SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-n
 """Source: pkg/apis/scheduling/v1/helpers.go. Every cluster has these classes."""
 _WORKLOADS: Final = Release(1, 35)
 _LIFECYCLE_TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-_TERMS: Final = "requiredDuringSchedulingIgnoredDuringExecution"
-_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+TERMS: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def read_json(raw: bytes) -> Json:
@@ -159,76 +160,98 @@ def _default_pod_level_requests(spec: Json, rules: Rules, notes: Notes) -> None:
         member(resources, "limits") or (rules.pod_level_defaults_last and member(resources, "requests"))
     ):
         return
-    containers = {name: spec[name] for name in ("containers", "initContainers") if name in spec}
-    summed = decode_pod(msgspec.json.encode({"metadata": {"name": "summed"}, "spec": containers})).requests
     limits = {name: limit for name, limit in member(resources, "limits").items() if name.startswith(_OF_PODS)}
     whole = {
-        name: f"{amount}{'m' if name == 'cpu' else ''}"
-        for name, amount in summed.items()
+        name: amount
+        for name, amount in _of_all_containers(spec, "requests").items()
         if name.startswith(_OF_PODS) and not (name.startswith("hugepages-") and name in limits)
     }
     _filled(resources, "requests", whole)
     _note(notes.done, "requests", _filled(resources, "requests", limits), "from limits of the pod")
 
 
+def _of_all_containers(spec: Json, of: str, *, whole: bool = False) -> Json:
+    """Return the sums of requests or limits. With `whole`, amounts of the pod itself take their places.
+
+    Source: limitranger/admission.go (podRequests, podLimits), component-helpers/resource/helpers.go (PodRequests).
+    """
+    summed = {
+        kind: [{**each, "resources": {"requests": member(each, "resources", of)}} for each in elements(spec, kind)]
+        for kind in ("containers", "initContainers")
+    }
+    own = member(spec, "resources", of) if whole else {}
+    pod = {"metadata": {"name": "summed"}, "spec": {**summed, "resources": {"requests": own}}}
+    amounts = decode_pod(msgspec.json.encode(pod)).requests
+    return {name: f"{amount}{'m' if name == 'cpu' else ''}" for name, amount in amounts.items()}
+
+
 def _limit_ranges(pod: Json, spec: Json, ranges: Sequence[Mapping[str, Any]], notes: Notes) -> None:
-    """Source: limitranger/admission.go (PodMutateLimitFunc for all, then PodValidateLimitFunc, of containers)."""
+    """Source: limitranger/admission.go (PodMutateLimitFunc for all, then PodValidateLimitFunc)."""
     namespace = member(pod, "metadata").get("namespace") or "default"
     found = [each for each in ranges if (member(each, "metadata").get("namespace") or "default") == namespace]
     for each in found:
         _default_by_limit_range(spec, each, notes)
     for each in found:
-        for item in _of_containers(each):
-            for container in _containers(spec):
-                _refuse_outside(container, item, shown(member(each, "metadata").get("name")))
+        name = shown(member(each, "metadata").get("name"))
+        for item in elements(member(each, "spec"), "limits"):
+            for where, resources in _limited(spec, item.get("type")):
+                _refuse_outside(where, resources, item, name)
 
 
-def _of_containers(limit_range: Mapping[str, Any]) -> list[Json]:
-    return [item for item in elements(member(limit_range, "spec"), "limits") if item.get("type") == "Container"]
+def _limited(spec: Json, of: object) -> Iterator[tuple[str, Json]]:
+    """Yield the requests and limits that an item of a type is about, each with its place."""
+    if of == "Container":
+        for container in _containers(spec):
+            yield f"spec: container {shown(container.get('name'))}", member(container, "resources")
+    elif of == "Pod":
+        kinds = ("requests", "limits")
+        yield "spec: all containers", {kind: _of_all_containers(spec, kind, whole=True) for kind in kinds}
 
 
 def _default_by_limit_range(spec: Json, limit_range: Mapping[str, Any], notes: Notes) -> None:
     """Add what PodMutateLimitFunc adds, with SetDefaults_LimitRangeItem before it."""
     limits: Json = {}
     requests: Json = {}
-    for item in _of_containers(limit_range):
-        default = {**member(item, "max"), **member(item, "default")}
-        limits |= default
-        requests |= {**member(item, "min"), **default, **member(item, "defaultRequest")}
+    for item in elements(member(limit_range, "spec"), "limits"):
+        if item.get("type") == "Container":
+            default = {**member(item, "max"), **member(item, "default")}
+            limits |= default
+            requests |= {**member(item, "min"), **default, **member(item, "defaultRequest")}
     added: list[str] = []
-    name = shown(member(limit_range, "metadata").get("name"))
     for container in _containers(spec):
         resources = container.get("resources") or {}
         container["resources"] = resources
         if isinstance(resources, dict):
-            _refuse_less_than_requested(container, resources, limits, name)
             _filled(resources, "limits", limits)
             added += _filled(resources, "requests", requests)
-    _note(notes.done, "requests", added, f"of LimitRange {name}")
+    _note(notes.done, "requests", added, f"of LimitRange {shown(member(limit_range, 'metadata').get('name'))}")
 
 
-def _refuse_outside(container: Json, item: Json, name: str) -> None:
-    """Source: limitranger/admission.go (minConstraint, maxConstraint)."""
-    for bound, word, is_outside in (("min", "less", operator.lt), ("max", "more", operator.gt)):
+def _refuse_outside(where: str, resources: Json, item: Json, name: str) -> None:
+    requests, limits = member(resources, "requests"), member(resources, "limits")
+    for bound in ("min", "max", _RATIO):
         for resource, enforced in member(item, bound).items():
-            edge = amount_of(enforced)
-            for each in ("requests", "limits"):
-                given = member(container, "resources", each).get(resource)
-                amount = amount_of(given)
-                if amount is not None and edge is not None and is_outside(amount, edge):
-                    why = f"{shown(given)} of {each} is {word} than the {bound} {shown(enforced)} of LimitRange {name}"
-                    raise DecodeError(
-                        f"spec: container {shown(container.get('name'))}, {shown(resource)}", _refused(why)
-                    )
+            why = _outside(bound, requests.get(resource), limits.get(resource), enforced)
+            if why:
+                of_range = f"the {bound} {shown(enforced)} of LimitRange {name}"
+                raise DecodeError(f"{where}, {shown(resource)}", refused(f"{why} {of_range}"))
 
 
-def _refuse_less_than_requested(container: Json, resources: Json, limits: Json, name: str) -> None:
-    """Source: pkg/apis/core/validation/validation.go (ValidateContainerResourceRequirements)."""
-    for resource, requested in member(resources, "requests").items():
-        limit = limits.get(resource) if resource not in member(resources, "limits") else None
-        if limit is not None and (amount_of(requested) or 0) > (amount_of(limit) or 0):
-            why = f"{shown(requested)} is more than the limit {shown(limit)} that LimitRange {name} adds"
-            raise DecodeError(f"spec: container {shown(container.get('name'))}, {shown(resource)}", _refused(why))
+def _outside(bound: str, request: object, limit: object, enforced: object) -> str:
+    """Source: limitranger/admission.go (minConstraint, maxConstraint, limitRequestRatioConstraint)."""
+    asked, most, edge = amount_of(request), amount_of(limit), amount_of(enforced)
+    if edge is None:
+        return ""
+    if bound == _RATIO:
+        if not asked or not most:
+            return "needs a request and a limit for"
+        return "limit / request is more than" if most * _WHOLE > edge * asked else ""
+    if (request if bound == "min" else limit) is None:
+        return f"needs a {'request' if bound == 'min' else 'limit'} for"
+    for of, given, amount in (("requests", request, asked), ("limits", limit, most)):
+        if amount is not None and (amount < edge if bound == "min" else amount > edge):
+            return f"{shown(given)} of {of} is {'less' if bound == 'min' else 'more'} than"
+    return ""
 
 
 def amount_of(value: object) -> int | None:
@@ -252,7 +275,7 @@ def _priority(spec: Json, classes: Sequence[Mapping[str, Any]], notes: Notes, *,
     else:
         found = next((each for each in classes if member(each, "metadata").get("name") == name), None)
         if found is None and are_all:
-            raise DecodeError("spec.priorityClassName", _refused(f"there is no PriorityClass {shown(name)}"))
+            raise DecodeError("spec.priorityClassName", refused(f"there is no PriorityClass {shown(name)}"))
         if found is None and spec.get("priority") is None:
             notes.of_priority.append(
                 f"priorityClassName {shown(name)}: {_absent('PriorityClass')}, so its priority is 0"
@@ -264,7 +287,7 @@ def _priority(spec: Json, classes: Sequence[Mapping[str, Any]], notes: Notes, *,
         value = found.get(of_class) or defaults_to[field]
         if spec.get(field) not in (None, value):
             of = f"PriorityClass {_named(found, name)}" if name or "metadata" in found else "no default PriorityClass"
-            raise DecodeError(f"spec.{field}", _refused(f"{shown(spec[field])}, but with {of} it is {shown(value)}"))
+            raise DecodeError(f"spec.{field}", refused(f"{shown(spec[field])}, but with {of} it is {shown(value)}"))
     if spec.get("priority") is None:
         spec["priority"] = found.get("value")
         _note(notes.done, "priority", [shown(found.get("value"))], f"of PriorityClass {_named(found, name)}")
@@ -297,7 +320,7 @@ def _runtime_class(spec: Json, classes: Sequence[Mapping[str, Any]], notes: Note
         return
     found = next((each for each in classes if member(each, "metadata").get("name") == name), None)
     if found is None and are_all:
-        raise DecodeError("spec.runtimeClassName", _refused(f"there is no RuntimeClass {shown(name)}"))
+        raise DecodeError("spec.runtimeClassName", refused(f"there is no RuntimeClass {shown(name)}"))
     if found is None:
         why = f"{_absent('RuntimeClass')}, so its overhead, node selector and tolerations are not judged"
         notes.unknown.append(f"runtimeClassName {shown(name)}: {why}")
@@ -307,7 +330,7 @@ def _runtime_class(spec: Json, classes: Sequence[Mapping[str, Any]], notes: Note
     present = member(spec, "overhead")
     if present and _amounts(present) != _amounts(overhead):
         of_class = f"RuntimeClass {shown(name)} has {', '.join(_pairs(overhead)) or 'none'}"
-        raise DecodeError("spec.overhead", _refused(f"{', '.join(_pairs(present))}, but {of_class}"))
+        raise DecodeError("spec.overhead", refused(f"{', '.join(_pairs(present))}, but {of_class}"))
     if overhead:
         spec["overhead"] = overhead
     if selector:
@@ -325,7 +348,7 @@ def _agreed(selector: Json, of_class: Json, name: str) -> Json:
     for key, value in of_class.items():
         if selector.get(key, value) != value:
             why = f"{shown(selector[key])}, but RuntimeClass {shown(name)} has {shown(value)}"
-            raise DecodeError(f"spec.nodeSelector.{shown(key)}", _refused(why))
+            raise DecodeError(f"spec.nodeSelector.{shown(key)}", refused(why))
     return selector
 
 
@@ -338,8 +361,8 @@ def _merge_label_keys(pod: Json, spec: Json, notes: Notes) -> None:
     merged: list[str] = []
     for side in ("podAffinity", "podAntiAffinity"):
         affinity = member(spec, "affinity", side)
-        preferred = [member(each, "podAffinityTerm") for each in elements(affinity, _PREFERRED)]
-        for term in (*elements(affinity, _TERMS), *preferred):
+        preferred = [member(each, "podAffinityTerm") for each in elements(affinity, PREFERRED)]
+        for term in (*elements(affinity, TERMS), *preferred):
             selector = term.get("labelSelector")
             if isinstance(selector, dict):
                 merged += _merged(selector, term, labels)
@@ -394,7 +417,8 @@ def shown(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-def _refused(why: str) -> str:
+def refused(why: str) -> str:
+    """Return what an error says of a pod that the API server would refuse."""
     return f"{why}: the API server refuses this pod"
 
 

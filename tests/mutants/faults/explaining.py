@@ -76,6 +76,27 @@ FAULTS: Final = (
         tests=("test_stored_pod.py",),
     ),
     Fault(
+        id="limit-range-of-whole-pods",
+        breaks="A LimitRange of type Pod refuses nothing.",
+        old='    elif of == "Pod":',
+        new='    elif of == "Node":',
+        tests=("test_valid_pod.py",),
+    ),
+    Fault(
+        id="unknown-fields-are-silent",
+        breaks="A manifest with a nodeSelector in a container is explained as if it had none, without a word.",
+        old="for place, of, each in spec for name in each if name not in FIELDS[of])",
+        new="for place, of, each in spec for name in each if of not in FIELDS)",
+        tests=("test_valid_pod.py",),
+    ),
+    Fault(
+        id="extended-resources-below-their-limit",
+        breaks="A request of an extended resource may be less than its limit.",
+        old="(amount > limit or (amount < limit and not is_native))",
+        new="amount > limit",
+        tests=("test_valid_pod.py",),
+    ),
+    Fault(
         id="absent-class-is-no-error",
         breaks="A manifest with a class that the cluster does not have is explained with priority 0.",
         old='        if found is None and are_all:\n            raise DecodeError("spec.priorityClassName"',
