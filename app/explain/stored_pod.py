@@ -218,13 +218,15 @@ def _default_by_limit_range(spec: Json, limit_range: Mapping[str, Any], notes: N
             limits |= default
             requests |= {**member(item, "min"), **default, **member(item, "defaultRequest")}
     added: list[str] = []
+    name = shown(member(limit_range, "metadata").get("name"))
     for container in _containers(spec):
         resources = container.get("resources") or {}
         container["resources"] = resources
         if isinstance(resources, dict):
+            _refuse_less_than_requested(container, resources, limits, name)
             _filled(resources, "limits", limits)
             added += _filled(resources, "requests", requests)
-    _note(notes.done, "requests", added, f"of LimitRange {shown(member(limit_range, 'metadata').get('name'))}")
+    _note(notes.done, "requests", added, f"of LimitRange {name}")
 
 
 def _refuse_outside(where: str, resources: Json, item: Json, name: str) -> None:
@@ -252,6 +254,15 @@ def _outside(bound: str, request: object, limit: object, enforced: object) -> st
         if amount is not None and (amount < edge if bound == "min" else amount > edge):
             return f"{shown(given)} of {of} is {'less' if bound == 'min' else 'more'} than"
     return ""
+
+
+def _refuse_less_than_requested(container: Json, resources: Json, limits: Json, name: str) -> None:
+    """Source: pkg/apis/core/validation/validation.go (ValidateContainerResourceRequirements)."""
+    for resource, requested in member(resources, "requests").items():
+        limit = limits.get(resource) if resource not in member(resources, "limits") else None
+        if limit is not None and (amount_of(requested) or 0) > (amount_of(limit) or 0):
+            why = f"{shown(requested)} is more than the limit {shown(limit)} that LimitRange {name} adds"
+            raise DecodeError(f"spec: container {shown(container.get('name'))}, {shown(resource)}", refused(why))
 
 
 def amount_of(value: object) -> int | None:

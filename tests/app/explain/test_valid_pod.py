@@ -143,7 +143,7 @@ TWO = {"containers": [container(requests={"memory": "300Mi"}, limits={"memory": 
         (
             {"containers": [container(requests={"cpu": "700m"})]},
             {"type": "Container", "default": {"cpu": "500m"}, "max": {"cpu": "1"}},
-            "700m is more than its limit 500m",
+            "700m is more than the limit 500m that LimitRange l adds",
         ),
     ],
 )
