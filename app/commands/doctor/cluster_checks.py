@@ -78,6 +78,10 @@ def needs(settings: Settings, account: Account) -> Iterator[Need]:
                 yield Need(group, resource, verb, namespace, name)
 
 
+class UnansweredError(UnreadableError):
+    """No API server responds there, or it does not accept the login."""
+
+
 async def _denied(credentials: Credentials, wanted: list[Need], account: Account) -> list[Need]:
     """Call the API server, and return the missing rights of the account. Raises UnreadableError."""
     client = ApiClient(credentials)
@@ -85,8 +89,9 @@ async def _denied(credentials: Credentials, wanted: list[Need], account: Account
         answers = [(need, await client.post(_REVIEWS, _review(need, account))) for need in wanted]
         return [need for need, answer in answers if not review_decoder.decode(answer).status.allowed]
     except (ApiError, CredentialsError, msgspec.MsgspecError) as failure:
-        may_not = isinstance(failure, StatusError) and failure.code == HTTPStatus.FORBIDDEN
-        raise UnreadableError(f"{failure}{'; your own user may not ask that' if may_not else ''}") from None
+        if isinstance(failure, StatusError) and failure.code == HTTPStatus.FORBIDDEN:
+            raise UnreadableError(f"{failure}; your own user may not ask that") from None
+        raise UnansweredError(str(failure)) from None
     finally:
         await client.close()
 

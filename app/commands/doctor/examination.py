@@ -13,11 +13,12 @@ from app.commands.doctor.cluster_checks import (
     RBAC,
     RELEASE,
     Account,
+    UnansweredError,
     gate_findings,
     rbac_findings,
     release_findings,
 )
-from app.commands.doctor.findings import HANDBOOK, Finding, Report, Severity, Skipped, report
+from app.commands.doctor.findings import HANDBOOK, RUN, Finding, Report, Severity, Skipped, report
 from app.commands.doctor.registration import Check, Registration
 from app.commands.doctor.service import (
     OF_KINDRED,
@@ -56,6 +57,9 @@ class Inputs(Access, total=False):
     kubeconfig: str | None
     context: str | None
     service_account: str
+
+
+_LOGIN: Final = "a kubeconfig whose login the API server accepts, and a way to it from here"
 
 
 class _Notes:
@@ -156,5 +160,9 @@ def _check_cluster(inputs: Inputs, settings: Settings, account: Account, notes: 
     for check, look in looks.items():
         try:
             notes.findings += look()
+        except UnansweredError as error:
+            notes.findings.append(Finding(check, Severity.ERROR, credentials.server, str(error), _LOGIN, RUN))
+            notes.skip(f"a response of the API server: {error}", *(set(looks) - {check}))
+            return
         except UnreadableError as error:
             notes.skip(f"a response of the API server: {error}", check)

@@ -1,19 +1,22 @@
 """Whether kube-scheduler's calls reach Kindred: its address, TLS and time, for all pods and among other extenders."""
 
+import re
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
-from app.commands.doctor.findings import BEHAVIOUR, EXTENDER_TYPE, HANDBOOK, SETTINGS, error, setting, warning
+from app.commands.doctor.findings import BEHAVIOUR, EXTENDER_TYPE, HANDBOOK, SETTINGS, Problem, error, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration, implied_settings
 from app.scheduler_configuration.scheduler_config import DEFAULT_PORTS, DEFAULT_TIMEOUT
 from app.scheduler_configuration.schema import TlsConfig, go_duration
-from app.settings.settings import Settings, wants_certificates
+from app.settings.settings import Settings, is_loopback, wants_certificates
 from app.settings.types import split_address
 
 _SERVED: Final = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "bindVerb": "bind", "preemptVerb": "preempt"}
 _CA_LINE: Final = "tlsConfig: {caFile: /etc/kubernetes/kindred/ca.crt}"
+_MUTUAL: Final = "{certFile: /etc/kubernetes/kindred/tls.crt, keyFile: /etc/kubernetes/kindred/tls.key}"
 _ALL: Final = 100
 OTHER_REGISTRATION: Final = "other-registration"
+_host: Final = re.compile(r"[\w.-]+|[0-9a-f:.%]+")
 _SHIPPED_PORTS: Final[dict[int | None, str]] = {8889: "healthPort", 8890: "admin"}
 """The other ports in manifests/overlays: port -> setting."""
 
@@ -40,6 +43,8 @@ def _prefix(registration: Registration) -> Found:
         return
     if url.scheme not in {"http", "https"} or not url.hostname:
         yield error(where, f"{prefix!r} is no URL that begins with http:// or https://", example)
+    elif not _host.fullmatch(url.hostname):
+        yield error(where, f"{url.hostname!r} is the name of no host: every call fails", example)
     elif url.query or url.fragment or url.path.strip("/"):
         ends_in_verb = url.path.strip("/").rpartition("/")[2] in _SERVED.values()
         tell = error if url.query or url.fragment or ends_in_verb else warning
@@ -48,6 +53,10 @@ def _prefix(registration: Registration) -> Found:
         yield tell(where, f"{prefix!r}: {hint}", f"urlPrefix: {url.scheme}://{url.netloc}" if is_own else example)
     else:
         yield from _port(registration, url)
+
+
+def _is_local(host: str | None) -> bool:
+    return is_loopback(host or "")
 
 
 def _port(registration: Registration, url: SplitResult) -> Found:
@@ -60,6 +69,14 @@ def _port(registration: Registration, url: SplitResult) -> Found:
         others = _SHIPPED_PORTS
     is_own = f"Kindred's listen is {own}{' (the default)' if registration.assumed else ''}"
     named = port or DEFAULT_PORTS[url.scheme]
+    is_written = "listen" in settings.model_fields_set  # the default is for a try
+    if named == own and is_written and _is_local(split_address(settings.listen).host) and not _is_local(url.hostname):
+        yield error(
+            registration.extender.at("urlPrefix"),
+            f"{url.hostname} does not lead to Kindred's listen, {settings.listen}, which only its own pod or machine "
+            "reaches: every call fails, unless a proxy beside it takes them",
+            setting("listen", f"0.0.0.0:{own}"),
+        )
     if named == own:
         return
     host = url.netloc.removesuffix(f":{port or ''}")  # with the brackets of IPv6
@@ -117,12 +134,12 @@ def _other_registration(registration: Registration) -> Found:
     wanted, given = _effects(implied_settings(config, extender)), _effects(settings)
     apart = wanted ^ given
     if "decide" in given and set(extender.verbs) == {"filterVerb"}:
-        if not registration.decided:
+        left = [profile.name for profile in registration.undecided if not profile.running("filter")]
+        if left or not registration.decided:
             yield error(
                 setting("decide_schedulers"),
-                f"{', '.join(settings.decide_schedulers)}: no profile of this configuration, so Kindred decides for "
-                "none of its pods, and kube-scheduler takes any node that fits",
-                f"decideSchedulers: [{', '.join(profile.name for profile in config.profiles)}], as in "
+                f"{', '.join(settings.decide_schedulers)}: {_undecided(left)}",
+                f"decideSchedulers: [{', '.join(left or [profile.name for profile in config.profiles])}], as in "
                 "manifests/overlays/decide",
             )
     elif "decide" in apart or len(apart) > 1:
@@ -133,6 +150,18 @@ def _other_registration(registration: Registration) -> Found:
             f"{', '.join(sorted(apart))}. What follows from that is not listed",
             f"the settings of manifests/overlays/{registered}, or manifests/scheduler/{set_up}.yaml",
         )
+
+
+def _undecided(left: list[str]) -> str:
+    if left:
+        return (
+            f"not the profile {', '.join(left)}, which has no filter: its pods go to any node. What follows from that "
+            "is not listed"
+        )
+    return (
+        "no profile of this configuration, so Kindred decides for none of its pods, and kube-scheduler takes any node "
+        "that fits"
+    )
 
 
 def _timeout(registration: Registration) -> Found:
@@ -164,6 +193,8 @@ def _tls(registration: Registration) -> Found:
                 f"{extender.url_prefix!r} is plain HTTP: the scheme alone decides, not enableHTTPS or tlsConfig",
                 f"urlPrefix: {extender.url_prefix.replace('http://', 'https://', 1)}",
             )
+    elif lone := _lone_half(registration, tls):
+        yield lone
     elif not tls.has_ca and (tls.insecure or extender.enable_https):
         tell = warning if tls.insecure else error
         yield tell(
@@ -179,6 +210,24 @@ def _tls(registration: Registration) -> Found:
             "the cluster's CA is none",
             f"enableHTTPS: true, and {_CA_LINE}",
         )
+
+
+def _lone_half(registration: Registration, tls: TlsConfig) -> Problem | None:
+    """Return a problem of the client certificate, as far as no settings are needed to see it."""
+    extender = registration.extender
+    given = {"certFile": tls.cert_file or tls.cert_data, "keyFile": tls.key_file or tls.key_data}
+    if tls.has_certificate or not (any(given.values()) or (registration.assumed and _effects(registration.settings))):
+        return None
+    lacking = ", ".join(name for name, value in given.items() if not value)
+    why = (
+        "without it kube-scheduler sends no client certificate"
+        if any(given.values())
+        else "Kindred requires a client certificate of those who have pods bound, chosen or evicted"
+    )
+    tell = error if any(given.values()) else warning
+    return tell(
+        extender.at(f"tlsConfig.{lacking.partition(',')[0]}"), f"{lacking}: not set; {why}", f"tlsConfig: {_MUTUAL}"
+    )
 
 
 def _tls_of_kindred(registration: Registration) -> Found:

@@ -90,6 +90,8 @@ def implied_settings(config: SchedulerConfig, extender: Extender) -> Settings:
         if (name, point) != ("VolumeBinding", "filter")  # which no Kindred replaces
         and any(profile.switched_off(name, point) for profile in config.profiles)
     ]
+    if extender.prioritize_verb and not any(name.startswith("score:") for name in disabled):
+        disabled.append("score:InterPodAffinity")
     return Settings(
         profile=",".join(disabled) or "affinity",
         bind=bool(extender.bind_verb),

@@ -1,13 +1,14 @@
 """Whether one program enforces each hard rule, for all nodes, and whether each score counts once."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Final
 
 from app.commands.doctor.findings import BEHAVIOUR, EXTENDER_TYPE, HANDBOOK, error, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration
 from app.objects.plugin_args import plugin_arguments
 from app.process.json_text import encode
-from app.scheduler_configuration.schema import NEEDS_PRE, Point, Profile
+from app.scheduler_configuration.schema import KNOWN, NEEDS_PRE, POINTS, Point, Profile
 from app.scheduler_configuration.validation import arguments_of
 from app.verbs.scopes import DecideScope
 from core.plugins import PLUGINS
@@ -16,6 +17,8 @@ _ALL: Final = 100  # percent
 _SCALE: Final = 10  # MaxNodeScore / MaxExtenderPriority, kube-scheduler's factor
 _MAX_NODE_SCORE: Final = 100
 _NEAR: Final = 0.25  # relative error of the weight that changes little
+_COSTLY: Final = frozenset({"InterPodAffinity", "PodTopologySpread"})
+"""Plugins that visit all pods before they filter or score: RunPreScorePlugins does not skip one that scores nothing."""
 _WITHOUT_A_STAND_IN: Final[Mapping[tuple[str, Point], str]] = {
     ("VolumeBinding", "filter"): "pods are bound without their claims",
     ("DynamicResources", "filter"): "no plugin allocates ResourceClaims",
@@ -106,6 +109,15 @@ def _halves(registration: Registration) -> Found:
                         f"{point} fails for every pod that reaches it",
                         f"take {name} out of {before}.disabled, or add it to {point}.disabled",
                     )
+        for name in sorted(_COSTLY & (registration.filters | set(registration.scores))):
+            for before, point in NEEDS_PRE:
+                if profile.switched_off(name, point) and profile.runs(name, before):
+                    yield warning(
+                        profile.at(f"plugins.{before}"),
+                        f"{name} is disabled at {point} and not at {before}, in the profile {profile.name}: {before}, "
+                        "which is nearly all of the work, is done for nothing",
+                        f"add {name} to {before}.disabled",
+                    )
 
 
 def _ignorable(registration: Registration) -> Found:
@@ -155,19 +167,22 @@ def _balance(registration: Registration) -> Found:
     weights = _weights(registration)
     by_plugin = ", ".join(f"{plugin} {weight}" for plugin, weight in sorted(weights.items()))
     wanted = _MAX_NODE_SCORE * sum(weights.values())
-    given = extender.weight * registration.settings.max_score * _SCALE
+    least = 1 if registration.assumed else registration.settings.max_score  # too strong with any maxScore?
+    given = extender.weight * least * _SCALE
     for profile in registration.config.profiles:
         off = _switched_off(registration, profile)
         if not off and given <= wanted:
             continue  # besides; that it counts twice is said elsewhere
         if abs(given - wanted) <= _NEAR * wanted or not _has_rivals(registration, profile):
             continue
+        if registration.assumed and given < wanted:
+            continue
         strong = "strong" if given > wanted else "weak"
         stands_for = f"the in-tree scores that it stands for add up to {wanted}" if off else f"as in-tree: {wanted}"
         max_score, weight = finest_pair(wanted // _MAX_NODE_SCORE)
         yield warning(
             extender.at("weight"),
-            f"too {strong}: weight {extender.weight} * maxScore {registration.settings.max_score}"
+            f"too {strong}: weight {extender.weight} * maxScore {least}"
             f" * 10 = up to {given} for a node, while {stands_for} "
             f"({by_plugin}), in the profile {profile.name}",
             f"weight: {weight} and {setting('max_score', max_score)}, which is up to {weight * max_score * _SCALE}",
@@ -199,10 +214,51 @@ def _has_rivals(registration: Registration, profile: Profile) -> bool:
     return len(others) > 1 or bool(profile.scoring() - {"DynamicResources"})
 
 
+def misspelled(registration: Registration, profile: Profile) -> dict[str, str]:
+    """Return name -> the plugin that is meant, for names that are disabled, and that no plugin has."""
+    enabled = {name for each in registration.config.profiles for point in POINTS for name in each.enabled(point)}
+    names = {name for point in POINTS for name in profile.disabled(point)} - KNOWN - enabled
+    return {name: close[0] for name in sorted(names) if (close := get_close_matches(name, KNOWN, 1))}
+
+
+def _unknown_names(registration: Registration) -> Found:
+    for profile in registration.config.profiles:
+        for name, meant in misspelled(registration, profile).items():
+            yield warning(
+                profile.at("plugins"),
+                f"{name}: no plugin has this name, and kube-scheduler ignores it: {meant} runs in the profile "
+                f"{profile.name} as if nothing was disabled",
+                f"name: {meant}",
+            )
+        for index, each in enumerate(profile.plugin_config):
+            if not each.name:
+                yield warning(
+                    profile.at(f"pluginConfig[{index}].name"),
+                    "not set: kube-scheduler ignores these arguments",
+                    "name: PLUGIN beside args, not in it",
+                )
+
+
+def _failing(profile: Profile) -> Iterator[str]:
+    for (before, point), needing in NEEDS_PRE.items():
+        if point == "score":
+            yield from (name for name in needing if not profile.runs(name, before))
+
+
 def _once(registration: Registration) -> Found:
     asked = registration.extender.prioritize_verb
     for profile in registration.config.profiles if asked else registration.undecided:
-        twice = sorted(plugin for plugin in registration.scores if profile.runs(plugin, "score"))
+        told = {*misspelled(registration, profile).values(), *_failing(profile)}  # of which another finding tells
+        twice = sorted(plugin for plugin in registration.scores if profile.runs(plugin, "score") and plugin not in told)
+        nothing = not profile.scoring() - {"DynamicResources"} and len(registration.scores) == 1
+        if asked and nothing and not registration.assumed:
+            (alone,) = registration.scores
+            yield warning(
+                profile.at("plugins.score"),
+                f"kube-scheduler scores by no plugin in the profile {profile.name}, and Kindred by {alone} alone: "
+                "nothing balances the load of the nodes",
+                f"disable {alone} alone, or {setting('profile', 'full')}",
+            )
         if asked and twice:
             names = ", ".join(twice)
             yield warning(
@@ -211,7 +267,7 @@ def _once(registration: Registration) -> Found:
                 f"add to plugins.score.disabled (and preScore.disabled): {names}; or take them out of "
                 f"{setting('profile')}",
             )
-        elif not asked and (off := _switched_off(registration, profile)):
+        elif not asked and registration.extender.verbs and (off := _switched_off(registration, profile)):
             yield warning(
                 registration.extender.at("prioritizeVerb"),
                 f"not set, and kube-scheduler does not score by {', '.join(off)} in the profile {profile.name}: the "
@@ -223,9 +279,10 @@ def _once(registration: Registration) -> Found:
 CHECKS: Final = (
     Check("plugin-arguments", HANDBOOK, _arguments, needs_settings=True),
     Check("filter-by-nobody", HANDBOOK, _by_nobody),
+    Check("plugin-name", HANDBOOK, _unknown_names),
     Check("half-switched-off", BEHAVIOUR, _halves),
     Check("ignorable", EXTENDER_TYPE, _ignorable),
     Check("sampling", HANDBOOK, _sampling),
-    Check("weight-balance", f"{HANDBOOK}, All scores from Kindred", _balance, needs_settings=True),
+    Check("weight-balance", f"{HANDBOOK}, All scores from Kindred", _balance),
     Check("score-once", HANDBOOK, _once),
 )

@@ -6,6 +6,27 @@ from tests.mutants.fault import Fault
 
 FAULTS: Final = (
     Fault(
+        id="work-for-nothing-not-told",
+        breaks="InterPodAffinity is disabled at score and runs at preScore: nothing is gained, and nothing is said.",
+        old="if profile.switched_off(name, point) and profile.runs(name, before):",
+        new="if False:",
+        tests=("test_published.py",),
+    ),
+    Fault(
+        id="pods-of-a-profile-that-nobody-filters",
+        breaks="A profile without filters that decideSchedulers does not name is not reported as such.",
+        old="if left or not registration.decided:",
+        new="if not registration.decided:",
+        tests=("test_published.py",),
+    ),
+    Fault(
+        id="api-server-that-is-not-asked",
+        breaks="The doctor ends with 0 although the API server does not respond.",
+        old="except UnansweredError as error:",
+        new="except ZeroDivisionError as error:",
+        tests=("test_command.py",),
+    ),
+    Fault(
         id="arguments-that-stop-kube-scheduler",
         breaks="A configuration with a misspelled argument is called fine, and no kube-scheduler starts with it.",
         old="        if written.name in DEFAULTS:  # own",

@@ -38,6 +38,7 @@ GPU = {"name": "example.com/gpu"}
 HTTPS = "https://10.96.0.10:8888"
 CA = {"caFile": "/nowhere/ca.crt"}
 MUTUAL = {**CA, "certFile": "/nowhere/tls.crt", "keyFile": "/nowhere/tls.key"}
+BINDS: dict[str, Any] = {"bind": True, "preempt": "verb"}
 SERVED: dict[str, Any] = {"tls_directory": "/nowhere"}
 ASKING: dict[str, Any] = {**SERVED, "tls_client_names": ["kube-scheduler"]}
 
@@ -97,8 +98,35 @@ CASES = {
     "a-port-that-kindred-does-not-listen-on": warning(
         "url-prefix",
         PREFIX,
-        registration(settings={"listen": "127.0.0.1:9999"}),
-        registration(urlPrefix="http://10.96.0.10:9999", settings={"listen": "127.0.0.1:9999"}),
+        registration(settings={"listen": "0.0.0.0:9999", "allow_unauthenticated_effects": True}),
+        registration(
+            urlPrefix="http://10.96.0.10:9999",
+            settings={"listen": "0.0.0.0:9999", "allow_unauthenticated_effects": True},
+        ),
+    ),
+    "a-port-of-the-loopback": error(
+        "url-prefix",
+        PREFIX,
+        registration(settings={"listen": "127.0.0.1:8888"}),
+        registration(urlPrefix="http://127.0.0.1:8888", settings={"listen": "127.0.0.1:8888"}),
+    ),
+    "a-text-to-fill-in": error(
+        "url-prefix",
+        PREFIX,
+        registration(urlPrefix="http://<ClusterIP>:8888"),
+        registration(urlPrefix="http://a_b:8888"),
+    ),
+    "a-certificate-without-its-key": error(
+        "tls",
+        "extenders[0].tlsConfig.keyFile",
+        registration(urlPrefix=HTTPS, enableHTTPS=True, tlsConfig={**CA, "certFile": "/tls.crt"}),
+        registration(urlPrefix=HTTPS, enableHTTPS=True, tlsConfig=MUTUAL),
+    ),
+    "an-effect-without-a-certificate": warning(
+        "tls",
+        "extenders[0].tlsConfig.certFile",
+        registration(FULL_OFFLOAD, urlPrefix=HTTPS, enableHTTPS=True, tlsConfig=CA, assumed=True, settings=BINDS),
+        registration(FULL_OFFLOAD, urlPrefix=HTTPS, enableHTTPS=True, tlsConfig=MUTUAL, assumed=True, settings=BINDS),
     ),
     "one-kindred-twice": error(
         "same-url",

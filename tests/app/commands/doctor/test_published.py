@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import yaml
 
+from app.settings.configuration import HEAD
 from tests.app.commands.doctor.registrations import SCORE_OFFLOAD
 from tests.app.commands.doctor.test_command import report, written
 
@@ -77,3 +79,90 @@ def test_what_is_told_of_it_is_the_mistake_and_its_fix_leads_to_kindred(
     findings = report("--scheduler-config", written(tmp_path, {**SCORE_OFFLOAD, "extenders": extenders}))["findings"]
     assert [(finding["severity"], finding["fix"]) for finding in findings] == told
     assert all(finding["id"] == "url-prefix" for finding in findings)
+
+
+OFFLOAD, FULL, DECIDES = (
+    (Path("manifests/scheduler") / f"{name}.yaml").read_text("utf-8")
+    for name in ("score-offload", "full-offload", "decide")
+)
+DISABLED: Final = "          - name: InterPodAffinity\n"
+CERTIFICATE: Final = "      certFile: /etc/kubernetes/kindred/tls.crt\n      keyFile: /etc/kubernetes/kindred/tls.key\n"
+ALONE: Final = {**SCORE_OFFLOAD["profiles"][0]["plugins"], "score": {"disabled": [{"name": "*"}]}}
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "told"),
+    [
+        pytest.param(
+            OFFLOAD,
+            "name: InterPodAffinity",
+            "name: InterPodAffinityPriority",
+            "plugin-name",
+            id="kubernetes#91625: 1.17",
+        ),
+        pytest.param(
+            OFFLOAD, "name: InterPodAffinity", "name: PodInterAffinity", "plugin-name", id="a slip of the pen"
+        ),
+        pytest.param(
+            OFFLOAD, f"      preScore:\n        disabled:\n{DISABLED}", "", "half-switched-off", id="the score alone"
+        ),
+        pytest.param(
+            OFFLOAD, f"      score:\n        disabled:\n{DISABLED}", "", "half-switched-off", id="the preScore alone"
+        ),
+        pytest.param(
+            OFFLOAD,
+            "    plugins:\n",
+            "    pluginConfig: [{args: {name: InterPodAffinity, hardPodAffinityWeight: 5}}]\n    plugins:\n",
+            "plugin-name",
+            id="kubernetes#103478: the name in the arguments",
+        ),
+        pytest.param(
+            OFFLOAD, "weight: 1\n", "weight: 100\n", "weight-balance", id="notes.darshanraul.me: a large weight"
+        ),
+        pytest.param(OFFLOAD, "kindred.kindred.svc", "${EXTENDER_IP}", "url-prefix", id="a text of a guide to fill in"),
+        pytest.param(OFFLOAD, "    prioritizeVerb: prioritize\n", "", "verb-name", id="no verb"),
+        pytest.param(FULL, CERTIFICATE, "", "tls", id="kubernetes#122494: a binder without a certificate"),
+        pytest.param(FULL, CERTIFICATE.splitlines()[1] + "\n", "", "tls", id="platform-aware-scheduling: no keyFile"),
+        pytest.param(FULL, "https:", "http:", "tls", id="kubernetes#13580: enableHTTPS of an http URL"),
+        pytest.param(FULL, "percentageOfNodesToScore: 100\n", "", "sampling", id="a sample"),
+        pytest.param(FULL, "ignorable: false", "ignorable: true", "ignorable", id="kubernetes#91489: ignorable"),
+        pytest.param(DECIDES, "  resourceName: kindred-scheduler\n", "", "decide-scheduler", id="one Lease"),
+    ],
+)
+def test_one_mistake_in_a_shipped_file_is_one_finding(tmp_path: Path, text: str, old: str, new: str, told: str) -> None:
+    assert old in text
+    (tmp_path / "scheduler.yaml").write_text(text.replace(old, new))
+    assert [finding["id"] for finding in report("--scheduler-config", tmp_path / "scheduler.yaml")["findings"]] == [
+        told
+    ]
+
+
+@pytest.mark.parametrize(
+    ("document", "settings", "told"),
+    [
+        pytest.param(
+            DECIDES,
+            {"decide": "any-node", "decideSchedulers": ["batch"], "decideClaimsScheduler": "kindred-volumes"},
+            ("other-registration", "batch: not the profile kindred, which has no filter"),
+            id="a schedulerName changed in one of two files",
+        ),
+        pytest.param(
+            yaml.safe_dump({**SCORE_OFFLOAD, "profiles": [{"schedulerName": "a", "plugins": ALONE}]}),
+            {"maxScore": 20},
+            (
+                "score-once",
+                "kube-scheduler scores by no plugin in the profile a, and Kindred by InterPodAffinity alone",
+            ),
+            id="all scores disabled for one",
+        ),
+    ],
+)
+def test_a_mistake_between_both_files_is_one_finding(
+    tmp_path: Path, document: str, settings: dict[str, Any], told: tuple[str, str]
+) -> None:
+    (tmp_path / "scheduler.yaml").write_text(document)
+    effects = {"profile": "full", "preempt": "evict", "leaderElection": "kindred", "tlsDirectory": "/nowhere"}
+    given = {**HEAD, **settings, **(effects if "decide" in settings else {})}
+    files = ("--scheduler-config", tmp_path / "scheduler.yaml", "--config", written(tmp_path, given, "kindred.yaml"))
+    (finding,) = report(*files)["findings"]
+    assert (finding["id"], finding["message"][: len(told[1])]) == told
