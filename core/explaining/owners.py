@@ -36,6 +36,8 @@ class Way(Enum):
     """Its owner is no longer there, or is suspended."""
     TERMINATES = "terminates"
     """It is being deleted already."""
+    PREEMPTED = "preempted"
+    """kube-scheduler evicts it for the pending pod. What its owner makes instead waits behind that pod."""
 
 
 class Owner(msgspec.Struct, frozen=True, gc=False):
@@ -176,12 +178,12 @@ class Leaving:
         """Return the maxUnavailable with which an old pod of the pending one's Deployment goes.
 
         Source: deployment/rolling.go (reconcileOldReplicaSets). There are at least as many pods as replicas, so one
-        more than the unavailable pods is enough. 0 for one replica: then any value will do.
+        more than the unavailable pods is enough, and for one replica 1.
         """
         of_owner = self._of_pods_owner
         old = sum(each.number for each in of_owner if each.controller != self._pod.controller)
         waiting = sum(each.waiting for each in of_owner) + (self._pod.uid not in self._mirror.pending)
-        return 0 if old == waiting == 1 else waiting + 1
+        return 1 if old == waiting == 1 else waiting + 1
 
     @cached_property
     def _of_pods_owner(self) -> Sequence[Siblings]:

@@ -183,7 +183,7 @@ class RemovePod(Changing, frozen=True, gc=False):
     siblings: int = 0
     """The other pods of its controller. Without a deletion cost, these may leave instead of it."""
     max_unavailable: int = 0
-    """The maxUnavailable with which a rolling update takes the pod away. 0 if any does."""
+    """The maxUnavailable with which a rolling update takes the pod away. The API server refuses 0 beside maxSurge 0."""
 
     @property
     def text(self) -> str:
@@ -195,13 +195,15 @@ class RemovePod(Changing, frozen=True, gc=False):
                 text = PodText(*self._first, "scale ", owner, f"{less}, so that its pod ", self.pod)
                 text = PodText(text, f" leaves {self.node}")
             case Way.ROLLED_OVER:
-                most = f" and its maxUnavailable to {self.max_unavailable}" if self.max_unavailable else ""
+                most = f" and its maxUnavailable to {self.max_unavailable}"
                 text = PodText(*self._first, "set maxSurge of ", owner, f" to 0{most}, so that its old pod ", self.pod)
                 text = PodText(text, f" leaves {self.node} first")
             case Way.OWNER_ENDS:
                 text = PodText("end or suspend ", owner, ", so that its pod ", self.pod, f" leaves {self.node}")
             case Way.TERMINATES:
                 text = PodText("wait until pod ", self.pod, f", which is being deleted, has left {self.node}")
+            case Way.PREEMPTED:
+                text = PodText("let kube-scheduler preempt pod ", self.pod, f" of lower priority on {self.node}")
             case Way.DELETED:
                 text = PodText("remove pod ", self.pod, f", which no owner makes again, from {self.node}")
         forbids = "forbids" if len(self.budgets) == 1 else "forbid"

@@ -51,7 +51,10 @@ PODS: Final = {
     ),
     "daemon-set-with-max-surge": (
         "kubernetes/kubernetes#106417: hostPort and maxSurge",
-        "set maxSurge of DaemonSet default/ds-nginx to 0, so that its old pod default/ds-nginx-a leaves n1 first",
+        (
+            "set maxSurge of DaemonSet default/ds-nginx to 0 and its maxUnavailable to 1, so that its old pod "
+            "default/ds-nginx-a leaves n1 first"
+        ),
     ),
     "disk-pressure": ("kubernetes/kubernetes#93711", "repair worker-1: it is short of disk space"),
     "gpus-of-two-nodes": (
@@ -62,7 +65,10 @@ PODS: Final = {
     "host-port-of-another-daemon-set": ("kubernetes/kubernetes#93934: each node gets both pods again", ""),
     "host-port-of-the-old-pod": (
         "kubernetes/kubernetes#126879",
-        "set maxSurge of Deployment default/nginx to 0, so that its old pod default/nginx-1-a leaves n1 first",
+        (
+            "set maxSurge of Deployment default/nginx to 0 and its maxUnavailable to 1, so that its old pod "
+            "default/nginx-1-a leaves n1 first"
+        ),
     ),
     "hostname-with-a-typo": (
         "koti.dev/posts/node-affinity-issue",
@@ -86,6 +92,13 @@ PODS: Final = {
             "which StatefulSet default/dl-mfn makes again like that"
         ),
     ),
+    "more-replicas-than-workers": (
+        "SUSE/skuba#966, kubernetes/website#28029: no workload is sent to the control plane first",
+        (
+            f"turn the required pod anti-affinity by {HOST} into a preferred one, and let its old pod "
+            "default/nginx-1-a go first (maxSurge 0 and maxUnavailable 2 of Deployment default/nginx)"
+        ),
+    ),
     "more-replicas-than-zones": (
         "kubernetes/kubernetes#66533",
         (
@@ -100,6 +113,10 @@ PODS: Final = {
     "node-that-the-autoscaler-removes": (
         "kubernetes/autoscaler, cluster-autoscaler/utils/taints (ToBeDeletedByClusterAutoscaler)",
         "add a node like n1",
+    ),
+    "placeholders-of-lower-priority": (
+        "kubernetes/autoscaler cluster-autoscaler/FAQ.md, How can I configure overprovisioning?",
+        "let kube-scheduler preempt pod default/overprovisioning-1-a of lower priority on n2",
     ),
     "pod-that-is-being-deleted": (
         "aws/karpenter-provider-aws#3729",

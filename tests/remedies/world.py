@@ -125,6 +125,8 @@ class World:
         siblings = [each for each in (*self.pods.values(), self.pod) if _same_controller(each, gone)]
         if way is Way.TERMINATES:
             assert gone.terminating
+        if way is Way.PREEMPTED:
+            return  # what its owner makes instead waits behind the pending pod
         if _of_node(gone):
             if way is not Way.ROLLED_OVER or not self._rolls_over(gone):
                 self.pods[gone.uid] = gone
@@ -155,8 +157,8 @@ class World:
             return False
         pods = [each for each in (*self.pods.values(), self.pod) if _deployment(each) == _deployment(self.pod)]
         unavailable, number = sum(not each.node_name for each in pods), len(pods) + 1  # and the one that is to go
-        most = step.max_unavailable or 1
-        replicas = number if step.max_unavailable else number - 1
+        most = step.max_unavailable
+        replicas = number if step.max_unavailable > 1 else number - 1
         return number - (replicas - most) - unavailable > 0
 
     def _stays_away(self, gone: Pod, way: Way) -> bool:

@@ -4,6 +4,7 @@ The counts of each plugin only exclude candidates. The plugins decide whether th
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import reduce
 from typing import Final
 
@@ -14,13 +15,18 @@ from core.explaining.obstacles import MAX_STEPS, Gone, Obstacles, Proposal
 from core.explaining.owners import Way, owner_of
 from core.explaining.pod_names import BudgetName, name_of, uid_of
 from core.explaining.remedy import RemovePod, is_leaving, is_trouble
+from core.framework.interface import AnyFilter
+from core.mirror.work import WorkLimitError
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.pod import Pod
+from core.preemption import NEVER, Victims, best_nodes, dry_run
 
 MAX_NODES: Final = 6
 """How many nodes are searched for pods."""
 MAX_ON_NODE: Final = 4
 """How many pods are proposed for one node, smallest first."""
+_MAX_POTENTIAL: Final = 96
+"""How many pods are put back one by one, to find those that kube-scheduler would preempt."""
 
 
 class Departures:
@@ -66,6 +72,29 @@ class Departures:
             if 0 < len(pods) <= MAX_STEPS:
                 yield Proposal(node, [_removed(obstacles, each, Way.TERMINATES) for each in pods])
 
+    def preempted(self, filters: Sequence[AnyFilter]) -> Iterator[Proposal]:
+        """Propose to let kube-scheduler preempt, where it does the least harm of the nearest nodes.
+
+        None for a pod that it has tried before, which has preempted nothing. The source is in core/preemption.py.
+        """
+        decision, left, names = self._obstacles.decision, _MAX_POTENTIAL, []
+        mirror, pod = decision.mirror, decision.pod
+        if pod.waiting.reason or pod.preemption_policy == NEVER or pod.in_scheduling_group:
+            return
+        for name in (decision.batch.names[position] for position in self._nearest()):
+            potential = sum(each.priority < pod.priority for each in mirror.pods_on(name))
+            if 0 < potential <= left:
+                left -= potential
+                names.append(name)
+        candidates: dict[str, Victims] = {}
+        with mirror.work.apart(), suppress(WorkLimitError):
+            found = dry_run(mirror, filters, mirror.counted(pod), names)
+            candidates = {name: each for name, each in zip(names, found, strict=True) if isinstance(each, Victims)}
+        for node in best_nodes(candidates)[:1]:
+            victims = candidates[node].pods
+            if len(victims) <= MAX_STEPS and not any(each.terminating for each in victims):
+                yield Proposal(node, [_removed(self._obstacles, Gone(each, node), Way.PREEMPTED) for each in victims])
+
     def _ending(self) -> Iterator[Gone]:
         """Yield the pods that end soon, as far as a plugin knows which pods terminate."""
         obstacles = self._obstacles
@@ -106,9 +135,9 @@ class Departures:
 def _removed(obstacles: Obstacles, gone: Gone, way: Way) -> RemovePod:
     owner, budgets = owner_of(gone.pod), _forbidding(obstacles, gone.pod) if way is Way.DELETED else ()
     name, kind = ("", "") if owner is None else (owner.name, owner.kind)
-    leaving, rolled = obstacles.leaving, way is Way.ROLLED_OVER and not gone.pod.of_daemon_set
-    others = max(leaving.siblings(gone.pod).number - 1, 0) if rolled or way is Way.SCALED_DOWN else 0
-    most = leaving.max_unavailable() if rolled else 0
+    leaving, of_node, rolled = obstacles.leaving, gone.pod.of_daemon_set, way is Way.ROLLED_OVER
+    others = max(leaving.siblings(gone.pod).number - 1, 0) if way is Way.SCALED_DOWN or (rolled and not of_node) else 0
+    most = (1 if of_node else leaving.max_unavailable()) if rolled else 0
     return RemovePod(name_of(gone.pod), uid_of(gone.pod), gone.node, budgets, way, name, kind, others, most)
 
 

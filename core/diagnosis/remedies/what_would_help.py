@@ -60,9 +60,11 @@ _OF_WHOLE_REQUEST: Final = 100
 _OF_FORBIDDEN_EVICTION: Final = 30
 _OF_WAY: Final = MappingProxyType({Way.DELETED: 0, Way.SCALED_DOWN: 5, Way.OWNER_ENDS: 5, Way.ROLLED_OVER: -25})
 """Cost of the way in which a pod leaves, beyond that of a pod without an owner. A rolling update loses no pod."""
-_TERMINATING: Final = 5
-"""Cost of waiting for a pod that terminates."""
-
+_BY_ITSELF: Final = MappingProxyType({Way.PREEMPTED: 4, Way.TERMINATES: 5})
+"""Cost of waiting for what happens without anybody."""
+_CONTROL_PLANE: Final = frozenset({"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"})
+_OF_CONTROL_PLANE: Final = 35
+"""Cost of tolerating a taint of the control plane, for a pod that does not ask for such nodes."""
 
 _NAMES_NODE: Final = frozenset({Kind.REPAIR_NODE, Kind.UNCORDON_NODE, Kind.LABEL_NODE, Kind.ADD_NODE})
 """Kinds whose steps name the node on which the pod then fits."""
@@ -142,6 +144,7 @@ def what_would_help(decision: Diagnosis, limit: int) -> Sequence[Remedy]:
     departures = Departures(obstacles, plugins)
     searches = [
         *(each for plugin in plugins for each in plugin.remedies.searches),
+        Search(Turn.WAIT, lambda _: departures.preempted(decision.profile.filters)),
         Search(Turn.WAIT, lambda _: departures.ending()),
     ]
     found = []
@@ -211,20 +214,16 @@ def _least(steps: Sequence[Step], node: str, trials: Trials) -> tuple[Sequence[S
 
 
 def _nodes_added(decision: Diagnosis, trials: Trials) -> list[Remedy]:
-    """Return the remedies of one more node, each with the other zones in which it would also help.
+    """Return the remedy of one more node, with the other zones in which it would also help, or nothing.
 
-    A node in a new domain is tried only where none helps in a known one, and only one is reported.
+    Only the first kind of node that helps is reported: nodes of one size may differ in some label each.
     """
-    found: list[Remedy] = []
     for added in more_nodes(decision):
-        most = 1 if added[0].new_domains else _PER_KIND
-        if len(found) >= most:
-            break
         helping = [step for step in added if trials.fitting([step], step.name)]
         if helping:
             step = replace(helping[0], zones=tuple(each.zone for each in helping[1:]))
-            found.append(_remedy([step], step.name))
-    return found
+            return [_remedy([step], step.name)]
+    return []
 
 
 def _remedy(steps: Sequence[Step], node: str) -> Remedy:
@@ -255,9 +254,18 @@ def cost(decision: Decision, kind: Kind, steps: Sequence[Step]) -> int:
     for step in steps:
         if isinstance(step, LowerRequest):
             found += _OF_WHOLE_REQUEST * step.by // max(requests.get(step.resource, 0), 1)
-        elif isinstance(step, RemovePod) and step.way is Way.TERMINATES:
-            return _TERMINATING
+        elif isinstance(step, TolerateTaint):
+            found += _OF_CONTROL_PLANE * (step.key in _CONTROL_PLANE - _keys_asked(decision.pod))
+        elif isinstance(step, RemovePod) and step.way in _BY_ITSELF:
+            return _BY_ITSELF[step.way]
         elif isinstance(step, RemovePod):
-            harder = _OF_MORE_STEPS * bool(step.max_unavailable)
+            harder = _OF_MORE_STEPS * (step.max_unavailable > 1)
             found += _OF_FORBIDDEN_EVICTION * bool(step.budgets) + _OF_WAY[step.way] + harder
     return found
+
+
+def _keys_asked(pod: Pod) -> set[str]:
+    """Return the keys of the labels that the pod asks of its node."""
+    selector, required = pod.node_affinity.selector, pod.node_affinity.required
+    terms = () if required is None else required.terms
+    return {each.key for each in (*selector.requirements, *(asked for term in terms for asked in term.requirements))}

@@ -204,7 +204,7 @@ def _made_again(obstacles: Obstacles, counted: CountedPod, owner: Owner | None) 
         return None
     if owner.kind not in SCALED:
         return None
-    most = obstacles.leaving.max_unavailable() or 2 if owner.kind in ROLLED else 0
+    most = max(obstacles.leaving.max_unavailable(), 2) if owner.kind in ROLLED else 0
     return RemakePod(counted.pod, counted.uid, counted.node, owner.name, owner.kind, most)
 
 

@@ -14,6 +14,8 @@ from tests.builders import PodBuilder, labelled, named, term
 from tests.core.decoded import mirror_of, pod_of
 from tests.core.diagnosis.deciding import HOST, ZONE, asking, helps, of_kind, roomy, using
 
+PREEMPTED = Way.PREEMPTED
+
 
 def of_deployment(pod: PodBuilder, revision: str, name: str = "web") -> PodBuilder:
     """Return a pod of a revision of a Deployment."""
@@ -49,6 +51,26 @@ def test_a_revision_of_a_deployment_belongs_to_the_deployment(kind: str, name: s
 
 def test_a_pod_without_an_owner_is_removed() -> None:
     assert ways(asking(cpu="8"), using("p", "n1", cpu="1")) == [("default/p", Way.DELETED, "", "")]
+
+
+def test_kube_scheduler_preempts_where_it_does_the_least_harm() -> None:
+    """Source: defaultpreemption/default_preemption.go, preemption.go (pickOneNodeForPreemption)."""
+    web = of_deployment(using("web", "n1", cpu="7"), "1").priority(5)
+    low = [using(f"low-{at}", "n2", cpu="4").priority(-1) for at in (1, 2)]
+    asked = asking(cpu="8").priority(9)
+    nodes = roomy("n1"), roomy("n2")
+    assert PREEMPTED not in {way for _, way, *_ in ways(asked.preemption_policy("Never"), web)}
+    assert ways(asked, web)[0] == ("default/web", PREEMPTED, "Deployment", "default/web")
+    assert PREEMPTED not in {way for _, way, *_ in ways(asking(cpu="8").priority(5), web)}
+    (first, *_) = helps(asked, *nodes, web, *low)
+    assert [getattr(each, "pod", "") for each in first.steps] == ["default/low-1", "default/low-2"]
+    assert first.node == "n2"
+
+
+def test_a_pod_that_preempted_nothing_when_it_was_tried_does_not_later() -> None:
+    low = using("low", "n1", cpu="7").priority(-1)
+    assert PREEMPTED not in {way for _, way, *_ in ways(asking(cpu="8").unschedulable("Unschedulable", "no"), low)}
+    assert not any(way is PREEMPTED for _, way, *_ in ways(asking(cpu="8"), low.terminating()))
 
 
 @pytest.mark.parametrize("kind", ["DaemonSet", "Node"])
@@ -108,7 +130,7 @@ def test_a_rolling_update_takes_an_old_pod_away_beyond_the_unavailable_ones() ->
     """deployment/rolling.go, reconcileOldReplicaSets: the new pods that wait use maxUnavailable up."""
     old = [of_deployment(using(f"web-1-{at}", f"n{at}").host_port(80), "1") for at in (1, 2, 3)]
     new = of_deployment(asking().host_port(80), "2")
-    assert removals(new, old[0]) == [("default/web-1-1", 0, 0)]
+    assert removals(new, old[0]) == [("default/web-1-1", 0, 1)]
     assert removals(new, *old) == [("default/web-1-1", 2, 2)]
     assert removals(new, *old, pending(new, "web-2-y")) == [("default/web-1-1", 2, 3)]
 

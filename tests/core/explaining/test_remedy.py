@@ -89,8 +89,11 @@ STEPS: list[tuple[Step, str]] = [
         ),
     ),
     (
-        RemovePod("shop/web-1-x", "u", "n1", (), Way.ROLLED_OVER, "shop/web", "Deployment"),
-        "set maxSurge of Deployment shop/web to 0, so that its old pod shop/web-1-x leaves n1 first",
+        RemovePod("shop/web-1-x", "u", "n1", (), Way.ROLLED_OVER, "shop/web", "Deployment", max_unavailable=1),
+        (
+            "set maxSurge of Deployment shop/web to 0 and its maxUnavailable to 1, so that its old pod shop/web-1-x "
+            "leaves n1 first"
+        ),
     ),
     (
         RemovePod("dev/test-x", "u", "n1", (), Way.OWNER_ENDS, "dev/test", "Job"),
