@@ -51,54 +51,13 @@ class FormerName(msgspec.Struct, frozen=True):
     scoring_strategy: str = ""
 
 
-_PREDICATES: Final = {
-    "PodFitsResources": "NodeResourcesFit",
-    "PodFitsHost": "NodeName",
-    "HostName": "NodeName",
-    "PodFitsHostPorts": "NodePorts",
-    "PodMatchNodeSelector": "NodeAffinity",
-    "MatchNodeSelector": "NodeAffinity",
-    "MatchInterPodAffinity": "InterPodAffinity",
-    "PodToleratesNodeTaints": "TaintToleration",
-    "CheckNodeUnschedulable": "NodeUnschedulable",
-    "NoDiskConflict": "VolumeRestrictions",
-    "MaxEBSVolumeCount": "NodeVolumeLimits",
-    "MaxGCEPDVolumeCount": "NodeVolumeLimits",
-    "MaxAzureDiskVolumeCount": "NodeVolumeLimits",
-    "MaxCinderVolumeCount": "NodeVolumeLimits",
-    "MaxPDVolumeCountPredicate": "NodeVolumeLimits",
-    "MaxCSIVolumeCount": "NodeVolumeLimits",
-    "MaxCSIVolumeCountPred": "NodeVolumeLimits",
-    "NoVolumeZoneConflict": "VolumeZone",
-    "CheckVolumeBinding": "VolumeBinding",
-    "EvenPodsSpread": "PodTopologySpread",
-    "CheckServiceAffinity": "ServiceAffinity",
-}
-_REMOVED_PLUGINS: Final = {
-    "EBSLimits": "NodeVolumeLimits",
-    "GCEPDLimits": "NodeVolumeLimits",
-    "AzureDiskLimits": "NodeVolumeLimits",
-    "CinderLimits": "NodeVolumeLimits",
-}
-"""Plugins that only filtered."""
-_PRIORITIES: Final = {
-    "TaintTolerationPriority": "TaintToleration",
-    "NodeAffinityPriority": "NodeAffinity",
-    "InterPodAffinityPriority": "InterPodAffinity",
-    "EvenPodsSpreadPriority": "PodTopologySpread",
-    "BalancedResourceAllocation": "NodeResourcesBalancedAllocation",
-    "ImageLocalityPriority": "ImageLocality",
-}
-_STRATEGIES: Final = {
-    "LeastRequestedPriority": "LeastAllocated",
-    "MostRequestedPriority": "MostAllocated",
-    "RequestedToCapacityRatioPriority": "RequestedToCapacityRatio",
-}
-
 FORMER_NAMES: Final[Mapping[str, FormerName]] = {
-    **{name: FormerName(plugin, Side.FILTER) for name, plugin in (_PREDICATES | _REMOVED_PLUGINS).items()},
-    **{name: FormerName(plugin, Side.SCORE) for name, plugin in _PRIORITIES.items()},
-    **{name: FormerName("NodeResourcesFit", Side.SCORE, strategy) for name, strategy in _STRATEGIES.items()},
+    **{old: FormerName(name, Side.FILTER) for name, each in PLUGINS.items() for old in each.former_filters},
+    **{
+        old: FormerName(name, Side.SCORE, strategy)
+        for name, each in PLUGINS.items()
+        for old, strategy in each.former_scores
+    },
 }
 """Former name -> its meaning."""
 
@@ -154,22 +113,21 @@ class Profile(msgspec.Struct, frozen=True, dict=True):
 
         The plugins are the same objects. If nothing differs, the result is this profile.
         """
-        key = bool(rules.declared_features), rules.storage_capacity_scored, rules.node_name_first
-        found = self._by_rules.get(key)
+        found = self._by_rules.get(id(rules))
         if found is None:
-            found = self._by_rules[key] = self._resolved(*key)
-        return found
+            found = self._by_rules[id(rules)] = rules, self._in(rules)
+        return found[1]
 
     @cached_property
-    def _by_rules(self) -> dict[tuple[bool, bool, bool], "Profile"]:
-        """(features filter, storage scores, NodeName is first) -> the profile. Memoised: each request reads it."""
+    def _by_rules(self) -> dict[int, tuple[Rules, "Profile"]]:
+        """Identity of rules -> these rules and the profile under them. Memoised: each request reads it."""
         return {}
 
-    def _resolved(self, features: bool, storage: bool, name_first: bool) -> "Profile":  # noqa: FBT001  parts of a key
-        filters = [each for each in self.filters if features or each.name != "NodeDeclaredFeatures"]
-        scores = [each for each in self.scores if storage or each[0].name != "VolumeBinding"]
-        if name_first and self.in_default_order:
-            filters.sort(key=lambda plugin: plugin.name != "NodeName")
+    def _in(self, rules: Rules) -> "Profile":
+        filters = [each for each in self.filters if each.filters_in(rules)]
+        scores = [each for each in self.scores if each[0].scores_in(rules)]
+        if self.in_default_order:
+            filters.sort(key=lambda plugin: not plugin.is_first_in(rules))
         if (filters, scores) == ([*self.filters], [*self.scores]):
             return self
         return Profile(tuple(filters), tuple(scores), self.in_default_order)

@@ -5,9 +5,9 @@ Score take the whole batch, because a call per node would cost more than the com
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from enum import Enum, IntEnum
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -22,6 +22,7 @@ from core.objects.labels import in_bytes
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.objects.quantity import shortened
+from core.releases.release import Rules
 
 
 class Code(IntEnum):
@@ -167,6 +168,10 @@ class Plugin:
     """The fields of the Pod that the plugin reads. With the equivalence cache, it gets a pod with only these fields."""
     invalidated_by: tuple[InvalidationRule, ...]
     """The events that change a result for a node, except creation and deletion of the node itself (NODE_LIFE)."""
+    former_filters: tuple[str, ...] = ()
+    """The names of predicates, and of plugins that only filtered, which became the filter of this plugin."""
+    former_scores: tuple[tuple[str, str], ...] = ()
+    """The names of priorities that became its score, each with a scoring strategy, empty if it has one only."""
     states: tuple[Callable[[ClusterMirror], Listener], ...] = ()
     """The states that the mirror keeps for the plugin from its start (core/scheduling_cycle.py, derive_states)."""
 
@@ -175,6 +180,22 @@ class Plugin:
 
         The cache does not call a plugin that leaves this as it is.
         """
+
+
+class Room(NamedTuple):
+    """How many of some pods each node can hold."""
+
+    most: Int64Array
+    """An upper bound of the pods on the node, in any placement that the plugin allows."""
+    shares: Float64Array
+    """The free amount by resource and node, as a share of the sum of their requests: first of pods, then of the other
+    resources by name."""
+
+    @property
+    def times(self) -> Float64Array:
+        """How many times over all of them fit on each node, by the scarcest resource."""
+        times: Float64Array = self.shares.min(axis=0)
+        return times
 
 
 class FilterPlugin(Plugin, ABC, Generic[FilterState]):
@@ -192,6 +213,18 @@ class FilterPlugin(Plugin, ABC, Generic[FilterState]):
         """Return the versions of all counters that the verdicts depend on, for Scope.COUNTERS. Here: of none."""
         return ()
 
+    def filters_in(self, _rules: Rules, /) -> bool:
+        """Return whether a release has the filter."""
+        return True
+
+    def is_first_in(self, _rules: Rules, /) -> bool:
+        """Return whether the filter comes first in the default order of a release."""
+        return False
+
+    def room_for(self, _mirror: ClusterMirror, _pods: Sequence[Pod], _batch: NodeBatch, /) -> Room | None:
+        """Return how many of some pods, at least one, each node can hold. None: the plugin sets no bound."""
+        return None
+
 
 class ScorePlugin(Plugin, ABC, Generic[ScoreState]):
     """A priority. The state from `pre_score` is stale after the next event."""
@@ -208,6 +241,10 @@ class ScorePlugin(Plugin, ABC, Generic[ScoreState]):
     @abstractmethod
     def score(self, state: ScoreState, batch: NodeBatch, /) -> Int64Array:
         """Return the raw score of every node of the batch."""
+
+    def scores_in(self, _rules: Rules, /) -> bool:
+        """Return whether the plugin scores in a release."""
+        return True
 
     def score_versions(self, _state: ScoreState, /) -> Versions:
         """Return the versions of all counters that the raw scores depend on, for Scope.COUNTERS. Here: of none."""

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from core.framework.interface import Room
 from core.gangs.attempts import Attempts, Choose, Evaluate, MemberClass, Shortfall, classes_of
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -23,8 +24,6 @@ from core.mirror.topology import Float64Array, Int64Array
 from core.mirror.what_if import Supposition
 from core.objects.groups import SPREAD, Packing, PackingWay
 from core.objects.pod import Pod
-from core.plugins.noderesources.filtering import Room
-from core.plugins.noderesources.fit import NodeResourcesFit
 from core.profile import Profile
 
 _ALONE: Final = 4
@@ -261,7 +260,7 @@ class _Rooms:
     def __init__(self, attempts: Attempts, classes: Sequence[MemberClass], group: NodeGroup) -> None:
         self._mirror = attempts.mirror
         self._group = group
-        self._fit: Final = next((each for each in attempts.profile.filters if isinstance(each, NodeResourcesFit)), None)
+        self._filters: Final = attempts.profile.filters
         self._most = [self._of_class(attempts, each) for each in classes]
 
     def of(self, left: Sequence[Sequence[Pod]]) -> _DomainRoom:
@@ -271,10 +270,8 @@ class _Rooms:
         for of_class, pods in zip(self._most, left, strict=True):
             most += np.minimum(of_class, len(pods))
         members = [pod for pods in left for pod in pods]
-        if self._fit is None:
-            room = Room(most, (most / len(members))[np.newaxis])
-        else:
-            room = self._fit.room_for(self._mirror, members, nodes)
+        rooms = (each.room_for(self._mirror, members, nodes) for each in self._filters)
+        room = next((each for each in rooms if each is not None), None) or Room(most, (most / len(members))[np.newaxis])
         shares = np.where(most > 0, room.shares, 0.0)
         by_domain = np.array([self._group.sums(each) for each in shares])
         most = np.minimum(most, room.most)

@@ -172,6 +172,7 @@ class ImageLocality(ScorePlugin[Preference]):
     """Scores by the images that nodes already have, exactly as the in-tree plugin."""
 
     name = "ImageLocality"
+    former_scores = (("ImageLocalityPriority", ""),)
     kinds: tuple[Kind, ...] = (Node,)
     class_fields = ("images", "image_volumes")
     invalidated_by = _INVALIDATED_BY

@@ -29,6 +29,7 @@ from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import NodeValues
 from core.objects.node import Node
 from core.objects.pod import NO_FEATURES, Pod
+from core.releases.release import Rules
 
 Features: TypeAlias = frozenset[str]
 
@@ -78,6 +79,10 @@ class NodeDeclaredFeatures(Explained, FilterPlugin[NeededFeatures]):
         on_node={"missing_features": lambda decision, position, _: _missing_on_node(decision, position)},
         in_cluster={"missing_features": lambda decision, _: [*_missing(decision)]},
     )
+
+    def filters_in(self, rules: Rules) -> bool:
+        """Return whether the release has the plugin."""
+        return bool(rules.declared_features)
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, NeededFeatures | None]:
         """Collect the needed features that the release has. SKIP if there are none."""

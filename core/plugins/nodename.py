@@ -16,6 +16,7 @@ from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.objects.node import Node
 from core.objects.pod import Pod
+from core.releases.release import Rules
 
 _STATUSES: Final = (
     SUCCESS,
@@ -39,6 +40,7 @@ class NodeName(Explained, FilterPlugin[RequestedNode]):
     """Filters by `spec.nodeName`. A pod without one passes everywhere."""
 
     name = "NodeName"
+    former_filters = ("PodFitsHost", "HostName")
     kinds: tuple[Kind, ...] = (Node,)
     class_fields = ("node_name",)
     invalidated_by: tuple[InvalidationRule, ...] = ()  # no update of a node changes its name
@@ -63,6 +65,10 @@ class NodeName(Explained, FilterPlugin[RequestedNode]):
         for position in batch.strangers:
             codes[position] = batch.names[position] != state.name
         return Verdicts(codes, _STATUSES)
+
+    def is_first_in(self, rules: Rules) -> bool:
+        """Return whether it comes before NodeUnschedulable."""
+        return rules.node_name_first
 
     def name_needed(self, decision: Decision) -> str:
         """Return the name that the pod asks for."""

@@ -192,6 +192,7 @@ class NodePorts(Explained, FilterPlugin[BoolArray]):
     """Filters by the host ports of the pod, and those that pods of the node have taken."""
 
     name = NAME
+    former_filters = ("PodFitsHostPorts",)
     kinds: tuple[Kind, ...] = (Node, Pod)
     class_fields = ("host_ports",)
     invalidated_by = _INVALIDATED_BY

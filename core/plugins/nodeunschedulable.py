@@ -87,6 +87,7 @@ class NodeUnschedulable(Explained, FilterPlugin[NodeValues[bool]]):
     """Filters by `spec.unschedulable`. A pod tolerates a cordoned node if it tolerates the matching taint."""
 
     name = NAME
+    former_filters = ("CheckNodeUnschedulable",)
     kinds: tuple[Kind, ...] = (Node,)
     class_fields = ("tolerations",)
     invalidated_by = _INVALIDATED_BY

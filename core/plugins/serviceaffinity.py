@@ -55,6 +55,7 @@ class ServiceAffinity(FilterPlugin[RequiredLabels]):
     """
 
     name = "ServiceAffinity"
+    former_filters = ("CheckServiceAffinity",)
     kinds: tuple[Kind, ...] = (Node, Pod, Service)
     class_fields = ("namespace", "labels", "node_affinity")
 

@@ -184,6 +184,8 @@ class TaintToleration(Explained, FilterPlugin[TaintsAndTolerations], ScorePlugin
     """Filters by NoSchedule and NoExecute taints, and scores by the number of untolerated PreferNoSchedule taints."""
 
     name = NAME
+    former_filters = ("PodToleratesNodeTaints",)
+    former_scores = (("TaintTolerationPriority", ""),)
     kinds: tuple[Kind, ...] = (Node,)
     class_fields = ("tolerations",)
     invalidated_by = _INVALIDATED_BY

@@ -251,6 +251,7 @@ class VolumeRestrictions(ReadsClaims, Explained, FilterPlugin[Restrictions]):
     """Filter by the disks and claims that pods have in use, exactly as the in-tree plugin."""
 
     name = NAME
+    former_filters = ("NoDiskConflict",)
     kinds: tuple[Kind, ...] = (Pod, PersistentVolumeClaim)
     class_fields = ("namespace", "volumes")
     invalidated_by = _INVALIDATED_BY

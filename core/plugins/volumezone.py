@@ -126,6 +126,7 @@ class VolumeZone(ReadsClaims, Explained, FilterPlugin[ZoneConstraints]):
     """Filters by the zones and regions of bound volumes, exactly as the in-tree plugin."""
 
     name = NAME
+    former_filters = ("NoVolumeZoneConflict",)
     kinds: tuple[Kind, ...] = (Node, PersistentVolume, PersistentVolumeClaim, StorageClass)
     class_fields = ("namespace", "volumes")
     invalidated_by = _INVALIDATED_BY

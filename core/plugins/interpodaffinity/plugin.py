@@ -93,6 +93,8 @@ class InterPodAffinity(ExplainedAffinity, FilterPlugin[PreFilterState], ScorePlu
     """
 
     name = NAME
+    former_filters = ("MatchInterPodAffinity",)
+    former_scores = (("InterPodAffinityPriority", ""),)
     kinds: tuple[Kind, ...] = (Node, Pod, Namespace)
     class_fields = ("namespace", "labels", "affinity")
     invalidated_by = _INVALIDATED_BY

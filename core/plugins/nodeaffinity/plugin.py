@@ -70,6 +70,8 @@ class NodeAffinity(ExplainedNodeAffinity, FilterPlugin[RequiredState], ScorePlug
     """
 
     name = NAME
+    former_filters = ("PodMatchNodeSelector", "MatchNodeSelector")
+    former_scores = (("NodeAffinityPriority", ""),)
     kinds: tuple[Kind, ...] = (Node,)
     class_fields = ("node_affinity",)
     invalidated_by = _INVALIDATED_BY

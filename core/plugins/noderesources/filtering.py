@@ -5,12 +5,12 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/noderesources/fit.go (
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import accumulate, compress
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 import numpy as np
 
-from core.framework.interface import SUCCESS, Code, Status, Verdicts
+from core.framework.interface import SUCCESS, Code, Room, Status, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Float64Array, Int64Array, IntpArray
@@ -169,22 +169,6 @@ def _with_reason(reason: str) -> Callable[[Status], Status]:
 
 def _unresolvable(status: Status) -> Status:
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, status.reasons)
-
-
-class Room(NamedTuple):
-    """How many of some pods each node can hold, by its resources."""
-
-    most: Int64Array
-    """An upper bound of the pods on the node, in any placement that NodeResourcesFit allows."""
-    shares: Float64Array
-    """The free amount by resource and node, as a share of the sum of their requests: first of pods, then of the other
-    resources by name."""
-
-    @property
-    def times(self) -> Float64Array:
-        """How many times over all of them fit on each node, by the scarcest resource."""
-        times: Float64Array = self.shares.min(axis=0)
-        return times
 
 
 def room_for(

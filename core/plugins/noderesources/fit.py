@@ -13,6 +13,7 @@ from core.framework.interface import (
     FilterPlugin,
     InvalidationRule,
     Operation,
+    Room,
     Scope,
     ScorePlugin,
     Status,
@@ -36,7 +37,7 @@ from core.plugins.noderesources.columns import (
     stands_for,
 )
 from core.plugins.noderesources.explaining import NAME, ExplainedFit
-from core.plugins.noderesources.filtering import IgnoredResources, PreFilterState, Room, room_for
+from core.plugins.noderesources.filtering import IgnoredResources, PreFilterState, room_for
 from core.plugins.noderesources.strategies import ScoreState, ScoringStrategy, in_range, with_default_weights
 
 LEAST_ALLOCATED: Final = ScoringStrategy()
@@ -77,6 +78,12 @@ class NodeResourcesFit(ExplainedFit, FilterPlugin[PreFilterState], ScorePlugin[S
     """
 
     name = NAME
+    former_filters = ("PodFitsResources",)
+    former_scores = (
+        ("LeastRequestedPriority", "LeastAllocated"),
+        ("MostRequestedPriority", "MostAllocated"),
+        ("RequestedToCapacityRatioPriority", "RequestedToCapacityRatio"),
+    )
     kinds: tuple[Kind, ...] = (Node, Pod, DeviceClass)
     class_fields: tuple[str, ...] = ("requests", "scored_requests")
     invalidated_by = _INVALIDATED_BY

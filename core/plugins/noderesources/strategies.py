@@ -331,6 +331,7 @@ class NodeResourcesBalancedAllocation(ScorePlugin[BalanceState]):
     """
 
     name = "NodeResourcesBalancedAllocation"
+    former_scores = (("BalancedResourceAllocation", ""),)
     kinds: tuple[Kind, ...] = (Node, Pod)
     class_fields = ("requests",)
     invalidated_by = _INVALIDATED_BY

@@ -226,6 +226,19 @@ class NodeVolumeLimits(ReadsClaims, Explained, FilterPlugin[NewVolumes]):
     """
 
     name = NAME
+    former_filters = (
+        "MaxEBSVolumeCount",
+        "MaxGCEPDVolumeCount",
+        "MaxAzureDiskVolumeCount",
+        "MaxCinderVolumeCount",
+        "MaxPDVolumeCountPredicate",
+        "MaxCSIVolumeCount",
+        "MaxCSIVolumeCountPred",
+        "EBSLimits",
+        "GCEPDLimits",
+        "AzureDiskLimits",
+        "CinderLimits",
+    )
     kinds: tuple[Kind, ...] = (
         Node,
         Pod,

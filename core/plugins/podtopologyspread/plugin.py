@@ -73,6 +73,8 @@ class PodTopologySpread(ExplainedSpread, FilterPlugin[PreFilterState], ScorePlug
     """
 
     name = NAME
+    former_filters = ("EvenPodsSpread",)
+    former_scores = (("EvenPodsSpreadPriority", ""),)
     kinds: tuple[Kind, ...] = (Node, Pod)
     class_fields: tuple[str, ...] = ("namespace", "labels", "tolerations", "node_affinity", "spread")
     invalidated_by = _INVALIDATED_BY

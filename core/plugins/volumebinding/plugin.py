@@ -40,6 +40,7 @@ from core.objects.volumes import (
 from core.plugins.volumebinding.claims import AVAILABLE, LOST, MigratedPlugins, Offers, claims_of
 from core.plugins.volumebinding.explaining import ExplainedBinding
 from core.plugins.volumebinding.filtering import NAME, BindingState, PodVolumes, node_views
+from core.releases.release import Rules
 
 
 def _claim(claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
@@ -141,6 +142,7 @@ class VolumeBinding(ReadsClaims, ExplainedBinding, FilterPlugin[BindingState], S
     """
 
     name = NAME
+    former_filters = ("CheckVolumeBinding",)
     kinds: tuple[Kind, ...] = (
         Node,
         PersistentVolume,
@@ -155,6 +157,10 @@ class VolumeBinding(ReadsClaims, ExplainedBinding, FilterPlugin[BindingState], S
     states = (Offers, MigratedPlugins)
     scores_alone = True
     normalizes_alone = True
+
+    def scores_in(self, rules: Rules) -> bool:
+        """Return whether the release has StorageCapacityScoring."""
+        return rules.storage_capacity_scored
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, BindingState | None]:
         """Collect the pod's claims. SKIP without claims. Fails for claims that cannot be satisfied on any node."""
