@@ -97,6 +97,8 @@ class _Handler(BaseHTTPRequestHandler):
         found = _PATH.fullmatch(url.path)
         if url.path == "/version" and self.cluster.git_version is not None:
             self._send(200, {"gitVersion": self.cluster.git_version})
+        elif found is not None and found["plural"] == "subjectaccessreviews":
+            self._send(201, {"status": {"allowed": True}})
         elif found is None or found["plural"] in self.cluster.absent:
             self._status(404, "NotFound", "the server could not find the requested resource")
         else:
