@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from app import __version__
+from app.scheduler_configuration.scheduler_config import parse_scheduler_config
 from app.settings.configuration import HEAD, load_configuration
 from app.settings.settings import SettingsError
 from tests.manifests.chart_equality import OPTIONS, REGISTRATION, comparable, values_of
@@ -95,6 +96,17 @@ def test_the_registration_is_an_output_for_the_name_of_the_release(helm: Path, r
     assert expected == yaml.safe_load(config)
 
 
+def test_the_registration_follows_the_settings_that_the_doctor_compares(helm: Path) -> None:
+    settings = {"tlsDirectory": "/etc/kindred-tls", "httpTimeout": 0.5}
+    values = {"image": {"repository": "registry.example.com:5000/kindred"}, "settings": settings}
+    config = of_kind(template(helm, values), "ConfigMap")[REGISTRATION]["data"]["scheduler.yaml"]
+    (extender,) = parse_scheduler_config(config).extenders
+    assert (extender.scheme, extender.enable_https, extender.timeout) == ("https", True, 0.5)
+    assert extender.tls_config is not None
+    assert (extender.tls_config.has_ca, extender.tls_config.has_certificate) == (True, True)
+    assert template(helm, {"settings": None})
+
+
 @pytest.mark.parametrize("registration", REGISTRATIONS)
 def test_the_notes_have_the_configuration_of_kube_scheduler(helm: Path, registration: str) -> None:
     arguments = ["install", "kindred", str(CHART), "--namespace", "kindred", "--dry-run=client", "--values", "-"]
@@ -165,6 +177,22 @@ def test_certificates_are_mounted_where_the_settings_name_them(helm: Path) -> No
         pytest.param({"tls": {"source": "vault"}}, "'/tls/source'", id="no source of certificates"),
         pytest.param({"tls": {"source": "cert-manager"}}, "tls.source: .*tlsDirectory", id="certificates of no use"),
         pytest.param({"registration": DECIDE}, "scheduler.image.tag: set the version", id="no release"),
+        pytest.param({"settings": {"listen": "127.0.0.1:8888"}}, "'/settings/listen'", id="a port that nobody reaches"),
+        pytest.param(
+            {"image": {"repository": "registry.example.com:5000/kindred:0.1.0"}},
+            "'/image/repository'",
+            id="a tag twice",
+        ),
+        pytest.param(
+            {"registration": "full-offload", "settings": {"leaderElection": "off"}},
+            "settings.leaderElection: off, and Kindred binds",
+            id="two that bind",
+        ),
+        pytest.param(
+            {**values_of(DECIDE), "settings": {"decideSchedulers": ["batch"]}},
+            "settings.decideSchedulers: the second kube-scheduler of the chart has the profile kindred",
+            id="a profile that is not there",
+        ),
         pytest.param({"decideNamespaces": {"enabled": True}}, "decideNamespaces.enabled: ", id="no second scheduler"),
     ],
 )

@@ -26,7 +26,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- /* The settings, as YAML: those of the registration, and over them those of the values. */ -}}
 {{- define "kindred.settings" -}}
 {{- $file := printf "files/overlays/%s/kindred.yaml" .Values.registration -}}
-{{- $settings := mergeOverwrite (.Files.Get $file | fromYaml) (deepCopy .Values.settings) -}}
+{{- $settings := mergeOverwrite (.Files.Get $file | fromYaml) (.Values.settings | default dict | deepCopy) -}}
 {{- range $key, $value := $settings -}}
 {{- /* Helm reads `off` as false, and numbers as floats, and would write 1e+09. */ -}}
 {{- if eq (toString $value) "false" }}{{ if has $key (list "decide" "leaderElection" "preempt" "usageSource") }}{{ $_ := set $settings $key "off" }}{{ end }}{{ end -}}
@@ -62,13 +62,41 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{ include "kindred.fullname" . }}.{{ .Release.Namespace }}.svc
 {{- end }}
 
+{{- /* For a registration that is plain HTTP without `settings.tlsDirectory`. */ -}}
+{{- define "kindred.mutualTls" -}}
+{caFile: /etc/kubernetes/kindred/ca.crt, certFile: /etc/kubernetes/kindred/tls.crt, keyFile: /etc/kubernetes/kindred/tls.key}
+{{- end }}
+
+{{- /* Fails for values that would break rules, or of which no pod would start. */ -}}
+{{- define "kindred.checked" -}}
+{{- $settings := include "kindred.settings" . | fromYaml -}}
+{{- $effects := or $settings.bind (ne ($settings.decide | default "off") "off") -}}
+{{- if and $effects (not (include "kindred.lease" .)) }}
+{{- fail "settings.leaderElection: off, and Kindred binds or decides: two replicas run at once, at least during an update, and would break rules; leave it out" }}
+{{- end }}
+{{- if include "kindred.decides" . }}
+{{- range list "decideSchedulers" "decideClaimsScheduler" "decideGroupsScheduler" }}
+{{- if hasKey ($.Values.settings | default dict) . }}
+{{- $shipped := get ($.Files.Get "files/overlays/decide/kindred.yaml" | fromYaml) . }}
+{{- if ne (get $settings . | toString | trimAll "[]") ($shipped | toString | trimAll "[]") }}
+{{- fail (printf "settings.%s: the second kube-scheduler of the chart has the profile %s; use kustomize for other names" . ($shipped | toString | trimAll "[]")) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- /* A configuration of kube-scheduler, with the names of the release. */ -}}
 {{- define "kindred.schedulerConfiguration" -}}
 {{- $file := printf "files/scheduler/%s.yaml" .Values.registration -}}
 {{- if include "kindred.decides" . }}{{ $file = printf "files/overlays/%s/scheduler.yaml" .Values.registration }}{{ end -}}
 {{- $settings := include "kindred.settings" . | fromYaml -}}
 {{- $port := printf "%s:%s" (include "kindred.host" .) (include "kindred.port" $settings.listen) -}}
-{{ .Files.Get $file
+{{- $text := regexReplaceAll "httpTimeout: [0-9]+s" (.Files.Get $file) (printf "httpTimeout: %vs" $settings.httpTimeout) -}}
+{{- if include "kindred.tls" . }}
+{{- $text = regexReplaceAll "(?m)^( +)- urlPrefix: http:" $text (printf "${1}- enableHTTPS: true\n${1}  tlsConfig: %s\n${1}  urlPrefix: https:" (include "kindred.mutualTls" .)) -}}
+{{- end }}
+{{ $text
     | replace "kindred.kindred.svc:8888" $port
     | replace "resourceNamespace: kindred" (printf "resourceNamespace: %s" .Release.Namespace)
     | replace "resourceName: kindred-scheduler" (printf "resourceName: %s-scheduler" (include "kindred.fullname" .)) }}
