@@ -177,7 +177,7 @@ MARKS: Final = {
     ("--context", "NAME"): "prod",
     ("--scheduler-feature-gates", "TEXT"): "GenericWorkload=true",
     ("explain", "NAME"): "web",
-    ("explain", "NAMESPACE/POD"): "shop/web-0",
+    ("explain", "POD"): "shop/web-0",
     ("why", "POD"): "web-0",
     ("--why-not", "NODE"): "node-7",
     ("", "COMMAND"): "serve",
@@ -274,7 +274,15 @@ def test_inline_code_and_comments_are_lines_and_the_output_below_a_prompt_is_sho
 
 @pytest.mark.parametrize(
     "words",
-    ["exlpain a/b", "explain a/b --why", "explain a/b -o names", "filter", "why", "units x", "pending --limit x"],
+    [
+        "exlpain a/b",
+        "explain a/b --why",
+        "explain a/b -o names",
+        "filter",
+        "why a --locl",
+        "units x",
+        "pending --limit x",
+    ],
 )
 def test_a_wrong_line_is_found(words: str) -> None:
     with pytest.raises(click.ClickException):
@@ -284,7 +292,8 @@ def test_a_wrong_line_is_found(words: str) -> None:
 # Running them.
 
 NODES: Final = ("node-a", "node-b", *(f"node-{number}" for number in range(1, 19)))
-WEB: Final = make_pod("web-0").in_namespace("shop").label("app", "web").requests(cpu="8").phase("Pending")
+_WEB: Final = make_pod("web-0").in_namespace("shop").label("app", "web").requests(cpu="8").phase("Pending")
+WEB: Final = _WEB.label("pod-template-hash", "5c").owned_by("ReplicaSet", "web-5c", "r")
 WEB_TEMPLATE: Final = {"metadata": {"labels": {"app": "web"}}, "spec": WEB.obj()["spec"]}
 DEPLOYMENT: Final = {
     "apiVersion": "apps/v1",

@@ -185,7 +185,7 @@ async def _dump_pod(mirror: ClusterMirror, pod: str, node: str | None, work: Lon
             raise HTTPException(HTTPStatus.NOT_FOUND, f"node {node}: not in the mirror")
         await work.all_of(mirror.follow_figures())
         known = mirror.get_pod(pod)
-        placed = [known] if known is not None else await placed_pods(mirror, {pod}, work)
+        placed = [known] if known is not None else await placed_pods(mirror, {pod} if "/" in pod else (), work)
         nodes = sorted({each.node_name for each in placed})  # several, if several pods have had the name
         pending = [each for each in mirror.pending if pod in {each.uid, each.full_name}] if not nodes else []
         if not nodes and (not pending or node is not None):

@@ -61,9 +61,9 @@ async def answered(request: Request, most: int, explainer: Explainer, answer: An
         sees: Sees | None = None
         if not sight.is_full:
             async with explainer.turn():
-                asked = explainer.namespaces_of(decode_explain_request(body, explainer.mirror))
+                asked = await explainer.namespaces_of(decode_explain_request(body, explainer.mirror))
             await sight.need(asked.named)  # before the turn: the API server may be slow
-            visible = await sight.of((*asked.named, *asked.of_uids))
+            visible = await sight.of((*asked.named, *asked.of_others))
             sees = None if visible.namespaces is None else visible
         async with explainer.turn():
             told = await answer(decode_explain_request(body, explainer.mirror), sees)

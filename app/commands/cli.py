@@ -36,7 +36,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "units",
             "Print the units (groups of pods that are placed all or none), their members by state, and why they wait.",
         ),
-        "why": ("why.command", "Explain why a pod of the cluster is pending."),
+        "why": ("explain", "Explain why a pod fits on nodes or does not, also under suppositions."),
     }
 )
 """Command -> its module, and the first sentence of its help.

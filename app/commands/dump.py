@@ -21,6 +21,7 @@ from app.dump.dump_text import CutOffError, Dump, DumpItem, SnapshotError, read_
 from app.dump.snapshot_file import SnapshotSummary, load_items
 from app.explain.explainer import Explainer
 from app.explain.known_pods import KnownPods
+from app.explain.pod_names import WORKLOADS, asked_pod
 from app.explain.stored_pod import Objects, read_json
 from app.objects.decode import DecodeError, Metadata, WireObject
 from app.objects.resources import DUMP_COMMAND, OF_MANIFESTS, RESOURCES, dump_command
@@ -112,7 +113,7 @@ class Cluster(NamedTuple):
 
         @cache
         def found() -> Mapping[str, Sequence[Mapping[str, Any]]]:
-            by_kind: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in (*OF_MANIFESTS, "ReplicaSet")}
+            by_kind: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in (*OF_MANIFESTS, *WORKLOADS)}
             for item in self.items:
                 with suppress(DecodeError, msgspec.DecodeError, UnicodeDecodeError):  # an object that was skipped
                     kind = item.kind.partition(" ")[0] or _identity_decoder.decode(item.raw).kind
@@ -123,7 +124,8 @@ class Cluster(NamedTuple):
         return lambda kind: found()[kind]
 
     def pods(self, names: Collection[str]) -> Iterator[bytes]:
-        """Yield the JSON of the pods with these names (NAMESPACE/NAME or uid). Reads all objects if there is a name."""
+        """Yield the JSON of the pods with these texts. Reads all objects if there is a text."""
+        keys = {*names, *(asked_pod(text).key for text in names)}
         for item in self.items if names else ():
             try:
                 identity = _identity_decoder.decode(item.raw)
@@ -132,7 +134,8 @@ class Cluster(NamedTuple):
             metadata = identity.metadata or Metadata()
             if (item.kind or identity.kind) != "Pod":
                 continue
-            if metadata.uid in names or f"{metadata.namespace or 'default'}/{metadata.name}" in names:
+            full_name = f"{metadata.namespace or 'default'}/{metadata.name}"
+            if not keys.isdisjoint((metadata.uid, metadata.name, full_name)):
                 yield bytes(item.raw)
 
 

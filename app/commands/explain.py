@@ -1,195 +1,126 @@
-"""`kindred explain`: why a pod fits on a node or not, from a running service or from a dump."""
+"""`kindred explain` and `kindred why`: why a pod fits on a node or not, by a dump, a service or a kubeconfig."""
 
 import asyncio
-import re
 import sys
-from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, Unpack
+from typing import Final, Unpack
 
 import click
-import httpx
 import msgspec
 
-from app.admin.explain_routes import MAX_SHOWN
-from app.commands.admin_client import (
-    ACCESS_OPTIONS,
-    NOT_UNDERSTOOD,
-    Access,
-    CannotAskError,
-    asked,
-    members,
-    refusal,
-)
+from app.admin.access import CALLER_HEADER
+from app.api_server.client import ApiError
+from app.api_server.credentials import CredentialsError
+from app.commands.admin_client import ACCESS_OPTIONS, Access, asked
 from app.commands.dump import SOURCE_OPTIONS, Source, explainer_of, is_of_dump, load_dump
 from app.commands.explanation_text import explanation_text
-from app.commands.manifests import all_manifests, one_manifest, read_manifests
+from app.commands.inquiry import (
+    INQUIRY_OPTIONS,
+    InquiryOptions,
+    RefusedError,
+    explanation_of,
+    inquiry_of,
+    taken,
+)
 from app.commands.options import (
     EXIT_NO,
     EXIT_OK,
     OF_EXPLANATIONS,
     clear_errors,
     explaining_settings,
+    given_options,
     output_option,
+    refuse_options,
     settings_options,
     with_options,
 )
 from app.commands.output import OutputFormat, node_name, print_output
-from app.explain.explain_request import decode_explain_request
-from app.explain.explainer import Detail, Explainer, Explanation
-from app.explain.stored_pod import Objects, no_objects
-from app.objects.decode import EXTENDER_ARGS, NULL, DecodeError, members_of
-from app.process.json_text import decode, encode
+from app.commands.why.cluster import MissingRightsError
+from app.commands.why.kubeconfig import CLUSTER_OPTIONS, ClusterOptions, explanation_of_cluster
+from app.explain.explainer import Explanation
 from app.process.long_work import LongWork
 from app.verbs.request import RecentPods
 from app.verbs.wire_in import decode_incoming_pod
 from app.wiring.engine import check_explained
 
-DETAIL_OPTIONS: Final = (
-    click.option("--why-not", multiple=True, metavar="NODE", help="Show all results of this node. Can be repeated."),
-    click.option(
-        "--limit",
-        type=click.IntRange(0, MAX_SHOWN),
-        default=5,
-        show_default=True,
-        help="Maximum number of domains, pods and nodes in a list.",
-    ),
-    output_option(),
-)
-_OF_FILES: Final = re.compile(r"-|\.{0,2}/.*|.*\.(json|ya?ml)", re.DOTALL)
-"""Arguments that are files and not pods, whether the file exists or not."""
+_OF_A_URL: Final = frozenset({"url", "caller_token_file"})
+_OF_A_SERVICE: Final = frozenset({"service", "admin_port", "token_file", "send_token", "ca_file"})
+_OF_A_CLUSTER: Final = frozenset(ClusterOptions.__annotations__)
+_OF_A_DUMP: Final = frozenset(Source.__annotations__)
+_OF_A_JUDGE: Final = frozenset({"config", *OF_EXPLANATIONS})
 
 
-class Inquiry(NamedTuple):
-    """A request of `POST /explain`."""
-
-    body: bytes
-    nodes: Sequence[str]
-    limit: int
-    score: Literal["fitting", "all"] = "fitting"
-    pods: frozenset[str] = frozenset()
-    """NAMESPACE/NAME or uid of the pods that it names."""
-
-    @property
-    def query(self) -> Mapping[str, Sequence[str]]:
-        """The parameters of the URL."""
-        return {"node": self.nodes, "limit": [str(self.limit)], "score": [self.score]}
-
-
-class Options(Access, Source):
+class Options(InquiryOptions, Access, Source, ClusterOptions):
     """All options of the command."""
 
-    pod: str | None
-    file: str | None
-    why_not: tuple[str, ...]
-    assume: tuple[str, ...]
-    remove: tuple[str, ...]
-    add_node: tuple[str, ...]
-    limit: int
-    score: Literal["fitting", "all"]
     config: Path | None
     output: OutputFormat
 
 
-@click.command("explain", params=settings_options(OF_EXPLANATIONS))
-@click.argument("pod", metavar="[NAMESPACE/NAME]", required=False)
-@click.option(
-    "--file",
-    "-f",
-    metavar="FILE",
-    help="Manifest: a pod, an object with a pod template, or ExtenderArgs; - reads stdin. The name chooses, if there "
-    "are several in it.",
-)
-@click.option(
-    "--assume", multiple=True, metavar="POD@NODE", help="Suppose a pod, by name or FILE, on a node. Can be repeated."
-)
-@click.option("--remove", multiple=True, metavar="POD", help="Suppose that a pod is deleted. Can be repeated.")
-@click.option(
-    "--add-node",
-    multiple=True,
-    metavar="FILE",
-    help="Suppose the nodes of a manifest; - reads stdin. Can be repeated.",
-)
-@click.option(
-    "--score",
-    type=click.Choice(["fitting", "all"]),
-    default="fitting",
-    show_default=True,
-    help="Nodes to score. kube-scheduler scores only nodes that fit.",
-)
-@with_options(DETAIL_OPTIONS)
-@with_options(SOURCE_OPTIONS)
-@with_options(ACCESS_OPTIONS)
-def explain_command(**options: Unpack[Options]) -> None:
+def _explain(**options: Unpack[Options]) -> None:
     """Explain why a pod fits on nodes or does not, also under suppositions.
 
-    Calls the admin port of a running service (--server), or reads a dump of a cluster (--snapshot, --demo). Name the
-    pod, or give its manifest (-f). With -o name, prints the nodes with the best scores. Ends with 0 if it fits
-    somewhere, 1 if nowhere, and 2 for errors.
+    Reads a dump (--snapshot, --demo), calls the admin port of a service (--server), or takes a kubeconfig as kubectl
+    does. With the latter, it calls a service of the cluster, or lists the cluster with your rights. Without any of
+    these, `explain` calls the default --server, and `why` takes your kubeconfig. Both are one command.
+
+    The pod is NAME, NAMESPACE/NAME, a uid, or TYPE/NAME of a workload (deploy, sts, rs, ds, job, cj, rc), of which the
+    pod is explained that has waited longest; or its manifest is in a file (-f). With -o name, prints the nodes with
+    the best scores. Ends with 0 if the pod fits somewhere, 1 if nowhere, and 2 for errors.
     """
-    of_a_dump = is_of_dump(options)
-    with clear_errors(RefusedError):
-        inquiry = inquiry_of(options)
-        if of_a_dump:
-            explanation = _of_dump(inquiry, options)
+    is_of_cluster = _is_of_cluster(options)
+    of_a_dump = not is_of_cluster and is_of_dump(options)
+    with clear_errors(ApiError, CredentialsError, MissingRightsError, RefusedError):
+        if is_of_cluster:
+            explanation = _of_cluster(options)
+        elif of_a_dump:
+            explanation = _of_dump(options)
         else:
+            inquiry = inquiry_of(options)
             response = asked(options, "POST", "/explain", inquiry.query, inquiry.body)
             explanation = taken(response, options["url"])
-    sys.exit(print_explanation(explanation, options["output"]))
+    best = map(node_name, (each.node for each in explanation.summary.best))
+    print_output(options["output"], explanation, partial(explanation_text, explanation), best)
+    sys.exit(EXIT_OK if explanation.summary.fit else EXIT_NO)
 
 
-def inquiry_of(options: Options) -> Inquiry:
-    """Return the request. Raises UsageError, which names the argument."""
-    pod, file = options["pod"], options["file"]
-    if pod is None and file is None:
-        raise click.UsageError("Give NAMESPACE/NAME (or a uid), or -f FILE.")
-    nodes = [
-        msgspec.Raw(manifest)
-        for each in options["add_node"]
-        for manifest in all_manifests(f"--add-node {each}", read_manifests("--add-node", each))
-    ]
-    removed = options["remove"]
-    assumed = [_assumed(text) for text in options["assume"]]
-    supposed = {"add_nodes": nodes, "remove": removed, "assume": assumed}
-    supposed = {name: values for name, values in supposed.items() if values}
-    named = {*removed, *(each["pod"] for each in assumed if isinstance(each["pod"], str))}
-    if file is not None:
-        body = _of_file(f"-f {file}", one_manifest(f"-f {file}", read_manifests("-f", file), pod or ""), supposed)
+def _is_of_cluster(options: Options) -> bool:
+    """Return whether a kubeconfig is the source. Raises UsageError for options of another source."""
+    if options["demo"] or options["snapshot"] is not None:
+        refuse_options(_OF_A_CLUSTER, "for a kubeconfig, not for a dump")
+        return False
+    if given_options(_OF_A_URL):
+        refuse_options(_OF_A_CLUSTER, "for a kubeconfig, not for --server")
+        return False
+    is_why = click.get_current_context().info_name == "why"
+    if not (is_why or given_options(_OF_A_CLUSTER)):
+        return False
+    refuse_options(_OF_A_DUMP, "for a dump, not for a kubeconfig")
+    if options["local"]:
+        refuse_options(_OF_A_SERVICE, "for a service, not for --local")
     else:
-        named.add(pod or "")
-        body = encode({"pod": pod, **supposed})
-    return Inquiry(body, options["why_not"], options["limit"], options["score"], frozenset(named))
+        refuse_options(_OF_A_JUDGE, "for --local: a service has its settings")
+    if options["send_token"] and (options["impersonated"] or options["groups"]):
+        raise click.UsageError("--send-token: the token is your own, not the one of --as")
+    return True
 
 
-def _assumed(text: str) -> dict[str, str | msgspec.Raw]:
-    pod, _, node = text.rpartition("@")
-    if not pod or not node:
-        raise click.UsageError(f"--assume {text}: expected POD@NODE or FILE@NODE.")
-    if not _OF_FILES.fullmatch(pod):
-        return {"pod": pod, "node": node}
-    return {"pod": msgspec.Raw(one_manifest(f"--assume {text}", read_manifests("--assume", pod))), "node": node}
-
-
-def _of_file(option: str, manifest: bytes, supposed: Mapping[str, object]) -> bytes:
+def _of_cluster(options: Options) -> Explanation:
+    settings = explaining_settings(options)
+    check_explained(settings)  # before a needless request
     try:
-        fields = EXTENDER_ARGS.fields_of(members_of(manifest))
-    except DecodeError as error:
-        raise click.UsageError(f"{option}: {error}") from None
-    if not fields.keys() & {"Nodes", "NodeNames"}:
-        return encode({"pod": msgspec.Raw(manifest), **supposed})
-    if not supposed:
-        return manifest  # ExtenderArgs are a request already
-    names = fields.get("NodeNames", NULL)
-    if names == NULL:
-        raise click.UsageError(
-            f"{option}: NodeNames: required (not Nodes) in ExtenderArgs beside --assume, --remove and --add-node."
-        )
-    return encode({"pod": fields.get("Pod", NULL), "node_names": names, **supposed})
+        return asyncio.run(explanation_of_cluster(options, partial(inquiry_of, options), settings))
+    except RefusedError as error:
+        if CALLER_HEADER not in str(error) or options["send_token"]:
+            raise
+        hint = "--send-token sends the token of your kubeconfig to the service, which you must trust"
+        raise RefusedError(f"{error}; {hint}; --local calls no service") from None
 
 
-def _of_dump(inquiry: Inquiry, options: Options) -> Explanation:
+def _of_dump(options: Options) -> Explanation:
     """Explain with the code of a service. Raises SettingsError, SnapshotError, DecodeError and ExplainError."""
+    inquiry = inquiry_of(options)
     settings = explaining_settings(options)
     check_explained(settings)  # fails before a large dump is loaded
     dump = load_dump(settings, options)
@@ -199,32 +130,12 @@ def _of_dump(inquiry: Inquiry, options: Options) -> Explanation:
     return asyncio.run(explanation_of(explainer_of(settings, dump, waiting, LongWork()), inquiry, dump.others()))
 
 
-class RefusedError(Exception):
-    """The request was read, but cannot be evaluated. The message names the field."""
+_OPTIONS: Final = (*INQUIRY_OPTIONS, output_option(), *SOURCE_OPTIONS, *ACCESS_OPTIONS, *CLUSTER_OPTIONS)
 
 
-def taken(response: httpx.Response, where: str) -> Explanation:
-    """Return the explanation in a service's response. Raises RefusedError, CannotAskError."""
-    if response.is_success:
-        try:
-            return decode(response.content, Explanation)
-        except msgspec.MsgspecError:
-            raise CannotAskError(f"{where}: {NOT_UNDERSTOOD}") from None
-    told = members(response)
-    if isinstance(told.get("field"), str) and isinstance(detail := told.get("detail"), str):
-        raise RefusedError(detail)
-    raise CannotAskError(f"{where}: {refusal(response)}")
+def _named(name: str) -> click.Command:
+    decorated = click.argument("pod", nargs=-1, metavar="[POD]")(with_options(_OPTIONS)(_explain))
+    return click.command(name, params=settings_options(OF_EXPLANATIONS, profile="full"))(decorated)
 
 
-async def explanation_of(explainer: Explainer, inquiry: Inquiry, others: Objects = no_objects) -> Explanation:
-    """Explain with the code of a service. Raises DecodeError and ExplainError."""
-    question = decode_explain_request(inquiry.body, explainer.mirror, others)
-    detail = Detail(inquiry.nodes, inquiry.limit, score_all=inquiry.score == "all")
-    return await explainer.explain(question, detail)
-
-
-def print_explanation(explanation: Explanation, output: OutputFormat) -> int:
-    """Print an explanation and return the exit status: 0 if the pod fits somewhere, 1 if nowhere."""
-    best = map(node_name, (each.node for each in explanation.summary.best))
-    print_output(output, explanation, partial(explanation_text, explanation), best)
-    return EXIT_OK if explanation.summary.fit else EXIT_NO
+explain_command, why_command = map(_named, ("explain", "why"))

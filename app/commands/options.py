@@ -71,13 +71,19 @@ def output_option(
     )
 
 
+def given_options(names: Collection[str]) -> list[str]:
+    """Return the options of the running command that the command line has, of some parameters."""
+    context = click.get_current_context()
+    given = [each for each in context.command.params if each.name in names]
+    return [
+        each.opts[0] for each in given if context.get_parameter_source(each.name or "") is ParameterSource.COMMANDLINE
+    ]
+
+
 def refuse_options(names: Collection[str], rule: str) -> None:
     """Reject options of the running command that a rule excludes, with its reason. Raises UsageError."""
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        if name in names and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{parameter.opts[0]} is {rule}.")
+    for option in given_options(names):
+        raise click.UsageError(f"{option} is {rule}.")
 
 
 OF_ANSWERS: Final = ("profile", "kubernetes", "feature_gates")
@@ -86,19 +92,19 @@ OF_EXPLANATIONS: Final = (*OF_ANSWERS, "scheduler_config")
 """The settings of commands that explain a dump or a listed cluster."""
 
 
-def settings_options(names: Sequence[str] = tuple(Settings.model_fields)) -> list[click.Parameter]:
-    """Return the option of the file, and one for each of the settings."""
+def settings_options(names: Sequence[str] = tuple(Settings.model_fields), **defaults: str) -> list[click.Parameter]:
+    """Return the option of the file, and one for each of the settings. `defaults` are those of the command."""
     path = click.Path(path_type=Path, dir_okay=False)
     summary = f"File of settings, YAML ({FILE_VARIABLE}); the environment and flags override it."
-    return [click.Option(["--config"], type=path, help=summary), *map(_option, names)]
+    return [click.Option(["--config"], type=path, help=summary), *(_option(name, defaults.get(name)) for name in names)]
 
 
-def _option(name: str) -> click.Option:
+def _option(name: str, default: str | None) -> click.Option:
     sentence, *_ = re.split(
         r"\.(?=\s|$)", Settings.model_fields[name].description or ""
     )  # spec.schedulerName is a word
     summary = " ".join(sentence.replace("`", "").split())
-    default = _text(Settings.model_fields[name].get_default())
+    default = _text(Settings.model_fields[name].get_default()) if default is None else default
     shown = f"  [default: {default}]" if default else ""
     return click.Option([flag_of(name), name], metavar="VALUE", help=f"{summary} ({variable_of(name)}).{shown}")
 

@@ -53,7 +53,7 @@ class Options(Access, Source):
     config: Path | None
 
 
-@click.command("pending", params=settings_options(OF_EXPLANATIONS))
+@click.command("pending", params=settings_options(OF_EXPLANATIONS, profile="full"))
 @click.option("--namespace", "-n", metavar="NS", help="Only pods of this namespace.  [default: all namespaces]")
 @click.option("--all-namespaces", "-A", is_flag=True, help="Pods of all namespaces; overrides -n.")
 @output_option()

@@ -11,10 +11,11 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from app.explain.made_objects import made_objects
+from app.explain.pod_names import asked_pod
 from app.explain.stored_pod import Completion, Notes, Objects, complete, is_stored, member, no_objects
 from app.explain.templates import AtHand, made_pod
 from app.explain.valid_pod import note_unknown_fields, refuse_invalid, refuse_other_labels
-from app.explain.workloads import one_workload, split
+from app.explain.workloads import names_of, one_workload, split
 from app.objects.decode import (
     EXTENDER_ARGS,
     MAX_NODES,
@@ -39,7 +40,7 @@ MAX_SUPPOSED: Final = 1000
 """Limit of each list of suppositions. Each item costs some microseconds, in which no other request is served."""
 
 PodText: TypeAlias = str
-"""NAMESPACE/NAME or uid of a known pod."""
+"""[NAMESPACE/][TYPE/]NAME or uid of a known pod."""
 
 
 class ExplainError(Exception):
@@ -111,7 +112,7 @@ class PlacingBody(msgspec.Struct, forbid_unknown_fields=True):
     """A pod that is supposed to be on a node."""
 
     pod: msgspec.Raw = msgspec.field(default_factory=lambda: NULL)  # a default that a schema need not show
-    """NAMESPACE/NAME or uid of a known pod, or a manifest."""
+    """[NAMESPACE/][TYPE/]NAME or uid of a known pod, or a manifest."""
     node: str = ""
     """The name of a known or supposed node."""
 
@@ -120,13 +121,16 @@ class ExplainRequestBody(msgspec.Struct, forbid_unknown_fields=True):
     """A request in Kindred's own form. ExtenderArgs and manifests alone are requests, too."""
 
     pod: msgspec.Raw = msgspec.field(default_factory=lambda: NULL)
-    """NAMESPACE/NAME or uid of a known pod, or a manifest of a pod or of an object with a pod template."""
+    """A known pod, or a manifest of a pod or of an object with a pod template.
+
+    A known pod is NAMESPACE/NAME, NAME if only one has it, a uid, or the pending pod of a workload that has waited
+    longest: `deploy/web` or `shop/deploy/web`."""
     node_names: list[str] | None = None
     """The names of the nodes. Without it: all nodes."""
     add_nodes: list[msgspec.Raw] = []
     """Manifests of supposed nodes."""
     remove: list[str] = []
-    """NAMESPACE/NAME or uid of pods that are supposed to be deleted."""
+    """[NAMESPACE/][TYPE/]NAME or uid of pods that are supposed to be deleted."""
     assume: list[PlacingBody] = []
     """Pods that are supposed to be placed on nodes before this pod."""
 
@@ -174,11 +178,21 @@ def _pod(raw: msgspec.Raw, field: str, at_hand: AtHand) -> Manifest | PodText:
     """Decode a pod's name, or a manifest."""
     text = bytes(raw).lstrip()
     if not text or text == b"null":
-        raise DecodeError(field, "required: NAMESPACE/NAME, a uid, or a manifest")
+        raise DecodeError(field, "required: a pod's name, a uid, or a manifest")
     if text.startswith(b'"'):
-        return decoding_field(_text_decoder.decode, raw, field)
+        name = decoding_field(_text_decoder.decode, raw, field)
+        return _next_of(name, at_hand) or name
     with under(field):
         return decode_manifest(bytes(raw), at_hand)
+
+
+def _next_of(text: PodText, at_hand: AtHand) -> Manifest | None:
+    """Return the next pod of a workload that is at hand; None if a pod of it is pending."""
+    asked = asked_pod(text)
+    if not asked.kind or any(map(asked.has, at_hand.mirror.pending)):
+        return None
+    found = [each for each in at_hand.objects(asked.kind) if asked.key in names_of({**each})]
+    return decode_manifest(msgspec.json.encode(found[0]), at_hand) if len(found) == 1 else None
 
 
 def decode_manifest(raw: bytes, at_hand: AtHand) -> Manifest:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from app.explain.explain_request import ContradictionError, ExplainRequest, TooMuchWorkError, UnknownError
 from app.explain.known_pods import KnownPods, the_one
+from app.explain.pod_names import asked_pod
 from app.explain.scheduler_profiles import SchedulerProfiles
 from app.explain.stored_pod import Completion
 from app.verbs.effects import Effects
@@ -22,7 +23,7 @@ from core.diagnosis.wakes import AwaitedVictim, awaited_victims
 from core.equivalence.cache import EquivalenceCache
 from core.equivalence.classes import ClassEntry, PredicateCell, ScoreCell
 from core.events import NOT_MISSING, Object
-from core.explaining.pod_names import PodName, PodText, Sees, name_of
+from core.explaining.pod_names import PodName, PodText, Sees, every_namespace, name_of
 from core.gangs.scheduling_groups import scheduling_group_status
 from core.gangs.unit import UnitStatus
 from core.mirror.node_info import NodeBatch
@@ -116,9 +117,9 @@ class AskedNamespaces(NamedTuple):
     """The namespaces of the pods in a request."""
 
     named: set[str]
-    """Namespaces that the request names itself: in NAMESPACE/NAME and in manifests."""
-    of_uids: list[str]
-    """Namespaces of the pods whose uids the request has, in the order of the request."""
+    """Namespaces that the request names itself: with a pod's name and in manifests."""
+    of_others: list[str]
+    """Namespaces of the pods that the request names without a namespace, in the order of the request."""
 
 
 class _Found(msgspec.Struct, frozen=True):
@@ -181,23 +182,19 @@ class Explainer:
         """Hold the turn for `explain` and `look`. A scheduler's request waits for at most one explanation."""
         return self._known.work.uncut_turn()
 
-    def namespaces_of(self, question: ExplainRequest) -> AskedNamespaces:
+    async def namespaces_of(self, question: ExplainRequest) -> AskedNamespaces:
         """Return the namespaces that a caller must be allowed to see for the pods in a request."""
         supposed = question.supposed
-        asked = AskedNamespaces(set(), [])
-        for pod in (question.pod, *supposed.remove, *(each.pod for each in supposed.assume)):
-            if not isinstance(pod, str):
-                asked.named.add(pod.namespace)
-                continue
-            if "/" in pod:
-                asked.named.add(pod.partition("/")[0])
-            asked.of_uids.extend(self._known.namespaces_of(pod))
-        return asked
+        pods = [question.pod, *supposed.remove, *(each.pod for each in supposed.assume)]
+        texts = [pod for pod in pods if isinstance(pod, str)]
+        found = await self._known.find(texts, every_namespace)
+        named = {asked_pod(text).namespace for text in texts} | {pod.namespace for pod in pods if isinstance(pod, Pod)}
+        return AskedNamespaces(named - {""}, [pod.namespace for text in texts for pod in found[text]])
 
     async def explain(self, question: ExplainRequest, detail: Detail, sees: Sees | None = None) -> Explanation:
         """Evaluate a request. No event may have been applied since it was decoded. Raises ExplainError.
 
-        Pods of namespaces that `sees` rejects are unknown by their uids. None: the caller sees all pods.
+        Pods of namespaces that `sees` rejects are unknown. None: the caller sees all pods.
         """
         found = await self._found(question, sees)
         # No await from here on: a decision needs one state of the mirror.

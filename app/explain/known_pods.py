@@ -1,13 +1,14 @@
 """Pods by the names that people use: pods of the mirror, and pods of recent requests. Also by a part of their names."""
 
 from collections.abc import Collection, Iterator
-from itertools import chain
+from itertools import chain, islice
 from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
 from app.explain.explain_request import UnknownError
+from app.explain.pod_names import AskedPod, asked_pod
 from app.process.long_work import LongWork
 from app.verbs.request import RecentPods
 from core.explaining.pod_names import Sees, every_namespace
@@ -20,7 +21,7 @@ _NOT_SEEN: Final = (
 
 
 class KnownPods:
-    """Finds pods by NAMESPACE/NAME or uid."""
+    """Finds pods by [NAMESPACE/][TYPE/]NAME or uid."""
 
     def __init__(self, mirror: ClusterMirror, recent: RecentPods, work: LongWork | None = None) -> None:
         """`work` has the turn in which `find` is called, which all long jobs of the process share."""
@@ -29,28 +30,34 @@ class KnownPods:
         self._recent = recent
 
     async def find(self, texts: Collection[str], sees: Sees | None = None) -> dict[str, list[Pod]]:
-        """Return, for each text, the pods with that name or uid: of the mirror, else pending, else of recent requests.
+        """Return, for each text, the pod with that uid, or those with that name: of the mirror, or recent requests.
 
-        Pods of namespaces that `sees` rejects are not found by uid.
+        For a workload, it is the pending pod that has waited longest in each namespace. Pods of namespaces that `sees`
+        rejects are not found, and a search for a hidden uid takes as long as for an unknown one.
         """
-        found: dict[str, list[Pod]] = {text: [] for text in texts}
-        names = set()
+        found: dict[str, list[Pod]] = {}
+        searched: dict[str, list[str]] = {}  # name -> texts
         for text in texts:
-            pod = next((pod for pod in self._of_uid(text) if sees is None or sees(pod.namespace)), None)
-            if pod is not None:
-                found[text].append(pod)
-            elif "/" in text:  # an unknown uid is not searched for, so that it takes no longer than a hidden one
-                names.add(text)
-        for pod in await placed_pods(self.mirror, names, self.work) if names else ():
-            found[pod.full_name].append(pod)
-        for pod in chain(self.mirror.pending, self._recent):
-            if pod.full_name in names and not found[pod.full_name]:
-                found[pod.full_name].append(pod)
+            asked = asked_pod(text)
+            seen = self._waiting(asked) if asked.kind else self._of_uid(asked.name)
+            found[text] = [pod for pod in seen if sees is None or sees(pod.namespace)]
+            if not asked.kind and (sees is not None or not found[text]):
+                searched.setdefault(asked.key, []).append(text)
+        by_uid = {text for text, pods in found.items() if pods}
+        placed = await placed_pods(self.mirror, searched, self.work) if searched else []
+        for number, pod in enumerate(chain(placed, self.mirror.pending, self._recent)):
+            for text in (*searched.get(pod.full_name, ()), *searched.get(pod.name, ())):
+                is_new = number < len(placed) or all(each.full_name != pod.full_name for each in found[text])
+                if is_new and text not in by_uid and (sees is None or sees(pod.namespace)):
+                    found[text].append(pod)
         return found
 
-    def namespaces_of(self, uid: str) -> Iterator[str]:
-        """Yield the namespaces of the pods with a uid."""
-        return (pod.namespace for pod in self._of_uid(uid))
+    def _waiting(self, asked: AskedPod) -> Iterator[Pod]:
+        oldest: dict[str, Pod] = {}
+        for pod in sorted(self.mirror.pending, key=lambda each: (each.waiting.created, each.name)):
+            if asked.has(pod):
+                oldest.setdefault(pod.namespace, pod)
+        return iter(oldest.values())
 
     def without_foreign_uid(self, pod: Pod) -> Pod:
         """Return the pod of a manifest. Its uid counts only if the mirror has that uid under the same name.
@@ -63,18 +70,18 @@ class KnownPods:
 
     def _of_uid(self, uid: str) -> Iterator[Pod]:
         found = (self.mirror.get_pod(uid), self.mirror.pending.get(uid), self._recent.get(uid))
-        return (pod for pod in found if pod is not None)
+        return islice((pod for pod in found if pod is not None), 1)
 
 
 async def placed_pods(mirror: ClusterMirror, names: Collection[str], work: LongWork) -> list[Pod]:
-    """Return the pods on nodes that have one of these names, within a turn of `work`.
+    """Return the pods on nodes that have one of these names, with or without a namespace, within a turn of `work`.
 
     The search visits 150,000 pods, because names have no index. So other requests are served in between.
     """
     found = []
     for uid in list(mirror.pods.rows):
         pod = mirror.get_pod(uid)
-        if pod is not None and pod.full_name in names:
+        if pod is not None and (pod.full_name in names or pod.name in names):
             found.append(uid)
         if work.over:
             await work.give_way()
@@ -85,14 +92,19 @@ async def placed_pods(mirror: ClusterMirror, names: Collection[str], work: LongW
 def the_one(found: dict[str, list[Pod]], text: str, field: str, *, is_limited: bool = False) -> Pod:
     """Return the pod that a text names. Raises UnknownError for none, or for several.
 
-    `is_limited`: the caller may not see all pods. Then the error is the same for an unknown uid and for a hidden pod.
+    `is_limited`: the caller may not see all pods. Then the error is the same for an unknown pod and for a hidden one.
     """
-    pods = found[text]
+    pods, asked = found[text], asked_pod(text)
     if not pods:
-        hint = _NOT_SEEN if is_limited and "/" not in text else ""
+        hint = _NOT_SEEN if is_limited and not asked.namespace else ""
+        if asked.kind:
+            why = f"none of its pods is pending{hint}; its manifest (-f) asks about the next one"
+            raise UnknownError(field, f"{asked.kind} {asked.key}: {why}")
         raise UnknownError(field, f"pod {text}: neither in the mirror nor in a recent request{hint}")
     if len(pods) > 1:
-        raise UnknownError(field, f"pod {text}: there are several of that name: {', '.join(pod.uid for pod in pods)}")
+        names = {pod.full_name: pod for pod in pods}
+        several = ", ".join(sorted(names) if len(names) == len(pods) else (pod.uid for pod in pods))
+        raise UnknownError(field, f"pod {text}: there are several of that name: {several}")
     return pods[0]
 
 

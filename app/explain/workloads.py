@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from app.explain.pod_names import asked_pod
 from app.explain.stored_pod import Json, elements, member, read_json, shown
 from app.explain.templates import pod_templates
 from app.objects.decode import DecodeError
@@ -25,14 +26,14 @@ _BESIDE: Final = (
 def one_workload(texts: Sequence[bytes], chosen: str = "") -> bytes:
     """Return the only pod, or object with a pod template, of some JSON texts, also inside of Lists.
 
-    With `chosen`, the one of that name: NAME, NAMESPACE/NAME or KIND/NAME. If other objects of the texts count, it is a
+    With `chosen`, the one of that name: [NAMESPACE/][TYPE/]NAME. If other objects of the texts count, it is a
     List with the workload first. Raises DecodeError, which names all workloads.
     """
     if len(texts) == 1 and not chosen and not _is_list(read_json(texts[0])):
         return texts[0]
     found = [each for text in texts for each in _flat(read_json(text))]
     workloads = [each for each in found if each.get("kind") == "Pod" or pod_templates(each)]
-    matching = [each for each in workloads if not chosen or chosen.lower() in _names(each)]
+    matching = [each for each in workloads if not chosen or _is_named(each, chosen)]
     if len(matching) == 1:
         beside = [each for each in found if each.get("kind") in _BESIDE]
         return msgspec.json.encode({"kind": "List", "items": [*matching, *beside]} if beside else matching[0])
@@ -44,6 +45,11 @@ def one_workload(texts: Sequence[bytes], chosen: str = "") -> bytes:
     raise DecodeError("", f"{several}; keep one of them, or name it beside -f")
 
 
+def _is_named(manifest: Json, chosen: str) -> bool:
+    asked, names = asked_pod(chosen), names_of(manifest)
+    return chosen.lower() in names or (asked.kind == manifest.get("kind") and asked.key in names)
+
+
 def split(text: bytes) -> tuple[Json, Sequence[Json]]:
     """Return the workload and the objects beside it, of what `one_workload` returned."""
     manifest = read_json(text)
@@ -53,7 +59,7 @@ def split(text: bytes) -> tuple[Json, Sequence[Json]]:
 
 def _listed(manifests: Sequence[Json]) -> str:
     shortly = manifests[:_SHOWN]
-    names = [f"{each.get('kind') or 'an object without a kind'} {_names(each)[-1]}".rstrip(" /") for each in shortly]
+    names = [f"{each.get('kind') or 'an object without a kind'} {names_of(each)[-1]}".rstrip(" /") for each in shortly]
     more = f" and {len(manifests) - _SHOWN} more" if manifests[_SHOWN:] else ""
     return ", ".join(map(shown, dict.fromkeys(names))) + more if names else "nothing"
 
@@ -72,7 +78,7 @@ def _flat(manifest: Json, depth: int = 0) -> Iterator[Json]:
         yield from _flat({"kind": kind, **each} if kind else each, depth + 1)
 
 
-def _names(manifest: Json) -> tuple[str, ...]:
+def names_of(manifest: Json) -> tuple[str, ...]:
     """Return the names by which a person may choose an object, the clearest one last."""
     metadata = member(manifest, "metadata")
     name = str(metadata.get("name") or metadata.get("generateName") or "")

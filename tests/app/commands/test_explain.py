@@ -105,7 +105,7 @@ def test_extender_args_ask_about_their_nodes_whatever_is_supposed(folder: Path) 
     assert (supposing["nodes"], supposing["fit"]) == (2, 1)
 
 
-@pytest.mark.parametrize("name", ["default/waiting", "4711"])
+@pytest.mark.parametrize("name", ["default/waiting", "waiting", "pod/waiting", "default/po/waiting", "4711"])
 def test_a_pod_of_the_dump_that_waits_for_a_node_is_known_by_name_and_uid(folder: Path, name: str) -> None:
     summary = told(of_dump(folder, name, "-o", "json"))["summary"]
     assert (summary["pod"], summary["fit"], [each["node"] for each in summary["best"]]) == (
@@ -113,6 +113,22 @@ def test_a_pod_of_the_dump_that_waits_for_a_node_is_known_by_name_and_uid(folder
         1,
         ["a2"],
     )
+
+
+def test_of_a_workload_in_a_dump_it_is_the_pending_pod_or_the_next_one_of_its_template(folder: Path) -> None:
+    def pod_of(*arguments: str) -> str:
+        name: str = told(of_dump(folder, *arguments, "-o", "json"))["summary"]["pod"]
+        return name
+
+    db = {"kind": "StatefulSet", **DEPLOYMENT, "metadata": {"name": "db", "namespace": "data"}}
+    waits = make_pod("next-5-x").owned_by("ReplicaSet", "next-5", "r").label("pod-template-hash", "5")
+    dump = listed(*DUMP["items"], DEPLOYMENT, {**db, "kind": "StatefulSet"}, *kinded(waits))
+    (folder / "dump.json").write_bytes(as_json(dump))
+    assert pod_of("deploy/next") == pod_of("deployments.apps", "next", "-n", "default") == "default/next-5-x"
+    assert pod_of("sts/db") == pod_of("data/sts/db") == "data/db-0"
+    refused = of_dump(folder, "sts/db", "-n", "default")
+    assert "StatefulSet default/db: none of its pods is pending" in refused.stderr
+    assert pod_of("sts/db", "-f", "@dump.json") == "data/db-0"
 
 
 def test_what_is_supposed_changes_the_answer(folder: Path) -> None:
@@ -240,7 +256,9 @@ def test_what_is_wrong_is_one_line_that_names_the_field(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        pytest.param([], "Give NAMESPACE/NAME (or a uid), or -f FILE.", id="neither"),
+        pytest.param(["web", "-n", "a", "-A"], "Give either -n or -A.", id="n-and-a"),
+        pytest.param(["-f", "@pod.json", "-n", "a"], "-n is for a pod by name; a manifest has its", id="n-and-f"),
+        pytest.param([], "Give a pod (NAME, NAMESPACE/NAME, TYPE/NAME or a uid), or -f FILE.", id="neither"),
         pytest.param(["default/web", "-f", "@pod.json"], "no pod or pod template is named default/web", id="other"),
         pytest.param(["-f", "@absent.json"], "absent.json: No such file or directory.", id="no-such-file"),
         pytest.param(["-f", "@malformed.json"], "malformed.json: malformed JSON", id="malformed"),

@@ -83,7 +83,7 @@ def test_a_pod_is_asked_about_by_name_with_what_is_to_be_supposed() -> None:
     ("body", "field", "message"),
     [
         pytest.param([], "", "expected object, got array", id="no-object"),
-        pytest.param({}, "pod", "required: NAMESPACE/NAME, a uid, or a manifest", id="nothing"),
+        pytest.param({}, "pod", "required: a pod's name, a uid, or a manifest", id="nothing"),
         pytest.param({"pod": None}, "pod", "required", id="null"),
         pytest.param({"pod": 7}, "pod", "expected object, got int", id="number"),
         pytest.param({"pod": {"metadata": {}}}, "pod.metadata.name", "required", id="no-name"),

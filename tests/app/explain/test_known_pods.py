@@ -3,15 +3,17 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from app.explain.explain_request import UnknownError
-from app.explain.known_pods import FoundNames, FoundPod, NameSearch, the_one
+from app.explain.known_pods import FoundNames, FoundPod, KnownPods, NameSearch, the_one
 from app.process.long_work import LongWork
 from app.verbs.request import RecentPods
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
+from core.objects.kinds import ControllerRef
 from core.objects.node import Node
-from core.objects.pod import Pod
+from core.objects.pod import Pod, Waiting
 from tests.app.short_pieces import ShortPieces
 
 WEB, AGAIN = (Pod(uid, "default", "web") for uid in ("u1", "u2"))
@@ -32,6 +34,65 @@ def test_a_pod_that_alone_has_the_name_is_the_one() -> None:
 def test_none_and_several_are_told(pods: list[Pod], problem: str) -> None:
     with pytest.raises(UnknownError, match=problem):
         the_one({"default/web": pods}, "default/web", "pod")
+
+
+def owned(name: str, namespace: str, kind: str, owner: str, created: str) -> Pod:
+    labels = {"pod-template-hash": "5c"} if kind == "ReplicaSet" else {}
+    controller, waiting = ControllerRef(kind, owner, owner), Waiting(created=created)
+    return Pod(f"u-{namespace}-{name}", namespace, name, labels, controller=controller, waiting=waiting)
+
+
+OWNED = (
+    owned("web-5c-new", "shop", "ReplicaSet", "web-5c", "2026-01-02T00:00:00Z"),
+    owned("web-5c-old", "shop", "ReplicaSet", "web-5c", "2026-01-01T00:00:00Z"),
+    replace(owned("web-5c-gone", "shop", "ReplicaSet", "web-5c", "2025-01-01T00:00:00Z"), terminating=True),
+    owned("db-0", "shop", "StatefulSet", "db", ""),
+    owned("db-0", "test", "StatefulSet", "db", ""),
+    owned("report-29-x", "shop", "Job", "report-29", ""),
+    Pod("u1", "shop", "bound", {}, "node-1"),
+    Pod("u2", "test", "bound", {}, "node-1"),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("report-29-x", ["shop/report-29-x"]),
+        ("bound", ["shop/bound", "test/bound"]),
+        ("test/bound", ["test/bound"]),
+        ("test/po/bound", ["test/bound"]),
+        ("u2", ["test/bound"]),
+        ("elsewhere/u2", ["test/bound"]),
+        ("deploy/web", ["shop/web-5c-old"]),
+        ("Deployments.apps/web", ["shop/web-5c-old"]),
+        ("rs/web-5c", ["shop/web-5c-old"]),
+        ("shop/deploy/web", ["shop/web-5c-old"]),
+        ("test/deploy/web", []),
+        ("sts/db", ["shop/db-0", "test/db-0"]),
+        ("job/report-29", ["shop/report-29-x"]),
+        ("cronjob/report", ["shop/report-29-x"]),
+        ("rc/db", []),
+        ("nobody", []),
+    ],
+)
+def test_a_text_means_these_pods(text: str, names: list[str]) -> None:
+    mirror = ClusterMirror()
+    for thing in (Node("node-1"), *OWNED):
+        mirror.apply(ClusterEvent("Add", thing))
+    recent = RecentPods()
+    recent.add(OWNED[-1], b"{}")
+    known = KnownPods(mirror, recent)
+    (found,) = asyncio.run(known.find([text])).values()
+    assert sorted(pod.full_name for pod in found) == names
+    (seen,) = asyncio.run(known.find([text], lambda namespace: namespace == "test")).values()
+    assert [pod.full_name for pod in seen] == [name for name in names if name.startswith("test/")]
+
+
+def test_a_workload_without_a_pending_pod_and_several_namespaces_are_told() -> None:
+    with pytest.raises(UnknownError, match="pod: Deployment shop/web: none of its pods is pending; its "):
+        the_one({"shop/deploy/web": []}, "shop/deploy/web", "pod")
+    with pytest.raises(UnknownError, match="pod db-0: there are several of that name: shop/db-0, test/db-0"):
+        the_one({"db-0": [*OWNED[3:5]]}, "db-0", "pod")
 
 
 def cluster() -> ClusterMirror:

@@ -38,8 +38,8 @@ FAULTS: Final = (
     Fault(
         id="uid-of-a-hidden-pod-explained",
         breaks="A pod of any namespace is explained to whoever knows its uid.",
-        old="if sees is None or sees(pod.namespace)), None)",
-        new="), None)",
+        old="[pod for pod in seen if sees is None or sees(pod.namespace)]",
+        new="[*seen]",
         tests=_HIDDEN,
     ),
     Fault(
@@ -53,7 +53,7 @@ FAULTS: Final = (
         id="unknown-uid-answered-without-a-review",
         breaks="While the API server is down, only the uids of pods that exist get 503.",
         old="            await sight.need(asked.named)",
-        new="            await sight.need({*asked.named, *asked.of_uids})",
+        new="            await sight.need({*asked.named, *asked.of_others})",
         tests=_HIDDEN,
     ),
     Fault(

@@ -169,8 +169,8 @@ FAULTS: Final = (
     Fault(
         id="one-of-several-pods-explained",
         breaks="Of several pods of one name the first is explained, without a word.",
-        old="    if len(pods) > 1:\n        raise UnknownError(",
-        new="    if len(pods) > 2:\n        raise UnknownError(",
+        old="    if len(pods) > 1:\n        names = {",
+        new="    if len(pods) > 2:\n        names = {",
         tests=("test_known_pods.py",),
     ),
     Fault(

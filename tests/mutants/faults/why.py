@@ -6,18 +6,25 @@ from tests.mutants.fault import Fault
 
 FAULTS: Final = (
     Fault(
-        id="bound-pod-explained-as-pending",
-        breaks="A pod that is on a node is explained as if it were pending.",
-        old='    if pod.node_name:\n        return f"is on node',
-        new='    if False:\n        return f"is on node',
-        tests=("test_pod_argument.py", "test_command.py"),
+        id="bound-pod-of-a-workload",
+        breaks="Of a workload, a pod is explained that does not wait for a node.",
+        old="        waits = not (pod.node_name or pod.terminating or pod.terminal)\n",
+        new="        waits = True\n",
+        tests=("test_known_pods.py",),
     ),
     Fault(
         id="newest-pod-of-a-workload",
         breaks="Of a workload, the first pod by name is explained, and not the one that has waited for longest.",
-        old="key=lambda each: (each[0].waiting.created, each[0].name))",
-        new="key=lambda each: each[0].name)",
-        tests=("test_pod_argument.py",),
+        old="sorted(self.mirror.pending, key=lambda each: (each.waiting.created, each.name))",
+        new="sorted(self.mirror.pending, key=lambda each: each.name)",
+        tests=("test_known_pods.py",),
+    ),
+    Fault(
+        id="name-of-a-hidden-namespace-found",
+        breaks="A pod that the caller may not see is found by its name.",
+        old="if is_new and text not in by_uid and (sees is None or sees(pod.namespace)):",
+        new="if is_new and text not in by_uid:",
+        tests=("test_known_pods.py",),
     ),
     Fault(
         id="forbidden-kind-taken-for-empty",

@@ -27,12 +27,15 @@ class Why:
 
     def __call__(self, *arguments: object, namespace: str = "shop") -> Result:
         options = ["-n", namespace] if namespace else []
-        words = ["why", *map(str, arguments), *options, "--kubeconfig", self.kubeconfig]
-        return CliRunner().invoke(main, words)
+        return kindred("why", *arguments, *options, "--kubeconfig", self.kubeconfig)
+
+
+def kindred(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [*map(str, arguments)])
 
 
 def mirror() -> ClusterMirror:
-    objects: list[NodeBuilder | PodBuilder] = [*NODES, BUSY]
+    objects: list[NodeBuilder | PodBuilder] = [*NODES, BUSY, LARGE, SMALL]
     return mirror_of(*objects)
 
 

@@ -12,15 +12,23 @@ from fastapi import FastAPI
 
 from app.api_server.client import ApiClient
 from app.api_server.credentials import load_credentials
-from app.commands.why.command import _own_token
+from app.commands.why.kubeconfig import _own_token
 from app.commands.why.service import Caller
 from tests.app.admin.limited_callers import ReviewingServer, limited_service
 from tests.app.api_server.client_setting import write_kubeconfig
 from tests.app.commands.running import Running, running
 from tests.app.commands.why.cluster import SmallCluster
-from tests.app.commands.why.command_runs import WITHOUT_ADMIN_PORT, Why, admin_app, mirror, replica, service
+from tests.app.commands.why.command_runs import (
+    WITHOUT_ADMIN_PORT,
+    Why,
+    admin_app,
+    kindred,
+    mirror,
+    replica,
+    service,
+)
 from tests.app.commands.why.conftest import Kubectl
-from tests.builders import make_pod
+from tests.builders import make_node, make_pod
 from tests.openssl import Authority
 
 TOKEN = "read-0nly"  # noqa: S105 - of a test
@@ -68,13 +76,11 @@ def test_of_a_member_of_a_group_the_state_of_its_group_is_told(cluster: SmallClu
     assert "Not judged: GangScheduling: " in text
 
 
-def test_podgroups_are_listed_for_a_member_only_and_need_no_right(cluster: SmallCluster, why: Why) -> None:
+def test_podgroups_need_no_right(cluster: SmallCluster, why: Why) -> None:
     cluster.forbidden.add("list podgroups")
     assert why("small", "--local").exit_code == 0
-    assert "podgroups" not in cluster.lists()
     cluster.add("pods", make_pod("m0").in_namespace("shop").in_scheduling_group("team").phase("Pending").obj())
     result = why("m0", "--local", "-o", "json")
-    assert "podgroups" in cluster.lists()
     reason = json.loads(result.stdout)["unit"]["reason"]
     assert reason.startswith(
         "its minimum is unknown: podgroups.scheduling.k8s.io: not synced (forbidden); the RBAC rule that is missing: "
@@ -216,8 +222,11 @@ def test_impersonation_is_that_of_kubectl(cluster: SmallCluster, why: Why) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["absent"], "no pod absent in namespace shop"),
-        (["busy"], "pod shop/busy is on node n0 already: nothing keeps it pending"),
+        (["absent"], "pod shop/absent: neither in the mirror nor in a recent request"),
+        (["deploy/web", "--local"], "Deployment shop/web: none of its pods is pending; its manifest"),
+        (["large", "--snapshot", "/dev/null"], "--kubeconfig is for a kubeconfig, not for a dump."),
+        (["large", "--server", "http://x"], "--kubeconfig is for a kubeconfig, not for --server."),
+        (["large", "--skip-invalid"], "--skip-invalid is for a dump, not for a kubeconfig."),
         (["large", "-A"], "Give either -n or -A."),
         (["large", "--local", "--service", "x"], "--service is for a service, not for --local."),
         (["large", "--profile", "full"], "--profile is for --local: a service has its settings."),
@@ -226,7 +235,6 @@ def test_impersonation_is_that_of_kubectl(cluster: SmallCluster, why: Why) -> No
         (["large", "--service", "a/b/c"], "--service a/b/c: expected [NAMESPACE/]NAME"),
         (["large", "--service", "none"], "no service kindred/none; without --service the cluster is listed"),
         (["large", "--context", "none"], "Expected object with name none in "),
-        (["shop/large"], "unknown type 'shop'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
@@ -238,16 +246,36 @@ def test_what_cannot_be_explained_is_an_error_line_and_exit_status_2(
     assert message in result.stderr
 
 
-def test_of_a_workload_the_pod_is_named_and_gates_are_told(cluster: SmallCluster, why: Why) -> None:
-    selector = {"matchLabels": {"app": "gated"}}
-    cluster.add("deployments", {"metadata": {"name": "gated", "namespace": "shop"}, "spec": {"selector": selector}})
-    gated = make_pod("gated-1").in_namespace("shop").label("app", "gated").requests(cpu="3").phase("Pending").obj()
-    gated["spec"]["schedulingGates"] = [{"name": "example.com/quota"}]
-    cluster.add("pods", gated)
-    result = why("deploy/gated", "--local")
-    assert result.exit_code == 1
-    assert "Of deployment gated: pod shop/gated-1\n" in result.stderr
-    assert "before its scheduling gates are removed: example.com/quota" in result.stderr
+def test_a_workload_is_its_pending_pod_and_gates_are_told(cluster: SmallCluster, why: Why) -> None:
+    gated = make_pod("gated-1-x").in_namespace("shop").label("pod-template-hash", "1").requests(cpu="3")
+    waiting = gated.owned_by("ReplicaSet", "gated-1", "r").phase("Pending").obj()
+    waiting["spec"]["schedulingGates"] = [{"name": "example.com/quota"}]
+    cluster.add("pods", waiting)
+    for argument in (["deploy/gated"], ["deployment", "gated"]):
+        result = why(*argument, "--local")
+        assert result.exit_code == 1
+        assert result.stdout.startswith("Pod shop/gated-1-x fits on none of 3 nodes.\n")
+        assert "before its scheduling gates are removed: example.com/quota" in " ".join(result.stdout.split())
+
+
+def test_both_names_have_every_source_and_suppositions(cluster: SmallCluster, why: Why, tmp_path: Path) -> None:
+    supposing = ("large", "-n", "shop", "--kubeconfig", why.kubeconfig, "--add-node", tmp_path / "n9.json")
+    (tmp_path / "n9.json").write_bytes(make_node("n9").allocatable(cpu="4", pods=9).json())
+    listed = [kindred(name, *supposing, "--local") for name in ("why", "explain")]
+    cluster.admin = admin_app()
+    cluster.add("services", service("kindred-admin", {"name": "admin", "port": 8890}))
+    called = [kindred(name, *supposing) for name in ("why", "explain")]
+    assert {each.exit_code for each in (*listed, *called)} == {0}
+    assert {each.stdout.splitlines()[0] for each in (*listed, *called)} == {"Pod shop/large fits on 1 of 4 nodes."}
+    assert listed[0].stdout == listed[1].stdout
+    demo = [kindred(name, "queue-3", "--demo").stdout for name in ("why", "explain")]
+    assert demo[0] == demo[1] != ""
+
+
+def test_a_pod_on_a_node_is_explained_as_if_it_were_deleted(why: Why) -> None:
+    result = why("busy", "--local")
+    assert result.exit_code == 0
+    assert "Pod shop/busy: it is on n0 already, and is explained as if it were deleted." in result.stdout
 
 
 def test_the_configuration_of_the_scheduler_says_what_is_off(why: Why, tmp_path: Path) -> None:

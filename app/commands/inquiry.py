@@ -1,0 +1,177 @@
+"""The request of `POST /explain` that a command line means, and the explanation in the response."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, NamedTuple, TypedDict
+
+import click
+import httpx
+import msgspec
+
+from app.admin.explain_routes import MAX_SHOWN
+from app.commands.admin_client import NOT_UNDERSTOOD, CannotAskError, members, refusal
+from app.commands.manifests import all_manifests, one_manifest, read_manifests
+from app.explain.explain_request import decode_explain_request
+from app.explain.explainer import Detail, Explainer, Explanation
+from app.explain.pod_names import asked_pod
+from app.explain.stored_pod import Objects, no_objects
+from app.objects.decode import EXTENDER_ARGS, NULL, DecodeError, members_of
+from app.process.json_text import decode, encode
+
+_OF_FILES: Final = re.compile(r"-|\.{0,2}/.*|.*\.(json|ya?ml)", re.DOTALL)
+"""Arguments that are files and not pods, whether the file exists or not."""
+
+INQUIRY_OPTIONS: Final = (
+    click.option(
+        "--file",
+        "-f",
+        metavar="FILE",
+        help="Manifest: a pod, an object with a pod template, or ExtenderArgs; - reads stdin. The name chooses, if "
+        "there are several in it.",
+    ),
+    click.option(
+        "--namespace", "-n", metavar="NS", help="Namespace of the pod.  [default: any, but of a kubeconfig its own]"
+    ),
+    click.option("--all-namespaces", "-A", is_flag=True, help="Search the pod in all namespaces."),
+    click.option(
+        "--assume",
+        multiple=True,
+        metavar="POD@NODE",
+        help="Suppose a pod, by name or FILE, on a node. Can be repeated.",
+    ),
+    click.option("--remove", multiple=True, metavar="POD", help="Suppose that a pod is deleted. Can be repeated."),
+    click.option(
+        "--add-node",
+        multiple=True,
+        metavar="FILE",
+        help="Suppose the nodes of a manifest; - reads stdin. Can be repeated.",
+    ),
+    click.option(
+        "--score",
+        type=click.Choice(["fitting", "all"]),
+        default="fitting",
+        show_default=True,
+        help="Nodes to score. kube-scheduler scores only nodes that fit.",
+    ),
+    click.option("--why-not", multiple=True, metavar="NODE", help="Show all results of this node. Can be repeated."),
+    click.option(
+        "--limit",
+        type=click.IntRange(0, MAX_SHOWN),
+        default=5,
+        show_default=True,
+        help="Maximum number of domains, pods and nodes in a list.",
+    ),
+)
+
+
+class InquiryOptions(TypedDict):
+    """The values of INQUIRY_OPTIONS, and the words of the argument."""
+
+    pod: tuple[str, ...]
+    file: str | None
+    namespace: str | None
+    all_namespaces: bool
+    assume: tuple[str, ...]
+    remove: tuple[str, ...]
+    add_node: tuple[str, ...]
+    score: Literal["fitting", "all"]
+    why_not: tuple[str, ...]
+    limit: int
+
+
+class Inquiry(NamedTuple):
+    """A request of `POST /explain`."""
+
+    body: bytes
+    nodes: Sequence[str]
+    limit: int
+    score: Literal["fitting", "all"]
+    pods: frozenset[str]
+    """The texts of pods that it names."""
+
+    @property
+    def query(self) -> Mapping[str, Sequence[str]]:
+        """The parameters of the URL."""
+        return {"node": self.nodes, "limit": [str(self.limit)], "score": [self.score]}
+
+
+def inquiry_of(options: InquiryOptions, of_context: str = "") -> Inquiry:
+    """Return the request. `of_context` is the namespace of names without one. Raises UsageError with the argument."""
+    if options["namespace"] is not None and options["all_namespaces"]:
+        raise click.UsageError("Give either -n or -A.")
+    words, file = "/".join(options["pod"]), options["file"]
+    namespace = "" if options["all_namespaces"] else options["namespace"] or of_context
+    if not words and file is None:
+        raise click.UsageError("Give a pod (NAME, NAMESPACE/NAME, TYPE/NAME or a uid), or -f FILE.")
+    if file is not None and options["namespace"] is not None:
+        raise click.UsageError("-n is for a pod by name; a manifest has its namespace.")
+    nodes = [
+        msgspec.Raw(manifest)
+        for each in options["add_node"]
+        for manifest in all_manifests(f"--add-node {each}", read_manifests("--add-node", each))
+    ]
+    removed = [_within(namespace, text) for text in options["remove"]]
+    assumed = [_assumed(namespace, text) for text in options["assume"]]
+    supposed = {"add_nodes": nodes, "remove": removed, "assume": assumed}
+    supposed = {name: values for name, values in supposed.items() if values}
+    named = {*removed, *(each["pod"] for each in assumed if isinstance(each["pod"], str))}
+    if file is not None:
+        body = _of_file(f"-f {file}", one_manifest(f"-f {file}", read_manifests("-f", file), words), supposed)
+    else:
+        named.add(pod := _within(namespace, words))
+        body = encode({"pod": pod, **supposed})
+    return Inquiry(body, options["why_not"], options["limit"], options["score"], frozenset(named))
+
+
+def _within(namespace: str, text: str) -> str:
+    return f"{namespace}/{text}" if namespace and not asked_pod(text).namespace else text
+
+
+def _assumed(namespace: str, text: str) -> dict[str, str | msgspec.Raw]:
+    pod, _, node = text.rpartition("@")
+    if not pod or not node:
+        raise click.UsageError(f"--assume {text}: expected POD@NODE or FILE@NODE.")
+    if not _OF_FILES.fullmatch(pod):
+        return {"pod": _within(namespace, pod), "node": node}
+    return {"pod": msgspec.Raw(one_manifest(f"--assume {text}", read_manifests("--assume", pod))), "node": node}
+
+
+def _of_file(option: str, manifest: bytes, supposed: Mapping[str, object]) -> bytes:
+    try:
+        fields = EXTENDER_ARGS.fields_of(members_of(manifest))
+    except DecodeError as error:
+        raise click.UsageError(f"{option}: {error}") from None
+    if not fields.keys() & {"Nodes", "NodeNames"}:
+        return encode({"pod": msgspec.Raw(manifest), **supposed})
+    if not supposed:
+        return manifest  # ExtenderArgs are a request already
+    names = fields.get("NodeNames", NULL)
+    if names == NULL:
+        raise click.UsageError(
+            f"{option}: NodeNames: required (not Nodes) in ExtenderArgs beside --assume, --remove and --add-node."
+        )
+    return encode({"pod": fields.get("Pod", NULL), "node_names": names, **supposed})
+
+
+class RefusedError(Exception):
+    """The request was read, but cannot be evaluated. The message names the field."""
+
+
+def taken(response: httpx.Response, where: str) -> Explanation:
+    """Return the explanation in a service's response. Raises RefusedError, CannotAskError."""
+    if response.is_success:
+        try:
+            return decode(response.content, Explanation)
+        except msgspec.MsgspecError:
+            raise CannotAskError(f"{where}: {NOT_UNDERSTOOD}") from None
+    told = members(response)
+    if isinstance(told.get("field"), str) and isinstance(detail := told.get("detail"), str):
+        raise RefusedError(detail)
+    raise CannotAskError(f"{where}: {refusal(response)}")
+
+
+async def explanation_of(explainer: Explainer, inquiry: Inquiry, others: Objects = no_objects) -> Explanation:
+    """Explain with the code of a service. Raises DecodeError and ExplainError."""
+    question = decode_explain_request(inquiry.body, explainer.mirror, others)
+    detail = Detail(inquiry.nodes, inquiry.limit, score_all=inquiry.score == "all")
+    return await explainer.explain(question, detail)
