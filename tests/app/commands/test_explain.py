@@ -368,7 +368,7 @@ def test_a_scheduler_without_a_profile_is_said_and_every_rule_judged(configured:
     [
         pytest.param(
             SCHEDULER + "    pluginConfig: [{name: NodeResourcesFit, args: {ignored: []}}]",
-            "KINDRED_SCHEDULER_CONFIG: profiles[0].pluginConfig[0].args: NodeResourcesFit",
+            "scheduler.yaml: profiles[0].pluginConfig[0].args: NodeResourcesFit",
             id="arguments",
         ),
     ],
