@@ -37,6 +37,7 @@ from app.wiring.engine import apply_partition, create_cache, explained_profile, 
 from core.events import Kind, Missing
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
+from core.objects.node import Node
 from core.objects.pod import Pod
 from core.objects.volumes import (
     CSIDriver,
@@ -164,7 +165,7 @@ def load_dump(settings: Settings, source: Source) -> Cluster:
     release = AnsweredRelease(settings, mirror)
     if summary.kubelet_versions:
         release.take(newest(summary.kubelet_versions), "nodes")
-    _report(summary)
+    _report(summary, _adding(snapshot) if snapshot is not None else "")
     return Cluster(mirror, release, of_a_dump(lacking), items)
 
 
@@ -275,13 +276,20 @@ class _Reading:
         return text
 
 
-def _report(summary: SnapshotSummary) -> None:
+def _report(summary: SnapshotSummary, adding: str) -> None:
     _print_problems("Invalid", summary.invalid)
     print_line(f"Loaded {summary}", err=True)
+    lacks: tuple[str, Kind] | None = None
     if not summary.taken["Node"]:
-        print_line("Warning: the dump has no node; every request will fail.", err=True)
+        lacks = "the dump has no node, so no pod fits anywhere", Node
     elif not summary.taken["Pod"] and Pod not in summary.stated:
-        print_line("Warning: the dump has no pod; nodes are judged as if they were empty.", err=True)
+        lacks = "the dump has no pod; nodes are judged as if they were empty", Pod
+    elif len(summary.namespaces_of_pods) == 1 != summary.taken["Namespace"] and summary.placed_pods:
+        # kubectl get without -A
+        lacks = f"all pods are in the namespace {min(summary.namespaces_of_pods)}; those of others use nodes, too", Pod
+    if lacks:
+        print_line(f"Warning: {lacks[0]}. This adds them:", err=True)
+        print_line(f"  {dump_command([lacks[1]])}{adding}", err=True)
 
 
 def _print_problems(name: str, problems: Sequence[str]) -> None:

@@ -134,4 +134,5 @@ def _documents(option: str, text: bytes) -> list[bytes]:
     try:
         return documents(text)
     except DocumentsError as error:
-        raise click.UsageError(f"{option}: {error}") from None
+        rendered = "; it has {{ }} of a template, which `helm template` renders" if b"{{" in text else ""
+        raise click.UsageError(f"{option}: {error}{rendered}") from None

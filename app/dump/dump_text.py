@@ -110,7 +110,8 @@ def read_dump(text: bytes, file: str = "") -> Dump:
     except DocumentsError as error:
         raise SnapshotError(f"{prefix}{form_of(text) or error}") from None
     if not texts:
-        raise SnapshotError(f"{prefix}empty: nothing was dumped")  # for example, kubectl failed in a pipe
+        # kubectl failed in a pipe, or the API server has none of one kind (k8s.io/cli-runtime resource/builder.go).
+        raise SnapshotError(f"{prefix}empty: nothing was dumped; kubectl prints nothing if it does not know a kind")
     for number, raw in enumerate(texts):
         place = f"{prefix}document {number + 1} " if len(texts) > 1 else prefix
         try:

@@ -59,9 +59,15 @@ class SnapshotSummary:
         """Places of objects that the dump has once more, as they are or newer."""
         self.stated: set[Kind] = set()
         """Kinds of which the dump says that there is no other object, such as by an empty list of the kind."""
+        self.namespaces_of_pods: set[str] = set()
         self.unnamed: set[str] = set()
         """Names of namespaces that have pods and no Namespace in the dump."""
         self.kubelet_versions: set[str] = set()
+
+    @property
+    def placed_pods(self) -> int:
+        """Number of pods that count on a node."""
+        return self.taken["Pod"] - self.unassigned_pods
 
     def lacking(self) -> list[Kind]:
         """Return the kinds of which the cluster may have objects that the dump lacks.
@@ -183,11 +189,11 @@ class _Loading:
         for (kind, _), loaded in self._objects.items():
             summary.taken[kind] += 1
             if isinstance(loaded, Pod):
-                summary.unnamed.add(loaded.namespace)
+                summary.namespaces_of_pods.add(loaded.namespace)
                 if not loaded.assigned:
                     summary.unassigned_pods += 1
                     summary.nominated_pods += loaded.uid in mirror.pending.nominated_for(loaded.nominated_node_name)
-        summary.unnamed -= mirror.namespaces.keys()
+        summary.unnamed = summary.namespaces_of_pods - mirror.namespaces.keys()
         # The one label that is known. Source: k8s.io/kubernetes pkg/apis/core/v1/defaults.go (SetDefaults_Namespace).
         for name in summary.unnamed:
             mirror.apply(ClusterEvent("Add", Namespace(name=name, labels={NAMESPACE_NAME: name})))

@@ -130,6 +130,9 @@ def _revision_of(made: Mapping[str, Any]) -> int:
 
 def made_pod(manifest: Json, at_hand: AtHand, notes: Notes) -> Made:
     """Return a Pod, or the first pod that a controller would make of its template. Raises DecodeError."""
+    if manifest.get("kind") is None and not manifest.keys() & {"metadata", "spec"}:
+        found = shown(", ".join(manifest) or "nothing")
+        raise DecodeError("kind", f"expected Pod, or a kind with a pod template, found {found}")
     if manifest.get("kind") in (None, "Pod"):  # a kind may be anything, and a set needs a hash
         return Made(manifest)
     templates = pod_templates(manifest)

@@ -197,8 +197,8 @@ def summary(decision: Diagnosis, limit: int, placed_on: str = "") -> Summary:
 def never_tried(decision: Diagnosis, placed_on: str) -> str:
     """Return why no scheduler tries the pod: it has ended, is being deleted, has a node, or none has answered for it.
 
-    Source: k8s.io/kubernetes pkg/scheduler/schedule_one.go (skipPodSchedule), and scheduler.go (newPodInformer), which
-    lists no pod that has ended.
+    Source: k8s.io/kubernetes pkg/scheduler/schedule_one.go (skipPodSchedule), eventhandlers.go (addPod), and
+    scheduler.go (newPodInformer), which lists no pod that has ended.
     """
     pod = decision.pod
     if pod.terminal:
@@ -207,6 +207,8 @@ def never_tried(decision: Diagnosis, placed_on: str) -> str:
         return "it is being deleted, so no scheduler places it"
     if placed_on:
         return f"it is on {placed_on} already, and is explained as if it were deleted"
+    if pod.node_name:
+        return f"spec.nodeName is {pod.node_name}, so no scheduler places it: the kubelet there takes it or rejects it"
     of_another = pod.scheduler_name not in ("", _DEFAULT_SCHEDULER) and pod.uid in decision.mirror.pending
     if of_another and not (pod.waiting.reason or pod.waiting.gates or pod.nominated_node_name):
         return (

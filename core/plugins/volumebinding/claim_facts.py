@@ -13,6 +13,7 @@ import msgspec
 from core.explaining.bound_claims import MAX_CLAIMS
 from core.explaining.decision import Decision
 from core.explaining.node_labels import nodes_text, selector_text
+from core.explaining.typos import mistaken
 from core.framework.claims import find_claim
 from core.objects.pod import PodClaim
 from core.objects.quantity import quantity_text
@@ -48,10 +49,25 @@ def claims_without_volume(decision: Decision) -> Sequence[ClaimFact]:
     """Return the claims that have no volume, with the facts that decide. Empty if no volume rule rejects a node."""
     if not decision.refusing.keys() & {NAME, VOLUME_ZONE}:
         return ()
-    named = (each for each in decision.pod.volumes if isinstance(each, PodClaim))
-    claims = (find_claim(decision.mirror, decision.pod, each) for each in islice(named, MAX_CLAIMS))
-    told = ((claim, "; ".join(_why(decision, claim))) for claim in claims if claim is not None)
-    return [ClaimFact(claim.full_name, why) for claim, why in islice((each for each in told if each[1]), _MAX_TOLD)]
+    named = islice((each for each in decision.pod.volumes if isinstance(each, PodClaim)), MAX_CLAIMS)
+    claims = ((each, find_claim(decision.mirror, decision.pod, each)) for each in named)
+    told = (
+        ClaimFact(
+            f"{decision.pod.namespace}/{each.name}",
+            "; ".join(_why(decision, claim)) if claim is not None else _absent(decision, each),
+        )
+        for each, claim in claims
+    )
+    return [*islice((each for each in told if each.why), _MAX_TOLD)]
+
+
+def _absent(decision: Decision, claim: PodClaim) -> str:
+    if claim.ephemeral:
+        return "it does not exist: the ephemeral volume controller makes it"
+    namespace, claims = decision.pod.namespace, decision.mirror.objects(PersistentVolumeClaim)
+    there = (each.name for each in claims.values() if each.namespace == namespace)
+    first = sorted(there, key=lambda each: (not mistaken(claim.name, each), each))[:_MAX_CLASSES]
+    return f"it does not exist; claims of the namespace: {', '.join(first) or 'none'}"
 
 
 def _why(decision: Decision, claim: PersistentVolumeClaim) -> Iterator[str]:

@@ -5,8 +5,10 @@ import json
 import resource
 import time
 import zlib
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click import unstyle
@@ -42,6 +44,30 @@ def explained(folder: Path, *items: Object, pod: str = "default/p") -> Result:
 
 
 # Forms of files.
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            b"kind: Pod\nmetadata:\n  name: {{ .Release.Name }}\n",
+            "it has {{ }} of a template, which `helm template` renders",
+        ),
+        (b"services:\n  web: {image: nginx}\n", "kind: expected Pod, or a kind with a pod template, found services"),
+        (b"replicaCount: 1\nimage: {repository: nginx}\n", "with a pod template, found replicaCount, image"),
+    ],
+)
+def test_what_is_no_manifest_says_what_it_is(text: bytes, said: str, tmp_path: Path) -> None:
+    result = kindred("explain", "-f", saved(tmp_path, "x.yaml", text), "--demo")
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_an_empty_dump_says_how_it_comes_about(tmp_path: Path) -> None:
+    """Source: k8s.io/cli-runtime pkg/resource/builder.go (mappingFor)."""
+    result = kindred("pending", "--snapshot", saved(tmp_path, "dump.json", b""))
+    assert "nothing was dumped; kubectl prints nothing if it does not know a kind" in result.stderr
+
 
 TEXT = as_json(listed(*kinded(NODE, make_pod("p"), make_namespace("default"))))
 
@@ -269,11 +295,38 @@ def test_a_claim_is_judged_as_far_as_the_objects_behind_it_are_there(
 
 
 def test_nodes_without_any_pod_are_said_to_be_judged_as_empty(tmp_path: Path) -> None:
-    warning = "Warning: the dump has no pod; nodes are judged as if they were empty.\n"
+    warning = "Warning: the dump has no pod; nodes are judged as if they were empty. This adds them:\n"
+    warning += f"  kubectl get -A -o json po >> {tmp_path / 'dump.json'}\n"
     pods = {"apiVersion": "v1", "kind": "PodList", "items": []}
     for text, expected in ((as_json(listed(*kinded(NODE))), warning), (as_json(listed(*kinded(NODE), pods)), "")):
         told = kindred("pending", "--snapshot", saved(tmp_path, "dump.json", text)).stderr
         assert told == f"Loaded 1 nodes, 0 pods, 0 namespaces\n{expected}"
+
+
+@pytest.mark.parametrize(
+    ("others", "told"),
+    [
+        ([], 1),  # kubectl get nodes,pods -o json, without -A
+        ([make_pod("q").in_namespace("kube-system").on("n1")], 0),
+        ([make_namespace("default")], 0),
+        ([make_namespace("default"), make_namespace("kube-system")], 1),
+    ],
+)
+def test_a_dump_of_one_namespace_is_said_to_lack_the_others(others: Sequence[Any], told: int, tmp_path: Path) -> None:
+    dump = saved(tmp_path, "dump.json", as_json(listed(*kinded(NODE, make_pod("p").on("n1"), *others))))
+    warning = (
+        "Warning: all pods are in the namespace default; those of others use nodes, too. This adds them:\n"
+        f"  kubectl get -A -o json po >> {dump}\n"
+    )
+    assert kindred("pending", "--snapshot", dump).stderr.count(warning) == told
+
+
+def test_a_dump_of_pods_alone_says_how_to_add_the_nodes(tmp_path: Path) -> None:
+    """`kubectl get all -A -o json` prints no node: kubernetes/kubectl#151."""
+    dump = saved(tmp_path, "dump.json", as_json(listed(*kinded(make_pod("p")))))
+    told = kindred("pending", "--snapshot", dump).stderr
+    assert "Warning: the dump has no node, so no pod fits anywhere. This adds them:" in told
+    assert f"  kubectl get -A -o json no >> {dump}\n" in told
 
 
 def test_pending_says_what_is_not_judged(tmp_path: Path) -> None:
@@ -289,7 +342,7 @@ def test_a_response_to_a_scheduler_warns_of_what_its_profile_reads(tmp_path: Pat
     dump = saved(tmp_path, "dump.json", as_json(listed(*kinded(NODE))))
     pod = saved(tmp_path, "pod.json", make_pod("p").json())
     assert "responses" not in kindred("filter", "--snapshot", dump, "--pod", pod).stderr
-    lines = kindred("filter", "--snapshot", dump, "--pod", pod, "--profile", "full").stderr.splitlines()[1:]
+    lines = kindred("filter", "--snapshot", dump, "--pod", pod, "--profile", "full").stderr.splitlines()[2:]
     assert lines[1].startswith("Warning: the dump has no persistentvolumes, persistentvolumeclaims, storageclasses, ")
     assert lines[2] == (
         "  kubectl get -A -o json pv,pvc,sc,csinodes,csidrivers,csistoragecapacities,volumeattachments >> " + dump

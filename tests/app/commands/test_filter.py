@@ -257,7 +257,9 @@ def test_a_dump_without_nodes_is_warned_of(pod: str, tmp_path: Path) -> None:
     dump = saved(tmp_path, "dump", as_json(listed()))
     result = kindred("filter", "--snapshot", dump, "--pod", pod, "--nodes", "a1")
     assert result.stderr == (
-        "Loaded 0 nodes, 0 pods, 0 namespaces\nWarning: the dump has no node; every request will fail.\n"
+        "Loaded 0 nodes, 0 pods, 0 namespaces\n"
+        "Warning: the dump has no node, so no pod fits anywhere. This adds them:\n"
+        f"  kubectl get -A -o json no >> {dump}\n"
     )
     assert json.loads(result.stdout)["FailedAndUnresolvableNodes"] == {"a1": UNKNOWN}
 

@@ -83,6 +83,20 @@ FAULTS: Final = (
         tests=("test_valid_pod.py",),
     ),
     Fault(
+        id="dump-of-one-namespace-is-whole",
+        breaks="A dump of kubectl get without -A is taken for the whole cluster, without a word.",
+        old='    elif len(summary.namespaces_of_pods) == 1 != summary.taken["Namespace"] and',
+        new='    elif len(summary.namespaces_of_pods) == 0 != summary.taken["Namespace"] and',
+        tests=("test_dump.py",),
+    ),
+    Fault(
+        id="claims-of-other-namespaces-are-named",
+        breaks="A claim that does not exist is told with claims of other namespaces.",
+        old="there = (each.name for each in claims.values() if each.namespace == namespace)",
+        new="there = (each.name for each in claims.values() if namespace)",
+        tests=("amounts/test_claims.py",),
+    ),
+    Fault(
         id="unknown-fields-are-silent",
         breaks="A manifest with a nodeSelector in a container is explained as if it had none, without a word.",
         old="for place, of, each in spec for name in each if name not in FIELDS[of])",

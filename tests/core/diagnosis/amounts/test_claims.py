@@ -104,6 +104,14 @@ def why(*objects: Object) -> str:
             id="rackerlabs/understack#54",
         ),
         pytest.param(
+            [
+                replace(CLAIM, name=name, namespace=of)
+                for name, of in (("a-2", "default"), ("datta", "default"), ("x", "y"))
+            ],
+            "it does not exist; claims of the namespace: datta, a-2",
+            id="jupyterhub/helm-chart#35",
+        ),
+        pytest.param(
             [CLAIM, AT_ONCE],
             "StorageClass pool binds at once, before the pod is scheduled, and it is not bound yet; StorageClass pool "
             "is of driver csi.example",
@@ -134,6 +142,15 @@ def why(*objects: Object) -> str:
 )
 def test_what_a_claim_waits_for_is_said(objects: Sequence[Object], said: str) -> None:
     assert why(*objects) == said
+
+
+def test_a_claim_that_its_controller_makes_is_said_to_be_awaited() -> None:
+    """Source: volumebinding/binder.go (GetPodVolumeClaims), pkg/controller/volume/ephemeral/controller.go."""
+    decision = decision_of(
+        asking().volume({"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}), roomy("n1")
+    )
+    (found,) = claims_without_volume(decision)
+    assert found.why == "it does not exist: the ephemeral volume controller makes it"
 
 
 @pytest.mark.parametrize(
