@@ -15,10 +15,13 @@ from app.admin.health_routes import Readiness, ResourceReadiness, Version
 from app.commands.admin_client import ACCESS_OPTIONS, Access, asked, understood
 from app.commands.options import EXIT_NO, EXIT_OK, clear_errors, output_option, with_options
 from app.commands.output import NO_NAMES, Line, OutputFormat, counted, labelled, print_output, styled, table, wrapped
+from app.watch.freshness import cause_of
 
 _LABELS: Final = 12
 """Columns of the names at the left."""
 _MIB: Final = 1024 * 1024
+_SHOWN: Final = 4
+"""Problems of resources, without -o wide."""
 _HEADS: Final = ("RESOURCE", "STATE", "LAST BYTE", "PROBLEM")
 
 
@@ -90,7 +93,7 @@ def status_text(status: Status, *, wide: bool) -> Iterator[Line]:
     yield from _line("Version", f"{status.version.version}, Python {status.version.python}")
     yield from _line("Release", str(status.version.kubernetes))
     yield from _line("Mirror", _mirror(readiness))
-    yield from _resources(readiness)
+    yield from _resources(readiness, wide=wide)
     yield from _line("Leader", _leader(readiness.leader))
     yield from _line("Cache", _cache_text(status.cache))
     yield from _line("Decisions", _decisions(status))
@@ -121,17 +124,27 @@ def _mirror(readiness: Readiness) -> str:
     return f"{', '.join(held)}, at generation {readiness.generation}"
 
 
-def _resources(readiness: Readiness) -> Iterator[Line]:
+def _resources(readiness: Readiness, *, wide: bool) -> Iterator[Line]:
     if not readiness.resources:
         yield from _line("Resources", "none is watched: the mirror is loaded from a dump")
         return
-    behind = {name: each for name, each in readiness.resources.items() if _is_behind(each)}
+    behind: dict[tuple[str, str], list[str]] = {}
+    for name, each in readiness.resources.items():
+        if _is_behind(each):
+            state, _, problem = _row(each)
+            behind.setdefault((state, cause_of(problem)), []).append(name)
+    number = sum(map(len, behind.values()))
     followed = f"{counted(len(readiness.resources), 'resource')} followed"
-    yield from _line("Resources", f"{followed}, {f'{len(behind)} behind' if behind else 'none behind'}")
-    for name, each in behind.items():
-        state, last, problem = _row(each)
-        parts = (name, ", ".join(filter(None, (state, last))), problem)
-        yield from wrapped(": ".join(filter(None, parts)), _LABELS + 2, " " * _LABELS)
+    yield from _line("Resources", f"{followed}, {f'{number} behind' if number else 'none behind'}")
+    if wide:  # the table has them
+        return
+    by_number = sorted(behind.items(), key=lambda each: -len(each[1]))
+    for (state, problem), names in by_number[:_SHOWN]:
+        ages = [age for name in names if (age := readiness.resources[name].seconds_since_last_byte) is not None]
+        last = f"{state}, {max(ages):.1f} s ago" if ages else state
+        yield from wrapped(": ".join(filter(None, (", ".join(names), last, problem))), _LABELS + 2, " " * _LABELS)
+    if left := sum(len(names) for _, names in by_number[_SHOWN:]):
+        yield from wrapped(f"and {left} more: -o wide", _LABELS)
 
 
 def _is_behind(resource: ResourceReadiness) -> bool:

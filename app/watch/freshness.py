@@ -1,6 +1,7 @@
 """Freshness of the mirror: the state of each watched resource, and whether it is recent enough."""
 
 import math
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +12,13 @@ from typing import Final
 from app.objects.resources import Resource
 from app.process.logs import LIMIT, LineLimit
 from core.events import Kind, Missing
+
+_request: Final = re.compile(r"\A[A-Z]+ \S+ at (?=\S+: )")
+
+
+def cause_of(problem: str) -> str:
+    """Return a problem without its request, `GET /api/v1/pods at `: an outage has one cause for all resources."""
+    return _request.sub("", problem, count=1)
 
 
 class ResourceState:

@@ -22,7 +22,7 @@ from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import CredentialsError
 from app.objects.decode import DecodeError
 from app.process.logs import one_line
-from app.watch.freshness import ResourceState
+from app.watch.freshness import ResourceState, cause_of
 from app.watch.memory import MemoryPressureError
 from app.watch.stream import BrokenWatchError, InStreamError, status_of
 
@@ -108,7 +108,7 @@ def _failures_text(states: Sequence[ResourceState]) -> str:
     for state in states:
         if state.problem:
             remedy = f"; the RBAC rule that is missing: {state.resource.rbac_rule}" if state.forbidden else ""
-            found.setdefault(f"{state.problem}{remedy}", []).append(state.plural)
+            found.setdefault(f"{cause_of(state.problem)}{remedy}", []).append(state.plural)
     failing = sum(map(len, found.values()))
     number = f"all {failing}" if failing == len(states) else f"{failing} of {len(states)}"
     by_number = sorted(found.items(), key=lambda each: -len(each[1]))

@@ -140,11 +140,10 @@ def looking(failing: Failing, caplog: pytest.LogCaptureFixture) -> Looking:
 
 
 def test_an_outage_is_one_line_once_all_fail_then_one_a_minute_and_one_at_its_end(looking: Looking) -> None:
-    refused = ConnectionFailedError("refused")
     for retry in looking.failing.all.all:  # one after the other, as their requests end
-        retry.failed(refused)
+        retry.failed(ConnectionFailedError(f"GET /api/v1/{retry.state.plural} at https://10.96.0.1: refused"))
         assert looking.until(int(looking.failing.now - looking.began) + 1) == {}
-    line = "all 4 resources fail: pods, nodes, namespaces, deviceclasses: refused"
+    line = "all 4 resources fail: pods, nodes, namespaces, deviceclasses: https://10.96.0.1: refused"
     assert looking.until(150) == {7: line, 67: line, 127: line}
     for retry in looking.failing.all.all:
         retry.followed()

@@ -6,6 +6,13 @@ from tests.mutants.fault import Fault
 
 FAULTS: Final = (
     Fault(
+        id="one-cause-told-for-each-resource",
+        breaks="In an outage the log has the same cause three times, and 13 resources without any.",
+        old='return _request.sub("", problem, count=1)',
+        new="return problem",
+        tests=("test_retry.py",),
+    ),
+    Fault(
         id="list-fresh-as-of-its-end",
         breaks="A list that took long counts as fresh from its end, though it tells the state of its beginning.",
         old="await self._replace(listing, page.resource_version, began)",
