@@ -15,14 +15,16 @@ from app.scheduler_configuration.scheduler_config import (
     SchedulerConfig,
     choose_extender,
 )
-from app.scheduler_configuration.schema import KNOWN, NEEDS_PRE, Point, Profile
+from app.scheduler_configuration.schema import KNOWN, Point, Profile
 from app.scheduler_configuration.validation import arguments_of
 from app.settings.settings import Settings
 from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers, with_devices
 from core.diagnosis.explained_profile import NOTHING, ExplainedProfile, SchedulerRules, joined
-from core.diagnosis.not_judged import DYNAMIC_RESOURCES, NotJudged
+from core.diagnosis.not_judged import NotJudged
+from core.framework.interface import Plugin
 from core.objects.pod import Pod
-from core.plugins import PLUGINS
+from core.plugins import DEFAULTS, PLUGINS
+from core.plugins.in_tree import DynamicResources
 from core.profile import COMPOSITES, Arguments, full_profile, profile_arguments
 from core.profile import Profile as Plugins
 from core.scheduling_cycle import ALL
@@ -32,17 +34,8 @@ FILTERS: Final = frozenset(plugin.name for plugin in FULL.filters)
 SCORES: Final = frozenset(plugin.name for plugin, _ in FULL.scores)
 """Scoring plugins of kube-scheduler's defaults that Kindred implements."""
 _FIT: Final = "NodeResourcesFit"
-_VOLUME_BINDING: Final = "VolumeBinding"
-_DEFAULT_SHAPE: Final[Sequence[object]] = (
-    [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}],
-    None,
-    [],
-)
-"""Values of VolumeBindingArgs.shape that mean the default: SetDefaults_VolumeBindingArgs."""
 _MAY_REFUSE: Final[Sequence[Point]] = ("multiPoint", "preEnqueue", "preFilter", "filter", "reserve", "permit")
 """Extension points at which a plugin can reject nodes for a pod."""
-_REFUSE_EARLY: Final = ("NodeAffinity", "VolumeRestrictions", "VolumeBinding", "VolumeZone")
-"""Plugins whose PreFilter may reject a pod without their Filter, except plugins that are `never judged` anyway."""
 _OF_SCORES: Final = frozenset({
     "scoring_strategy", "resources", "hard_pod_affinity_weight", "ignore_preferred_terms_of_existing_pods",
 })  # fmt: skip
@@ -93,7 +86,7 @@ def scheduler_plugins(
         score_otherwise=frozenset(name for name, fields in changed.items() if fields - _OF_FILTERS),
         not_judged=(*_outside(profile), *_without_pre(profile)),
         early=tuple(_pre_filter_alone(profile)),
-        not_scored=(*outside, *_shape(profile)),
+        not_scored=(*outside, *_other_scores(profile)),
     )
 
 
@@ -131,25 +124,22 @@ def _outside(profile: Profile) -> Iterator[NotJudged]:
 
 def _without_pre(profile: Profile) -> Iterator[NotJudged]:
     """Yield plugins that fail for every pod, because the extension point that prepares their state is off."""
-    for (before, point), names in NEEDS_PRE.items():
-        for name in sorted(names):
-            if profile.runs(name, point) and not profile.runs(name, before):
-                yield NotJudged(
-                    name, f"{point} is on and {before} is off in the scheduler's profile, which is an error"
-                )
+    for name, before, point in profile.halved():
+        yield NotJudged(name, f"{point} is on and {before} is off in the scheduler's profile, which is an error")
 
 
 def _pre_filter_alone(profile: Profile) -> Iterator[NotJudged]:
-    for name in _REFUSE_EARLY:
-        if profile.runs(name, "preFilter") and not profile.runs(name, "filter"):
+    for name, each in DEFAULTS.items():
+        if each.pre_filter_rejects and profile.runs(name, "preFilter") and not profile.runs(name, "filter"):
             yield NotJudged(name, "preFilter is on in the scheduler's profile, and may refuse the pod; filter is off")
 
 
-def _shape(profile: Profile) -> Iterator[NotJudged]:
+def _other_scores(profile: Profile) -> Iterator[NotJudged]:
     for written in profile.plugin_config:
         args = written.args if isinstance(written.args, dict) else {}
-        if written.name == _VOLUME_BINDING and args.get("shape") not in _DEFAULT_SHAPE:
-            yield NotJudged(_VOLUME_BINDING, "shape is not judged here")
+        for argument, defaults in DEFAULTS.get(written.name, Plugin).not_scored:
+            if args.get(argument) not in defaults:
+                yield NotJudged(written.name, f"{argument} is not judged here")
 
 
 _FILTERING: Final[Sequence[Point]] = ("preFilter", "filter")
@@ -200,7 +190,7 @@ class SchedulerProfiles:
         weights = self._weights(scheduler, asked, kindred)
         _, percentage = self._config.percentage_of(profile)
         asked_filters, asked_scores = _names(asked)
-        has_devices = any(profile.runs(DYNAMIC_RESOURCES, point) for point in _FILTERING)
+        has_devices = any(profile.runs(DynamicResources.name, point) for point in _FILTERING)
         rules = SchedulerRules(
             profile.name,
             has_profile=True,
@@ -209,7 +199,7 @@ class SchedulerProfiles:
             asked_filters=asked_filters,
             asked_scores=asked_scores,
             off=_off(scheduler, asked_filters, asked_scores),
-            never_judged_off=frozenset() if has_devices else frozenset({DYNAMIC_RESOURCES}),
+            never_judged_off=frozenset() if has_devices else frozenset({DynamicResources.name}),
             extender=self._kindred.url_prefix if self._kindred is not None else "",
             percentage_of_nodes_to_score=ALL if asked.filters and scope is DecideScope.ANY_NODE else percentage,
         )

@@ -6,12 +6,17 @@ kube-scheduler decodes strictly: it does not start with an unknown field, a wron
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 import msgspec
 
-from core.profile import todays_name
+from core.framework.interface import Plugin
+from core.plugins import DEFAULTS
+from core.plugins.in_tree import GATED, DynamicResources
+from core.profile import full_profile, todays_name
+from core.releases.differences import rules_of
+from core.releases.release import Release
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"
@@ -175,70 +180,17 @@ def go_duration(seconds: float) -> str:
 # Source: k8s.io/kubernetes v1.36 pkg/scheduler/apis/config/v1/default_plugins.go (mergePluginSet) and
 # pkg/scheduler/framework/runtime/framework.go (expandMultiPointPlugins).
 
-DEFAULTS: Final[Mapping[str, int]] = {
-    "SchedulingGates": 0,
-    "PrioritySort": 0,
-    "NodeUnschedulable": 0,
-    "NodeName": 0,
-    "TaintToleration": 3,
-    "NodeAffinity": 2,
-    "NodePorts": 0,
-    "NodeResourcesFit": 1,
-    "VolumeRestrictions": 0,
-    "NodeVolumeLimits": 0,
-    "VolumeBinding": 0,
-    "VolumeZone": 0,
-    "PodTopologySpread": 2,
-    "InterPodAffinity": 2,
-    "DynamicResources": 2,
-    "DefaultPreemption": 0,
-    "NodeResourcesBalancedAllocation": 1,
-    "ImageLocality": 1,
-    "DefaultBinder": 0,
-    "NodeDeclaredFeatures": 0,
-}
-"""Every default plugin with its weight. 0 for plugins without a weight, and for one that first scores in 1.37."""
-
-KNOWN: Final = frozenset({
-    *DEFAULTS, "GangScheduling", "TopologyPlacementGenerator", "PodGroupPodsCount",
-    "DeferredPodScheduling",
-})  # fmt: skip
+KNOWN: Final = frozenset({*DEFAULTS, *GATED})
 """Every in-tree plugin."""
-
-_FILTER: Final = frozenset({"filter"})
-_PRE_FILTER: Final = frozenset({"preFilter", "filter"})
-_PRE_SCORE: Final = frozenset({"preScore", "score"})
-IMPLEMENTED: Final[Mapping[str, frozenset[str]]] = {
-    "SchedulingGates": frozenset({"preEnqueue"}),
-    "PrioritySort": frozenset({"queueSort"}),
-    "NodeUnschedulable": _FILTER,
-    "NodeName": _FILTER,
-    "TaintToleration": _FILTER | _PRE_SCORE,
-    "NodeAffinity": _PRE_FILTER | _PRE_SCORE,
-    "NodePorts": _PRE_FILTER,
-    "NodeResourcesFit": _PRE_FILTER | _PRE_SCORE,
-    "VolumeRestrictions": _PRE_FILTER,
-    "NodeVolumeLimits": _PRE_FILTER,
-    "VolumeBinding": _PRE_FILTER | _PRE_SCORE | {"reserve", "preBind"},
-    "VolumeZone": _PRE_FILTER,
-    "PodTopologySpread": _PRE_FILTER | _PRE_SCORE,
-    "InterPodAffinity": _PRE_FILTER | _PRE_SCORE,
-    "DynamicResources": _PRE_FILTER | {"preEnqueue", "postFilter", "score", "reserve", "preBind"},
-    "DefaultPreemption": frozenset({"preEnqueue", "postFilter"}),
-    "NodeResourcesBalancedAllocation": _PRE_SCORE,
-    "ImageLocality": frozenset({"score"}),
-    "DefaultBinder": frozenset({"bind"}),
-    "NodeDeclaredFeatures": _PRE_FILTER,
+CLAIMS: Final = tuple(name for name, each in DEFAULTS.items() if each.missed)
+"""Plugins that bind or allocate what a pod claims, so that nothing replaces them for such pods."""
+_WEIGHTS: Final = {
+    DynamicResources.name: 2,
+    **{plugin.name: weight for plugin, weight in full_profile().under(rules_of(Release(1, 36))).scores},
 }
-"""Default plugin -> the extension points that it implements."""
-
-NEEDS_PRE: Final[Mapping[tuple[Point, Point], frozenset[str]]] = {
-    ("preFilter", "filter"): frozenset({
-        "InterPodAffinity", "PodTopologySpread", "NodePorts", "NodeResourcesFit", "VolumeRestrictions", "VolumeBinding",
-    }),
-    ("preScore", "score"): frozenset({"InterPodAffinity", "PodTopologySpread", "TaintToleration"}),
-}  # fmt: skip
-"""Two points -> the plugins that fail at the second point if they did not run at the first. Other plugins do not."""
+"""Default plugin -> its weight. VolumeBinding first scores in 1.37, by default."""
+HALVES: Final[Sequence[tuple[Point, Point]]] = (("preFilter", "filter"), ("preScore", "score"))
+"""The points of a filter, and of a score: the first one prepares the second."""
 _OF_WEIGHTS: Final[Sequence[Point]] = ("score", "multiPoint")
 """Points whose plugin sets have weights. The first one wins: getValidScoreWeights."""
 _NOTHING: Final = WrittenPluginSet()
@@ -267,7 +219,7 @@ class Profile(WrittenProfile, frozen=True):
         expanded = [
             plugin
             for plugin in self.at_multi_point()
-            if plugin not in disabled and point in IMPLEMENTED.get(plugin, (point,))
+            if plugin not in disabled and (plugin not in DEFAULTS or point in DEFAULTS[plugin].points)
         ]
         overriding = [plugin for plugin in written if plugin in expanded]
         first = [*overriding, *expanded, *written]  # a repeated plugin keeps its first place
@@ -279,24 +231,30 @@ class Profile(WrittenProfile, frozen=True):
 
     def switched_off(self, plugin: str, point: Point) -> bool:
         """Return whether a default plugin of a point is disabled there."""
-        return point in IMPLEMENTED.get(plugin, ()) and not self.runs(plugin, point)
+        return point in DEFAULTS.get(plugin, Plugin).points and not self.runs(plugin, point)
 
     def weight(self, plugin: str) -> int:
         """Return the weight of a plugin's score, also if the plugin is disabled. Plugins outside the tree have 1."""
         for point in _OF_WEIGHTS:
             if plugin in (written := self.enabled(point)):
                 return written[plugin] or 1  # a configured weight replaces the default one, too
-        return DEFAULTS.get(plugin, 1) or 1
+        return _WEIGHTS.get(plugin, 1)
 
     def scoring(self) -> set[str]:
-        """Return the plugins that score."""
-        known = {plugin for plugin in DEFAULTS if self.runs(plugin, "score")} - {"VolumeBinding"}
-        # VolumeBinding scores only with the gate StorageCapacityScoring. Extension points of other plugins are unknown.
-        return known | set(self.enabled("score"))
+        """Return the plugins that score most pods. DynamicResources scores only claims with alternatives."""
+        known = {plugin for plugin in _WEIGHTS if self.runs(plugin, "score")}
+        return (known | set(self.enabled("score"))) - {DynamicResources.name}
+
+    def halved(self) -> Iterator[tuple[str, Point, Point]]:
+        """Yield the plugins that fail for every pod: they run at the second point, which needs the first one."""
+        for before, point in HALVES:
+            for plugin, each in sorted(DEFAULTS.items()):
+                if point in each.needs_pre and self.runs(plugin, point) and not self.runs(plugin, before):
+                    yield plugin, before, point
 
     def running(self, point: Point) -> set[str]:
         """Return the plugins that run at an extension point, as far as their extension points are known."""
-        return {plugin for plugin in IMPLEMENTED if self.runs(plugin, point)} | set(self.enabled(point))
+        return {plugin for plugin in DEFAULTS if self.runs(plugin, point)} | set(self.enabled(point))
 
     def enabled(self, point: Point) -> dict[str, int]:
         """Return the plugins configured as enabled: present name -> weight, 0 without one."""

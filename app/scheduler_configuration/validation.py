@@ -4,7 +4,7 @@ Source: k8s.io/kubernetes v1.36.3 pkg/scheduler/apis/config/validation, k8s.io/c
 TLS k8s.io/client-go transport/transport.go (TLSConfigFor).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from app.objects.decode import DecodeError
@@ -12,7 +12,6 @@ from app.objects.plugin_args import decode_plugin_args
 from app.process.json_text import encode
 from app.scheduler_configuration.schema import (
     API_VERSION,
-    DEFAULTS,
     LeaderElection,
     Profile,
     WrittenConfig,
@@ -21,15 +20,10 @@ from app.scheduler_configuration.schema import (
     WrittenPluginSet,
     parse_go_duration,
 )
-from core.plugins import PLUGINS
+from core.framework.interface import Plugin
+from core.plugins import DEFAULTS, PLUGINS
 from core.profile import Arguments
 
-_NOT_JUDGED: Final[Mapping[str, frozenset[str]]] = {
-    "DefaultPreemption": frozenset({"minCandidateNodesPercentage", "minCandidateNodesAbsolute"}),
-    "DynamicResources": frozenset({"filterTimeout", "bindingTimeout"}),
-    "VolumeBinding": frozenset({"bindTimeoutSeconds", "shape"}),
-}
-"""Plugin -> its arguments that affect no verdict."""
 _OF_EVERY: Final = frozenset({"apiVersion", "kind"})
 _NOTHING: Final = WrittenPluginSet()
 _ELECTION: Final = {"leaseDuration": 15.0, "renewDeadline": 10.0, "retryPeriod": 2.0}
@@ -43,7 +37,7 @@ class UnreadableError(ValueError):
 def arguments_of(written: WrittenPluginConfig, where: str) -> Arguments:
     """Return plugin -> arguments of its constructor, without those that affect no verdict. Raises UnreadableError."""
     args = {} if written.args is None else written.args
-    left_out = _NOT_JUDGED.get(written.name, frozenset())
+    left_out = {*DEFAULTS.get(written.name, Plugin).left_out}
     if isinstance(args, dict):
         if str(version := args.get("apiVersion", API_VERSION)) != API_VERSION:
             raise UnreadableError(f"{where}.apiVersion: expected {API_VERSION}, found {str(version)[:60]!r}")

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER, SchedulerConfig
 from app.scheduler_configuration.schema import Point
 from app.settings.settings import Settings
-from core.diagnosis.not_judged import DYNAMIC_RESOURCES
+from core.plugins.in_tree import DynamicResources
 from core.plugins.noderesources.columns import DeviceSchedulers
 from core.profile import Arguments
 
@@ -80,7 +80,7 @@ def device_schedulers(settings: Settings, config: SchedulerConfig | None = None)
     off = {
         profile.name
         for profile in (config.profiles if config is not None else ())
-        if not all(profile.runs(DYNAMIC_RESOURCES, point) for point in _NEEDED)
+        if not all(profile.runs(DynamicResources.name, point) for point in _NEEDED)
     }
     scopes = decide_scopes(settings)
     if scopes is None:

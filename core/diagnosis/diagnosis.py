@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from core.diagnosis.explained_profile import ExplainedProfile, Judge, served_alone
-from core.diagnosis.not_judged import DYNAMIC_RESOURCES, NotJudged, devices_not_judged, judged
+from core.diagnosis.not_judged import NotJudged, devices_not_judged, judged
 from core.events import Kind, Missing
 from core.explaining.counted_terms import CountedTerm, PodSearch
 from core.framework.evaluation import Composite, FreshEvaluation, everywhere
@@ -19,6 +19,7 @@ from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray
 from core.objects.node import Node
 from core.objects.pod import Pod
+from core.plugins.in_tree import DynamicResources
 from core.profile import Profile
 from core.scheduling_cycle import Refusal, filter_nodes, nominated_beside, refusals, score_nodes
 
@@ -124,7 +125,7 @@ class Diagnosis:
 
     def _devices_not_judged(self) -> list[NotJudged]:
         scheduler = self.explained.scheduler
-        is_off = scheduler is not None and DYNAMIC_RESOURCES in scheduler.never_judged_off
+        is_off = scheduler is not None and DynamicResources.name in scheduler.never_judged_off
         failed = () if len(self.fitting) else self.verdicts.statuses
         reasons = {reason for status in failed for reason in status.reasons}
         return devices_not_judged(self.profile, self.pod, self.batch, reasons, mirror=self.mirror, is_off=is_off)

@@ -16,10 +16,9 @@ from core.objects.pod import Pod, PodClaim
 from core.objects.volumes import (
     PersistentVolumeClaim,
 )
+from core.plugins.in_tree import GANG_SCHEDULING, DynamicResources
 from core.plugins.noderesources.columns import classes_of, insufficient
 from core.profile import Profile
-
-DYNAMIC_RESOURCES: Final = "DynamicResources"
 
 _MAX_RESOURCES: Final = 8
 """How many resources are named. A pod may request hundreds."""
@@ -99,20 +98,20 @@ def devices_not_judged(  # noqa: PLR0913  # what devices depend on
     if left := [resource for resource in fit.left_to_devices(mirror, pod, batch) if resource in classes]:
         named = ", ".join(f"{resource} (DeviceClass {classes[resource]})" for resource in left[:_MAX_RESOURCES])
         judge = "no program allocates" if is_off else "kube-scheduler alone allocates"
-        return [NotJudged(DYNAMIC_RESOURCES, f"{judge} the devices for {named}")]
+        return [NotJudged(DynamicResources.name, f"{judge} the devices for {named}")]
     schedulers = fit.device_schedulers
     if schedulers.have(pod.scheduler_name):
         return []
     short = sorted({name for resource, name in classes.items() if insufficient(resource) in reasons})
-    return [NotJudged(DYNAMIC_RESOURCES, schedulers.need(name)) for name in short[:_MAX_RESOURCES]]
+    return [NotJudged(DynamicResources.name, schedulers.need(name)) for name in short[:_MAX_RESOURCES]]
 
 
 def _never_judged(pod: Pod) -> list[NotJudged]:
     told = []
     if pod.claims_resources:
-        told.append(NotJudged(DYNAMIC_RESOURCES, "kube-scheduler alone allocates the pod's resource claims"))
+        told.append(NotJudged(DynamicResources.name, "kube-scheduler alone allocates the pod's resource claims"))
     if pod.in_scheduling_group:
-        told.append(NotJudged("GangScheduling", "kube-scheduler schedules the pods of a group together"))
+        told.append(NotJudged(GANG_SCHEDULING, "kube-scheduler schedules the pods of a group together"))
     return told
 
 

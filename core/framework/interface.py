@@ -5,7 +5,7 @@ Score take the whole batch, because a call per node would cost more than the com
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from enum import Enum, IntEnum
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -175,6 +175,25 @@ class Plugin:
     states: tuple[Callable[[ClusterMirror], Listener], ...] = ()
     """The states that the mirror keeps for the plugin from its start (core/scheduling_cycle.py, derive_states)."""
 
+    # The configuration of kube-scheduler's plugin of this name:
+
+    points: Collection[str] = ()
+    """The extension points that it implements."""
+    needs_pre: Collection[str] = ()
+    """Those of filter and score that fail if it did not run at preFilter or preScore. Others do not."""
+    pre_filter_rejects: bool = False
+    """Whether its PreFilter may reject a pod for all nodes, even if its Filter is off."""
+    costly_pre: bool = False
+    """Whether it visits all pods at preFilter or preScore, which run even if nothing comes after them."""
+    left_out: Collection[str] = ()
+    """Its arguments that affect no verdict, and that Kindred does not have."""
+    not_scored: Sequence[tuple[str, Sequence[object]]] = ()
+    """Those of them that affect its scores, with the values that mean the default."""
+    waits_by: str = ""
+    """The argument for how long a binding may wait for it."""
+    missed: str = ""
+    """What happens if no program runs its Filter. Set if it binds or allocates what pods claim: nothing replaces it."""
+
     def references(self, _mirror: ClusterMirror, _pod: Pod, /) -> Hashable:
         """Return the objects behind the names in the pod's fields, such as the UIDs of its claims, or None.
 
@@ -200,6 +219,8 @@ class Room(NamedTuple):
 
 class FilterPlugin(Plugin, ABC, Generic[FilterState]):
     """A predicate. The state from `pre_filter` is stale after the next event."""
+
+    points: Collection[str] = ("preFilter", "filter")
 
     @abstractmethod
     def pre_filter(self, mirror: ClusterMirror, pod: Pod, /) -> tuple[Status, FilterState | None]:
@@ -229,6 +250,7 @@ class FilterPlugin(Plugin, ABC, Generic[FilterState]):
 class ScorePlugin(Plugin, ABC, Generic[ScoreState]):
     """A priority. The state from `pre_score` is stale after the next event."""
 
+    points: Collection[str] = ("preScore", "score")
     scores_alone: bool
     """Whether a node's raw score is independent of the other nodes of the request, so that it can be cached."""
     normalizes_alone: bool

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-from core.framework.interface import Plugin
+from core.framework.interface import FilterPlugin, Plugin, ScorePlugin
+from core.plugins import in_tree
 from core.plugins.imagelocality import ImageLocality
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.plugins.load.load_plugin import LoadVariationRiskBalancing, TargetLoadPacking
@@ -29,9 +30,11 @@ from core.plugins.volumebinding.plugin import VolumeBinding
 from core.plugins.volumerestrictions import VolumeRestrictions
 from core.plugins.volumezone import VolumeZone
 
-PLUGINS: Final[Mapping[str, type[Plugin]]] = {
+DEFAULTS: Final[Mapping[str, type[Plugin]]] = {
     each.name: each
     for each in (
+        in_tree.SchedulingGates,
+        in_tree.PrioritySort,
         NodeUnschedulable,
         NodeName,
         TaintToleration,
@@ -44,18 +47,26 @@ PLUGINS: Final[Mapping[str, type[Plugin]]] = {
         VolumeZone,
         PodTopologySpread,
         InterPodAffinity,
+        in_tree.DynamicResources,
+        in_tree.DefaultPreemption,
         NodeResourcesBalancedAllocation,
         ImageLocality,
+        in_tree.DefaultBinder,
         NodeDeclaredFeatures,
-        # Not among kube-scheduler's plugins of today.
-        ServiceAffinity,
-        CheckNodeCondition,
-        CheckNodeMemoryPressure,
-        CheckNodeDiskPressure,
-        CheckNodePIDPressure,
-        TargetLoadPacking,
-        LoadVariationRiskBalancing,
-        LoadAware,
     )
+}
+"""kube-scheduler's default plugins by name, in its order. Kindred lacks those of `in_tree`."""
+_OTHERS: Final[tuple[type[Plugin], ...]] = (
+    ServiceAffinity,
+    CheckNodeCondition,
+    CheckNodeMemoryPressure,
+    CheckNodeDiskPressure,
+    CheckNodePIDPressure,
+    TargetLoadPacking,
+    LoadVariationRiskBalancing,
+    LoadAware,
+)
+PLUGINS: Final[Mapping[str, type[Plugin]]] = {
+    each.name: each for each in (*DEFAULTS.values(), *_OTHERS) if issubclass(each, FilterPlugin | ScorePlugin)
 }
 """Every plugin by name, kube-scheduler's in its order. Made without arguments, a plugin has upstream's defaults."""

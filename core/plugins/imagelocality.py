@@ -173,6 +173,7 @@ class ImageLocality(ScorePlugin[Preference]):
 
     name = "ImageLocality"
     former_scores = (("ImageLocalityPriority", ""),)
+    points = ("score",)
     kinds: tuple[Kind, ...] = (Node,)
     class_fields = ("images", "image_volumes")
     invalidated_by = _INVALIDATED_BY

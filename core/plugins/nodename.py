@@ -41,6 +41,7 @@ class NodeName(Explained, FilterPlugin[RequestedNode]):
 
     name = "NodeName"
     former_filters = ("PodFitsHost", "HostName")
+    points = ("filter",)
     kinds: tuple[Kind, ...] = (Node,)
     class_fields = ("node_name",)
     invalidated_by: tuple[InvalidationRule, ...] = ()  # no update of a node changes its name

@@ -193,6 +193,7 @@ class NodePorts(Explained, FilterPlugin[BoolArray]):
 
     name = NAME
     former_filters = ("PodFitsHostPorts",)
+    needs_pre = ("filter",)
     kinds: tuple[Kind, ...] = (Node, Pod)
     class_fields = ("host_ports",)
     invalidated_by = _INVALIDATED_BY

@@ -88,6 +88,7 @@ class NodeUnschedulable(Explained, FilterPlugin[NodeValues[bool]]):
 
     name = NAME
     former_filters = ("CheckNodeUnschedulable",)
+    points = ("filter",)
     kinds: tuple[Kind, ...] = (Node,)
     class_fields = ("tolerations",)
     invalidated_by = _INVALIDATED_BY

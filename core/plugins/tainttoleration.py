@@ -186,6 +186,8 @@ class TaintToleration(Explained, FilterPlugin[TaintsAndTolerations], ScorePlugin
     name = NAME
     former_filters = ("PodToleratesNodeTaints",)
     former_scores = (("TaintTolerationPriority", ""),)
+    points = ("filter", "preScore", "score")
+    needs_pre = ("score",)
     kinds: tuple[Kind, ...] = (Node,)
     class_fields = ("tolerations",)
     invalidated_by = _INVALIDATED_BY

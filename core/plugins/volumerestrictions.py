@@ -252,6 +252,8 @@ class VolumeRestrictions(ReadsClaims, Explained, FilterPlugin[Restrictions]):
 
     name = NAME
     former_filters = ("NoDiskConflict",)
+    needs_pre = ("filter",)
+    pre_filter_rejects = True
     kinds: tuple[Kind, ...] = (Pod, PersistentVolumeClaim)
     class_fields = ("namespace", "volumes")
     invalidated_by = _INVALIDATED_BY

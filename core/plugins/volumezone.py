@@ -127,6 +127,7 @@ class VolumeZone(ReadsClaims, Explained, FilterPlugin[ZoneConstraints]):
 
     name = NAME
     former_filters = ("NoVolumeZoneConflict",)
+    pre_filter_rejects = True
     kinds: tuple[Kind, ...] = (Node, PersistentVolume, PersistentVolumeClaim, StorageClass)
     class_fields = ("namespace", "volumes")
     invalidated_by = _INVALIDATED_BY

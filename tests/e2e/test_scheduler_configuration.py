@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from app.scheduler_configuration.scheduler_config import load_scheduler_config
-from app.scheduler_configuration.schema import API_VERSION, DEFAULTS, IMPLEMENTED, KIND, Point, Profile
+from app.scheduler_configuration.schema import API_VERSION, KIND, Point, Profile
+from core.plugins import DEFAULTS
 from tests.e2e.binaries import SCHEDULER, chosen_module, kubernetes_version
 
 POINTS: Final[tuple[Point, ...]] = ("multiPoint", "filter", "score", "preFilter", "preScore")
@@ -37,8 +38,8 @@ def plugin_set(chance: random.Random, point: Point, minor: int) -> dict[str, Any
     """Give a set of plugins that have something for the point in a release, in which some may be on and off."""
     there = [
         name
-        for name, points in IMPLEMENTED.items()
-        if name not in NEEDED and (point == "multiPoint" or point in points)
+        for name, plugin in DEFAULTS.items()
+        if name not in NEEDED and (point == "multiPoint" or point in plugin.points)
         if (name, point) != ("VolumeBinding", "score")  # only behind a gate
         if SINCE.get((name, point), 0) <= minor
     ]

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from app.objects.decode_pod import WirePod
 from app.scheduler_configuration.scheduler_config import load_scheduler_config
-from app.scheduler_configuration.schema import IMPLEMENTED, KNOWN, POINTS
+from app.scheduler_configuration.schema import KNOWN, POINTS
+from core.plugins import DEFAULTS
 from core.plugins import PLUGINS as OF_KINDRED
 from tests.e2e.binaries import RELEASES as BUILT
 from tests.upstream.judges import FIELDS, PLUGINS, UPSTREAM, Judge, Row, each, in_tree, releases_of_field
@@ -167,7 +168,7 @@ def test_the_shipped_profiles_of_decide_have_the_plugins_that_the_table_leaves_t
 def test_plugin_sets_know_the_plugins_and_no_point_that_no_release_has() -> None:
     assert {*KNOWN} == {name for upstream in RELEASES for name in upstream.plugins}
     there = {name for upstream in RELEASES for name in points(upstream)}
-    assert {f"{name}.{point}" for name, found in IMPLEMENTED.items() for point in found} <= there
+    assert {f"{name}.{point}" for name, plugin in DEFAULTS.items() for point in plugin.points} <= there
     assert {*POINTS} - {"multiPoint"} == {point for upstream in RELEASES for point in upstream.points}
 
 

@@ -6,17 +6,16 @@ from typing import Any, Final
 from app.commands.doctor.findings import DECIDE, HANDBOOK, SETTINGS, Problem, error, info, setting, warning
 from app.commands.doctor.registration import Check, Found, Registration
 from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER
-from app.scheduler_configuration.schema import DEFAULTS, IMPLEMENTED, KNOWN, POINTS, Point, Profile, parse_go_duration
+from app.scheduler_configuration.schema import CLAIMS, KNOWN, POINTS, Point, Profile, parse_go_duration
 from app.verbs.effects import LONGEST_WAIT
 from app.verbs.scopes import DecideScope, decide_scopes, in_tree_schedulers
+from core.framework.interface import Plugin
+from core.plugins import DEFAULTS
+from core.plugins.in_tree import GANG_SCHEDULING, DefaultPreemption
 
 _ALL: Final = 100  # percent
 _LEASE: Final = "kube-scheduler"
-_FOR_CLAIMS: Final = ("VolumeBinding", "DynamicResources")
-_GANGS: Final = "GangScheduling"
-_JUDGING: Final = frozenset({"preFilter", "filter", "reserve", "preBind"})
-_WAITS: Final = {"VolumeBinding": "bindTimeoutSeconds", "DynamicResources": "bindingTimeout"}
-"""Plugin -> its argument for how long a binding may wait."""
+_JUDGING: Final[Sequence[Point]] = ("preFilter", "filter", "reserve", "preBind")
 
 
 def _gap(registration: Registration) -> Found:
@@ -104,7 +103,7 @@ def _evict(registration: Registration) -> Found:
 def _preempt_of_decided(registration: Registration) -> Found:
     evicts = registration.settings.preempt == "evict"
     for profile in registration.decided:
-        where, is_on = profile.at("plugins.postFilter"), profile.runs("DefaultPreemption", "postFilter")
+        where, is_on = profile.at("plugins.postFilter"), profile.runs(DefaultPreemption.name, "postFilter")
         # The profile for groups has the filters for a dry run, and Kindred evicts for no member.
         if profile.name == registration.settings.decide_groups_scheduler:
             continue
@@ -171,7 +170,7 @@ def _claims(registration: Registration) -> Found:
     pods = "pods with unbound claims or resource claims"
     for profile in (yield from _in_tree_profiles(registration, "decide_claims_scheduler", pods)):
         points: Sequence[Point] = ("filter", "reserve", "preBind")
-        off = [name for name in _FOR_CLAIMS if any(profile.switched_off(name, point) for point in points)]
+        off = [name for name in CLAIMS if any(profile.switched_off(name, point) for point in points)]
         yield from _needed_in_tree(profile, off, f"{pods}: these are bound without them")
 
 
@@ -218,10 +217,10 @@ def _needed_in_tree(profile: Profile, off: Sequence[str], consequence: str) -> F
 
 def _switched_off(profile: Profile) -> Iterator[str]:
     for plugin in DEFAULTS:
-        if any(profile.switched_off(plugin, point) for point in POINTS if point in _JUDGING & IMPLEMENTED[plugin]):
+        if any(profile.switched_off(plugin, point) for point in _JUDGING):
             yield plugin
-    if any({_GANGS, "*"} & {*profile.disabled(point)} for point in POINTS):
-        yield _GANGS
+    if any({GANG_SCHEDULING, "*"} & {*profile.disabled(point)} for point in POINTS):
+        yield GANG_SCHEDULING
 
 
 def _one_process(registration: Registration) -> Found:
@@ -249,7 +248,7 @@ def _waits(registration: Registration) -> Found:
         if profile.name not in names:
             continue
         for each in profile.plugin_config:
-            argument = _WAITS.get(each.name, "")
+            argument = DEFAULTS.get(each.name, Plugin).waits_by
             seconds = _seconds((each.args or {}).get(argument))
             if seconds >= longest:
                 yield error(

@@ -5,12 +5,13 @@ from typing import Final, NamedTuple, TypeAlias
 
 from app.commands.doctor.findings import Finding, Problem
 from app.scheduler_configuration.scheduler_config import Extender, SchedulerConfig
-from app.scheduler_configuration.schema import DEFAULTS, Point, Profile
+from app.scheduler_configuration.schema import CLAIMS, Point, Profile
 from app.settings.settings import Settings
 from app.verbs.scopes import DecideScope, decide_scopes
 from app.watch.release import allowed_rules
 from app.wiring.engine import create_profile
-from core.plugins import PLUGINS
+from core.plugins import DEFAULTS, PLUGINS
+from core.plugins.in_tree import DefaultPreemption
 from core.profile import COMPOSITES
 from core.profile import Profile as Plugins
 from core.releases.release import nearest
@@ -77,9 +78,7 @@ def implied_settings(config: SchedulerConfig, extender: Extender) -> Settings:
     scores nothing if one node is left (k8s.io/kubernetes pkg/scheduler/schedule_one.go, schedulePod).
     """
     unscored = [
-        profile
-        for profile in config.profiles
-        if "*" in profile.disabled("multiPoint") or not profile.scoring() - {"DynamicResources"}
+        profile for profile in config.profiles if "*" in profile.disabled("multiPoint") or not profile.scoring()
     ]
     if set(extender.verbs) == {"filterVerb"} and unscored:
         return _implied_by_decide(config, unscored)
@@ -87,7 +86,7 @@ def implied_settings(config: SchedulerConfig, extender: Extender) -> Settings:
         f"{point}:{name}"
         for point in _SIDES
         for name in PLUGINS
-        if (name, point) != ("VolumeBinding", "filter")  # which no Kindred replaces
+        if not (point == "filter" and name in CLAIMS)  # which no Kindred replaces
         and any(profile.switched_off(name, point) for profile in config.profiles)
     ]
     if extender.prioritize_verb and not any(name.startswith("score:") for name in disabled):
@@ -100,7 +99,7 @@ def implied_settings(config: SchedulerConfig, extender: Extender) -> Settings:
 
 
 def _implied_by_decide(config: SchedulerConfig, unscored: Sequence[Profile]) -> Settings:
-    for_claims = [each.name for each in unscored if {"VolumeBinding", "DynamicResources"} <= each.running("filter")]
+    for_claims = [each.name for each in unscored if {*CLAIMS} <= each.running("filter")]
     for_groups = [
         profile.name
         for profile in config.profiles
@@ -108,7 +107,7 @@ def _implied_by_decide(config: SchedulerConfig, unscored: Sequence[Profile]) -> 
     ]
     alone = [profile for profile in unscored if profile.name not in for_claims]
     sampled = any(config.percentage_of(profile)[1] < _ALL for profile in alone)
-    nominates = any(profile.runs("DefaultPreemption", "postFilter") for profile in alone)
+    nominates = any(profile.runs(DefaultPreemption.name, "postFilter") for profile in alone)
     return Settings(
         profile="full",
         decide="any-node" if sampled else "listed-nodes",

@@ -1,6 +1,6 @@
 """Whether one program enforces each hard rule, for all nodes, and whether each score counts once."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Final
 
@@ -8,22 +8,21 @@ from app.commands.doctor.findings import BEHAVIOUR, EXTENDER_TYPE, HANDBOOK, err
 from app.commands.doctor.registration import Check, Found, Registration
 from app.objects.plugin_args import plugin_arguments
 from app.process.json_text import encode
-from app.scheduler_configuration.schema import KNOWN, NEEDS_PRE, POINTS, Point, Profile
+from app.scheduler_configuration.schema import CLAIMS, HALVES, KNOWN, POINTS, Point, Profile
 from app.scheduler_configuration.validation import arguments_of
 from app.verbs.scopes import DecideScope
-from core.plugins import PLUGINS
+from core.plugins import DEFAULTS, PLUGINS
+from core.plugins.in_tree import DefaultPreemption, DynamicResources, SchedulingGates
 
 _ALL: Final = 100  # percent
 _SCALE: Final = 10  # MaxNodeScore / MaxExtenderPriority, kube-scheduler's factor
 _MAX_NODE_SCORE: Final = 100
 _NEAR: Final = 0.25  # relative error of the weight that changes little
-_COSTLY: Final = frozenset({"InterPodAffinity", "PodTopologySpread"})
-"""Plugins that visit all pods before they filter or score: RunPreScorePlugins does not skip one that scores nothing."""
+_EVICT: Final = setting("preempt", "evict")
 _WITHOUT_A_STAND_IN: Final[Mapping[tuple[str, Point], str]] = {
-    ("VolumeBinding", "filter"): "pods are bound without their claims",
-    ("DynamicResources", "filter"): "no plugin allocates ResourceClaims",
-    ("SchedulingGates", "preEnqueue"): "pods are scheduled despite their scheduling gates",
-    ("DefaultPreemption", "postFilter"): f"no pod is preempted, unless by Kindred with {setting('preempt', 'evict')}",
+    **{(name, "filter"): DEFAULTS[name].missed for name in CLAIMS},
+    (SchedulingGates.name, "preEnqueue"): "pods are scheduled despite their scheduling gates",
+    (DefaultPreemption.name, "postFilter"): f"no pod is preempted, unless by Kindred with {_EVICT}",
 }
 
 
@@ -59,7 +58,7 @@ def _by_nobody(registration: Registration) -> Found:
         yield from _in_neither(registration, profile)
         for (plugin, point), consequence in _WITHOUT_A_STAND_IN.items():
             if profile.switched_off(plugin, point) and not _stands_in(registration, profile, plugin):
-                tell = warning if plugin in {"DynamicResources", "DefaultPreemption"} else error
+                tell = warning if plugin in {DynamicResources.name, DefaultPreemption.name} else error
                 yield tell(
                     profile.at(f"plugins.{point}"),
                     f"{plugin} is disabled in the profile {profile.name}, and Kindred has no replacement: "
@@ -75,17 +74,17 @@ def _stands_in(registration: Registration, profile: Profile, plugin: str) -> boo
     """
     if registration.scope_of(profile) is None:
         return False
-    if plugin == "DefaultPreemption":
+    if plugin == DefaultPreemption.name:
         return registration.settings.preempt == "evict"
-    return plugin in {"VolumeBinding", "DynamicResources"}
+    return plugin in CLAIMS
 
 
 def _in_neither(registration: Registration, profile: Profile) -> Found:
     # Without VolumeBinding, a profile that Kindred does not decide for is always wrong, which _by_nobody reports.
-    elsewhere = {"VolumeBinding"} if registration.scope_of(profile) is None else set()
+    elsewhere = CLAIMS if registration.scope_of(profile) is None else ()
     lost = ", ".join(
         name
-        for name in sorted(PLUGINS.keys() - elsewhere)
+        for name in sorted(PLUGINS.keys() - {*elsewhere})
         if profile.switched_off(name, "filter") and name not in registration.filters
     )
     if lost:
@@ -100,17 +99,16 @@ def _in_neither(registration: Registration, profile: Profile) -> Found:
 
 def _halves(registration: Registration) -> Found:
     for profile in registration.config.profiles:
-        for (before, point), needing in NEEDS_PRE.items():
-            for name in sorted(needing):
-                if profile.runs(name, point) and not profile.runs(name, before):
-                    yield error(
-                        profile.at(f"plugins.{before}"),
-                        f"{name} is disabled at {before} and not at {point}, in the profile {profile.name}: its "
-                        f"{point} fails for every pod that reaches it",
-                        f"take {name} out of {before}.disabled, or add it to {point}.disabled",
-                    )
-        for name in sorted(_COSTLY & (registration.filters | set(registration.scores))):
-            for before, point in NEEDS_PRE:
+        for name, before, point in profile.halved():
+            yield error(
+                profile.at(f"plugins.{before}"),
+                f"{name} is disabled at {before} and not at {point}, in the profile {profile.name}: its {point} fails "
+                "for every pod that reaches it",
+                f"take {name} out of {before}.disabled, or add it to {point}.disabled",
+            )
+        ours = registration.filters | set(registration.scores)
+        for name in sorted(name for name, each in PLUGINS.items() if each.costly_pre and name in ours):
+            for before, point in HALVES:
                 if profile.switched_off(name, point) and profile.runs(name, before):
                     yield warning(
                         profile.at(f"plugins.{before}"),
@@ -211,7 +209,7 @@ def _switched_off(registration: Registration, profile: Profile) -> list[str]:
 def _has_rivals(registration: Registration, profile: Profile) -> bool:
     """Return whether anything else scores. Otherwise the weight has no effect."""
     others = [each for each in registration.config.extenders if each.prioritize_verb]
-    return len(others) > 1 or bool(profile.scoring() - {"DynamicResources"})
+    return len(others) > 1 or bool(profile.scoring())
 
 
 def misspelled(registration: Registration, profile: Profile) -> dict[str, str]:
@@ -239,18 +237,13 @@ def _unknown_names(registration: Registration) -> Found:
                 )
 
 
-def _failing(profile: Profile) -> Iterator[str]:
-    for (before, point), needing in NEEDS_PRE.items():
-        if point == "score":
-            yield from (name for name in needing if not profile.runs(name, before))
-
-
 def _once(registration: Registration) -> Found:
     asked = registration.extender.prioritize_verb
     for profile in registration.config.profiles if asked else registration.undecided:
-        told = {*misspelled(registration, profile).values(), *_failing(profile)}  # of which another finding tells
+        failing = (name for name, _, point in profile.halved() if point == "score")
+        told = {*misspelled(registration, profile).values(), *failing}  # of which another finding tells
         twice = sorted(plugin for plugin in registration.scores if profile.runs(plugin, "score") and plugin not in told)
-        nothing = not profile.scoring() - {"DynamicResources"} and len(registration.scores) == 1
+        nothing = not profile.scoring() and len(registration.scores) == 1
         if asked and nothing and not registration.assumed:
             (alone,) = registration.scores
             yield warning(

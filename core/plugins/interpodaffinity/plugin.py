@@ -95,6 +95,9 @@ class InterPodAffinity(ExplainedAffinity, FilterPlugin[PreFilterState], ScorePlu
     name = NAME
     former_filters = ("MatchInterPodAffinity",)
     former_scores = (("InterPodAffinityPriority", ""),)
+    points = ("preFilter", "filter", "preScore", "score")
+    needs_pre = ("filter", "score")
+    costly_pre = True
     kinds: tuple[Kind, ...] = (Node, Pod, Namespace)
     class_fields = ("namespace", "labels", "affinity")
     invalidated_by = _INVALIDATED_BY

@@ -72,6 +72,8 @@ class NodeAffinity(ExplainedNodeAffinity, FilterPlugin[RequiredState], ScorePlug
     name = NAME
     former_filters = ("PodMatchNodeSelector", "MatchNodeSelector")
     former_scores = (("NodeAffinityPriority", ""),)
+    points = ("preFilter", "filter", "preScore", "score")
+    pre_filter_rejects = True
     kinds: tuple[Kind, ...] = (Node,)
     class_fields = ("node_affinity",)
     invalidated_by = _INVALIDATED_BY

@@ -84,6 +84,8 @@ class NodeResourcesFit(ExplainedFit, FilterPlugin[PreFilterState], ScorePlugin[S
         ("MostRequestedPriority", "MostAllocated"),
         ("RequestedToCapacityRatioPriority", "RequestedToCapacityRatio"),
     )
+    points = ("preFilter", "filter", "preScore", "score")
+    needs_pre = ("filter",)
     kinds: tuple[Kind, ...] = (Node, Pod, DeviceClass)
     class_fields: tuple[str, ...] = ("requests", "scored_requests")
     invalidated_by = _INVALIDATED_BY

@@ -75,6 +75,9 @@ class PodTopologySpread(ExplainedSpread, FilterPlugin[PreFilterState], ScorePlug
     name = NAME
     former_filters = ("EvenPodsSpread",)
     former_scores = (("EvenPodsSpreadPriority", ""),)
+    points = ("preFilter", "filter", "preScore", "score")
+    needs_pre = ("filter", "score")
+    costly_pre = True
     kinds: tuple[Kind, ...] = (Node, Pod)
     class_fields: tuple[str, ...] = ("namespace", "labels", "tolerations", "node_affinity", "spread")
     invalidated_by = _INVALIDATED_BY

@@ -134,6 +134,9 @@ _INVALIDATED_BY: Final = (
     ),
 )
 
+_DEFAULT_SHAPES: Final[list[object]] = [None, [], [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}]]
+"""Values of VolumeBindingArgs.shape that mean the default: SetDefaults_VolumeBindingArgs."""
+
 
 class VolumeBinding(ReadsClaims, ExplainedBinding, FilterPlugin[BindingState], ScorePlugin[BindingState]):
     """Filters by the volumes of the pod's claims: bound volumes, volumes to take, and volumes to create.
@@ -143,6 +146,13 @@ class VolumeBinding(ReadsClaims, ExplainedBinding, FilterPlugin[BindingState], S
 
     name = NAME
     former_filters = ("CheckVolumeBinding",)
+    points = ("preFilter", "filter", "preScore", "score", "reserve", "preBind")
+    needs_pre = ("filter",)
+    pre_filter_rejects = True
+    left_out = ("bindTimeoutSeconds", "shape")
+    not_scored = (("shape", _DEFAULT_SHAPES),)
+    waits_by = "bindTimeoutSeconds"
+    missed = "pods are bound without their claims"
     kinds: tuple[Kind, ...] = (
         Node,
         PersistentVolume,

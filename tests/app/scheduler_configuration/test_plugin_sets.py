@@ -6,10 +6,10 @@ import pytest
 import yaml
 
 from app.scheduler_configuration.scheduler_config import parse_scheduler_config
-from app.scheduler_configuration.schema import API_VERSION, DEFAULTS, IMPLEMENTED, KIND, KNOWN, NEEDS_PRE, Profile
+from app.scheduler_configuration.schema import API_VERSION, KIND, Profile
+from core.framework.interface import FilterPlugin, ScorePlugin
+from core.plugins import DEFAULTS
 from core.profile import full_profile
-from core.releases.differences import rules_of
-from core.releases.release import Release
 
 AFFINITY = {"name": "InterPodAffinity"}
 EVERY = {"name": "*"}
@@ -87,23 +87,26 @@ def test_a_score_weighs_what_is_written_nearest(written: dict[str, Any], weight:
     assert weight == profile(written).weight("InterPodAffinity")
 
 
-def test_the_weights_by_default_are_those_of_the_full_profile() -> None:
-    ours = full_profile().under(rules_of(Release(1, 36))).scores
-    assert {plugin.name: weight for plugin, weight in ours} == {
-        name: weight for name, weight in DEFAULTS.items() if weight and name != "DynamicResources"
-    }
+def test_each_side_of_a_plugin_is_one_of_its_points() -> None:
+    for plugin in DEFAULTS.values():
+        sides = {side for side, base in (("filter", FilterPlugin), ("score", ScorePlugin)) if issubclass(plugin, base)}
+        assert sides <= {*plugin.points}, plugin.name
 
 
-def test_all_tables_know_the_same_plugins() -> None:
-    assert set(DEFAULTS) == set(IMPLEMENTED)
-    assert set(DEFAULTS) <= KNOWN
-    for points, plugins in NEEDS_PRE.items():
-        assert all(set(points) <= IMPLEMENTED[plugin] for plugin in plugins)
+def test_a_plugin_needs_a_point_before_only_where_it_has_both() -> None:
+    for plugin in DEFAULTS.values():
+        needed = {point for each in plugin.needs_pre for point in (each, f"pre{each.capitalize()}")}
+        assert needed <= {*plugin.points}, plugin.name
+
+
+def test_a_weight_by_default() -> None:
+    weights = {name: profile({}).weight(name) for name in ("TaintToleration", "DynamicResources", "VolumeBinding")}
+    assert weights == {"TaintToleration": 3, "DynamicResources": 2, "VolumeBinding": 1}
 
 
 def test_what_scores_is_known() -> None:
     default = {"TaintToleration", "NodeAffinity", "NodeResourcesFit", "PodTopologySpread", "InterPodAffinity",
-               "NodeResourcesBalancedAllocation", "ImageLocality", "DynamicResources"}  # fmt: skip
+               "NodeResourcesBalancedAllocation", "ImageLocality"}  # fmt: skip
     assert default == profile({}).scoring()
     assert {"Trimaran"} == profile({"score": {"disabled": [EVERY], "enabled": [{"name": "Trimaran"}]}}).scoring()
 

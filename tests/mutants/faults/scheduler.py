@@ -9,7 +9,7 @@ FAULTS: Final = (
         id="written-default-keeps-its-weight",
         breaks="A default plugin that is written without a weight keeps its default weight.",
         old="return written[plugin] or 1  #",
-        new="return written[plugin] or DEFAULTS.get(plugin, 1) or 1  #",
+        new="return written[plugin] or _WEIGHTS.get(plugin, 1)  #",
         tests=("test_plugin_sets.py",),
     ),
     Fault(
