@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Unpack
+from typing import Any, BinaryIO, Final, Unpack
 
 import click
 
@@ -38,6 +38,9 @@ from app.wiring.engine import apply_partition, create_extender, create_profile
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 
+_FEW: Final = 3
+"""Filters that people do not take for all of kube-scheduler's."""
+
 
 class Options(Source):
     """All options of the command."""
@@ -57,18 +60,22 @@ class Options(Source):
 @output_option(FORMATS, OutputFormat.JSON)
 def filter_command(**question: Unpack[Options]) -> None:
     """Print the ExtenderFilterResult for a pod, without a server."""
-    result = _filtered(question)
-    print_output(question["output"], result, partial(filter_text, result), filter_names(result))
+    result, judged = _filtered(question)
+    print_output(question["output"], result, partial(filter_text, result, judged), filter_names(result))
 
 
-def _filtered(question: Options) -> Any:  # noqa: ANN401  # JSON
-    """Evaluate a request as the service does, and return the response. Ends with status 2 if it is an error."""
+def _filtered(question: Options) -> tuple[Any, Sequence[str]]:
+    """Evaluate a request as the service does, and return the response, with the names of the filters.
+
+    Ends with status 2 if the response is an error.
+    """
     with clear_errors():
         settings = loaded_settings(question, OF_ANSWERS)
         manifest = one_manifest("--pod", read_opened("--pod", question["pod"]))
         decode_manifest(manifest, AtHand(ClusterMirror(), no_objects))  # fails before a dump is loaded
         dump = load_dump(settings, question)
-        warn_of_lacks(dump, create_profile(settings))
+        profile = create_profile(settings)
+        warn_of_lacks(dump, profile)
         mirror = dump.mirror
         stored = stored_manifest(manifest, AtHand(mirror, dump.others()))
         for each in stored.notes.unknown:
@@ -83,18 +90,19 @@ def _filtered(question: Options) -> Any:  # noqa: ANN401  # JSON
         response = create_extender(settings, mirror).filter(Request(body))
     if response.outcome is VerbOutcome.BAD_REQUEST:  # over HTTP, kube-scheduler decodes its body
         exit_with_error(response.error)
-    return decode(response.body)
+    return decode(response.body), [each.name for each in profile.filters]
 
 
-def filter_text(result: Mapping[str, Any], *, wide: bool) -> Sequence[Line]:
-    """Return an ExtenderFilterResult of names as lines: each node with its result."""
+def filter_text(result: Mapping[str, Any], judged: Sequence[str], *, wide: bool) -> Sequence[Line]:
+    """Return an ExtenderFilterResult of names as lines: each node with its result, by the filters that judged it."""
     if result["Error"]:
         return wrapped(f"Error: {result['Error']}")
     passed: Sequence[str] = result["NodeNames"] or ()
     rows = [(node, "fits", "") for node in passed]
     for key, verdict in (("FailedNodes", "fails"), ("FailedAndUnresolvableNodes", "unresolvable")):
         rows += [(node, verdict, reason) for node, reason in (result[key] or {}).items()]
-    head = wrapped(f"Fits on {len(passed):,} of {counted(len(rows), 'node')}.")
+    by = f" by {', '.join(judged)} alone (`kindred explain` judges all)" if len(judged) <= _FEW else ""
+    head = wrapped(f"Fits on {len(passed):,} of {counted(len(rows), 'node')}{by}.")
     return [*head, *table(("NODE", "VERDICT", "REASON"), rows, 0, wide=wide)]
 
 

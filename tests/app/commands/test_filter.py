@@ -326,7 +326,7 @@ def test_filter_prints_the_message_of_the_protocol_unless_another_format_is_want
     assert yaml.safe_load(kindred("filter", *asked, "-o", "yaml").stdout) == json.loads(plain)
     assert printed("filter", *asked, "-o", "name").stdout == "node/a1\n"
     assert printed("filter", *asked, "-o", "table").stdout.splitlines() == [
-        "Fits on 1 of 2 nodes.",
+        "Fits on 1 of 2 nodes by InterPodAffinity alone (`kindred explain` judges all).",
         "NODE  VERDICT  REASON",
         "a1    fits",
         f"b1    fails    {RULES}",
@@ -334,7 +334,7 @@ def test_filter_prints_the_message_of_the_protocol_unless_another_format_is_want
 
 
 def test_unresolvable_nodes_are_apart_from_those_that_preemption_could_help() -> None:
-    lines = unstyle(laid_out(filter_text(FILTERED, wide=False))).splitlines()
+    lines = unstyle(laid_out(filter_text(FILTERED, [*"abcd"], wide=False))).splitlines()
     assert lines[0] == "Fits on 1 of 3 nodes."
     assert [line.split()[:2] for line in lines[2:]] == [["a1", "fits"], ["b1", "fails"], ["c1", "unresolvable"]]
     assert list(filter_names(FILTERED)) == ["node/a1"]
@@ -342,5 +342,5 @@ def test_unresolvable_nodes_are_apart_from_those_that_preemption_could_help() ->
 
 def test_an_error_is_all_there_is_to_say() -> None:
     refused = {**dict.fromkeys(FILTERED), "Error": "too much work"}
-    assert laid_out(filter_text(refused, wide=False)) == "Error: too much work"
+    assert laid_out(filter_text(refused, [], wide=False)) == "Error: too much work"
     assert list(filter_names(refused)) == []
