@@ -38,7 +38,9 @@ from app.commands.options import (
 from app.commands.output import OutputFormat, node_name, print_output
 from app.commands.why.cluster import MissingRightsError
 from app.commands.why.kubeconfig import CLUSTER_OPTIONS, ClusterOptions, explanation_of_cluster
+from app.explain.explain_request import UnknownError
 from app.explain.explainer import Explanation
+from app.explain.known_pods import UNKNOWN_POD
 from app.process.long_work import LongWork
 from app.verbs.request import RecentPods
 from app.verbs.wire_in import decode_incoming_pod
@@ -111,11 +113,13 @@ def _of_cluster(options: Options) -> Explanation:
     check_explained(settings)  # before a needless request
     try:
         return asyncio.run(explanation_of_cluster(options, partial(inquiry_of, options), settings))
-    except RefusedError as error:
-        if CALLER_HEADER not in str(error) or options["send_token"]:
-            raise
-        hint = "--send-token sends the token of your kubeconfig to the service, which you must trust"
-        raise RefusedError(f"{error}; {hint}; --local calls no service") from None
+    except (RefusedError, UnknownError) as error:
+        if CALLER_HEADER in str(error) and not options["send_token"]:
+            hint = "--send-token sends the token of your kubeconfig to the service, which you must trust"
+            raise RefusedError(f"{error}; {hint}; --local calls no service") from None
+        if UNKNOWN_POD in str(error) and not options["all_namespaces"]:
+            raise RefusedError(f"{error}; name another namespace with -n, or look in all with -A") from None
+        raise
 
 
 def _of_dump(options: Options) -> Explanation:

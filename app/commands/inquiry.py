@@ -100,6 +100,8 @@ def inquiry_of(options: InquiryOptions, of_context: str = "") -> Inquiry:
     if options["namespace"] is not None and options["all_namespaces"]:
         raise click.UsageError("Give either -n or -A.")
     words, file = "/".join(options["pod"]), options["file"]
+    if options["namespace"] and asked_pod(words).namespace not in {"", options["namespace"]}:
+        raise click.UsageError(f"{words} is not of the namespace of -n.")
     namespace = "" if options["all_namespaces"] else options["namespace"] or of_context
     if not words and file is None:
         raise click.UsageError("Give a pod (NAME, NAMESPACE/NAME, TYPE/NAME or a uid), or -f FILE.")

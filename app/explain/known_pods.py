@@ -15,6 +15,7 @@ from core.explaining.pod_names import Sees, every_namespace
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 
+UNKNOWN_POD: Final = "neither in the mirror nor in a recent request"
 _NOT_SEEN: Final = (
     ", or in a namespace whose pods this caller may not list. The response to NAMESPACE/NAME names a missing right"
 )
@@ -100,7 +101,7 @@ def the_one(found: dict[str, list[Pod]], text: str, field: str, *, is_limited: b
         if asked.kind:
             why = f"none of its pods is pending{hint}; its manifest (-f) asks about the next one"
             raise UnknownError(field, f"{asked.kind} {asked.key}: {why}")
-        raise UnknownError(field, f"pod {text}: neither in the mirror nor in a recent request{hint}")
+        raise UnknownError(field, f"pod {text}: {UNKNOWN_POD}{hint}")
     if len(pods) > 1:
         names = {pod.full_name: pod for pod in pods}
         several = ", ".join(sorted(names) if len(names) == len(pods) else (pod.uid for pod in pods))

@@ -256,6 +256,7 @@ def test_what_is_wrong_is_one_line_that_names_the_field(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        pytest.param(["a/web", "-n", "b"], "a/web is not of the namespace of -n.", id="another-namespace"),
         pytest.param(["web", "-n", "a", "-A"], "Give either -n or -A.", id="n-and-a"),
         pytest.param(["-f", "@pod.json", "-n", "a"], "-n is for a pod by name; a manifest has its", id="n-and-f"),
         pytest.param([], "Give a pod (NAME, NAMESPACE/NAME, TYPE/NAME or a uid), or -f FILE.", id="neither"),
@@ -354,6 +355,22 @@ def test_a_rule_that_the_scheduler_does_not_run_refuses_nothing_and_is_listed(co
     assert "Not in the scheduler's profile default-scheduler, nor judged by Kindred:" in result.stdout
     assert "  NodeResourcesFit" in result.stdout
     assert "not in the scheduler's profile: NodeResourcesFit" in result.stdout
+
+
+def test_who_judges_is_only_told_where_a_kindred_is_registered(configured: Path) -> None:
+    without = (configured / "scheduler.yaml").read_text("utf-8").partition("    plugins")[0]
+    extender = "extenders: [{urlPrefix: 'http://kindred:8888', prioritizeVerb: prioritize, weight: 1}]\n"
+    (configured / "without.yaml").write_text(without, "utf-8")
+    (configured / "with.yaml").write_text(without + extender, "utf-8")
+    for arguments, is_told in (
+        ([], False),
+        (["--scheduler-config", "@without.yaml"], False),
+        (["--scheduler-config", "@with.yaml"], True),
+        (["--profile", "affinity"], True),
+    ):
+        result = of_dump(configured, "-f", "@large.json", *arguments)
+        assert result.exit_code == 1
+        assert ("judged by kube-scheduler" in " ".join(result.stdout.split())) is is_told
 
 
 def test_a_scheduler_without_a_profile_is_said_and_every_rule_judged(configured: Path) -> None:

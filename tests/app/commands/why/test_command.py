@@ -222,7 +222,7 @@ def test_impersonation_is_that_of_kubectl(cluster: SmallCluster, why: Why) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["absent"], "pod shop/absent: neither in the mirror nor in a recent request"),
+        (["absent"], "nor in a recent request; name another namespace with -n, or look in all with -A"),
         (["deploy/web", "--local"], "Deployment shop/web: none of its pods is pending; its manifest"),
         (["large", "--snapshot", "/dev/null"], "--kubeconfig is for a kubeconfig, not for a dump."),
         (["large", "--server", "http://x"], "--kubeconfig is for a kubeconfig, not for --server."),
