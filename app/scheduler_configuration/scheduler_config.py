@@ -262,7 +262,8 @@ def parse_scheduler_config(text: str) -> SchedulerConfig:
         raise UnreadableError(_NO_POLICY)
     for key, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
         if document.get(key) != wanted:
-            raise UnreadableError(f"{key}: expected {wanted}, found {str(document.get(key))[:_MAX_LENGTH]!r}")
+            hint = f". This is {_OTHERS[kind]}" if (kind := str(_kind(document))) in _OTHERS else ""
+            raise UnreadableError(f"{key}: expected {wanted}, found {str(document.get(key))[:_MAX_LENGTH]!r}{hint}")
     try:
         written = decoding(_decoder.decode, msgspec.json.encode(document))
     except DecodeError as error:
@@ -275,6 +276,11 @@ def parse_scheduler_config(text: str) -> SchedulerConfig:
 
 
 _CONFIG_MAP: Final = "ConfigMap"
+_OTHERS: Final = {
+    "KindredConfiguration": "a file of Kindred's settings, which --config takes",
+    "Pod": "a pod: its kube-scheduler reads the file that --config names there",
+    "Deployment": "a Deployment: its kube-scheduler reads the file that --config names there",
+}
 _LISTS: Final = ("List", "ConfigMapList")
 _POLICY: Final = "Policy"
 _OF_A_POLICY: Final = frozenset({"predicates", "priorities"})

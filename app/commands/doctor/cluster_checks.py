@@ -62,11 +62,12 @@ class Need(NamedTuple):
     namespace: str = ""
     name: str = ""
 
-    @property
-    def rule(self) -> str:
-        """The RBAC rule that allows it, as one line of YAML."""
-        named = f', resourceNames: ["{self.name}"]' if self.name else ""
-        return f'- {{apiGroups: ["{self.group}"], resources: ["{self.resource}"]{named}, verbs: ["{self.verb}"]}}'
+
+def rule_of(*needs: Need) -> str:
+    """Return the RBAC rule that allows verbs on a resource, as one line of YAML."""
+    (first, *_), verbs = needs, ", ".join(f'"{each.verb}"' for each in needs)
+    named = f', resourceNames: ["{first.name}"]' if first.name else ""
+    return f'- {{apiGroups: ["{first.group}"], resources: ["{first.resource}"]{named}, verbs: [{verbs}]}}'
 
 
 def needs(settings: Settings, account: Account) -> Iterator[Need]:
@@ -113,22 +114,25 @@ def _review(need: Need, account: Account) -> bytes:
 
 
 def rbac_findings(credentials: Credentials, settings: Settings, account: Account) -> Iterator[Finding]:
-    """Yield a finding for each missing right, by one SubjectAccessReview each: a warning if only explanations need it.
+    """Yield a finding for each resource of which rights are missing: a warning if only explanations need it.
 
-    Raises UnreadableError, SettingsError.
+    Each right takes one SubjectAccessReview. Raises UnreadableError, SettingsError.
     """
     serving = {*needs(settings.model_copy(update={"admin": ""}), account)}
+    missing: dict[tuple[Need, bool], list[Need]] = {}
     for need in asyncio.run(_denied(credentials, list(needs(settings, account)), account)):
+        missing.setdefault((need._replace(verb=""), need in serving), []).append(need)
+    for (need, serves), verbs in missing.items():
         where = f"{need.resource}{'.' + need.group if need.group else ''}"
         place = f" in the namespace {need.namespace}" if need.namespace else " in all namespaces"
-        serves = need in serving
         yield Finding(
             RBAC,
             Severity.ERROR if serves else Severity.WARNING,
             where,
-            f"the service account {account.namespace}/{account.name} may not {need.verb} {need.resource}{place}"
+            f"the service account {account.namespace}/{account.name} may not "
+            f"{' and '.join(each.verb for each in verbs)} {need.resource}{place}"
             f"{'' if serves else ', for explanations'}",
-            f"{need.rule}; `kindred rbac{' --bind true' if settings.bind else ''}` prints all of it"
+            f"{rule_of(*verbs)}; `kindred rbac{' --bind true' if settings.bind else ''}` prints all of it"
             f"{'' if serves else '; or no admin port'}",
             "docs/install.md",
         )

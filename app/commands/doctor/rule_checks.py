@@ -169,7 +169,7 @@ def _balance(registration: Registration) -> Found:
     given = extender.weight * least * _SCALE
     for profile in registration.config.profiles:
         off = _switched_off(registration, profile)
-        if not off and given <= wanted:
+        if len(off) < len(registration.scores) and given <= wanted:
             continue  # besides; that it counts twice is said elsewhere
         if abs(given - wanted) <= _NEAR * wanted or not _has_rivals(registration, profile):
             continue

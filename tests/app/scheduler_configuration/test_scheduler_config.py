@@ -83,6 +83,16 @@ def test_the_configuration_in_a_config_map_is_read() -> None:
             id="tkestack/gpu-admission#24",
         ),
         pytest.param(config_map(a=HEAD, b=HEAD), "several configurations: data['a'], data['b']; give one", id="two"),
+        pytest.param(
+            "apiVersion: kindred.dev/v1alpha1\nkind: KindredConfiguration",
+            "apiVersion: expected kubescheduler.config.k8s.io/v1, found 'kindred.dev/v1alpha1'. This is a file of Kin",
+            id="the other file",
+        ),
+        pytest.param(
+            "apiVersion: v1\nkind: Pod",
+            "apiVersion: expected kubescheduler.config.k8s.io/v1, found 'v1'. This is a pod: its kube-scheduler reads",
+            id="gpushare-scheduler-extender#166: the static pod",
+        ),
         pytest.param(config_map(a="x: y"), "a ConfigMap without a KubeSchedulerConfiguration in its", id="none"),
         pytest.param(config_map(), "a ConfigMap without a KubeSchedulerConfiguration in its data", id="empty"),
         pytest.param('{"kind": "Policy", "apiVersion": "v1"}', "a Policy: kube-scheduler has read none", id="#89396"),

@@ -155,6 +155,12 @@ def test_one_mistake_in_a_shipped_file_is_one_finding(tmp_path: Path, text: str,
             ),
             id="all scores disabled for one",
         ),
+        pytest.param(
+            OFFLOAD,
+            {"maxScore": 20, "httpTimeout": 1, "profile": "full"},
+            ("score-once", "counted twice, by kube-scheduler and by Kindred"),
+            id="all scores in Kindred, and one disabled",
+        ),
     ],
 )
 def test_a_mistake_between_both_files_is_one_finding(

@@ -197,11 +197,11 @@ def test_what_to_write_is_exact() -> None:
     (finding,) = found(registration(settings={"max_score": 100}), "weight-balance")
     assert finding.fix == "weight: 1 and maxScore: 20 (KINDRED_MAX_SCORE), which is up to 200"
     full = registration(profiles(SCORE_OFFLOAD, {"score": {"disabled": [{"name": "InterPodAffinity"}]}}),
-                        settings={"profile": "full"})  # fmt: skip
+                        settings={"profile": "full", "max_score": 100}, weight=2)  # fmt: skip
     (finding,) = found(full, "weight-balance")
     assert finding.fix == "weight: 2 and maxScore: 60 (KINDRED_MAX_SCORE), which is up to 1200"
     full = registration(profiles(SCORE_OFFLOAD, {"score": {"disabled": [{"name": "InterPodAffinity"}]}}),
-                        settings={"profile": "full", "kubernetes": "1.37"})  # fmt: skip
+                        settings={"profile": "full", "max_score": 100, "kubernetes": "1.37"}, weight=2)  # fmt: skip
     (finding,) = found(full, "weight-balance")
     assert finding.fix == "weight: 2 and maxScore: 65 (KINDRED_MAX_SCORE), which is up to 1300"
 
