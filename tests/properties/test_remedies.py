@@ -79,7 +79,8 @@ def crowded(seed: int) -> World:
     pods = [rule(random, owned(random, fresh(f"p{at}"), at, kinds)) for at in range(random.randint(1, 7))]
     placed = [replace(each, node_name="" if random.random() < 0.1 else random.choice(nodes).name) for each in pods]
     placed = [replace(each, terminating=bool(each.node_name) and random.random() < 0.2) for each in placed]
-    return World(nodes, placed, (), rule(random, owned(random, fresh("next"), random.randint(0, 12), kinds)))
+    pod = rule(random, owned(random, fresh("next"), random.randint(0, 12), kinds))
+    return World(nodes, placed, (), replace(pod, priority=random.choice((0, 0, 9))))
 
 
 _ROOM: Final = {"cpu": 4000, "memory": 2**33, "pods": 5}
