@@ -151,7 +151,8 @@ def _resource(each: ResourceInCluster) -> str:
         return f"pods: {fits}; most free on any node: {most}, on {each.most_free_node}"
     origin = f" ({each.origin})" if each.origin else ""
     if not each.most_free_node:
-        return f"needs {each.resource} {asked}{origin}; no node offers it"
+        instead = f", but {', '.join(each.instead)}" if each.instead else ""
+        return f"needs {each.resource} {asked}{origin}; no node offers it{instead}"
     return f"needs {each.resource} {asked}{origin}; most free on any node: {most}, on {each.most_free_node}; {fits}"
 
 

@@ -55,6 +55,7 @@ _OF_SPEC: Final = frozenset({"affinity", "nodeSelector", "tolerations", "topolog
 """Fields of a pod's spec that no workload of these groups has further up."""
 _GROUPS: Final = frozenset({"apps", "batch", "v1"})
 _ROLLED: Final = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"})
+_STANDARD: Final = ("cpu", "memory", "ephemeral-storage")
 _SHOWN: Final = 4
 _LONGEST: Final = 120  # characters of a path, whose end says the most
 
@@ -115,6 +116,10 @@ Found: TypeAlias = Iterator[tuple[str, str]]
 def _of_resources(resources: Json) -> Found:
     """Yield requests beyond their limits. Those of extended resources and huge pages have to be equal to them."""
     limits = member(resources, "limits")
+    for of in ("requests", "limits"):
+        for resource in member(resources, of):
+            if "/" not in resource and not resource.startswith("hugepages-") and resource not in _STANDARD:
+                yield f"{of}.{shown(resource)}", f"is none of {', '.join(_STANDARD)}"
     for resource, requested in member(resources, "requests").items():
         is_native = ("/" not in resource or "kubernetes.io/" in resource) and not resource.startswith("hugepages-")
         limit, amount = amount_of(limits.get(resource)), amount_of(requested)

@@ -19,12 +19,13 @@ from core.mirror.topology import BoolArray, Int64Array, IntpArray
 from core.objects.kinds import DeviceClass
 from core.objects.pod import Pod
 from core.objects.pod_requests import OVERFLOW, resizes
-from core.plugins.noderesources.columns import PODS
+from core.plugins.noderesources.columns import PODS, ResourceColumns
 from core.plugins.noderesources.filtering import MeasuredResource, PreFilterState
 
 NAME: Final = "NodeResourcesFit"
 MAX_RESOURCES: Final = 32
 """How many resources are reported. Each costs a pass over the nodes, and a pod may name hundreds."""
+_MAX_OF_VENDOR: Final = 4
 
 
 class ResourceOnNode(msgspec.Struct, frozen=True, gc=False):
@@ -57,6 +58,8 @@ class ResourceInCluster(msgspec.Struct, frozen=True, gc=False):
     """The first node with the greatest free amount. Empty if no node offers the resource."""
     nodes: int
     """How many nodes have enough of this resource for the pod."""
+    instead: Sequence[str] = ()
+    """Resources of the same vendor that nodes offer, if none offers this one."""
 
 
 def measured_resources(decision: Decision, batch: NodeBatch) -> Iterator[MeasuredResource]:
@@ -94,9 +97,16 @@ def resources_in_cluster(decision: Decision) -> Sequence[ResourceInCluster]:
                 most_free=int(free[most]),
                 most_free_node=batch.names[most] if each.allocatable.any() else "",
                 nodes=int(np.count_nonzero(~each.short)),
+                instead=() if each.allocatable.any() else _of_vendor(decision, each.resource),
             )
         )
     return found
+
+
+def _of_vendor(decision: Decision, resource: str) -> Sequence[str]:
+    vendor, slash, _ = resource.rpartition("/")
+    offered = decision.mirror.derived(ResourceColumns).allocatable.of
+    return [each for each in sorted(offered) if slash and each.startswith(f"{vendor}/")][:_MAX_OF_VENDOR]
 
 
 def overflows(decision: Decision) -> Sequence[str]:

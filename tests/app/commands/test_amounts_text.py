@@ -55,6 +55,15 @@ def test_what_was_measured_is_told_for_what_refuses_any_node() -> None:
     ]
 
 
+def test_a_resource_that_no_node_offers_is_told_with_others_of_its_vendor() -> None:
+    """NVIDIA/gpu-operator#637 and #1602: with the mixed strategy of MIG, nodes have slices instead of GPUs."""
+    node = roomy("n1").allocatable(**{"cpu": 8, "pods": 10, "nvidia.com/mig-1g.10gb": 7, "amd.com/gpu": 1})
+    for resource, instead in (("nvidia.com/gpu", ", but nvidia.com/mig-1g.10gb"), ("example.com/x", "")):
+        decision = decision_of(asking().requests(**{resource: "1"}), node)
+        (told,) = lines(cluster_amounts_text(cluster_amounts(decision, 5), 1))[1:]
+        assert told == f"  needs {resource} 1; no node offers it{instead}"
+
+
 def test_a_resource_that_no_node_offers_is_told_without_a_node() -> None:
     gpu = asking().requests(**{"nvidia.com/gpu": "1"})
     in_use = (

@@ -81,6 +81,7 @@ SPREAD = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedu
     ("spec", "text"),
     [
         ({"containers": [container(requests={"cpu": "2"}, limits={"cpu": "1"})]}, "2 is more than its limit 1"),
+        ({"containers": [container(limits={"Memory": "1Gi"})]}, "requests.Memory: is none of cpu, memory"),
         # volcano-sh/kthena#576
         (
             {"containers": [container(requests={"huawei.com/ascend-1980": "6"}, limits={"huawei.com/ascend-1980": 8})]},
