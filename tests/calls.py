@@ -8,9 +8,9 @@ from types import FrameType
 from typing import Final
 
 from app.commands.dump import load_dump
-from app.main import create_service
 from app.server.ports import Port
 from app.settings.settings import Settings
+from app.wiring.main import create_service
 
 ROOT: Final = Path(__file__).parents[1]
 

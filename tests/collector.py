@@ -2,7 +2,7 @@
 
 Collected tests and cached golden cases stay until the end. A full collection among them took up to 2 s,
 which is as long as the time limits of some tests. So these objects are frozen, which makes them invisible to it.
-Code under test freezes what it loads (app/watch/objects.py). That has no effect in a process of pytest, in which each
+Code under test freezes what it loads (app/feeds/objects.py). That has no effect in a process of pytest, in which each
 loaded cluster would stay until the end.
 """
 

@@ -8,9 +8,9 @@ from typing import Final
 import pytest
 
 from app.settings.limits import Limits
+from tests.app.feeds.following import scenario
 from tests.app.server.conversations import answer, connected, request, serving
 from tests.app.verbs.binding.binding_setting import N1, PATIENCE, WEB, loner, scheduling, until
-from tests.app.watch.following import scenario
 from tests.calls import ROOT, Calls, port_of
 from tests.fake_apiserver import FakeApiServer
 
@@ -87,7 +87,7 @@ async def test_a_binding_takes_the_way_that_is_written(server: FakeApiServer) ->
 def test_every_room_is_in_the_table() -> None:
     rooms = {path.parent.name for path in (ROOT / "app").glob("*/__init__.py")} - {"demo"}
     assert set(re.findall(r"^\| `(\w+)` \|", TEXT, re.MULTILINE)) >= rooms
-    assert {path.name for path in (ROOT / "app").glob("*.py")} == {"__init__.py", "main.py"}
+    assert {path.name for path in (ROOT / "app").glob("*.py")} == {"__init__.py"}
 
 
 def test_every_room_says_what_is_in_it_and_what_is_not() -> None:

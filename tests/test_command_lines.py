@@ -25,9 +25,9 @@ from fastapi import FastAPI
 from app.admin.cluster_routes import units_router
 from app.commands import cli
 from app.commands.output import WIDTH
-from app.main import create_service
+from app.feeds.release import AnsweredRelease
 from app.settings.settings import Settings
-from app.watch.release import AnsweredRelease
+from app.wiring.main import create_service
 from tests.app.api_server.client_setting import write_kubeconfig
 from tests.app.asgi import ask
 from tests.app.commands.why.cluster import SmallCluster, small_cluster

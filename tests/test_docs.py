@@ -8,9 +8,9 @@ import pytest
 
 from app.admin.openapi import describe
 from app.commands import cli
-from app.main import create_service
 from app.settings.configuration import FILE_VARIABLE, HEAD
 from app.settings.settings import Settings, key_of, variable_of
+from app.wiring.main import create_service
 from core.mirror.cluster import ClusterMirror
 
 PAGES = [Path("README.md"), Path("CONTRIBUTING.md"), *sorted(Path("docs").glob("*.md")), Path("manifests/README.md")]

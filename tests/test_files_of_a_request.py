@@ -3,9 +3,9 @@
 import asyncio
 from typing import Final
 
+from tests.app.feeds.following import scenario
 from tests.app.server.conversations import answer, connected, request, serving
 from tests.app.verbs.binding.binding_setting import N1, N2, PATIENCE, WEB, scheduling, until
-from tests.app.watch.following import scenario
 from tests.builders import make_pod
 from tests.calls import ROOT, Calls, port_of
 from tests.fake_apiserver import FakeApiServer

@@ -16,14 +16,14 @@ from app.admin.responses import AtMostOne, JsonResponse, SharedCopy, StrictQuery
 from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import CredentialsError
 from app.explain.known_pods import placed_pods
+from app.feeds.freshness import ResourceState
+from app.feeds.objects import ObjectReader, Unreadable
+from app.feeds.stream import pages_of
 from app.objects.decode import DecodeError
 from app.objects.resources import Resource
 from app.process.long_work import LongWork
 from app.settings.configuration import effective
 from app.settings.settings import Settings
-from app.watch.freshness import ResourceState
-from app.watch.objects import ObjectReader, Unreadable
-from app.watch.stream import pages_of
 from core.mirror.cluster import ClusterMirror
 from core.mirror.comparer import Comparer, Differences
 from core.mirror.dump import MirrorCopy, MirrorDump, pending_dumps, victim_dumps

@@ -10,11 +10,11 @@ from starlette.responses import PlainTextResponse, Response
 
 from app import __version__
 from app.admin.responses import JsonResponse
+from app.feeds.freshness import Freshness, ResourceState
+from app.feeds.release import AnsweredRelease, ReleaseStatus
 from app.process.long_work import LongWork
 from app.telemetry.metrics import Metrics
 from app.verbs.admission import ServingState
-from app.watch.freshness import Freshness, ResourceState
-from app.watch.release import AnsweredRelease, ReleaseStatus
 from core.mirror.cluster import ClusterMirror
 
 

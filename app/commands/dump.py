@@ -17,22 +17,22 @@ from app.commands.manifests import InputError, read_input
 from app.commands.options import OF_EXPLANATIONS, refuse_options
 from app.commands.output import print_line
 from app.demo import demo_cluster
-from app.dump.dump_text import CutOffError, Dump, DumpItem, SnapshotError, read_dump, refuse_foreign
-from app.dump.snapshot_file import SnapshotSummary, load_items
 from app.explain.explainer import Explainer
 from app.explain.known_pods import KnownPods
 from app.explain.pod_names import WORKLOADS, asked_pod
 from app.explain.stored_pod import Objects, read_json
+from app.feeds.dump_text import CutOffError, Dump, DumpItem, SnapshotError, read_dump, refuse_foreign
+from app.feeds.freshness import OF_A_DUMP, Freshness, of_a_dump
+from app.feeds.memory import memory_limit
+from app.feeds.objects import BulkLoads
+from app.feeds.release import AnsweredRelease, newest
+from app.feeds.snapshot_file import SnapshotSummary, load_items
 from app.objects.decode import DecodeError, Metadata, WireObject
 from app.objects.resources import DUMP_COMMAND, OF_MANIFESTS, RESOURCES, dump_command
 from app.objects.yaml_documents import is_json
 from app.process.long_work import LongWork
 from app.settings.settings import Settings
 from app.verbs.request import RecentPods
-from app.watch.freshness import OF_A_DUMP, Freshness, of_a_dump
-from app.watch.memory import memory_limit
-from app.watch.objects import BulkLoads
-from app.watch.release import AnsweredRelease, newest
 from app.wiring.engine import apply_partition, create_cache, explained_profile, scheduler_profiles, served_profile
 from core.events import Kind, Missing
 from core.mirror.cluster import ClusterMirror

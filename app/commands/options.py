@@ -14,8 +14,8 @@ from click.core import ParameterSource
 from app.api_server.credentials import ConfigurationError
 from app.commands.admin_client import CannotAskError
 from app.commands.output import FORMATS, OutputFormat, print_error, print_line
-from app.dump.dump_text import SnapshotError
 from app.explain.explain_request import ExplainError
+from app.feeds.dump_text import SnapshotError
 from app.objects.decode import DecodeError
 from app.scheduler_configuration.validation import UnreadableError
 from app.settings.configuration import FILE_VARIABLE, Configuration, flag_of, load_configuration

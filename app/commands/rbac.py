@@ -12,14 +12,14 @@ from typing import Any, Final
 import click
 import yaml
 
+from app.api_server import lease_api
 from app.commands.options import clear_errors, output_option, settings_options, warn
 from app.commands.output import FORMATS, Line, OutputFormat, print_document, print_output, represent_text, table
-from app.eviction import executor as preemption_api
-from app.leadership import lease_api
+from app.feeds import usage_feed
 from app.objects.resources import RESOURCES
 from app.settings.configuration import load_configuration
 from app.settings.settings import Settings, key_of, text_of
-from app.usage import usage_feed
+from app.verbs import executor as preemption_api
 from app.verbs import pods
 from app.wiring.engine import create_profile, followed_kinds
 

@@ -23,7 +23,6 @@ from app.commands.options import (
 )
 from app.commands.output import print_line, print_lines
 from app.demo import DEMO
-from app.main import Service, create_service
 from app.process import logs
 from app.server import process
 from app.server.process import keep_freed_memory
@@ -32,6 +31,7 @@ from app.settings.configuration import Configuration, load_configuration
 from app.settings.settings import Settings, is_loopback
 from app.settings.types import split_address
 from app.wiring.engine import create_profile
+from app.wiring.main import Service, create_service
 from core.mirror.cluster import ClusterMirror
 
 

@@ -12,9 +12,9 @@ from app.explain.known_pods import KnownPods, the_one
 from app.explain.pod_names import asked_pod
 from app.explain.scheduler_profiles import SchedulerProfiles
 from app.explain.stored_pod import Completion
+from app.feeds.freshness import Freshness
+from app.feeds.release import AnsweredRelease, ReleaseStatus
 from app.verbs.effects import Effects
-from app.watch.freshness import Freshness
-from app.watch.release import AnsweredRelease, ReleaseStatus
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.explained_profile import ExplainedProfile
 from core.diagnosis.node_detail import NodeDetail, node_detail

@@ -241,7 +241,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # the signature of asyncio
         """Drop all references to this object, so that it and its TLS buffers are freed at once.
 
-        The garbage collector finds cycles, but not among frozen objects (app/watch/objects.py). So connections that
+        The garbage collector finds cycles, but not among frozen objects (app/feeds/objects.py). So connections that
         were open during a sync would leak.
         """
         self.phase = Phase.CLOSING

@@ -16,13 +16,13 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
 from app import __version__
+from app.feeds.freshness import Freshness, ResourceState, SyncStatus
+from app.feeds.memory import MemoryWatch
+from app.feeds.release import AnsweredRelease
+from app.feeds.usage_feed import UsageFeed
 from app.server.tls import ReloadedTls
 from app.telemetry.families import Histogram, counter, gauge, histogram
 from app.telemetry.request_metrics import RequestMetrics
-from app.usage.usage_feed import UsageFeed
-from app.watch.freshness import Freshness, ResourceState, SyncStatus
-from app.watch.memory import MemoryWatch
-from app.watch.release import AnsweredRelease
 from core.equivalence.cache import EquivalenceCache
 from core.equivalence.rows import Miss
 from core.mirror.cluster import ClusterMirror

@@ -10,9 +10,9 @@ from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from app.eviction.executor import EvictionOutcome, EvictionResult
 from app.telemetry.families import Histogram, counter, histogram
 from app.verbs.effects import Decision
+from app.verbs.executor import EvictionOutcome, EvictionResult
 from app.verbs.request import BindingResult, Request, VerbOutcome
 
 _SECONDS: Final = (

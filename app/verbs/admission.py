@@ -13,10 +13,10 @@ from collections.abc import Awaitable, Callable
 from enum import Enum
 from typing import Final, NamedTuple
 
-from app.leadership.elector import Elector
+from app.api_server.elector import Elector
+from app.feeds.freshness import OF_A_DUMP, Freshness, SyncStatus
+from app.feeds.memory import UNLIMITED, MemoryWatch
 from app.process.logs import one_line
-from app.watch.freshness import OF_A_DUMP, Freshness, SyncStatus
-from app.watch.memory import UNLIMITED, MemoryWatch
 
 log = logging.getLogger(__name__)
 

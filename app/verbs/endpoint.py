@@ -16,10 +16,10 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from app.feeds.freshness import SyncStatus
 from app.process.logs import one_line, raised_at
 from app.verbs.admission import Admission, ServingState, Shed
 from app.verbs.request import LargeBodyError, Request, VerbOutcome, VerbResponse
-from app.watch.freshness import SyncStatus
 
 log = logging.getLogger(__name__)
 

@@ -24,6 +24,7 @@ from app.explain.decisions import Decisions
 from app.explain.explainer import Explainer
 from app.explain.known_pods import KnownPods, NameSearch
 from app.explain.pending import PendingPodsExplainer
+from app.feeds.memory import memory_limit
 from app.objects.resources import Resource
 from app.process.long_work import LongWork
 from app.server.ports import Port, admin_port, extender_port, health_port
@@ -38,7 +39,6 @@ from app.verbs.bind import Binder, bind_verb
 from app.verbs.endpoint import ExtenderApp, VerbEndpoint
 from app.verbs.filter import filter_verb, prioritize_verb
 from app.verbs.preempt import PreemptVerb, preempt_verb
-from app.watch.memory import memory_limit
 from app.wiring.cluster import Cluster
 from app.wiring.engine import Engine, explained_profile, scheduler_profiles
 from core.diagnosis.wakes import VictimsByPod, victims_by_pod

@@ -8,21 +8,21 @@ from typing import Final, NamedTuple
 from app.api_server.access_reviews import AccessReviews
 from app.api_server.client import ApiClient
 from app.api_server.credentials import ConfigurationError, Credentials
-from app.leadership.elector import create_elector
+from app.api_server.elector import create_elector
+from app.feeds.freshness import OF_A_DUMP, Freshness, ResourceState, SyncStatus
+from app.feeds.memory import MemoryWatch, memory_limit
+from app.feeds.objects import MirrorFeed
+from app.feeds.prometheus import Prometheus, prometheus_client
+from app.feeds.reflector import Watcher
+from app.feeds.release import AnsweredRelease, ServerRelease
+from app.feeds.retry import Timing
+from app.feeds.usage_feed import Apply, MetricsApi, UsageFeed, UsageSource
 from app.objects.resources import RESOURCES
 from app.server.process import Background
 from app.settings.limits import Limits
 from app.settings.settings import Settings, SettingsError, port_rule, variable_of
 from app.telemetry.metrics import Metrics, leader_metrics, memory_metrics, usage_metrics, watch_metrics
-from app.usage.prometheus import Prometheus, prometheus_client
-from app.usage.usage_feed import Apply, MetricsApi, UsageFeed, UsageSource
 from app.verbs.admission import ServingState, Settling
-from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState, SyncStatus
-from app.watch.memory import MemoryWatch, memory_limit
-from app.watch.objects import MirrorFeed
-from app.watch.reflector import Watcher
-from app.watch.release import AnsweredRelease, ServerRelease
-from app.watch.retry import Timing
 from core.events import Kind
 from core.mirror.cluster import ClusterMirror
 from core.objects.groups import PodGroup, SchedulingGroup

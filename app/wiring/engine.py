@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from app.eviction.evictor import Evaluator, Evictor, UnschedulablePods
-from app.eviction.executor import EvictionApi, Executor, Preemptions
 from app.explain.scheduler_profiles import SchedulerProfiles
+from app.feeds.freshness import SyncStatus
+from app.feeds.memory import memory_limit
 from app.objects.decode import DecodeError
 from app.objects.partition import set_partition
 from app.objects.plugin_args import plugin_arguments
@@ -22,11 +22,11 @@ from app.telemetry.mismatch_log import MismatchLog
 from app.telemetry.request_metrics import decision_metrics
 from app.verbs.decide import Decider, InTreeNeeds, at_random
 from app.verbs.effects import Effects, Nominations, RefusedNodes
+from app.verbs.evictor import Evaluator, Evictor, UnschedulablePods
+from app.verbs.executor import EvictionApi, Executor, Preemptions
 from app.verbs.filter import Extender, create_bypass
 from app.verbs.pods import PodApi, PodLookup
 from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers, in_tree_schedulers, with_devices
-from app.watch.freshness import SyncStatus
-from app.watch.memory import memory_limit
 from app.wiring.cluster import Cluster
 from core.diagnosis.explained_profile import ExplainedProfile, every_rule
 from core.equivalence.cache import CacheOptions, EquivalenceCache, Evaluations
@@ -214,7 +214,7 @@ def check_explained(settings: Settings) -> None:
 
 
 def _watched(kinds: Sequence[Kind]) -> tuple[Kind, ...]:
-    """Return the kinds without node usage, which cannot be watched. `app.usage` reads it at an interval."""
+    """Return the kinds without node usage, which cannot be watched. `app.feeds` reads it at an interval."""
     return tuple(kind for kind in kinds if kind is not NodeMetrics)
 
 

@@ -180,7 +180,7 @@ class Preemptors:
 
     def _is_pending_for(self, uid: str, node: str) -> bool:
         pod = self._pending.get(uid)
-        # Without a nomination, the watch may be late, or the pod will be nominated again (app/eviction/evictor.py).
+        # Without a nomination, the watch may be late, or the pod will be nominated again (app/verbs/evictor.py).
         return pod is not None and uid not in self._pods.rows and pod.nominated_node_name in {"", node}
 
     def _is_on(self, uid: str, node: str) -> bool:

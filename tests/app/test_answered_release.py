@@ -2,8 +2,8 @@
 
 import pytest
 
+from app.feeds.release import AnsweredRelease, ReleaseSource, newest
 from app.settings.settings import Settings
-from app.watch.release import AnsweredRelease, ReleaseSource, newest
 from core.mirror.cluster import ClusterMirror
 from core.releases.differences import rules_of
 from core.releases.release import DEFAULT_RELEASE, RELEASES, Release

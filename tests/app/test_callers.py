@@ -15,9 +15,9 @@ import httpx
 import pytest
 
 from tests.app.commands.test_serve import ended, kubeconfig, until_async
-from tests.app.eviction.evicting_setting import GIVEN_UP
 from tests.app.server.tls.secrets import Certificates, MountedSecret
 from tests.app.serving import PATIENCE, Service, kindred
+from tests.app.verbs.evicting.evicting_setting import GIVEN_UP
 from tests.builders import labelled, make_node, make_pod, term
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.faults import refuse

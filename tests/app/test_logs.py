@@ -30,7 +30,7 @@ def _logging_is_as_before() -> Iterator[None]:
 
 def record(message: str, *arguments: object, **extra: object) -> logging.LogRecord:
     made = logging.makeLogRecord(
-        {"name": "app.watch", "levelno": logging.WARNING, "levelname": "WARNING", "msg": message, "args": arguments}
+        {"name": "app.feeds", "levelno": logging.WARNING, "levelname": "WARNING", "msg": message, "args": arguments}
     )
     made.created = AT
     vars(made).update(extra)
@@ -57,7 +57,7 @@ def test_json_has_the_event_its_words_and_its_fields() -> None:
     assert json_line(record("%s: %d objects", "pods", 7, resource="pods", objects=7, shares={"a": 0.5})) == {
         "time": "2025-11-22T02:00:00.250Z",
         "level": "warning",
-        "logger": "app.watch",
+        "logger": "app.feeds",
         "message": "pods: 7 objects",
         "resource": "pods",
         "objects": 7,
@@ -68,7 +68,7 @@ def test_json_has_the_event_its_words_and_its_fields() -> None:
 def test_text_has_the_same() -> None:
     line = TextLines().format(record("synced", resource="pods", objects=7, because='it is "new"', pod="", eq="a=b"))
     assert line == (
-        "2025-11-22T02:00:00.250Z WARNING app.watch: synced "
+        "2025-11-22T02:00:00.250Z WARNING app.feeds: synced "
         'resource=pods objects=7 because="it is \\"new\\"" pod="" eq="a=b"'
     )
 
@@ -78,7 +78,7 @@ def test_an_exception_is_one_string_of_json_and_lines_of_text() -> None:
     assert exception.startswith("Traceback (most recent call last):\n")
     assert exception.endswith("KeyError: 'node-1'")
     first, second, *_, last = TextLines().format(failed()).splitlines()
-    assert first.endswith("WARNING app.watch: failed")
+    assert first.endswith("WARNING app.feeds: failed")
     assert (second, last) == ("  Traceback (most recent call last):", "  KeyError: 'node-1'")
 
 

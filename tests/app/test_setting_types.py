@@ -10,9 +10,9 @@ import yaml
 from click.testing import CliRunner
 
 from app.commands.cli import main
-from app.main import create_service
 from app.settings.configuration import HEAD, flag_of, load_configuration
 from app.settings.settings import Settings, SettingsError, is_quoted, key_of, variable_of
+from app.wiring.main import create_service
 from core.mirror.cluster import ClusterMirror
 from tests.app.asgi import ask
 

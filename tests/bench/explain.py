@@ -9,14 +9,14 @@ from typing import Final
 from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Detail, Explainer
 from app.explain.known_pods import KnownPods
+from app.feeds.freshness import OF_A_DUMP
+from app.feeds.release import AnsweredRelease
 from app.process.json_text import encode
 from app.settings.settings import Settings
 from app.verbs.effects import Effects
 from app.verbs.filter import Extender
 from app.verbs.pods import PodLookup
 from app.verbs.request import Request
-from app.watch.freshness import OF_A_DUMP
-from app.watch.release import AnsweredRelease
 from core.diagnosis.explained_profile import every_rule
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.profile import Profile, parse_profile

@@ -13,12 +13,12 @@ from typing import Final, TypeAlias
 
 import httpx
 
-from app.main import Service, create_service
+from app.feeds.objects import MirrorFeed
 from app.objects.decode import DecodeError
 from app.objects.resources import RESOURCES, Resource
 from app.settings.limits import Limits
 from app.settings.settings import Settings
-from app.watch.objects import MirrorFeed
+from app.wiring.main import Service, create_service
 from core.events import Action, ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from tests.bench import cluster, dressed

@@ -11,8 +11,8 @@ import pytest
 import yaml
 from starlette.routing import Route
 
-from app.main import create_service
 from app.settings.settings import Settings
+from app.wiring.main import create_service
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import NodeMetrics
 from core.plugins import PLUGINS

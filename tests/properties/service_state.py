@@ -34,14 +34,13 @@ ADVANCING: Final = (DomainCounts, "version")
 """The attribute that a supposition advances: the number of kept results, which are then computed again (what_if.py)."""
 TIMED: Final[Mapping[str, str]] = {
     "app.telemetry": "requests are counted and timed, dry or not; `test_dry_runs` compares the metrics",
-    "app.watch": "times of watch events, which follow the API server",
+    "app.feeds": "times of watch events, which follow the API server, and of readings",
     "app.server": "connections",
     "app.admin": "the admin port",
     "app.api_server": "connections",
     "app.verbs.admission.Admission": "times in the queue",
     "app.verbs.endpoint": "holds the queue and the observers, and counts requests to a stale mirror",
     "app.process.long_work": "turns of the admin port",
-    "app.usage": "times of readings",
 }
 """Modules and classes whose state follows the time, or the number of requests of any kind."""
 

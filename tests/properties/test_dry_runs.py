@@ -24,8 +24,8 @@ from core.objects.groups import Membership
 from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
+from tests.app.feeds.following import scenario
 from tests.app.verbs.binding.binding_setting import HOSTNAME, Scheduler, loner, scheduling, until
-from tests.app.watch.following import scenario
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_node, make_pod, term
 from tests.depth import tries
 from tests.fake_apiserver import FakeApiServer
@@ -207,8 +207,8 @@ async def world(server: FakeApiServer, settings: Mapping[str, Any], seed: int) -
 @pytest.fixture(autouse=True)
 def no_turn_of_the_evictor(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave all pods in the queue of the evictor, so that the state follows requests alone."""
-    monkeypatch.setattr("app.eviction.evictor._PAUSE", 3600.0)
-    monkeypatch.setattr("app.eviction.evictor._LONGER_PAUSE", 3600.0)
+    monkeypatch.setattr("app.verbs.evictor._PAUSE", 3600.0)
+    monkeypatch.setattr("app.verbs.evictor._LONGER_PAUSE", 3600.0)
 
 
 def test_everything_that_the_law_leaves_out_is_there() -> None:

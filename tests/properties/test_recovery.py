@@ -14,12 +14,12 @@ import msgspec
 import pytest
 
 from app.api_server.client import ApiError, ConnectionFailedError, StatusError
+from app.feeds.freshness import ResourceState
+from app.feeds.reflector import Watcher
+from app.feeds.retry import Timing
 from app.objects.resources import RESOURCES
-from app.watch.freshness import ResourceState
-from app.watch.reflector import Watcher
-from app.watch.retry import Timing
-from tests.app.watch.following import MirrorOnly
-from tests.app.watch.simulated_server import Ending, SimulatedServer
+from tests.app.feeds.following import MirrorOnly
+from tests.app.feeds.simulated_server import Ending, SimulatedServer
 from tests.depth import tries
 from tests.virtual_time import run_in_virtual_time
 

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from app.watch.objects import MirrorFeed
+from app.feeds.objects import MirrorFeed
 from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
-from tests.app.watch.following import Following, MirrorOnly, scenario
-from tests.app.watch.small_cluster import NAMESPACES, NODES, PODS, ZONE, seed
+from tests.app.feeds.following import Following, MirrorOnly, scenario
+from tests.app.feeds.small_cluster import NAMESPACES, NODES, PODS, ZONE, seed
 from tests.builders import make_namespace, make_node, make_pod
 from tests.depth import tries
 from tests.fake_apiserver import FakeApiServer

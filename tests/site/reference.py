@@ -8,8 +8,8 @@ import click
 
 from app.admin.openapi import describe
 from app.commands.cli import main
-from app.main import create_service
 from app.settings.settings import Settings
+from app.wiring.main import create_service
 from core.mirror.cluster import ClusterMirror
 from core.plugins import PLUGINS
 from tests.core.equivalence.invalidation_table import invalidation_table as rules_of_plugins

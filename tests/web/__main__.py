@@ -3,8 +3,8 @@
 import sys
 
 from app.admin.openapi import PATH
-from app.main import create_service
 from app.settings.settings import Settings
+from app.wiring.main import create_service
 from core.mirror.cluster import ClusterMirror
 from tests.app.asgi import ask
 

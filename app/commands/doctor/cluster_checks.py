@@ -14,13 +14,13 @@ from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import Credentials, CredentialsError
 from app.commands.doctor.findings import VERSIONS, Finding, Problem, Severity, error, info, setting, warning
 from app.commands.rbac import cluster_rules, lease_rules
+from app.feeds.release import fetch_version
 from app.objects.decode import DecodeError
 from app.process.json_text import encode
 from app.process.logs import one_line
 from app.scheduler_configuration.validation import UnreadableError
 from app.settings.settings import Settings
 from app.settings.types import AUTO, Gates
-from app.watch.release import fetch_version
 from core.releases.release import GATES, RELEASES, Release, nearest
 
 RBAC: Final = "rbac"

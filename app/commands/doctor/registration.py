@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from app.commands.doctor.findings import Finding, Problem
+from app.feeds.release import allowed_rules
 from app.scheduler_configuration.scheduler_config import Extender, SchedulerConfig
 from app.scheduler_configuration.schema import CLAIMS, Point, Profile
 from app.settings.settings import Settings
 from app.verbs.scopes import DecideScope, decide_scopes
-from app.watch.release import allowed_rules
 from app.wiring.engine import create_profile
 from core.plugins import DEFAULTS, PLUGINS
 from core.plugins.in_tree import DefaultPreemption

@@ -9,14 +9,14 @@ from typing import Final, NamedTuple
 
 from app.api_server.client import ApiClient, StatusError
 from app.commands.dump import Cluster
+from app.feeds.freshness import Freshness, ResourceState
+from app.feeds.objects import BulkLoads, ObjectReader, Unreadable
+from app.feeds.release import AnsweredRelease, fetch_version
+from app.feeds.stream import pages_of
 from app.objects.decode import DecodeError
 from app.objects.resources import RESOURCES
 from app.process.logs import one_line
 from app.settings.settings import Settings
-from app.watch.freshness import Freshness, ResourceState
-from app.watch.objects import BulkLoads, ObjectReader, Unreadable
-from app.watch.release import AnsweredRelease, fetch_version
-from app.watch.stream import pages_of
 from core.events import ClusterEvent, Kind
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node

@@ -11,12 +11,12 @@ from starlette.types import Message
 
 from app.api_server.access_reviews import AccessReviews
 from app.api_server.client import ApiClient, ConnectionFailedError, StatusError
+from app.feeds.release import AnsweredRelease
 from app.server.ports import Port
 from app.settings.limits import DEFAULTS
 from app.settings.settings import Settings
 from app.telemetry.metrics import Metrics
 from app.verbs.endpoint import ExtenderApp
-from app.watch.release import AnsweredRelease
 from app.wiring.apps import Verbs, create_admin_port, create_scheduler_ports, create_verbs
 from app.wiring.cluster import dumped_cluster
 from app.wiring.engine import create_engine, prepare_mirror

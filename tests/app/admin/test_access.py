@@ -14,8 +14,8 @@ from app.admin import access
 from app.admin.access import CALLER_HEADER, MAX_REVIEWED, NotVisibleError, Sight, caller_of
 from app.api_server.access_reviews import TokenCaller
 from app.api_server.client import ConnectionFailedError
-from app.main import create_service
 from app.settings.settings import Settings, SettingsError
+from app.wiring.main import create_service
 from tests.app.admin.limited_callers import ALL, ReviewingServer, limited_service
 from tests.app.asgi import ask
 from tests.app.questions import mirror_of, shop

@@ -17,13 +17,13 @@ from app.api_server.credentials import Credentials
 from app.api_server.tls import ClusterAccess
 from app.explain.explainer import MirrorState
 from app.explain.pending import PendingPods
-from app.main import create_service
 from app.process.json_text import decode, encode
 from app.server.port import Refusal
 from app.server.ports import Port, admin_port
 from app.settings.limits import DEFAULTS, Limits
 from app.settings.settings import Settings
 from app.verbs.admission import ServingState
+from app.wiring.main import create_service
 from core.diagnosis.cluster_view import ClusterView
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror

@@ -7,9 +7,9 @@ import pytest
 from fastapi import FastAPI
 
 from app.admin.debug_routes import debug_router
-from app.main import create_service
 from app.process.long_work import LongWork
 from app.settings.settings import Settings
+from app.wiring.main import create_service
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node

@@ -8,11 +8,11 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from app.admin.equivalence_routes import equivalence_router
-from app.main import Service, create_service
 from app.process.long_work import LongWork
 from app.settings.settings import Settings
 from app.verbs.filter import Extender
 from app.verbs.request import Request
+from app.wiring.main import Service, create_service
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror

@@ -11,12 +11,12 @@ from app.admin.access import Access
 from app.admin.explain_routes import explain_router
 from app.explain.explainer import Explainer
 from app.explain.known_pods import KnownPods
-from app.main import create_service
+from app.feeds.freshness import OF_A_DUMP
+from app.feeds.release import AnsweredRelease
 from app.settings.settings import Settings
 from app.verbs.filter import Extender
 from app.verbs.request import Request
-from app.watch.freshness import OF_A_DUMP
-from app.watch.release import AnsweredRelease
+from app.wiring.main import create_service
 from core.diagnosis.explained_profile import served_alone
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent

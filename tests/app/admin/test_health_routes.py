@@ -9,17 +9,17 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from app import __version__
 from app.admin.health_routes import health_router, metrics_router
-from app.leadership.elector import Elector
-from app.main import create_service
+from app.api_server.elector import Elector
+from app.feeds.freshness import Freshness, ResourceState
+from app.feeds.memory import MemoryLimit, MemoryWatch, memory_limit
+from app.feeds.release import AnsweredRelease
 from app.objects.resources import RESOURCES
 from app.process.long_work import LongWork
 from app.settings.limits import Limits
 from app.settings.settings import Settings
 from app.telemetry.metrics import Metrics
 from app.verbs.admission import ServingState, Settling
-from app.watch.freshness import Freshness, ResourceState
-from app.watch.memory import MemoryLimit, MemoryWatch, memory_limit
-from app.watch.release import AnsweredRelease
+from app.wiring.main import create_service
 from core.events import ClusterEvent, Kind
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import Namespace

@@ -18,10 +18,10 @@ from app.api_server.client import ConnectionFailedError
 from app.explain.explain_request import ExplainRequest
 from app.explain.explainer import Detail, Explainer, Explanation
 from app.explain.known_pods import KnownPods
+from app.feeds.freshness import OF_A_DUMP
+from app.feeds.release import AnsweredRelease
 from app.settings.settings import Settings
 from app.verbs.request import RecentPods
-from app.watch.freshness import OF_A_DUMP
-from app.watch.release import AnsweredRelease
 from core.diagnosis.explained_profile import served_alone
 from core.events import ClusterEvent
 from core.explaining.pod_names import HIDDEN as PLACEHOLDER

@@ -10,8 +10,8 @@ from fastapi import FastAPI
 
 from app import __version__
 from app.admin.openapi import describe
-from app.main import create_service
 from app.settings.settings import Settings
+from app.wiring.main import create_service
 from core.mirror.cluster import ClusterMirror
 from tests.app.asgi import ask
 from tests.app.questions import shop

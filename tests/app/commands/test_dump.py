@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from app.commands.cli import main
 from app.objects.resources import DUMP_COMMAND
-from tests.app.dump.dumps import as_json, kinded, listed
+from tests.app.feeds.dumps import as_json, kinded, listed
 from tests.builders import Object, make_namespace, make_node, make_pod, term
 
 DATA = Path(__file__).parents[1] / "dump" / "data"

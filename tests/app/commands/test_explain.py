@@ -16,10 +16,10 @@ from click.testing import CliRunner, Result
 
 from app.commands.cli import main
 from app.commands.dump import load_dump
-from app.main import create_service
 from app.settings.settings import Settings
+from app.wiring.main import create_service
 from tests.app.commands.running import running
-from tests.app.dump.dumps import as_json, kinded, listed
+from tests.app.feeds.dumps import as_json, kinded, listed
 from tests.builders import make_namespace, make_node, make_pod, term
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"

@@ -12,18 +12,18 @@ from click import unstyle
 
 from app.commands.explanation_text import _whole, explanation_text, profile_text, sample_text
 from app.commands.output import MOST_LINES, WIDTH, Part, laid_out, shortened
-from app.dump.dump_text import read_dump
-from app.dump.snapshot_file import load_items
 from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Detail, Explainer
 from app.explain.known_pods import KnownPods
+from app.feeds.dump_text import read_dump
+from app.feeds.freshness import OF_A_DUMP, Freshness, ResourceState
+from app.feeds.release import AnsweredRelease
+from app.feeds.snapshot_file import load_items
 from app.objects.decode_pod import decode_pod
 from app.objects.resources import RESOURCES
 from app.settings.settings import Settings
 from app.verbs.filter import Extender
 from app.verbs.request import Request
-from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState
-from app.watch.release import AnsweredRelease
 from core.diagnosis.explained_profile import SchedulerRules, SchedulerState, served_alone
 from core.diagnosis.not_judged import NotJudged
 from core.diagnosis.wakes import AwaitedVictim

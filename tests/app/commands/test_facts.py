@@ -13,7 +13,7 @@ from app.objects.decode_pod import decode_pod
 from core.diagnosis.amounts import cluster_amounts
 from core.explaining.requirements import AskedOfNode, Source, UnmetRequirement
 from core.plugins.amounts import NodeAmounts
-from tests.app.dump.dumps import as_json, listed
+from tests.app.feeds.dumps import as_json, listed
 from tests.core.diagnosis.deciding import decision_of, roomy
 
 DATA = Path(__file__).parent / "data"

@@ -14,12 +14,12 @@ from click.testing import CliRunner, Result
 from app.commands.cli import main
 from app.commands.filter import filter_names, filter_text
 from app.commands.output import laid_out
-from app.main import create_service
+from app.feeds.memory import MemoryLimit
 from app.objects.resources import DUMP_COMMAND
 from app.settings.settings import Settings
-from app.watch.memory import MemoryLimit
+from app.wiring.main import create_service
 from tests.app.asgi import ask
-from tests.app.dump.dumps import as_json, kinded, listed, load
+from tests.app.feeds.dumps import as_json, kinded, listed, load
 from tests.app.questions import AFFINITY_RULES, NEAR_WEB, UNKNOWN, ZONE
 from tests.builders import expressed, make_namespace, make_node, make_pod, term
 

@@ -18,10 +18,10 @@ from click.testing import CliRunner
 from app.commands import cli
 from app.commands.cli import main
 from app.commands.output import OutputFormat
-from app.main import create_service
 from app.objects.decode_groups import decode_scheduling_group
 from app.process.logs import shown
 from app.settings.settings import Settings
+from app.wiring.main import create_service
 from core.events import ClusterEvent
 from tests.app.api_server.client_setting import write_kubeconfig
 from tests.app.asgi import ask

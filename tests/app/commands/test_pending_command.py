@@ -13,13 +13,13 @@ from app.commands.cli import main
 from app.commands.output import WIDTH, laid_out
 from app.commands.pending import pending_text
 from app.explain.pending import PendingClass, PendingPod, PendingPods, PendingState
-from app.main import create_service
 from app.settings.settings import Settings
+from app.wiring.main import create_service
 from core.diagnosis.not_judged import NotJudged
 from core.diagnosis.wakes import AwaitedVictim
 from core.gangs.unit import SchedulingStatus, UnitStatus
 from tests.app.commands.running import running
-from tests.app.dump.dumps import as_json, kinded, listed
+from tests.app.feeds.dumps import as_json, kinded, listed
 from tests.builders import make_namespace, make_node, make_pod
 from tests.conformance.engine import load
 

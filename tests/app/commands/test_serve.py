@@ -16,7 +16,7 @@ import pytest
 
 from app import __version__
 from tests.app.api_server.client_setting import write_kubeconfig
-from tests.app.dump.dumps import as_json, kinded, listed
+from tests.app.feeds.dumps import as_json, kinded, listed
 from tests.app.questions import NEAR_WEB, ZONE, by_name
 from tests.app.serving import ANY_PORT, PATIENCE, ROOT, Service, connected, kindred, request_head, until
 from tests.builders import make_node, make_pod

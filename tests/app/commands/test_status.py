@@ -15,10 +15,10 @@ from app.admin.health_routes import Readiness, ResourceReadiness, Version
 from app.commands.cli import main
 from app.commands.output import WIDTH, laid_out
 from app.commands.status import Status, status_text
-from app.main import Service, create_service
+from app.feeds.release import ReleaseStatus
 from app.settings.settings import Settings
 from app.verbs.request import VerbOutcome
-from app.watch.release import ReleaseStatus
+from app.wiring.main import Service, create_service
 from tests.app.asgi import ask
 from tests.app.commands.running import running
 from tests.app.questions import by_name, shop

@@ -13,8 +13,8 @@ from app.admin.cluster_routes import Units, units_router
 from app.commands.cli import main
 from app.commands.output import laid_out
 from app.commands.units import units_text
-from app.main import create_service
 from app.settings.settings import Settings
+from app.wiring.main import create_service
 from core.gangs.unit import PlacedBy, SchedulingStatus, UnitStatus
 from core.mirror.cluster import ClusterMirror
 from core.objects.groups import GroupCondition

@@ -9,12 +9,12 @@ import pytest
 from app.explain.explainer import Explainer
 from app.explain.known_pods import KnownPods
 from app.explain.pending import MAX_CLASSES, PendingPods, PendingPodsExplainer, PendingState
+from app.feeds.freshness import OF_A_DUMP
+from app.feeds.release import AnsweredRelease
 from app.objects.decode_pod import decode_pod
 from app.process.long_work import LongWork
 from app.settings.settings import Settings
 from app.verbs.request import RecentPods
-from app.watch.freshness import OF_A_DUMP
-from app.watch.release import AnsweredRelease
 from core.diagnosis.explained_profile import every_rule
 from core.diagnosis.wakes import AwaitedVictim, victims_by_pod
 from core.events import ClusterEvent

@@ -16,14 +16,14 @@ from app.admin.access import Access
 from app.admin.explain_routes import explain_router
 from app.explain.explainer import Explainer
 from app.explain.known_pods import KnownPods
+from app.feeds.freshness import OF_A_DUMP
+from app.feeds.release import AnsweredRelease
 from app.process.long_work import LongWork
 from app.server.ports import admin_port, extender_port
 from app.settings.settings import Settings
 from app.verbs.admission import Admission
 from app.verbs.filter import Extender
 from app.verbs.request import Request as VerbRequest
-from app.watch.freshness import OF_A_DUMP
-from app.watch.release import AnsweredRelease
 from core.diagnosis.explained_profile import served_alone
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving
 from tests.app.verbs.receptions import effects_over, extender_app, reception

@@ -12,12 +12,12 @@ from starlette.types import Message, Receive, Scope, Send
 from app.admin.openapi import describe
 from app.admin.page_routes import OPEN_PATHS
 from app.api_server.tls import ConfigurationError
-from app.main import create_service
 from app.server.auth import ADMIN, TOKEN_HEADER, AdminAuthentication, AdminToken
 from app.server.port import Connections, Refusal
 from app.server.ports import Port
 from app.settings.limits import DEFAULTS
 from app.settings.settings import Settings
+from app.wiring.main import create_service
 from tests.app.asgi import ask
 from tests.app.questions import shop
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving, until

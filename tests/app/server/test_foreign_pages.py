@@ -10,10 +10,10 @@ from typing import Final
 import pytest
 
 from app.admin.page_routes import OPEN_PATHS
-from app.main import create_service
 from app.server.port import Refusal
 from app.server.ports import Port
 from app.settings.settings import Settings
+from app.wiring.main import create_service
 from tests.app.questions import shop
 from tests.app.server.conversations import PATIENCE, answer, connected, serving
 from tests.app.server.tls.secrets import Certificates

@@ -11,9 +11,9 @@ from typing import Final
 
 import pytest
 
-from app.main import create_service
 from app.settings.limits import DEFAULTS, Limits
 from app.settings.settings import Settings
+from app.wiring.main import create_service
 from tests.app.questions import shop
 from tests.app.server.conversations import serving, until
 

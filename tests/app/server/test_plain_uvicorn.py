@@ -12,9 +12,9 @@ import uvicorn
 from fastapi import FastAPI, Response
 from starlette.responses import StreamingResponse
 
-from app.main import create_service
 from app.server.ports import extender_port
 from app.settings.settings import Settings
+from app.wiring.main import create_service
 from tests.app.questions import NEAR_WEB, by_name, shop
 from tests.app.server.conversations import PATIENCE, connected, request, serving
 from tests.builders import make_pod

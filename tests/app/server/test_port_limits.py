@@ -13,12 +13,12 @@ import uvloop
 from fastapi import FastAPI
 from starlette.responses import StreamingResponse
 
-from app.main import create_service
 from app.process.logs import LineRate
 from app.server.port import Connections, Refusal
 from app.server.ports import Port, extender_port
 from app.settings.limits import DEFAULTS, Limits
 from app.settings.settings import Settings
+from app.wiring.main import create_service
 from tests.app.questions import NEAR_WEB, by_name, shop
 from tests.app.server.conversations import PATIENCE, Connection, answer, connected, request, serving, until
 from tests.builders import make_pod

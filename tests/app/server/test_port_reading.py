@@ -11,13 +11,13 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from app.main import create_service
 from app.objects.decode import Body
 from app.server.port import Connection, Connections
 from app.server.ports import Port
 from app.settings.limits import Limits
 from app.settings.settings import Settings
 from app.verbs.request import VerbResponse
+from app.wiring.main import create_service
 from tests.app.questions import NEAR_WEB, by_name, shop
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving
 from tests.app.verbs.receptions import app_of, reception

@@ -11,7 +11,6 @@ from typing import Final
 import pytest
 from fastapi import FastAPI
 
-from app.main import create_service
 from app.objects.decode import Body
 from app.server.ports import extender_port
 from app.server.server import Server
@@ -19,6 +18,7 @@ from app.settings.limits import Limits
 from app.settings.settings import Settings
 from app.verbs.endpoint import ExtenderApp
 from app.verbs.request import VerbResponse
+from app.wiring.main import create_service
 from tests.app.asgi import ask
 from tests.app.questions import NEAR_WEB, by_name, shop
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving

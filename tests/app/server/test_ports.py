@@ -6,10 +6,10 @@ from typing import Final
 
 import pytest
 
-from app.main import create_service
 from app.server.ports import Port
 from app.settings.limits import Limits
 from app.settings.settings import Settings
+from app.wiring.main import create_service
 from tests.app.questions import shop
 from tests.app.server.conversations import PATIENCE, connected, request, serving
 

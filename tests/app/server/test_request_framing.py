@@ -6,10 +6,10 @@ from typing import Final
 
 import pytest
 
-from app.main import create_service
 from app.server.port import Refusal
 from app.server.ports import Port
 from app.settings.settings import Settings
+from app.wiring.main import create_service
 from tests.app.questions import NEAR_WEB, by_name, shop
 from tests.app.server.conversations import PATIENCE, answer, connected, serving
 from tests.builders import make_pod

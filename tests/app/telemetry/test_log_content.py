@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import pytest
 
-from app.main import Service, create_service
 from app.process.logs import JsonLines
 from app.settings.limits import Limits
 from app.settings.settings import Settings
+from app.wiring.main import Service, create_service
 from tests.app.asgi import ask
 from tests.app.questions import NEAR_WEB, shop
 from tests.app.server.conversations import PATIENCE, connected, serving

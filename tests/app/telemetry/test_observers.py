@@ -5,11 +5,11 @@ import logging
 
 import pytest
 
-from app.main import create_service
 from app.process.logs import JsonLines
 from app.settings.settings import Settings
 from app.telemetry.request_log import observer
 from app.verbs.request import Request
+from app.wiring.main import create_service
 from tests.app.asgi import ask
 from tests.app.questions import by_name, shop
 from tests.builders import make_pod

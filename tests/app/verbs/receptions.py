@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, TypeAlias
 
+from app.feeds.freshness import OF_A_DUMP, Freshness
 from app.objects.decode import Body
 from app.settings.settings import Settings
 from app.verbs.admission import Admission, ServingState
@@ -14,7 +15,6 @@ from app.verbs.filter import Extender, filter_verb, prioritize_verb
 from app.verbs.pods import PodLookup
 from app.verbs.preempt import preempt_error
 from app.verbs.request import Request, VerbResponse
-from app.watch.freshness import OF_A_DUMP, Freshness
 from app.wiring.engine import create_extender
 from core.mirror.cluster import ClusterMirror
 

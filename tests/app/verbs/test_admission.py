@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from app.feeds.freshness import Freshness, ResourceState
 from app.objects.resources import RESOURCES
 from app.server.exchange import begin
 from app.verbs.admission import Admission, ServingState, Shed
-from app.watch.freshness import Freshness, ResourceState
 from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.virtual_time import run_in_virtual_time

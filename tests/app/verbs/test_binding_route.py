@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.main import create_service
+from app.feeds.freshness import Freshness, ResourceState
 from app.objects.decode import Body
 from app.objects.resources import RESOURCES
 from app.settings.limits import Limits
@@ -13,7 +13,7 @@ from app.settings.settings import Settings
 from app.verbs.bind import Binder, bind_verb
 from app.verbs.endpoint import ExtenderApp
 from app.verbs.request import VerbResponse
-from app.watch.freshness import Freshness, ResourceState
+from app.wiring.main import create_service
 from core.objects.pod import Pod
 from tests.app.asgi import ask
 from tests.app.questions import shop

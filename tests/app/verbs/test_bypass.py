@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from app.main import create_service
 from app.objects.decode_pod import decode_pod
 from app.settings.settings import Settings
 from app.verbs.filter import create_bypass
+from app.wiring.main import create_service
 from core.mirror.cluster import ClusterMirror
 from tests.app.asgi import ask
+from tests.app.feeds.following import scenario
 from tests.app.questions import NEAR_WEB, by_name, by_object, shop
 from tests.app.verbs.binding.binding_setting import N1, loner, scheduling
-from tests.app.watch.following import scenario
 from tests.builders import PodBuilder, make_node, make_pod
 from tests.fake_apiserver import FakeApiServer
 

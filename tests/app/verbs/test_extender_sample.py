@@ -2,11 +2,11 @@
 
 import pytest
 
-from app.main import create_service
 from app.settings.settings import Settings
 from app.verbs.filter import Extender
 from app.verbs.request import Request
 from app.wiring.engine import create_profile
+from app.wiring.main import create_service
 from core.mirror.cluster import ClusterMirror
 from core.scheduling_cycle import ADAPTIVE, ALL
 from tests.app.asgi import ask

@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.app.feeds.following import scenario
 from tests.app.verbs.binding.binding_setting import N1, Scheduler, scheduling
-from tests.app.watch.following import scenario
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.faults import refuse
 from tests.fake_apiserver.single_objects import VERSION_PATH

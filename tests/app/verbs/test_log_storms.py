@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from app.process import logs
+from tests.app.feeds.following import scenario
 from tests.app.verbs.binding.binding_setting import FORBIDDEN, N1, WEB, scheduling
-from tests.app.watch.following import scenario
 from tests.fake_apiserver import FakeApiServer
 
 STORM = 600

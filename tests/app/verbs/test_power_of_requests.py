@@ -9,9 +9,9 @@ import pytest
 
 from app.settings.limits import Limits
 from app.verbs.pods import READS_OF_A_NAME
-from tests.app.eviction.evicting_setting import give_up, writes
+from tests.app.feeds.following import scenario
 from tests.app.verbs.binding.binding_setting import HOSTNAME, Scheduler, scheduling, until
-from tests.app.watch.following import scenario
+from tests.app.verbs.evicting.evicting_setting import give_up, writes
 from tests.builders import make_node, make_pod
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.resources import PODS

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from app.main import create_service
 from app.settings.settings import Settings
 from app.wiring.engine import followed_kinds
+from app.wiring.main import create_service
 from core.objects.kinds import PodDisruptionBudget
 from tests.app.asgi import ask
+from tests.app.feeds.following import scenario
 from tests.app.questions import shop
 from tests.app.verbs.binding.binding_setting import HOSTNAME, N1, N2, PATIENCE, Scheduler, loner, scheduling, until
-from tests.app.watch.following import scenario
 from tests.builders import labelled, make_pod, term
 from tests.core.profile_parts import affinity_profile
 from tests.fake_apiserver import FakeApiServer

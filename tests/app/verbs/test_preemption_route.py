@@ -4,13 +4,13 @@ import logging
 
 import pytest
 
-from app.main import create_service
+from app.feeds.freshness import Freshness, ResourceState
 from app.objects.decode import Body
 from app.objects.resources import RESOURCES
 from app.settings.limits import Limits
 from app.settings.settings import Settings
 from app.verbs.request import Request, VerbResponse
-from app.watch.freshness import Freshness, ResourceState
+from app.wiring.main import create_service
 from core.objects.pod import Pod
 from tests.app.asgi import ask
 from tests.app.questions import shop

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from starlette.types import ASGIApp, Message
 
-from app.main import create_service
 from app.process.json_text import decode
 from app.settings.limits import DEFAULTS, Limits
 from app.settings.settings import Settings
@@ -18,6 +17,7 @@ from app.verbs.filter import Extender
 from app.verbs.request import Request
 from app.verbs.wire_out import filter_error, prioritize_error
 from app.wiring.engine import create_extender
+from app.wiring.main import create_service
 from core.events import ClusterEvent
 from core.framework.interface import Status
 from core.mirror.cluster import ClusterMirror

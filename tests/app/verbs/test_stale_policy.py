@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
+from app.feeds.freshness import Freshness, ResourceState
 from app.objects.resources import RESOURCES
 from app.settings.settings import Settings
 from app.verbs.admission import ServingState
 from app.verbs.request import Request
 from app.verbs.wire_out import filter_error, prioritize_error
-from app.watch.freshness import Freshness, ResourceState
 from app.wiring.engine import create_extender
 from core.objects.node import Node
 from core.objects.pod import Pod

@@ -8,7 +8,8 @@ import httpx
 import pytest
 
 import app.verbs.filter
-from app.leadership.elector import Elector
+from app.api_server.elector import Elector
+from app.feeds.freshness import Freshness, ResourceState
 from app.objects.decode import Body
 from app.objects.resources import RESOURCES
 from app.settings.settings import Settings
@@ -18,7 +19,6 @@ from app.verbs.filter import Bypass, Extender
 from app.verbs.request import Request, VerbOutcome, VerbResponse
 from app.verbs.wire_in import ExtenderArgs, decode_args
 from app.verbs.wire_out import filter_error
-from app.watch.freshness import Freshness, ResourceState
 from app.wiring.engine import create_profile
 from core.objects.pod import Pod
 from tests.app.asgi import ask

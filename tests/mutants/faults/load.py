@@ -31,13 +31,13 @@ FAULTS: Final = (
         breaks="A node with a negative measurement looks more than idle.",
         old="if not 0 <= amount <= MAX_AMOUNT:  # also rejects NaN",
         new="if amount > MAX_AMOUNT:",
-        tests=("app/usage/test_sources.py",),
+        tests=("app/feeds/test_sources.py",),
     ),
     Fault(
         id="a-failing-usage-source-is-logged-every-time",
         breaks="A metrics API that is not installed fills the log.",
         old="        if text == self._problem:\n            return\n        self._problem = text\n        hint",
         new="        self._problem = text\n        hint",
-        tests=("app/usage/test_usage_feed.py",),
+        tests=("app/feeds/test_usage_feed.py",),
     ),
 )

@@ -248,7 +248,7 @@ FAULTS: Final = (
         breaks="A pod with many terms holds all other requests and the probes for as long as it takes.",
         old="    mirror.work.limit = limits.max_work\n",
         new="",
-        tests=("app/test_main.py",),
+        tests=("wiring/test_main.py",),
     ),
     Fault(
         id="heavy-pod-evaluated-again",

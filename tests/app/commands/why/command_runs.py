@@ -7,8 +7,8 @@ from click.testing import CliRunner, Result
 from fastapi import FastAPI
 
 from app.commands.cli import main
-from app.main import create_service
 from app.settings.settings import Settings
+from app.wiring.main import create_service
 from core.mirror.cluster import ClusterMirror
 from tests.app.questions import mirror_of
 from tests.builders import NodeBuilder, PodBuilder, make_node, make_pod

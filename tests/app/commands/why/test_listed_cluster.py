@@ -10,8 +10,8 @@ from app.api_server.client import ApiClient, ApiError, StatusError
 from app.api_server.credentials import load_credentials
 from app.commands.dump import Cluster
 from app.commands.why.cluster import MissingRightsError, Right, list_cluster, needing, user_in
+from app.feeds.freshness import SyncStatus
 from app.settings.settings import Settings
-from app.watch.freshness import SyncStatus
 from core.events import Kind
 from core.objects.kinds import DeviceClass, Namespace
 from core.objects.node import Node

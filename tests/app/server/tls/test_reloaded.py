@@ -12,12 +12,12 @@ import pytest
 import uvloop
 
 from app.api_server.tls import PemSource, TlsMaterial
-from app.main import create_service
 from app.server.port import Connections
 from app.server.ports import Port
 from app.server.tls import ReloadedTls, server_tls
 from app.settings.limits import DEFAULTS
 from app.settings.settings import Settings
+from app.wiring.main import create_service
 from tests.app.questions import NEAR_WEB, by_name, shop
 from tests.app.server.conversations import PATIENCE, Connection, answer, connected, request, serving, until
 from tests.app.server.tls.secrets import Certificates, MountedSecret

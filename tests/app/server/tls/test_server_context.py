@@ -12,11 +12,11 @@ import pytest
 import uvloop
 
 from app.api_server.tls import ConfigurationError
-from app.main import create_service
 from app.server.port import Refusal
 from app.server.ports import Port
 from app.server.tls import server_tls
 from app.settings.settings import Settings, port_rule, wants_certificates
+from app.wiring.main import create_service
 from tests.app.questions import NEAR_WEB, by_name, shop
 from tests.app.server.conversations import PATIENCE, answer, connected, request, serving
 from tests.app.server.tls.secrets import Certificates, MountedSecret

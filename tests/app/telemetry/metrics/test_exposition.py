@@ -2,10 +2,10 @@
 
 import time
 
+from app.feeds.freshness import Freshness, ResourceState
 from app.objects.resources import RESOURCES
 from app.telemetry.metrics import Metrics, watch_metrics
 from app.verbs.request import Request
-from app.watch.freshness import Freshness, ResourceState
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node

@@ -11,6 +11,9 @@ import pytest
 from prometheus_client import Metric
 
 from app import __version__
+from app.feeds.freshness import OF_A_DUMP, Freshness, ResourceState
+from app.feeds.memory import MemoryLimit, MemoryWatch
+from app.feeds.release import AnsweredRelease
 from app.objects.resources import RESOURCES
 from app.settings.settings import Settings
 from app.telemetry.metrics import (
@@ -28,9 +31,6 @@ from app.telemetry.metrics import (
 )
 from app.telemetry.request_metrics import decision_metrics, queue_metrics
 from app.verbs.effects import Decision
-from app.watch.freshness import OF_A_DUMP, Freshness, ResourceState
-from app.watch.memory import MemoryLimit, MemoryWatch
-from app.watch.release import AnsweredRelease
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.equivalence.rows import Miss
 from core.events import ClusterEvent
@@ -42,8 +42,8 @@ from core.plugins.nodeunschedulable import NodeUnschedulable
 from core.plugins.tainttoleration import TaintToleration
 from core.profile import Profile
 from core.scheduling_cycle import filter_nodes
+from tests.app.feeds.test_usage_feed import Setting, Source, good, measured
 from tests.app.telemetry.metrics.scraped import values
-from tests.app.usage.test_usage_feed import Setting, Source, good, measured
 
 NOW, UNIX_NOW, STALE_AFTER = 1000.0, 1_700_000_000.0, 180.0
 PROFILE = Profile(filters=(NodeUnschedulable(), TaintToleration()), scores=())

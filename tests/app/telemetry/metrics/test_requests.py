@@ -3,8 +3,8 @@
 import pytest
 from prometheus_client import Metric
 
-from app.eviction.executor import EvictionOutcome, EvictionResult
 from app.telemetry.request_metrics import OUTCOMES, RequestMetrics
+from app.verbs.executor import EvictionOutcome, EvictionResult
 from app.verbs.request import BindingResult, Request, VerbOutcome, VerbResponse
 from tests.app.telemetry.metrics.scraped import values
 

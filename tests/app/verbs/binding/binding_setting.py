@@ -11,9 +11,9 @@ import httpx
 
 from app.api_server.credentials import Credentials
 from app.api_server.tls import ClusterAccess
-from app.main import Service, create_service
 from app.settings.limits import DEFAULTS, Limits
 from app.settings.settings import Settings
+from app.wiring.main import Service, create_service
 from core.mirror.cluster import ClusterMirror
 from tests.builders import NodeBuilder, PodBuilder, labelled, make_node, make_pod, term
 from tests.fake_apiserver import FakeApiServer, Stall

@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from app.main import create_service
 from app.settings.settings import Settings
+from app.wiring.main import create_service
 from tests.app.asgi import ask
+from tests.app.feeds.following import scenario
 from tests.app.questions import shop
 from tests.app.verbs.binding.binding_setting import FORBIDDEN, N1, N2, WEB, loner, scheduling, until
-from tests.app.watch.following import scenario
 from tests.core.mirror.audit import audit
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.faults import Close, Stall

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.app.feeds.following import scenario
 from tests.app.verbs.binding.binding_setting import FORBIDDEN, N1, N2, WEB, loner, scheduling, until
-from tests.app.watch.following import scenario
 from tests.builders import make_pod
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.faults import Action, Answer, Close, Stall, overloaded, refuse

@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
+from tests.app.feeds.following import scenario
 from tests.app.verbs.binding.binding_setting import HOSTNAME, POD_KINDS, Scheduler, scheduling, until
-from tests.app.watch.following import scenario
 from tests.builders import labelled, make_node, make_pod, term
 from tests.core.mirror.audit import audit
 from tests.fake_apiserver import FakeApiServer

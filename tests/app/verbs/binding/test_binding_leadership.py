@@ -5,9 +5,9 @@ import re
 import time
 from typing import Final
 
-from app.leadership.elector import Elector
+from app.api_server.elector import Elector
+from tests.app.feeds.following import scenario
 from tests.app.verbs.binding.binding_setting import N1, WEB, Scheduler, loner, scheduling
-from tests.app.watch.following import scenario
 from tests.fake_apiserver import FakeApiServer, Stall
 from tests.fake_apiserver.single_objects import binding_path, pod_path
 

@@ -5,10 +5,10 @@ from collections import Counter
 
 import pytest
 
-from app.main import create_service
 from app.settings.settings import Settings
 from app.verbs.request import Request, VerbOutcome
 from app.verbs.scopes import DecideScope
+from app.wiring.main import create_service
 from tests.app.asgi import ask
 from tests.app.questions import mirror_of
 from tests.app.verbs.deciding.deciding_setting import DecidingSetting, args, node_of, written

@@ -8,17 +8,17 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from app.main import create_service
 from app.settings.settings import Settings, SettingsError
 from app.verbs.scopes import device_schedulers
+from app.wiring.main import create_service
 from core.events import ClusterEvent
 from core.objects.kinds import DeviceClass
 from core.releases.release import RELEASES, Release
 from tests.app.asgi import ask
 from tests.app.explain.configured import config_of, configured
+from tests.app.feeds.following import scenario
 from tests.app.questions import by_name, mirror_of
 from tests.app.verbs.binding.binding_setting import Scheduler, scheduling, until
-from tests.app.watch.following import scenario
 from tests.builders import PodBuilder, make_node, make_pod
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.resources import DEVICE_CLASSES

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.app.feeds.following import scenario
 from tests.app.verbs.binding.binding_setting import HOSTNAME, Scheduler, loner, scheduling, until
-from tests.app.watch.following import scenario
 from tests.builders import make_node, make_pod
 from tests.core.mirror.audit import audit
 from tests.fake_apiserver import FakeApiServer

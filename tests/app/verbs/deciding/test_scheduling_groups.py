@@ -6,13 +6,13 @@ from typing import Any, Final
 
 import pytest
 
-from app.main import create_service
+from app.feeds.objects import MirrorFeed
 from app.objects.decode_pod import decode_pod
 from app.settings.settings import Settings, SettingsError
 from app.verbs import decide as decider
 from app.verbs.effects import LONGEST_WAIT
 from app.verbs.request import Request, VerbResponse
-from app.watch.objects import MirrorFeed
+from app.wiring.main import create_service
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.mirror.topology import IntpArray

@@ -5,9 +5,9 @@ from typing import Literal
 
 import pytest
 
-from app.main import create_service
 from app.settings.settings import Settings
 from app.verbs.scopes import DecideScope, decide_scopes
+from app.wiring.main import create_service
 from tests.app.asgi import ask
 from tests.app.questions import by_name, mirror_of
 from tests.builders import make_node, make_pod

@@ -1,0 +1,428 @@
+"""Keeps the known objects of one resource equal to the API server, through every fault of the connection.
+
+Source: k8s.io/client-go tools/cache/reflector.go (v1.34). The steps:
+
+1. A sync reads the whole state: by WatchList (a watch that begins with all objects, and continues as a watch), or page
+   by page if the server has no WatchList. Only a complete sync changes the mirror, and it applies only the differences.
+2. A watch follows, from the version of the sync or of the last event. After a normal end the next watch resumes there.
+3. After an error and a wait with backoff, the next watch resumes from the same version. A new sync is made only if the
+   watch cannot continue. The server no longer has the version (410), or does not have it yet ("too large resource
+   version"). Or it rejects the request as such, or ends the watch at the same version twice.
+4. A watch that stays quiet is checked. A server accepts a watch from a future version, and sends no events.
+
+Meanwhile the mirror keeps its objects, and `ResourceState` has its freshness.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing, closing
+from http import HTTPStatus
+from typing import Final
+
+from app.api_server.client import ApiClient, ReadTimeoutError, StatusError
+from app.feeds.freshness import ResourceState
+from app.feeds.memory import UNLIMITED, MemoryPressureError, MemoryWatch
+from app.feeds.objects import KnownObjects, Listing, MirrorFeed, ObjectReader, Unreadable
+from app.feeds.retry import OUTSIDE_ERRORS, Retries, Retry, Timing
+from app.feeds.stream import (
+    MAX_PAGE_BYTES,
+    BrokenWatchError,
+    GarbledWatchError,
+    InStreamError,
+    ListPage,
+    LoopShare,
+    NoInitialEventsEndError,
+    Pages,
+    WatchEvent,
+    bookmark_of,
+    decode_page,
+    is_older,
+    is_too_large_version,
+    status_of,
+    watch_events,
+)
+from app.process.logs import one_line
+from core.events import Kind, Object
+
+log = logging.getLogger(__name__)
+
+_EXPIRED_LISTS: Final = 2  # after so many lists in a row that expired between two pages: no pages
+_REFUSALS: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
+"""Errors of the request itself. The server would reject a retry, too."""
+
+
+class Reflector:
+    """List+watch of one resource, for as long as `run` runs."""
+
+    def __init__(
+        self,
+        state: ResourceState,
+        client: ApiClient,
+        feed: MirrorFeed,
+        retries: Retries,
+        memory: MemoryWatch = UNLIMITED,
+    ) -> None:
+        """Pass every change to `feed`, in order, while there is memory. All reflectors share `retries`."""
+        self.state = state
+        self.known = KnownObjects(feed.apply)
+        self._client = client
+        self._loading = feed.loading
+        self._timing = retries.timing
+        self._memory = memory
+        self._allowed = 0  # bytes that the process may have during the present sync
+        self._clock = retries.timing.clock
+        self._retry = Retry(state, retries, self._interrupt)
+        self._wait = retries.wait
+        self._reader = ObjectReader(state)
+        self._turns = LoopShare()
+        self._version = ""  # the version to watch from; empty: a sync is due
+        self._has_watch_list = True
+        self._list_next = False  # the next sync is a list, not a WatchList
+        self._expired_lists = 0  # in a row
+        self._broken_version = ""  # version of the last watch that was garbled or sent an ERROR
+        self._was_quiet = False  # whether the last watch sent nothing for the read timeout
+        self._step_limit: asyncio.Timeout | None = None  # timeout of the present step
+        self._asked: list[asyncio.Future[None]] = []  # calls of `resync` that wait for a sync to begin
+        self._answering: list[asyncio.Future[None]] = []  # calls that the next complete sync ends
+
+    async def resync(self) -> None:
+        """Sync again, and return when the mirror has all present objects of the server. Syncs are consistent reads.
+
+        For callers that need all changes up to now. A watch may lag by an unknown time.
+        """
+        done = asyncio.get_running_loop().create_future()
+        self._asked.append(done)
+        self._interrupt()
+        await done
+
+    async def run(self) -> None:
+        """Sync and watch until cancelled."""
+        while True:
+            if self._asked:
+                self._relist("asked")
+                self._answering += self._asked
+                self._asked.clear()
+            try:
+                await self._breakable_step()
+                continue
+            except (*OUTSIDE_ERRORS, MemoryPressureError) as error:
+                wait = self._recover(error)
+            except Exception as error:
+                # A bug of Kindred must not end the watch; a sync repairs a half-applied change.
+                log.exception("%s: internal error", self.state.plural, extra=self.state.in_log)
+                self._relist("internal")
+                wait = self._retry.failed(error)
+            if wait is not None:
+                await self._wait(wait)
+
+    def _interrupt(self) -> None:
+        if self._step_limit is not None:
+            self._step_limit.reschedule(asyncio.get_running_loop().time())
+
+    async def _breakable_step(self) -> None:
+        """Make a request, which `_interrupt` ends."""
+        limit = asyncio.timeout(None)
+        self._retry.begin()
+        try:
+            async with limit:
+                self._step_limit = limit
+                await self._step()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        finally:
+            self._step_limit = None
+
+    async def _step(self) -> None:
+        if self._version and self._was_quiet:
+            await self._check_version()
+        elif self._version:
+            await self._watch()
+        elif self._uses_watch_list:
+            await self._watch_list()
+        else:
+            await self._list()
+
+    @property
+    def _uses_watch_list(self) -> bool:
+        return self._has_watch_list and not self._list_next
+
+    # Syncs.
+
+    async def _watch_list(self) -> None:
+        self._begin_sync()
+        self.state.requests["watch-list"] += 1
+        params = {**self._watch_params(), "sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        async with (
+            self._client.stream(self.state.resource.path, params) as chunks,
+            aclosing(watch_events(chunks, self.state, self._turns)) as events,
+        ):
+            self._retry.succeeded()
+            # Unless this WatchList completes. If it breaks for any reason, a list may succeed (upstream ListAndWatch).
+            self._list_next = True
+            with self._loading(), closing(Listing()) as listing:
+                version = await self._initial_events(events, listing)
+                await self._replace(listing, version, self._clock())
+            await self._follow(events)
+
+    async def _initial_events(self, events: AsyncIterator[WatchEvent], listing: Listing) -> str:
+        """Collect objects up to the bookmark that ends the initial events. Return the bookmark's version."""
+        try:
+            async with asyncio.timeout(self._timing.initial_events):
+                async for event in events:
+                    if event.type == "BOOKMARK":
+                        bookmark = bookmark_of(event)
+                        if bookmark.initial_events_end:
+                            return bookmark.resource_version
+                    elif event.type == "DELETED":
+                        listing.remove(self._told(event, self._reader.read(event.object)))
+                    else:
+                        known = self._reader.read_unless_known(event.object, self.known)
+                        listing.add(self._told(event, known))
+                        self._admit(listing)
+        except TimeoutError:
+            text = f"initial events without end for {self._timing.initial_events:g} s"
+            raise NoInitialEventsEndError(f"{self.state.resource.path}: {text}") from None
+        raise BrokenWatchError(f"{self.state.resource.path}: the watch ended before the end of the initial events")
+
+    async def _list(self) -> None:
+        began = self._clock()
+        self._begin_sync()
+        pages = Pages(self._client, self.state.resource.path) if self._expired_lists < _EXPIRED_LISTS else None
+        params = self._params()
+        page = await self._page(pages, params)
+        with self._loading(), closing(Listing()) as listing:
+            await self._gather(page, listing)
+            while page.continue_token:
+                page = await self._page(pages, {**params, "continue": page.continue_token})
+                await self._gather(page, listing)
+            await self._replace(listing, page.resource_version, began)
+
+    async def _page(self, pages: Pages | None, params: dict[str, str]) -> ListPage:
+        """Return a page. Without `pages`, return the whole list, limited only by memory."""
+        self.state.requests["list"] += 1
+        try:
+            if pages is None:
+                body = await self._client.get(self.state.resource.path, params, self._memory.room())
+            else:
+                body = await pages.get(params)
+        except StatusError as error:
+            if error.code == HTTPStatus.GONE:  # the list took longer than the server keeps versions
+                self._expired_lists += 1
+                self._relist("expired-continue")
+            raise
+        page = decode_page(body)
+        self._retry.succeeded()
+        return page
+
+    async def _gather(self, page: ListPage, listing: Listing) -> None:
+        for item in page.items:
+            listing.add(self._reader.read_unless_known(item, self.known))
+            if self._turns.over:
+                self._admit(listing)
+                await self._turns.give_way()
+        self._admit(listing)
+
+    def _begin_sync(self) -> None:
+        """Check that there is memory for a sync. Raises MemoryPressureError."""
+        self._allowed = self._memory.allowance()
+        self.state.listed = 0
+
+    def _admit(self, listing: Listing) -> None:
+        """Record the objects of a sync. Raises MemoryPressureError."""
+        self.state.listed = len(listing.present)
+        self._memory.refuse(self._allowed)
+
+    async def _replace(self, listing: Listing, version: str, as_of: float) -> None:
+        for _ in self.known.replace(listing.present, listing.unreadable):
+            if self._turns.over:
+                await self._turns.give_way()
+        self._version = version
+        self._list_next = False
+        self._expired_lists = 0
+        self.state.complete(as_of)
+        self.state.objects, self.state.listed = len(self.known), 0
+        self._follows(as_of)
+        for done in self._answering:
+            if not done.done():
+                done.set_result(None)
+        self._answering.clear()
+        log.info("%s: synced, %d objects", self.state.plural, len(self.known), extra=self.state.in_log)
+
+    # Watching.
+
+    async def _watch(self) -> None:
+        self.state.requests["watch"] += 1
+        told = self.state.events.total()
+        params = {**self._watch_params(), "resourceVersion": self._version}
+        async with (
+            self._client.stream(self.state.resource.path, params) as chunks,
+            aclosing(watch_events(chunks, self.state, self._turns)) as events,
+        ):
+            self._retry.succeeded()
+            accepted = self._clock()
+            # An accepted watch is no evidence yet, because it may end at once: see ResourceState.followed_at.
+            standing = asyncio.get_running_loop().call_later(
+                self._timing.shortest_watch, lambda: self._follows(self._clock())
+            )
+            try:
+                await self._follow(events)
+            finally:
+                standing.cancel()
+        stood, shortest = self._clock() - accepted, self._timing.shortest_watch
+        if stood < shortest:
+            if self.state.events.total() == told:
+                raise BrokenWatchError(
+                    f"{self.state.resource.path}: the watch ended within {shortest:g} s, without an event"
+                )
+            await asyncio.sleep(shortest - stood)
+
+    async def _follow(self, events: AsyncIterator[WatchEvent]) -> None:
+        try:
+            async for event in events:
+                if event.type == "ADDED" and self._memory.is_full():
+                    self._memory.refuse(0)  # deletions and changes before an addition are still applied
+                self._take(event)
+                self._follows(self._clock())
+        except ReadTimeoutError:
+            # Bookmarks are not guaranteed. So nothing happened, or the connection is dead, or the version is a future
+            # one. Only new requests can show which. The next watch resumes from the same version.
+            log.debug("%s: no data on the watch, requesting it again", self.state.plural)
+            self._was_quiet = True
+
+    async def _check_version(self) -> None:
+        """Sync if the server's version is older than the watch's version.
+
+        This happens if etcd was wiped, or restored from a backup. A watch does not show it: cacher.go accepts the
+        watch, and cache_watcher.go holds back events and bookmarks up to that version.
+        """
+        self.state.requests["list"] += 1
+        page = decode_page(await self._client.get(self.state.resource.path, {"limit": "1"}, MAX_PAGE_BYTES))
+        self._retry.succeeded()
+        self._was_quiet = False
+        if is_older(page.resource_version, self._version):
+            log.warning(
+                "%s: the server is at version %s and was at %s: another cluster, or one restored from a backup",
+                self.state.plural,
+                one_line(page.resource_version),
+                one_line(self._version),
+            )
+            self._relist("went-back")
+
+    def _take(self, event: WatchEvent) -> None:
+        if event.type == "BOOKMARK":
+            self._version = bookmark_of(event).resource_version
+            return
+        told = self._told(event, self._reader.read(event.object))
+        if event.type == "DELETED":
+            self.known.drop(told.full_name, told.uid)
+        elif isinstance(told, Unreadable):
+            self.known.drop_predecessor(told.full_name, told.uid)
+        else:
+            self.known.put(told)
+        self.state.objects = len(self.known)
+        # Only after `apply`: an event that could not be applied must be sent again.
+        self._version = told.resource_version or self._version
+
+    def _told(self, event: WatchEvent, told: Object | Unreadable) -> Object | Unreadable:
+        if isinstance(told, Unreadable) and not told.full_name:
+            # The change and its object are unknown. The change may be a deletion.
+            raise GarbledWatchError(f"{self.state.resource.path}: {event.type} of an object without a readable name")
+        return told
+
+    def _follows(self, as_of: float) -> None:
+        self.state.followed_at = as_of
+        if self._retry.followed_since is None or self.state.problem:  # not for each event
+            self._retry.followed()
+
+    # Requests and their errors.
+
+    def _params(self) -> dict[str, str]:
+        return {"fieldSelector": self.state.resource.field_selector} if self.state.resource.field_selector else {}
+
+    def _watch_params(self) -> dict[str, str]:
+        timeout = round(self._timing.watch_timeout * (1.0 + self._timing.random()))
+        return {**self._params(), "watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(timeout)}
+
+    def _recover(self, error: Exception) -> float | None:
+        """Choose the next request after an error. Return the seconds before it. None: no wait."""
+        if self._retry.is_absence(error):
+            self._version = ""
+            self.known.clear()
+            return self._retry.absent()
+        if self._version:
+            self._resume_or_relist(error)
+        elif self._falls_back(error):
+            log.info(
+                "%s: listing without WatchList: %s", self.state.plural, one_line(str(error)), extra=self.state.in_log
+            )
+            return None
+        return self._retry.failed(error, self._timing.memory if isinstance(error, MemoryPressureError) else 0.0)
+
+    def _resume_or_relist(self, error: Exception) -> None:
+        status = status_of(error)
+        if status is not None and status.code == HTTPStatus.GONE:
+            self._relist("expired")
+        elif status is not None and is_too_large_version(status):
+            self._relist("too-large-version")
+        elif status is not None and status.code in _REFUSALS:
+            self._relist("refused")
+        elif isinstance(error, GarbledWatchError) or (
+            isinstance(error, InStreamError) and error.status.code >= HTTPStatus.INTERNAL_SERVER_ERROR
+        ):
+            # The first error may be temporary. A second one at the same version is permanent.
+            if self._broken_version == self._version:
+                self._relist("broken")
+            self._broken_version = self._version
+
+    def _falls_back(self, error: Exception) -> bool:
+        """Return whether to sync by a list at once, because WatchList does not work."""
+        if self._uses_watch_list:  # the server did not accept it
+            self._has_watch_list = not (isinstance(error, StatusError) and error.code in _REFUSALS)
+            return not self._has_watch_list
+        if isinstance(error, NoInitialEventsEndError):
+            self._has_watch_list = False
+            return True
+        # For example, etcd has no progress notification. The next sync may reach another server.
+        return isinstance(error, GarbledWatchError) or (
+            isinstance(error, InStreamError) and error.status.code == HTTPStatus.INTERNAL_SERVER_ERROR
+        )
+
+    def _relist(self, reason: str) -> None:
+        self._version = ""
+        self.state.relists[reason] += 1
+
+
+class Watcher:
+    """Feeds the objects of several resources of a cluster to one feed."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        states: Sequence[ResourceState],
+        feed: MirrorFeed,
+        timing: Timing,
+        memory: MemoryWatch = UNLIMITED,
+    ) -> None:
+        """Make one reflector for each state. Their changes go to `feed`, between two requests."""
+        self._client = client
+        self._retries = retries = Retries(client, timing)
+        self.reflectors = [Reflector(state, client, feed, retries, memory) for state in states]
+
+    async def resync(self, kind: Kind) -> None:
+        """Sync the objects of one kind again, see `Reflector.resync`. Raises LookupError for an unwatched kind."""
+        reflector = next((each for each in self.reflectors if each.state.resource.kind is kind), None)
+        if reflector is None:
+            raise LookupError(f"{kind.__name__}s are not watched")
+        await reflector.resync()
+
+    async def run(self) -> None:
+        """Follow the server until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._retries.probe(), name="probe of the API server")
+                for reflector in self.reflectors:
+                    tasks.create_task(reflector.run(), name=f"reflector {reflector.state.plural}")
+        finally:
+            await self._client.close()

@@ -1,0 +1,270 @@
+"""The bytes of list and watch, to pages and events with each object left as bytes.
+
+Source of the envelopes: k8s.io/apimachinery meta/v1 types.go (ListMeta, WatchEvent), and the WatchList bookmark of
+KEP-3157.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from http import HTTPStatus
+from time import perf_counter
+from typing import Final, Literal
+
+import msgspec
+
+from app.api_server.client import ApiClient, ResponseTooLargeError, StatusError
+from app.feeds.freshness import ResourceState
+from app.objects.decode import DecodeError, decoding
+from app.objects.resources import Resource
+
+_INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+_FEW_BYTES: Final = 8 * 1024 * 1024  # elements of smaller pages are not counted
+_MAX_ELEMENTS: Final = 5_000_000
+"""JSON elements in one page. An item of two bytes of JSON takes about 100 bytes of memory."""
+_BYTES_AN_ELEMENT: Final = 10  # of a list without pages, which may have GBs
+_VERSION: Final = re.compile(r"[1-9][0-9]*")
+
+
+class _ListMeta(msgspec.Struct, rename="camel", gc=False):
+    resource_version: str | None = None
+    continue_: str | None = msgspec.field(default=None, name="continue")
+
+
+class _Page(msgspec.Struct, gc=False):
+    metadata: _ListMeta | None = None
+    items: list[msgspec.Raw] | None = None
+
+
+class ListPage(msgspec.Struct, frozen=True, gc=False):
+    """One page of a list. `continue_token` is empty on the last page."""
+
+    items: list[msgspec.Raw]
+    resource_version: str
+    continue_token: str
+
+
+class WatchEvent(msgspec.Struct, frozen=True, gc=False):
+    """One line of a watch, with the object as bytes. The effect of an unknown type on the object is unknown."""
+
+    type: Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
+    object: msgspec.Raw
+
+
+class _BookmarkMetadata(msgspec.Struct, rename="camel", gc=False):
+    resource_version: str | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _Bookmark(msgspec.Struct, gc=False):
+    metadata: _BookmarkMetadata | None = None
+
+
+class Bookmark(msgspec.Struct, frozen=True, gc=False):
+    """The version of the watch, and whether it is the end of the initial events."""
+
+    resource_version: str
+    initial_events_end: bool
+
+
+_page_decoder: Final = msgspec.json.Decoder(_Page)
+_event_decoder: Final = msgspec.json.Decoder(WatchEvent)
+_bookmark_decoder: Final = msgspec.json.Decoder(_Bookmark)
+
+
+def decode_page(body: bytes) -> ListPage:
+    """Decode a page of a list. Raises DecodeError."""
+    if len(body) > _FEW_BYTES and body.count(b",") > max(_MAX_ELEMENTS, len(body) // _BYTES_AN_ELEMENT):
+        raise DecodeError("", f"a page of {len(body)} bytes with too many elements")
+    page = decoding(_page_decoder.decode, body)
+    metadata = page.metadata or _ListMeta()
+    if not metadata.resource_version:
+        raise DecodeError("metadata.resourceVersion", "required")
+    return ListPage(page.items or [], metadata.resource_version, metadata.continue_ or "")
+
+
+def is_older(version: str, other: str) -> bool:
+    """Return whether a resource version is older than another of the same resource. False for unknown forms.
+
+    Source: k8s.io/apimachinery pkg/util/resourceversion CompareResourceVersion (v0.35).
+    """
+    forms = _VERSION.fullmatch(version), _VERSION.fullmatch(other)
+    return all(forms) and (len(version), version) < (len(other), other)
+
+
+PAGE_SIZE: Final = 500
+"""Objects in a page of a list. The request has no resourceVersion, because with "0" the server ignores the limit."""
+MAX_PAGE_BYTES: Final = 64 * 1024 * 1024
+"""Ten times a page of ordinary pods, and enough for several of the largest objects."""
+_FEWER: Final = 8
+
+
+class Pages:
+    """Gets the pages of one list after the other, limited in objects and in bytes.
+
+    500 pods are a few MB. But a tenant may have 500 of the largest pods that etcd accepts: 1.5 MiB each, and up to
+    9 MiB as JSON. So a page that is too large is requested again with fewer objects. A continue token allows another
+    number.
+    """
+
+    def __init__(self, client: ApiClient, path: str) -> None:
+        self._client = client
+        self._path = path
+        self._objects = PAGE_SIZE
+
+    async def get(self, params: Mapping[str, str]) -> bytes:
+        """Return a page. Raises ApiError, CredentialsError. ResponseTooLargeError: one object alone is too large."""
+        while True:
+            limited = {**params, "limit": str(self._objects)}
+            try:
+                page = await self._client.get(self._path, limited, MAX_PAGE_BYTES)
+            except ResponseTooLargeError:
+                if self._objects == 1:
+                    raise
+                self._objects = max(1, self._objects // _FEWER)
+                continue
+            self._objects = min(PAGE_SIZE, 2 * self._objects)  # large objects are mostly neighbours
+            return page
+
+
+async def pages_of(client: ApiClient, resource: Resource) -> AsyncIterator[ListPage]:
+    """Yield the pages of a list of all objects. Raises ApiError, CredentialsError and DecodeError."""
+    params = {"fieldSelector": resource.field_selector} if resource.field_selector else {}
+    pages = Pages(client, resource.path)
+    while True:
+        page = decode_page(await pages.get(params))
+        yield page
+        if not page.continue_token:
+            return
+        params["continue"] = page.continue_token
+
+
+_MAX_LENGTH: Final = 0.005  # seconds; the longest time that a request waits for a sync
+
+
+class LoopShare:
+    """Yields the loop after a turn has lasted long enough. Called between short steps."""
+
+    def __init__(self) -> None:
+        self._began = 0.0
+
+    @property
+    def over(self) -> bool:
+        """Whether it is time to call `give_way`. Two methods, because an await for each of 150,000 steps adds up."""
+        return perf_counter() - self._began > _MAX_LENGTH
+
+    async def give_way(self) -> None:
+        """Let the other tasks of the loop run once, and begin a new turn."""
+        await asyncio.sleep(0)
+        self._began = perf_counter()
+
+
+MAX_LINE_BYTES: Final = 16 * 1024 * 1024
+"""An object in etcd has at most 1.5 MiB by default. Its JSON may be six times as large, if every character is escaped.
+A tenant can make such a pod, and some etcds have a higher limit. An endless line must not take all memory."""
+
+
+class LineTooLongError(ValueError):
+    """A line of more than MAX_LINE_BYTES."""
+
+
+class LineSplitter:
+    """Collects chunks that break anywhere, and returns whole lines. Only a line feed ends a line.
+
+    JSON may have U+0085 and U+2028 unescaped. Text readers, such as httpx's `aiter_lines`, treat them as line ends.
+    """
+
+    def __init__(self) -> None:
+        self._unfinished = bytearray()
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Return the lines that a chunk completes, without their line feeds. Raises LineTooLongError."""
+        *lines, rest = chunk.split(b"\n")
+        if lines and self._unfinished:
+            # One growing buffer, not a list of pieces: pieces may have one byte each.
+            self._unfinished += lines[0]
+            lines[0] = bytes(self._unfinished)
+            self._unfinished = bytearray()
+        if rest:
+            self._unfinished += rest
+        if len(self._unfinished) > MAX_LINE_BYTES or (lines and len(lines[0]) > MAX_LINE_BYTES):
+            raise LineTooLongError(f"a line of more than {MAX_LINE_BYTES} bytes")
+        return lines
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the stream so far ends in the middle of a line."""
+        return bool(self._unfinished)
+
+
+class BrokenWatchError(Exception):
+    """The server accepted a watch, but the response was no watch, or it broke.
+
+    Itself: it ended at once, in the middle of a line, or before the end of the initial events.
+    """
+
+
+class NoInitialEventsEndError(BrokenWatchError):
+    """The end of the initial events was not sent in time."""
+
+
+class GarbledWatchError(BrokenWatchError):
+    """A line is not a watch event."""
+
+
+class InStreamError(BrokenWatchError):
+    """An ERROR event, which ends a watch after a successful start."""
+
+    def __init__(self, status: StatusError) -> None:
+        super().__init__(str(status))
+        self.status = status
+
+
+def status_of(error: Exception) -> StatusError | None:
+    """Return the server's status in an error, from a response or from an ERROR event."""
+    if isinstance(error, InStreamError):
+        return error.status
+    return error if isinstance(error, StatusError) else None
+
+
+def is_too_large_version(status: StatusError) -> bool:
+    """Upstream isTooLargeResourceVersionError: by the cause since 1.17, in older versions by the message."""
+    return "ResourceVersionTooLarge" in status.causes or (
+        status.code == HTTPStatus.GATEWAY_TIMEOUT and "Too large resource version" in status.message
+    )
+
+
+async def watch_events(
+    chunks: AsyncIterator[bytes], state: ResourceState, turns: LoopShare
+) -> AsyncGenerator[WatchEvent, None]:
+    """Yield the events of a stream up to its end, and count them. Raises BrokenWatchError, also for an ERROR event."""
+    splitter = LineSplitter()
+    async for chunk in chunks:
+        try:
+            lines = splitter.feed(chunk)
+        except LineTooLongError as error:
+            raise GarbledWatchError(f"{state.resource.path}: {error}") from None
+        for line in filter(None, lines):
+            try:
+                event = decoding(_event_decoder.decode, line)
+            except DecodeError as error:
+                raise GarbledWatchError(f"{state.resource.path}: not a watch event: {error}") from None
+            state.events[event.type] += 1
+            if event.type == "ERROR":
+                raise InStreamError(StatusError.of(event.object))
+            yield event
+            if turns.over:
+                await turns.give_way()
+    if splitter.unfinished:
+        raise BrokenWatchError(f"{state.resource.path}: the watch ended in the middle of a line")
+
+
+def bookmark_of(event: WatchEvent) -> Bookmark:
+    """Return the contents of a BOOKMARK event. Raises GarbledWatchError."""
+    try:
+        metadata = decoding(_bookmark_decoder.decode, event.object).metadata or _BookmarkMetadata()
+    except DecodeError as error:
+        raise GarbledWatchError(f"bookmark: {error}") from None
+    if not metadata.resource_version:
+        raise GarbledWatchError("bookmark: metadata.resourceVersion: required")
+    return Bookmark(metadata.resource_version, (metadata.annotations or {}).get(_INITIAL_EVENTS_END) == "true")

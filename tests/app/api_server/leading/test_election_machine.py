@@ -1,0 +1,151 @@
+"""Random elections: late and lost answers, clocks that differ, pauses, restarts; never do two lead at once."""
+
+from collections.abc import Callable
+from typing import Final
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from app.api_server.election import Election, Exchange, Failure, LeaseResponse, Request
+from tests.app.api_server.leading.lease_store import LeaseStore, Time, candidate
+from tests.depth import tries
+
+CANDIDATES: Final = 3
+WHICH: Final = st.integers(0, CANDIDATES - 1)
+SECONDS: Final = st.one_of(st.sampled_from([0.01, 2.0, 4.9, 9.9, 14.2, 15.0, 15.1]), st.floats(0.01, 40.0))
+
+
+class Replica:
+    """A candidate, and its exchange with the server as far as it has come."""
+
+    def __init__(self, election: Election) -> None:
+        self.election = election
+        self.exchange: Exchange | None = None
+        self.request: Request | None = None  # on its way
+        self.answer: LeaseResponse | None = None  # on its way
+
+    def begin(self, begun: Callable[[], Exchange]) -> None:
+        """Begin an exchange, unless one is under way."""
+        if self.exchange is None:
+            self.exchange = begun()
+            self.request = next(self.exchange)
+
+    def take(self, answer: LeaseResponse) -> None:
+        """Go on with an answer."""
+        assert self.exchange is not None
+        self.request = self.answer = None
+        try:
+            self.request = self.exchange.send(answer)
+        except StopIteration:
+            self.exchange = None
+
+
+class Elections(RuleBasedStateMachine):
+    """Three replicas, one Lease, and a network that loses and delays."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.time = Time()
+        self.store = LeaseStore()
+        self.strays: list[Request] = []  # given up by whoever sent them; the server may get them yet
+        self.started = 0
+        self.replicas: list[Replica] = []
+
+    @initialize(
+        clocks=st.lists(st.tuples(st.floats(0, 1e6), st.floats(0.98, 1.02)), min_size=CANDIDATES, max_size=CANDIDATES),
+        renew_deadline=st.sampled_from([10.0, 14.9]),
+    )
+    def begin_all(self, clocks: list[tuple[float, float]], renew_deadline: float) -> None:
+        self.clocks = [self.time.clock(*each) for each in clocks]
+        self.renew_deadline = renew_deadline
+        self.replicas = [self._started(which) for which in range(CANDIDATES)]
+
+    def _started(self, which: int) -> Replica:
+        self.started += 1
+        name = f"{which}_{self.started}"
+        return Replica(candidate(name, self.clocks[which], renew_deadline=self.renew_deadline))
+
+    @rule(seconds=SECONDS)
+    def time_passes(self, seconds: float) -> None:
+        self.time.now += seconds
+
+    @rule(which=WHICH)
+    def attempts(self, which: int) -> None:
+        replica = self.replicas[which]
+        replica.begin(replica.election.attempt)
+
+    @rule(which=WHICH)
+    def attempts_and_all_goes_well(self, which: int) -> None:
+        replica = self.replicas[which]
+        replica.begin(replica.election.attempt)
+        while replica.exchange is not None:
+            self.server_carries_out(which)
+            self.answer_comes(which)
+
+    @rule(which=WHICH, on_the_way=SECONDS, back=SECONDS)
+    def attempts_and_the_answer_is_late_where_others_have_seen_it(
+        self, which: int, on_the_way: float, back: float
+    ) -> None:
+        replica = self.replicas[which]
+        replica.begin(replica.election.attempt)
+        self.time_passes(on_the_way)
+        self.server_carries_out(which)
+        for other in range(CANDIDATES):
+            if other != which:
+                self.attempts_and_all_goes_well(other)
+        self.time_passes(back)
+        self.answer_comes(which)
+
+    @rule(which=WHICH)
+    def releases(self, which: int) -> None:
+        replica = self.replicas[which]
+        replica.begin(replica.election.release)
+
+    @rule(which=WHICH)
+    def server_carries_out(self, which: int) -> None:
+        replica = self.replicas[which]
+        if replica.request is not None:
+            replica.answer = self.store.carry_out(replica.request)
+            replica.request = None
+
+    @rule(which=WHICH)
+    def answer_comes(self, which: int) -> None:
+        replica = self.replicas[which]
+        if replica.answer is not None:
+            replica.take(replica.answer)
+
+    @rule(which=WHICH)
+    def answer_is_lost(self, which: int) -> None:
+        replica = self.replicas[which]
+        if replica.exchange is not None:
+            if replica.request is not None:
+                self.strays.append(replica.request)
+            replica.take(Failure.FAILED)
+
+    @rule()
+    def stray_is_carried_out(self) -> None:
+        if self.strays:
+            self.store.carry_out(self.strays.pop(0))
+
+    @rule(which=WHICH)
+    def restarts(self, which: int) -> None:
+        replica = self.replicas[which]
+        if replica.request is not None:
+            self.strays.append(replica.request)
+        self.replicas[which] = self._started(which)
+
+    @invariant()
+    def at_most_one_leads_and_nobody_is_bound_by_another_then(self) -> None:
+        for which, replica in enumerate(self.replicas):
+            if replica.election.holds():
+                assert self.clocks[which]() < replica.election.others_may_acquire_at
+                others = [each for each in range(len(self.replicas)) if each != which]
+                assert [each for each in others if self._may_still_post(each)] == []
+
+    def _may_still_post(self, which: int) -> bool:
+        return self.clocks[which]() < self.replicas[which].election.others_may_acquire_at
+
+
+TestElections = Elections.TestCase
+TestElections.settings = settings(max_examples=tries(default=80, full=300), stateful_step_count=60, deadline=None)

@@ -1,0 +1,147 @@
+"""What the feed tells the mirror, and what it says of it."""
+
+import asyncio
+import gc
+import logging
+from collections.abc import Sequence
+from typing import cast
+
+import pytest
+from msgspec.structs import replace
+
+from app.feeds import objects as watched_objects
+from app.feeds.objects import MirrorFeed
+from core.events import Action, ClusterEvent
+from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Waiting
+from tests.builders import PodBuilder, make_pod
+from tests.core.decoded import pod_of
+
+PATIENCE = 5.0
+
+
+class Fed:
+    """A feed with a clock that the test sets, and the confirmations that it has observed."""
+
+    def __init__(self) -> None:
+        self.now = 50.0
+        self.confirmed: list[float] = []
+        self.mirror = ClusterMirror(assumed_pod_ttl=10.0)
+        self.feed = MirrorFeed(self.mirror, lambda: self.now, self.confirmed.append)
+
+    def tell(self, action: Action, pod: PodBuilder) -> None:
+        self.feed.apply(ClusterEvent(action, pod_of(pod)))
+
+    def assume(self, name: str, node: str) -> None:
+        self.mirror.assume(pod_of(make_pod(name)), node, self.now)
+
+
+def test_the_delay_of_a_confirmation_is_observed_and_nothing_else() -> None:
+    fed = Fed()
+    fed.assume("assumed", "n1")
+    fed.now += 0.25
+    fed.tell("Update", make_pod("assumed"))  # of the pod while it is pending
+    fed.tell("Add", make_pod("other").on("n1"))
+    assert fed.confirmed == []
+    fed.tell("Update", make_pod("assumed").on("n1"))
+    fed.tell("Update", make_pod("assumed").on("n1").label("seen", "again"))
+    assert fed.confirmed == [0.25]
+
+
+@pytest.mark.parametrize(
+    ("steps", "delays", "expected"),
+    [
+        pytest.param(["assume n1", "Update n1"], [1.0], (), id="confirmed"),
+        pytest.param(
+            ["assume n1", "Update n2"],
+            [1.0],
+            (logging.WARNING, "pods: default/p: assumed on n1, but bound to n2"),
+            id="mismatch",
+        ),
+        pytest.param(
+            ["Add n1", "Update n2\nforged"],
+            [],
+            (logging.WARNING, "pods: default/p: moved from n1 to n2\\nforged"),
+            id="move",
+        ),
+        pytest.param(
+            ["assume n1", "Delete n1"],
+            [],
+            (logging.INFO, "pods: default/p: deleted while assumed on n1"),
+            id="deleted-while-assumed",
+        ),
+        pytest.param(
+            ["Delete n1"],
+            [],
+            (logging.DEBUG, "pods: default/p: deleted, but was not in the mirror"),
+            id="unknown-delete",
+        ),
+    ],
+)
+def test_a_transition_is_logged_as_loudly_as_it_deserves_and_the_delay_of_a_confirmation_observed(
+    steps: Sequence[str], delays: Sequence[float], expected: tuple[object, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    fed = Fed()
+    for step in steps:
+        action, _, node = step.partition(" ")
+        if action == "assume":
+            fed.assume("p", node)
+            fed.now += 1
+        else:
+            fed.tell(cast("Action", action), make_pod("p").on(node))
+    assert [(record.levelno, record.getMessage()) for record in caplog.records] == ([expected] if expected else [])
+    assert fed.confirmed == delays
+
+
+def test_assumed_pods_expire_by_the_clock(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(watched_objects, "_EXPIRY_EVERY", 0.001)
+    fed = Fed()
+    for name in ("in-time", "late", "unfinished"):
+        fed.assume(name, "n1")
+    fed.mirror.finish_binding("default/late", fed.now)
+    fed.now += 0.5
+    fed.mirror.finish_binding("default/in-time", fed.now)
+    fed.now += 9.75
+
+    async def until_expired() -> None:
+        async with asyncio.timeout(PATIENCE):
+            expiry = asyncio.create_task(fed.feed.expire_assumed_pods())
+            while fed.mirror.is_mirrored("default/late"):  # noqa: ASYNC110  # the mirror sets no event
+                await asyncio.sleep(0.001)
+            expiry.cancel()
+            await asyncio.gather(expiry, return_exceptions=True)
+
+    asyncio.run(until_expired())
+    assert caplog.messages == ["pods: default/late: assumed on n1 and never seen there, dropped"]
+    assert fed.mirror.assumed.keys() == {"default/in-time", "default/unfinished"}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "failure", "finished", "counts"),
+    [
+        pytest.param(31, "SchedulerError", True, False, id="long-after"),
+        pytest.param(29, "SchedulerError", True, True, id="perhaps-of-the-attempt-before"),
+        pytest.param(31, "", True, True, id="no-failure"),
+        pytest.param(31, "SchedulerError", False, True, id="binding-still-under-way"),
+    ],
+)
+def test_a_failed_attempt_ends_an_assumption_once_it_cannot_be_an_earlier_one(
+    seconds: float,
+    failure: str,
+    finished: bool,  # noqa: FBT001 - a column of the table
+    counts: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    fed = Fed()
+    fed.assume("p", "n1")
+    if finished:
+        fed.mirror.finish_binding("default/p", fed.now)
+    fed.now += seconds
+    fed.feed.apply(ClusterEvent("Update", replace(pod_of(make_pod("p")), waiting=Waiting(reason=failure))))
+    assert fed.mirror.is_assumed("default/p") is counts
+
+
+def test_loads_are_surrounded_by_a_pause_of_the_collector() -> None:
+    with Fed().feed.loading():
+        assert not gc.isenabled()
+    assert gc.isenabled()

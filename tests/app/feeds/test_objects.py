@@ -1,0 +1,332 @@
+"""Objects of lists and watches: read or not, listed, and what each telling changes of what is known."""
+
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+import pytest
+
+from app.feeds.freshness import ResourceState
+from app.feeds.objects import KnownObjects, Listing, ObjectReader, Unreadable
+from app.objects.resources import RESOURCES
+from core.events import ClusterEvent
+from core.objects.kinds import Namespace
+from core.objects.pod import Pod
+from tests.builders import make_namespace, make_pod
+
+METADATA = {"name": "p", "namespace": "x", "uid": "u", "resourceVersion": "7"}
+
+
+def raw(body: object) -> msgspec.Raw:
+    """Return an object as a list or watch has it."""
+    return msgspec.Raw(json.dumps(body).encode())
+
+
+def test_a_readable_object_is_given_as_the_core_knows_it(caplog: pytest.LogCaptureFixture) -> None:
+    state = ResourceState(RESOURCES[Namespace])
+    told = ObjectReader(state).read(raw(make_namespace("a").label("k", "v").obj()))
+    assert told == Namespace("a", {"k": "v"})
+    assert state.decode_errors == 0
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected", "message"),
+    [
+        pytest.param(
+            {"metadata": {**METADATA, "labels": 3}},
+            Unreadable("x/p", "u", "7"),
+            "pods: skipped x/p: metadata.labels: expected object",
+            id="labels",
+        ),
+        pytest.param(
+            {"kind": "Node", "metadata": METADATA},
+            Unreadable("x/p", "u", "7"),
+            "pods: skipped x/p: kind: expected Pod, got Node",
+            id="other-kind",
+        ),
+        pytest.param(
+            {"metadata": {"name": "p\n\x1b[0m", "namespace": "x", "labels": 3}},
+            Unreadable("x/p\n\x1b[0m"),
+            "pods: skipped x/p\\n\\x1b[0m: metadata.labels: expected object",
+            id="name-that-would-break-the-log",
+        ),
+        pytest.param(
+            {"metadata": {"uid": "u"}},
+            Unreadable(),
+            "pods: skipped an object without a readable name: metadata.name: required",
+            id="no-name",
+        ),
+        pytest.param([], Unreadable(), "pods: skipped an object without a readable name: expected object", id="list"),
+    ],
+)
+def test_an_unreadable_object_is_identified_counted_and_named(
+    body: Any,  # noqa: ANN401 - any JSON
+    expected: Unreadable,
+    message: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    state = ResourceState(RESOURCES[Pod])
+    reader = ObjectReader(state)
+    for count in (1, 2):
+        assert reader.read(raw(body)) == expected
+        assert state.decode_errors == count
+    assert [record.levelno for record in caplog.records] == 2 * [logging.WARNING]
+    assert caplog.messages[0].startswith(message)
+
+
+def test_a_pod_with_broken_terms_is_given_and_each_broken_list_named(caplog: pytest.LogCaptureFixture) -> None:
+    broken = {"topologyKey": "zone", "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Near"}]}}
+    pod = make_pod("p").required_affinity(broken).preferred_anti_affinity(1, broken)
+    state = ResourceState(RESOURCES[Pod])
+    told = ObjectReader(state).read(raw(pod.obj()))
+    assert isinstance(told, Pod)
+    assert told.full_name == "default/p"
+    assert state.decode_errors == 1
+    first, second = caplog.messages
+    assert first.startswith("pods: default/p: kept without its requiredAffinityTerms: spec.affinity.podAffinity.")
+    assert second.startswith(
+        "pods: default/p: kept without its preferredAntiAffinityTerms: spec.affinity.podAntiAffinity."
+    )
+
+
+def pods_known(*objects: Pod) -> KnownObjects:
+    known = KnownObjects(lambda _: None)
+    for each in objects:
+        known.put(each)
+    return known
+
+
+def test_an_object_of_a_known_version_is_not_read_again() -> None:
+    reader = ObjectReader(ResourceState(RESOURCES[Pod]))
+    pod = reader.read(raw({"metadata": METADATA}))
+    assert isinstance(pod, Pod)
+    # Its labels are not looked at: they could not be read.
+    assert reader.read_unless_known(raw({"metadata": {**METADATA, "labels": 3}}), pods_known(pod)) is pod
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"resourceVersion": "8"}, {"uid": "v"}, {"name": "q"}, {"namespace": "y"}, {"resourceVersion": ""}],
+    ids=str,
+)
+def test_an_object_of_another_version_is_read(changed: dict[str, str]) -> None:
+    reader = ObjectReader(ResourceState(RESOURCES[Pod]))
+    without = {"resourceVersion": ""} if changed == {"resourceVersion": ""} else {}  # it may be another each time
+    pod = reader.read(raw({"metadata": {**METADATA, **without}}))
+    assert isinstance(pod, Pod)
+    again = reader.read_unless_known(raw({"metadata": {**METADATA, **changed, "labels": {"k": "v"}}}), pods_known(pod))
+    assert isinstance(again, Pod)
+    assert again.labels == {"k": "v"}
+
+
+def test_what_has_no_readable_identity_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    state = ResourceState(RESOURCES[Pod])
+    reader = ObjectReader(state)
+    pod = reader.read(raw({"metadata": METADATA}))
+    assert isinstance(pod, Pod)
+    assert reader.read_unless_known(raw({"metadata": 3}), pods_known(pod)) == Unreadable()
+    assert state.decode_errors == 1
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        pytest.param(
+            {"metadata": METADATA, "status": {"message": "x" * (16 * 1024**2)}},
+            "an object of more than 16777216 bytes",
+            id="bytes",
+        ),
+        pytest.param(
+            {"metadata": METADATA, "spec": {"containers": [{}] * 500_002}},
+            "an object of more than 500000 elements",
+            id="elements",
+        ),
+    ],
+)
+def test_an_object_larger_than_any_that_is_stored_is_passed_over_by_name(
+    body: object, message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    state = ResourceState(RESOURCES[Pod])
+    assert ObjectReader(state).read(raw(body)) == Unreadable("x/p", "u", "7")
+    assert state.decode_errors == 1
+    assert caplog.messages == [f"pods: skipped x/p: {message}"]
+
+
+def test_an_object_as_large_as_a_pod_can_be_as_json_is_read() -> None:
+    told = ObjectReader(ResourceState(RESOURCES[Pod])).read(raw(make_pod("p").obj() | {"x": "\x01" * 1_572_864}))
+    assert isinstance(told, Pod)
+
+
+def test_the_sizes_of_what_is_read_are_added_up() -> None:
+    state = ResourceState(RESOURCES[Namespace])
+    reader, one = ObjectReader(state), raw(make_namespace("a").obj())
+    for _ in range(3):
+        reader.read(one)
+    assert (state.read_objects, state.read_bytes) == (3, 3 * memoryview(one).nbytes)
+
+
+# What a sync has told so far.
+
+
+def test_later_tellings_replace_earlier_ones() -> None:
+    listing = Listing()
+    for version in "12":
+        listing.add(Namespace("a", resource_version=version))
+    for uid in ("u1", "u2"):
+        listing.add(Unreadable("b", uid))
+    assert listing.present == {"a": Namespace("a", resource_version="2")}
+    assert listing.unreadable == {"b": "u2"}
+
+
+def test_what_went_meanwhile_is_not_there_readable_or_not() -> None:
+    listing = Listing()
+    readable, unreadable = Namespace("a"), Unreadable("b", "u")
+    for gone in (Namespace("a"), Unreadable("a"), Namespace("b"), Unreadable("b"), Unreadable("c")):
+        listing.add(readable)
+        listing.add(unreadable)
+        listing.remove(gone)
+        assert ("a" in listing.present) is (gone.full_name != "a")
+        assert ("b" in listing.unreadable) is (gone.full_name != "b")
+
+
+def test_the_readable_state_stays_of_what_became_unreadable() -> None:
+    listing = Listing()
+    listing.add(Namespace("a"))
+    listing.add(Unreadable("a", "u"))
+    assert listing.present == {"a": Namespace("a")}
+    assert listing.unreadable == {"a": "u"}
+
+
+# What is known.
+
+
+A1: Final = Namespace("a", {"v": "1"}, uid="ua", resource_version="1")
+A2: Final = Namespace("a", {"v": "2"}, uid="ua", resource_version="2")
+AGAIN: Final = Namespace("a", {"v": "1"}, uid="ub", resource_version="1")
+B1: Final = Namespace("b", uid="uc", resource_version="1")
+C1: Final = Namespace("c", uid="ud", resource_version="1")
+
+
+class Told:
+    """Takes down events, and raises where it is to."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, object]] = []
+        self.raise_at = ""
+
+    def __call__(self, event: ClusterEvent) -> None:
+        if event.action == self.raise_at:
+            self.raise_at = ""
+            raise RuntimeError
+        self.events.append((event.action, event.object))
+
+    def take(self) -> list[tuple[str, object]]:
+        """Return the events since the last time."""
+        events, self.events = self.events, []
+        return events
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+def knowing(told: Told, *objects: Namespace) -> KnownObjects:
+    """Know some objects already."""
+    known = KnownObjects(told)
+    for each in objects:
+        known.put(each)
+    told.take()
+    return known
+
+
+@pytest.mark.parametrize(
+    ("before", "put", "expected"),
+    [
+        pytest.param(A1, B1, [("Add", B1)], id="unknown"),
+        pytest.param(A2, A1, [("Update", A1)], id="versions-are-compared-for-equality-only"),
+        pytest.param(A1, A1, [], id="same-version"),
+        pytest.param(A1, AGAIN, [("Delete", A1), ("Add", AGAIN)], id="made-again"),
+        pytest.param(Namespace("a"), Namespace("a"), [("Update", Namespace("a"))], id="without-a-version"),
+    ],
+)
+def test_an_object_is_told_by_what_differs(
+    told: Told, before: Namespace, put: Namespace, expected: list[tuple[str, object]]
+) -> None:
+    known = knowing(told, before)
+    known.put(put)
+    assert told.take() == expected
+    assert put in list(known)
+    assert len(known) == len({before.name, put.name})
+
+
+@pytest.mark.parametrize(
+    ("name", "uid", "expected"),
+    [
+        pytest.param("a", "ua", [("Delete", A2)], id="with-its-uid"),
+        pytest.param("a", "", [("Delete", A2)], id="without-a-uid"),
+        pytest.param("a", "ub", [], id="of-another-uid"),
+        pytest.param("b", "ua", [], id="unknown"),
+        pytest.param("", "", [], id="without-a-name"),
+    ],
+)
+def test_a_deletion_tells_the_last_known_state(
+    told: Told, name: str, uid: str, expected: list[tuple[str, object]]
+) -> None:
+    known = knowing(told, A1, A2)
+    known.drop(name, uid)
+    assert told.take() == expected
+    assert len(known) == (0 if expected else 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "uid", "expected"),
+    [
+        pytest.param("a", "ub", [("Delete", A1)], id="of-another-uid"),
+        pytest.param("a", "ua", [], id="of-the-same-uid"),
+        pytest.param("a", "", [], id="of-who-knows-which"),
+        pytest.param("b", "ub", [], id="of-another-name"),
+    ],
+)
+def test_an_unreadable_object_drives_out_its_predecessor_only(
+    told: Told, name: str, uid: str, expected: list[tuple[str, object]]
+) -> None:
+    known = knowing(told, A1)
+    known.drop_predecessor(name, uid)
+    assert told.take() == expected
+
+
+@pytest.mark.parametrize(
+    ("present", "unreadable", "expected"),
+    [
+        pytest.param((B1,), {}, [("Delete", A1)], id="gone"),
+        pytest.param((AGAIN, B1), {}, [("Delete", A1), ("Add", AGAIN)], id="made-again"),
+        pytest.param((B1,), {"a": "ua"}, [], id="unreadable"),
+        pytest.param((B1,), {"a": ""}, [], id="unreadable-without-uid"),
+        pytest.param((B1,), {"a": "ub"}, [("Delete", A1)], id="made-again-and-unreadable"),
+        pytest.param((B1,), {"c": "ud", "": ""}, [("Delete", A1)], id="gone-and-others-unreadable"),
+        pytest.param((A2, B1), {"a": "ua"}, [("Update", A2)], id="readable-before-it-was-not"),
+        pytest.param((), {}, [("Delete", A1), ("Delete", B1)], id="nothing-there"),
+        # What is gone goes first: there is never more in the mirror than there was in the cluster.
+        pytest.param((A1, C1), {}, [("Delete", B1), ("Add", C1)], id="gone-before-new"),
+    ],
+)
+def test_a_replacement_tells_what_differs(
+    told: Told, present: tuple[Namespace, ...], unreadable: Mapping[str, str], expected: list[tuple[str, object]]
+) -> None:
+    known = knowing(told, A1, B1)
+    for _ in known.replace({each.name: each for each in present}, unreadable):
+        pass
+    assert told.take() == expected
+    kept = {A1.name: A1} if unreadable.get("a") in {"", "ua"} else {}
+    assert {each.full_name: each for each in known} == kept | {each.name: each for each in present}
+
+
+def test_a_replacement_pauses_after_each_object_that_is_looked_at(told: Told) -> None:
+    known = knowing(told, A1, B1)
+    seen = [told.take() for _ in known.replace({"b": B1, "c": C1}, {})]
+    assert seen == [[("Delete", A1)], [], [], [("Add", C1)]]

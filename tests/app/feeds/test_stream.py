@@ -1,0 +1,263 @@
+"""Bytes to events and pages: lines, the envelopes of lists and watches, and turns on the event loop."""
+
+import asyncio
+import tracemalloc
+from collections.abc import AsyncIterator, Sequence
+
+import msgspec
+import pytest
+
+from app.feeds import stream as stream_module
+from app.feeds.freshness import ResourceState
+from app.feeds.stream import (
+    Bookmark,
+    BrokenWatchError,
+    GarbledWatchError,
+    InStreamError,
+    LineSplitter,
+    LineTooLongError,
+    LoopShare,
+    WatchEvent,
+    bookmark_of,
+    decode_page,
+    is_older,
+    watch_events,
+)
+from app.objects.decode import DecodeError
+from app.objects.resources import RESOURCES
+from core.objects.pod import Pod
+
+LINES = [b'{"a": 1}', '{"b": "\u0085\u2028\u2029"}'.encode(), b"c\r\x0b\x0c\x1c", b"", b"d"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+def test_only_line_feeds_end_lines_wherever_chunks_break(size: int) -> None:
+    text = b"".join(line + b"\n" for line in LINES)
+    splitter = LineSplitter()
+    found = [line for begin in range(0, len(text), size) for line in splitter.feed(text[begin : begin + size])]
+    assert found == LINES
+    assert not splitter.unfinished
+
+
+def test_a_line_that_is_too_long_is_refused_with_and_without_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.feeds.stream.MAX_LINE_BYTES", 10)
+    splitter, other = LineSplitter(), LineSplitter()
+    for _ in range(3):  # lines before it do not count
+        assert splitter.feed(b"12345678\n12") == [b"12" * bool(_) + b"12345678"]
+    splitter.feed(b"34567890")
+    with pytest.raises(LineTooLongError, match="a line of more than 10 bytes"):
+        splitter.feed(b"1")
+    other.feed(b"123456")
+    with pytest.raises(LineTooLongError):
+        other.feed(b"78901\n")
+
+
+def test_a_line_that_comes_byte_by_byte_takes_its_own_size_and_not_that_of_a_piece_each() -> None:
+    splitter = LineSplitter()
+    tracemalloc.start()
+    try:
+        for _ in range(50_000):
+            splitter.feed(b"x")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 300_000
+    assert splitter.feed(b"\n") == [b"x" * 50_000]
+
+
+# Pages and bookmarks.
+
+
+def test_an_empty_last_page_may_leave_out_what_it_has_not() -> None:
+    for rest in (b"}", b',"continue":null},"items":null', b',"continue":""},"items":[]'):
+        page = decode_page(b'{"metadata":{"resourceVersion":"7"%s}' % rest)
+        assert (page.items, page.continue_token) == ([], "")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"{}", "metadata.resourceVersion: required"),
+        (b'{"metadata":{"resourceVersion":""}}', "metadata.resourceVersion: required"),
+        (b'{"metadata":{"resourceVersion":"7"},"items":{}}', "items: expected array"),
+        (b'{"metadata":', "malformed JSON"),
+    ],
+    ids=["no-metadata", "empty-version", "items-of-no-list", "truncated"],
+)
+def test_what_is_no_page_is_an_error(body: bytes, message: str) -> None:
+    with pytest.raises(DecodeError, match=message):
+        decode_page(body)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "ended"),
+    [
+        (b"null", False),
+        (b'{"k8s.io/initial-events-end":"true"}', True),
+        (b'{"k8s.io/initial-events-end":"false","x":"true"}', False),
+    ],
+)
+def test_a_bookmark_says_how_far_the_watch_has_come(annotations: bytes, *, ended: bool) -> None:
+    text = b'{"metadata":{"resourceVersion":"7","annotations":%s}}' % annotations
+    assert bookmark_of(WatchEvent("BOOKMARK", msgspec.Raw(text))) == Bookmark("7", initial_events_end=ended)
+
+
+@pytest.mark.parametrize(
+    ("version", "other", "expected"),
+    [
+        pytest.param("7", "8", True, id="of-a-length"),
+        pytest.param("9", "10", True, id="shorter"),
+        pytest.param("10", "9", False, id="longer"),
+        pytest.param("7", "7", False, id="equal"),
+        pytest.param("0", "7", False, id="zero-is-no-version"),
+        pytest.param("07", "8", False, id="leading-zero"),
+        pytest.param("7", "a8", False, id="of-another-form"),
+    ],
+)
+def test_versions_are_ordered_as_numbers(version: str, other: str, expected: bool) -> None:  # noqa: FBT001  # a table
+    assert is_older(version, other) is expected
+
+
+def test_a_page_of_very_many_tiny_items_is_refused_without_being_decoded() -> None:
+    body = b'{"metadata":{"resourceVersion":"1"},"items":[' + b"{}," * 6_000_000 + b"{}]}"
+    tracemalloc.start()
+    try:
+        with pytest.raises(DecodeError, match="with too many elements"):
+            decode_page(body)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1024 * 1024
+
+
+# Events.
+
+
+ADDED = b'{"type":"ADDED","object":{"a":1}}\n'
+MODIFIED = b'{"type":"MODIFIED","object":{"b":2}}\n'
+ERROR = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}}\n'
+
+
+class Reading:
+    """Reads a stream of chunks, and keeps what came of it."""
+
+    def __init__(self, *chunks: bytes) -> None:
+        self.state = ResourceState(RESOURCES[Pod])
+        self.events: list[tuple[str, bytes]] = []
+        self.error: BrokenWatchError | None = None
+        asyncio.run(self._read(chunks))
+
+    async def _read(self, chunks: Sequence[bytes]) -> None:
+        async def stream() -> AsyncIterator[bytes]:
+            for chunk in chunks:
+                yield chunk
+
+        try:
+            async for event in watch_events(stream(), self.state, LoopShare()):
+                self.events.append((event.type, bytes(event.object)))
+        except BrokenWatchError as error:
+            self.error = error
+
+
+@pytest.mark.parametrize("size", [1, 10, 1000])
+def test_events_come_as_they_are_told_and_are_counted(size: int) -> None:
+    text = ADDED + MODIFIED + b"\n" + ADDED
+    reading = Reading(*(text[begin : begin + size] for begin in range(0, len(text), size)))
+    assert reading.events == [("ADDED", b'{"a":1}'), ("MODIFIED", b'{"b":2}'), ("ADDED", b'{"a":1}')]
+    assert reading.state.events == {"ADDED": 2, "MODIFIED": 1}
+    assert reading.error is None
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message"),
+    [
+        pytest.param(b"{\n", GarbledWatchError, "/api/v1/pods: not a watch event: malformed JSON", id="garbage"),
+        pytest.param(b'{"type":"X","object":{}}\n', GarbledWatchError, "not a watch event: type: invalid", id="type"),
+        pytest.param(ADDED[:-1], BrokenWatchError, "/api/v1/pods: the watch ended in the middle of a line", id="cut"),
+        pytest.param(ERROR, InStreamError, "410 Expired: too old", id="error"),
+    ],
+)
+def test_a_watch_breaks_behind_what_it_told_before(text: bytes, kind: type[BrokenWatchError], message: str) -> None:
+    for chunks in ((ADDED + text,), (ADDED, text), (ADDED + text[:5], text[5:])):
+        reading = Reading(*chunks)
+        assert reading.events == [("ADDED", b'{"a":1}')]
+        assert type(reading.error) is kind
+        assert message in str(reading.error)
+    if isinstance(reading.error, InStreamError):
+        assert (reading.error.status.code, reading.error.status.reason) == (410, "Expired")
+        assert reading.state.events == {"ADDED": 1, "ERROR": 1}
+
+
+def test_many_events_in_one_chunk_let_others_run_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.feeds.stream._MAX_LENGTH", 0.0)
+    ran = []
+
+    async def other() -> None:
+        while True:
+            ran.append(True)
+            await asyncio.sleep(0)
+
+    async def read() -> int:
+        async def stream() -> AsyncIterator[bytes]:
+            yield 10 * ADDED
+
+        running = asyncio.create_task(other())
+        events = [event async for event in watch_events(stream(), ResourceState(RESOURCES[Pod]), LoopShare())]
+        running.cancel()
+        return len(events)
+
+    assert asyncio.run(read()) == 10
+    assert len(ran) >= 9
+
+
+def test_a_bookmark_is_read_or_the_watch_is_garbled() -> None:
+    good = WatchEvent("BOOKMARK", msgspec.Raw(b'{"metadata":{"resourceVersion":"7"}}'))
+    assert bookmark_of(good) == Bookmark("7", initial_events_end=False)
+    with pytest.raises(GarbledWatchError, match=r"bookmark: metadata\.resourceVersion: required"):
+        bookmark_of(WatchEvent("BOOKMARK", msgspec.Raw(b"{}")))
+
+
+# Turns on the event loop.
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Return a clock as a list of one."""
+    now = [100.0]
+    monkeypatch.setattr(stream_module, "perf_counter", lambda: now[0])
+    return now
+
+
+def test_a_turn_is_over_after_a_few_milliseconds(clock: list[float]) -> None:
+    async def take_turns() -> None:
+        turns = LoopShare()
+        assert turns.over  # nobody knows how long others have waited
+        await turns.give_way()
+        for milliseconds, over in ((0.0, False), (4.9, False), (5.1, True), (60.0, True)):
+            clock[0] = 100.0 + milliseconds / 1000
+            assert turns.over is over
+        await turns.give_way()
+        assert not turns.over
+
+    asyncio.run(take_turns())
+
+
+def test_the_others_run_once_before_the_next_turn_begins(clock: list[float]) -> None:
+    seen = []
+
+    async def other() -> None:
+        for step in range(3):
+            seen.append(step)
+            clock[0] += 1.0
+            await asyncio.sleep(0)
+
+    async def take_turns() -> None:
+        turns = LoopShare()
+        running = asyncio.create_task(other())
+        for step in range(3):
+            assert seen == list(range(step))
+            await turns.give_way()
+            assert not turns.over  # what the others took is not of this turn
+        await running
+
+    asyncio.run(take_turns())

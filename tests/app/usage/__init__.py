@@ -1,1 +1,0 @@
-"""Tests of what reads the usage of nodes."""

@@ -1,0 +1,154 @@
+"""How often pods get their turns where plans take long; whom they evict is in test_evicting.py."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import pytest
+from msgspec.structs import replace
+
+from app.verbs.effects import RefusedNodes
+from app.verbs.evictor import Evaluator, Evictor, UnschedulablePods
+from app.verbs.executor import EvictionApi, EvictionOutcome, EvictionResult, Executor, Plan, Preemptions
+from core.objects.pod import Pod, Waiting
+from tests.builders import make_node
+from tests.core.decoded import mirror_of
+
+PLAN_TAKES: Final = 0.05  # seconds
+A, B = (Pod(uid, "default", uid) for uid in "ab")
+
+
+class AllRefused(RefusedNodes):
+    """What is remembered of a cluster where every pod was refused on one node."""
+
+    def all_of_last_filter(self, pod: Pod) -> list[str]:
+        assert pod.uid
+        return ["n1"]
+
+
+class AllGivenUp(EvictionApi):
+    """An API server that has every pod, given up by its scheduler, and what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def read(self, pod: Pod) -> Pod | None:
+        self.asked.append("read")
+        return replace(pod, scheduler_name="mine", waiting=Waiting(reason="Unschedulable"))
+
+    async def nominate(self, pod: Pod, node: str) -> bool:
+        self.asked.append(f"nominate {pod.name} {node}")
+        return True
+
+    async def evict(self, victim: Pod, scheduler_name: str) -> bool:
+        self.asked.append(f"evict {victim.name} for {scheduler_name}")
+        return True
+
+    async def create_event(self, namespace: str, event: Mapping[str, Any]) -> None:
+        self.asked.append(f"event {namespace}/{event['regarding']['name']}")
+
+
+class Slow(Evaluator):
+    """One that has its plan, or none, and takes its time for it."""
+
+    def __init__(self, result: Plan | EvictionResult) -> None:
+        self._result = result
+        self.looked_at: list[tuple[str, float]] = []
+
+    async def plan(self, pod: Pod, names: Sequence[str], going: Mapping[str, object]) -> Plan | EvictionResult:
+        assert (names, going) == (["n1"], {})
+        self.looked_at.append((pod.uid, asyncio.get_running_loop().time()))
+        await asyncio.sleep(PLAN_TAKES)
+        return self._result
+
+
+async def turns(result: EvictionResult, *asked: Pod, number: int) -> list[tuple[str, float]]:
+    """Ask about pods without end; give who got the first turns, and the seconds since the turn before."""
+    mirror = mirror_of(make_node("n1"))
+    evaluator = Slow(result)
+    clock = asyncio.get_running_loop().time
+    outcomes: list[EvictionOutcome] = []
+    pods = UnschedulablePods(mirror, clock, outcomes.append)
+    api = AllGivenUp()
+    preemptions = Preemptions(mirror, clock)
+    evictor = Evictor(
+        pods,
+        preemptions,
+        evaluator,
+        AllRefused(mirror, clock),
+        Executor(api, preemptions, mirror.pending, lambda: True),
+        clock=clock,
+        observe=outcomes.append,
+    )
+    running = asyncio.create_task(evictor.run())
+    async with asyncio.timeout(10):
+        while len(evaluator.looked_at) < number:
+            for pod in asked:
+                pods.add(pod, 1)
+            await asyncio.sleep(0.01)
+    running.cancel()
+    times = [time for _, time in evaluator.looked_at]
+    return [(uid, times[at] - times[at - 1] if at else 0.0) for at, (uid, _) in enumerate(evaluator.looked_at)][:number]
+
+
+def test_after_a_plan_as_much_time_is_left_to_others() -> None:
+    (first, _), (second, between) = asyncio.run(turns(EvictionResult.FITS, A, B, number=2))
+    assert {first, second} == {"a", "b"}
+    assert between >= 2 * PLAN_TAKES
+
+
+def test_a_pod_without_candidates_rests_for_ten_times_as_long_as_its_plan_took() -> None:
+    assert all(
+        between >= 11 * PLAN_TAKES for _, between in asyncio.run(turns(EvictionResult.NO_CANDIDATE, A, number=3))[1:]
+    )
+
+
+def test_a_pod_that_is_asked_about_again_and_again_has_its_turns() -> None:
+    assert [uid for uid, _ in asyncio.run(turns(EvictionResult.FITS, A, number=3))] == ["a", "a", "a"]
+
+
+@pytest.mark.parametrize(
+    ("fresh", "result", "asked"),
+    [
+        pytest.param(
+            [True, True, True],
+            EvictionResult.PREEMPTED,
+            ["read", "nominate a n1", "evict b for mine", "event default/b"],
+            id="fresh",
+        ),
+        pytest.param([False], EvictionResult.STALE, [], id="stale-before"),
+        pytest.param([True, False], EvictionResult.STALE, ["read"], id="stale-when-the-plan-is-made"),
+        pytest.param(
+            [True, True, False], EvictionResult.FAILED, ["read", "nominate a n1"], id="stale-before-the-eviction"
+        ),
+    ],
+)
+def test_a_plan_is_carried_out_only_if_the_mirror_is_fresh_still(
+    fresh: list[bool], result: EvictionResult, asked: list[str]
+) -> None:
+    async def main() -> EvictionOutcome:
+        mirror = mirror_of(make_node("n1"))
+        outcomes: asyncio.Queue[EvictionOutcome] = asyncio.Queue()
+        clock = asyncio.get_running_loop().time
+        pods = UnschedulablePods(mirror, clock, outcomes.put_nowait)
+        preemptions = Preemptions(mirror, clock)
+        may_evict = iter(fresh).__next__
+        evictor = Evictor(
+            pods,
+            preemptions,
+            Slow(Plan("n1", (B,))),
+            AllRefused(mirror, clock),
+            Executor(api, preemptions, mirror.pending, may_evict),
+            clock=clock,
+            observe=outcomes.put_nowait,
+        )
+        running = asyncio.create_task(evictor.run())
+        pods.add(A, 1)
+        async with asyncio.timeout(10):
+            outcome = await outcomes.get()
+        running.cancel()
+        return outcome
+
+    api = AllGivenUp()
+    assert asyncio.run(main()).result is result
+    assert api.asked == asked

@@ -1,1 +1,0 @@
-"""Tests of what turns API objects into events."""

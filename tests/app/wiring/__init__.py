@@ -1,0 +1,1 @@
+"""The construction of a service."""
