@@ -42,13 +42,15 @@ def test_the_certificates_of_the_docs_let_the_scheduler_in_and_nobody_without(ce
     server.verify_mode = ssl.CERT_REQUIRED
     client = ssl.create_default_context(cafile=str(certificates / "ca.crt"))
     client.load_cert_chain(certificates / "scheduler.crt", certificates / "scheduler.key")
-    assert ("commonName", "kube-scheduler") in [pair for (pair,) in shaken_hands(server, client)["subject"]]
+    for name in ("kindred.kindred.svc", "127.0.0.1"):  # kube-scheduler's, and that of a port-forward
+        peer = shaken_hands(server, client, name)
+        assert ("commonName", "kube-scheduler") in [pair for (pair,) in peer["subject"]]
     with pytest.raises(ssl.SSLError, match="PEER_DID_NOT_RETURN_A_CERTIFICATE"):
         shaken_hands(server, ssl.create_default_context(cafile=str(certificates / "ca.crt")))
 
 
-def shaken_hands(server: ssl.SSLContext, client: ssl.SSLContext) -> dict[str, Any]:
-    """Return whom the server sees after a handshake with a client that looks for the name of the Service."""
+def shaken_hands(server: ssl.SSLContext, client: ssl.SSLContext, name: str = "kindred.kindred.svc") -> dict[str, Any]:
+    """Return whom the server sees after a handshake with a client that looks for a name."""
     of_server, of_client = socket.socketpair()
     of_server.settimeout(30.0)
 
@@ -57,7 +59,7 @@ def shaken_hands(server: ssl.SSLContext, client: ssl.SSLContext) -> dict[str, An
         with (
             suppress(OSError),
             of_client,
-            client.wrap_socket(of_client, server_hostname="kindred.kindred.svc") as connected,
+            client.wrap_socket(of_client, server_hostname=name) as connected,
         ):
             connected.recv(1)
 
