@@ -9,7 +9,7 @@ name, a namespace or an owner out of a template (pkg/controller/controller_utils
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, count
+from itertools import count
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -290,16 +290,16 @@ def _replaced(owner: _Owner, most: int | None = None) -> Sequence[Pod]:
 
 
 def _of_stateful_set(pod: Json, template: Json, owner: _Owner) -> Sequence[Json]:
-    """newVersionedStatefulSetPod, for the first ordinal that no pod has; with the volumes of updateStorage.
+    """newVersionedStatefulSetPod, for the first ordinal that no pod on a node has; with the volumes of updateStorage.
 
-    Returns the volumeClaimTemplates.
+    The controller makes no other pod before one that waits has run (stateful_set_control.go, processReplica), so that
+    one is made again. Returns the volumeClaimTemplates.
     """
     spec = member(owner.manifest, "spec")
     start = member(spec, "ordinals").get("start")
     ordinals = count(start if isinstance(start, int) else 0)
     mirror = owner.at_hand.mirror
-    pending = (pod for pod in mirror.pending if pod.namespace == owner.namespace)
-    taken = {pod.name for pod in chain(pending, mirror.pods.in_namespace(owner.namespace))}
+    taken = {pod.name for pod in mirror.pods.in_namespace(owner.namespace)}
     ordinal = next(each for each in ordinals if f"{owner.name}-{each}" not in taken)
     found = owner.made("ControllerRevision", template)
     revision = str(member(found, "metadata").get("name") or NEW_REVISION)
@@ -308,7 +308,9 @@ def _of_stateful_set(pod: Json, template: Json, owner: _Owner) -> Sequence[Json]
     labels = {"statefulset.kubernetes.io/pod-name": name, "apps.kubernetes.io/pod-index": str(ordinal)}
     _add_labels(pod, {**labels, "controller-revision-hash": revision})
     _note_revision(pod, "controller-revision-hash", revision, owner)
-    owner.notes.done.append(f"pod {shown(name)}, the first that is missing, with its labels")
+    waits = any((pod.namespace, pod.name) == (owner.namespace, name) for pod in mirror.pending)
+    which = "which waits for a node, made again" if waits else "the first that is missing"
+    owner.notes.done.append(f"pod {shown(name)}, {which}, with its labels")
     templates = elements(spec, "volumeClaimTemplates")
     claims = [str(member(each, "metadata").get("name") or "") for each in templates]
     if claims and isinstance(pod["spec"], dict):

@@ -256,6 +256,27 @@ def test_a_template_means_the_pod_of_its_controller(
     assert f"{found.controller.kind} {found.controller.name}" == owner
 
 
+@pytest.mark.parametrize(
+    ("pods", "name", "which"),
+    [
+        ({"web-0": "n1"}, "web-1", "the first that is missing"),
+        # kubernetes/kubernetes#67250: its claim is there, and no web-2 is made before it runs
+        ({"web-0": "n1", "web-1": ""}, "web-1", "which waits for a node, made again"),
+        ({"web-0": "n1", "web-1": "", "web-2": "n1"}, "web-1", "which waits for a node, made again"),
+    ],
+)
+def test_the_pod_of_a_stateful_set_is_the_first_without_a_node(pods: Mapping[str, str], name: str, which: str) -> None:
+    mirror = ClusterMirror()
+    mirror.apply(ClusterEvent("Add", Node("n1")))
+    for each, node in pods.items():
+        made = make_pod(each).on(node) if node else make_pod(each).unschedulable("", "")
+        mirror.apply(ClusterEvent("Add", decode_pod(made.json())))
+    text = json.dumps({"kind": "StatefulSet", "metadata": {"name": "web"}, "spec": {"template": TEMPLATE}}).encode()
+    found = decode_manifest(text, AtHand(mirror, lambda _: ()))
+    assert found.pod.name == name
+    assert f"pod {name}, {which}, with its labels" in found.notes.done
+
+
 def test_a_cron_job_makes_the_pod_of_a_job() -> None:
     found = of_kind("CronJob", "batch/v1", {"jobTemplate": {"spec": {"template": TEMPLATE}}}).pod
     assert found.labels["batch.kubernetes.io/job-name"] == "web-0"

@@ -97,6 +97,13 @@ FAULTS: Final = (
         tests=("amounts/test_claims.py",),
     ),
     Fault(
+        id="stateful-set-goes-on-without-its-pod",
+        breaks="A StatefulSet makes the next pod although one waits, so its bound claim is not judged.",
+        old="    taken = {pod.name for pod in mirror.pods.in_namespace(owner.namespace)}",
+        new="    taken = {pod.name for pod in (*mirror.pending, *mirror.pods.in_namespace(owner.namespace))}",
+        tests=("test_stored_pod.py",),
+    ),
+    Fault(
         id="unknown-fields-are-silent",
         breaks="A manifest with a nodeSelector in a container is explained as if it had none, without a word.",
         old="for place, of, each in spec for name in each if name not in FIELDS[of])",
