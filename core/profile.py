@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
+from inspect import signature
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, TypeGuard
 
@@ -19,7 +20,6 @@ from core.framework.interface import AnyFilter, AnyScore, FilterPlugin, Plugin, 
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins import PLUGINS
-from core.plugins.noderesources.fit import NodeResourcesFit
 from core.plugins.noderesources.strategies import ScoringStrategy
 from core.releases.release import Rules
 
@@ -145,10 +145,9 @@ class Profile(msgspec.Struct, frozen=True, dict=True):
         return tuple(part for part in parts if isinstance(part, Explained))
 
     @cached_property
-    def resources_filter(self) -> NodeResourcesFit | None:
-        """The predicate NodeResourcesFit, also as a part of a composite. None if it is not enabled."""
-        parts = (part for each in self.filters for part in (each.parts if isinstance(each, Composite) else (each,)))
-        return next((part for part in parts if isinstance(part, NodeResourcesFit)), None)
+    def filter_parts(self) -> tuple[AnyFilter, ...]:
+        """The predicates, those of a composite in its place."""
+        return tuple(part for each in self.filters for part in (each.parts if isinstance(each, Composite) else (each,)))
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -192,6 +191,12 @@ def parse_profile(text: str, arguments: Arguments = NO_ARGUMENTS) -> Profile:
 def profile_arguments(text: str, arguments: Arguments = NO_ARGUMENTS) -> Arguments:
     """Return the arguments for the plugins, including those that former names imply. Raises ProfileError."""
     return _with_strategies(_items(text), arguments)
+
+
+def with_argument(arguments: Arguments, name: str, value: object) -> Arguments:
+    """Return the arguments with a value for each plugin that takes an argument of this name."""
+    taking = [plugin for plugin, each in PLUGINS.items() if name in signature(each).parameters]
+    return {**arguments, **{plugin: {**arguments.get(plugin, {}), name: value} for plugin in taking}}
 
 
 class _Item(msgspec.Struct, frozen=True):

@@ -18,14 +18,14 @@ from app.scheduler_configuration.scheduler_config import (
 from app.scheduler_configuration.schema import KNOWN, Point, Profile
 from app.scheduler_configuration.validation import arguments_of
 from app.settings.settings import Settings
-from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers, with_devices
+from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers
 from core.diagnosis.explained_profile import NOTHING, ExplainedProfile, SchedulerRules, joined
 from core.diagnosis.not_judged import NotJudged
 from core.framework.interface import Plugin
 from core.objects.pod import Pod
 from core.plugins import DEFAULTS, PLUGINS
 from core.plugins.in_tree import DynamicResources
-from core.profile import COMPOSITES, Arguments, full_profile, profile_arguments
+from core.profile import COMPOSITES, Arguments, full_profile, profile_arguments, with_argument
 from core.profile import Profile as Plugins
 from core.scheduling_cycle import ALL
 
@@ -33,15 +33,8 @@ FULL: Final = full_profile()
 FILTERS: Final = frozenset(plugin.name for plugin in FULL.filters)
 SCORES: Final = frozenset(plugin.name for plugin, _ in FULL.scores)
 """Scoring plugins of kube-scheduler's defaults that Kindred implements."""
-_FIT: Final = "NodeResourcesFit"
 _MAY_REFUSE: Final[Sequence[Point]] = ("multiPoint", "preEnqueue", "preFilter", "filter", "reserve", "permit")
 """Extension points at which a plugin can reject nodes for a pod."""
-_OF_SCORES: Final = frozenset({
-    "scoring_strategy", "resources", "hard_pod_affinity_weight", "ignore_preferred_terms_of_existing_pods",
-})  # fmt: skip
-"""Arguments that affect no verdict."""
-_OF_FILTERS: Final = frozenset({"ignored_resources", "ignored_resource_groups"})
-"""Arguments that affect no score. All other arguments affect verdicts and scores."""
 
 
 class SchedulerPlugins(NamedTuple):
@@ -82,8 +75,8 @@ def scheduler_plugins(
         profile,
         Plugins(filters, scores),
         in_default_order=not profile.enabled("filter") and "*" not in profile.disabled("multiPoint"),
-        filter_otherwise=frozenset(name for name, fields in changed.items() if fields - _OF_SCORES),
-        score_otherwise=frozenset(name for name, fields in changed.items() if fields - _OF_FILTERS),
+        filter_otherwise=frozenset(name for name, fields in changed.items() if fields - {*PLUGINS[name].of_scores}),
+        score_otherwise=frozenset(name for name, fields in changed.items() if fields - {*PLUGINS[name].of_verdicts}),
         not_judged=(*_outside(profile), *_without_pre(profile)),
         early=tuple(_pre_filter_alone(profile)),
         not_scored=(*outside, *_other_scores(profile)),
@@ -97,9 +90,8 @@ def _arguments(profile: Profile, extenders: Sequence[Extender]) -> Arguments:
         if written.name in PLUGINS:  # not a plugin that Kindred lacks, or that is not in-tree
             found |= arguments_of(written, profile.at(f"pluginConfig[{index}].args"))
     ignored = [each.name for extender in extenders for each in extender.managed_resources if each.ignored_by_scheduler]
-    if ignored:  # replaces the configured value: pkg/scheduler/scheduler.go, buildExtenders
-        found[_FIT] = {**found.get(_FIT, {}), "ignored_resources": ignored}
-    return found
+    # They replace the configured value: pkg/scheduler/scheduler.go, buildExtenders.
+    return with_argument(found, "ignored_resources", ignored) if ignored else found
 
 
 def _changed(name: str, arguments: Arguments, others: Arguments) -> frozenset[str]:
@@ -158,7 +150,7 @@ class SchedulerProfiles:
         self._scopes = decide_scopes(settings)
         self._kindred = kindred_of(config)
         self._others = [each for each in config.order() if each is not self._kindred]
-        given = with_devices(plugin_arguments(settings), device_schedulers(settings, config))
+        given = with_argument(plugin_arguments(settings), "device_schedulers", device_schedulers(settings, config))
         arguments = profile_arguments(settings.profile, given)
         self._entries: Mapping[str, SchedulerPlugins] = {
             profile.name: scheduler_plugins(profile, config.extenders, every.profile, arguments)

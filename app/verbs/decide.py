@@ -24,11 +24,12 @@ A bound pod gets its own node or none. kube-scheduler asks about it if the kubel
 """
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from app.scheduler_configuration.schema import CLAIMS
 from app.settings.settings import variable_of
 from app.verbs.effects import Decision, Effects
 from app.verbs.pods import Standing
@@ -46,8 +47,7 @@ from app.verbs.wire_out import (
     result_of_objects,
 )
 from core.equivalence.cache import Evaluations, set_apart
-from core.framework.claims import ClaimError
-from core.framework.interface import Status, Verdicts
+from core.framework.interface import AnyFilter, Status, Verdicts
 from core.gangs.attempts import Choose
 from core.gangs.gangs import Gangs, Placed
 from core.mirror.cluster import ClusterMirror
@@ -56,9 +56,8 @@ from core.mirror.topology import IntpArray
 from core.mirror.work import WorkLimitError
 from core.objects.groups import SchedulingGroup
 from core.objects.pod import Pod
-from core.plugins.noderesources.columns import EVERY_SCHEDULER, DeviceSchedulers, classes_of, insufficient
-from core.plugins.volumebinding.claims import claims_of
-from core.profile import COMPOSITES, Profile
+from core.plugins import DEFAULTS
+from core.profile import Profile
 from core.scheduling_cycle import best_by_score, choose_nodes, filter_nodes
 
 # Pods that in-tree plugins must filter before kube-scheduler reserves a node, even if Kindred chooses the node.
@@ -79,19 +78,19 @@ class InTreeNeeds:
         self,
         mirror: ClusterMirror,
         claims_scheduler: str = "",
-        device_schedulers: DeviceSchedulers = EVERY_SCHEDULER,
+        filters: Sequence[AnyFilter] = (),
         *,
         groups_scheduler: str = "",
     ) -> None:
         """`claims_scheduler`: the scheduler whose profile keeps VolumeBinding and DynamicResources. Empty: none.
 
-        `device_schedulers`: those whose pods get devices for extended resources. `groups_scheduler`: the one whose
-        profile keeps all in-tree filters. Empty: none.
+        `filters`: those of Kindred, which know the pods that get devices for extended resources. `groups_scheduler`:
+        the scheduler whose profile keeps all in-tree filters. Empty: none.
         """
         self._mirror = mirror
         self._claims_scheduler = claims_scheduler
         self._groups_scheduler = groups_scheduler
-        self._device_schedulers = device_schedulers
+        self._filters = filters
 
     def problem(self, pod: Pod) -> str:
         """Return why Kindred cannot decide for a pod, in one line with the remedy. Empty if it can."""
@@ -99,7 +98,9 @@ class InTreeNeeds:
             return ""
         if pod.in_scheduling_group:
             return self._problem_of_member(pod)
-        need = self._need(pod)
+        # Of two needs, that of resource claims is told.
+        needs = (DEFAULTS[name].reserves_for(self._mirror, pod) for name in reversed(CLAIMS))
+        need = next(filter(None, needs), "")
         if not need or (pod.scheduler_name and pod.scheduler_name in {self._claims_scheduler, self._groups_scheduler}):
             return ""
         if self._claims_scheduler:
@@ -128,12 +129,9 @@ class InTreeNeeds:
 
     def _device_needs(self, pod: Pod) -> Mapping[str, str]:
         """Return the reasons of nodes that lack a resource that a device would provide -> the remedy to add."""
-        if self._device_schedulers.have(pod.scheduler_name):
-            return {}
-        classes = classes_of(self._mirror, self._mirror.counted(pod))
-        return {
-            insufficient(resource): f" ({self._device_schedulers.need(name)})" for resource, name in classes.items()
-        }
+        counted = self._mirror.counted(pod)
+        needs = (each.device_needs(self._mirror, counted) for each in self._filters)
+        return {reason: f" ({need})" for each in needs for reason, need in each.items()}
 
     def _problem_of_member(self, pod: Pod) -> str:
         of_group = f"pod {pod.full_name} is in the scheduling group {pod.scheduling_group}"
@@ -152,17 +150,6 @@ class InTreeNeeds:
             remedy = "give all its members a scheduler that Kindred does not decide for"
             return f"{of_group}, whose {group.unsupported} makes kube-scheduler try several placements: {remedy}"
         return ""
-
-    def _need(self, pod: Pod) -> str:
-        if pod.claims_resources:
-            return "has resource claims, which need the in-tree plugin DynamicResources"
-        try:
-            _, unbound = claims_of(self._mirror, pod)
-        except ClaimError:
-            return ""  # the plugin rejects all nodes for this pod, with the reason
-        return (
-            f"has the unbound claim {unbound[0].name}, which needs the in-tree plugin VolumeBinding" if unbound else ""
-        )
 
 
 class _Attempt(NamedTuple):
@@ -206,7 +193,7 @@ class Decider:
         `asked_to_preempt`: kube-scheduler calls the verb `preempt` for rejected nodes that are resolvable.
         """
         self._profile = profile
-        self._of_requests = Profile(tuple(each for each in profile.filters if _judges_requests(each.name)), ())
+        self._of_requests = Profile(tuple(each for each in profile.filters if each.judges_resizes), ())
         self._mirror = evaluations.mirror
         self._evaluations = evaluations
         self._scopes = scopes
@@ -385,10 +372,6 @@ class Decider:
         if asked.uid in self._mirror.pending:
             return f"pod {asked.full_name} is not in the watch as the request has it"
         return f"pod {asked.full_name} is not in the watch yet"
-
-
-def _judges_requests(plugin: str) -> bool:
-    return "NodeResourcesFit" in COMPOSITES.get(plugin, (plugin,))
 
 
 def _response(  # noqa: PLR0913  # the parts of a response that differ

@@ -8,9 +8,7 @@ from typing import Final, NamedTuple
 from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER, SchedulerConfig
 from app.scheduler_configuration.schema import Point
 from app.settings.settings import Settings
-from core.plugins.in_tree import DynamicResources
-from core.plugins.noderesources.columns import DeviceSchedulers
-from core.profile import Arguments
+from core.plugins.in_tree import DeviceSchedulers, DynamicResources
 
 
 class DecideScope(Enum):
@@ -66,7 +64,6 @@ def decide_scopes(settings: Settings) -> DecideScopes | None:
 # rejects such a node. The kubelet then runs the pod without its device, or rejects it (k8s.io/kubernetes
 # pkg/kubelet/lifecycle/predicate.go).
 
-_FIT: Final = "NodeResourcesFit"
 _NEEDED: Final[tuple[Point, ...]] = ("preFilter", "filter", "reserve", "preBind")
 """Where the plugin allocates a device."""
 
@@ -90,11 +87,6 @@ def device_schedulers(settings: Settings, config: SchedulerConfig | None = None)
     if scopes.default is not None:
         return DeviceSchedulers(frozenset(keep), others=False, advised=advised)
     return DeviceSchedulers(_names((scopes.by_scheduler.keys() | off) - frozenset(keep)), advised=advised)
-
-
-def with_devices(arguments: Arguments, schedulers: DeviceSchedulers) -> Arguments:
-    """Return arguments of plugins under which only these schedulers leave resources to devices."""
-    return {**arguments, _FIT: {**arguments.get(_FIT, {}), "device_schedulers": schedulers}}
 
 
 def _names(schedulers: Iterable[str]) -> frozenset[str]:

@@ -26,7 +26,7 @@ from app.verbs.evictor import Evaluator, Evictor, UnschedulablePods
 from app.verbs.executor import EvictionApi, Executor, Preemptions
 from app.verbs.filter import Extender, create_bypass
 from app.verbs.pods import PodApi, PodLookup
-from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers, in_tree_schedulers, with_devices
+from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers, in_tree_schedulers
 from app.wiring.cluster import Cluster
 from core.diagnosis.explained_profile import ExplainedProfile, every_rule
 from core.equivalence.cache import CacheOptions, EquivalenceCache, Evaluations
@@ -37,8 +37,7 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.groups import PodGroup, SchedulingGroup
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.node import NodeMetrics
-from core.plugins.noderesources.columns import EVERY_SCHEDULER
-from core.profile import COMPOSITES, Profile, ProfileError, full_profile, parse_profile
+from core.profile import COMPOSITES, Profile, ProfileError, full_profile, parse_profile, with_argument
 from core.scheduling_cycle import derive_states
 
 # `filter` and the evictor need each other. So both get the queue of pods, and the preemptions in progress.
@@ -112,10 +111,8 @@ def create_gangs(profile: Profile, evaluations: Evaluations, decider: Decider) -
 
 
 def _needs(settings: Settings, mirror: ClusterMirror, profile: Profile) -> InTreeNeeds:
-    fit = profile.resources_filter
-    devices = EVERY_SCHEDULER if fit is None else fit.device_schedulers
     groups = settings.decide_groups_scheduler
-    return InTreeNeeds(mirror, settings.decide_claims_scheduler, devices, groups_scheduler=groups)
+    return InTreeNeeds(mirror, settings.decide_claims_scheduler, profile.filter_parts, groups_scheduler=groups)
 
 
 def _check_groups_scheduler(settings: Settings) -> None:
@@ -153,7 +150,7 @@ def create_profile(settings: Settings, config: SchedulerConfig | None = None) ->
 
     `config` is the scheduler's configuration, whose profiles may lack the plugin that allocates devices.
     """
-    arguments = with_devices(plugin_arguments(settings), device_schedulers(settings, config))
+    arguments = with_argument(plugin_arguments(settings), "device_schedulers", device_schedulers(settings, config))
     try:
         return parse_profile(settings.profile, arguments)
     except ProfileError as error:

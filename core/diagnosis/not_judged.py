@@ -17,7 +17,6 @@ from core.objects.volumes import (
     PersistentVolumeClaim,
 )
 from core.plugins.in_tree import GANG_SCHEDULING, DynamicResources
-from core.plugins.noderesources.columns import classes_of, insufficient
 from core.profile import Profile
 
 _MAX_RESOURCES: Final = 8
@@ -91,19 +90,12 @@ def devices_not_judged(  # noqa: PLR0913  # what devices depend on
     `reasons` are the reasons of all nodes if the pod fits on none. `is_off`: whether no program runs DynamicResources
     for the pod.
     """
-    fit = profile.resources_filter
-    classes = {} if fit is None else classes_of(mirror, pod)
-    if fit is None or not classes:
-        return []
-    if left := [resource for resource in fit.left_to_devices(mirror, pod, batch) if resource in classes]:
-        named = ", ".join(f"{resource} (DeviceClass {classes[resource]})" for resource in left[:_MAX_RESOURCES])
+    parts = profile.filter_parts
+    if left := [each for part in parts for each in part.left_to_devices(mirror, pod, batch)]:
         judge = "no program allocates" if is_off else "kube-scheduler alone allocates"
-        return [NotJudged(DynamicResources.name, f"{judge} the devices for {named}")]
-    schedulers = fit.device_schedulers
-    if schedulers.have(pod.scheduler_name):
-        return []
-    short = sorted({name for resource, name in classes.items() if insufficient(resource) in reasons})
-    return [NotJudged(DynamicResources.name, schedulers.need(name)) for name in short[:_MAX_RESOURCES]]
+        return [NotJudged(DynamicResources.name, f"{judge} the devices for {', '.join(left[:_MAX_RESOURCES])}")]
+    needs = {need for part in parts for why, need in part.device_needs(mirror, pod).items() if why in reasons}
+    return [NotJudged(DynamicResources.name, need) for need in sorted(needs)[:_MAX_RESOURCES]]
 
 
 def _never_judged(pod: Pod) -> list[NotJudged]:

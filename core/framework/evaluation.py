@@ -299,6 +299,7 @@ class Composite(FilterPlugin[CompositeState]):
         self.class_fields = tuple(dict.fromkeys(field for part in parts for field in part.class_fields))
         self.invalidated_by = tuple(dict.fromkeys(rule for part in parts for rule in part.invalidated_by))
         self.states = tuple(dict.fromkeys(state for part in parts for state in part.states))
+        self.judges_resizes = any(part.judges_resizes for part in parts)
         self.parts = tuple(parts)
 
     def references(self, mirror: ClusterMirror, pod: Pod) -> Hashable:

@@ -5,7 +5,7 @@ Score take the whole batch, because a call per node would cost more than the com
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from enum import Enum, IntEnum
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -185,6 +185,10 @@ class Plugin:
     """Whether its PreFilter may reject a pod for all nodes, even if its Filter is off."""
     costly_pre: bool = False
     """Whether it visits all pods at preFilter or preScore, which run even if nothing comes after them."""
+    of_scores: Collection[str] = ()
+    """The arguments of its constructor that affect no verdict."""
+    of_verdicts: Collection[str] = ()
+    """The arguments of its constructor that affect no score. All others affect both."""
     left_out: Collection[str] = ()
     """Its arguments that affect no verdict, and that Kindred does not have."""
     not_scored: Sequence[tuple[str, Sequence[object]]] = ()
@@ -199,6 +203,11 @@ class Plugin:
 
         The cache does not call a plugin that leaves this as it is.
         """
+
+    @staticmethod
+    def reserves_for(_mirror: ClusterMirror, _pod: Pod, /) -> str:
+        """Return what kube-scheduler's plugin reserves for a pod, on nodes that its Filter saw. Empty: nothing."""
+        return ""
 
 
 class Room(NamedTuple):
@@ -220,6 +229,8 @@ class Room(NamedTuple):
 class FilterPlugin(Plugin, ABC, Generic[FilterState]):
     """A predicate. The state from `pre_filter` is stale after the next event."""
 
+    judges_resizes: bool = False
+    """Whether it judges a pod on its node after a resize. All others skip such a pod in PreFilter (v1.37)."""
     points: Collection[str] = ("preFilter", "filter")
 
     @abstractmethod
@@ -241,6 +252,14 @@ class FilterPlugin(Plugin, ABC, Generic[FilterState]):
     def is_first_in(self, _rules: Rules, /) -> bool:
         """Return whether the filter comes first in the default order of a release."""
         return False
+
+    def left_to_devices(self, _mirror: ClusterMirror, _pod: Pod, _batch: NodeBatch, /) -> Sequence[str]:
+        """Return the resources that the filter leaves to devices on some node, sorted, each with its DeviceClass."""
+        return ()
+
+    def device_needs(self, _mirror: ClusterMirror, _pod: Pod, /) -> Mapping[str, str]:
+        """Return the reasons that a device would take away -> what the pod needs for that. Here: none."""
+        return {}
 
     def room_for(self, _mirror: ClusterMirror, _pods: Sequence[Pod], _batch: NodeBatch, /) -> Room | None:
         """Return how many of some pods, at least one, each node can hold. None: the plugin sets no bound."""

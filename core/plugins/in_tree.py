@@ -3,9 +3,11 @@
 Source: k8s.io/kubernetes v1.36 pkg/scheduler/framework/plugins/registry.go.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from core.framework.interface import Plugin
+from core.mirror.cluster import ClusterMirror
+from core.objects.pod import Pod
 
 
 class SchedulingGates(Plugin):
@@ -30,6 +32,40 @@ class DynamicResources(Plugin):
     left_out = ("filterTimeout", "bindingTimeout")
     waits_by = "bindingTimeout"
     missed = "no plugin allocates ResourceClaims"
+
+    @staticmethod
+    def reserves_for(_mirror: ClusterMirror, pod: Pod) -> str:
+        """Return whether the pod has resource claims."""
+        return "has resource claims, which need the in-tree plugin DynamicResources" if pod.claims_resources else ""
+
+
+class DeviceSchedulers(NamedTuple):
+    """The schedulers, by spec.schedulerName, with the plugin DynamicResources. Only it allocates devices.
+
+    Without it, a node would run the pod without its device, or reject the pod.
+    """
+
+    names: frozenset[str] = frozenset()
+    others: bool = True
+    """False: the schedulers of `names` have the plugin. True: all others have it."""
+    advised: str = ""
+    """The scheduler to name in remedies. Empty: none is known."""
+
+    def have(self, scheduler: str) -> bool:
+        """Return whether a scheduler has the plugin."""
+        return (scheduler in self.names) is not self.others
+
+    def need(self, device_class: str) -> str:
+        """Return the need of a pod that gets no device of a class, with the remedy."""
+        remedy = (
+            f"give the pod spec.schedulerName: {self.advised}"
+            if self.advised
+            else "name a scheduler whose profile keeps that plugin"
+        )
+        return f"devices of DeviceClass {device_class} need the in-tree plugin DynamicResources: {remedy}"
+
+
+EVERY_SCHEDULER: Final = DeviceSchedulers()
 
 
 class DefaultPreemption(Plugin):

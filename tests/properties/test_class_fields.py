@@ -17,7 +17,7 @@ from core.objects.node import Node, NodeMetrics, Usage
 from core.objects.pod import Pod, PodClaim
 from core.objects.volumes import PersistentVolumeClaim
 from core.plugins import PLUGINS
-from core.plugins.noderesources.columns import DeviceSchedulers
+from core.plugins.in_tree import DeviceSchedulers
 from core.plugins.serviceaffinity import ServiceAffinity
 from core.profile import Profile, full_profile
 from core.releases.differences import rules_of

@@ -7,7 +7,7 @@ from hypothesis.stateful import run_state_machine_as_test as run_machine
 
 from core.equivalence.cache import CacheOptions
 from core.plugins import PLUGINS
-from core.plugins.noderesources.columns import DeviceSchedulers
+from core.plugins.in_tree import DeviceSchedulers
 from core.profile import Profile, parse_profile
 from tests.depth import tries
 from tests.properties.equivalence_machine import EquivalenceMachine

@@ -98,6 +98,7 @@ class InterPodAffinity(ExplainedAffinity, FilterPlugin[PreFilterState], ScorePlu
     points = ("preFilter", "filter", "preScore", "score")
     needs_pre = ("filter", "score")
     costly_pre = True
+    of_scores = ("hard_pod_affinity_weight", "ignore_preferred_terms_of_existing_pods")
     kinds: tuple[Kind, ...] = (Node, Pod, Namespace)
     class_fields = ("namespace", "labels", "affinity")
     invalidated_by = _INVALIDATED_BY

@@ -6,7 +6,7 @@ on its node. Every sum is an int64, which overflows as Go's does.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from core.mirror.topology import BoolArray, Int64Array
 from core.objects.kinds import IMPLICIT_PREFIX, DeviceClass
 from core.objects.pod import Pod
 from core.objects.quantity import shortened, wrapped
+from core.plugins.in_tree import EVERY_SCHEDULER, DeviceSchedulers
 from core.releases.release import DeviceClassResources
 
 PODS: Final = "pods"
@@ -247,35 +248,6 @@ def _requested_by(pod: Pod) -> dict[str, int]:
 
 _NATIVE_DOMAIN: Final = "kubernetes.io/"
 _QUOTA_PREFIX: Final = "requests."
-
-
-class DeviceSchedulers(NamedTuple):
-    """The schedulers, by spec.schedulerName, with the plugin DynamicResources. Only it allocates devices.
-
-    Without it, a node would run the pod without its device, or reject the pod.
-    """
-
-    names: frozenset[str] = frozenset()
-    others: bool = True
-    """False: the schedulers of `names` have the plugin. True: all others have it."""
-    advised: str = ""
-    """The scheduler to name in remedies. Empty: none is known."""
-
-    def have(self, scheduler: str) -> bool:
-        """Return whether a scheduler has the plugin."""
-        return (scheduler in self.names) is not self.others
-
-    def need(self, device_class: str) -> str:
-        """Return the need of a pod that gets no device of a class, with the remedy."""
-        remedy = (
-            f"give the pod spec.schedulerName: {self.advised}"
-            if self.advised
-            else "name a scheduler whose profile keeps that plugin"
-        )
-        return f"devices of DeviceClass {device_class} need the in-tree plugin DynamicResources: {remedy}"
-
-
-EVERY_SCHEDULER: Final = DeviceSchedulers()
 
 
 class LeftToDevices:

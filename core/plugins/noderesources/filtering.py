@@ -16,13 +16,12 @@ from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Float64Array, Int64Array, IntpArray
 from core.objects.pod import Pod
 from core.objects.quantity import MAX_INT64
+from core.plugins.in_tree import EVERY_SCHEDULER, DeviceSchedulers
 from core.plugins.noderesources.columns import (
-    EVERY_SCHEDULER,
     LARGEST_AMOUNT,
     NATIVE,
     NOTHING_LEFT,
     PODS,
-    DeviceSchedulers,
     LeftToDevices,
     ResourceColumns,
     insufficient,

@@ -4,7 +4,7 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/noderesources/fit.go. 
 are not scored, because upstream reads ResourceSlices and their allocations for that.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from core.events import Kind
@@ -26,11 +26,12 @@ from core.objects.kinds import DeviceClass
 from core.objects.labels import label_key_errors
 from core.objects.node import Node
 from core.objects.pod import Pod
+from core.plugins.in_tree import EVERY_SCHEDULER, DeviceSchedulers
 from core.plugins.noderesources.columns import (
-    EVERY_SCHEDULER,
-    DeviceSchedulers,
     ResourceColumns,
+    classes_of,
     cpu_and_memory,
+    insufficient,
     left_to_devices,
     offered_by_strangers,
     requests_changed,
@@ -86,6 +87,9 @@ class NodeResourcesFit(ExplainedFit, FilterPlugin[PreFilterState], ScorePlugin[S
     )
     points = ("preFilter", "filter", "preScore", "score")
     needs_pre = ("filter",)
+    of_scores = ("scoring_strategy",)
+    of_verdicts = ("ignored_resources", "ignored_resource_groups")
+    judges_resizes = True
     kinds: tuple[Kind, ...] = (Node, Pod, DeviceClass)
     class_fields: tuple[str, ...] = ("requests", "scored_requests")
     invalidated_by = _INVALIDATED_BY
@@ -125,9 +129,18 @@ class NodeResourcesFit(ExplainedFit, FilterPlugin[PreFilterState], ScorePlugin[S
         return state.judge(batch)
 
     def left_to_devices(self, mirror: ClusterMirror, pod: Pod, batch: NodeBatch) -> Sequence[str]:
-        """Return the requests that the filter does not check on some node of the batch, sorted."""
+        """Return the requests that the filter does not check on some node of the batch."""
+        classes = classes_of(mirror, pod)
         left = left_to_devices(mirror, mirror.counted(pod), self.device_schedulers)
-        return left.anywhere(mirror.derived(ResourceColumns), offered_by_strangers(batch), batch)
+        found = left.anywhere(mirror.derived(ResourceColumns), offered_by_strangers(batch), batch)
+        return [f"{resource} (DeviceClass {classes[resource]})" for resource in found if resource in classes]
+
+    def device_needs(self, mirror: ClusterMirror, pod: Pod) -> Mapping[str, str]:
+        """Return the reasons of nodes with too little for a pod whose scheduler gets it no device."""
+        if self.device_schedulers.have(pod.scheduler_name):
+            return {}
+        classes = classes_of(mirror, pod)
+        return {insufficient(resource): self.device_schedulers.need(name) for resource, name in classes.items()}
 
     def room_for(self, mirror: ClusterMirror, pods: Sequence[Pod], batch: NodeBatch) -> Room:
         """Return how many of some pods each node can hold, by the resources that the filter checks. See room_for."""

@@ -168,6 +168,17 @@ class VolumeBinding(ReadsClaims, ExplainedBinding, FilterPlugin[BindingState], S
     scores_alone = True
     normalizes_alone = True
 
+    @staticmethod
+    def reserves_for(mirror: ClusterMirror, pod: Pod) -> str:
+        """Return the first claim whose volume waits for the pod."""
+        try:
+            _, unbound = claims_of(mirror, pod)
+        except ClaimError:
+            return ""  # the filter rejects all nodes for this pod, with the reason
+        return (
+            f"has the unbound claim {unbound[0].name}, which needs the in-tree plugin VolumeBinding" if unbound else ""
+        )
+
     def scores_in(self, rules: Rules) -> bool:
         """Return whether the release has StorageCapacityScoring."""
         return rules.storage_capacity_scored

@@ -9,6 +9,7 @@ from app.settings.settings import Settings
 from app.wiring.engine import create_profile, explained_profile
 from core.diagnosis.explained_profile import ExplainedProfile, Judge
 from core.objects.pod import Pod
+from core.plugins.noderesources.fit import NodeResourcesFit
 from core.profile import full_profile
 from tests.app.commands.doctor.registrations import BESIDE, DECIDE, FULL_OFFLOAD, SCORE_OFFLOAD
 from tests.app.explain.configured import config_of, configured, names, with_args
@@ -139,8 +140,8 @@ def test_kube_scheduler_s_own_plugin_leaves_resources_to_devices_whatever_kindre
     name = DECIDE["profiles"][0]["schedulerName"]
     decides = {"profile": "full", "decide": "listed-nodes"}
     for scheduler, has_devices in ((name, False), ("in-tree", True)):
-        fit = explained(document, pod_of_scheduler(scheduler), **decides).profile.resources_filter
-        assert fit is not None
+        parts = explained(document, pod_of_scheduler(scheduler), **decides).profile.filter_parts
+        (fit,) = (each for each in parts if isinstance(each, NodeResourcesFit))
         assert fit.device_schedulers.have(scheduler) is has_devices
 
 

@@ -8,7 +8,7 @@ from core.diagnosis.not_judged import NotJudged, judged
 from core.events import ClusterEvent, Kind, Missing
 from core.objects.kinds import DeviceClass, Service
 from core.objects.volumes import PersistentVolumeClaim
-from core.plugins.noderesources.columns import DeviceSchedulers
+from core.plugins.in_tree import DeviceSchedulers
 from core.profile import Profile, full_profile, parse_profile
 from core.releases.differences import rules_of
 from core.releases.release import Release

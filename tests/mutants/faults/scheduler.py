@@ -50,8 +50,8 @@ FAULTS: Final = (
     Fault(
         id="ignored-by-scheduler-added",
         breaks="Resources that the plugin's arguments ignore stay ignored where an extender manages others.",
-        old='"ignored_resources": ignored}',
-        new='"ignored_resources": [*found.get(_FIT, {}).get("ignored_resources", ()), *ignored]}',
+        old='with_argument(found, "ignored_resources", ignored) if',
+        new='with_argument(found, "ignored_resources", [*found["NodeResourcesFit"]["ignored_resources"], *ignored]) if',
         tests=("test_scheduler_plugins.py",),
     ),
     Fault(

@@ -362,8 +362,8 @@ FAULTS: Final = (
     Fault(
         id="decisions-leave-devices-to-a-profile-without-filters",
         breaks="Kindred answers a node for a pod whose device nobody allocates.",
-        old="arguments = with_devices(plugin_arguments(settings), device_schedulers(settings, config))\n",
-        new="arguments = plugin_arguments(settings)\n",
+        old='arguments = with_argument(plugin_arguments(settings), "device_schedulers", ',
+        new='arguments = with_argument(plugin_arguments(settings), "devices", ',
         tests=("deciding/test_devices.py",),
     ),
     Fault(

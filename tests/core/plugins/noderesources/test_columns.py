@@ -12,7 +12,8 @@ from core.framework.evaluation import FreshEvaluation
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import DeviceClass
 from core.objects.node import Node
-from core.plugins.noderesources.columns import EVERY_SCHEDULER, DeviceSchedulers, ResourceColumns, classes_of
+from core.plugins.in_tree import EVERY_SCHEDULER, DeviceSchedulers
+from core.plugins.noderesources.columns import ResourceColumns, classes_of
 from core.plugins.noderesources.fit import NodeResourcesFit
 from core.releases.differences import rules_of
 from core.releases.release import RELEASES, Release
