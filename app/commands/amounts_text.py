@@ -2,10 +2,9 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import chain
 from typing import Final
 
-from app.commands.output import Line, Part, Styled, counted, titled, wrapped
+from app.commands.output import Part, Styled, counted, wrapped
 from core.diagnosis.wakes import ANY_EVENT, REGISTERING, Wake
 from core.explaining.pod_steps import taint_text
 from core.explaining.remedy import Remedy
@@ -28,9 +27,9 @@ def cluster_amounts_text(amounts: ClusterAmounts, nodes: int) -> Part:
     return Part(items, Styled("What was measured", bold=True), item="measurement", name="measurements")
 
 
-def node_amounts_text(amounts: NodeAmounts) -> Iterator[Line]:
-    """Yield the obstacles on one node."""
-    return titled("  Measured", chain.from_iterable(wrapped(line, 6, "    ") for line in _node_lines(amounts)))
+def node_amounts_text(amounts: NodeAmounts) -> Part:
+    """Return the obstacles on one node."""
+    return Part([wrapped(line, 6, "    ") for line in _node_lines(amounts)], "  Measured")
 
 
 def remedies_text(helps: Sequence[Remedy], *, fits: bool = False) -> Part:

@@ -216,14 +216,6 @@ def labelled(label: str, text: str, width: int = 10) -> list[str]:
     return wrapped(text, width, label.ljust(width))
 
 
-def titled(title: Line, lines: Iterable[Line]) -> Iterator[Line]:
-    """Yield lines below their title; nothing without lines."""
-    found = [*lines]
-    if found:
-        yield title
-        yield from found
-
-
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]], indent: int = 2, *, wide: bool = False) -> list[Line]:
     """Return a table as lines. A head that begins with `>`, which is not shown, aligns its column at the right.
 
