@@ -107,15 +107,16 @@ def _halves(registration: Registration) -> Found:
                 f"take {name} out of {before}.disabled, or add it to {point}.disabled",
             )
         ours = registration.filters | set(registration.scores)
-        for name in sorted(name for name, each in PLUGINS.items() if each.costly_pre and name in ours):
-            for before, point in HALVES:
-                if profile.switched_off(name, point) and profile.runs(name, before):
-                    yield warning(
-                        profile.at(f"plugins.{before}"),
-                        f"{name} is disabled at {point} and not at {before}, in the profile {profile.name}: {before}, "
-                        "which is nearly all of the work, is done for nothing",
-                        f"add {name} to {before}.disabled",
-                    )
+        costly = sorted(name for name, each in PLUGINS.items() if each.costly_pre and name in ours)
+        for before, point in HALVES:
+            idle = [name for name in costly if profile.switched_off(name, point) and profile.runs(name, before)]
+            if names := ", ".join(idle):
+                yield warning(
+                    profile.at(f"plugins.{before}"),
+                    f"{names}: disabled at {point} and not at {before}, in the profile {profile.name}. {before}, which "
+                    "is nearly all of the work, is done for nothing",
+                    f"add {names} to {before}.disabled",
+                )
 
 
 def _ignorable(registration: Registration) -> Found:

@@ -8,8 +8,8 @@ FAULTS: Final = (
     Fault(
         id="work-for-nothing-not-told",
         breaks="InterPodAffinity is disabled at score and runs at preScore: nothing is gained, and nothing is said.",
-        old="if profile.switched_off(name, point) and profile.runs(name, before):",
-        new="if False:",
+        old='if names := ", ".join(idle):',
+        new="if not (names := str(idle)):",
         tests=("test_published.py",),
     ),
     Fault(

@@ -107,6 +107,13 @@ ALONE: Final = {**SCORE_OFFLOAD["profiles"][0]["plugins"], "score": {"disabled":
             OFFLOAD, f"      preScore:\n        disabled:\n{DISABLED}", "", "half-switched-off", id="the score alone"
         ),
         pytest.param(
+            OFFLOAD,
+            f"      preScore:\n        disabled:\n{DISABLED}      score:\n        disabled:\n{DISABLED}",
+            '      score:\n        disabled:\n          - name: "*"\n',
+            "half-switched-off",
+            id="all scores, and two that still prepare theirs",
+        ),
+        pytest.param(
             OFFLOAD, f"      score:\n        disabled:\n{DISABLED}", "", "half-switched-off", id="the preScore alone"
         ),
         pytest.param(
