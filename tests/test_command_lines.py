@@ -373,7 +373,6 @@ def served() -> tuple[FastAPI, FastAPI, FastAPI]:
 def fill(cluster: SmallCluster, admin: FastAPI) -> None:
     for plural, objects in CLUSTER.items():
         cluster.add(plural, *(each.obj() for each in objects))
-    cluster.add("deployments", DEPLOYMENT)
     cluster.add("services", service("kindred-admin", {"name": "admin", "port": 8890}))
     cluster.admin = admin
 

@@ -106,16 +106,19 @@ def test_the_right_that_is_missing_is_named_as_a_rule() -> None:
     assert (refusal.status_code, refusal.json()) == (403, {"detail": detail, "field": "pod"})
 
 
-def test_a_uid_that_nobody_has_is_unknown_with_a_hint_and_a_name_that_nobody_has_without_one() -> None:
+def test_a_uid_or_name_alone_is_unknown_with_a_hint_whether_hidden_or_nobodys_and_a_full_name_without_one() -> None:
     app = admin_app(ReviewingServer({"ann": ("shop",)}))
     unknown = "remove[0]: pod {}: neither in the mirror nor in a recent request"
     hint = (
         ", or in a namespace whose pods this caller may not list. The response to NAMESPACE/NAME names a missing right"
     )
-    for pod, detail in (("u-1", unknown + hint), ("shop/nobody", unknown)):
+    alone = ("u-1", "db", "nobody", "pod/db")
+    for pod, detail in (*((each, unknown + hint) for each in alone), ("shop/nobody", unknown)):
         body = json.dumps({"pod": "shop/web", "remove": [pod]}).encode()
         answer = ask(app, "POST", "/explain", body, {CALLER_HEADER: "ann"})
         assert (answer.status_code, answer.json()) == (404, {"detail": detail.format(pod), "field": "remove[0]"})
+    seen = ask(app, "POST", "/explain", b'{"pod": "web"}', {CALLER_HEADER: "ann"})
+    assert seen.json()["summary"]["pod"] == "shop/web"
 
 
 def test_a_search_does_not_say_whether_a_hidden_name_contains_the_text() -> None:

@@ -25,11 +25,6 @@ _PATH: Final = re.compile(
     r"(?:/(?P<name>[^/]+)(?:/(?P<part>proxy)(?P<rest>/.*)?)?)?"
 )
 _VERBS: Final[Mapping[str, str]] = {"GET": "get", "POST": "create"}
-_GROUPS: Final[Mapping[str, str]] = {resource.plural: resource.group for resource in RESOURCES.values()} | {
-    "deployments": "apps",
-    "daemonsets": "apps",
-    "jobs": "batch",
-}
 _ONE_BY_ONE: Final = 2
 """Objects in a page of a list, so that every list of more has several."""
 
@@ -52,7 +47,7 @@ class SmallCluster:
             "nodes": [],
             "pods": [],
             "services": [],
-            **{plural: [] for plural in _GROUPS},
+            **{resource.plural: [] for resource in RESOURCES.values()},
         }
         self.forbidden: set[str] = set()
         """`VERB RESOURCE`, or `VERB RESOURCE NAMESPACE`."""
@@ -161,12 +156,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _selected(each: Mapping[str, Any], query: Mapping[str, str]) -> bool:
-    """Return whether an object is selected by labels, with `=` alone, and by its name."""
+    """Return whether an object is selected by labels, with `=` alone."""
     labels = each["metadata"].get("labels", {})
     wanted = [part.split("=") for part in query.get("labelSelector", "").split(",") if part]
-    name = query.get("fieldSelector", "").removeprefix("metadata.name=")
-    named = "status.phase" in name or not name or each["metadata"]["name"] == name
-    return named and all(labels.get(key) == value for key, value in wanted)
+    return all(labels.get(key) == value for key, value in wanted)
 
 
 @contextmanager
