@@ -7,12 +7,11 @@ from typing import Final
 
 import msgspec
 
-from app.commands.amounts_text import cluster_amounts_text, node_amounts_text, remedies_text, such_as, wakes_text
+from app.commands.amounts_text import cluster_amounts_text, node_amounts_text, remedies_text, wakes_text
 from app.commands.output import (
     Line,
     Part,
     Styled,
-    counted,
     labelled,
     paragraphs,
     shortened,
@@ -29,6 +28,7 @@ from core.diagnosis.explained_profile import Judge, SchedulerState
 from core.diagnosis.node_detail import NodeDetail, NodeTerm
 from core.diagnosis.summary import ReasonSummary, Summary, TermSummary, TopologySummary
 from core.explaining.counted_terms import Direction, Effect, Rule
+from core.explaining.words import counted, such_as
 from core.gangs.unit import UnitStatus
 
 

@@ -22,7 +22,6 @@ from app.commands.output import (
     FORMATS,
     Line,
     OutputFormat,
-    counted,
     node_name,
     print_line,
     print_output,
@@ -36,6 +35,7 @@ from app.process.json_text import decode, encode
 from app.verbs.request import Request, VerbOutcome
 from app.wiring.engine import apply_partition, create_extender, create_profile
 from core.events import ClusterEvent
+from core.explaining.words import counted
 from core.mirror.cluster import ClusterMirror
 
 _FEW: Final = 3

@@ -21,6 +21,7 @@ import yaml
 
 from app.process.json_text import encode, indented
 from app.process.logs import shown, shown_json
+from core.explaining.words import counted
 
 
 class Styled(NamedTuple):
@@ -253,11 +254,6 @@ def _widths(rows: Sequence[Sequence[str]], room: int, least: Sequence[int]) -> l
 
 def _longest_word(cells: Sequence[str]) -> int:
     return max((len(word) for cell in cells for word in cell.split()), default=0)
-
-
-def counted(number: int, name: str, plural: str = "") -> str:
-    """Return `1 node`, `2 nodes`."""
-    return f"{number:,} {name if number == 1 else plural or f'{name}s'}"
 
 
 class OutputFormat(Enum):

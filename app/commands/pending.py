@@ -24,7 +24,6 @@ from app.commands.output import (
     Line,
     OutputFormat,
     age_text,
-    counted,
     pod_name,
     print_output,
     styled,
@@ -36,6 +35,7 @@ from app.process.long_work import LongWork
 from app.verbs.request import RecentPods
 from app.wiring.engine import check_explained
 from core.diagnosis.wakes import AwaitedVictim
+from core.explaining.words import counted
 
 _HEADS: Final = ("NAMESPACE", "NAME", "AGE", "STATE", "FIT", "REASON")
 _MORE_HEADS: Final = ("SCHEDULER", "NOMINATED NODE", "WOULD HELP")

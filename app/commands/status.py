@@ -14,8 +14,9 @@ from app.admin.equivalence_routes import CacheState, Totals
 from app.admin.health_routes import Readiness, ResourceReadiness, Version
 from app.commands.admin_client import ACCESS_OPTIONS, Access, asked, understood
 from app.commands.options import EXIT_NO, EXIT_OK, clear_errors, output_option, with_options
-from app.commands.output import NO_NAMES, Line, OutputFormat, counted, labelled, print_output, styled, table, wrapped
+from app.commands.output import NO_NAMES, Line, OutputFormat, labelled, print_output, styled, table, wrapped
 from app.feeds.freshness import cause_of
+from core.explaining.words import counted
 
 _LABELS: Final = 12
 """Columns of the names at the left."""

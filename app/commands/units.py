@@ -16,12 +16,12 @@ from app.commands.output import (
     Line,
     OutputFormat,
     age_text,
-    counted,
     print_output,
     styled,
     table,
     wrapped,
 )
+from core.explaining.words import counted
 from core.gangs.unit import PackingStatus, SchedulingStatus, UnitStatus
 
 _HEADS: Final = ("NAMESPACE", "NAME", "STATUS", "SCHEDULED", "RESERVED", "PENDING", "AGE", "REASON")

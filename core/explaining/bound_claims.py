@@ -9,6 +9,7 @@ import numpy as np
 
 from core.explaining.decision import Decision
 from core.explaining.node_labels import values_text
+from core.explaining.words import counted
 from core.framework.claims import find_claim, named_claims
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray
@@ -31,11 +32,22 @@ class BoundElsewhere(msgspec.Struct, frozen=True, gc=False):
     has: str
     """What the node has of these labels, or all nodes together. Empty if some node can reach the volume."""
 
+    @property
+    def text(self) -> str:
+        """The claim on the node in words."""
+        return f"claim {self.claim}: volume {self.volume} needs {self.needs}; the node has {self.has}"
+
 
 class BoundElsewhereInCluster(BoundElsewhere, frozen=True, gc=False):
     """A bound claim, with the number of nodes that cannot reach its volume."""
 
     nodes: int
+
+    @property
+    def text(self) -> str:
+        """The claim and the nodes in words."""
+        nodes, has = counted(self.nodes, "node"), f", which have {self.has}" if self.has else ""
+        return f"claim {self.claim}: volume {self.volume} needs {self.needs}; out of reach of {nodes}{has}"
 
 
 class Reach(NamedTuple):

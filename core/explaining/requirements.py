@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from core.objects.affinity import Comparison, FieldRequirement, NodeSelectorTerm
+from core.objects.affinity import Comparison, FieldRequirement, NodeSelectorTerm, label_number
 from core.objects.labels import Operator, Requirement, requirement_text
 from core.objects.node import Node
 
@@ -14,6 +14,7 @@ MAX_VALUES: Final = 10
 """How many values of a requirement are reported."""
 NODE_NAME: Final = "metadata.name"
 _ANY_VALUE: Final = "true"
+_EMPTY: Final = "''"
 
 
 class Source(Enum):
@@ -76,6 +77,14 @@ class UnmetRequirement(msgspec.Struct, frozen=True, gc=False):
     asked: AskedOfNode
     has: str | None
     """The node's value. None if the node does not have the label."""
+
+    @property
+    def text(self) -> str:
+        """The requirement, and what the node has instead."""
+        if self.has is None:
+            return f"{self.asked.text} (no such label)"
+        is_text = self.asked.operator in ("Gt", "Lt") and label_number(self.has) is None
+        return f"{self.asked.text} (has {self.has or _EMPTY}{', which is no integer' if is_text else ''})"
 
 
 def told_of(asked: Asked) -> AskedOfNode:

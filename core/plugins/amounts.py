@@ -1,7 +1,8 @@
 """What all plugins together measured for a pod: on one node of a decision, and summarised over its nodes."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, Protocol
 
 import msgspec
 
@@ -20,6 +21,15 @@ from core.plugins.podtopologyspread.explaining import SpreadInCluster, SpreadOnN
 from core.plugins.tainttoleration import NodeTaint, TaintInCluster
 from core.plugins.volumebinding.claim_facts import ClaimFact
 from core.plugins.volumerestrictions import InUse
+
+
+class _InWords(Protocol):
+    @property
+    def text(self) -> str: ...
+
+
+def _texts(*facts: Iterable[_InWords]) -> Iterator[str]:
+    return (each.text for each in chain.from_iterable(facts))
 
 
 class NodeAmounts(msgspec.Struct, frozen=True, gc=False):
@@ -50,6 +60,22 @@ class NodeAmounts(msgspec.Struct, frozen=True, gc=False):
     """NodeDeclaredFeatures: the needed features that the node does not declare."""
     usage: UsageOnNode | None = None
     """TargetLoadPacking, LoadVariationRiskBalancing, LoadAware: the last measurement. None if none is enabled."""
+
+    def lines(self, when: Callable[[int], str]) -> Iterator[str]:
+        """Yield the obstacles in words, plugin by plugin. `when` writes seconds since 1970 as a time."""
+        yield from (each.text for each in self.resources if each.missing)
+        if self.taints:
+            yield f"taints that are not tolerated: {', '.join(each.text for each in self.taints)}"
+        if self.cordoned:
+            yield "cordoned"
+        if self.requirements:
+            yield f"lacks {', '.join(each.text for each in self.requirements)}"
+        yield from _texts(self.ports, self.spread, self.bound_elsewhere, self.drivers)
+        yield from (f"disk {each.name}: in use by {', '.join(each.pods) or 'pods'}" for each in self.disks)
+        if self.missing_features:
+            yield f"does not declare {', '.join(self.missing_features)}"
+        if self.usage is not None:
+            yield self.usage.text(when)
 
 
 class ClusterAmounts(msgspec.Struct, frozen=True, gc=False):
@@ -93,6 +119,28 @@ class ClusterAmounts(msgspec.Struct, frozen=True, gc=False):
     """Two rules that exclude each other, if no single rule rejects every node. Empty otherwise."""
     usage: UsageInCluster | None = None
     """TargetLoadPacking, LoadVariationRiskBalancing, LoadAware: nodes by measurement. None if none is enabled."""
+
+    def lines(self, nodes: int) -> Iterator[str]:
+        """Yield the obstacles on `nodes` nodes in words, plugin by plugin."""
+        if self.exclusion:
+            yield self.exclusion
+        yield from (each.text for each in self.resources if each.nodes < nodes)
+        yield from (f"the request of {each}" for each in self.overflows)
+        cordoned = () if self.cordoned is None else (self.cordoned,)
+        yield from _texts(self.resizes, self.taints, cordoned, self.requirements)
+        for impossible in self.impossible:
+            yield f"required node affinity that no node can match, whatever its labels: {impossible}"
+        if self.nearest is not None:
+            yield self.nearest.text
+        spread = (each for each in self.spread if each.nodes_refused or each.nodes_without_key)
+        yield from _texts(self.ports, spread, self.bound_elsewhere, self.claims, self.drivers)
+        for used in self.claims_in_use:
+            yield f"ReadWriteOncePod claim {used.name}: in use by {', '.join(used.pods) or 'other pods'}"
+        if self.node_name:
+            yield f"spec.nodeName: only {self.node_name}{'' if self.node_is_known else ', which does not exist'}"
+        yield from _texts(self.missing_features)
+        if self.usage is not None and (self.usage.too_old or self.usage.not_measured):
+            yield self.usage.text
 
 
 def merged(decision: Decision, facts: Iterable[tuple[str, Any]]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import numpy as np
 from core.events import Kind
 from core.explaining.decision import Decision
 from core.explaining.explained import Event, Explained, Measured
+from core.explaining.words import counted
 from core.framework.interface import (
     SKIP,
     SUCCESS,
@@ -62,6 +63,11 @@ class FeatureInCluster(msgspec.Struct, frozen=True, gc=False):
 
     feature: str
     nodes: int
+
+    @property
+    def text(self) -> str:
+        """The feature and the nodes in words."""
+        return f"needs the feature {self.feature}: not declared by {counted(self.nodes, 'node')}"
 
 
 class NodeDeclaredFeatures(Explained, FilterPlugin[NeededFeatures]):

@@ -16,6 +16,7 @@ from core.explaining.decision import Decision
 from core.explaining.explained import Event, Explained, Measured, Remedies
 from core.explaining.obstacles import Candidates, Gone, Obstacles
 from core.explaining.pod_names import name_of
+from core.explaining.words import counted
 from core.framework.interface import (
     SKIP,
     SUCCESS,
@@ -138,6 +139,11 @@ class PortOnNode(msgspec.Struct, frozen=True, gc=False):
     pods: Sequence[str]
     """NAMESPACE/NAME of the pods that hold the port."""
 
+    @property
+    def text(self) -> str:
+        """The port and its holders in words."""
+        return f"host port {self.ip}:{self.port}/{self.protocol}: held by {', '.join(self.pods) or 'pods'}"
+
 
 class PortInCluster(msgspec.Struct, frozen=True, gc=False):
     """A conflicting host port, with the number of nodes on which it is in use."""
@@ -146,6 +152,11 @@ class PortInCluster(msgspec.Struct, frozen=True, gc=False):
     protocol: str
     ip: str
     nodes: int
+
+    @property
+    def text(self) -> str:
+        """The port and the nodes in words."""
+        return f"host port {self.ip}:{self.port}/{self.protocol}: in use on {counted(self.nodes, 'node')}"
 
 
 def ports_on_node(decision: Decision, position: int, limit: int) -> Sequence[PortOnNode]:

@@ -15,6 +15,7 @@ from core.explaining.explained import Event, Explained, Measured, Remedies
 from core.explaining.node_labels import examples
 from core.explaining.obstacles import NEAREST, Obstacles, Proposal, Search, Turn, proposed
 from core.explaining.remedy import Step, Uncordon
+from core.explaining.words import counted, such_as
 from core.framework.interface import (
     SKIP,
     SUCCESS,
@@ -52,6 +53,11 @@ class CordonedNodes(msgspec.Struct, frozen=True, gc=False):
 
     nodes: int
     examples: Sequence[str]
+
+    @property
+    def text(self) -> str:
+        """The nodes in words."""
+        return f"cordoned: {counted(self.nodes, 'node')}, {such_as(self.examples, self.nodes)}"
 
 
 def is_cordoned(decision: Decision, position: int) -> bool:

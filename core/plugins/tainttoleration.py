@@ -15,8 +15,9 @@ from core.explaining.decision import Decision
 from core.explaining.explained import Event, Explained, Measured, Remedies
 from core.explaining.node_labels import examples
 from core.explaining.obstacles import NEAREST, Obstacles, Proposal, Search, Turn, proposed
-from core.explaining.pod_steps import TolerateTaint
+from core.explaining.pod_steps import TolerateTaint, taint_text
 from core.explaining.remedy import RepairNode, Step, is_leaving, is_trouble
+from core.explaining.words import counted, such_as
 from core.framework.interface import (
     SUCCESS,
     Code,
@@ -83,12 +84,23 @@ class NodeTaint(msgspec.Struct, frozen=True, gc=False):
     value: str
     effect: str
 
+    @property
+    def text(self) -> str:
+        """The taint as kubectl writes it."""
+        return taint_text(self.key, self.value, self.effect)
+
 
 class TaintInCluster(NodeTaint, frozen=True, gc=False):
     """A taint that keeps the pod off, with the nodes that have it."""
 
     nodes: int
     examples: Sequence[str]
+
+    @property
+    def text(self) -> str:
+        """The taint and the nodes in words."""
+        nodes = f"{counted(self.nodes, 'node')}, {such_as(self.examples, self.nodes)}"
+        return f"taint {taint_text(self.key, self.value, self.effect)}: {nodes}"
 
 
 def untolerated_taints(decision: Decision, position: int) -> Sequence[Taint]:

@@ -10,8 +10,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from app.commands.output import Line, Styled, counted, prose_width, wrapped
+from app.commands.output import Line, Styled, prose_width, wrapped
 from app.settings.settings import key_of, variable_of
+from core.explaining.words import counted
 
 HANDBOOK: Final = "docs/register.md"
 DECIDE: Final = "docs/decide.md"

@@ -11,7 +11,7 @@ from app.api_server.credentials import Credentials, load_credentials
 from app.commands.admin_client import Access, CannotAskError, read_token
 from app.commands.dump import explainer_of
 from app.commands.inquiry import Inquiry, explanation_of, taken
-from app.commands.output import counted, print_line, print_lines
+from app.commands.output import print_line, print_lines
 from app.commands.why.cluster import MissingRightsError, list_cluster
 from app.commands.why.service import ADMIN_PORT, Caller, NoServiceError, find_way
 from app.explain.explainer import Explanation
@@ -19,6 +19,7 @@ from app.process.long_work import LongWork
 from app.settings.settings import Settings
 from app.verbs.request import RecentPods
 from app.wiring.engine import create_profile, judged_kinds
+from core.explaining.words import counted
 from core.objects.groups import SchedulingGroup
 
 

@@ -1,7 +1,7 @@
 """What the plugins that follow node load add to explanations: the last measurement of each node."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -9,10 +9,12 @@ import numpy as np
 
 from core.explaining.decision import Decision
 from core.explaining.explained import Explained, Measured
+from core.explaining.words import counted
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT
 from core.mirror.node_values import RESOURCES, NodeUsage
 from core.objects.node import NodeMetrics
+from core.objects.quantity import quantity_text
 
 
 class Unmeasured(Protocol):
@@ -32,6 +34,13 @@ class MeasuredResource(msgspec.Struct, frozen=True, gc=False):
     capacity: int
     """The capacity of the node, else its allocatable amount. 0 if the node reports neither."""
 
+    @property
+    def text(self) -> str:
+        """The usage in words."""
+        average, capacity = (quantity_text(self.resource, amount) for amount in (self.average, self.capacity))
+        steady = "" if self.deviation is None else f", deviation {quantity_text(self.resource, self.deviation)}"
+        return f"{self.resource} {average} of {capacity}{steady}"
+
 
 class UsageOnNode(msgspec.Struct, frozen=True, gc=False):
     """The last measurement of a node."""
@@ -44,6 +53,17 @@ class UsageOnNode(msgspec.Struct, frozen=True, gc=False):
     pods_not_covered: int
     """Pods that are not measured yet. The plugins add their predicted usage."""
 
+    def text(self, when: Callable[[int], str]) -> str:
+        """Return the measurement in words. `when` writes seconds since 1970 as a time."""
+        if self.measured_at is None:
+            return "usage: not measured, so the plugins that follow it pass the node over"
+        at = when(self.measured_at)
+        if self.too_old:
+            return f"usage: measured at {at}, too long ago, so the plugins that follow it pass the node over"
+        measured = ", ".join(each.text for each in self.resources) or "nothing measured"
+        more = f"; not measured yet: {counted(self.pods_not_covered, 'pod')}" if self.pods_not_covered else ""
+        return f"usage at {at}: {measured}{more}"
+
 
 class UsageInCluster(msgspec.Struct, frozen=True, gc=False):
     """The nodes by measurement. The plugins ignore nodes without a usable one."""
@@ -51,6 +71,14 @@ class UsageInCluster(msgspec.Struct, frozen=True, gc=False):
     measured: int
     too_old: int
     not_measured: int
+
+    @property
+    def text(self) -> str:
+        """The nodes by measurement, in words."""
+        return (
+            f"usage: measured on {counted(self.measured, 'node')}; the plugins that follow it pass over "
+            f"{self.too_old:,} measured too long ago and {self.not_measured:,} not measured"
+        )
 
 
 def usage_on_node(decision: Decision, position: int, unmeasured: Unmeasured) -> UsageOnNode | None:

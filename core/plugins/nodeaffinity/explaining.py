@@ -23,6 +23,7 @@ from core.explaining.requirements import (
     told_of,
 )
 from core.explaining.typos import mistaken_key, mistaken_value
+from core.explaining.words import counted
 from core.framework.node_matcher import NodeMatcher, keys_of_terms
 from core.mirror.topology import BoolArray, Int64Array
 from core.objects.affinity import Comparison, FieldRequirement, NodeAffinity, NodeSelectorTerm
@@ -48,12 +49,23 @@ class RequirementInCluster(msgspec.Struct, frozen=True, gc=False):
     has: str
     """What the nodes have instead, if no known node meets it. Empty otherwise."""
 
+    @property
+    def text(self) -> str:
+        """The requirement and the nodes in words."""
+        has = f", which have {self.has}" if self.has else ""
+        return f"requires {self.asked.text}: not met by {counted(self.nodes, 'node')}{has}"
+
 
 class NearestNode(msgspec.Struct, frozen=True, gc=False):
     """The node with the fewest unmet requirements. Among ties, the one that the fewest other plugins reject."""
 
     node: str
     unmet: Sequence[UnmetRequirement]
+
+    @property
+    def text(self) -> str:
+        """The node and its unmet requirements in words."""
+        return f"nearest by labels: {self.node}, which lacks {', '.join(each.text for each in self.unmet)}"
 
 
 def choices_of(decision: Decision) -> Sequence[Choice]:

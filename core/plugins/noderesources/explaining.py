@@ -13,12 +13,14 @@ from core.explaining.obstacles import Candidates, Obstacles, Proposal, Search, T
 from core.explaining.pod_names import name_of
 from core.explaining.pod_steps import LowerRequest
 from core.explaining.remedy import Step
+from core.explaining.words import counted
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray
 from core.objects.kinds import DeviceClass
 from core.objects.pod import Pod
 from core.objects.pod_requests import OVERFLOW, resizes
+from core.objects.quantity import quantity_text
 from core.plugins.noderesources.columns import PODS, ResourceColumns
 from core.plugins.noderesources.filtering import MeasuredResource, PreFilterState
 
@@ -42,6 +44,15 @@ class ResourceOnNode(msgspec.Struct, frozen=True, gc=False):
     missing: int
     """The amount that the pod lacks. 0 if the node has enough of this resource for NodeResourcesFit."""
 
+    @property
+    def text(self) -> str:
+        """The missing amount in words."""
+        asked, free, in_use, allocatable = (
+            quantity_text(self.resource, each) for each in (self.requested, self.free, self.in_use, self.allocatable)
+        )
+        missing = quantity_text(self.resource, self.missing, round_up=True)
+        return f"needs {self.resource} {asked}; free {free} ({in_use} of {allocatable} in use): {missing} too little"
+
 
 class ResourceInCluster(msgspec.Struct, frozen=True, gc=False):
     """A resource on all known nodes of the request, in the unit of ResourceOnNode."""
@@ -60,6 +71,19 @@ class ResourceInCluster(msgspec.Struct, frozen=True, gc=False):
     """How many nodes have enough of this resource for the pod."""
     instead: Sequence[str] = ()
     """Resources of the same vendor that nodes offer, if none offers this one."""
+
+    @property
+    def text(self) -> str:
+        """The amounts in words."""
+        asked, most = (quantity_text(self.resource, each) for each in (self.requested, self.most_free))
+        fits = f"enough on {counted(self.nodes, 'node')}" if self.nodes else "enough on no node"
+        if self.resource == PODS:
+            return f"pods: {fits}; most free on any node: {most}, on {self.most_free_node}"
+        origin = f" ({self.origin})" if self.origin else ""
+        if not self.most_free_node:
+            instead = f", but {', '.join(self.instead)}" if self.instead else ""
+            return f"needs {self.resource} {asked}{origin}; no node offers it{instead}"
+        return f"needs {self.resource} {asked}{origin}; most free on any node: {most}, on {self.most_free_node}; {fits}"
 
 
 def measured_resources(decision: Decision, batch: NodeBatch) -> Iterator[MeasuredResource]:
@@ -124,6 +148,13 @@ class WaitingResize(msgspec.Struct, frozen=True, gc=False):
     holds: int
     actual: int
     asked: int
+
+    @property
+    def text(self) -> str:
+        """What the pod holds, in words."""
+        name = self.resource
+        holds, actual, asked = (quantity_text(name, each) for each in (self.holds, self.actual, self.asked))
+        return f"{self.pod} on {self.node} holds {name} {holds}: its resize from {actual} to {asked} is not done"
 
 
 def waiting_resizes(decision: Decision, limit: int) -> Sequence[WaitingResize]:

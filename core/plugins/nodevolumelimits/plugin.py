@@ -156,6 +156,12 @@ class DriverOnNode(msgspec.Struct, frozen=True, gc=False):
     added: int
     """Volumes that the pod would add."""
 
+    @property
+    def text(self) -> str:
+        """The limit in words."""
+        limit = "no limit" if self.limit is None else f"limit {self.limit}"
+        return f"volumes of {self.driver}: {self.attached} attached, {self.added} more, {limit}"
+
 
 class DriverInCluster(msgspec.Struct, frozen=True, gc=False):
     """A CSI driver of the pod's volumes, over the nodes that limit it."""
@@ -169,6 +175,12 @@ class DriverInCluster(msgspec.Struct, frozen=True, gc=False):
     most_free_node: str
     limit: int
     """The limit of this node."""
+
+    @property
+    def text(self) -> str:
+        """The limits in words."""
+        most = f"most free on any node: {self.most_free} of a limit of {self.limit}, on {self.most_free_node}"
+        return f"volumes of {self.driver}: needs {self.added}; {most}"
 
 
 def drivers_on_node(decision: Decision, position: int) -> Sequence[DriverOnNode]:

@@ -30,6 +30,7 @@ from core.explaining.pod_steps import (
 )
 from core.explaining.remedy import Step
 from core.explaining.term_steps import RequiredRule
+from core.explaining.words import counted, such_as
 from core.mirror.cluster import ClusterMirror
 from core.mirror.label_columns import BatchColumn
 from core.mirror.node_info import NodeBatch
@@ -60,6 +61,14 @@ class SpreadOnNode(msgspec.Struct, frozen=True, gc=False):
     skew: int
     """The skew with the pod in the domain. If it is greater than max_skew, the node is rejected."""
 
+    @property
+    def text(self) -> str:
+        """The constraint on the node in words."""
+        if self.domain is None:
+            return f"spread by {self.topology_key}: no such label"
+        pods = f"{self.domain} has {counted(self.pods, 'pod')}, the fewest {self.fewest}"
+        return f"spread by {self.topology_key}: {pods}: skew {self.skew} of at most {self.max_skew}"
+
 
 class SpreadDomain(msgspec.Struct, frozen=True, gc=False):
     """A domain, with its pods and its skew if the pod is placed there."""
@@ -85,6 +94,23 @@ class SpreadInCluster(msgspec.Struct, frozen=True, gc=False):
     """Some of the domains that hold the minimum at `fewest`, but whose nodes all refuse the pod for another reason."""
     domains_holding: int = 0
     """How many there are. 0 where another domain with as few pods has a node that only the skew may refuse."""
+
+    @property
+    def text(self) -> str:
+        """The constraint over its domains in words."""
+        shown = ", ".join(f"{one.value} {one.pods} (skew {one.skew})" for one in self.shown)
+        text = (
+            f"spread by {self.topology_key}, maxSkew {self.max_skew}: {shown or 'no domain'}; "
+            f"too uneven on {counted(self.nodes_refused, 'node')}, no such label on {self.nodes_without_key:,}"
+        )
+        if self.domains < self.min_domains:
+            text += f"; minDomains {self.min_domains}, and there are {self.domains}: the minimum counts as 0"
+        if self.domains_holding:
+            held = counted(self.domains_holding, "domain")
+            hold = "holds" if self.domains_holding == 1 else "hold"
+            text += f"; {held} with nodes that only refuse the pod {hold} the minimum at {self.fewest:,}: "
+            text += such_as(self.holding, self.domains_holding)
+        return text
 
 
 def measured_constraints(decision: Decision, batch: NodeBatch) -> Iterator[MeasuredConstraint]:

@@ -44,6 +44,11 @@ class ClaimFact(msgspec.Struct, frozen=True, gc=False):
     """NAMESPACE/NAME"""
     why: str
 
+    @property
+    def text(self) -> str:
+        """The claim in words."""
+        return f"claim {self.claim}: {self.why}"
+
 
 def claims_without_volume(decision: Decision) -> Sequence[ClaimFact]:
     """Return the claims that have no volume, with the facts that decide. Empty if no volume rule rejects a node."""

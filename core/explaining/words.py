@@ -1,0 +1,13 @@
+"""Numbers and examples in sentences."""
+
+from collections.abc import Sequence
+
+
+def counted(number: int, name: str, plural: str = "") -> str:
+    """Return `1 node`, `2 nodes`."""
+    return f"{number:,} {name if number == 1 else plural or f'{name}s'}"
+
+
+def such_as(examples: Sequence[str], number: int) -> str:
+    """Return examples of a number of nodes: `such as a, b`, or the names alone if these are all."""
+    return f"{'such as ' if len(examples) < number else ''}{', '.join(examples)}"
