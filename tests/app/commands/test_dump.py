@@ -19,7 +19,7 @@ from app.objects.resources import DUMP_COMMAND
 from tests.app.feeds.dumps import as_json, kinded, listed
 from tests.builders import Object, make_namespace, make_node, make_pod, term
 
-DATA = Path(__file__).parents[1] / "dump" / "data"
+DATA = Path(__file__).parents[1] / "feeds" / "data"
 HOST = "kubernetes.io/hostname"
 NODE = make_node("n1").label(HOST, "n1").allocatable(cpu="1", pods=10)
 CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
