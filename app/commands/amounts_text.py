@@ -1,6 +1,6 @@
 """Measurements of plugins, remedies, and the events that wake the pod, as lines for people."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
