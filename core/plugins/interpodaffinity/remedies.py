@@ -112,13 +112,14 @@ def select_namespace(obstacles: Obstacles) -> Iterator[Proposal]:
 
 
 def correct_selector(obstacles: Obstacles) -> Iterator[Proposal]:
-    """Propose to select a label of pods instead of one that no pod has and that differs by a typo."""
+    """Propose to select a label of pods, or of the pod, instead of one that no pod has and that differs by a typo."""
     groups, search = obstacles.decision.mirror.pods.groups, obstacles.decision.search
     for index, term in enumerate(_affinity(obstacles)):
         for each in term.matcher.selector.requirements:
             if each.operator is not Operator.IN or len(each.values) != 1 or not search.may_look_at(groups.extent):
                 continue
-            (value,), there = each.values, groups.values_of(each.key)
+            own = obstacles.decision.pod.labels.get(each.key, "")
+            (value,), there = each.values, {*groups.values_of(each.key), own}
             for to in sorted(there) if value not in there else ():
                 if mistaken_value(value, to):
                     yield Proposal(None, [CorrectSelector(index, term.topology_key, each.key, value, to)])

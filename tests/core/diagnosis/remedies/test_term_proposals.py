@@ -89,6 +89,13 @@ def test_the_namespace_is_selected_in_which_pods_match() -> None:
     assert found[0].kind is Kind.SELECT_NAMESPACE
 
 
+def test_a_selector_that_misspells_the_pod_itself_is_corrected() -> None:
+    """The first pod of a group may be anywhere: interpodaffinity/filtering.go (satisfyPodAffinity)."""
+    pod = asking().label("app", "ingress-nginx").required_affinity(term(ZONE, labelled(app="ingres-nginx")))
+    (first, *_) = helps(pod, roomy("n1", zone="a"))
+    assert first.text.startswith("select app=ingress-nginx instead of app=ingres-nginx in the required pod affinity")
+
+
 def test_a_misspelt_selector_of_pods_is_corrected() -> None:
     db = using("db", "n1").label("app", "database")
     found = helps(asking().required_affinity(term(ZONE, labelled(app="databse"))), roomy("n1", zone="a"), db)
