@@ -20,7 +20,7 @@ from core.framework.interface import AnyFilter, AnyScore, FilterPlugin, Plugin, 
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins import PLUGINS
-from core.plugins.noderesources.strategies import ScoringStrategy
+from core.plugins.noderesources.arguments import ScoringStrategy
 from core.releases.release import Rules
 
 # The former names of plugins: predicates, priorities and removed plugins. Present names may be replaced by them.

@@ -15,7 +15,7 @@ from app.scheduler_configuration.scheduler_config import (
     SchedulerConfig,
     choose_extender,
 )
-from app.scheduler_configuration.schema import KNOWN, Point, Profile
+from app.scheduler_configuration.schema import HALVES, KNOWN, Point, Profile
 from app.scheduler_configuration.validation import arguments_of
 from app.settings.settings import Settings
 from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers
@@ -25,7 +25,7 @@ from core.framework.interface import Plugin
 from core.objects.pod import Pod
 from core.plugins import DEFAULTS, PLUGINS
 from core.plugins.in_tree import DynamicResources
-from core.profile import COMPOSITES, Arguments, full_profile, profile_arguments, with_argument
+from core.profile import Arguments, full_profile, profile_arguments, with_argument
 from core.profile import Profile as Plugins
 from core.scheduling_cycle import ALL
 
@@ -134,7 +134,6 @@ def _other_scores(profile: Profile) -> Iterator[NotJudged]:
                 yield NotJudged(written.name, f"{argument} is not judged here")
 
 
-_FILTERING: Final[Sequence[Point]] = ("preFilter", "filter")
 _SCALE: Final = 10
 """kube-scheduler's factor for an extender's score: MaxNodeScore / MaxExtenderPriority."""
 
@@ -182,7 +181,7 @@ class SchedulerProfiles:
         weights = self._weights(scheduler, asked, kindred)
         _, percentage = self._config.percentage_of(profile)
         asked_filters, asked_scores = _names(asked)
-        has_devices = any(profile.runs(DynamicResources.name, point) for point in _FILTERING)
+        has_devices = any(profile.runs(DynamicResources.name, point) for point in HALVES[0])
         rules = SchedulerRules(
             profile.name,
             has_profile=True,
@@ -254,9 +253,8 @@ def kindred_of(config: SchedulerConfig) -> Extender | None:
 
 def _names(asked: Plugins) -> tuple[frozenset[str], frozenset[str]]:
     """Return the plugins that Kindred filters and scores with. A composite counts as its parts."""
-    filters = {plugin.name for plugin in asked.filters}
-    parts = {part for name in filters for part in COMPOSITES.get(name, ())}
-    return frozenset(filters | parts), frozenset(plugin.name for plugin, _ in asked.scores)
+    filters = {plugin.name for plugin in (*asked.filters, *asked.filter_parts)}
+    return frozenset(filters), frozenset(plugin.name for plugin, _ in asked.scores)
 
 
 def _off(scheduler: Plugins, asked_filters: frozenset[str], asked_scores: frozenset[str]) -> Plugins:

@@ -64,7 +64,7 @@ def decide_scopes(settings: Settings) -> DecideScopes | None:
 # rejects such a node. The kubelet then runs the pod without its device, or rejects it (k8s.io/kubernetes
 # pkg/kubelet/lifecycle/predicate.go).
 
-_NEEDED: Final[tuple[Point, ...]] = ("preFilter", "filter", "reserve", "preBind")
+ALLOCATING: Final[tuple[Point, ...]] = ("preFilter", "filter", "reserve", "preBind")
 """Where the plugin allocates a device."""
 
 
@@ -77,7 +77,7 @@ def device_schedulers(settings: Settings, config: SchedulerConfig | None = None)
     off = {
         profile.name
         for profile in (config.profiles if config is not None else ())
-        if not all(profile.runs(DynamicResources.name, point) for point in _NEEDED)
+        if not all(profile.runs(DynamicResources.name, point) for point in ALLOCATING)
     }
     scopes = decide_scopes(settings)
     if scopes is None:

@@ -37,7 +37,7 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.groups import PodGroup, SchedulingGroup
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.node import NodeMetrics
-from core.profile import COMPOSITES, Profile, ProfileError, full_profile, parse_profile, with_argument
+from core.profile import Profile, ProfileError, full_profile, parse_profile, with_argument
 from core.scheduling_cycle import derive_states
 
 # `filter` and the evictor need each other. So both get the queue of pods, and the preemptions in progress.
@@ -124,7 +124,7 @@ def _check_groups_scheduler(settings: Settings) -> None:
 
 def _check_that_all_is_judged(settings: Settings, profile: Profile) -> None:
     """Reject `any-node` with a profile that lacks rules of the scheduler. Raises SettingsError."""
-    judged = {part for plugin in profile.filters for part in COMPOSITES.get(plugin.name, (plugin.name,))}
+    judged = {plugin.name for plugin in profile.filter_parts}
     missing = [plugin.name for plugin in full_profile().filters if plugin.name not in judged]
     if missing:
         raise SettingsError(

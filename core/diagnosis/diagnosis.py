@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from core.diagnosis.explained_profile import ExplainedProfile, Judge, served_alone
-from core.diagnosis.not_judged import NotJudged, devices_not_judged, judged
+from core.diagnosis.not_judged import NotJudged, judged
 from core.events import Kind, Missing
 from core.explaining.counted_terms import CountedTerm, PodSearch
 from core.framework.evaluation import Composite, FreshEvaluation, everywhere
@@ -22,6 +22,9 @@ from core.objects.pod import Pod
 from core.plugins.in_tree import DynamicResources
 from core.profile import Profile
 from core.scheduling_cycle import Refusal, filter_nodes, nominated_beside, refusals, score_nodes
+
+_MAX_RESOURCES: Final = 8
+"""How many resources are named. A pod may request hundreds."""
 
 
 class RecordedEvaluation(FreshEvaluation):
@@ -124,11 +127,17 @@ class Diagnosis:
         return [*(each for each in found if each.plugin not in scheduler.never_judged_off), *scheduler.not_judged]
 
     def _devices_not_judged(self) -> list[NotJudged]:
-        scheduler = self.explained.scheduler
-        is_off = scheduler is not None and DynamicResources.name in scheduler.never_judged_off
+        """Return the rule of the devices behind the pod's extended resources, if a verdict depends on devices."""
+        scheduler, parts = self.explained.scheduler, self.profile.filter_parts
+        if left := [each for part in parts for each in part.left_to_devices(self.mirror, self.pod, self.batch)]:
+            is_off = scheduler is not None and DynamicResources.name in scheduler.never_judged_off
+            judge = "no program allocates" if is_off else "kube-scheduler alone allocates"
+            return [NotJudged(DynamicResources.name, f"{judge} the devices for {', '.join(left[:_MAX_RESOURCES])}")]
         failed = () if len(self.fitting) else self.verdicts.statuses
         reasons = {reason for status in failed for reason in status.reasons}
-        return devices_not_judged(self.profile, self.pod, self.batch, reasons, mirror=self.mirror, is_off=is_off)
+        found = (need for part in parts for need in part.device_needs(self.mirror, self.pod).items())
+        needs = {need for reason, need in found if reason in reasons}
+        return [NotJudged(DynamicResources.name, need) for need in sorted(needs)[:_MAX_RESOURCES]]
 
     @cached_property
     def answered(self) -> Verdicts:

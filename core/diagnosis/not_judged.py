@@ -1,7 +1,7 @@
 """The rules that an explanation cannot judge for a pod, with reasons, so that no result claims more than was judged."""
 
 from collections.abc import Collection, Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -11,16 +11,12 @@ from core.framework.claims import not_found_text
 from core.framework.evaluation import Composite
 from core.framework.interface import Plugin
 from core.mirror.cluster import ClusterMirror
-from core.mirror.node_info import NodeBatch
 from core.objects.pod import Pod, PodClaim
 from core.objects.volumes import (
     PersistentVolumeClaim,
 )
 from core.plugins.in_tree import GANG_SCHEDULING, DynamicResources
 from core.profile import Profile
-
-_MAX_RESOURCES: Final = 8
-"""How many resources are named. A pod may request hundreds."""
 
 
 class NotJudged(msgspec.Struct, frozen=True, gc=False):
@@ -80,22 +76,6 @@ def _told(plugin: str, missing: Mapping[Kind, Missing], kinds: Collection[Kind],
     reasons = dict.fromkeys(missing[kind].why for kind in kinds)
     commands = dict.fromkeys(missing[kind].command for kind in kinds if missing[kind].command)
     return NotJudged(plugin, part + "; ".join(reasons), " && ".join(commands))
-
-
-def devices_not_judged(  # noqa: PLR0913  # what devices depend on
-    profile: Profile, pod: Pod, batch: NodeBatch, reasons: Collection[str], *, mirror: ClusterMirror, is_off: bool
-) -> list[NotJudged]:
-    """Return the rule of the devices behind a pod's extended resources, if a verdict depends on devices.
-
-    `reasons` are the reasons of all nodes if the pod fits on none. `is_off`: whether no program runs DynamicResources
-    for the pod.
-    """
-    parts = profile.filter_parts
-    if left := [each for part in parts for each in part.left_to_devices(mirror, pod, batch)]:
-        judge = "no program allocates" if is_off else "kube-scheduler alone allocates"
-        return [NotJudged(DynamicResources.name, f"{judge} the devices for {', '.join(left[:_MAX_RESOURCES])}")]
-    needs = {need for part in parts for why, need in part.device_needs(mirror, pod).items() if why in reasons}
-    return [NotJudged(DynamicResources.name, need) for need in sorted(needs)[:_MAX_RESOURCES]]
 
 
 def _never_judged(pod: Pod) -> list[NotJudged]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.events import Kind
+from core.framework.arguments import Args
 from core.mirror.changes import Listener
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -185,6 +186,8 @@ class Plugin:
     """Whether its PreFilter may reject a pod for all nodes, even if its Filter is off."""
     costly_pre: bool = False
     """Whether it visits all pods at preFilter or preScore, which run even if nothing comes after them."""
+    arguments: type[Args] | None = None
+    """The arguments as people write them. None: those of the constructor, in camelCase."""
     of_scores: Collection[str] = ()
     """The arguments of its constructor that affect no verdict."""
     of_verdicts: Collection[str] = ()

@@ -7,7 +7,7 @@ import pytest
 
 from core.framework.evaluation import FreshEvaluation
 from core.plugins import PLUGINS
-from core.plugins.noderesources.strategies import ResourceSpec, ScoringStrategy
+from core.plugins.noderesources.arguments import ResourceSpec, ScoringStrategy
 from core.profile import (
     COMPOSITES,
     FORMER_NAMES,

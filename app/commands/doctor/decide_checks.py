@@ -8,14 +8,13 @@ from app.commands.doctor.registration import Check, Found, Registration
 from app.scheduler_configuration.scheduler_config import DEFAULT_SCHEDULER
 from app.scheduler_configuration.schema import CLAIMS, KNOWN, POINTS, Point, Profile, parse_go_duration
 from app.verbs.effects import LONGEST_WAIT
-from app.verbs.scopes import DecideScope, decide_scopes, in_tree_schedulers
+from app.verbs.scopes import ALLOCATING, DecideScope, decide_scopes, in_tree_schedulers
 from core.framework.interface import Plugin
 from core.plugins import DEFAULTS
 from core.plugins.in_tree import GANG_SCHEDULING, DefaultPreemption
 
 _ALL: Final = 100  # percent
 _LEASE: Final = "kube-scheduler"
-_JUDGING: Final[Sequence[Point]] = ("preFilter", "filter", "reserve", "preBind")
 
 
 def _gap(registration: Registration) -> Found:
@@ -217,7 +216,7 @@ def _needed_in_tree(profile: Profile, off: Sequence[str], consequence: str) -> F
 
 def _switched_off(profile: Profile) -> Iterator[str]:
     for plugin in DEFAULTS:
-        if any(profile.switched_off(plugin, point) for point in _JUDGING):
+        if any(profile.switched_off(plugin, point) for point in ALLOCATING):
             yield plugin
     if any({GANG_SCHEDULING, "*"} & {*profile.disabled(point)} for point in POINTS):
         yield GANG_SCHEDULING

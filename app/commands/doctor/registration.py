@@ -12,7 +12,6 @@ from app.verbs.scopes import DecideScope, decide_scopes
 from app.wiring.engine import create_profile
 from core.plugins import DEFAULTS, PLUGINS
 from core.plugins.in_tree import DefaultPreemption
-from core.profile import COMPOSITES
 from core.profile import Profile as Plugins
 from core.releases.release import nearest
 
@@ -38,8 +37,7 @@ class Registration(NamedTuple):
     @property
     def filters(self) -> frozenset[str]:
         """Names of the plugins that Kindred filters by. A plugin that consists of others stands for them."""
-        names = {plugin.name for plugin in self.plugins.filters}
-        return frozenset(names.union(*(COMPOSITES[name] for name in names & COMPOSITES.keys())))
+        return frozenset(plugin.name for plugin in self.plugins.filter_parts)
 
     @property
     def scores(self) -> dict[str, int]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from core.events import Kind
+from core.framework.arguments import Int32
 from core.framework.interface import (
     MAX_NODE_SCORE,
     SKIP,
@@ -106,7 +107,7 @@ class InterPodAffinity(ExplainedAffinity, FilterPlugin[PreFilterState], ScorePlu
     normalizes_alone = False
 
     def __init__(
-        self, *, hard_pod_affinity_weight: int = 1, ignore_preferred_terms_of_existing_pods: bool = False
+        self, *, hard_pod_affinity_weight: Int32 = 1, ignore_preferred_terms_of_existing_pods: bool = False
     ) -> None:
         if not 0 <= hard_pod_affinity_weight <= MAX_HARD_POD_AFFINITY_WEIGHT:
             raise ValueError(

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from core.events import Kind
+from core.framework.arguments import NULL, Args, Keywords, ReadQuantity, Strict
 from core.framework.interface import (
     MAX_NODE_SCORE,
     SUCCESS,
@@ -27,6 +28,7 @@ from core.mirror.node_values import MAX_AMOUNT, RESOURCES, NodeUsage, ResourceUs
 from core.mirror.topology import Float64Array, Int64Array
 from core.objects.node import Node, NodeMetrics
 from core.objects.pod import Pod
+from core.objects.quantity import millis
 from core.plugins.load.explaining import ExplainedLoad
 
 # The predicted usage of the pods that a node's last measurement does not cover yet, updated by every event.
@@ -310,6 +312,39 @@ class PredictedCpu(msgspec.Struct, frozen=True):
         return load.limited_cpu + requested + load.unstated * self.default + load.overhead_cpu, 0
 
 
+class CpuRequest(Strict):
+    """The requests of a container without one: only of cpu."""
+
+    cpu: msgspec.Raw = NULL
+
+
+class TargetLoadPackingArgs(Args):
+    """The arguments of TargetLoadPacking."""
+
+    target_utilization: int | None = None
+    default_requests: CpuRequest | None = None
+    default_requests_multiplier: str | None = None
+
+    def keywords(self, quantity: ReadQuantity) -> Keywords:
+        """Return the arguments of the constructor. Raises ValueError."""
+        given: Keywords = {}
+        if self.target_utilization:  # as upstream, use the default for 0, too
+            given["target_utilization"] = self.target_utilization
+        if self.default_requests is not None and self.default_requests.cpu != NULL:
+            given["default_request"] = millis(quantity(self.default_requests.cpu, "defaultRequests.cpu"))
+        if self.default_requests_multiplier is not None:
+            given["default_requests_multiplier"] = _number(self.default_requests_multiplier)
+        return given
+
+
+def _number(text: str) -> float:
+    """Read a number that the API represents as a string."""
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"defaultRequestsMultiplier: expected a number, got {text[:40]!r}") from None
+
+
 class TargetLoadPacking(LoadPlugin):
     """Scores by the cpu that a node would use with the pod, including pods that are not measured yet.
 
@@ -317,6 +352,7 @@ class TargetLoadPacking(LoadPlugin):
     """
 
     name = "TargetLoadPacking"
+    arguments = TargetLoadPackingArgs
     class_fields = ("load",)
 
     def __init__(

@@ -82,11 +82,13 @@ class LoadAware(LoadPlugin, FilterPlugin[LoadState]):
         self,
         *,
         usage_thresholds: Mapping[str, int] = DEFAULT_THRESHOLDS,
-        resource_weights: Mapping[str, int] = DEFAULT_WEIGHTS,
+        resource_weights: Mapping[str, int] | None = None,
         dominant_resource_weight: int = 0,
         estimated_scaling_factors: Mapping[str, int] = DEFAULT_SCALING_FACTORS,
         enable_schedule_when_node_metrics_expired: bool = True,
     ) -> None:
+        if resource_weights is None:
+            resource_weights = {} if dominant_resource_weight else DEFAULT_WEIGHTS
         errors = [
             *_errors("usageThresholds", usage_thresholds, 0),
             *_errors("resourceWeights", resource_weights, 0),

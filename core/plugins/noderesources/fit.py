@@ -27,6 +27,7 @@ from core.objects.labels import label_key_errors
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.in_tree import EVERY_SCHEDULER, DeviceSchedulers
+from core.plugins.noderesources.arguments import NodeResourcesFitArgs, ScoringStrategy, with_default_weights
 from core.plugins.noderesources.columns import (
     ResourceColumns,
     classes_of,
@@ -39,7 +40,7 @@ from core.plugins.noderesources.columns import (
 )
 from core.plugins.noderesources.explaining import NAME, ExplainedFit
 from core.plugins.noderesources.filtering import IgnoredResources, PreFilterState, room_for
-from core.plugins.noderesources.strategies import ScoreState, ScoringStrategy, in_range, with_default_weights
+from core.plugins.noderesources.strategies import ScoreState, in_range, scorer_of
 
 LEAST_ALLOCATED: Final = ScoringStrategy()
 
@@ -87,6 +88,7 @@ class NodeResourcesFit(ExplainedFit, FilterPlugin[PreFilterState], ScorePlugin[S
     )
     points = ("preFilter", "filter", "preScore", "score")
     needs_pre = ("filter",)
+    arguments = NodeResourcesFitArgs
     of_scores = ("scoring_strategy",)
     of_verdicts = ("ignored_resources", "ignored_resource_groups")
     judges_resizes = True
@@ -114,7 +116,7 @@ class NodeResourcesFit(ExplainedFit, FilterPlugin[PreFilterState], ScorePlugin[S
             raise ValueError("; ".join(errors))
         self._ignored = IgnoredResources(ignored_resources, ignored_resource_groups)
         self._resources = with_default_weights(scoring_strategy.resources)
-        self._scorer = scoring_strategy.scorer()
+        self._scorer = scorer_of(scoring_strategy)
         self.device_schedulers: Final = device_schedulers
         if device_schedulers != EVERY_SCHEDULER:
             self.class_fields += ("scheduler_name",)

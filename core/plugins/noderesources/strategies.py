@@ -27,6 +27,16 @@ from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Float64Array, Int64Array
 from core.objects.node import Node
 from core.objects.pod import Pod
+from core.plugins.noderesources.arguments import (
+    CPU_AND_MEMORY,
+    MAX_CUSTOM_PRIORITY_SCORE,
+    MAX_UTILIZATION,
+    ResourceSpec,
+    ScoredResource,
+    ScoringStrategy,
+    UtilizationShapePoint,
+    with_default_weights,
+)
 from core.plugins.noderesources.columns import (
     COMPUTE,
     LARGEST_AMOUNT,
@@ -37,17 +47,6 @@ from core.plugins.noderesources.columns import (
 )
 
 # The input of the score sides (resource_allocation.go): allocatable and requested amounts, with the incoming pod.
-
-
-class ResourceSpec(msgspec.Struct, frozen=True, gc=False):
-    """A scored resource with its weight, 1..100. As in upstream's defaults, 0 means 1."""
-
-    name: str
-    weight: int = 1
-
-
-CPU_AND_MEMORY: Final = (ResourceSpec("cpu"), ResourceSpec("memory"))
-"""The default resources to score (upstream defaultResourceSpec)."""
 
 
 class Allocation:
@@ -106,7 +105,7 @@ class ScoreState:
         self._asked = asked
         self._non_zero = non_zero
 
-    def score(self, resources: Sequence[ResourceSpec], scorer: Scorer, batch: NodeBatch) -> Int64Array:
+    def score(self, resources: Sequence[ScoredResource], scorer: Scorer, batch: NodeBatch) -> Int64Array:
         """Return the score of every node of the batch."""
         if len(batch) == 1 and not batch.strangers:
             score = self._score_of_one(resources, scorer, batch.slots.item(0))
@@ -114,7 +113,7 @@ class ScoreState:
                 return np.array([score], np.int64)
         return scorer.of_all([*self._allocations(resources, batch)], len(batch))
 
-    def _score_of_one(self, resources: Sequence[ResourceSpec], scorer: Scorer, slot: int) -> int | None:
+    def _score_of_one(self, resources: Sequence[ScoredResource], scorer: Scorer, slot: int) -> int | None:
         found = []
         for resource, asked, requested in self._scored(resources):
             each = NodeAllocation(
@@ -128,12 +127,12 @@ class ScoreState:
             found.append(each)
         return scorer.of_one(found)
 
-    def _allocations(self, resources: Sequence[ResourceSpec], batch: NodeBatch) -> Iterator[Allocation]:
+    def _allocations(self, resources: Sequence[ScoredResource], batch: NodeBatch) -> Iterator[Allocation]:
         for resource, asked, requested in self._scored(resources):
             allocatable = self._columns.allocatable_of(resource.name, batch)
             yield Allocation(resource.weight, allocatable, requested.at(resource.name, batch) + asked, asked)
 
-    def _scored(self, resources: Sequence[ResourceSpec]) -> Iterator[tuple[ResourceSpec, int, AmountColumns]]:
+    def _scored(self, resources: Sequence[ScoredResource]) -> Iterator[tuple[ScoredResource, int, AmountColumns]]:
         """Give the resources that count for this pod, how much it asks for, and the requests of the pods there."""
         for resource in resources:
             asked = self._asked.get(resource.name, 0)
@@ -141,11 +140,6 @@ class ScoreState:
                 continue  # a rare resource must not move pods that do not request it
             non_zero = self._non_zero and resource.name in COMPUTE
             yield resource, asked, self._columns.non_zero_requested if non_zero else self._columns.requested
-
-
-def with_default_weights(resources: Sequence[ResourceSpec]) -> tuple[ResourceSpec, ...]:
-    """Apply the defaults of upstream's SetDefaults_NodeResourcesFitArgs: for no resources, and for weights of 0."""
-    return tuple(ResourceSpec(each.name, each.weight or 1) for each in resources) or CPU_AND_MEMORY
 
 
 def in_range(scores: Int64Array) -> Int64Array:
@@ -164,63 +158,13 @@ def quotient(dividend: Int64Array, divisor: Int64Array) -> Int64Array:
     return exact
 
 
-MAX_UTILIZATION: Final = 100
-MAX_CUSTOM_PRIORITY_SCORE: Final = 10
-MAX_WEIGHT: Final = 100
-_TYPES: Final = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
-_PATH: Final = "scoringStrategy"
-
-
-class UtilizationShapePoint(msgspec.Struct, frozen=True, gc=False):
-    """A point of the function from utilization, 0..100, to score, 0..10."""
-
-    utilization: int
-    score: int
-
-
-class ScoringStrategy(msgspec.Struct, frozen=True, gc=False):
-    """The way to score nodes, and the scored resources. Only RequestedToCapacityRatio reads `shape`."""
-
-    type: str = "LeastAllocated"
-    resources: tuple[ResourceSpec, ...] = CPU_AND_MEMORY
-    shape: tuple[UtilizationShapePoint, ...] = ()
-
-    def errors(self) -> Iterator[str]:
-        """Yield the errors of the strategy, by upstream's field names (ValidateNodeResourcesFitArgs)."""
-        if self.type not in _TYPES:
-            yield f"{_PATH}.type: must be one of {', '.join(_TYPES)}, got {self.type}"
-        for index, resource in enumerate(with_default_weights(self.resources)):
-            if not 0 < resource.weight <= MAX_WEIGHT:
-                path = f"{_PATH}.resources[{index}].weight"
-                yield (
-                    f"{path}: resource weight of {resource.name} not in valid range (0, {MAX_WEIGHT}], "
-                    f"got {resource.weight}"
-                )
-        if self.shape or self.type == "RequestedToCapacityRatio":
-            yield from _shape_errors(self.shape)
-
-    def scorer(self) -> Scorer:
-        """Return the scorer. The strategy must be without errors."""
-        if self.type == "LeastAllocated":
-            return Scorer(_weighted_mean(_least_requested), _weighted_mean_of_one(_least_requested_of_one))
-        if self.type == "MostAllocated":
-            return Scorer(_weighted_mean(_most_requested), _weighted_mean_of_one(_most_requested_of_one))
-        return Scorer(_requested_to_capacity_ratio(_score_by_utilization(self.shape)), not_alone)
-
-
-def _shape_errors(shape: Sequence[UtilizationShapePoint]) -> Iterator[str]:
-    path = f"{_PATH}.shape"
-    if not shape:
-        yield f"{path}: at least one point must be specified"
-    for index, (before, point) in enumerate(pairwise(shape), 1):
-        if before.utilization >= point.utilization:
-            yield f"{path}[{index}].utilization: values must be sorted in increasing order, got {point.utilization}"
-            break
-    for index, point in enumerate(shape):
-        if not 0 <= point.utilization <= MAX_UTILIZATION:
-            yield f"{path}[{index}].utilization: not in valid range [0, {MAX_UTILIZATION}], got {point.utilization}"
-        if not 0 <= point.score <= MAX_CUSTOM_PRIORITY_SCORE:
-            yield f"{path}[{index}].score: not in valid range [0, {MAX_CUSTOM_PRIORITY_SCORE}], got {point.score}"
+def scorer_of(strategy: ScoringStrategy) -> Scorer:
+    """Return the scorer of a strategy without errors."""
+    if strategy.type == "LeastAllocated":
+        return Scorer(_weighted_mean(_least_requested), _weighted_mean_of_one(_least_requested_of_one))
+    if strategy.type == "MostAllocated":
+        return Scorer(_weighted_mean(_most_requested), _weighted_mean_of_one(_most_requested_of_one))
+    return Scorer(_requested_to_capacity_ratio(_score_by_utilization(strategy.shape)), not_alone)
 
 
 def _weighted_mean(score_of: Callable[[Int64Array, Int64Array], Int64Array]) -> ScorerOfAll:
@@ -361,7 +305,7 @@ class NodeResourcesBalancedAllocation(ScorePlugin[BalanceState]):
         return in_range(raw)
 
 
-def _errors(resources: Sequence[ResourceSpec]) -> Iterator[str]:
+def _errors(resources: Sequence[ScoredResource]) -> Iterator[str]:
     names = [resource.name for resource in resources]
     for index, resource in enumerate(resources):
         if resource.name in names[:index]:

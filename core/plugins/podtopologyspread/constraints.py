@@ -7,7 +7,7 @@ buildDefaultConstraints) and apis/config/validation/validation_pluginargs.go (Va
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 import numpy as np
@@ -37,8 +37,6 @@ from core.objects.pod import (
     Toleration,
 )
 from core.plugins.podtopologyspread.pod_counts import PodCounter
-
-DefaultingType: TypeAlias = Literal["System", "List"]
 
 SYSTEM_DEFAULTS: Final = (
     SpreadConstraint(max_skew=3, topology_key=HOSTNAME, when_unsatisfiable=SCHEDULE_ANYWAY),

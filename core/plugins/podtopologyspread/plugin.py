@@ -88,7 +88,7 @@ class PodTopologySpread(ExplainedSpread, FilterPlugin[PreFilterState], ScorePlug
     def __init__(
         self,
         *,
-        defaulting_type: resolving.DefaultingType = "System",
+        defaulting_type: str = "System",
         default_constraints: tuple[SpreadConstraint, ...] = (),
     ) -> None:
         resolving.check_arguments(defaulting_type, default_constraints)

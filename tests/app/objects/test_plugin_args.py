@@ -15,7 +15,7 @@ from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import AnyFilter
 from core.objects.pod import SCHEDULE_ANYWAY, SpreadConstraint
 from core.plugins import PLUGINS
-from core.plugins.noderesources.strategies import ResourceSpec, ScoringStrategy, UtilizationShapePoint
+from core.plugins.noderesources.arguments import ResourceSpec, ScoringStrategy, UtilizationShapePoint
 from tests.builders import expressed, make_node, make_pod, named
 from tests.core.decoded import mirror_of, pod_of
 
@@ -71,11 +71,9 @@ def constraint(**members: object) -> Mapping[str, object]:
             ),
             {
                 "NodeResourcesFit": {
-                    "ignored_resources": (),
-                    "ignored_resource_groups": (),
                     "scoring_strategy": ScoringStrategy(
                         "RequestedToCapacityRatio",
-                        (ResourceSpec("cpu", 3), ResourceSpec("memory", 0)),  # of weight 1, as it was not said
+                        (ResourceSpec("cpu", 3), ResourceSpec("memory")),
                         (UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0)),
                     ),
                 }
@@ -84,17 +82,17 @@ def constraint(**members: object) -> Mapping[str, object]:
         ),
         pytest.param(
             args_of("NodeResourcesBalancedAllocation", resources=[{"name": "cpu", "weight": 1}]),
-            {"NodeResourcesBalancedAllocation": {"resources": (ResourceSpec("cpu", 1),)}},
+            {"NodeResourcesBalancedAllocation": {"resources": [ResourceSpec("cpu", 1)]}},
             id="balanced-allocation",
         ),
         pytest.param(
             args_of("PodTopologySpread", defaultingType="List"),
-            {"PodTopologySpread": {"defaulting_type": "List", "default_constraints": ()}},
+            {"PodTopologySpread": {"defaulting_type": "List"}},
             id="spread-nothing-by-default",
         ),
         pytest.param(
             args_of("PodTopologySpread", defaultingType=""),
-            {"PodTopologySpread": {"defaulting_type": "System", "default_constraints": ()}},
+            {"PodTopologySpread": {}},
             id="spread-as-upstream-does-by-default",
         ),
         pytest.param(
@@ -165,7 +163,7 @@ def constraint(**members: object) -> Mapping[str, object]:
         ),
         pytest.param(
             args_of("LoadAware", dominantResourceWeight=1),
-            {"LoadAware": {"dominant_resource_weight": 1, "resource_weights": {}}},
+            {"LoadAware": {"dominant_resource_weight": 1}},
             id="load-aware-by-the-dominant-resource-alone",
         ),
     ],

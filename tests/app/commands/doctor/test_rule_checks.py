@@ -170,6 +170,12 @@ def test_arguments_that_kindred_does_not_read_are_no_finding() -> None:
     assert found(registration(with_arguments("Mine", x=1)), "plugin-arguments") == []
 
 
+@pytest.mark.parametrize("plugin", ["NodeAffinity", "PodTopologySpread"])
+def test_arguments_that_say_nothing_are_no_finding(plugin: str) -> None:
+    document = profiles(SCORE_OFFLOAD, {"score": ALL_OFF}, pluginConfig=[{"name": plugin, "args": {}}])
+    assert found(registration(document, settings={"profile": "full"}), "plugin-arguments") == []
+
+
 def test_the_mending_of_arguments_can_be_taken_as_it_is() -> None:
     wrong = registration(with_arguments("InterPodAffinity", hardPodAffinityWeight=5))
     (finding,) = found(wrong, "plugin-arguments")

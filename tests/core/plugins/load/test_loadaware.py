@@ -118,11 +118,17 @@ def test_a_resource_without_a_threshold_refuses_no_node() -> None:
         pytest.param(metrics(IDLE, IDLE), ONE, {"resource_weights": {"cpu": 3, "memory": 1}}, 81, id="weights"),
         pytest.param(metrics(IDLE, IDLE), ONE, {"resource_weights": {"memory": 1}}, 91, id="memory-alone"),
         # (78 + 91 + 2 * 78) / 4 = 81.25
-        pytest.param(metrics(IDLE, IDLE), ONE, {"dominant_resource_weight": 2}, 81, id="the-worst-weighs-more"),
         pytest.param(
             metrics(IDLE, IDLE),
             ONE,
-            {"dominant_resource_weight": 1, "resource_weights": {}},
+            {"dominant_resource_weight": 2, "resource_weights": {"cpu": 1, "memory": 1}},
+            81,
+            id="the-worst-weighs-more",
+        ),
+        pytest.param(
+            metrics(IDLE, IDLE),
+            ONE,
+            {"dominant_resource_weight": 1},
             78,
             id="the-worst-alone",
         ),

@@ -17,15 +17,11 @@ from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
 from core.objects.kinds import DeviceClass
 from core.objects.pod import Pod
+from core.plugins.noderesources.arguments import ResourceSpec, ScoringStrategy, UtilizationShapePoint
 from core.plugins.noderesources.columns import LARGEST_AMOUNT, Offered, ResourceColumns
 from core.plugins.noderesources.filtering import MAX_TOLD
 from core.plugins.noderesources.fit import NodeResourcesFit
-from core.plugins.noderesources.strategies import (
-    NodeResourcesBalancedAllocation,
-    ResourceSpec,
-    ScoringStrategy,
-    UtilizationShapePoint,
-)
+from core.plugins.noderesources.strategies import NodeResourcesBalancedAllocation
 from core.releases.differences import rules_of
 from core.releases.release import Release, nearest
 from tests.core.plugins.noderesources.values import DISK, GPU, Amounts, asking, mirror_of, offering, tell

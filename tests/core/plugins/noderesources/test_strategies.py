@@ -14,15 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.framework.interface import SKIP, SUCCESS
+from core.plugins.noderesources.arguments import (
+    ResourceSpec,
+    ScoringStrategy,
+    UtilizationShapePoint,
+    with_default_weights,
+)
 from core.plugins.noderesources.fit import NodeResourcesFit
 from core.plugins.noderesources.strategies import (
     Allocation,
     NodeAllocation,
     NodeResourcesBalancedAllocation,
-    ResourceSpec,
-    ScoringStrategy,
-    UtilizationShapePoint,
     quotient,
+    scorer_of,
 )
 from tests.core.plugins.noderesources.values import DISK, GPU, Amounts, asking, mirror_of, offering
 
@@ -114,7 +118,7 @@ def test_an_extended_resource_is_scored_for_pods_that_ask_for_it_on_nodes_that_h
 def reference(strategy: ScoringStrategy, requested: Sequence[int], allocatable: Sequence[int]) -> int:
     """Score one node as the Go code does, in Python's exact integers."""
     total = weights = 0
-    for spec, asked, capacity in zip(strategy.resources, requested, allocatable, strict=True):
+    for spec, asked, capacity in zip(with_default_weights(strategy.resources), requested, allocatable, strict=True):
         if capacity == 0:
             continue
         if strategy.type == "LeastAllocated":
@@ -164,18 +168,18 @@ def test_every_node_is_scored_as_alone(strategy: ScoringStrategy, data: st.DataO
     table = [(data.draw(row), data.draw(row)) for _ in strategy.resources]
     allocations = [
         Allocation(spec.weight, np.array(allocatable, np.int64), np.array(requested, np.int64), 0)
-        for spec, (requested, allocatable) in zip(strategy.resources, table, strict=True)
+        for spec, (requested, allocatable) in zip(with_default_weights(strategy.resources), table, strict=True)
     ]
     expected = [
         reference(strategy, [requested[node] for requested, _ in table], [each[node] for _, each in table])
         for node in range(3)
     ]
-    scorer = strategy.scorer()
+    scorer = scorer_of(strategy)
     assert expected == scorer.of_all(allocations, 3).tolist()
     for node, score in enumerate(expected):
         of_one = [
             NodeAllocation(spec.weight, allocatable[node], requested[node], 0)
-            for spec, (requested, allocatable) in zip(strategy.resources, table, strict=True)
+            for spec, (requested, allocatable) in zip(with_default_weights(strategy.resources), table, strict=True)
         ]
         assert scorer.of_one(of_one) in {score, None}
 
