@@ -28,8 +28,10 @@ from core.diagnosis.explained_profile import Judge, SchedulerState
 from core.diagnosis.node_detail import NodeDetail, NodeTerm
 from core.diagnosis.summary import ReasonSummary, Summary, TermSummary, TopologySummary
 from core.explaining.counted_terms import Direction, Effect, Rule
+from core.explaining.explained import Explained
 from core.explaining.words import counted, such_as
 from core.gangs.unit import UnitStatus
+from core.plugins import PLUGINS
 
 
 def scheduler_text(scheduler: SchedulerState) -> Iterator[str]:
@@ -83,6 +85,9 @@ _RULES: Final[Mapping[Rule, str]] = {
 _DIRECTIONS: Final[Mapping[Direction, str]] = {
     Direction.INCOMING: "its own rule",
     Direction.EXISTING: "rule of placed pods",
+}
+_WITH_TERMS: Final = {
+    name for name, each in PLUGINS.items() if issubclass(each, Explained) and each.terms is not Explained.terms
 }
 _DOMAINS: Final = ("DOMAIN", ">NODES", ">FIT", ">BEST SCORE")
 _SCORES: Final = ("PLUGIN", ">WEIGHT", ">RAW", ">NORMALIZED")
@@ -224,7 +229,7 @@ def _reasons(told: Summary) -> Part:
 def _measured(told: Summary, *, wide: bool) -> Part:
     """Return the amounts; in a short text also the required terms that refuse nodes, which `wide` shows in detail."""
     found = cluster_amounts_text(told.amounts, told.nodes)
-    if wide or all(each.plugin != "InterPodAffinity" for each in told.reasons):
+    if wide or not any(each.plugin in _WITH_TERMS for each in told.reasons):
         return found
     distinct: dict[tuple[object, ...], TermSummary] = {}  # pods of one owner have the same term
     for each in told.terms:

@@ -43,7 +43,6 @@ class SchedulerPlugins(NamedTuple):
     profile: Profile
     plugins: Plugins
     """The plugins that Kindred implements, in kube-scheduler's order and with its weights."""
-    in_default_order: bool
     filter_otherwise: frozenset[str]
     """Plugins with other arguments in Kindred's settings, so that other nodes may pass."""
     score_otherwise: frozenset[str]
@@ -73,8 +72,7 @@ def scheduler_plugins(
     outside = (NotJudged(name, "no in-tree plugin") for name in order if name not in KNOWN)
     return SchedulerPlugins(
         profile,
-        Plugins(filters, scores),
-        in_default_order=not profile.enabled("filter") and "*" not in profile.disabled("multiPoint"),
+        Plugins(filters, scores, not profile.enabled("filter") and "*" not in profile.disabled("multiPoint")),
         filter_otherwise=frozenset(name for name, fields in changed.items() if fields - {*PLUGINS[name].of_scores}),
         score_otherwise=frozenset(name for name, fields in changed.items() if fields - {*PLUGINS[name].of_verdicts}),
         not_judged=(*_outside(profile), *_without_pre(profile)),
@@ -177,7 +175,7 @@ class SchedulerProfiles:
         asked = self._asked(kindred, decides=scope is not None)
         scheduler = runs.plugins
         if asked.filters and scope is not None:  # kube-scheduler gets one node and ignores its score
-            scheduler = Plugins(scheduler.filters, ())
+            scheduler = replace(scheduler, scores=())
         weights = self._weights(scheduler, asked, kindred)
         _, percentage = self._config.percentage_of(profile)
         asked_filters, asked_scores = _names(asked)
@@ -195,7 +193,7 @@ class SchedulerProfiles:
             percentage_of_nodes_to_score=ALL if asked.filters and scope is DecideScope.ANY_NODE else percentage,
         )
         rules = self._with_gaps(rules, runs, resources)
-        judged = joined(scheduler, asked, weights, in_default_order=runs.in_default_order)
+        judged = joined(scheduler, asked, weights)
         return ExplainedProfile(judged, self._every.served, rules)
 
     def _with_gaps(self, rules: SchedulerRules, runs: SchedulerPlugins, resources: Collection[str]) -> SchedulerRules:

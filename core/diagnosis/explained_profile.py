@@ -76,7 +76,7 @@ class SchedulerRules(msgspec.Struct, frozen=True):
         )
 
 
-def joined(scheduler: Profile, asked: Profile, weights: Mapping[str, int], *, in_default_order: bool) -> Profile:
+def joined(scheduler: Profile, asked: Profile, weights: Mapping[str, int]) -> Profile:
     """Return kube-scheduler's plugins and then Kindred's, each once, in kube-scheduler's order.
 
     kube-scheduler sends extenders the nodes that its own filters passed: findNodesThatFitPod in k8s.io/kubernetes
@@ -89,7 +89,7 @@ def joined(scheduler: Profile, asked: Profile, weights: Mapping[str, int], *, in
     return Profile(
         tuple(filters[name] for name in order),
         tuple((scores[name], weights[name]) for name in named),
-        in_default_order,
+        scheduler.in_default_order,
     )
 
 

@@ -73,7 +73,7 @@ RULES = SchedulerRules(
     not_judged=(NotJudged("Mine", "no in-tree plugin"),),
     percentage_of_nodes_to_score=30,
 )
-JUDGED = joined(SCHEDULER, ASKED, {"NodeAffinity": 2, "ImageLocality": 1}, in_default_order=False)
+JUDGED = joined(SCHEDULER, ASKED, {"NodeAffinity": 2, "ImageLocality": 1})
 EXPLAINED = ExplainedProfile(JUDGED, ASKED, RULES)
 
 
