@@ -189,10 +189,10 @@ def _pod(raw: msgspec.Raw, field: str, at_hand: AtHand) -> Manifest | PodText:
 def _next_of(text: PodText, at_hand: AtHand) -> Manifest | None:
     """Return the next pod of a workload that is at hand; None if a pod of it is pending."""
     asked = asked_pod(text)
-    if not asked.kind or any(map(asked.has, at_hand.mirror.pending)):
+    found = [each for each in at_hand.objects(asked.kind) if asked.key in names_of({**each})] if asked.kind else []
+    if len(found) != 1 or any(map(asked.has, at_hand.mirror.pending)):  # last, as it visits every pending pod
         return None
-    found = [each for each in at_hand.objects(asked.kind) if asked.key in names_of({**each})]
-    return decode_manifest(msgspec.json.encode(found[0]), at_hand) if len(found) == 1 else None
+    return decode_manifest(msgspec.json.encode(found[0]), at_hand)
 
 
 def decode_manifest(raw: bytes, at_hand: AtHand) -> Manifest:

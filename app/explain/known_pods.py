@@ -1,6 +1,6 @@
 """Pods by the names that people use: pods of the mirror, and pods of recent requests. Also by a part of their names."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator
 from itertools import chain, islice
 from typing import Final
 
@@ -40,25 +40,37 @@ class KnownPods:
         searched: dict[str, list[str]] = {}  # name -> texts
         for text in texts:
             asked = asked_pod(text)
-            seen = self._waiting(asked) if asked.kind else self._of_uid(asked.name)
+            seen = await self._waiting(asked) if asked.kind else self._of_uid(asked.name)
             found[text] = [pod for pod in seen if sees is None or sees(pod.namespace)]
             if not asked.kind and (sees is not None or not found[text]):
                 searched.setdefault(asked.key, []).append(text)
+        if not searched:
+            return found
         by_uid = {text for text, pods in found.items() if pods}
-        placed = await placed_pods(self.mirror, searched, self.work) if searched else []
-        for number, pod in enumerate(chain(placed, self.mirror.pending, self._recent)):
+        # Pending pods come first: one that is bound meanwhile is found twice, and not missed.
+        pending = [pod async for pod in self._pending() if pod.full_name in searched or pod.name in searched]
+        placed = await placed_pods(self.mirror, searched, self.work)
+        for number, pod in enumerate(chain(placed, pending, self._recent)):
             for text in (*searched.get(pod.full_name, ()), *searched.get(pod.name, ())):
                 is_new = number < len(placed) or all(each.full_name != pod.full_name for each in found[text])
                 if is_new and text not in by_uid and (sees is None or sees(pod.namespace)):
                     found[text].append(pod)
         return found
 
-    def _waiting(self, asked: AskedPod) -> Iterator[Pod]:
+    async def _waiting(self, asked: AskedPod) -> Collection[Pod]:
         oldest: dict[str, Pod] = {}
-        for pod in sorted(self.mirror.pending, key=lambda each: (each.waiting.created, each.name)):
+        async for pod in self._pending():
             if asked.has(pod):
-                oldest.setdefault(pod.namespace, pod)
-        return iter(oldest.values())
+                known = oldest.get(pod.namespace, pod)
+                oldest[pod.namespace] = min(known, pod, key=lambda each: (each.waiting.created, each.name))
+        return oldest.values()
+
+    async def _pending(self) -> AsyncIterator[Pod]:
+        """Yield the pods that were pending at the call. Other requests are served in between."""
+        for pod in [*self.mirror.pending]:
+            yield pod
+            if self.work.over:
+                await self.work.give_way()
 
     def without_foreign_uid(self, pod: Pod) -> Pod:
         """Return the pod of a manifest. Its uid counts only if the mirror has that uid under the same name.

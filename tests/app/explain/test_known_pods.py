@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from app.explain.explain_request import UnknownError
+from app.explain.explain_request import UnknownError, decode_explain_request
 from app.explain.known_pods import FoundNames, FoundPod, KnownPods, NameSearch, the_one
 from app.process.long_work import LongWork
 from app.verbs.request import RecentPods
@@ -93,6 +93,21 @@ def test_a_workload_without_a_pending_pod_and_several_namespaces_are_told() -> N
         the_one({"shop/deploy/web": []}, "shop/deploy/web", "pod")
     with pytest.raises(UnknownError, match="pod db-0: there are several of that name: shop/db-0, test/db-0"):
         the_one({"db-0": [*OWNED[3:5]]}, "db-0", "pod")
+
+
+@pytest.mark.parametrize("text", ["deploy/web", "nobody"])
+def test_a_search_among_waiting_pods_gives_way_at_each(text: str) -> None:
+    work, mirror = ShortPieces(), ClusterMirror()
+    for thing in OWNED[:6]:
+        mirror.apply(ClusterEvent("Add", thing))
+    asyncio.run(KnownPods(mirror, RecentPods(), work).find([text]))
+    assert work.gave_way == 6
+
+
+def test_a_request_by_the_name_of_a_workload_is_read_without_a_look_at_every_waiting_pod() -> None:
+    mirror = ClusterMirror()
+    del mirror.pending
+    assert decode_explain_request(b'{"pod": "deploy/web"}', mirror).pod == "deploy/web"
 
 
 def cluster() -> ClusterMirror:

@@ -15,8 +15,15 @@ FAULTS: Final = (
     Fault(
         id="newest-pod-of-a-workload",
         breaks="Of a workload, the first pod by name is explained, and not the one that has waited for longest.",
-        old="sorted(self.mirror.pending, key=lambda each: (each.waiting.created, each.name))",
-        new="sorted(self.mirror.pending, key=lambda each: each.name)",
+        old="key=lambda each: (each.waiting.created, each.name))",
+        new="key=lambda each: each.name)",
+        tests=("test_known_pods.py",),
+    ),
+    Fault(
+        id="waiting-pods-searched-at-once",
+        breaks="A request by the name of a workload holds the loop for as long as a pass over all pending pods takes.",
+        old="            yield pod\n            if self.work.over:\n                await self.work.give_way()\n",
+        new="            yield pod\n",
         tests=("test_known_pods.py",),
     ),
     Fault(
