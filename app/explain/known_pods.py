@@ -1,7 +1,7 @@
 """Pods by the names that people use: pods of the mirror, and pods of recent requests. Also by a part of their names."""
 
 from collections.abc import AsyncIterator, Collection, Iterator
-from itertools import chain, islice
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -81,9 +81,9 @@ class KnownPods:
         is_it = held is not None and held.full_name == pod.full_name
         return pod if is_it else replace(pod, uid=pod.full_name)  # as the decoder does without a uid
 
-    def _of_uid(self, uid: str) -> Iterator[Pod]:
-        found = (self.mirror.get_pod(uid), self.mirror.pending.get(uid), self._recent.get(uid))
-        return islice((pod for pod in found if pod is not None), 1)
+    def _of_uid(self, uid: str) -> Collection[Pod]:
+        found = self.mirror.get_pod(uid) or self.mirror.pending.get(uid) or self._recent.get(uid)
+        return [] if found is None else [found]
 
 
 async def placed_pods(mirror: ClusterMirror, names: Collection[str], work: LongWork) -> list[Pod]:

@@ -187,7 +187,7 @@ def summary(decision: Diagnosis, limit: int, placed_on: str = "") -> Summary:
         scores=[_scores(decision, plugin, weight) for plugin, weight in decision.profile.scores],
         best=_best(decision, limit),
         amounts=cluster_amounts(decision, limit),
-        helps=what_would_help(decision, limit) if places else (),
+        helps=what_would_help(decision, max(limit, 1)) if places else (),  # none would mean that none helps
         wakes=wakes(decision) if places else (),
         scheduler=decision.scheduler,
         not_scored=decision.not_scored,
@@ -276,7 +276,8 @@ def _topology(decision: Diagnosis, key: str, limit: int) -> TopologySummary:
 def _term(term: CountedTerm, limit: int) -> TermSummary:
     value_ids, counts = term.counts()
     most = _largest(counts, limit)
-    shown = zip(value_ids[most].tolist(), counts[most].tolist(), strict=True)
+    largest = zip(value_ids[most].tolist(), counts[most].tolist(), strict=True)
+    shown = [TermDomain(term.value(value_id), pods) for value_id, pods in largest]
     return TermSummary(
         direction=term.direction,
         rule=term.rule,
@@ -286,7 +287,7 @@ def _term(term: CountedTerm, limit: int) -> TermSummary:
         first_pod=term.first_pod,
         pods=int(counts.sum()),
         domains=len(counts),
-        shown=[TermDomain(term.value(value_id), pods) for value_id, pods in shown],
+        shown=sorted(shown, key=lambda each: (-each.pods, each.value)),  # whatever the order in which values came
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from app.explain.explain_request import UnknownError, decode_explain_request
-from app.explain.known_pods import FoundNames, FoundPod, KnownPods, NameSearch, the_one
+from app.explain.known_pods import KnownPods, NameSearch, the_one
 from app.process.long_work import LongWork
 from app.verbs.request import RecentPods
 from core.events import ClusterEvent
@@ -110,49 +110,29 @@ def test_a_request_by_the_name_of_a_workload_is_read_without_a_look_at_every_wai
     assert decode_explain_request(b'{"pod": "deploy/web"}', mirror).pod == "deploy/web"
 
 
-def cluster() -> ClusterMirror:
-    mirror = ClusterMirror()
-    for thing in (
-        Node("web-node"),
-        Node("node-1"),
-        Pod("u1", "shop", "web-0", {}, "node-1"),
-        Pod("u2", "shop", "old-web", {}, "node-1"),
-        Pod("u3", "web", "db", {}, "node-1"),
-        Pod("u4", "shop", "web-9"),
-    ):
-        mirror.apply(ClusterEvent("Add", thing))
-    return mirror
+NAMED = ["shop/web-0", "shop/web-9", "web/db", "shop/asked-web", "shop/old-web"]
 
 
-def find(text: str, limit: int = 10, mirror: ClusterMirror | None = None) -> FoundNames:
-    recent = RecentPods()
+@pytest.mark.parametrize(
+    ("text", "limit", "found"),
+    [
+        ("  WEB ", 5, (["web-node"], NAMED, False)),
+        ("web", 2, (["web-node"], NAMED[:2], True)),
+        ("shop/web", 5, ([], NAMED[:2], False)),
+        ("nobody", 5, ([], [], False)),
+    ],
+)
+def test_names_that_begin_with_the_text_come_before_those_that_have_it_in_them(
+    text: str, limit: int, found: tuple[list[str], list[str], bool]
+) -> None:
+    mirror, recent = ClusterMirror(), RecentPods()
     recent.add(Pod("u7", "shop", "asked-web"), b"{}")
-    return asyncio.run(NameSearch(mirror or cluster(), recent, LongWork()).find(text, limit))
-
-
-def test_names_that_begin_with_the_text_come_before_those_that_have_it_in_them() -> None:
-    found = find("web")
-    assert found.nodes == ["web-node"]
-    assert [each.pod for each in found.pods] == ["shop/web-0", "shop/web-9", "web/db", "shop/asked-web", "shop/old-web"]
-    assert not found.more
-
-
-def test_a_pod_is_found_by_its_namespace_too() -> None:
-    assert [FoundPod("shop/web-0", "node-1"), FoundPod("shop/web-9", "")] == find("shop/web").pods
-
-
-def test_capitals_and_blanks_around_the_text_do_not_matter() -> None:
-    assert find("web") == find("  WEB ")
-
-
-def test_what_is_left_out_is_said() -> None:
-    found = find("web", 2)
-    assert [each.pod for each in found.pods] == ["shop/web-0", "shop/web-9"]
-    assert found.more
-
-
-def test_nothing_is_found_of_a_name_that_there_is_not() -> None:
-    assert FoundNames([], [], more=False) == find("nobody")
+    pods = (("shop", "web-0", "node-1"), ("shop", "old-web", "node-1"), ("web", "db", "node-1"), ("shop", "web-9", ""))
+    for thing in (Node("web-node"), Node("node-1"), *(Pod(name, there, name, {}, node) for there, name, node in pods)):
+        mirror.apply(ClusterEvent("Add", thing))
+    told = asyncio.run(NameSearch(mirror, recent, LongWork()).find(text, limit))
+    assert (told.nodes, [each.pod for each in told.pods], told.more) == found
+    assert all(bool(each.node) == (each.pod in {"shop/web-0", "web/db", "shop/old-web"}) for each in told.pods)
 
 
 @pytest.mark.parametrize(("limit", "pods"), [(1, 2), (100, 7)], ids=["full", "all"])

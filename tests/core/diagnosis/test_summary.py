@@ -75,6 +75,15 @@ def decision_about(mirror: ClusterMirror, pod: PodBuilder) -> Diagnosis:
     return Diagnosis(affinity_profile(), mirror, decoded_pod(pod.obj()), mirror.batch(["n1", "n2"]))
 
 
+def test_domains_of_equally_many_pods_are_told_by_name_and_changes_whatever_the_limit() -> None:
+    nodes = [make_node(name).label(HOST, name).obj() for name in ("n2", "n1")]
+    pods = [make_pod(name).label("app", "app-0").on(name).obj() for name in ("n2", "n1")]
+    mirror = load([make_namespace("default").obj()], nodes, pods)
+    told = summary(decision_about(mirror, wanting_none_of(1)), 5)
+    assert [each.value for each in told.terms[0].shown] == ["n1", "n2"]
+    assert told.helps[:1] == summary(decision_about(mirror, wanting_none_of(1)), 0).helps != []
+
+
 def wanting_none_of(apps: int, key: str = HOST) -> PodBuilder:
     return make_pod("next").required_anti_affinity(*(term(key, selecting(f"app-{each}")) for each in range(apps)))
 
