@@ -37,29 +37,19 @@ from core.plugins import PLUGINS
 def scheduler_text(scheduler: SchedulerState) -> Iterator[str]:
     """Yield the pod's profile, and the rules that are off in it."""
     if not scheduler.has_profile:
-        yield from wrapped(
-            f"No profile of the configuration has schedulerName {scheduler.name}: this kube-scheduler does not "
-            f"schedule this pod. Every rule is judged as if it were on.",
-            2,
-            "",
-        )
+        text = f"No profile of the configuration has schedulerName {scheduler.name}: this kube-scheduler does not"
+        yield from wrapped(f"{text} schedule this pod. Every rule is judged as if it were on.", 2, "")
         return
     if scheduler.filters_off:
-        yield from wrapped(
-            f"Not in the scheduler's profile {scheduler.name}, nor judged by Kindred: "
-            f"{', '.join(scheduler.filters_off)}",
-            2,
-            "",
-        )
+        off = ", ".join(scheduler.filters_off)
+        yield from wrapped(f"Not in the scheduler's profile {scheduler.name}, nor judged by Kindred: {off}", 2, "")
 
 
 def profile_text(scheduler: SchedulerState | None) -> Iterator[str]:
     """Yield the profile of an explanation, and the extender that is Kindred."""
     if scheduler is not None and scheduler.has_profile:
-        kindred = (
-            f"Kindred is its extender {scheduler.extender}" if scheduler.extender else "Kindred is not its extender"
-        )
-        yield from labelled("Scheduler", f"profile {scheduler.name}; {kindred}")
+        extends = f"is its extender {scheduler.extender}" if scheduler.extender else "is not its extender"
+        yield from labelled("Scheduler", f"profile {scheduler.name}; Kindred {extends}")
 
 
 def sample_text(scheduler: SchedulerState, fit: int) -> Iterator[str]:
