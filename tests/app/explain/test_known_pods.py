@@ -128,8 +128,10 @@ def test_names_that_begin_with_the_text_come_before_those_that_have_it_in_them(
     mirror, recent = ClusterMirror(), RecentPods()
     recent.add(Pod("u7", "shop", "asked-web"), b"{}")
     pods = (("shop", "web-0", "node-1"), ("shop", "old-web", "node-1"), ("web", "db", "node-1"), ("shop", "web-9", ""))
-    for thing in (Node("web-node"), Node("node-1"), *(Pod(name, there, name, {}, node) for there, name, node in pods)):
-        mirror.apply(ClusterEvent("Add", thing))
+    for node in ("web-node", "node-1"):
+        mirror.apply(ClusterEvent("Add", Node(node)))
+    for there, name, node in pods:
+        mirror.apply(ClusterEvent("Add", Pod(name, there, name, {}, node)))
     told = asyncio.run(NameSearch(mirror, recent, LongWork()).find(text, limit))
     assert (told.nodes, [each.pod for each in told.pods], told.more) == found
     assert all(bool(each.node) == (each.pod in {"shop/web-0", "web/db", "shop/old-web"}) for each in told.pods)
