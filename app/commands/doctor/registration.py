@@ -12,6 +12,7 @@ from app.verbs.scopes import DecideScope, decide_scopes
 from app.wiring.engine import create_profile
 from core.plugins import DEFAULTS, PLUGINS
 from core.plugins.in_tree import DefaultPreemption
+from core.profile import PROFILES
 from core.profile import Profile as Plugins
 from core.releases.release import nearest
 
@@ -88,7 +89,7 @@ def implied_settings(config: SchedulerConfig, extender: Extender) -> Settings:
         and any(profile.switched_off(name, point) for profile in config.profiles)
     ]
     if extender.prioritize_verb and not any(name.startswith("score:") for name in disabled):
-        disabled.append("score:InterPodAffinity")
+        disabled.append(f"score:{PROFILES['affinity']}")
     return Settings(
         profile=",".join(disabled) or "affinity",
         bind=bool(extender.bind_verb),
