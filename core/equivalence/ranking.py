@@ -14,18 +14,8 @@ import numpy as np
 
 from core.events import Kind
 from core.framework.evaluation import Evaluation
-from core.framework.interface import (
-    NODE_LIFE,
-    AnyFilter,
-    AnyScore,
-    Code,
-    InvalidationRule,
-    Operation,
-    Plugin,
-    Scope,
-    Verdicts,
-    Versions,
-)
+from core.framework.interface import AnyFilter, AnyScore, Code, Plugin, Verdicts, Versions
+from core.framework.invalidation import NODE_LIFE, InvalidationRule, Operation, Scope
 from core.mirror.changes import NamespaceChange, NodeChange, ObjectChange, PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch

@@ -6,7 +6,7 @@ Score take the whole batch, because a call per node would cost more than the com
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from enum import Enum, IntEnum
+from enum import IntEnum
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from core.events import Kind
 from core.framework.arguments import Args
+from core.framework.invalidation import InvalidationRule
 from core.mirror.changes import Listener
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -65,69 +66,6 @@ def said(mirror: ClusterMirror, message: str) -> str:
     return in_bytes(message) if mirror.rules.label_errors_in_bytes else message
 
 
-# Rules that invalidate cached results of a plugin. The plugin declares them, and the cache applies and prints them.
-#
-# Source: the table of the equivalence class design (operation, invalid predicates, scope), and its known errors.
-
-
-class Operation(Enum):
-    """The operation on an object. An assumed pod counts as added, a forgotten or expired one as deleted."""
-
-    ADD = "ADD"
-    UPDATE = "UPDATE"
-    DELETE = "DELETE"
-
-
-class Scope(Enum):
-    """Which cells of a plugin become invalid."""
-
-    NODE = "the node"
-    """Cells of the node that is the object, that the pod is on, or that the CSINode or NodeMetrics describes."""
-    ALL = "all nodes"
-    """Cells of every node."""
-    COUNTERS = "all nodes of the classes whose counters changed"
-    """No cells by the event itself: a plugin's `versions` show for each class whether its inputs have changed."""
-
-
-Touches: TypeAlias = Callable[[Any, Any], bool]
-
-
-def always(_before: object, _after: object) -> bool:
-    """Return true for every change."""
-    return True
-
-
-def differs(read: Callable[[Any], object], absent: object = None) -> Touches:
-    """Return a condition: what `read` returns of the states before and after differs. No state reads `absent`."""
-
-    def touches(before: object, after: object) -> bool:
-        return (absent if before is None else read(before)) != (absent if after is None else read(after))
-
-    return touches
-
-
-class InvalidationRule(msgspec.Struct, frozen=True, kw_only=True):
-    """An event that invalidates cells. `when` describes in words the condition that `touches` checks."""
-
-    kind: Kind
-    operations: tuple[Operation, ...] = tuple(Operation)
-    scope: Scope
-    when: str = ""
-    because: str
-    touches: Touches = always
-
-
-NODE_LIFE: Final = (
-    InvalidationRule(
-        kind=Node,
-        operations=(Operation.ADD, Operation.DELETE),
-        scope=Scope.NODE,
-        because="nothing is known of a new node; and the slot of one that is gone will be another's",
-    ),
-)
-"""These rules apply to every plugin, so plugins do not declare them."""
-
-
 FilterState = TypeVar("FilterState")
 ScoreState = TypeVar("ScoreState")
 
@@ -163,7 +101,7 @@ class Plugin:
 
     name: str
     """The plugin's name, as upstream."""
-    kinds: tuple[Kind, ...]
+    kinds: tuple[Kind, ...] = (Node,)
     """The kinds of objects that the results depend on. The mirror lacks objects of kinds that are not watched."""
     class_fields: tuple[str, ...]
     """The fields of the Pod that the plugin reads. With the equivalence cache, it gets a pod with only these fields."""

@@ -13,7 +13,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from core.framework.evaluation import Evaluation, FreshEvaluation, weighted_sums
-from core.framework.interface import Scope, Verdicts
+from core.framework.interface import Verdicts
+from core.framework.invalidation import Scope
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, IntpArray

@@ -9,17 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from core.events import Kind
-from core.framework.interface import (
-    MAX_NODE_SCORE,
-    SKIP,
-    SUCCESS,
-    InvalidationRule,
-    Operation,
-    Scope,
-    ScorePlugin,
-    Status,
-)
+from core.framework.interface import MAX_NODE_SCORE, SKIP, SUCCESS, ScorePlugin, Status
+from core.framework.invalidation import InvalidationRule, Operation, Scope, node_update
 from core.mirror.changes import NodeChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -47,13 +38,11 @@ _INVALIDATED_BY: Final = (
         scope=Scope.ALL,
         because="the size of an image is scaled by the share of all nodes that have it",
     ),
-    InvalidationRule(
-        kind=Node,
-        operations=(Operation.UPDATE,),
+    node_update(
         scope=Scope.ALL,
         when="its images changed",
         because="an image that comes to one node is worth more on all that have it",
-        touches=lambda before, after: before.images != after.images,
+        reads=lambda node: node.images,
     ),
 )
 
@@ -174,7 +163,6 @@ class ImageLocality(ScorePlugin[Preference]):
     name = "ImageLocality"
     former_scores = (("ImageLocalityPriority", ""),)
     points = ("score",)
-    kinds: tuple[Kind, ...] = (Node,)
     class_fields = ("images", "image_volumes")
     invalidated_by = _INVALIDATED_BY
     states = (ImageStates,)

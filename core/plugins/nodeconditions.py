@@ -11,18 +11,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from core.events import Kind
-from core.framework.interface import (
-    SKIP,
-    SUCCESS,
-    Code,
-    FilterPlugin,
-    InvalidationRule,
-    Operation,
-    Scope,
-    Status,
-    Verdicts,
-)
+from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, Status, Verdicts
+from core.framework.invalidation import node_update
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import NodeValues
@@ -47,19 +37,15 @@ class Report(msgspec.Struct, frozen=True, gc=False):
 class _ConditionPredicate(FilterPlugin[NodeValues[Report]]):
     """The common part of the predicates: the reasons follow from the declared fields of a node's report."""
 
-    kinds: tuple[Kind, ...] = (Node,)
     class_fields: tuple[str, ...] = ()
 
     def __init__(self, reasons: Callable[[Report], Reasons], reads: str) -> None:
         self._reasons = reasons
         self.invalidated_by = (
-            InvalidationRule(
-                kind=Node,
-                operations=(Operation.UPDATE,),
-                scope=Scope.NODE,
+            node_update(
                 when=f"other reasons follow from {reads}",
                 because="nothing else is read, and a heartbeat that says the same again changes nothing",
-                touches=lambda before, after: reasons(Report.of(before)) != reasons(Report.of(after)),
+                reads=lambda node: reasons(Report.of(node)),
             ),
         )
 

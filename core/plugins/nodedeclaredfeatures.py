@@ -10,25 +10,14 @@ from typing import Final, TypeAlias
 import msgspec
 import numpy as np
 
-from core.events import Kind
 from core.explaining.decision import Decision
 from core.explaining.explained import Event, Explained, Measured
 from core.explaining.words import counted
-from core.framework.interface import (
-    SKIP,
-    SUCCESS,
-    Code,
-    FilterPlugin,
-    InvalidationRule,
-    Operation,
-    Scope,
-    Status,
-    Verdicts,
-)
+from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, Status, Verdicts
+from core.framework.invalidation import node_update
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import NodeValues
-from core.objects.node import Node
 from core.objects.pod import NO_FEATURES, Pod
 from core.releases.release import Rules
 
@@ -38,13 +27,10 @@ NAME: Final = "NodeDeclaredFeatures"
 NOT_DECLARED: Final = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) didn't match Pod's required features",))
 
 _INVALIDATED_BY: Final = (
-    InvalidationRule(
-        kind=Node,
-        operations=(Operation.UPDATE,),
-        scope=Scope.NODE,
+    node_update(
         when="a declared feature came or went",
         because="the node must declare the features that the pod needs",
-        touches=lambda before, after: before.declared_features != after.declared_features,
+        reads=lambda node: node.declared_features,
     ),
 )
 
@@ -74,7 +60,6 @@ class NodeDeclaredFeatures(Explained, FilterPlugin[NeededFeatures]):
     """Filters by `status.declaredFeatures`. A pod that needs no feature of the release passes everywhere."""
 
     name = NAME
-    kinds: tuple[Kind, ...] = (Node,)
     class_fields = ("needed_features",)
     invalidated_by = _INVALIDATED_BY
     events = (

@@ -8,13 +8,11 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from core.events import Kind
 from core.explaining.decision import Decision
 from core.explaining.explained import Event, Explained, Measured
-from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, InvalidationRule, Status, Verdicts
+from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, Status, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
-from core.objects.node import Node
 from core.objects.pod import Pod
 from core.releases.release import Rules
 
@@ -42,9 +40,8 @@ class NodeName(Explained, FilterPlugin[RequestedNode]):
     name = "NodeName"
     former_filters = ("PodFitsHost", "HostName")
     points = ("filter",)
-    kinds: tuple[Kind, ...] = (Node,)
     class_fields = ("node_name",)
-    invalidated_by: tuple[InvalidationRule, ...] = ()  # no update of a node changes its name
+    invalidated_by = ()  # no update of a node changes its name
     keeps_off = "spec.nodeName"
     events = (Event("Node", ("Add",)),)
     measured = Measured(

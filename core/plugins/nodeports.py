@@ -11,23 +11,13 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from core.events import Kind
 from core.explaining.decision import Decision
 from core.explaining.explained import Event, Explained, Measured, Remedies
 from core.explaining.obstacles import Candidates, Gone, Obstacles
 from core.explaining.pod_names import name_of
 from core.explaining.words import counted
-from core.framework.interface import (
-    SKIP,
-    SUCCESS,
-    Code,
-    FilterPlugin,
-    InvalidationRule,
-    Scope,
-    Status,
-    Verdicts,
-    differs,
-)
+from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, Status, Verdicts
+from core.framework.invalidation import InvalidationRule, Scope, differs
 from core.mirror.changes import PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
@@ -205,7 +195,7 @@ class NodePorts(Explained, FilterPlugin[BoolArray]):
     name = NAME
     former_filters = ("PodFitsHostPorts",)
     needs_pre = ("filter",)
-    kinds: tuple[Kind, ...] = (Node, Pod)
+    kinds = (Node, Pod)
     class_fields = ("host_ports",)
     invalidated_by = _INVALIDATED_BY
     states = (HostPortsInUse,)

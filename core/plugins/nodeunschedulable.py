@@ -9,41 +9,28 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from core.events import Kind
 from core.explaining.decision import Decision
 from core.explaining.explained import Event, Explained, Measured, Remedies
 from core.explaining.node_labels import examples
 from core.explaining.obstacles import NEAREST, Obstacles, Proposal, Search, Turn, proposed
 from core.explaining.remedy import Step, Uncordon
 from core.explaining.words import counted, such_as
-from core.framework.interface import (
-    SKIP,
-    SUCCESS,
-    Code,
-    FilterPlugin,
-    InvalidationRule,
-    Operation,
-    Scope,
-    Status,
-    Verdicts,
-)
+from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, Status, Verdicts
+from core.framework.invalidation import node_update
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import NodeValues
-from core.objects.node import UNSCHEDULABLE, Node
+from core.objects.node import UNSCHEDULABLE
 from core.objects.pod import Pod
 
 NAME: Final = "NodeUnschedulable"
 _STATUSES: Final = (SUCCESS, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) were unschedulable",)))
 
 _INVALIDATED_BY = (
-    InvalidationRule(
-        kind=Node,
-        operations=(Operation.UPDATE,),
-        scope=Scope.NODE,
+    node_update(
         when="spec.unschedulable changed",
         because="cordoning a node changes none of its conditions, which the design waits for (PR 58780)",
-        touches=lambda before, after: before.unschedulable != after.unschedulable,
+        reads=lambda node: node.unschedulable,
     ),
 )
 
@@ -95,7 +82,6 @@ class NodeUnschedulable(Explained, FilterPlugin[NodeValues[bool]]):
     name = NAME
     former_filters = ("CheckNodeUnschedulable",)
     points = ("filter",)
-    kinds: tuple[Kind, ...] = (Node,)
     class_fields = ("tolerations",)
     invalidated_by = _INVALIDATED_BY
     keeps_off = "cordons of nodes"

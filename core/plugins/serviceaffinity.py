@@ -11,20 +11,9 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from core.events import Kind
 from core.framework.claims import Services
-from core.framework.interface import (
-    SKIP,
-    SUCCESS,
-    Code,
-    FilterPlugin,
-    InvalidationRule,
-    Operation,
-    Scope,
-    Status,
-    Verdicts,
-    Versions,
-)
+from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, Status, Verdicts, Versions
+from core.framework.invalidation import InvalidationRule, Scope, node_update
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import LabelProjections, LabelValues, NodeValues, labels_of
@@ -56,7 +45,7 @@ class ServiceAffinity(FilterPlugin[RequiredLabels]):
 
     name = "ServiceAffinity"
     former_filters = ("CheckServiceAffinity",)
-    kinds: tuple[Kind, ...] = (Node, Pod, Service)
+    kinds = (Node, Pod, Service)
     class_fields = ("namespace", "labels", "node_affinity")
 
     def __init__(self, *, affinity_labels: Sequence[str] = ()) -> None:
@@ -106,21 +95,16 @@ def _invalidated_by(keys: tuple[str, ...]) -> tuple[InvalidationRule, ...]:
         return labels(before) != labels(after)
 
     return (
-        InvalidationRule(
-            kind=Node,
-            operations=(Operation.UPDATE,),
-            scope=Scope.NODE,
+        node_update(
             when="one of the affinityLabels changed",
             because="the values that the pod's service has are held against them",
-            touches=has_other_labels,
+            reads=labels,
         ),
-        InvalidationRule(
-            kind=Node,
-            operations=(Operation.UPDATE,),
+        node_update(
             scope=Scope.COUNTERS,
             when="a pod with the labels of the class is on it, and one of the affinityLabels changed",
             because="the values that other nodes must have may be its values",
-            touches=has_other_labels,
+            reads=labels,
         ),
         InvalidationRule(
             kind=Pod,

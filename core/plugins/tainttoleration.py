@@ -10,7 +10,6 @@ from typing import Final, TypeAlias
 import msgspec
 import numpy as np
 
-from core.events import Kind
 from core.explaining.decision import Decision
 from core.explaining.explained import Event, Explained, Measured, Remedies
 from core.explaining.node_labels import examples
@@ -18,23 +17,13 @@ from core.explaining.obstacles import NEAREST, Obstacles, Proposal, Search, Turn
 from core.explaining.pod_steps import TolerateTaint, taint_text
 from core.explaining.remedy import RepairNode, Step, is_leaving, is_trouble
 from core.explaining.words import counted, such_as
-from core.framework.interface import (
-    SUCCESS,
-    Code,
-    FilterPlugin,
-    InvalidationRule,
-    Operation,
-    Scope,
-    ScorePlugin,
-    Status,
-    Verdicts,
-    default_normalize,
-)
+from core.framework.interface import SUCCESS, Code, FilterPlugin, ScorePlugin, Status, Verdicts, default_normalize
+from core.framework.invalidation import node_update
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import NodeValues
 from core.mirror.topology import Int64Array, IntpArray
-from core.objects.node import UNSCHEDULABLE, Node
+from core.objects.node import UNSCHEDULABLE
 from core.objects.pod import KEEP_PODS_OFF, Pod, Taint, ToleratedTaints
 from core.plugins.nodeunschedulable import NAME as NODE_UNSCHEDULABLE
 from core.plugins.nodeunschedulable import is_cordoned
@@ -50,13 +39,10 @@ _PREFER_NO_SCHEDULE: Final = frozenset({"PreferNoSchedule"})
 _UNTOLERATED: Final = (SUCCESS, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) had untolerated taint(s)",)))
 
 _INVALIDATED_BY = (
-    InvalidationRule(
-        kind=Node,
-        operations=(Operation.UPDATE,),
-        scope=Scope.NODE,
+    node_update(
         when="a taint changed, or their order",
         because="the first taint that is not tolerated is the reason",
-        touches=lambda before, after: before.taints != after.taints,
+        reads=lambda node: node.taints,
     ),
 )
 
@@ -200,7 +186,6 @@ class TaintToleration(Explained, FilterPlugin[TaintsAndTolerations], ScorePlugin
     former_scores = (("TaintTolerationPriority", ""),)
     points = ("filter", "preScore", "score")
     needs_pre = ("score",)
-    kinds: tuple[Kind, ...] = (Node,)
     class_fields = ("tolerations",)
     invalidated_by = _INVALIDATED_BY
     scores_alone = True

@@ -17,18 +17,8 @@ from core.explaining.explained import Event, Explained, Measured, Remedies
 from core.explaining.obstacles import Candidates, Gone, Obstacles, pods_of
 from core.explaining.pod_names import name_of
 from core.framework.claims import ReadsClaims, find_claim, kinds_behind_claims, named_claims, not_found
-from core.framework.interface import (
-    SKIP,
-    SUCCESS,
-    Code,
-    FilterPlugin,
-    InvalidationRule,
-    Scope,
-    Status,
-    Verdicts,
-    Versions,
-    differs,
-)
+from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, Status, Verdicts, Versions
+from core.framework.invalidation import InvalidationRule, Scope, differs
 from core.mirror.changes import PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -254,7 +244,7 @@ class VolumeRestrictions(ReadsClaims, Explained, FilterPlugin[Restrictions]):
     former_filters = ("NoDiskConflict",)
     needs_pre = ("filter",)
     pre_filter_rejects = True
-    kinds: tuple[Kind, ...] = (Pod, PersistentVolumeClaim)
+    kinds = (Pod, PersistentVolumeClaim)
     class_fields = ("namespace", "volumes")
     invalidated_by = _INVALIDATED_BY
     states = (VolumesInUse,)

@@ -14,18 +14,8 @@ from core.explaining.bound_claims import Judge, Reach, elsewhere_in_cluster, els
 from core.explaining.decision import Decision
 from core.explaining.explained import Event, Explained, Measured
 from core.framework.claims import ReadsClaims, find_claim, kinds_behind_claims, named_claims, not_found
-from core.framework.interface import (
-    SKIP,
-    SUCCESS,
-    Code,
-    FilterPlugin,
-    InvalidationRule,
-    Operation,
-    Scope,
-    Status,
-    Verdicts,
-    differs,
-)
+from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, Status, Verdicts
+from core.framework.invalidation import InvalidationRule, Scope, differs, node_update
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import LabelProjections, LabelValues, NodeValues, labels_of
@@ -60,13 +50,10 @@ def volume_topologies(volume: PersistentVolume) -> frozenset[Topology]:
 
 
 _INVALIDATED_BY: Final = (
-    InvalidationRule(
-        kind=Node,
-        operations=(Operation.UPDATE,),
-        scope=Scope.NODE,
+    node_update(
         when="a zone or region label came, changed or went",
         because="the labels of volumes are held against them",
-        touches=differs(lambda node: [node.labels.get(key) for key in TOPOLOGY_LABELS]),
+        reads=lambda node: [node.labels.get(key) for key in TOPOLOGY_LABELS],
     ),
     InvalidationRule(
         kind=PersistentVolume,
@@ -128,7 +115,7 @@ class VolumeZone(ReadsClaims, Explained, FilterPlugin[ZoneConstraints]):
     name = NAME
     former_filters = ("NoVolumeZoneConflict",)
     pre_filter_rejects = True
-    kinds: tuple[Kind, ...] = (Node, PersistentVolume, PersistentVolumeClaim, StorageClass)
+    kinds = (Node, PersistentVolume, PersistentVolumeClaim, StorageClass)
     class_fields = ("namespace", "volumes")
     invalidated_by = _INVALIDATED_BY
     keeps_off = "the zone of a volume"

@@ -1,6 +1,7 @@
 """What a plugin for tests declares when it has nothing to declare."""
 
-from core.framework.interface import InvalidationRule, Plugin
+from core.framework.interface import Plugin
+from core.framework.invalidation import InvalidationRule
 
 
 class PlainPlugin(Plugin):

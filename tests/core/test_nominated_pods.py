@@ -9,18 +9,8 @@ import pytest
 
 from core.events import ClusterEvent, Kind
 from core.framework.evaluation import FreshEvaluation
-from core.framework.interface import (
-    SKIP,
-    SUCCESS,
-    AnyFilter,
-    Code,
-    FilterPlugin,
-    InvalidationRule,
-    Operation,
-    Scope,
-    Status,
-    Verdicts,
-)
+from core.framework.interface import SKIP, SUCCESS, AnyFilter, Code, FilterPlugin, Status, Verdicts
+from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.work import WorkLimitError

@@ -10,17 +10,8 @@ from msgspec.structs import replace
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent, Kind
 from core.framework.evaluation import Failure, FitChecks
-from core.framework.interface import (
-    SUCCESS,
-    AnyFilter,
-    Code,
-    FilterPlugin,
-    InvalidationRule,
-    Operation,
-    Scope,
-    Status,
-    Verdicts,
-)
+from core.framework.interface import SUCCESS, AnyFilter, Code, FilterPlugin, Status, Verdicts
+from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.groups import SchedulingGroup

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from core.events import Kind
 from core.framework.arguments import Int32
 from core.framework.interface import (
     MAX_NODE_SCORE,
@@ -15,9 +14,6 @@ from core.framework.interface import (
     SUCCESS,
     Code,
     FilterPlugin,
-    InvalidationRule,
-    Operation,
-    Scope,
     ScorePlugin,
     Status,
     Verdicts,
@@ -25,6 +21,7 @@ from core.framework.interface import (
     mapped,
     said,
 )
+from core.framework.invalidation import InvalidationRule, Scope, node_update
 from core.mirror.affinity_counts import MatchTerms, Role
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -59,13 +56,10 @@ def _of_existing_pods(
 MAX_HARD_POD_AFFINITY_WEIGHT = 100
 
 _INVALIDATED_BY = (
-    InvalidationRule(
-        kind=Node,
-        operations=(Operation.UPDATE,),
-        scope=Scope.NODE,
+    node_update(
         when="a label changed",
         because="any node label can be the topology key of a term",
-        touches=lambda before, after: before.labels != after.labels,
+        reads=lambda node: node.labels,
     ),
     InvalidationRule(
         kind=Pod,
@@ -100,7 +94,7 @@ class InterPodAffinity(ExplainedAffinity, FilterPlugin[PreFilterState], ScorePlu
     needs_pre = ("filter", "score")
     costly_pre = True
     of_scores = ("hard_pod_affinity_weight", "ignore_preferred_terms_of_existing_pods")
-    kinds: tuple[Kind, ...] = (Node, Pod, Namespace)
+    kinds = (Node, Pod, Namespace)
     class_fields = ("namespace", "labels", "affinity")
     invalidated_by = _INVALIDATED_BY
     scores_alone = True

@@ -7,20 +7,9 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 import numpy as np
 
-from core.events import Kind
 from core.framework.arguments import NULL, Args, Keywords, ReadQuantity, Strict
-from core.framework.interface import (
-    MAX_NODE_SCORE,
-    SUCCESS,
-    InvalidationRule,
-    Operation,
-    Scope,
-    ScorePlugin,
-    Status,
-    differs,
-    rounded,
-    rounded_all,
-)
+from core.framework.interface import MAX_NODE_SCORE, SUCCESS, ScorePlugin, Status, rounded, rounded_all
+from core.framework.invalidation import InvalidationRule, Scope, differs, node_update
 from core.mirror.changes import NodeChange, ObjectChange, PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
@@ -163,13 +152,10 @@ INVALIDATED_BY: Final = (
         scope=Scope.NODE,
         because="the usage is what is judged; a measurement that has become too old is another state of it",
     ),
-    InvalidationRule(
-        kind=Node,
-        operations=(Operation.UPDATE,),
-        scope=Scope.NODE,
+    node_update(
         when="its capacity or an allocatable amount changed",
         because="usage is judged as a share of them",
-        touches=lambda before, after: before.capacity != after.capacity or before.allocatable != after.allocatable,
+        reads=lambda node: (node.capacity, node.allocatable),
     ),
     InvalidationRule(
         kind=Pod,
@@ -192,7 +178,7 @@ class LoadState(msgspec.Struct, frozen=True):
 class LoadPlugin(ExplainedLoad, ScorePlugin[LoadState]):
     """Base of these plugins. A node's score depends only on the node, its measurement and its pods."""
 
-    kinds: tuple[Kind, ...] = (Node, Pod, NodeMetrics)
+    kinds = (Node, Pod, NodeMetrics)
     invalidated_by = INVALIDATED_BY
     scores_alone = True
     normalizes_alone = True

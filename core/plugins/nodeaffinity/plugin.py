@@ -9,21 +9,18 @@ from typing import Final
 
 import numpy as np
 
-from core.events import Kind
 from core.framework.interface import (
     SKIP,
     SUCCESS,
     Code,
     FilterPlugin,
-    InvalidationRule,
-    Operation,
-    Scope,
     ScorePlugin,
     Status,
     Verdicts,
     default_normalize,
     said,
 )
+from core.framework.invalidation import node_update
 from core.framework.node_matcher import NodeMatcher, keys_of_terms, label_keys
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -31,7 +28,6 @@ from core.mirror.topology import Int64Array
 from core.objects.affinity import NO_NODE_AFFINITY, NodeSelectorTerm
 from core.objects.affinity import NodeAffinity as AffinityToNodes
 from core.objects.labels import EVERYTHING, Selector, errors_text
-from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.nodeaffinity.explaining import ExplainedNodeAffinity
 from core.plugins.nodeaffinity.filtering import (
@@ -51,13 +47,10 @@ _FEW_ENTRIES: Final = 32
 """Up to this many terms and requirements, the work is never too much. Ordinary pods have no more."""
 
 _INVALIDATED_BY = (
-    InvalidationRule(
-        kind=Node,
-        operations=(Operation.UPDATE,),
-        scope=Scope.NODE,
+    node_update(
         when="a label changed",
         because="any node label can be asked for, by its presence and by its absence",
-        touches=lambda before, after: before.labels != after.labels,
+        reads=lambda node: node.labels,
     ),
 )
 
@@ -74,7 +67,6 @@ class NodeAffinity(ExplainedNodeAffinity, FilterPlugin[RequiredState], ScorePlug
     former_scores = (("NodeAffinityPriority", ""),)
     points = ("preFilter", "filter", "preScore", "score")
     pre_filter_rejects = True
-    kinds: tuple[Kind, ...] = (Node,)
     class_fields = ("node_affinity",)
     invalidated_by = _INVALIDATED_BY
     scores_alone = True

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from core.framework.interface import differs
+from core.framework.invalidation import differs
 from core.mirror.changes import NodeChange, PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch, NodeTable

@@ -7,18 +7,8 @@ are not scored, because upstream reads ResourceSlices and their allocations for 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from core.events import Kind
-from core.framework.interface import (
-    SUCCESS,
-    FilterPlugin,
-    InvalidationRule,
-    Operation,
-    Room,
-    Scope,
-    ScorePlugin,
-    Status,
-    Verdicts,
-)
+from core.framework.interface import SUCCESS, FilterPlugin, Room, ScorePlugin, Status, Verdicts
+from core.framework.invalidation import InvalidationRule, Scope, node_update
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
@@ -45,13 +35,10 @@ from core.plugins.noderesources.strategies import ScoreState, in_range, scorer_o
 LEAST_ALLOCATED: Final = ScoringStrategy()
 
 _INVALIDATED_BY: Final = (
-    InvalidationRule(
-        kind=Node,
-        operations=(Operation.UPDATE,),
-        scope=Scope.NODE,
+    node_update(
         when="an allocatable amount changed",
         because="a pod must fit into the allocatable amount less the requests",
-        touches=lambda before, after: before.allocatable != after.allocatable,
+        reads=lambda node: node.allocatable,
     ),
     InvalidationRule(
         kind=Pod,
@@ -92,7 +79,7 @@ class NodeResourcesFit(ExplainedFit, FilterPlugin[PreFilterState], ScorePlugin[S
     of_scores = ("scoring_strategy",)
     of_verdicts = ("ignored_resources", "ignored_resource_groups")
     judges_resizes = True
-    kinds: tuple[Kind, ...] = (Node, Pod, DeviceClass)
+    kinds = (Node, Pod, DeviceClass)
     class_fields: tuple[str, ...] = ("requests", "scored_requests")
     invalidated_by = _INVALIDATED_BY
     states = (ResourceColumns,)

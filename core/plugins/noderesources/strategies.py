@@ -11,17 +11,8 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 import numpy as np
 
-from core.events import Kind
-from core.framework.interface import (
-    MAX_NODE_SCORE,
-    SKIP,
-    SUCCESS,
-    InvalidationRule,
-    Operation,
-    Scope,
-    ScorePlugin,
-    Status,
-)
+from core.framework.interface import MAX_NODE_SCORE, SKIP, SUCCESS, ScorePlugin, Status
+from core.framework.invalidation import InvalidationRule, Scope, node_update
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Float64Array, Int64Array
@@ -243,13 +234,10 @@ def _score_by_utilization(shape: Sequence[UtilizationShapePoint]) -> Int64Array:
 
 _PAIR: Final = 2
 _INVALIDATED_BY: Final = (
-    InvalidationRule(
-        kind=Node,
-        operations=(Operation.UPDATE,),
-        scope=Scope.NODE,
+    node_update(
         when="an allocatable amount changed",
         because="the scores are of shares of the allocatable amounts",
-        touches=lambda before, after: before.allocatable != after.allocatable,
+        reads=lambda node: node.allocatable,
     ),
     InvalidationRule(
         kind=Pod,
@@ -276,7 +264,7 @@ class NodeResourcesBalancedAllocation(ScorePlugin[BalanceState]):
 
     name = "NodeResourcesBalancedAllocation"
     former_scores = (("BalancedResourceAllocation", ""),)
-    kinds: tuple[Kind, ...] = (Node, Pod)
+    kinds = (Node, Pod)
     class_fields = ("requests",)
     invalidated_by = _INVALIDATED_BY
     states = (ResourceColumns,)

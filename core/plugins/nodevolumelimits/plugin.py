@@ -15,17 +15,8 @@ from core.events import Kind
 from core.explaining.decision import Decision
 from core.explaining.explained import Event, Explained, Measured, Remedies
 from core.framework.claims import ClaimError, ReadsClaims
-from core.framework.interface import (
-    SKIP,
-    SUCCESS,
-    Code,
-    FilterPlugin,
-    InvalidationRule,
-    Scope,
-    Status,
-    Verdicts,
-    differs,
-)
+from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, Status, Verdicts
+from core.framework.invalidation import InvalidationRule, Scope, differs
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Int64Array
@@ -251,7 +242,7 @@ class NodeVolumeLimits(ReadsClaims, Explained, FilterPlugin[NewVolumes]):
         "AzureDiskLimits",
         "CinderLimits",
     )
-    kinds: tuple[Kind, ...] = (
+    kinds = (
         Node,
         Pod,
         PersistentVolume,

@@ -14,15 +14,13 @@ from core.framework.interface import (
     SUCCESS,
     Code,
     FilterPlugin,
-    InvalidationRule,
-    Operation,
-    Scope,
     ScorePlugin,
     Status,
     Verdicts,
     Versions,
     said,
 )
+from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array

@@ -9,20 +9,9 @@ from typing import Any, Final
 import numpy as np
 from msgspec.structs import replace
 
-from core.events import Kind
 from core.framework.claims import ClaimError, ReadsClaims
-from core.framework.interface import (
-    SKIP,
-    SUCCESS,
-    FilterPlugin,
-    InvalidationRule,
-    Operation,
-    Scope,
-    ScorePlugin,
-    Status,
-    Verdicts,
-    differs,
-)
+from core.framework.interface import SKIP, SUCCESS, FilterPlugin, ScorePlugin, Status, Verdicts
+from core.framework.invalidation import InvalidationRule, Scope, differs, node_update
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array
@@ -70,13 +59,10 @@ def _unversioned(each: Any) -> Any:  # noqa: ANN401  # a class or a capacity
 
 
 _INVALIDATED_BY: Final = (
-    InvalidationRule(
-        kind=Node,
-        operations=(Operation.UPDATE,),
-        scope=Scope.NODE,
+    node_update(
         when="a label changed",
         because="volumes, topologies of classes and capacities select nodes by any label, old or new",
-        touches=lambda before, after: before.labels != after.labels,
+        reads=lambda node: node.labels,
     ),
     InvalidationRule(
         kind=CSINode,
@@ -153,7 +139,7 @@ class VolumeBinding(ReadsClaims, ExplainedBinding, FilterPlugin[BindingState], S
     not_scored = (("shape", _DEFAULT_SHAPES),)
     waits_by = "bindTimeoutSeconds"
     missed = "pods are bound without their claims"
-    kinds: tuple[Kind, ...] = (
+    kinds = (
         Node,
         PersistentVolume,
         PersistentVolumeClaim,

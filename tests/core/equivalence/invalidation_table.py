@@ -5,7 +5,8 @@ from typing import Final
 
 import msgspec
 
-from core.framework.interface import NODE_LIFE, InvalidationRule, Plugin
+from core.framework.interface import Plugin
+from core.framework.invalidation import NODE_LIFE, InvalidationRule
 
 DESIGN_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "NodeResourcesFit": ("GeneralPredicates",),

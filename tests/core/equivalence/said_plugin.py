@@ -12,16 +12,12 @@ from core.framework.interface import (
     AnyScore,
     Code,
     FilterPlugin,
-    InvalidationRule,
-    Operation,
-    Scope,
     ScorePlugin,
     Status,
-    Touches,
     Verdicts,
     Versions,
-    always,
 )
+from core.framework.invalidation import InvalidationRule, Operation, Scope, Touches, always
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array

@@ -11,7 +11,8 @@ from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.equivalence.classes import ENTRY_BYTES
 from core.equivalence.rows import ROW_BYTES
 from core.framework.evaluation import FreshEvaluation
-from core.framework.interface import SUCCESS, Scope, Status
+from core.framework.interface import SUCCESS, Status
+from core.framework.invalidation import Scope
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import Namespace
 from core.objects.pod import Pod

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.equivalence.rows import Miss
 from core.framework.evaluation import Evaluation, FreshEvaluation
-from core.framework.interface import SKIP, SUCCESS, Code, Scope, Status, Verdicts
+from core.framework.interface import SKIP, SUCCESS, Code, Status, Verdicts
+from core.framework.invalidation import Scope
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from core.equivalence.ranking import operation_of
 from core.events import Kind
-from core.framework.interface import NODE_LIFE, InvalidationRule, Operation, Scope
+from core.framework.invalidation import NODE_LIFE, InvalidationRule, Operation, Scope
 from core.objects.kinds import Service
 from core.objects.labels import Operator, Requirement, Selector
 from core.objects.node import Node

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from core.equivalence.cache import CacheOptions, EquivalenceCache, Mismatch
 from core.events import ClusterEvent, Object
 from core.framework.evaluation import Evaluation, FreshEvaluation
-from core.framework.interface import AnyFilter, AnyScore, FilterPlugin, InvalidationRule, Plugin, Scope, ScorePlugin
+from core.framework.interface import AnyFilter, AnyScore, FilterPlugin, Plugin, ScorePlugin
+from core.framework.invalidation import InvalidationRule, Scope
 from core.mirror.cluster import ClusterMirror
 from core.objects.affinity import NodeSelector, NodeSelectorTerm, selector_from_set
 from core.objects.kinds import DeviceClass, Service

@@ -2,7 +2,8 @@
 
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.equivalence.classes import ClassEntry
-from core.framework.interface import Code, Scope, Status
+from core.framework.interface import Code, Status
+from core.framework.invalidation import Scope
 from core.mirror.node_info import NodeBatch
 from core.objects.kinds import Namespace
 from core.objects.node import Node

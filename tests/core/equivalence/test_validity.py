@@ -4,7 +4,7 @@ import pytest
 
 from core.equivalence.ranking import ClusterChange, Validities, Validity
 from core.events import Kind
-from core.framework.interface import InvalidationRule, Operation, Scope
+from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.mirror.changes import NamespaceChange, NodeChange, ObjectChange, PodChange
 from core.mirror.node_info import NO_SLOT
 from core.objects.kinds import Namespace

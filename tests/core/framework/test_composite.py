@@ -8,19 +8,8 @@ import pytest
 
 from core.events import Kind
 from core.framework.evaluation import Composite, Failure, FitChecks, FreshEvaluation
-from core.framework.interface import (
-    SKIP,
-    SUCCESS,
-    AnyFilter,
-    Code,
-    FilterPlugin,
-    InvalidationRule,
-    Operation,
-    Scope,
-    Status,
-    Verdicts,
-    Versions,
-)
+from core.framework.interface import SKIP, SUCCESS, AnyFilter, Code, FilterPlugin, Status, Verdicts, Versions
+from core.framework.invalidation import InvalidationRule, Operation, Scope
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.kinds import Namespace

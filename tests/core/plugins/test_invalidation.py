@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from core.equivalence.ranking import operation_of
 from core.events import Object
-from core.framework.interface import Plugin, Scope
+from core.framework.interface import Plugin
+from core.framework.invalidation import Scope
 from core.objects.affinity import parse_node_selector
 from core.objects.kinds import ControllerRef
 from core.objects.labels import NOTHING, parse_selector

@@ -106,8 +106,8 @@ FAULTS: Final = (
     Fault(
         id="order-of-taints-not-an-event",
         breaks="The reason of a node stays in the cache though another of its taints is the first one now.",
-        old="touches=lambda before, after: before.taints != after.taints,",
-        new="touches=lambda before, after: set(before.taints) != set(after.taints),",
+        old="reads=lambda node: node.taints,",
+        new="reads=lambda node: set(node.taints),",
         tests=("plugins/test_invalidation.py",),
     ),
     Fault(
