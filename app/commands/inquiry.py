@@ -126,7 +126,10 @@ def inquiry_of(options: InquiryOptions, of_context: str = "") -> Inquiry:
 
 
 def _within(namespace: str, text: str) -> str:
-    return f"{namespace}/{text}" if namespace and not asked_pod(text).namespace else text
+    if not namespace or asked_pod(text).namespace:
+        return text
+    within = f"{namespace}/{text}"
+    return within if asked_pod(within).namespace else f"{namespace}/pod/{text}"  # the namespace has a type's name
 
 
 def _assumed(namespace: str, text: str) -> dict[str, str | msgspec.Raw]:

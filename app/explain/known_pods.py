@@ -16,6 +16,7 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 
 UNKNOWN_POD: Final = "neither in the mirror nor in a recent request"
+_SHOWN: Final = 10  # pods of one name that an error names
 _NOT_SEEN: Final = (
     ", or in a namespace whose pods this caller may not list. The response to NAMESPACE/NAME names a missing right"
 )
@@ -111,13 +112,15 @@ def the_one(found: dict[str, list[Pod]], text: str, field: str, *, is_limited: b
     if not pods:
         hint = _NOT_SEEN if is_limited and not asked.namespace else ""
         if asked.kind:
-            why = f"none of its pods is pending{hint}; its manifest (-f) asks about the next one"
+            why = f"no pending pod is of it{hint}; its manifest explains the next one"
             raise UnknownError(field, f"{asked.kind} {asked.key}: {why}")
-        raise UnknownError(field, f"pod {text}: {UNKNOWN_POD}{hint}")
+        then = "; it may have ended, and a manifest explains a pod that does not exist" if field == "pod" else ""
+        raise UnknownError(field, f"pod {text}: {UNKNOWN_POD}{hint}{then}")
     if len(pods) > 1:
         names = {pod.full_name: pod for pod in pods}
-        several = ", ".join(sorted(names) if len(names) == len(pods) else (pod.uid for pod in pods))
-        raise UnknownError(field, f"pod {text}: there are several of that name: {several}")
+        several = sorted(names) if len(names) == len(pods) else [pod.uid for pod in pods]
+        more = f" and {len(several) - _SHOWN:,} more" if several[_SHOWN:] else ""
+        raise UnknownError(field, f"pod {text}: there are several of that name: {', '.join(several[:_SHOWN])}{more}")
     return pods[0]
 
 

@@ -127,7 +127,7 @@ def test_of_a_workload_in_a_dump_it_is_the_pending_pod_or_the_next_one_of_its_te
     assert pod_of("deploy/next") == pod_of("deployments.apps", "next", "-n", "default") == "default/next-5-x"
     assert pod_of("sts/db") == pod_of("data/sts/db") == "data/db-0"
     refused = of_dump(folder, "sts/db", "-n", "default")
-    assert "StatefulSet default/db: none of its pods is pending" in refused.stderr
+    assert "StatefulSet default/db: no pending pod is of it" in refused.stderr
     assert pod_of("sts/db", "-f", "@dump.json") == "data/db-0"
 
 
@@ -216,7 +216,8 @@ def test_a_running_service_says_what_is_said_of_its_dump(service: str, folder: P
 
 
 WRONG = [
-    pytest.param(["default/nobody"], "pod: pod default/nobody: neither in the mirror nor in a recent", id="pod"),
+    pytest.param(["default/nobody"], "neither in the mirror nor in a recent request; it may have ended, and", id="pod"),
+    pytest.param(["x", "-n", "deploy"], "pod deploy/pod/x: neither in the mirror", id="namespace-named-as-a-type"),
     pytest.param(["-f", "@pod.json", "--why-not", "z9"], "node: node z9: not among the nodes", id="node"),
     pytest.param(["-f", "@args.json", "--why-not", "a2"], "node: node a2: not among the", id="node-not-asked"),
     pytest.param(["-f", "@nameless.json"], "metadata.name: required", id="nameless"),

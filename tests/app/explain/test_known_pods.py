@@ -89,8 +89,11 @@ def test_a_text_means_these_pods(text: str, names: list[str]) -> None:
 
 
 def test_a_workload_without_a_pending_pod_and_several_namespaces_are_told() -> None:
-    with pytest.raises(UnknownError, match="pod: Deployment shop/web: none of its pods is pending; its "):
+    with pytest.raises(UnknownError, match="pod: Deployment shop/web: no pending pod is of it; its "):
         the_one({"shop/deploy/web": []}, "shop/deploy/web", "pod")
+    many = [Pod(f"u{number}", f"ns-{number:02}", "db-0") for number in range(12)]
+    with pytest.raises(UnknownError, match="ns-09/db-0 and 2 more"):
+        the_one({"db-0": many}, "db-0", "pod")
     with pytest.raises(UnknownError, match="pod db-0: there are several of that name: shop/db-0, test/db-0"):
         the_one({"db-0": [*OWNED[3:5]]}, "db-0", "pod")
 

@@ -27,6 +27,13 @@ FAULTS: Final = (
         tests=("test_known_pods.py",),
     ),
     Fault(
+        id="namespace-taken-for-a-type",
+        breaks="With -n deploy, NAME is taken for a Deployment of any namespace.",
+        old='    return within if asked_pod(within).namespace else f"{namespace}/pod/{text}"',
+        new="    return within",
+        tests=("test_explain.py",),
+    ),
+    Fault(
         id="name-of-a-hidden-namespace-found",
         breaks="A pod that the caller may not see is found by its name.",
         old="if is_new and text not in by_uid and (sees is None or sees(pod.namespace)):",

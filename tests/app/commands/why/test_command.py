@@ -222,8 +222,8 @@ def test_impersonation_is_that_of_kubectl(cluster: SmallCluster, why: Why) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["absent"], "nor in a recent request; name another namespace with -n, or look in all with -A"),
-        (["deploy/web", "--local"], "Deployment shop/web: none of its pods is pending; its manifest"),
+        (["absent"], "a pod that does not exist; name another namespace with -n, or look in all with -A"),
+        (["deploy/web", "--local"], "Deployment shop/web: no pending pod is of it; its manifest"),
         (["large", "--snapshot", "/dev/null"], "--kubeconfig is for a kubeconfig, not for a dump."),
         (["large", "--server", "http://x"], "--kubeconfig is for a kubeconfig, not for --server."),
         (["large", "--skip-invalid"], "--skip-invalid is for a dump, not for a kubeconfig."),
