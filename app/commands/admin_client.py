@@ -126,7 +126,7 @@ def refusal(response: httpx.Response) -> str:
     if response.status_code == HTTPStatus.UNAUTHORIZED or (
         response.status_code == HTTPStatus.FORBIDDEN and detail is None
     ):
-        return f"{status}: give --token-file"
+        return f"{status}: --token-file has to hold the token of this port"
     if detail in {None, response.reason_phrase}:  # Starlette has no other words for a route that a port lacks
         return f"{status}; {NOT_UNDERSTOOD}"
     if isinstance(detail, list):  # the errors of FastAPI's validation

@@ -11,7 +11,7 @@ import msgspec
 
 from app.admin.access import CALLER_HEADER
 from app.api_server.client import ApiError
-from app.api_server.credentials import CredentialsError
+from app.api_server.credentials import ConfigurationError, CredentialsError
 from app.commands.admin_client import ACCESS_OPTIONS, Access, asked
 from app.commands.dump import SOURCE_OPTIONS, Source, explainer_of, is_of_dump, load_dump
 from app.commands.explanation_text import explanation_text
@@ -71,6 +71,8 @@ def _explain(**options: Unpack[Options]) -> None:
     pod is explained that has waited longest; or its manifest is in a file (-f). With -o name, prints the nodes with
     the best scores. Ends with 0 if the pod fits somewhere, 1 if nowhere, and 2 for errors.
     """
+    if not any(options["pod"]) and options["file"] is None:
+        raise click.UsageError("Give a pod (NAME, NAMESPACE/NAME, TYPE/NAME or a uid), or -f FILE.")
     is_of_cluster = _is_of_cluster(options)
     of_a_dump = not is_of_cluster and is_of_dump(options)
     with clear_errors(ApiError, CredentialsError, MissingRightsError, RefusedError):
@@ -113,6 +115,8 @@ def _of_cluster(options: Options) -> Explanation:
     check_explained(settings)  # before a needless request
     try:
         return asyncio.run(explanation_of_cluster(options, partial(inquiry_of, options), settings))
+    except ConfigurationError as error:
+        raise RefusedError(f"{error}; instead of a kubeconfig, take --snapshot FILE or --server URL") from None
     except (RefusedError, UnknownError) as error:
         if CALLER_HEADER in str(error) and not options["send_token"]:
             hint = "--send-token sends the token of your kubeconfig to the service, which you must trust"

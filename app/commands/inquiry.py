@@ -103,8 +103,6 @@ def inquiry_of(options: InquiryOptions, of_context: str = "") -> Inquiry:
     if options["namespace"] and asked_pod(words).namespace not in {"", options["namespace"]}:
         raise click.UsageError(f"{words} is not of the namespace of -n.")
     namespace = "" if options["all_namespaces"] else options["namespace"] or of_context
-    if not words and file is None:
-        raise click.UsageError("Give a pod (NAME, NAMESPACE/NAME, TYPE/NAME or a uid), or -f FILE.")
     if file is not None and options["namespace"] is not None:
         raise click.UsageError("-n is for a pod by name; a manifest has its namespace.")
     nodes = [

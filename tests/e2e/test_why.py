@@ -175,7 +175,7 @@ def test_through_the_proxy_of_the_api_server_with_the_role_of_the_manifests(
     assert asked.stderr == "Calling service kindred/kindred-admin through the API server's proxy\n"
     without = why(kubeconfig, "large", "--service", "kindred-admin")
     assert (without.returncode, without.stdout) == (2, "")
-    assert "401 Unauthorized: give --token-file" in without.stderr
+    assert "401 Unauthorized: --token-file has to hold" in without.stderr
 
 
 def test_the_rights_that_kubectl_needs_for_a_port_forward_are_told(cluster: Cluster, kubeconfig: Path) -> None:

@@ -71,7 +71,7 @@ def test_the_token_is_sent_and_its_absence_told(tmp_path: Path) -> None:
         refused = units("--server", server.url)
         assert (refused.exit_code, refused.stderr) == (
             2,
-            f"Error: {server.url}: 401 Unauthorized: give --token-file\n",
+            f"Error: {server.url}: 401 Unauthorized: --token-file has to hold the token of this port\n",
         )
         taken = units("--server", server.url, "--token-file", tmp_path / "token")
         assert (taken.exit_code, taken.stderr) == (0, "")
