@@ -25,7 +25,7 @@ from app.explain.pending import PendingPods
 from app.process.json_text import encode
 from app.verbs.endpoint import ExtenderApp
 from core.diagnosis.cluster_view import ClusterView
-from core.framework.interface import MAX_NODE_SCORE
+from core.framework.scores import MAX_NODE_SCORE
 from core.mirror.comparer import Differences
 from core.mirror.dump import MirrorDump
 

@@ -19,7 +19,7 @@ from app.settings.types import (
     Query,
     Url,
 )
-from core.framework.interface import MAX_NODE_SCORE
+from core.framework.scores import MAX_NODE_SCORE
 from core.scheduling_cycle import ADAPTIVE, ALL
 
 OFF: Final = "off"

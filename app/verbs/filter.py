@@ -35,7 +35,8 @@ from app.verbs.wire_out import (
 )
 from core.equivalence.cache import EquivalenceCache, Evaluations, set_apart
 from core.framework.evaluation import Evaluation
-from core.framework.interface import MAX_NODE_SCORE, Verdicts
+from core.framework.interface import Verdicts
+from core.framework.scores import MAX_NODE_SCORE
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import IntpArray

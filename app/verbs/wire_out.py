@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from app.objects.decode import error_json, reason_json
 from app.verbs.wire_in import ABSENT, NodeList
-from core.framework.interface import MAX_NODE_SCORE, Code, Status, Verdicts, reasons_text, status_counts
+from core.framework.interface import Code, Status, Verdicts, reasons_text, status_counts
+from core.framework.scores import MAX_NODE_SCORE
 from core.mirror.node_info import NameTexts, NodeBatch
 from core.mirror.topology import Int64Array
 

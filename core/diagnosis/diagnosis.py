@@ -13,7 +13,8 @@ from core.diagnosis.not_judged import NotJudged, judged
 from core.events import Kind, Missing
 from core.explaining.counted_terms import CountedTerm, PodSearch
 from core.framework.evaluation import Composite, FreshEvaluation, everywhere
-from core.framework.interface import NOT_SCORED, SUCCESS, AnyFilter, AnyScore, Codes, Status, Verdicts
+from core.framework.interface import SUCCESS, AnyFilter, AnyScore, Codes, Status, Verdicts
+from core.framework.scores import NOT_SCORED
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.topology import BoolArray, Int64Array, IntpArray

@@ -12,9 +12,7 @@ from core.framework.evaluation import Composite
 from core.framework.interface import Plugin
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod, PodClaim
-from core.objects.volumes import (
-    PersistentVolumeClaim,
-)
+from core.objects.volumes import PersistentVolumeClaim
 from core.plugins.in_tree import GANG_SCHEDULING, DynamicResources
 from core.profile import Profile
 

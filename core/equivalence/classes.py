@@ -12,7 +12,8 @@ import msgspec
 
 from core.equivalence.ranking import NEVER, NO_RANKING, NO_SLOTS, Validities
 from core.equivalence.rows import FilterRow, Miss, PluginRow, Row, ScoreRow, counters_unchanged
-from core.framework.interface import NOT_SCORED, AnyFilter, AnyScore, Code, Plugin, Status
+from core.framework.interface import AnyFilter, AnyScore, Code, Plugin, Status
+from core.framework.scores import NOT_SCORED
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod, PodClaim
 

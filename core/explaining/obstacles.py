@@ -10,8 +10,8 @@ import numpy as np
 
 from core.explaining.decision import Decision
 from core.explaining.owners import Leaving
+from core.explaining.pod_steps import ChangeTopologyKey, RequiredRule
 from core.explaining.remedy import Step
-from core.explaining.term_steps import ChangeTopologyKey, RequiredRule
 from core.explaining.typos import mistaken, mistaken_key
 from core.mirror.topology import BoolArray, Int64Array, IntpArray
 from core.objects.node import HOSTNAME, REGION, ZONE

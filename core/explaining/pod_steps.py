@@ -2,21 +2,34 @@
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import ClassVar, Final
+from typing import ClassVar, Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
+from core.explaining.pod_names import PodText
 from core.explaining.requirements import NODE_NAME, Asked, AskedOfNode, Source, told_of
 from core.mirror.cluster import ClusterMirror
 from core.mirror.what_if import Supposition
-from core.objects.affinity import NodeAffinity, NodeSelector, NodeSelectorTerm
+from core.objects.affinity import (
+    AffinityTerm,
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorTerm,
+    PodAffinity,
+    PodMatcher,
+    WeightedAffinityTerm,
+)
 from core.objects.labels import Operator, Requirement, Selector, requirement
 from core.objects.pod import HONOR, SCHEDULE_ANYWAY, Pod, SpreadConstraint, Toleration
 from core.objects.quantity import quantity_text
 
 TAINTS_POLICY: Final = "nodeTaintsPolicy"
 AFFINITY_POLICY: Final = "nodeAffinityPolicy"
+_WEIGHT: Final = 100
+"""The greatest weight of a preference."""
+
+T = TypeVar("T")
 
 
 class Kind(Enum):
@@ -139,16 +152,29 @@ class CorrectRequirement(Changing, frozen=True, gc=False):
         return replace(pod, node_affinity=_without(pod.node_affinity, self.asked, (wanted,)))
 
 
-class HonorPolicy(Changing, frozen=True, gc=False):
+class OfConstraint(Changing, frozen=True, gc=False):
+    """A change of one of the pod's topology spread constraints."""
+
+    constraint: int
+    """Its index among the pod's constraints."""
+    topology_key: str
+
+    def changed(self, pod: Pod) -> Pod:
+        """Return a pod with the changed constraint."""
+        return replace(pod, spread=_with(pod.spread, self.constraint, self.instead_of(pod.spread[self.constraint])))
+
+    def instead_of(self, constraint: SpreadConstraint) -> SpreadConstraint:
+        """Return the constraint after the step."""
+        raise NotImplementedError
+
+
+class HonorPolicy(OfConstraint, frozen=True, gc=False):
     """Leave the nodes out of a topology spread constraint that the pod cannot be on, so that they hold no minimum.
 
     Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/podtopologyspread/common.go (matchNodeInclusionPolicies).
     """
 
     kind = Kind.HONOR_POLICY
-    constraint: int
-    """Its index among the pod's constraints."""
-    topology_key: str
     policy: str
     """nodeTaintsPolicy or nodeAffinityPolicy"""
 
@@ -157,21 +183,17 @@ class HonorPolicy(Changing, frozen=True, gc=False):
         """Return the step as an instruction."""
         return f"set {self.policy} for {self.topology_key} to Honor"
 
-    def changed(self, pod: Pod) -> Pod:
-        """Return a pod whose constraint has the policy Honor."""
-        constraint = pod.spread[self.constraint]
+    def instead_of(self, constraint: SpreadConstraint) -> SpreadConstraint:
+        """Return the constraint with the policy Honor."""
         if self.policy == TAINTS_POLICY:
-            return _with_constraint(pod, self.constraint, replace(constraint, node_taints_policy=HONOR))
-        return _with_constraint(pod, self.constraint, replace(constraint, node_affinity_policy=HONOR))
+            return replace(constraint, node_taints_policy=HONOR)
+        return replace(constraint, node_affinity_policy=HONOR)
 
 
-class MatchRevision(Changing, frozen=True, gc=False):
+class MatchRevision(OfConstraint, frozen=True, gc=False):
     """Count only pods of the pod's own revision in a topology spread constraint (matchLabelKeys)."""
 
     kind = Kind.MATCH_REVISION
-    constraint: int
-    """Its index among the pod's constraints."""
-    topology_key: str
     label_key: str
 
     @property
@@ -180,20 +202,15 @@ class MatchRevision(Changing, frozen=True, gc=False):
         keys = f"add {self.label_key} to matchLabelKeys for {self.topology_key}"
         return f"{keys}, so that pods of other revisions do not count"
 
-    def changed(self, pod: Pod) -> Pod:
-        """Return a pod whose constraint counts only pods of its own revision."""
-        constraint = pod.spread[self.constraint]
-        keys = tuple(sorted({*constraint.match_label_keys, self.label_key}))
-        return _with_constraint(pod, self.constraint, replace(constraint, match_label_keys=keys))
+    def instead_of(self, constraint: SpreadConstraint) -> SpreadConstraint:
+        """Return a constraint that counts only pods of the pod's own revision."""
+        return replace(constraint, match_label_keys=tuple(sorted({*constraint.match_label_keys, self.label_key})))
 
 
-class RaiseMaxSkew(Changing, frozen=True, gc=False):
+class RaiseMaxSkew(OfConstraint, frozen=True, gc=False):
     """Raise maxSkew of a topology spread constraint of the pod."""
 
     kind = Kind.RAISE_MAX_SKEW
-    constraint: int
-    """Its index among the pod's constraints."""
-    topology_key: str
     domain: str
     """The domain in which the pod then fits."""
     max_skew: int
@@ -204,37 +221,159 @@ class RaiseMaxSkew(Changing, frozen=True, gc=False):
         """Return the step as an instruction."""
         return f"raise maxSkew for {self.topology_key} from {self.max_skew} to {self.to}"
 
-    def changed(self, pod: Pod) -> Pod:
-        """Return a pod with the greater maxSkew."""
-        return _with_constraint(pod, self.constraint, replace(pod.spread[self.constraint], max_skew=self.to))
+    def instead_of(self, constraint: SpreadConstraint) -> SpreadConstraint:
+        """Return the constraint with the greater maxSkew."""
+        return replace(constraint, max_skew=self.to)
 
 
-class RelaxSpread(Changing, frozen=True, gc=False):
+class RelaxSpread(OfConstraint, frozen=True, gc=False):
     """Set whenUnsatisfiable of a topology spread constraint of the pod to ScheduleAnyway."""
 
     kind = Kind.RELAX_SPREAD
-    constraint: int
-    """Its index among the pod's constraints."""
-    topology_key: str
 
     @property
     def text(self) -> str:
         """Return the step as an instruction."""
         return f"set whenUnsatisfiable for {self.topology_key} to ScheduleAnyway"
 
+    def instead_of(self, constraint: SpreadConstraint) -> SpreadConstraint:
+        """Return the constraint as a preference."""
+        return replace(constraint, when_unsatisfiable=SCHEDULE_ANYWAY)
+
+
+# Steps that change what the pod requires of other pods.
+
+
+class RequiredRule(Enum):
+    """The list of required terms that a step changes."""
+
+    AFFINITY = "podAffinity"
+    ANTI_AFFINITY = "podAntiAffinity"
+    SPREAD = "topologySpreadConstraints"
+
+
+_TEXTS = {
+    RequiredRule.AFFINITY: "pod affinity",
+    RequiredRule.ANTI_AFFINITY: "pod anti-affinity",
+    RequiredRule.SPREAD: "topology spread constraint",
+}
+
+
+class ChangeTopologyKey(Changing, frozen=True, gc=False):
+    """Set the topology key of a required affinity term, or of a spread constraint."""
+
+    kind = Kind.CHANGE_TOPOLOGY_KEY
+    rule: RequiredRule
+    index: int
+    """The place in the pod's list."""
+    topology_key: str
+    to: str
+
+    @property
+    def text(self) -> str:
+        """Return the step as an instruction."""
+        required = "" if self.rule is RequiredRule.SPREAD else "required "
+        return f"set topologyKey of the {required}{_TEXTS[self.rule]} from {self.topology_key} to {self.to}"
+
     def changed(self, pod: Pod) -> Pod:
-        """Return a pod whose constraint is a preference."""
-        relaxed = replace(pod.spread[self.constraint], when_unsatisfiable=SCHEDULE_ANYWAY)
-        return _with_constraint(pod, self.constraint, relaxed)
+        """Return a pod with the other topology key."""
+        if self.rule is RequiredRule.SPREAD:
+            constraint = replace(pod.spread[self.index], topology_key=self.to)
+            return replace(pod, spread=_with(pod.spread, self.index, constraint))
+        terms = _terms(pod.affinity, self.rule)
+        return _with_terms(pod, self.rule, _with(terms, self.index, replace(terms[self.index], topology_key=self.to)))
+
+
+class PreferTerm(Changing, frozen=True, gc=False):
+    """Make a required term a preferred one, of the greatest weight."""
+
+    kind = Kind.PREFER_TERMS
+    rule: RequiredRule
+    index: int
+    """The place in the pod's list. A remedy has such steps from the end of the list, so that no place shifts."""
+    topology_key: str
+
+    @property
+    def text(self) -> str:
+        """Return the step as an instruction."""
+        return f"turn the required {_TEXTS[self.rule]} by {self.topology_key} into a preferred one"
+
+    def changed(self, pod: Pod) -> Pod:
+        """Return a pod with the preference."""
+        terms = _terms(pod.affinity, self.rule)
+        preferred = WeightedAffinityTerm(terms[self.index], _WEIGHT)
+        left = (*terms[: self.index], *terms[self.index + 1 :])
+        affinity = _with_terms(pod, self.rule, left).affinity
+        if self.rule is RequiredRule.AFFINITY:
+            affinity = replace(affinity, preferred_affinity=(*affinity.preferred_affinity, preferred))
+        else:
+            affinity = replace(affinity, preferred_anti_affinity=(*affinity.preferred_anti_affinity, preferred))
+        return replace(pod, affinity=affinity)
+
+
+class OfAffinityTerm(Changing, frozen=True, gc=False):
+    """A change of the pods that one of the pod's required affinity terms selects."""
+
+    index: int
+    """The place among the pod's required affinity terms."""
+    topology_key: str
+
+    def changed(self, pod: Pod) -> Pod:
+        """Return a pod whose term selects other pods."""
+        terms = pod.affinity.required_affinity
+        term = replace(terms[self.index], matcher=self.instead_of(terms[self.index].matcher))
+        return _with_terms(pod, RequiredRule.AFFINITY, _with(terms, self.index, term))
+
+    def instead_of(self, matcher: PodMatcher) -> PodMatcher:
+        """Return what the term selects after the step."""
+        raise NotImplementedError
+
+
+class SelectNamespace(OfAffinityTerm, frozen=True, gc=False):
+    """Let a required affinity term select the pods of one namespace more."""
+
+    kind = Kind.SELECT_NAMESPACE
+    namespace: str
+    pods: int
+    """The placed pods of the namespace that the term's labelSelector selects."""
+
+    @property
+    def text(self) -> str:
+        """Return the step as an instruction."""
+        match = "pod matches" if self.pods == 1 else "pods match"
+        term = f"the required pod affinity by {self.topology_key}, which does not select it"
+        return PodText("add namespace ", self.namespace, f" to {term}: {self.pods:,} {match} there")
+
+    def instead_of(self, matcher: PodMatcher) -> PodMatcher:
+        """Return a matcher that selects the namespace, too."""
+        return replace(matcher, namespaces=matcher.namespaces | {self.namespace})
+
+
+class CorrectSelector(OfAffinityTerm, frozen=True, gc=False):
+    """Let a required affinity term select a label that pods have, instead of one that differs from it by a typo."""
+
+    kind = Kind.CORRECT_REQUIREMENTS
+    key: str
+    value: str
+    to: str
+
+    @property
+    def text(self) -> str:
+        """Return the step as an instruction."""
+        wrong = f"{self.key}={self.value}"
+        return f"select {self.key}={self.to} instead of {wrong} in the required pod affinity by {self.topology_key}"
+
+    def instead_of(self, matcher: PodMatcher) -> PodMatcher:
+        """Return a matcher that selects the label."""
+        wrong = self.key, (self.value,)
+        kept = [each for each in matcher.selector.requirements if (each.key, each.values) != wrong]
+        selector = Selector(tuple(sorted((*kept, requirement(self.key, Operator.IN, [self.to])))))
+        return replace(matcher, selector=selector)
 
 
 def taint_text(key: str, value: str, effect: str) -> str:
     """Return a taint in kubectl's notation."""
     return f"{key}={value}:{effect}" if value else f"{key}:{effect}"
-
-
-def _with_constraint(pod: Pod, place: int, constraint: SpreadConstraint) -> Pod:
-    return replace(pod, spread=(*pod.spread[:place], constraint, *pod.spread[place + 1 :]))
 
 
 def _without(affinity: NodeAffinity, dropped: AskedOfNode, instead: tuple[Requirement, ...] = ()) -> NodeAffinity:
@@ -280,3 +419,17 @@ def _node_names(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
         if len(values) == 1:  # several names contradict each other
             names |= values
     return frozenset(names)
+
+
+def _terms(affinity: PodAffinity, rule: RequiredRule) -> Sequence[AffinityTerm]:
+    return affinity.required_affinity if rule is RequiredRule.AFFINITY else affinity.required_anti_affinity
+
+
+def _with_terms(pod: Pod, rule: RequiredRule, terms: tuple[AffinityTerm, ...]) -> Pod:
+    if rule is RequiredRule.AFFINITY:
+        return replace(pod, affinity=replace(pod.affinity, required_affinity=terms))
+    return replace(pod, affinity=replace(pod.affinity, required_anti_affinity=terms))
+
+
+def _with(items: Sequence[T], place: int, item: T) -> tuple[T, ...]:
+    return (*items[:place], item, *items[place + 1 :])

@@ -10,26 +10,23 @@ from typing import Final, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from core.explaining.owners import DELETION_COST, UNRANKED, Way, belongs_to_node
+from core.explaining.owners import DELETION_COST, ROLLED, UNRANKED, Way, belongs_to_node
 from core.explaining.pod_names import PodText
 from core.explaining.pod_steps import (
+    ChangeTopologyKey,
     Changing,
     CorrectRequirement,
+    CorrectSelector,
     DropRequirement,
     HonorPolicy,
     Kind,
     LowerRequest,
     MatchRevision,
+    PreferTerm,
     RaiseMaxSkew,
     RelaxSpread,
-    TolerateTaint,
-)
-from core.explaining.term_steps import (
-    ChangeTopologyKey,
-    CorrectSelector,
-    PreferTerm,
-    RemakePod,
     SelectNamespace,
+    TolerateTaint,
 )
 from core.mirror.cluster import ClusterMirror
 from core.mirror.what_if import Supposition, WhatIfError
@@ -223,6 +220,35 @@ class RemovePod(Changing, frozen=True, gc=False):
         if pod is None:
             raise WhatIfError(f"pod {self.pod} is not there")
         supposed.remove(pod)
+
+
+class RemakePod(Changing, frozen=True, gc=False):
+    """Let the same owner make a placed pod again from the changed template, maybe on the same node.
+
+    A StatefulSet makes a deleted pod from its present template (k8s.io/kubernetes pkg/controller/statefulset/
+    stateful_set_utils.go, newVersionedStatefulSetPod). A Deployment's old pod leaves in the rolling update.
+    """
+
+    kind = Kind.REMAKE_POD
+    pod: str
+    """NAMESPACE/NAME"""
+    uid: str
+    node: str
+    owner: str
+    """NAMESPACE/NAME"""
+    owner_kind: str
+    max_unavailable: int = 0
+    """The maxUnavailable with which a rolling update takes the pod away."""
+
+    @property
+    def text(self) -> str:
+        """Return the step as an instruction."""
+        if self.owner_kind in ROLLED:
+            owner = PodText(
+                f"(maxSurge 0 and maxUnavailable {self.max_unavailable} of {self.owner_kind} ", self.owner, ")"
+            )
+            return PodText("let its old pod ", self.pod, " go first ", owner)
+        return PodText("delete pod ", self.pod, f", which {self.owner_kind} ", self.owner, " makes again like that")
 
 
 class AddNode(Changing, frozen=True, gc=False):

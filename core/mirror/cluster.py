@@ -13,14 +13,7 @@ from core.mirror.dump import Dumper, MirrorCopy, MirrorDump
 from core.mirror.generation_store import OF_A_NODE, GenerationCounter, HeldObject, ObjectStores
 from core.mirror.node_info import NO_SLOT, Figures, NodeBatch
 from core.mirror.pending_pods import PendingPods, PodGroups, Preemptors, SchedulingGroups
-from core.mirror.placement import (
-    AssumedPod,
-    AssumedPods,
-    Placement,
-    PodState,
-    PodStateError,
-    PodTransition,
-)
+from core.mirror.placement import AssumedPod, AssumedPods, Placement, PodState, PodStateError, PodTransition
 from core.mirror.what_if import Supposition
 from core.mirror.work import Work
 from core.objects.groups import PodGroup, SchedulingGroup

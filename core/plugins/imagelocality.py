@@ -9,8 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from core.framework.interface import MAX_NODE_SCORE, SKIP, SUCCESS, ScorePlugin, Status
+from core.framework.interface import SKIP, SUCCESS, ScorePlugin, Status
 from core.framework.invalidation import InvalidationRule, Operation, Scope, node_update
+from core.framework.scores import MAX_NODE_SCORE
 from core.mirror.changes import NodeChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch

@@ -17,8 +17,9 @@ from core.explaining.obstacles import NEAREST, Obstacles, Proposal, Search, Turn
 from core.explaining.pod_steps import TolerateTaint, taint_text
 from core.explaining.remedy import RepairNode, Step, is_leaving, is_trouble
 from core.explaining.words import counted, such_as
-from core.framework.interface import SUCCESS, Code, FilterPlugin, ScorePlugin, Status, Verdicts, default_normalize
+from core.framework.interface import SUCCESS, Code, FilterPlugin, ScorePlugin, Status, Verdicts
 from core.framework.invalidation import node_update
+from core.framework.scores import default_normalize
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import NodeValues

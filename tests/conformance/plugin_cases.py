@@ -10,7 +10,8 @@ import msgspec
 from app.objects.decode_node import decode_device_class
 from core.events import ClusterEvent
 from core.framework.evaluation import FreshEvaluation
-from core.framework.interface import NOT_SCORED, Code, Plugin, Status
+from core.framework.interface import Code, Plugin, Status
+from core.framework.scores import NOT_SCORED
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from core.plugins import PLUGINS

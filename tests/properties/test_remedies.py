@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from core.diagnosis.remedies.departures import share
 from core.diagnosis.remedies.what_would_help import what_would_help
 from core.explaining.pod_steps import LowerRequest, RaiseMaxSkew
-from core.explaining.remedy import Remedy, RemovePod, Step
-from core.explaining.term_steps import RemakePod
+from core.explaining.remedy import RemakePod, Remedy, RemovePod, Step
 from core.objects.affinity import (
     NO_AFFINITY,
     NO_NODE_AFFINITY,

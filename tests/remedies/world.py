@@ -13,25 +13,22 @@ from core.diagnosis.diagnosis import Diagnosis
 from core.events import ClusterEvent, Object
 from core.explaining.owners import DELETION_COST, Way
 from core.explaining.pod_steps import (
+    ChangeTopologyKey,
     CorrectRequirement,
+    CorrectSelector,
     DropRequirement,
     HonorPolicy,
     LowerRequest,
     MatchRevision,
+    PreferTerm,
     RaiseMaxSkew,
     RelaxSpread,
-    TolerateTaint,
-)
-from core.explaining.remedy import AddNode, RemovePod, RepairNode, RunPod, SetLabel, Step, Uncordon
-from core.explaining.requirements import AskedOfNode, Source
-from core.explaining.term_steps import (
-    ChangeTopologyKey,
-    CorrectSelector,
-    PreferTerm,
-    RemakePod,
     RequiredRule,
     SelectNamespace,
+    TolerateTaint,
 )
+from core.explaining.remedy import AddNode, RemakePod, RemovePod, RepairNode, RunPod, SetLabel, Step, Uncordon
+from core.explaining.requirements import AskedOfNode, Source
 from core.framework.evaluation import FreshEvaluation
 from core.mirror.cluster import ClusterMirror
 from core.objects.affinity import (

@@ -17,8 +17,7 @@ from core.explaining.obstacles import MAX_STEPS, NEAREST, Obstacles, Proposal, S
 from core.explaining.owners import Way, made_again
 from core.explaining.pod_names import PodText
 from core.explaining.pod_steps import Changing, Kind, LowerRequest, TolerateTaint
-from core.explaining.remedy import Remedy, RemovePod, Step
-from core.explaining.term_steps import RemakePod
+from core.explaining.remedy import RemakePod, Remedy, RemovePod, Step
 from core.framework.evaluation import FreshEvaluation
 from core.mirror.what_if import Supposition, WhatIfError
 from core.mirror.work import WorkLimitError

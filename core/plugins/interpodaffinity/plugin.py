@@ -8,20 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from core.framework.arguments import Int32
-from core.framework.interface import (
-    MAX_NODE_SCORE,
-    SKIP,
-    SUCCESS,
-    Code,
-    FilterPlugin,
-    ScorePlugin,
-    Status,
-    Verdicts,
-    Versions,
-    mapped,
-    said,
-)
+from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, ScorePlugin, Status, Verdicts, Versions, said
 from core.framework.invalidation import InvalidationRule, Scope, node_update
+from core.framework.scores import MAX_NODE_SCORE, mapped
 from core.mirror.affinity_counts import MatchTerms, Role
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch

@@ -20,16 +20,9 @@ from core.explaining.obstacles import (
 )
 from core.explaining.owners import ROLLED, SCALED, Owner, owner_of
 from core.explaining.pod_names import NamespaceName
-from core.explaining.remedy import RunPod, Step
+from core.explaining.pod_steps import ChangeTopologyKey, CorrectSelector, PreferTerm, RequiredRule, SelectNamespace
+from core.explaining.remedy import RemakePod, RunPod, Step
 from core.explaining.requirements import label_meeting
-from core.explaining.term_steps import (
-    ChangeTopologyKey,
-    CorrectSelector,
-    PreferTerm,
-    RemakePod,
-    RequiredRule,
-    SelectNamespace,
-)
 from core.explaining.typos import mistaken_value
 from core.objects.affinity import AffinityTerm, PodMatcher
 from core.objects.labels import EVERYTHING, Operator, Requirement

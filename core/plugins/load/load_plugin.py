@@ -8,8 +8,9 @@ import msgspec
 import numpy as np
 
 from core.framework.arguments import NULL, Args, Keywords, ReadQuantity, Strict
-from core.framework.interface import MAX_NODE_SCORE, SUCCESS, ScorePlugin, Status, rounded, rounded_all
+from core.framework.interface import SUCCESS, ScorePlugin, Status
 from core.framework.invalidation import InvalidationRule, Scope, differs, node_update
+from core.framework.scores import MAX_NODE_SCORE, rounded, rounded_all
 from core.mirror.changes import NodeChange, ObjectChange, PodChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch

@@ -13,17 +13,8 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from core.framework.interface import (
-    MAX_NODE_SCORE,
-    SKIP,
-    SUCCESS,
-    Code,
-    FilterPlugin,
-    Status,
-    Verdicts,
-    rounded,
-    rounded_all,
-)
+from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, Status, Verdicts
+from core.framework.scores import MAX_NODE_SCORE, rounded, rounded_all
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import MAX_AMOUNT, RESOURCES

@@ -13,15 +13,7 @@ from core.explaining.node_labels import asked_text, values_text
 from core.explaining.obstacles import MAX_STEPS, MAX_TERMS, NEAREST, Obstacles, Proposal, Search, Turn, proposed
 from core.explaining.pod_steps import CorrectRequirement, DropRequirement
 from core.explaining.remedy import SetLabel, Step
-from core.explaining.requirements import (
-    NODE_NAME,
-    Asked,
-    AskedOfNode,
-    Source,
-    UnmetRequirement,
-    label_meeting,
-    told_of,
-)
+from core.explaining.requirements import NODE_NAME, Asked, AskedOfNode, Source, UnmetRequirement, label_meeting, told_of
 from core.explaining.typos import mistaken_key, mistaken_value
 from core.explaining.words import counted
 from core.framework.node_matcher import NodeMatcher, keys_of_terms

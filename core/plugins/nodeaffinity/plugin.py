@@ -9,19 +9,10 @@ from typing import Final
 
 import numpy as np
 
-from core.framework.interface import (
-    SKIP,
-    SUCCESS,
-    Code,
-    FilterPlugin,
-    ScorePlugin,
-    Status,
-    Verdicts,
-    default_normalize,
-    said,
-)
+from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, ScorePlugin, Status, Verdicts, said
 from core.framework.invalidation import node_update
 from core.framework.node_matcher import NodeMatcher, keys_of_terms, label_keys
+from core.framework.scores import default_normalize
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array

@@ -11,8 +11,9 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 import numpy as np
 
-from core.framework.interface import MAX_NODE_SCORE, SKIP, SUCCESS, ScorePlugin, Status
+from core.framework.interface import SKIP, SUCCESS, ScorePlugin, Status
 from core.framework.invalidation import InvalidationRule, Scope, node_update
+from core.framework.scores import MAX_NODE_SCORE
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Float64Array, Int64Array

@@ -27,9 +27,9 @@ from core.explaining.pod_steps import (
     MatchRevision,
     RaiseMaxSkew,
     RelaxSpread,
+    RequiredRule,
 )
 from core.explaining.remedy import Step
-from core.explaining.term_steps import RequiredRule
 from core.explaining.words import counted, such_as
 from core.mirror.cluster import ClusterMirror
 from core.mirror.label_columns import BatchColumn

@@ -8,19 +8,9 @@ from typing import Final
 import numpy as np
 
 from core.events import Kind
-from core.framework.interface import (
-    NOT_SCORED,
-    SKIP,
-    SUCCESS,
-    Code,
-    FilterPlugin,
-    ScorePlugin,
-    Status,
-    Verdicts,
-    Versions,
-    said,
-)
+from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, ScorePlugin, Status, Verdicts, Versions, said
 from core.framework.invalidation import InvalidationRule, Operation, Scope
+from core.framework.scores import NOT_SCORED
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import Int64Array

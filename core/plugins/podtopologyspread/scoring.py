@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from core.framework.interface import MAX_NODE_SCORE, NOT_SCORED, Versions, mapped, rounded_all
+from core.framework.interface import Versions
+from core.framework.scores import MAX_NODE_SCORE, NOT_SCORED, mapped, rounded_all
 from core.mirror.cluster import ClusterMirror
 from core.mirror.label_columns import BatchColumn, BatchLabels
 from core.mirror.node_info import NodeBatch

@@ -12,8 +12,9 @@ from types import MappingProxyType
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from core.framework.claims import ClaimError, not_found_text, ownership_error
-from core.framework.interface import MAX_NODE_SCORE, Code, Status
+from core.framework.interface import Code, Status
 from core.framework.node_matcher import keys_of_terms
+from core.framework.scores import MAX_NODE_SCORE
 from core.mirror.changes import NodeChange, ObjectChange
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch

@@ -5,18 +5,23 @@ import pytest
 
 from core.explaining.owners import Way
 from core.explaining.pod_steps import (
+    ChangeTopologyKey,
     CorrectRequirement,
     DropRequirement,
     HonorPolicy,
     Kind,
     LowerRequest,
     MatchRevision,
+    PreferTerm,
     RaiseMaxSkew,
     RelaxSpread,
+    RequiredRule,
+    SelectNamespace,
     TolerateTaint,
 )
 from core.explaining.remedy import (
     AddNode,
+    RemakePod,
     Remedy,
     RemovePod,
     RepairNode,
@@ -27,7 +32,6 @@ from core.explaining.remedy import (
     copy_of,
 )
 from core.explaining.requirements import AskedOfNode, Source
-from core.explaining.term_steps import ChangeTopologyKey, PreferTerm, RemakePod, RequiredRule, SelectNamespace
 from core.mirror.what_if import WhatIfError
 from core.objects.node import HOSTNAME, ZONE, Node
 from core.objects.pod import Taint, Toleration

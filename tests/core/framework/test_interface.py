@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from core.framework.interface import Code, Status, default_normalize, mapped
+from core.framework.interface import Code, Status
+from core.framework.scores import default_normalize, mapped
 from core.mirror.topology import Int64Array
 
 

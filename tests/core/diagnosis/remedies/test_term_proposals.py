@@ -5,9 +5,16 @@ from typing import Final
 
 import pytest
 
-from core.explaining.pod_steps import HonorPolicy, Kind, MatchRevision
-from core.explaining.remedy import AddNode, Remedy
-from core.explaining.term_steps import ChangeTopologyKey, PreferTerm, RemakePod, RequiredRule, SelectNamespace
+from core.explaining.pod_steps import (
+    ChangeTopologyKey,
+    HonorPolicy,
+    Kind,
+    MatchRevision,
+    PreferTerm,
+    RequiredRule,
+    SelectNamespace,
+)
+from core.explaining.remedy import AddNode, RemakePod, Remedy
 from tests.builders import PodBuilder, expressed, labelled, make_namespace, term
 from tests.core.diagnosis.deciding import HOST, ZONE, asking, helps, of_kind, roomy, using
 

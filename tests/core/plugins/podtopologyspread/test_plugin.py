@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from core.events import Object
 from core.framework.evaluation import Evaluation, FreshEvaluation
-from core.framework.interface import NOT_SCORED, SUCCESS, Code, Status, rounded_all
+from core.framework.interface import SUCCESS, Code, Status
+from core.framework.scores import NOT_SCORED, rounded_all
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.objects.kinds import ReplicaSet, ReplicationController, Service, StatefulSet
