@@ -28,7 +28,7 @@ from app.commands.output import (
     table,
     wrapped,
 )
-from app.explain.explain_request import decode_manifest, stored_manifest
+from app.explain.explain_request import decode_manifest
 from app.explain.stored_pod import no_objects
 from app.explain.templates import AtHand
 from app.process.json_text import decode, encode
@@ -77,7 +77,7 @@ def _filtered(question: Options) -> tuple[Any, Sequence[str]]:
         profile = create_profile(settings)
         warn_of_lacks(dump, profile)
         mirror = dump.mirror
-        stored = stored_manifest(manifest, AtHand(mirror, dump.others()))
+        stored = decode_manifest(manifest, AtHand(mirror, dump.others()))
         for each in stored.notes.unknown:
             print_line(f"Warning: not judged: {each}", err=True)
         for pod in stored.replaced:
@@ -86,7 +86,7 @@ def _filtered(question: Options) -> tuple[Any, Sequence[str]]:
             mirror.apply(ClusterEvent("Add", made))
         apply_partition(settings, mirror)
         named = [name for group in question["nodes"] for name in group.split(",") if name]
-        body = b'{"Pod":' + stored.pod + b',"NodeNames":' + encode(named or list(mirror.nodes.slots)) + b"}"
+        body = b'{"Pod":' + stored.json + b',"NodeNames":' + encode(named or list(mirror.nodes.slots)) + b"}"
         response = create_extender(settings, mirror).filter(Request(body))
     if response.outcome is VerbOutcome.BAD_REQUEST:  # over HTTP, kube-scheduler decodes its body
         exit_with_error(response.error)

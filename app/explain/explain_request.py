@@ -82,9 +82,10 @@ NOTHING: Final = Supposed()
 
 
 class Manifest(NamedTuple):
-    """The pod of a manifest as the API server would store it, and what was added."""
+    """The pod of a manifest as the API server would store it, its JSON, and what was added."""
 
     pod: Pod
+    json: bytes
     notes: Notes
     replaced: Sequence[Pod] = ()
     """Pods that its controller deletes before it makes the pod."""
@@ -196,24 +197,10 @@ def _next_of(text: PodText, at_hand: AtHand) -> Manifest | None:
 
 
 def decode_manifest(raw: bytes, at_hand: AtHand) -> Manifest:
-    """Decode a Pod, or the first pod that a controller would make of a template, as the API server would store it."""
-    stored = stored_manifest(raw, at_hand)
-    with _under(stored.path):
-        return Manifest(_without_prefix(msgspec.Raw(stored.pod)), stored.notes, stored.replaced, stored.made)
+    """Decode a Pod, or the first pod that a controller would make of a template, as the API server would store it.
 
-
-class StoredManifest(NamedTuple):
-    """The JSON of a pod as it would be stored, the path of its template, and the rest of a Manifest."""
-
-    pod: bytes
-    path: str
-    notes: Notes
-    replaced: Sequence[Pod]
-    made: Sequence[Object]
-
-
-def stored_manifest(raw: bytes, at_hand: AtHand) -> StoredManifest:
-    """Return the pod of a manifest. A List of one is that one. A pod that was stored already is unchanged."""
+    A List of one is that one. A pod that was stored already is unchanged.
+    """
     notes, of_cluster = Notes([], [], []), at_hand.objects
     text = one_workload([raw])
     workload, beside = split(text)
@@ -229,7 +216,8 @@ def stored_manifest(raw: bytes, at_hand: AtHand) -> StoredManifest:
             refuse_invalid(member(made.pod, "spec"))
         others = made_objects(made.pod, made.claim_templates, beside, at_hand.mirror, notes)
         text = msgspec.json.encode(made.pod)
-    return StoredManifest(text, made.path, notes, made.replaced, others)
+    with _under(made.path):
+        return Manifest(_without_prefix(msgspec.Raw(text)), text, notes, made.replaced, others)
 
 
 def _under(path: str) -> AbstractContextManager[None]:

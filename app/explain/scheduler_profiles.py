@@ -244,7 +244,7 @@ class SchedulerProfiles:
 def kindred_of(config: SchedulerConfig) -> Extender | None:
     """Return the extender that is Kindred: by its name, or the only extender for all pods."""
     chosen, _ = choose_extender(config, "", "")
-    if chosen is None or (chosen.managed_resources and "kindred" not in chosen.host):
+    if chosen is None or (chosen.managed_resources and "kindred" not in chosen.place[0]):
         return None
     return chosen
 

@@ -62,7 +62,6 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     kind: Kind
-    plural: str
     decode: Decoder
     group: str = ""
     version: str = "v1"
@@ -75,6 +74,14 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     """The kind of the API, if the core's kind has another name. Another group has a kind and a plural of that name."""
     short: str = ""
     """kubectl's short name. Empty if it has none."""
+
+    @property
+    def plural(self) -> str:
+        """The plural. Source: k8s.io/apimachinery pkg/api/meta/restmapper.go (UnsafeGuessKindToResource)."""
+        kind = self.api_kind.lower()
+        if kind.endswith("y"):
+            return f"{kind[:-1]}ies"
+        return f"{kind}es" if kind.endswith("s") else f"{kind}s"
 
     @property
     def name(self) -> str:
@@ -115,59 +122,28 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
 
 _STORAGE: Final = "storage.k8s.io"
 _ALL: Final = (
-    Resource(kind=Node, plural="nodes", short="no", decode=decode_node),
-    Resource(
-        kind=Pod,
-        plural="pods",
-        short="po",
-        decode=decode_pod,
-        field_selector="status.phase!=Succeeded,status.phase!=Failed",
-    ),
-    Resource(kind=Namespace, plural="namespaces", short="ns", decode=decode_namespace),
-    Resource(kind=PersistentVolume, plural="persistentvolumes", short="pv", decode=decode_persistent_volume),
-    Resource(
-        kind=PersistentVolumeClaim, plural="persistentvolumeclaims", short="pvc", decode=decode_persistent_volume_claim
-    ),
-    Resource(kind=StorageClass, plural="storageclasses", short="sc", decode=decode_storage_class, group=_STORAGE),
-    Resource(kind=CSINode, plural="csinodes", decode=decode_csi_node, group=_STORAGE),
-    Resource(kind=CSIDriver, plural="csidrivers", decode=decode_csi_driver, group=_STORAGE),
-    Resource(
-        kind=CSIStorageCapacity,
-        plural="csistoragecapacities",
-        decode=decode_csi_storage_capacity,
-        group=_STORAGE,
-    ),
-    Resource(kind=VolumeAttachment, plural="volumeattachments", decode=decode_volume_attachment, group=_STORAGE),
-    Resource(kind=Service, plural="services", short="svc", decode=decode_service),
-    Resource(
-        kind=PodDisruptionBudget,
-        plural="poddisruptionbudgets",
-        short="pdb",
-        decode=decode_pod_disruption_budget,
-        group="policy",
-    ),
+    Resource(kind=Node, short="no", decode=decode_node),
+    Resource(kind=Pod, short="po", decode=decode_pod, field_selector="status.phase!=Succeeded,status.phase!=Failed"),
+    Resource(kind=Namespace, short="ns", decode=decode_namespace),
+    Resource(kind=PersistentVolume, short="pv", decode=decode_persistent_volume),
+    Resource(kind=PersistentVolumeClaim, short="pvc", decode=decode_persistent_volume_claim),
+    Resource(kind=StorageClass, short="sc", decode=decode_storage_class, group=_STORAGE),
+    Resource(kind=CSINode, decode=decode_csi_node, group=_STORAGE),
+    Resource(kind=CSIDriver, decode=decode_csi_driver, group=_STORAGE),
+    Resource(kind=CSIStorageCapacity, decode=decode_csi_storage_capacity, group=_STORAGE),
+    Resource(kind=VolumeAttachment, decode=decode_volume_attachment, group=_STORAGE),
+    Resource(kind=Service, short="svc", decode=decode_service),
+    Resource(kind=PodDisruptionBudget, short="pdb", decode=decode_pod_disruption_budget, group="policy"),
     # PartialObjectMetadata would be a fraction of the bytes, but default constraints need `spec.selector`.
-    Resource(kind=ReplicaSet, plural="replicasets", short="rs", decode=decode_replica_set, group="apps"),
-    Resource(kind=StatefulSet, plural="statefulsets", short="sts", decode=decode_stateful_set, group="apps"),
-    Resource(
-        kind=ReplicationController, plural="replicationcontrollers", short="rc", decode=decode_replication_controller
-    ),
-    Resource(
-        kind=DeviceClass, plural="deviceclasses", decode=decode_device_class, group="resource.k8s.io", optional=True
-    ),
-    Resource(
-        kind=PodGroup,
-        plural="podgroups",
-        decode=decode_pod_group,
-        group="scheduling.x-k8s.io",
-        version="v1alpha1",
-        optional=True,
-    ),
+    Resource(kind=ReplicaSet, short="rs", decode=decode_replica_set, group="apps"),
+    Resource(kind=StatefulSet, short="sts", decode=decode_stateful_set, group="apps"),
+    Resource(kind=ReplicationController, short="rc", decode=decode_replication_controller),
+    Resource(kind=DeviceClass, decode=decode_device_class, group="resource.k8s.io", optional=True),
+    Resource(kind=PodGroup, decode=decode_pod_group, group="scheduling.x-k8s.io", version="v1alpha1", optional=True),
     # 1.36 has v1alpha2, and 1.37 v1beta1 and v1alpha3. None of them is served by default.
     Resource(
         kind=SchedulingGroup,
         kind_name="PodGroup",
-        plural="podgroups",
         decode=decode_scheduling_group,
         group="scheduling.k8s.io",
         older=("v1beta1", "v1alpha3", "v1alpha2"),

@@ -5,7 +5,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Final, NamedTuple
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 import msgspec
 import yaml
@@ -64,28 +64,13 @@ class Extender(WrittenExtender, frozen=True):
     @property
     def verbs(self) -> dict[str, str]:
         """Field -> verb, for the verbs that are set."""
-        fields = {
-            "filterVerb": self.filter_verb,
-            "prioritizeVerb": self.prioritize_verb,
-            "bindVerb": self.bind_verb,
-            "preemptVerb": self.preempt_verb,
-        }
-        return {field: verb for field, verb in fields.items() if verb}
-
-    @property
-    def scheme(self) -> str:
-        """The scheme of the extender's URL. Empty if the URL is invalid."""
-        return _split(self.url_prefix).scheme
+        fields: dict[str, Any] = msgspec.to_builtins(self)
+        return {field: verb for field, verb in fields.items() if field.endswith("Verb") and verb}
 
     @property
     def place(self) -> tuple[str, int | None]:
         """Host and port of the extender's URL."""
         return _place(self.url_prefix)
-
-    @property
-    def host(self) -> str:
-        """The host of the extender's URL. Empty if the URL is invalid."""
-        return _split(self.url_prefix).hostname or ""
 
     def is_at(self, place: tuple[str, int | None]) -> bool:
         """Return whether a place is the extender's, perhaps by another name of its Service: `a`, `a.b`, `a.b.svc`."""
@@ -109,13 +94,6 @@ def _of_service(host: str) -> list[str]:
     """Return the name of a Service, and its namespace if it is there. Nothing for other hosts."""
     name = host.split(".")
     return name[:2] if len(name) <= 2 or name[2] == "svc" else []  # noqa: PLR2004  # NAME.NAMESPACE
-
-
-def _split(url: str) -> SplitResult:
-    try:
-        return urlsplit(url)
-    except ValueError:
-        return SplitResult("", "", "", "", "")
 
 
 class SchedulerConfig(NamedTuple):
@@ -190,6 +168,9 @@ def _rejected_extenders(config: SchedulerConfig) -> Iterator[str]:
     binders = [extender.at("bindVerb") for extender in config.extenders if extender.bind_verb]
     if len(binders) > 1:
         yield f"{', '.join(binders)}: only one extender can implement bind"
+    for extender in config.extenders:
+        if parse_go_duration(extender.http_timeout) is None:
+            yield f"{extender.at('httpTimeout')}: {extender.http_timeout!r}: must be a duration such as 5s or 500ms"
 
 
 def _is_extended(resource: str) -> bool:
@@ -197,12 +178,6 @@ def _is_extended(resource: str) -> bool:
     if "/" not in resource or "kubernetes.io/" in resource or resource.startswith("requests."):
         return False
     return not label_key_errors(resource) and not label_key_errors(f"requests.{resource}")
-
-
-def _bad_durations(config: SchedulerConfig) -> Iterator[str]:
-    for extender in config.extenders:
-        if parse_go_duration(extender.http_timeout) is None:
-            yield f"{extender.at('httpTimeout')}: {extender.http_timeout!r}: must be a duration such as 5s or 500ms"
 
 
 def choose_extender(config: SchedulerConfig, prefix: str, url: str) -> tuple[Extender | None, str]:
@@ -217,7 +192,7 @@ def choose_extender(config: SchedulerConfig, prefix: str, url: str) -> tuple[Ext
         chosen = [each for each in extenders if each.url_prefix.startswith(prefix)]
         return _one(chosen, f"urlPrefix begins with {prefix}")
     at_url = [each for each in extenders if url and each.is_at(_place(url))]
-    called = [each for each in extenders if "kindred" in each.host]
+    called = [each for each in extenders if "kindred" in each.place[0]]
     if _is_one(extenders) or at_url:
         return (at_url or extenders)[0], ""
     return _one(called, "urlPrefix names a host with kindred in it")
@@ -269,8 +244,7 @@ def parse_scheduler_config(text: str) -> SchedulerConfig:
     except DecodeError as error:
         raise UnreadableError(str(error).replace("key` in `$.", "a key of ")) from None
     config = _config(written)
-    problems = [*_rejected_values(config), *_rejected_extenders(config), *_bad_durations(config)]
-    if problems := [*problems, *rejected_parts(written, config.profiles)]:
+    if problems := [*_rejected_values(config), *_rejected_extenders(config), *rejected_parts(written, config.profiles)]:
         raise UnreadableError("; ".join(problems))
     return config
 

@@ -81,10 +81,10 @@ class WrittenExtender(_Part, frozen=True):
 
     url_prefix: str = ""
     filter_verb: str = ""
-    preempt_verb: str = ""
     prioritize_verb: str = ""
     weight: int = 0
     bind_verb: str = ""
+    preempt_verb: str = ""
     enable_https: bool = msgspec.field(default=False, name="enableHTTPS")
     tls_config: TlsConfig | None = None
     http_timeout: str = "0"

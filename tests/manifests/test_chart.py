@@ -101,7 +101,7 @@ def test_the_registration_follows_the_settings_that_the_doctor_compares(helm: Pa
     values = {"image": {"repository": "registry.example.com:5000/kindred"}, "settings": settings}
     config = of_kind(template(helm, values), "ConfigMap")[REGISTRATION]["data"]["scheduler.yaml"]
     (extender,) = parse_scheduler_config(config).extenders
-    assert (extender.scheme, extender.enable_https, extender.timeout) == ("https", True, 0.5)
+    assert (extender.url_prefix.partition(":")[0], extender.enable_https, extender.timeout) == ("https", True, 0.5)
     assert extender.tls_config is not None
     assert (extender.tls_config.has_ca, extender.tls_config.has_certificate) == (True, True)
     assert template(helm, {"settings": None})

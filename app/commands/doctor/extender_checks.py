@@ -55,13 +55,10 @@ def _prefix(registration: Registration) -> Found:
         yield from _port(registration, url)
 
 
-def _is_local(host: str | None) -> bool:
-    return is_loopback(host or "")
-
-
 def _port(registration: Registration, url: SplitResult) -> Found:
     settings, port = registration.settings, url.port
-    own = split_address(settings.listen).port
+    listens = split_address(settings.listen)
+    own = listens.port
     others: dict[int | None, str] = {settings.health_port: "healthPort"}
     if settings.admin:
         others[split_address(settings.admin).port] = "admin"
@@ -70,7 +67,7 @@ def _port(registration: Registration, url: SplitResult) -> Found:
     is_own = f"Kindred's listen is {own}{' (the default)' if registration.assumed else ''}"
     named = port or DEFAULT_PORTS[url.scheme]
     is_written = "listen" in settings.model_fields_set  # the default is for a try
-    if named == own and is_written and _is_local(split_address(settings.listen).host) and not _is_local(url.hostname):
+    if named == own and is_written and is_loopback(listens.host) and not is_loopback(url.hostname or ""):
         yield error(
             registration.extender.at("urlPrefix"),
             f"{url.hostname} does not lead to Kindred's listen, {settings.listen}, which only its own pod or machine "
@@ -181,7 +178,7 @@ def _timeout(registration: Registration) -> Found:
 
 
 def _is_https(registration: Registration) -> bool:
-    return registration.extender.scheme == "https"
+    return registration.extender.url_prefix.lower().startswith("https:")
 
 
 def _tls(registration: Registration) -> Found:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.explain.explain_request import Manifest, decode_manifest, stored_manifest
+from app.explain.explain_request import Manifest, decode_manifest
 from app.explain.templates import AtHand
 from app.objects.decode import DecodeError
 from app.objects.decode_pod import decode_pod
@@ -34,7 +34,7 @@ def manifest(of: object, objects: Objects | None = None, release: str = "1.36") 
 def stored(spec: object, objects: Objects | None = None, **metadata: object) -> dict[str, Any]:
     """Return the spec of a pod as it would be stored."""
     pod = {"kind": "Pod", "metadata": {"name": "p", **metadata}, "spec": spec}
-    spec_of: dict[str, Any] = json.loads(stored_manifest(json.dumps(pod).encode(), at_hand(objects or {})).pod)["spec"]
+    spec_of: dict[str, Any] = json.loads(decode_manifest(json.dumps(pod).encode(), at_hand(objects or {})).json)["spec"]
     return spec_of
 
 
@@ -61,7 +61,7 @@ def test_a_fraction_keeps_its_digits() -> None:
     text = (
         b'{"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": 0.10}}}]}}'
     )
-    assert b'"requests":{"cpu":0.10}' in stored_manifest(text, at_hand({})).pod
+    assert b'"requests":{"cpu":0.10}' in decode_manifest(text, at_hand({})).json
 
 
 @pytest.mark.parametrize(
@@ -92,12 +92,12 @@ def test_a_pod_that_was_stored_is_unchanged() -> None:
     text = json.dumps({**pod(containers=[container(limits={"cpu": "9"})]), "metadata": {"name": "p", "uid": "u"}})
     found = decode_manifest(text.encode(), at_hand({}))
     assert (found.pod.uid, found.pod.requests, any(found.notes)) == ("u", {}, False)
-    assert stored_manifest(text.encode(), at_hand({})).pod == text.encode()
+    assert found.json == text.encode()
 
 
 def test_to_complete_a_pod_again_changes_nothing() -> None:
     term = {"topologyKey": "zone", "labelSelector": {}, "matchLabelKeys": ["app"]}
-    once = stored_manifest(
+    once = decode_manifest(
         json.dumps(
             pod(
                 affinity={"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}},
@@ -106,8 +106,8 @@ def test_to_complete_a_pod_again_changes_nothing() -> None:
             )
         ).encode(),
         at_hand({}),
-    ).pod
-    assert stored_manifest(once, at_hand({})).pod == once
+    ).json
+    assert decode_manifest(once, at_hand({})).json == once
 
 
 # Admission.
