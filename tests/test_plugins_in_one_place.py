@@ -107,6 +107,11 @@ def test_every_plugin_of_kube_scheduler_says_where_it_runs_and_keeps_its_former_
     assert not {*former} & PLUGINS.keys()
 
 
+def test_every_plugin_depends_on_the_kinds_whose_events_invalidate_its_results() -> None:
+    for each in map(_made, PLUGINS):
+        assert {rule.kind for rule in each.invalidated_by} <= {*each.kinds}, each.name
+
+
 def _made(name: str) -> Plugin:
     arguments: dict[str, object] = {"affinity_labels": ("zone",)} if name == "ServiceAffinity" else {}
     return PLUGINS[name](**arguments)

@@ -6,7 +6,7 @@ encoding of a response is the only place where names are shown or hidden (app/ad
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, Self, TypeAlias
+from typing import ClassVar, Final, Self, TypeAlias
 
 from core.objects.pod import Pod
 
@@ -28,44 +28,37 @@ class PodName(str):
     """NAMESPACE/NAME of a pod."""
 
     __slots__ = ()
+    hidden: ClassVar[str] = HIDDEN
+    """Stands for the name if the caller may not see the namespace."""
 
     def namespaces(self) -> Iterator[str]:
         """Yield the namespace of each named pod."""
         yield self.partition("/")[0]
 
     def shown(self, sees: Sees) -> str:
-        """Return the text for a caller: HIDDEN if the caller may not see the namespace."""
-        return str(self) if all(map(sees, self.namespaces())) else HIDDEN
+        """Return the text for a caller: `hidden` if the caller may not see the namespace."""
+        return str(self) if all(map(sees, self.namespaces())) else self.hidden
 
 
 class BudgetName(PodName):
     """NAMESPACE/NAME of a PodDisruptionBudget. It is hidden like the pods that the budget protects."""
 
     __slots__ = ()
-
-    def shown(self, sees: Sees) -> str:
-        """Return the name, or HIDDEN_BUDGET if the caller may not see the namespace."""
-        return str(self) if all(map(sees, self.namespaces())) else HIDDEN_BUDGET
+    hidden = HIDDEN_BUDGET
 
 
 class OwnerName(PodName):
     """NAMESPACE/NAME of the owner of pods. It is hidden like its pods."""
 
     __slots__ = ()
-
-    def shown(self, sees: Sees) -> str:
-        """Return the name, or HIDDEN_OWNER if the caller may not see the namespace."""
-        return str(self) if all(map(sees, self.namespaces())) else HIDDEN_OWNER
+    hidden = HIDDEN_OWNER
 
 
 class NamespaceName(PodName):
     """Name of a namespace that is told because of its pods. It is hidden like their names."""
 
     __slots__ = ()
-
-    def shown(self, sees: Sees) -> str:
-        """Return the name, or HIDDEN_NAMESPACE if the caller may not see the namespace."""
-        return str(self) if all(map(sees, self.namespaces())) else HIDDEN_NAMESPACE
+    hidden = HIDDEN_NAMESPACE
 
 
 class PodUid(str):

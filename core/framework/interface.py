@@ -206,9 +206,9 @@ class ScorePlugin(Plugin, ABC, Generic[ScoreState]):
     """A priority. The state from `pre_score` is stale after the next event."""
 
     points: Collection[str] = ("preScore", "score")
-    scores_alone: bool
+    scores_alone: bool = False
     """Whether a node's raw score is independent of the other nodes of the request, so that it can be cached."""
-    normalizes_alone: bool
+    normalizes_alone: bool = False
     """Whether a node's normalised score is independent of the other nodes of the request."""
 
     @abstractmethod

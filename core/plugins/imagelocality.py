@@ -32,21 +32,6 @@ MAX_COLUMNS: Final = 256
 MANY_IMAGES: Final = 64
 """From this many images of a pod, a pass over all nodes adds up the sizes: 5 ms at 5,000 nodes with 25 images each."""
 
-_INVALIDATED_BY: Final = (
-    InvalidationRule(
-        kind=Node,
-        operations=(Operation.ADD, Operation.DELETE),
-        scope=Scope.ALL,
-        because="the size of an image is scaled by the share of all nodes that have it",
-    ),
-    node_update(
-        scope=Scope.ALL,
-        when="its images changed",
-        because="an image that comes to one node is worth more on all that have it",
-        reads=lambda node: node.images,
-    ),
-)
-
 
 class ImageStates:
     """How many nodes have an image, and for recently requested images, the size on each node.
@@ -165,7 +150,20 @@ class ImageLocality(ScorePlugin[Preference]):
     former_scores = (("ImageLocalityPriority", ""),)
     points = ("score",)
     class_fields = ("images", "image_volumes")
-    invalidated_by = _INVALIDATED_BY
+    invalidated_by = (
+        InvalidationRule(
+            kind=Node,
+            operations=(Operation.ADD, Operation.DELETE),
+            scope=Scope.ALL,
+            because="the size of an image is scaled by the share of all nodes that have it",
+        ),
+        node_update(
+            scope=Scope.ALL,
+            when="its images changed",
+            because="an image that comes to one node is worth more on all that have it",
+            reads=lambda node: node.images,
+        ),
+    )
     states = (ImageStates,)
     scores_alone = True
     normalizes_alone = True

@@ -26,14 +26,6 @@ Features: TypeAlias = frozenset[str]
 NAME: Final = "NodeDeclaredFeatures"
 NOT_DECLARED: Final = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) didn't match Pod's required features",))
 
-_INVALIDATED_BY: Final = (
-    node_update(
-        when="a declared feature came or went",
-        because="the node must declare the features that the pod needs",
-        reads=lambda node: node.declared_features,
-    ),
-)
-
 
 class NeededFeatures(msgspec.Struct, frozen=True):
     """The features that a pod needs, and those that all nodes declare. Stale after the next event."""
@@ -61,7 +53,13 @@ class NodeDeclaredFeatures(Explained, FilterPlugin[NeededFeatures]):
 
     name = NAME
     class_fields = ("needed_features",)
-    invalidated_by = _INVALIDATED_BY
+    invalidated_by = (
+        node_update(
+            when="a declared feature came or went",
+            because="the node must declare the features that the pod needs",
+            reads=lambda node: node.declared_features,
+        ),
+    )
     events = (
         Event("Node", ("Add", "UpdateNodeDeclaredFeature")),
         Event("Pod", ("Update",), of_pod_itself=True),

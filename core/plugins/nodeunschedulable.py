@@ -26,14 +26,6 @@ from core.objects.pod import Pod
 NAME: Final = "NodeUnschedulable"
 _STATUSES: Final = (SUCCESS, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) were unschedulable",)))
 
-_INVALIDATED_BY = (
-    node_update(
-        when="spec.unschedulable changed",
-        because="cordoning a node changes none of its conditions, which the design waits for (PR 58780)",
-        reads=lambda node: node.unschedulable,
-    ),
-)
-
 
 class CordonedNodes(msgspec.Struct, frozen=True, gc=False):
     """The nodes that NodeUnschedulable rejects (spec.unschedulable)."""
@@ -83,7 +75,13 @@ class NodeUnschedulable(Explained, FilterPlugin[NodeValues[bool]]):
     former_filters = ("CheckNodeUnschedulable",)
     points = ("filter",)
     class_fields = ("tolerations",)
-    invalidated_by = _INVALIDATED_BY
+    invalidated_by = (
+        node_update(
+            when="spec.unschedulable changed",
+            because="cordoning a node changes none of its conditions, which the design waits for (PR 58780)",
+            reads=lambda node: node.unschedulable,
+        ),
+    )
     keeps_off = "cordons of nodes"
     events = (
         Event("Node", ("Add", "UpdateNodeTaint")),

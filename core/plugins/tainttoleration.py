@@ -39,14 +39,6 @@ _PREFER_NO_SCHEDULE: Final = frozenset({"PreferNoSchedule"})
 
 _UNTOLERATED: Final = (SUCCESS, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("node(s) had untolerated taint(s)",)))
 
-_INVALIDATED_BY = (
-    node_update(
-        when="a taint changed, or their order",
-        because="the first taint that is not tolerated is the reason",
-        reads=lambda node: node.taints,
-    ),
-)
-
 
 class TaintsAndTolerations(msgspec.Struct, frozen=True):
     """The taints of all nodes, and the tolerations of a pod. Stale after the next event."""
@@ -188,9 +180,14 @@ class TaintToleration(Explained, FilterPlugin[TaintsAndTolerations], ScorePlugin
     points = ("filter", "preScore", "score")
     needs_pre = ("score",)
     class_fields = ("tolerations",)
-    invalidated_by = _INVALIDATED_BY
+    invalidated_by = (
+        node_update(
+            when="a taint changed, or their order",
+            because="the first taint that is not tolerated is the reason",
+            reads=lambda node: node.taints,
+        ),
+    )
     scores_alone = True
-    normalizes_alone = False
     keeps_off = "taints"
     events = (
         Event("Node", ("Add", "UpdateNodeTaint")),

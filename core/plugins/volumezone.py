@@ -49,36 +49,6 @@ def volume_topologies(volume: PersistentVolume) -> frozenset[Topology]:
     return frozenset(topologies)
 
 
-_INVALIDATED_BY: Final = (
-    node_update(
-        when="a zone or region label came, changed or went",
-        because="the labels of volumes are held against them",
-        reads=lambda node: [node.labels.get(key) for key in TOPOLOGY_LABELS],
-    ),
-    InvalidationRule(
-        kind=PersistentVolume,
-        scope=Scope.ALL,
-        when="it comes or goes, or its zones or regions changed, removed ones too",
-        because="a claim may name it, and the pod fails without it",
-        touches=differs(volume_topologies),
-    ),
-    InvalidationRule(
-        kind=PersistentVolumeClaim,
-        scope=Scope.ALL,
-        when="it comes or goes, or names another volume, or another class while it names no volume",
-        because="it names the volume, or none yet",
-        touches=differs(lambda claim: (claim.volume, "" if claim.volume else claim.storage_class)),
-    ),
-    InvalidationRule(
-        kind=StorageClass,
-        scope=Scope.ALL,
-        when="it comes or goes, or its volumeBindingMode changed",
-        because="a claim without a volume holds the pod back unless its class waits for the first consumer",
-        touches=differs(lambda each: (each.volume_binding_mode,)),
-    ),
-)
-
-
 class ZoneConstraints(msgspec.Struct, frozen=True):
     """The requirements of one incoming pod's bound volumes on nodes. Stale after the next event."""
 
@@ -117,7 +87,34 @@ class VolumeZone(ReadsClaims, Explained, FilterPlugin[ZoneConstraints]):
     pre_filter_rejects = True
     kinds = (Node, PersistentVolume, PersistentVolumeClaim, StorageClass)
     class_fields = ("namespace", "volumes")
-    invalidated_by = _INVALIDATED_BY
+    invalidated_by = (
+        node_update(
+            when="a zone or region label came, changed or went",
+            because="the labels of volumes are held against them",
+            reads=lambda node: [node.labels.get(key) for key in TOPOLOGY_LABELS],
+        ),
+        InvalidationRule(
+            kind=PersistentVolume,
+            scope=Scope.ALL,
+            when="it comes or goes, or its zones or regions changed, removed ones too",
+            because="a claim may name it, and the pod fails without it",
+            touches=differs(volume_topologies),
+        ),
+        InvalidationRule(
+            kind=PersistentVolumeClaim,
+            scope=Scope.ALL,
+            when="it comes or goes, or names another volume, or another class while it names no volume",
+            because="it names the volume, or none yet",
+            touches=differs(lambda claim: (claim.volume, "" if claim.volume else claim.storage_class)),
+        ),
+        InvalidationRule(
+            kind=StorageClass,
+            scope=Scope.ALL,
+            when="it comes or goes, or its volumeBindingMode changed",
+            because="a claim without a volume holds the pod back unless its class waits for the first consumer",
+            touches=differs(lambda each: (each.volume_binding_mode,)),
+        ),
+    )
     keeps_off = "the zone of a volume"
     events = (
         Event("StorageClass", ("Add",)),

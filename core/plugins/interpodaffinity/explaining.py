@@ -1,6 +1,6 @@
 """What InterPodAffinity adds to explanations: its terms with their counts, and why a term rejects a node."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from itertools import chain, islice
 from typing import Final
 
@@ -154,16 +154,6 @@ class ExplainedAffinity(Explained):
         Event("Pod", ("UpdatePodLabel",), of_pod_itself=True, registered=lambda rules: rules.wakes_by_own_labels),
     )
     remedies = Remedies(searches=SEARCHES, fix=run_pod, removable=_only_blocker, counts_elsewhere=True)
-    hard_pod_affinity_weight: int
-
-    def scores_for(self, pod: Pod) -> bool:
-        """Return whether a pod is scored."""
-        raise NotImplementedError
-
-    def terms(self, decision: Decision) -> Sequence[CountedTerm]:
-        """Return the terms of the pod, and those of placed pods that select it."""
-        pod = decision.pod
-        return counted_terms(decision.mirror, pod, self.hard_pod_affinity_weight, scored=self.scores_for(pod))
 
     def rules(self, decision: Decision) -> Iterator[DomainRule]:
         """Yield the required terms."""

@@ -3,10 +3,12 @@
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/interpodaffinity (plugin.go, filtering.go, scoring.go).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from core.explaining.counted_terms import CountedTerm
+from core.explaining.decision import Decision
 from core.framework.arguments import Int32
 from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, ScorePlugin, Status, Verdicts, Versions, said
 from core.framework.invalidation import InvalidationRule, Scope, node_update
@@ -18,7 +20,7 @@ from core.mirror.topology import DomainCounts, Int64Array
 from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.plugins.interpodaffinity.explaining import ExplainedAffinity
+from core.plugins.interpodaffinity.explaining import ExplainedAffinity, counted_terms
 from core.plugins.interpodaffinity.filtering import NAME, DomainSums, PreFilterState
 
 # The score side (scoring.go): preferences of the incoming pod, and of existing pods that select it.
@@ -87,7 +89,6 @@ class InterPodAffinity(ExplainedAffinity, FilterPlugin[PreFilterState], ScorePlu
     class_fields = ("namespace", "labels", "affinity")
     invalidated_by = _INVALIDATED_BY
     scores_alone = True
-    normalizes_alone = False
 
     def __init__(
         self, *, hard_pod_affinity_weight: Int32 = 1, ignore_preferred_terms_of_existing_pods: bool = False
@@ -153,6 +154,11 @@ class InterPodAffinity(ExplainedAffinity, FilterPlugin[PreFilterState], ScorePlu
             return (float(MAX_NODE_SCORE) * ((scores - lowest) / float(highest - lowest))).astype(np.int64)
 
         return mapped(raw, lowest, highest, scale)
+
+    def terms(self, decision: Decision) -> Sequence[CountedTerm]:
+        """Return the terms of the pod, and those of placed pods that select it."""
+        pod = decision.pod
+        return counted_terms(decision.mirror, pod, self.hard_pod_affinity_weight, scored=self.scores_for(pod))
 
 
 def _unparsable(mirror: ClusterMirror, pod: Pod) -> Status:

@@ -1,27 +1,16 @@
 """What the plugins that follow node load add to explanations: the last measurement of each node."""
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import msgspec
 import numpy as np
 
 from core.explaining.decision import Decision
-from core.explaining.explained import Explained, Measured
 from core.explaining.words import counted
-from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT
 from core.mirror.node_values import RESOURCES, NodeUsage
 from core.objects.node import NodeMetrics
 from core.objects.quantity import quantity_text
-
-
-class Unmeasured(Protocol):
-    """The pods that no measurement covers yet."""
-
-    def pods(self, slot: int, /) -> int:
-        """Return how many there are on a node."""
 
 
 class MeasuredResource(msgspec.Struct, frozen=True, gc=False):
@@ -81,8 +70,8 @@ class UsageInCluster(msgspec.Struct, frozen=True, gc=False):
         )
 
 
-def usage_on_node(decision: Decision, position: int, unmeasured: Unmeasured) -> UsageOnNode | None:
-    """Return the measurement of a node. None for a node that nobody knows."""
+def usage_on_node(decision: Decision, position: int, unmeasured: Callable[[int], int]) -> UsageOnNode | None:
+    """Return the measurement of a node. None for a node that nobody knows. `unmeasured` counts pods, by slot."""
     node = decision.node(position)
     if node is None:
         return None
@@ -96,8 +85,7 @@ def usage_on_node(decision: Decision, position: int, unmeasured: Unmeasured) -> 
         if usage is not None:
             capacity = node.capacity.get(name, node.allocatable.get(name, 0))
             resources.append(MeasuredResource(name, usage.average, usage.deviation, capacity))
-    pods = unmeasured.pods(slot)
-    return UsageOnNode(metrics.measured_at, metrics.too_old, resources, pods)
+    return UsageOnNode(metrics.measured_at, metrics.too_old, resources, unmeasured(slot))
 
 
 def usage_in_cluster(decision: Decision) -> UsageInCluster:
@@ -109,19 +97,3 @@ def usage_in_cluster(decision: Decision) -> UsageInCluster:
     too_old = int(np.count_nonzero(usage.outdated(decision.batch)))
     number = int(np.count_nonzero(measured))
     return UsageInCluster(number, too_old, len(decision.batch) - number - too_old)
-
-
-class ExplainedLoad(Explained):
-    """What the plugins add to explanations."""
-
-    @abstractmethod
-    def unmeasured(self, mirror: ClusterMirror) -> Unmeasured:
-        """Return the pods that no measurement covers yet."""
-
-    @property
-    def measured(self) -> Measured:  # type: ignore[override]  # it reads the plugin's own counts
-        """The last measurement of each node."""
-        return Measured(
-            {"usage": lambda decision, at, _: usage_on_node(decision, at, self.unmeasured(decision.mirror))},
-            {"usage": lambda decision, _: usage_in_cluster(decision)},
-        )

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 import numpy as np
 
+from core.explaining.explained import Explained, Measured
 from core.framework.arguments import NULL, Args, Keywords, ReadQuantity, Strict
 from core.framework.interface import SUCCESS, ScorePlugin, Status
 from core.framework.invalidation import InvalidationRule, Scope, differs, node_update
@@ -19,7 +20,7 @@ from core.mirror.topology import Float64Array, Int64Array
 from core.objects.node import Node, NodeMetrics
 from core.objects.pod import Pod
 from core.objects.quantity import millis
-from core.plugins.load.explaining import ExplainedLoad
+from core.plugins.load.explaining import usage_in_cluster, usage_on_node
 
 # The predicted usage of the pods that a node's last measurement does not cover yet, updated by every event.
 #
@@ -176,7 +177,7 @@ class LoadState(msgspec.Struct, frozen=True):
     unmeasured: UnmeasuredUsage
 
 
-class LoadPlugin(ExplainedLoad, ScorePlugin[LoadState]):
+class LoadPlugin(Explained, ScorePlugin[LoadState]):
     """Base of these plugins. A node's score depends only on the node, its measurement and its pods."""
 
     kinds = (Node, Pod, NodeMetrics)
@@ -201,6 +202,14 @@ class LoadPlugin(ExplainedLoad, ScorePlugin[LoadState]):
         """Return the predicted usage of the pods that are not measured yet."""
         return mirror.derived(self._unmeasured)
 
+    @property
+    def measured(self) -> Measured:  # type: ignore[override]  # it reads the plugin's own counts
+        """The last measurement of each node."""
+        return Measured(
+            {"usage": lambda decision, at, _: usage_on_node(decision, at, self.unmeasured(decision.mirror).pods)},
+            {"usage": lambda decision, _: usage_in_cluster(decision)},
+        )
+
 
 # The plugin LoadVariationRiskBalancing: prefer nodes whose usage is low and steady.
 #
@@ -212,9 +221,6 @@ class LoadPlugin(ExplainedLoad, ScorePlugin[LoadState]):
 #
 # Here mu also includes the requests of the pods that are not measured yet. The original adds only the incoming pod,
 # so every pod of a burst finds a node as idle as the first one did.
-
-DEFAULT_MARGIN: Final = 1.0
-DEFAULT_SENSITIVITY: Final = 1.0
 
 
 class RequestedUsage(msgspec.Struct, frozen=True):
@@ -236,9 +242,7 @@ class LoadVariationRiskBalancing(LoadPlugin):
     name = "LoadVariationRiskBalancing"
     class_fields = ("requests",)
 
-    def __init__(
-        self, *, safe_variance_margin: float = DEFAULT_MARGIN, safe_variance_sensitivity: float = DEFAULT_SENSITIVITY
-    ) -> None:
+    def __init__(self, *, safe_variance_margin: float = 1.0, safe_variance_sensitivity: float = 1.0) -> None:
         if not 0 <= safe_variance_margin < inf:
             raise ValueError(f"safeVarianceMargin: must be a number from 0, got {safe_variance_margin}")
         if not 0 <= safe_variance_sensitivity < inf:
@@ -276,11 +280,6 @@ class LoadVariationRiskBalancing(LoadPlugin):
 # Source: sigs.k8s.io/scheduler-plugins pkg/trimaran/targetloadpacking/targetloadpacking.go, and its design, KEP-61.
 # With t the target and u the predicted utilisation in percent, the score is (100 - t) * u / t + t up to the target, t
 # * (100 - u) / (100 - t) from there to 100, and 0 beyond.
-
-DEFAULT_TARGET_UTILIZATION: Final = 40
-DEFAULT_REQUESTS_MULTIPLIER: Final = 1.5
-DEFAULT_REQUEST: Final = 1000
-"""Millicores of a container without a request and a limit."""
 
 _CPU: Final = 0
 _MAX_MULTIPLIER: Final = 1000.0
@@ -345,10 +344,11 @@ class TargetLoadPacking(LoadPlugin):
     def __init__(
         self,
         *,
-        target_utilization: int = DEFAULT_TARGET_UTILIZATION,
-        default_requests_multiplier: float = DEFAULT_REQUESTS_MULTIPLIER,
-        default_request: int = DEFAULT_REQUEST,
+        target_utilization: int = 40,
+        default_requests_multiplier: float = 1.5,
+        default_request: int = 1000,
     ) -> None:
+        """`default_request`: millicores of a container without a request and a limit."""
         if not 1 <= target_utilization < MAX_NODE_SCORE:
             raise ValueError(f"targetUtilization: must be 1..99, got {target_utilization}")
         if not 0 <= default_requests_multiplier <= _MAX_MULTIPLIER:

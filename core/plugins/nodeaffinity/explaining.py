@@ -365,15 +365,6 @@ def _meant(key: str, values: Sequence[str], node: Node) -> tuple[str, str] | Non
     return None
 
 
-def _labels_asked(decision: Decision) -> Mapping[str, str]:
-    """Return the zone and the region that the pod asks for, if it names one, because no copy of another has them."""
-    affinity = decision.pod.node_affinity
-    terms = () if affinity.required is None or len(affinity.required.terms) > 1 else affinity.required.terms
-    asked = chain(affinity.selector.requirements, *(each.requirements for each in terms))
-    named = [each for each in asked if each.operator is Operator.IN and len(each.values) == 1]
-    return {each.key: each.values[0] for each in named if each.key in TOPOLOGY_LABELS}
-
-
 class ExplainedNodeAffinity(Explained):
     """What the plugin adds to explanations."""
 
@@ -403,8 +394,12 @@ class ExplainedNodeAffinity(Explained):
     )
 
     def labels_needed(self, decision: Decision) -> Mapping[str, str]:
-        """Return the zone and the region that the pod asks for."""
-        return _labels_asked(decision)
+        """Return the zone and the region that the pod asks for, if it names one: no copy of another node has them."""
+        affinity = decision.pod.node_affinity
+        terms = () if affinity.required is None or len(affinity.required.terms) > 1 else affinity.required.terms
+        asked = chain(affinity.selector.requirements, *(each.requirements for each in terms))
+        named = [each for each in asked if each.operator is Operator.IN and len(each.values) == 1]
+        return {each.key: each.values[0] for each in named if each.key in TOPOLOGY_LABELS}
 
     def name_needed(self, decision: Decision) -> str:
         """Return the first of the names that the pod allows."""

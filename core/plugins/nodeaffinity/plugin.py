@@ -37,14 +37,6 @@ _PER_NODE: Final = 2
 _FEW_ENTRIES: Final = 32
 """Up to this many terms and requirements, the work is never too much. Ordinary pods have no more."""
 
-_INVALIDATED_BY = (
-    node_update(
-        when="a label changed",
-        because="any node label can be asked for, by its presence and by its absence",
-        reads=lambda node: node.labels,
-    ),
-)
-
 
 class NodeAffinity(ExplainedNodeAffinity, FilterPlugin[RequiredState], ScorePlugin[PreferredState]):
     """Filters by the pod's nodeSelector and required node affinity, and scores by its preferred node affinity.
@@ -59,9 +51,14 @@ class NodeAffinity(ExplainedNodeAffinity, FilterPlugin[RequiredState], ScorePlug
     points = ("preFilter", "filter", "preScore", "score")
     pre_filter_rejects = True
     class_fields = ("node_affinity",)
-    invalidated_by = _INVALIDATED_BY
+    invalidated_by = (
+        node_update(
+            when="a label changed",
+            because="any node label can be asked for, by its presence and by its absence",
+            reads=lambda node: node.labels,
+        ),
+    )
     scores_alone = True
-    normalizes_alone = False
 
     def __init__(self, *, added_affinity: AffinityToNodes = NO_NODE_AFFINITY) -> None:
         if errors := _errors(added_affinity):

@@ -34,28 +34,6 @@ from core.plugins.noderesources.strategies import ScoreState, in_range, scorer_o
 
 LEAST_ALLOCATED: Final = ScoringStrategy()
 
-_INVALIDATED_BY: Final = (
-    node_update(
-        when="an allocatable amount changed",
-        because="a pod must fit into the allocatable amount less the requests",
-        reads=lambda node: node.allocatable,
-    ),
-    InvalidationRule(
-        kind=Pod,
-        scope=Scope.NODE,
-        when="it comes, goes, or asks for something else than before",
-        because="every pod takes one of the node's pods, and what it asks for; also one that was resized in place",
-        touches=requests_changed,
-    ),
-    InvalidationRule(
-        kind=DeviceClass,
-        scope=Scope.ALL,
-        when="it comes or goes, or its extended resource changed",
-        because="its resource is left to devices on every node that does not offer it itself",
-        touches=lambda before, after: stands_for(before) != stands_for(after),
-    ),
-)
-
 
 class NodeResourcesFit(ExplainedFit, FilterPlugin[PreFilterState], ScorePlugin[ScoreState]):
     """Filters by all requests of a pod, and scores by the requested amounts, exactly as the in-tree plugin.
@@ -81,7 +59,27 @@ class NodeResourcesFit(ExplainedFit, FilterPlugin[PreFilterState], ScorePlugin[S
     judges_resizes = True
     kinds = (Node, Pod, DeviceClass)
     class_fields: tuple[str, ...] = ("requests", "scored_requests")
-    invalidated_by = _INVALIDATED_BY
+    invalidated_by = (
+        node_update(
+            when="an allocatable amount changed",
+            because="a pod must fit into the allocatable amount less the requests",
+            reads=lambda node: node.allocatable,
+        ),
+        InvalidationRule(
+            kind=Pod,
+            scope=Scope.NODE,
+            when="it comes, goes, or asks for something else than before",
+            because="every pod takes one of the node's pods, and what it asks for; also one that was resized in place",
+            touches=requests_changed,
+        ),
+        InvalidationRule(
+            kind=DeviceClass,
+            scope=Scope.ALL,
+            when="it comes or goes, or its extended resource changed",
+            because="its resource is left to devices on every node that does not offer it itself",
+            touches=lambda before, after: stands_for(before) != stands_for(after),
+        ),
+    )
     states = (ResourceColumns,)
     scores_alone = True
     normalizes_alone = True

@@ -234,20 +234,6 @@ def _score_by_utilization(shape: Sequence[UtilizationShapePoint]) -> Int64Array:
 # NodeResourcesBalancedAllocation (balanced_allocation.go): prefers nodes whose resources would be used evenly.
 
 _PAIR: Final = 2
-_INVALIDATED_BY: Final = (
-    node_update(
-        when="an allocatable amount changed",
-        because="the scores are of shares of the allocatable amounts",
-        reads=lambda node: node.allocatable,
-    ),
-    InvalidationRule(
-        kind=Pod,
-        scope=Scope.NODE,
-        when="it asks for anything, and for something else than before",
-        because="what the pods of a node ask for is used of it; pods that ask for nothing are not seen",
-        touches=asks_otherwise,
-    ),
-)
 
 
 class BalanceState(msgspec.Struct, frozen=True):
@@ -267,7 +253,20 @@ class NodeResourcesBalancedAllocation(ScorePlugin[BalanceState]):
     former_scores = (("BalancedResourceAllocation", ""),)
     kinds = (Node, Pod)
     class_fields = ("requests",)
-    invalidated_by = _INVALIDATED_BY
+    invalidated_by = (
+        node_update(
+            when="an allocatable amount changed",
+            because="the scores are of shares of the allocatable amounts",
+            reads=lambda node: node.allocatable,
+        ),
+        InvalidationRule(
+            kind=Pod,
+            scope=Scope.NODE,
+            when="it asks for anything, and for something else than before",
+            because="what the pods of a node ask for is used of it; pods that ask for nothing are not seen",
+            touches=asks_otherwise,
+        ),
+    )
     states = (ResourceColumns,)
     scores_alone = True
     normalizes_alone = True

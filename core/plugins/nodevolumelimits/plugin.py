@@ -242,16 +242,7 @@ class NodeVolumeLimits(ReadsClaims, Explained, FilterPlugin[NewVolumes]):
         "AzureDiskLimits",
         "CinderLimits",
     )
-    kinds = (
-        Node,
-        Pod,
-        PersistentVolume,
-        PersistentVolumeClaim,
-        StorageClass,
-        CSINode,
-        CSIDriver,
-        VolumeAttachment,
-    )
+    kinds = (Node, Pod, PersistentVolume, PersistentVolumeClaim, StorageClass, CSINode, CSIDriver, VolumeAttachment)
     class_fields = ("namespace", "volumes")
     invalidated_by = _INVALIDATED_BY
     states = (VolumesInUse,)

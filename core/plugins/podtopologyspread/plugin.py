@@ -70,8 +70,6 @@ class PodTopologySpread(ExplainedSpread, FilterPlugin[PreFilterState], ScorePlug
     class_fields: tuple[str, ...] = ("namespace", "labels", "tolerations", "node_affinity", "spread")
     invalidated_by = _INVALIDATED_BY
     states = (PodCounts, NodeDomains)
-    scores_alone = False
-    normalizes_alone = False
 
     def __init__(
         self,

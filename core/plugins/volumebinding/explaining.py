@@ -54,27 +54,6 @@ def _out_of_reach(state: BindingState, volume: PersistentVolume, batch: NodeBatc
     return found
 
 
-def _labels_of_volumes(decision: Decision) -> Mapping[str, str]:
-    """Return the labels that a node needs to reach the volumes of the pod's bound claims, if they name values.
-
-    For a volume with several terms, these are the labels of the first term.
-    """
-    found: dict[str, str] = {}
-    volumes = decision.mirror.objects(PersistentVolume)
-    for named in islice(named_claims(decision.pod), _MAX_LABELLED):
-        claim = find_claim(decision.mirror, decision.pod, named)
-        volume = None if claim is None else volumes.get(claim.volume)
-        if volume is None:
-            continue
-        terms = () if volume.node_affinity is None else volume.node_affinity.terms[:1]
-        for asked in (each for term in terms for each in term.requirements):
-            if asked.operator is Operator.IN and asked.values:
-                found.setdefault(asked.key, asked.values[0])
-        for key, values in volume_topologies(volume):
-            found.setdefault(key, min(values))
-    return found
-
-
 class ExplainedBinding(Explained):
     """What the plugin adds to explanations."""
 
@@ -105,5 +84,21 @@ class ExplainedBinding(Explained):
         return {CSIDriver: "capacity for new volumes"} if makes_volume(mirror, pod) else {}
 
     def labels_needed(self, decision: Decision) -> Mapping[str, str]:
-        """Return the labels that a node needs to reach the volumes of the pod."""
-        return _labels_of_volumes(decision)
+        """Return the labels that a node needs to reach the volumes of the pod's bound claims, if they name values.
+
+        For a volume with several terms, these are the labels of the first term.
+        """
+        found: dict[str, str] = {}
+        volumes = decision.mirror.objects(PersistentVolume)
+        for named in islice(named_claims(decision.pod), _MAX_LABELLED):
+            claim = find_claim(decision.mirror, decision.pod, named)
+            volume = None if claim is None else volumes.get(claim.volume)
+            if volume is None:
+                continue
+            terms = () if volume.node_affinity is None else volume.node_affinity.terms[:1]
+            for asked in (each for term in terms for each in term.requirements):
+                if asked.operator is Operator.IN and asked.values:
+                    found.setdefault(asked.key, asked.values[0])
+            for key, values in volume_topologies(volume):
+                found.setdefault(key, min(values))
+        return found

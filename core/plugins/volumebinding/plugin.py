@@ -139,15 +139,7 @@ class VolumeBinding(ReadsClaims, ExplainedBinding, FilterPlugin[BindingState], S
     not_scored = (("shape", _DEFAULT_SHAPES),)
     waits_by = "bindTimeoutSeconds"
     missed = "pods are bound without their claims"
-    kinds = (
-        Node,
-        PersistentVolume,
-        PersistentVolumeClaim,
-        StorageClass,
-        CSINode,
-        CSIDriver,
-        CSIStorageCapacity,
-    )
+    kinds = (Node, PersistentVolume, PersistentVolumeClaim, StorageClass, CSINode, CSIDriver, CSIStorageCapacity)
     class_fields = ("namespace", "volumes")
     invalidated_by = _INVALIDATED_BY
     states = (Offers, MigratedPlugins)
