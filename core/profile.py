@@ -74,7 +74,7 @@ COMPOSITES: Final[Mapping[str, Sequence[str]]] = {
 """Predicates that consist of other plugins: name -> those plugins, in the order of their reasons."""
 
 PROFILES: Final[Mapping[str, str]] = {
-    "affinity": "InterPodAffinity",
+    "affinity": "InterPodAffinity=2",
     "full": (
         "NodeUnschedulable,NodeName,TaintToleration=3,NodeAffinity=2,NodePorts,NodeResourcesFit=1,VolumeRestrictions,"
         "NodeVolumeLimits,VolumeBinding=1,VolumeZone,PodTopologySpread=2,InterPodAffinity=2,"

@@ -12,7 +12,7 @@ def affinity_profile(
         hard_pod_affinity_weight=hard_pod_affinity_weight,
         ignore_preferred_terms_of_existing_pods=ignore_preferred_terms_of_existing_pods,
     )
-    return Profile(filters=(plugin,), scores=((plugin, 1),))
+    return Profile(filters=(plugin,), scores=((plugin, 2),))
 
 
 def filters_of(profile: Profile) -> list[str]:

@@ -29,10 +29,15 @@ NODES = [make_node("n1").label("zone", "a"), make_node("n2").label("zone", "b")]
 BY_ZONE = term("zone", labelled(app="web"))
 
 
-def test_one_plugin_filters_and_scores_with_weight_one() -> None:
+def test_one_plugin_filters_and_scores() -> None:
     profile = affinity_profile()
     assert [plugin.name for plugin in profile.filters] == ["InterPodAffinity"]
-    assert [(plugin.name, weight) for plugin, weight in profile.scores] == [("InterPodAffinity", 1)]
+    assert [(plugin.name, weight) for plugin, weight in profile.scores] == [("InterPodAffinity", 2)]
+
+
+def test_a_profile_by_name_weighs_inter_pod_affinity_as_kube_scheduler_does() -> None:
+    (alone,) = parse_profile("affinity").scores
+    assert alone[1] == {each.name: weight for each, weight in full_profile().scores}[alone[0].name]
 
 
 def test_required_affinity_of_existing_pods_weighs_one_unless_told_otherwise() -> None:

@@ -54,7 +54,7 @@ DEFAULT_SCORES: Final = {
 @pytest.mark.parametrize(
     ("text", "filters", "scores"),
     [
-        pytest.param("affinity", ["InterPodAffinity"], {"InterPodAffinity": 1}, id="affinity"),
+        pytest.param("affinity", ["InterPodAffinity"], {"InterPodAffinity": 2}, id="affinity"),
         pytest.param("full", DEFAULT_FILTERS, DEFAULT_SCORES, id="full"),
         pytest.param("NodeAffinity", ["NodeAffinity"], {"NodeAffinity": 1}, id="both-sides-of-a-plugin"),
         pytest.param("NodeName,NodePorts", ["NodeName", "NodePorts"], {}, id="the-side-that-a-plugin-has"),

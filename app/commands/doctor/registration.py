@@ -89,7 +89,7 @@ def implied_settings(config: SchedulerConfig, extender: Extender) -> Settings:
         and any(profile.switched_off(name, point) for profile in config.profiles)
     ]
     if extender.prioritize_verb and not any(name.startswith("score:") for name in disabled):
-        disabled.append(f"score:{PROFILES['affinity']}")
+        disabled.append(f"score:{PROFILES['affinity'].partition('=')[0]}")
     return Settings(
         profile=",".join(disabled) or "affinity",
         bind=bool(extender.bind_verb),

@@ -195,9 +195,9 @@ def finest_pair(weight: int) -> tuple[int, int]:
 
 
 def _weights(registration: Registration) -> Mapping[str, int]:
-    """Return plugin -> weight for the scores of Kindred. A weight of 1 alone says nothing: `affinity` has that."""
+    """Return plugin -> weight for the scores of Kindred. The weight of one alone changes no score of Kindred."""
     scores = registration.scores
-    if len(scores) == 1 and set(scores.values()) == {1}:
+    if len(scores) == 1:
         (plugin,) = scores
         return {plugin: registration.config.profiles[0].weight(plugin)}
     return scores

@@ -249,7 +249,7 @@ def test_the_admin_port_has_the_page_and_what_it_asks(admin: FastAPI) -> None:
     assert ask(admin, "GET", "/").status_code == 200
     body = json.dumps({"pod": make_pod("p").obj()}).encode()
     drawn: dict[str, Any] = ask(admin, "POST", "/explain/nodes", body).json()
-    of_taints, of_all = 3, 11  # the weights of the full profile; its other plugins have nothing to score here
+    of_taints, of_all = 3, 12  # the weights of the full profile; its other plugins have nothing to score here
     assert (drawn["names"], drawn["verdict"], drawn["score"]) == (["n1"], [0], [100 * of_taints // of_all])
 
 

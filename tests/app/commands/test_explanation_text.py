@@ -200,7 +200,7 @@ def test_scores_come_with_their_parts_and_the_best_nodes(small: ClusterMirror) -
     assert lines[begin : begin + 7] == [
         "Scores by plugin, of all nodes that are scored",
         "  PLUGIN            WEIGHT      RAW  NORMALIZED",
-        "  InterPodAffinity       1  0 to 10    0 to 100",
+        "  InterPodAffinity       2  0 to 10    0 to 100",
         "",
         "Best scores",
         "  100  a1",
@@ -210,7 +210,7 @@ def test_scores_come_with_their_parts_and_the_best_nodes(small: ClusterMirror) -
     begin = lines.index("Node a1: it fits")
     told = lines.index("    scores +10: its own rule: preferred affinity by", begin)
     assert lines[told + 1] == "      topology.kubernetes.io/zone=a"
-    assert lines[lines.index("  Score 100") + 2] == "    InterPodAffinity       1   10         100"
+    assert lines[lines.index("  Score 100") + 2] == "    InterPodAffinity       2   10         100"
 
 
 def test_the_first_pod_of_its_kind_is_told_so(small: ClusterMirror) -> None:
