@@ -22,8 +22,9 @@ ENDLESS: Final = Path("/dev/zero")
 ROOM: Final = Path(__file__).parents[2] / "app"
 IN_ANOTHER_WAY: Final = {
     "process/files.py": "the functions themselves",
-    "watch/memory.py": "files of the kernel",
+    "feeds/memory.py": "files of the kernel",
     "admin/page_routes.py": "files of the package",
+    "demo/__init__.py": "files of the package",
     "commands/serve.py": "files of the package",
     "commands/dump.py": "a file of the package; --snapshot goes through read_input",
     "commands/manifests.py": "opens for read_input, which has a bound",

@@ -53,7 +53,7 @@ class HttpClient:
         parts = urlsplit(base)
         self._connection = (
             http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=_TIMEOUT)
-            if tls is None
+            if parts.scheme == "http"
             else http.client.HTTPSConnection(parts.hostname or "", parts.port, timeout=_TIMEOUT, context=tls)
         )
 
