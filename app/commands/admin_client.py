@@ -84,16 +84,14 @@ def asked(  # noqa: PLR0913  # a request, and who sends it for how long
         raise CannotAskError(f"{access['url']}: {str(error) or type(error).__name__}; {NOT_UNDERSTOOD}") from None
 
 
-def understood(
-    access: Access, response: httpx.Response, parse: Callable[[bytes], T], accepted: int = HTTPStatus.OK
-) -> T:
+def understood(where: str, response: httpx.Response, parse: Callable[[bytes], T], accepted: int = HTTPStatus.OK) -> T:
     """Return what a response says. Raises CannotAskError for a status that is neither a success nor `accepted`."""
     if not response.is_success and response.status_code != accepted:
-        raise CannotAskError(f"{access['url']}: {refusal(response)}")
+        raise CannotAskError(f"{where}: {refusal(response)}")
     try:
         return parse(response.content)
     except (msgspec.MsgspecError, ValidationError):
-        raise CannotAskError(f"{access['url']}: {NOT_UNDERSTOOD}") from None
+        raise CannotAskError(f"{where}: {NOT_UNDERSTOOD}") from None
 
 
 def _is_of_tls(error: BaseException) -> bool:

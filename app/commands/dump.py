@@ -39,15 +39,8 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
 from core.objects.node import Node
 from core.objects.pod import Pod
-from core.objects.volumes import (
-    CSIDriver,
-    CSINode,
-    CSIStorageCapacity,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    VolumeAttachment,
-)
+from core.objects.volumes import PersistentVolume
+from core.plugins import PLUGINS
 from core.profile import Profile
 
 _SHOWN_PROBLEMS: Final = 20
@@ -170,15 +163,7 @@ def load_dump(settings: Settings, source: Source) -> Cluster:
 
 
 _TOGETHER: Final[Sequence[Collection[Kind]]] = (
-    (
-        PersistentVolume,
-        PersistentVolumeClaim,
-        StorageClass,
-        CSINode,
-        CSIDriver,
-        CSIStorageCapacity,
-        VolumeAttachment,
-    ),
+    {kind for plugin in PLUGINS.values() if PersistentVolume in plugin.kinds for kind in plugin.kinds},
     (Service, ReplicaSet, StatefulSet, ReplicationController),
 )
 """Kinds that the same rules read, so that one command gets all that is missing."""
@@ -189,7 +174,7 @@ def _lacking(kinds: Collection[Kind], adding: str) -> Mapping[Kind, Missing]:
     found: dict[Kind, Missing] = {}
     for kind in kinds:
         group = next((each for each in _TOGETHER if kind in each), (kind,))
-        lacks = [each for each in group if each in kinds]
+        lacks = [each for each in kinds if each in group]
         names = ", ".join(RESOURCES[each].name for each in lacks)
         if kind is Namespace:
             names = "Namespace of some pods"

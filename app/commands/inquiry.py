@@ -9,7 +9,7 @@ import httpx
 import msgspec
 
 from app.admin.explain_routes import MAX_SHOWN
-from app.commands.admin_client import NOT_UNDERSTOOD, CannotAskError, members, refusal
+from app.commands.admin_client import members, understood
 from app.commands.manifests import all_manifests, one_manifest, read_manifests
 from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Detail, Explainer, Explanation
@@ -162,15 +162,10 @@ class RefusedError(Exception):
 
 def taken(response: httpx.Response, where: str) -> Explanation:
     """Return the explanation in a service's response. Raises RefusedError, CannotAskError."""
-    if response.is_success:
-        try:
-            return decode(response.content, Explanation)
-        except msgspec.MsgspecError:
-            raise CannotAskError(f"{where}: {NOT_UNDERSTOOD}") from None
-    told = members(response)
+    told = {} if response.is_success else members(response)
     if isinstance(told.get("field"), str) and isinstance(detail := told.get("detail"), str):
         raise RefusedError(detail)
-    raise CannotAskError(f"{where}: {refusal(response)}")
+    return understood(where, response, lambda body: decode(body, Explanation))
 
 
 async def explanation_of(explainer: Explainer, inquiry: Inquiry, others: Objects = no_objects) -> Explanation:

@@ -12,8 +12,9 @@ from typing import IO, Final
 import click
 import msgspec
 
-from app.explain.workloads import one_workload
-from app.objects.decode import DecodeError, decoding
+from app.explain.stored_pod import read_json
+from app.explain.workloads import flat, one_workload
+from app.objects.decode import DecodeError
 from app.objects.yaml_documents import DocumentsError, documents, form_of
 from app.settings.limits import DEFAULTS
 
@@ -80,13 +81,8 @@ def _utf_8(chunks: Iterator[bytes]) -> Iterator[bytes]:
         raise InputError(f"UTF-16: {error.reason}") from None
 
 
-class _List(msgspec.Struct):
-    items: list[msgspec.Raw] | None = None
-
-
 MAX_MANIFEST_BYTES: Final = DEFAULTS.max_body_bytes
 """A manifest is as large as the request that a service reads."""
-_list_decoder: Final = msgspec.json.Decoder(_List)
 
 
 def read_manifests(option: str, file: str) -> bytes:
@@ -116,13 +112,11 @@ def one_manifest(option: str, text: bytes, chosen: str = "") -> bytes:
 
 def all_manifests(option: str, text: bytes) -> list[bytes]:
     """Return the JSON of each manifest, also inside of a List. Raises UsageError, which names the option."""
-    found: list[bytes] = []
-    for document in _documents(option, text):
-        try:
-            items = decoding(_list_decoder.decode, document).items
-        except DecodeError as error:
-            raise click.UsageError(f"{option}: {error}") from None
-        found += [document] if items is None else map(bytes, items)
+    documents = _documents(option, text)
+    try:
+        found = [msgspec.json.encode(each) for document in documents for each in flat(read_json(document))]
+    except DecodeError as error:
+        raise click.UsageError(f"{option}: {error}") from None
     if not found:
         raise click.UsageError(f"{option}: expected a manifest, found none.")
     return found

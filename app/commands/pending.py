@@ -77,7 +77,7 @@ def _of_service(access: Access, namespace: str | None) -> PendingPods:
     """Call a running service. Raises CannotAskError."""
     query = {"namespace": namespace} if namespace is not None else None
     response = asked(access, "GET", "/pending", query, patience=_PATIENCE)
-    return understood(access, response, msgspec.json.Decoder(PendingPods).decode)
+    return understood(access["url"], response, msgspec.json.Decoder(PendingPods).decode)
 
 
 def _of_dump(options: Options, namespace: str | None) -> PendingPods:

@@ -73,10 +73,10 @@ def service_status(access: Access) -> Status:
     cache, decisions = _cache(access), asked(access, "GET", "/debug/decisions", {"limit": 1})
     return Status(
         access["url"],
-        understood(access, ready, Readiness.model_validate_json, HTTPStatus.SERVICE_UNAVAILABLE),
-        understood(access, version, msgspec.json.Decoder(Version).decode),
+        understood(access["url"], ready, Readiness.model_validate_json, HTTPStatus.SERVICE_UNAVAILABLE),
+        understood(access["url"], version, msgspec.json.Decoder(Version).decode),
         cache,
-        understood(access, decisions, msgspec.json.Decoder(LastDecisions).decode),
+        understood(access["url"], decisions, msgspec.json.Decoder(LastDecisions).decode),
     )
 
 
@@ -84,7 +84,7 @@ def _cache(access: Access) -> Totals | None:
     response = asked(access, "GET", "/debug/equivalence", {"limit": 0})
     if response.status_code == HTTPStatus.CONFLICT:  # the cache is off
         return None
-    return understood(access, response, msgspec.json.Decoder(CacheState).decode).totals
+    return understood(access["url"], response, msgspec.json.Decoder(CacheState).decode).totals
 
 
 def status_text(status: Status, *, wide: bool) -> Iterator[Line]:

@@ -52,7 +52,7 @@ def units_command(*, namespace: str | None, output: OutputFormat, **access: Unpa
     """
     with clear_errors():
         response = asked(access, "GET", "/units", {"namespace": namespace} if namespace is not None else None)
-        units = understood(access, response, msgspec.json.Decoder(Units).decode)
+        units = understood(access["url"], response, msgspec.json.Decoder(Units).decode)
     print_output(output, units, partial(units_text, units, namespace=namespace))
 
 

@@ -22,20 +22,17 @@ from core.objects.pod import Pod
 
 NEW_REVISION: Final = "new-revision"
 """The value of a label with the hash of a template that no pod has yet. Real hashes have no dash."""
-_GROUPS: Final[Mapping[str, frozenset[str]]] = {
-    **dict.fromkeys(("Deployment", "ReplicaSet", "DaemonSet", "StatefulSet"), frozenset({"apps", "extensions"})),
-    **dict.fromkeys(("Job", "CronJob"), frozenset({"batch"})),
-    **dict.fromkeys(("ReplicationController", "PodTemplate"), frozenset({""})),
-    "JobSet": frozenset({"jobset.x-k8s.io"}),
-    "LeaderWorkerSet": frozenset({"leaderworkerset.x-k8s.io"}),
+_APPS: Final = ("apps", "extensions")
+_KNOWN: Final[Mapping[str, tuple[Sequence[str], str]]] = {
+    **dict.fromkeys(("Deployment", "ReplicaSet", "DaemonSet", "StatefulSet"), (_APPS, "spec.template")),
+    "Job": (("batch",), "spec.template"),
+    "CronJob": (("batch",), "spec.jobTemplate.spec.template"),
+    "ReplicationController": (("",), "spec.template"),
+    "PodTemplate": (("",), "template"),
+    "JobSet": (("jobset.x-k8s.io",), ""),
+    "LeaderWorkerSet": (("leaderworkerset.x-k8s.io",), ""),
 }
-"""Kinds whose controllers are known -> their API groups. Volcano has a Job, too."""
-_PATHS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"), "spec.template"),
-    **dict.fromkeys(("DaemonSet", "Job"), "spec.template"),
-    "CronJob": "spec.jobTemplate.spec.template",
-    "PodTemplate": "template",
-}
+"""Kinds whose controllers are known -> their API groups, as Volcano has a Job, too, and the path of a template."""
 _DEEPEST: Final = 12  # levels in which a template is looked for
 _DAEMON_TAINTS: Final = (
     ("not-ready", "NoExecute"),
@@ -377,14 +374,13 @@ def _note_webhooks(pod: Json, owner: _Owner) -> None:
 
 
 def _is_known(manifest: Json) -> bool:
-    groups = _GROUPS.get(str(manifest.get("kind")))
-    version = manifest.get("apiVersion")
-    return groups is not None and (not version or str(version).rpartition("/")[0] in groups)
+    kind, version = str(manifest.get("kind")), manifest.get("apiVersion")
+    return kind in _KNOWN and (not version or str(version).rpartition("/")[0] in _KNOWN[kind][0])
 
 
 def pod_templates(manifest: Json) -> list[tuple[str, Json]]:
     """Return the pod templates of an object with their paths, in the order in which they are written."""
-    path = _PATHS.get(str(manifest.get("kind")), "") if _is_known(manifest) else ""
+    path = _KNOWN[str(manifest["kind"])][1] if _is_known(manifest) else ""
     if path:
         template = member(manifest, *path.split("."))
         return [(path, template)] if template else []

@@ -31,7 +31,7 @@ def one_workload(texts: Sequence[bytes], chosen: str = "") -> bytes:
     """
     if len(texts) == 1 and not chosen and not _is_list(read_json(texts[0])):
         return texts[0]
-    found = [each for text in texts for each in _flat(read_json(text))]
+    found = [each for text in texts for each in flat(read_json(text))]
     workloads = [each for each in found if each.get("kind") == "Pod" or pod_templates(each)]
     matching = [each for each in workloads if not chosen or _is_named(each, chosen)]
     if len(matching) == 1:
@@ -68,14 +68,14 @@ def _is_list(manifest: Json) -> bool:
     return str(manifest.get("kind") or "").endswith("List") and isinstance(manifest.get("items"), list)
 
 
-def _flat(manifest: Json, depth: int = 0) -> Iterator[Json]:
+def flat(manifest: Json, depth: int = 0) -> Iterator[Json]:
     """Yield an object, or those in a list. The API server leaves out the kind of the items of a PodList."""
     if not _is_list(manifest) or depth > _DEEPEST:
         yield manifest
         return
     kind = str(manifest["kind"]).removesuffix("List")
     for each in elements(manifest, "items"):
-        yield from _flat({"kind": kind, **each} if kind else each, depth + 1)
+        yield from flat({"kind": kind, **each} if kind else each, depth + 1)
 
 
 def names_of(manifest: Json) -> tuple[str, ...]:

@@ -224,11 +224,6 @@ def refuse_longer(text: str | None, limit: int, field: str) -> None:
         raise DecodeError(field, f"longer than {limit} bytes")
 
 
-def refuse_long_key(key: str | None, field: str) -> None:
-    """Reject a text that cannot be a key of a label, taint or topology. Raises DecodeError."""
-    refuse_longer(key, MAX_LABEL_KEY_BYTES, field)
-
-
 def refuse_long_labels(labels: Mapping[str, str], field: str) -> None:
     """Reject labels, or a selector by label values, that no object can have. Raises DecodeError."""
     for key, value in labels.items():
@@ -437,10 +432,6 @@ _MAX_ELEMENTS: Final = 5_000_000
 """JSON elements in one body. A decoded element takes up to 80 bytes, even if its JSON has only 3 bytes (`{},`). So a
 body of 64 MiB could take 3 GB. The limit is 1,000 elements for each of 5,000 whole nodes."""
 _COUNTED_AT_ONCE: Final = 256 * 1024  # bytes; this much fits in the cache of the CPU
-_MAX_ERROR_LENGTH: Final = 8192  # characters; a message may quote the request
-_MAX_REASON_LENGTH: Final = 1024
-"""Characters of the reason for a rejected node. The response has it once for each node, and it may quote a name of any
-length. With the name of a claim of 30 KB, the response for 5,000 nodes had 150 MB."""
 
 
 def refuse_too_many_elements(body: Body) -> None:
@@ -456,13 +447,3 @@ def _commas(body: Body) -> int:
         int(np.count_nonzero(characters[start : start + _COUNTED_AT_ONCE] == ord(",")))
         for start in range(0, len(characters), _COUNTED_AT_ONCE)
     )
-
-
-def error_json(message: str) -> bytes:
-    """Return a message as JSON, cut to the length of a log line."""
-    return msgspec.json.encode(message[:_MAX_ERROR_LENGTH])
-
-
-def reason_json(message: str) -> bytes:
-    """Return the reason for a rejected node as JSON, cut so that a response can have it once for each node."""
-    return msgspec.json.encode(message[:_MAX_REASON_LENGTH])

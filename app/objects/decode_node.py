@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import msgspec
 
 from app.objects.decode import (
+    MAX_LABEL_KEY_BYTES,
     MAX_LABEL_VALUE_BYTES,
     NULL,
     Int32,
@@ -30,7 +31,6 @@ from app.objects.decode import (
     names_of,
     nullable,
     quantity_of,
-    refuse_long_key,
     refuse_longer,
     selector_of_labels,
     selector_or_nothing,
@@ -129,7 +129,7 @@ def _shared_features(features: frozenset[str]) -> frozenset[str]:
 def _parse_taints(raw: bytes) -> tuple[Taint, ...]:
     taints = decoding_field(_taints_decoder.decode, raw, "spec.taints") or ()
     for index, taint in enumerate(taints):
-        refuse_long_key(taint.key, f"spec.taints[{index}].key")
+        refuse_longer(taint.key, MAX_LABEL_KEY_BYTES, f"spec.taints[{index}].key")
         refuse_longer(taint.value, MAX_LABEL_VALUE_BYTES, f"spec.taints[{index}].value")
     return tuple(Taint(taint.key or "", taint.value or "", taint.effect or "") for taint in taints)
 

@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from app.objects.decode import (
+    MAX_LABEL_KEY_BYTES,
     MAX_LABEL_VALUE_BYTES,
     MAX_NAMESPACE_BYTES,
     NULL,
@@ -17,7 +18,6 @@ from app.objects.decode import (
     decoding_field,
     memoised,
     nullable,
-    refuse_long_key,
     refuse_long_labels,
     refuse_longer,
     selector_and_error,
@@ -89,7 +89,7 @@ def requirements_of(term: WireNodeSelectorTerm, path: str) -> tuple[list[Require
 
 def _requirements(expressions: Sequence[Expression], path: str) -> list[Requirement]:
     for index, each in enumerate(expressions):
-        refuse_long_key(each.key, f"{path}[{index}].key")
+        refuse_longer(each.key, MAX_LABEL_KEY_BYTES, f"{path}[{index}].key")
     return [(each.key or "", each.operator or "", each.values or ()) for each in expressions]
 
 
@@ -279,7 +279,7 @@ def _preferred(namespace: str, terms: _Terms) -> list[WeightedAffinityTerm]:
 
 def _term(namespace: str, path: str, term: _Term) -> AffinityTerm:
     """Upstream newAffinityTerm: the namespaces of the term, or the pod's namespace if the term names none."""
-    refuse_long_key(term.topology_key, f"{path}.topologyKey")
+    refuse_longer(term.topology_key, MAX_LABEL_KEY_BYTES, f"{path}.topologyKey")
     _refuse_long_keys(term.label_selector, f"{path}.labelSelector")
     _refuse_long_keys(term.namespace_selector, f"{path}.namespaceSelector")
     for index, each in enumerate(term.namespaces or ()):
@@ -299,9 +299,9 @@ def _refuse_long_keys(selector: LabelSelector | None, path: str) -> None:
     if selector is None:
         return
     for key in selector.match_labels or ():
-        refuse_long_key(key, f"{path}.matchLabels")
+        refuse_longer(key, MAX_LABEL_KEY_BYTES, f"{path}.matchLabels")
     for index, expression in enumerate(selector.match_expressions or ()):
-        refuse_long_key(expression.key, f"{path}.matchExpressions[{index}].key")
+        refuse_longer(expression.key, MAX_LABEL_KEY_BYTES, f"{path}.matchExpressions[{index}].key")
 
 
 class WireToleration(Wire):
@@ -319,7 +319,7 @@ _tolerations_decoder: Final = nullable(list[WireToleration])
 def _parse_tolerations(raw: bytes) -> frozenset[Toleration]:
     wires = decoding_field(_tolerations_decoder.decode, raw, "spec.tolerations") or ()
     for index, each in enumerate(wires):
-        refuse_long_key(each.key, f"spec.tolerations[{index}].key")
+        refuse_longer(each.key, MAX_LABEL_KEY_BYTES, f"spec.tolerations[{index}].key")
         refuse_longer(each.value, MAX_LABEL_VALUE_BYTES, f"spec.tolerations[{index}].value")
     tolerations = frozenset(
         Toleration(each.key or "", each.operator or "Equal", each.value or "", each.effect or "") for each in wires

@@ -156,14 +156,12 @@ RESOURCES: Final[Mapping[Kind, Resource]] = MappingProxyType({resource.kind: res
 
 # Dumps for kubectl.
 
-OF_MANIFESTS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "PriorityClass": "pc",
-        "RuntimeClass": "runtimeclasses",
-        "LimitRange": "limits",
-        "ControllerRevision": "controllerrevisions",
-    }
-)
+OF_MANIFESTS: Final[Mapping[str, str]] = {
+    "PriorityClass": "pc",
+    "RuntimeClass": "runtimeclasses",
+    "LimitRange": "limits",
+    "ControllerRevision": "controllerrevisions",
+}
 """Kinds that only the stored pod of a manifest depends on -> their names for kubectl."""
 
 

@@ -18,7 +18,6 @@ from app.objects.decode import (
     GoStruct,
     decoding,
     decoding_field,
-    error_json,
     refuse_too_many_elements,
     under,
 )
@@ -28,6 +27,7 @@ from app.verbs.filter import Bypass, Patient
 from app.verbs.pods import Standing
 from app.verbs.request import Request, VerbOutcome, VerbResponse
 from app.verbs.wire_in import decode_incoming_pod
+from app.verbs.wire_out import error_json
 from core.mirror.cluster import ClusterMirror
 from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod

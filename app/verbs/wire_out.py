@@ -9,12 +9,27 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from app.objects.decode import error_json, reason_json
 from app.verbs.wire_in import ABSENT, NodeList
 from core.framework.interface import Code, Status, Verdicts, reasons_text, status_counts
 from core.framework.scores import MAX_NODE_SCORE
 from core.mirror.node_info import NameTexts, NodeBatch
 from core.mirror.topology import Int64Array
+
+_MAX_ERROR_LENGTH: Final = 8192  # characters; a message may quote the request
+_MAX_REASON_LENGTH: Final = 1024
+"""Characters of the reason for a rejected node. The response has it once for each node, and it may quote a name of any
+length. With the name of a claim of 30 KB, the response for 5,000 nodes had 150 MB."""
+
+
+def error_json(message: str) -> bytes:
+    """Return a message as JSON, cut to the length of a log line."""
+    return msgspec.json.encode(message[:_MAX_ERROR_LENGTH])
+
+
+def reason_json(message: str) -> bytes:
+    """Return the reason for a rejected node as JSON, cut so that a response can have it once for each node."""
+    return msgspec.json.encode(message[:_MAX_REASON_LENGTH])
+
 
 # Makes text for thousands of nodes without a Python loop over the nodes.
 

@@ -1,11 +1,13 @@
 """Calls a running Kindred, and checks what it says of itself."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeVar
 
 import httpx
 import msgspec
+from pydantic import ValidationError
 
+from app.admin.health_routes import Readiness, Version
 from app.commands.admin_client import Access, CannotAskError, UnusableFileError, asked
 from app.commands.doctor.findings import DECIDE, RUN, Finding, Problem, Severity, error, info
 from app.objects.resources import RESOURCES
@@ -43,32 +45,15 @@ def visit(access: Access) -> Visit:
         return Visit(url, {}, str(error))
 
 
-class _Resource(msgspec.Struct):
-    absent: bool = False
-    missing_rbac_rule: str | None = None
-
-
-class _Readiness(msgspec.Struct):
-    ready: bool
-    nodes: int = 0
-    problems: list[str] = []
-    resources: dict[str, _Resource] = {}
-
-
-class _Version(msgspec.Struct):
-    version: str
-    python: str
-
-
 def is_kindred(visited: Visit) -> bool:
     """Return whether Kindred has responded."""
-    return not visited.failure and _decoded(visited, "/version", _Version) is not None
+    return not visited.failure and _decoded(visited, "/version", lambda body: decode(body, Version)) is not None
 
 
-def _decoded(visited: Visit, path: str, kind: type[T]) -> T | None:
+def _decoded(visited: Visit, path: str, parse: Callable[[bytes], T]) -> T | None:
     try:
-        return decode(visited.answers[path].content, kind)
-    except msgspec.DecodeError:
+        return parse(visited.answers[path].content)
+    except (msgspec.DecodeError, ValidationError):
         return None
 
 
@@ -82,10 +67,10 @@ def service_findings(visited: Visit, settings: Settings) -> Iterator[Finding]:
         fix = f"--url with Kindred's host and port, {split_address(settings.listen).port} by the settings"
         yield Finding(REACHABLE, Severity.ERROR, f"{visited.url}/version", message, fix, RUN)
     else:
-        readiness = _decoded(visited, "/readyz", _Readiness)
+        readiness = _decoded(visited, "/readyz", Readiness.model_validate_json)
         yield from (Finding(READY, *problem, RUN) for problem in _unready(visited, readiness))
         groups = RESOURCES[SchedulingGroup].name
-        absent = readiness is not None and readiness.resources.get(groups, _Resource()).absent
+        absent = readiness is not None and groups in readiness.resources and readiness.resources[groups].absent
         if absent and settings.decide_groups_scheduler:
             where = f"{visited.url}/readyz resources.{groups}"
             message = "the API server does not have PodGroups of scheduling.k8s.io: their members get an Error"
@@ -93,7 +78,7 @@ def service_findings(visited: Visit, settings: Settings) -> Iterator[Finding]:
             yield Finding(GROUPS, Severity.INFO, where, message, fix, DECIDE)
 
 
-def _unready(visited: Visit, readiness: _Readiness | None) -> Iterator[Problem]:
+def _unready(visited: Visit, readiness: Readiness | None) -> Iterator[Problem]:
     where = f"{visited.url}/readyz"
     if readiness is None:
         yield error(

@@ -7,10 +7,11 @@ from types import MappingProxyType
 import msgspec
 import pytest
 
-from app.objects.decode import DecodeError, GoStruct, error_json, is_longer, reason_json, refuse_too_many_elements
+from app.objects.decode import DecodeError, GoStruct, is_longer, refuse_too_many_elements
 from app.objects.decode_node import decode_node, decode_service
 from app.objects.decode_pod import decode_pod
 from app.objects.decode_storage import decode_persistent_volume
+from app.verbs.wire_out import error_json, reason_json
 from tests.builders import REQUIRED, expressed
 
 KEY = f"{'d' * 253}/{'n' * 63}"

@@ -36,8 +36,8 @@ FAULTS: Final = (
     Fault(
         id="template-of-a-cron-job-not-found",
         breaks="A manifest of a CronJob is taken to have no pod template.",
-        old='    "CronJob": "spec.jobTemplate.spec.template",',
-        new='    "CronJob": "spec.jobTemplate.template",',
+        old='    "CronJob": (("batch",), "spec.jobTemplate.spec.template"),',
+        new='    "CronJob": (("batch",), "spec.jobTemplate.template"),',
         tests=("test_stored_pod.py",),
     ),
     Fault(

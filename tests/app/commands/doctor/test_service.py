@@ -72,8 +72,12 @@ def test_tls_files_that_cannot_be_used_are_bad_input(files: dict[str, Path]) -> 
 
 
 URL = "http://10.96.0.10:8888"
-READY = {"ready": True, "nodes": 3, "problems": [], "resources": {}}
-VERSION = {"version": "1", "python": "3.11.1"}
+SIZES = {"generation": 9, "nodes": 3, "pods": 0, "pending": 0, "namespaces": 1}
+READY: dict[str, Any] = {"ready": True, **SIZES, "leader": None, "problems": [], "resources": {}}
+RELEASE = {"release": "1.37", "source": "server", "exact": True, "told": "v1.37.0", "ignored_gates": []}
+VERSION = {"version": "1", "python": "3.11.1", "kubernetes": RELEASE}
+WATCHED = {"synced": True, "serves": True, "absent": False, "seconds_since_last_byte": 1.0, "problem": None}
+WATCHED |= {"missing_rbac_rule": None}
 RULE = 'apiGroups: [""], resources: ["pods"], verbs: ["list", "watch"]'
 GROUPS = "podgroups.scheduling.k8s.io"
 GROUPING = Settings(admin="127.0.0.1:0", decide_groups_scheduler="kindred-groups")
@@ -93,7 +97,7 @@ def readiness(status: int = 503, **fields: Any) -> httpx.Response:  # noqa: ANN4
     return answer({**READY, "ready": status == 200, **fields}, status)
 
 
-NO_GROUPS = readiness(200, resources={GROUPS: {"absent": True}})
+NO_GROUPS = readiness(200, resources={GROUPS: {**WATCHED, "absent": True}})
 
 
 @pytest.mark.parametrize(
@@ -139,12 +143,12 @@ def test_what_is_wrong_is_found_once(
 
 
 def test_of_a_kindred_that_is_well_nothing_is_said() -> None:
-    assert found({"readyz": readiness(200, resources={GROUPS: {"absent": False}})}) == []
+    assert found({"readyz": readiness(200, resources={GROUPS: WATCHED})}) == []
     assert found({"readyz": NO_GROUPS}, Settings()) == []  # which matter for a scheduler of groups alone
 
 
 def test_a_missing_rule_is_told_once_and_with_what_to_write() -> None:
-    resources = {"pods": {"synced": False, "missing_rbac_rule": RULE}}
+    resources = {"pods": {**WATCHED, "synced": False, "missing_rbac_rule": RULE}}
     rule, other = found({"readyz": readiness(resources=resources, problems=["pods: forbidden", "nodes: refused"])})
     assert rule.fix.startswith(f"- {{{RULE}}} in its ClusterRole")
     assert (rule.where, other.message) == (f"{URL}/readyz resources.pods", "nodes: refused")
