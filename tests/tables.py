@@ -1,4 +1,7 @@
-"""The tables of pages, from code and from measurements: `python -m tests.tables --write` writes all of them."""
+"""What is made from code or from measurements: `python -m tests.tables --write` writes all of it.
+
+The tables of pages, and the schemas of the settings.
+"""
 
 import inspect
 import sys
@@ -7,6 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from app.process.json_text import indented
+from app.settings.configuration import configuration_schema
 from app.settings.groups import GROUPS
 from app.settings.settings import Settings, key_of, variable_of
 from core.releases.differences import DIFFERENCES, Difference
@@ -16,6 +21,7 @@ from tests.bench import memory, report
 from tests.bench.command import Size
 from tests.bench.report import INTREE, LATEST, Ratio, Report, Row, Section, Times, short
 from tests.e2e.binaries import SCHEDULER
+from tests.manifests import chart_schema
 from tests.markdown import table, with_blocks
 from tests.throughput import results as throughput
 from tests.throughput.modes import LISTED_NODES
@@ -265,21 +271,31 @@ PAGES: Final[Mapping[str, Callable[[], Mapping[str, str]]]] = MappingProxyType(
 """Page -> what makes its blocks, by their names."""
 
 
-def written(page: str) -> str:
-    """Return a page with the present tables. Raises MarkerError."""
-    return with_blocks(Path(page).read_text("utf-8"), PAGES[page]())
+SCHEMAS: Final[Mapping[str, Callable[[], str]]] = MappingProxyType(
+    {
+        "docs/schemas/kindredconfiguration-v1alpha1.json": lambda: f"{indented(configuration_schema())}\n",
+        "manifests/chart/values.schema.json": chart_schema.schema_text,
+    }
+)
+"""File -> what makes its text."""
+FILES: Final = (*PAGES, *SCHEMAS)
+
+
+def written(file: str) -> str:
+    """Return the present text of a schema, or a page with the present tables. Raises MarkerError."""
+    return SCHEMAS[file]() if file in SCHEMAS else with_blocks(Path(file).read_text("utf-8"), PAGES[file]())
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Name the pages that differ, or write them. Return 1 if a page differs and is not written."""
+    """Name the files that differ, or write them. Return 1 if a file differs and is not written."""
     writes = list(arguments) == ["--write"]
     status = 0
-    for page in PAGES:
-        text = written(page)
-        if text != Path(page).read_text("utf-8"):
-            sys.stdout.write(f"{page}: {'written' if writes else 'differs'}\n")
+    for file in FILES:
+        text = written(file)
+        if text != Path(file).read_text("utf-8"):
+            sys.stdout.write(f"{file}: {'written' if writes else 'differs'}\n")
             if writes:
-                Path(page).write_text(text, "utf-8")
+                Path(file).write_text(text, "utf-8")
             else:
                 status = 1
     return status

@@ -1,12 +1,12 @@
-"""Each table that is made from code or from measurements is the present one."""
+"""Whatever is made from code or from measurements is the present one."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.tables import PAGES, written
+from tests.tables import FILES, written
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_the_tables_of_a_page_are_the_present_ones(page: str) -> None:
-    assert written(page) == Path(page).read_text("utf-8"), "run: python -m tests.tables --write"
+@pytest.mark.parametrize("file", FILES)
+def test_what_is_made_is_the_present_one(file: str) -> None:
+    assert written(file) == Path(file).read_text("utf-8"), "run: python -m tests.tables --write"

@@ -25,7 +25,7 @@ def printed(*arguments: str) -> str:
 
 
 def test_the_published_schema_is_what_the_command_prints() -> None:
-    assert printed("--schema") == PUBLISHED.read_text("utf-8"), f"kindred config --schema > {PUBLISHED}"
+    assert printed("--schema") == PUBLISHED.read_text("utf-8"), "run: python -m tests.tables --write"
     assert json.loads(printed("--schema")) == configuration_schema()
     assert SCHEMA_ADDRESS.endswith(f"/{PUBLISHED.name}")
 

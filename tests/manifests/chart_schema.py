@@ -1,6 +1,6 @@
 """The settings in the chart's values.schema.json: made of the schema of the settings' file, which is the one source.
 
-`python -m tests.manifests.chart_schema` writes them.
+`python -m tests.tables --write` writes them.
 """
 
 import json
@@ -18,7 +18,7 @@ def chart_settings() -> dict[str, Any]:
     """Return the definition: constraints only, without the head of the file, which the chart writes."""
     properties = configuration_schema()["properties"]
     return {
-        "description": "Made by `python -m tests.manifests.chart_schema` of `kindred config --schema`",
+        "description": "Made by `python -m tests.tables --write` of `kindred config --schema`",
         "type": "object",
         "additionalProperties": False,
         "properties": {key: _constraint(each) for key, each in properties.items() if key not in HEAD},
@@ -50,7 +50,3 @@ def schema_text() -> str:
         + "\n      }\n    }"
         + _END
     )
-
-
-if __name__ == "__main__":
-    SCHEMA.write_text(schema_text(), "utf-8")
