@@ -1,6 +1,7 @@
 """A plugin is one place: no module outside core/plugins names one, and no part of a plugin is forgotten."""
 
 import ast
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,11 +9,11 @@ from typing import Final
 
 import pytest
 
-from core.diagnosis.wakes import events_of
+from core.diagnosis.wakes import REGISTERING, events_of
 from core.explaining.explained import Explained
 from core.explaining.obstacles import Turn
-from core.framework.interface import FilterPlugin, Plugin
-from core.plugins import PLUGINS
+from core.framework.interface import FilterPlugin, Plugin, ScorePlugin
+from core.plugins import DEFAULTS, PLUGINS
 from core.plugins.amounts import ClusterAmounts, NodeAmounts
 from core.profile import full_profile
 from core.releases.differences import rules_of
@@ -97,14 +98,57 @@ def test_every_remedy_is_searched_in_one_turn_of_its_own() -> None:
     assert {*turns} == {*Turn} - {Turn.WAIT}
 
 
-def test_every_plugin_of_kube_scheduler_says_where_it_runs_and_keeps_its_former_names() -> None:
-    for each in full_profile().plugins:
-        assert each.points, each.name
+@pytest.mark.parametrize("amounts", [NodeAmounts, ClusterAmounts])
+def test_every_field_of_the_amounts_is_said_in_the_text_on_the_page_and_in_the_docs(
+    amounts: type[NodeAmounts | ClusterAmounts],
+) -> None:
+    lines, page = inspect.getsource(amounts.lines), (ROOT / "app/admin/web/measured.js").read_text("utf-8")
+    table = (ROOT / "docs/explain.md").read_text("utf-8").partition("\n### Amounts\n")[2].partition("\n### ")[0]
+    for name in {*amounts.__struct_fields__} - {"node_is_known"}:  # a part of what node_name says
+        assert f"self.{name}" in lines
+        assert re.search(rf"\bamounts\.{name}\b|const \{{[^}}]*\b{name}\b[^}}]*\}} = amounts;", page), name
+        assert f"`{name}`" in table
+
+
+WITHOUT_EVENTS: Final = REASON_ALONE | {"LoadAware"}
+"""Filters that no release of kube-scheduler has: it registers no events for them."""
+NEVER_RENAMED: Final = frozenset({
+    "NodeDeclaredFeatures", "CheckNodeCondition", "CheckNodeMemoryPressure", "CheckNodeDiskPressure",
+    "CheckNodePIDPressure", "TargetLoadPacking", "LoadVariationRiskBalancing", "LoadAware",
+})  # fmt: skip
+"""Plugins that have had one name only."""
+
+
+def test_every_filter_of_kube_scheduler_registers_events() -> None:
+    assert {each.name for each in FILTERS} - REGISTERING == WITHOUT_EVENTS
+
+
+def test_every_plugin_of_kube_scheduler_has_the_points_of_its_sides() -> None:
+    for each in PLUGINS.values():
+        if each.name in DEFAULTS:
+            sides = {"filter": issubclass(each, FilterPlugin), "score": issubclass(each, ScorePlugin)}
+            assert {side for side, has in sides.items() if has} == sides.keys() & {*each.points}, each.name
+            assert {*each.needs_pre} <= {*each.points}, each.name
+
+
+def test_every_plugin_keeps_its_former_names() -> None:
     former = [
         name for each in PLUGINS.values() for name in (*each.former_filters, *(name for name, _ in each.former_scores))
     ]
     assert len(former) == len({*former})
     assert not {*former} & PLUGINS.keys()
+    assert {each.name for each in PLUGINS.values() if not (each.former_filters or each.former_scores)} == NEVER_RENAMED
+
+
+def test_every_plugin_reads_the_kinds_that_change_its_results() -> None:
+    for each in map(_made, PLUGINS):
+        assert {rule.kind for rule in each.invalidated_by} <= {*each.kinds}, each.name
+
+
+def test_the_arguments_of_one_side_are_arguments_of_the_constructor() -> None:
+    for each in PLUGINS.values():
+        assert {*each.of_scores, *each.of_verdicts} <= {*inspect.signature(each).parameters}, each.name
+        assert not {*each.of_scores} & {*each.of_verdicts}, each.name
 
 
 def test_every_plugin_depends_on_the_kinds_whose_events_invalidate_its_results() -> None:

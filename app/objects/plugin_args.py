@@ -94,7 +94,7 @@ def decode_plugin_args(text: str) -> Arguments:
 
 def _keywords(name: str, raw: msgspec.Raw) -> Keywords:
     plugin = PLUGINS[name]
-    args = decoding(msgspec.json.Decoder(_args_of(plugin)).decode, raw)
+    args = decoding(msgspec.json.Decoder(args_type_of(plugin)).decode, raw)
     if args.kind not in {None, f"{name}Args"}:
         raise DecodeError("kind", f"expected {name}Args, got {args.kind}")
     if args.api_version is not None and not args.api_version.startswith(f"{_GROUP}/"):
@@ -115,7 +115,8 @@ def _keywords(name: str, raw: msgspec.Raw) -> Keywords:
     return keywords
 
 
-def _args_of(plugin: type[Plugin]) -> type[Args]:
+def args_type_of(plugin: type[Plugin]) -> type[Args]:
+    """Return the arguments of a plugin as people write them."""
     if plugin.arguments is not None:
         return plugin.arguments
     fields = [

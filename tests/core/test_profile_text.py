@@ -257,6 +257,11 @@ def test_predicates_and_priorities_are_known_by_their_former_names_and_reported_
             assert (filters_of(profile), scores_of(profile)) == ([], {plugin: 4})
 
 
+def test_every_former_name_is_in_the_tables_above() -> None:
+    told = " ".join((*PREDICATES.values(), *PRIORITIES.values())).split()
+    assert {*FORMER_NAMES} - {*told} == {"RequestedToCapacityRatioPriority"}  # it needs a shape
+
+
 def test_every_former_name_is_that_of_a_side_that_its_plugin_has() -> None:
     assert not {*FORMER_NAMES} & {*PLUGINS, *COMPOSITES, *PROFILES}
     for name, former in FORMER_NAMES.items():

@@ -18,22 +18,18 @@ from core.objects.pod import Pod, PodClaim
 from core.objects.volumes import PersistentVolumeClaim
 from core.plugins import PLUGINS
 from core.plugins.in_tree import DeviceSchedulers
-from core.plugins.serviceaffinity import ServiceAffinity
-from core.profile import Profile, full_profile
+from core.profile import Arguments, Profile, parse_profile
 from core.releases.differences import rules_of
 from core.releases.release import RELEASES
 from tests.depth import tries
 from tests.properties import scheduling_pool as pool
 from tests.properties.equivalence_machine import Afresh, Shown, shown
 
-DEVICES: Final = DeviceSchedulers(frozenset({pool.DEVICE_SCHEDULER}), others=False)
-FULL: Final = full_profile({"NodeResourcesFit": {"device_schedulers": DEVICES}})
-LOAD: Final = ("TargetLoadPacking", "LoadVariationRiskBalancing", "LoadAware")
-_ADDED: Final = [PLUGINS[name]() for name in PLUGINS if name.startswith("CheckNode")]
-PROFILE: Final = Profile(
-    filters=(*FULL.filters, *_ADDED, PLUGINS["LoadAware"](), ServiceAffinity(affinity_labels=(pool.ZONE,))),  # type: ignore[arg-type]  # filters
-    scores=(*FULL.scores, *((PLUGINS[name](), 1) for name in LOAD)),  # type: ignore[arg-type]  # scores
-)
+ARGUMENTS: Final[Arguments] = {
+    "ServiceAffinity": {"affinity_labels": (pool.ZONE,)},
+    "NodeResourcesFit": {"device_schedulers": DeviceSchedulers(frozenset({pool.DEVICE_SCHEDULER}), others=False)},
+}
+PROFILE: Final = parse_profile(",".join(PLUGINS), ARGUMENTS)
 """Every plugin that there is."""
 
 FIELDS: Final = tuple(Pod.__struct_fields__)
@@ -91,10 +87,23 @@ def clusters(draw: st.DrawFn) -> ClusterMirror:
     return mirror
 
 
-def answers(mirror: ClusterMirror, pod: Pod) -> Shown:
-    """Ask all plugins afresh, about all nodes."""
+def everything() -> ClusterMirror:
+    """Return a cluster of the newest release with all objects of the pool."""
+    mirror = ClusterMirror(rules=rules_of(RELEASES[-1]))
+    pressed = Node("pressed", conditions={"MemoryPressure": "True"}, allocatable={"cpu": 16_000})
+    idle = NodeMetrics(name="pressed", measured_at=0, covers_pods_until="", cpu=Usage(0), memory=Usage(0))
+    for each in (_MADE_FOR_IT, *_OWNERS, *pool.NAMESPACE_STATES, *pool.NODES, pressed, idle, *pool.OTHERS):
+        mirror.apply(ClusterEvent("Add", each))
+    for number, template in enumerate(pool.PODS[::4]):
+        placed = pool.placed(template, (f"p{number}", f"p{number}"), pool.NODE_NAMES[number % 4])
+        mirror.apply(ClusterEvent("Add", placed))
+    return mirror
+
+
+def answers(mirror: ClusterMirror, pod: Pod, profile: Profile = PROFILE) -> Shown:
+    """Ask the plugins afresh, about all nodes."""
     batch = mirror.batch(list(mirror.nodes.slots))
-    return shown(PROFILE, Afresh(mirror, pod, batch), batch)
+    return shown(profile, Afresh(mirror, pod, batch), batch)
 
 
 def otherwise(pod: Pod, field: str, choice: int) -> Pod:
@@ -129,17 +138,44 @@ def test_the_fields_that_plugins_declare_are_all_that_they_need(mirror: ClusterM
 @pytest.mark.parametrize("field", DECLARED)
 def test_some_answer_follows_from_every_field_that_is_declared(field: str) -> None:
     """Or the tests above would find nothing if it were not declared, and classes would be smaller than they need be."""
-    mirror = ClusterMirror(rules=rules_of(RELEASES[-1]))
-    pressed = Node("pressed", conditions={"MemoryPressure": "True"}, allocatable={"cpu": 16_000})
-    idle = NodeMetrics(name="pressed", measured_at=0, covers_pods_until="", cpu=Usage(0), memory=Usage(0))
-    for each in (_MADE_FOR_IT, *_OWNERS, *pool.NAMESPACE_STATES, *pool.NODES, pressed, idle, *pool.OTHERS):
-        mirror.apply(ClusterEvent("Add", each))
-    for number, template in enumerate(pool.PODS[::4]):
-        placed = pool.placed(template, (f"p{number}", f"p{number}"), pool.NODE_NAMES[number % 4])
-        mirror.apply(ClusterEvent("Add", placed))
+    mirror = everything()
 
     assert any(
         answers(mirror, pod) != answers(mirror, otherwise(pod, field, choice))
         for choice in range(60)
         for pod in ASKING[choice % 7 :: 7]
     )
+
+
+@pytest.mark.parametrize("name", PLUGINS)
+def test_every_plugin_needs_no_field_but_its_own(name: str) -> None:
+    """The tests above hold the fields of all plugins together: one may lack a field that another one declares."""
+    mirror, profile = everything(), parse_profile(name, ARGUMENTS)
+    classifier = Classifier(profile.plugins, "spec")
+    for pod in ASKING:
+        counted = mirror.counted(pod)
+        assert answers(mirror, counted, profile) == answers(mirror, classifier.representative(counted), profile)
+
+
+NOT_SEEN: Final = {
+    "NodeUnschedulable": {"tolerations"},
+    "ServiceAffinity": {"namespace", "node_affinity"},
+    "VolumeRestrictions": {"namespace"},
+    "VolumeZone": {"namespace", "volumes"},
+}
+"""Fields that a plugin needs, though no answer about this one cluster follows from them."""
+
+
+@pytest.mark.parametrize("name", PLUGINS)
+def test_no_plugin_declares_a_field_without_need(name: str) -> None:
+    mirror, profile = everything(), parse_profile(name, ARGUMENTS)
+    needless = {
+        field
+        for field in Classifier(profile.plugins, "spec").fields
+        if all(
+            answers(mirror, pod, profile) == answers(mirror, otherwise(pod, field, choice), profile)
+            for choice in range(60)
+            for pod in ASKING[choice % 7 :: 7]
+        )
+    }
+    assert needless == NOT_SEEN.get(name, set())

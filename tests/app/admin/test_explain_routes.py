@@ -1,6 +1,8 @@
 """`POST /explain`, its nodes and manifests: a question in, the decision with its parts out, the mirror as it was."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +11,7 @@ from httpx import Response
 
 from app.admin.access import Access
 from app.admin.explain_routes import explain_router
-from app.explain.explainer import Explainer
+from app.explain.explainer import Explainer, Explanation
 from app.explain.known_pods import KnownPods
 from app.feeds.freshness import OF_A_DUMP
 from app.feeds.release import AnsweredRelease
@@ -18,6 +20,7 @@ from app.verbs.filter import Extender
 from app.verbs.request import Request
 from app.wiring.main import create_service
 from core.diagnosis.explained_profile import served_alone
+from core.diagnosis.summary import Summary
 from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent
 from core.profile import Profile, parse_profile
@@ -324,3 +327,11 @@ def test_a_rack_can_be_the_label_of_a_node_that_is_supposed_or_that_the_mirror_d
     assert [each["racks"][each["rack"][-1]] for each in drawn] == ["8", "8"]
     gone = ask(admin, "POST", "/explain/nodes?rack=row", json.dumps({"pod": pod}).encode())
     assert (gone.status_code, gone.json()["detail"]) == (404, "rack: no node has the label row")
+
+
+@pytest.mark.parametrize("struct", [Explanation, Summary])
+def test_every_member_of_the_response_is_in_the_docs(struct: type[Explanation | Summary]) -> None:
+    page = Path("docs/explain.md").read_text("utf-8")
+    table = page.partition("\n### The response\n")[2].partition("\n### ")[0]
+    told = set(re.findall(r"`(?:summary\.)?(\w+)(?:\[\]\.\w+)?`", table))
+    assert {*struct.__struct_fields__} - told - {"summary"} == set()

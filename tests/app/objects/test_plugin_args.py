@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from app.objects.decode import DecodeError, Wire
-from app.objects.plugin_args import decode_plugin_args, strict
+from app.objects.plugin_args import args_type_of, decode_plugin_args, strict
 from app.settings.settings import Settings, SettingsError
 from app.wiring.engine import create_profile
 from core.framework.evaluation import FreshEvaluation
@@ -290,6 +290,49 @@ def test_args_that_are_wrong_are_refused_by_the_path_of_what_is(text: str, messa
     with pytest.raises(DecodeError) as raised:
         decode_plugin_args(text)
     assert str(raised.value).startswith(message)
+
+
+REFUSED: Final[Mapping[str, Mapping[str, object]]] = {
+    "InterPodAffinity": {"hardPodAffinityWeight": -1},
+    "NodeAffinity": {"addedAffinity": {REQUIRED: {"nodeSelectorTerms": [expressed("disk", "Near")]}}},
+    "NodeResourcesFit": {
+        "ignoredResources": ["-"],
+        "ignoredResourceGroups": ["example.com/a"],
+        "scoringStrategy": {"type": "Random"},
+    },
+    "NodeResourcesBalancedAllocation": {"resources": [{"name": "cpu", "weight": 2}]},
+    "PodTopologySpread": {"defaultingType": "Set", "defaultConstraints": constraint(maxSkew=0)["defaultConstraints"]},
+    "TargetLoadPacking": {
+        "targetUtilization": 100,
+        "defaultRequests": {"cpu": "-1"},
+        "defaultRequestsMultiplier": "1001",
+    },
+    "LoadVariationRiskBalancing": {"safeVarianceMargin": -1, "safeVarianceSensitivity": -1},
+    "LoadAware": {
+        "usageThresholds": {"cpu": 101},
+        "resourceWeights": {"cpu": 101},
+        "dominantResourceWeight": -1,
+        "estimatedScalingFactors": {"cpu": 101},
+    },
+}
+"""Plugin -> a value of each argument that its check refuses, though its type is right."""
+UNCHECKED: Final = {
+    "InterPodAffinity": {"ignorePreferredTermsOfExistingPods"},
+    "LoadAware": {"enableScheduleWhenNodeMetricsExpired"},
+    "ServiceAffinity": {"affinityLabels"},
+}
+"""Plugin -> arguments of which every value of the type is allowed."""
+
+
+@pytest.mark.parametrize("plugin", PLUGINS)
+def test_every_argument_of_every_plugin_is_checked_or_takes_every_value(plugin: str) -> None:
+    arguments = {each.encode_name for each in msgspec.structs.fields(args_type_of(PLUGINS[plugin]))}
+    refused = REFUSED.get(plugin, {})
+    assert {*refused} | UNCHECKED.get(plugin, set()) == arguments - {"apiVersion", "kind"}
+    for name, value in refused.items():
+        beside = {"defaultingType": "List"} if name == "defaultConstraints" else {}
+        with pytest.raises(DecodeError, match=rf"^{plugin}(\.|: \[){name}"):
+            decode_plugin_args(args_of(plugin, **beside, **{name: value}))
 
 
 # In the settings.

@@ -3,7 +3,6 @@
 import pytest
 
 from core.diagnosis.wakes import (
-    REGISTERING,
     AwaitedVictim,
     Wake,
     awaited_victims,
@@ -15,18 +14,11 @@ from core.events import ClusterEvent
 from core.explaining.pod_names import PodName, PodUid
 from core.mirror.cluster import ClusterMirror
 from core.plugins import PLUGINS
-from core.profile import full_profile
 from core.releases.differences import rules_of
 from core.releases.release import Release
 from tests.builders import NodeBuilder, PodBuilder, expressed, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, node_of, pod_of
 from tests.core.diagnosis.deciding import ZONE, asking, decision_in, decision_of, roomy, using
-
-
-def test_every_plugin_that_filters_by_default_registers_events() -> None:
-    filters = full_profile().filters
-    assert {plugin.name for plugin in filters} == REGISTERING
-    assert all(event.actions for plugin in filters for event in events_of(plugin, rules_of(Release(1, 34))))
 
 
 def test_a_pod_wakes_by_the_plugins_that_failed_a_node_first() -> None:
