@@ -2,26 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations, islice
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
 from core.diagnosis.diagnosis import Diagnosis
+from core.explaining.explained import DomainRule
 from core.explaining.node_labels import domains_of
-from core.mirror.topology import BoolArray
 from core.objects.node import ZONE
 
 _MAX_RULES: Final = 32
 _SHOWN: Final = 3
 _HEAD: Final = "two rules exclude each other"
-
-
-class _Judge(NamedTuple):
-    """A rule, with the known nodes that it leaves. `key` is its topology key, empty for none."""
-
-    name: str
-    key: str
-    left: BoolArray
 
 
 def exclusion(decision: Diagnosis) -> str:
@@ -32,17 +24,20 @@ def exclusion(decision: Diagnosis) -> str:
     if len(decision.fitting) or not len(decision.known):
         return ""
     rules = [*_rules(decision)]
-    if not all(each.left.any() for each in rules):
+    if any(each.rejected.all() for each in rules):
         return ""
-    pairs = sorted(combinations(rules, 2), key=lambda pair: not pair[0].key or pair[0].key != pair[1].key)
-    for one, other in pairs:
-        if not (one.left & other.left).any():
+    for one, other in sorted(combinations(rules, 2), key=_have_no_key_in_common):
+        if (one.rejected | other.rejected).all():
             return _text(decision, one, other)
     return ""
 
 
-def _rules(decision: Diagnosis) -> Iterator[_Judge]:
-    """Yield the rules that reject some node: plugins that are one rule, then the rules by topology key."""
+def _have_no_key_in_common(pair: tuple[DomainRule, DomainRule]) -> bool:
+    return not pair[0].topology_key or pair[0].topology_key != pair[1].topology_key
+
+
+def _rules(decision: Diagnosis) -> Iterator[DomainRule]:
+    """Yield the rules that reject some node: plugins that are one rule, without a key, then those by topology key."""
     by_key, names = {}, {}
     for plugin in decision.profile.explained:
         names[plugin.name] = plugin.keeps_off or plugin.name
@@ -50,21 +45,21 @@ def _rules(decision: Diagnosis) -> Iterator[_Judge]:
             by_key[plugin.name] = rules
     for plugin_name, refused in decision.refusing.items():
         if plugin_name not in by_key:
-            yield _Judge(names.get(plugin_name, plugin_name), "", ~refused[decision.known])
+            yield DomainRule(names.get(plugin_name, plugin_name), "", refused[decision.known])
     found = (each for name in sorted(by_key) for each in by_key[name])  # by name, whatever the order of the profile
     for rule in islice((each for each in found if each.rejected.any()), _MAX_RULES):
-        yield _Judge(f"{rule.name} by {rule.topology_key}", rule.topology_key, ~rule.rejected)
+        yield rule._replace(name=f"{rule.name} by {rule.topology_key}")
 
 
-def _text(decision: Diagnosis, one: _Judge, other: _Judge) -> str:
-    for key in dict.fromkeys(each for each in (one.key, other.key, ZONE) if each):
+def _text(decision: Diagnosis, one: DomainRule, other: DomainRule) -> str:
+    for key in dict.fromkeys(each for each in (one.topology_key, other.topology_key, ZONE) if each):
         values, places = domains_of(decision, key)
-        found = [np.unique(places[decision.known][each.left]).tolist() for each in (one, other)]
+        found = [np.unique(places[decision.known][~each.rejected]).tolist() for each in (one, other)]
         if not {*found[0]} & {*found[1]}:
             told = [_only([values[each] or "no such label" for each in left], key) for left in found]
             return f"{_HEAD}: {one.name} (only {told[0]}) and {other.name} (only {told[1]})"
     names = [
-        [decision.batch.names[position] for position in decision.known[each.left][: _SHOWN + 1].tolist()]
+        [decision.batch.names[position] for position in decision.known[~each.rejected][: _SHOWN + 1].tolist()]
         for each in (one, other)
     ]
     return f"{_HEAD}: {one.name} (only {_only(names[0], '')}) and {other.name} (only {_only(names[1], '')})"

@@ -91,9 +91,6 @@ def _invalidated_by(keys: tuple[str, ...]) -> tuple[InvalidationRule, ...]:
     def labels(node: Node) -> list[str | None]:
         return [node.labels.get(key) for key in keys]
 
-    def has_other_labels(before: Node, after: Node) -> bool:
-        return labels(before) != labels(after)
-
     return (
         node_update(
             when="one of the affinityLabels changed",

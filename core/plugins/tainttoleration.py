@@ -212,20 +212,14 @@ class TaintToleration(Explained, FilterPlugin[TaintsAndTolerations], ScorePlugin
                 state.taints.judged(batch, lambda taints: 1 if state.untolerated(taints, KEEP_PODS_OFF) else 0),
                 _UNTOLERATED,
             )
-        statuses = [SUCCESS]
-        codes: dict[Taint, int] = {}
+        codes: dict[Taint | None, int] = {None: 0}
 
         def judge(taints: Taints | None) -> int:
             untolerated = state.untolerated(taints, KEEP_PODS_OFF)
-            if not untolerated:
-                return 0
-            first = untolerated[0]
-            if first not in codes:
-                codes[first] = len(statuses)
-                statuses.append(_untolerated(first))
-            return codes[first]
+            return codes.setdefault(untolerated[0] if untolerated else None, len(codes))
 
-        return Verdicts(state.taints.judged(batch, judge), tuple(statuses))
+        judged = state.taints.judged(batch, judge)
+        return Verdicts(judged, (SUCCESS, *(_untolerated(first) for first in codes if first is not None)))
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, TaintsAndTolerations]:
         """Collect taints and tolerations. Never SKIP: if no node has a taint, each gets MAX_NODE_SCORE instead of 0."""

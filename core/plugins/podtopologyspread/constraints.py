@@ -261,7 +261,7 @@ class NodeDomains:
 
     def changed(self, change: Change) -> None:
         """Read a changed node again if one of these fields changed."""
-        if isinstance(change, NodeChange) and domains_differ(change.before, change.after):
+        if isinstance(change, NodeChange) and read_of(change.before) != read_of(change.after):
             self._taints.changed(change)
         elif not isinstance(change, RulesChange):  # the rules decide which taints are tolerated
             return
@@ -319,11 +319,9 @@ def having_all(labels: BatchLabels, keys: Iterable[str], batch: NodeBatch) -> Bo
     return having
 
 
-def domains_differ(before: Node | None, after: Node | None) -> bool:
-    """Return whether a node's change can move it to another domain, or change whether it is counted."""
-    if before is None or after is None:
-        return True
-    return before.labels != after.labels or before.taints != after.taints
+def read_of(node: Node | None) -> object:
+    """Return what decides in which domains a node is, and whether it is counted."""
+    return None if node is None else (node.labels, node.taints)
 
 
 def _taints_that_keep_pods_off(node: Node) -> tuple[Taint, ...] | None:

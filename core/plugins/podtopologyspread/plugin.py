@@ -9,7 +9,7 @@ import numpy as np
 
 from core.events import Kind
 from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, ScorePlugin, Status, Verdicts, Versions, said
-from core.framework.invalidation import InvalidationRule, Operation, Scope
+from core.framework.invalidation import InvalidationRule, Operation, Scope, node_update
 from core.framework.scores import NOT_SCORED
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -19,7 +19,7 @@ from core.objects.labels import Selector
 from core.objects.node import Node
 from core.objects.pod import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, Pod, SpreadConstraint
 from core.plugins.podtopologyspread import constraints as resolving
-from core.plugins.podtopologyspread.constraints import CONTROLLERS, NodeDomains, default_selector, domains_differ
+from core.plugins.podtopologyspread.constraints import CONTROLLERS, NodeDomains, default_selector, read_of
 from core.plugins.podtopologyspread.explaining import ExplainedSpread
 from core.plugins.podtopologyspread.filtering import NAME, PreFilterState
 from core.plugins.podtopologyspread.pod_counts import PodCounts
@@ -32,16 +32,14 @@ _INVALIDATED_BY: Final = (
         scope=Scope.ALL,
         because="a domain can come or go with a node, and with it the fewest pods of any domain, which all are held to",
     ),
-    InvalidationRule(
-        kind=Node,
-        operations=(Operation.UPDATE,),
+    node_update(
         scope=Scope.ALL,
         when="a label or a taint changed",
         because=(
             "any label can be a topology key or be asked for by node affinity, and by the policies of a constraint the "
             "node is counted or not; the pods of its domain, and the fewest of any domain, are then others for all"
         ),
-        touches=domains_differ,
+        reads=read_of,
     ),
     InvalidationRule(
         kind=Pod,

@@ -113,8 +113,8 @@ FAULTS: Final = (
     Fault(
         id="taints-not-an-event-for-spreading",
         breaks="The nodes that count for topology spread constraints stay the same when a taint comes.",
-        old="    return before.labels != after.labels or before.taints != after.taints\n\n\ndef _taints_that_keep",
-        new="    return before.labels != after.labels\n\n\ndef _taints_that_keep",
+        old="return None if node is None else (node.labels, node.taints)",
+        new="return None if node is None else node.labels",
         tests=("plugins/test_invalidation.py",),
     ),
     Fault(

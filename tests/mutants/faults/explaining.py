@@ -239,7 +239,7 @@ FAULTS: Final = (
     Fault(
         id="rule-that-leaves-no-node-excludes",
         breaks="A rule that rejects every node is told to exclude another one.",
-        old='    if not all(each.left.any() for each in rules):\n        return ""\n',
+        old='    if any(each.rejected.all() for each in rules):\n        return ""\n',
         new="",
         tests=("test_exclusion.py",),
     ),
