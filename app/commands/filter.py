@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Unpack
+from typing import Any, Final, Unpack
 
 import click
 
 from app.commands.dump import SOURCE_OPTIONS, Source, load_dump, warn_of_lacks
-from app.commands.manifests import one_manifest, read_opened
+from app.commands.manifests import one_manifest, read_manifests
 from app.commands.options import (
     OF_ANSWERS,
     clear_errors,
@@ -46,14 +46,14 @@ class Options(Source):
     """All options of the command."""
 
     config: Path | None
-    pod: BinaryIO
+    pod: str
     nodes: tuple[str, ...]
     output: OutputFormat
 
 
 @click.command("filter", params=settings_options(OF_ANSWERS))
 @with_options(SOURCE_OPTIONS)
-@click.option("--pod", type=click.File("rb"), required=True, help="Manifest of the pod; - reads stdin.")
+@click.option("--pod", metavar="FILENAME", required=True, help="Manifest of the pod; - reads stdin.")
 @click.option(
     "--nodes", multiple=True, help="Nodes of the request, separated by commas. Can be repeated.  [default: all]"
 )
@@ -71,7 +71,7 @@ def _filtered(question: Options) -> tuple[Any, Sequence[str]]:
     """
     with clear_errors():
         settings = loaded_settings(question, OF_ANSWERS)
-        manifest = one_manifest("--pod", read_opened("--pod", question["pod"]))
+        manifest = one_manifest("--pod", read_manifests("--pod", question["pod"]))
         decode_manifest(manifest, AtHand(ClusterMirror(), no_objects))  # fails before a dump is loaded
         dump = load_dump(settings, question)
         profile = create_profile(settings)

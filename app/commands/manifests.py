@@ -89,17 +89,11 @@ def read_manifests(option: str, file: str) -> bytes:
     """Return the contents of a file; - is standard input. Raises UsageError, which names the option."""
     try:
         with click.open_file(file, "rb") as opened:
-            return read_opened(f"{option}: {file}", opened)
+            return read_input(opened, MAX_MANIFEST_BYTES, "the largest manifest")
     except OSError as error:
         raise click.UsageError(f"{option}: {file}: {error.strerror}.") from None
-
-
-def read_opened(option: str, file: IO[bytes]) -> bytes:
-    """Return the contents of an open file. Raises UsageError, which names the option."""
-    try:
-        return read_input(file, MAX_MANIFEST_BYTES, "the largest manifest")
     except InputError as error:
-        raise click.UsageError(f"{option}: {error}.") from None
+        raise click.UsageError(f"{option}: {file}: {error}.") from None
 
 
 def one_manifest(option: str, text: bytes, chosen: str = "") -> bytes:

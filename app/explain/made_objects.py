@@ -9,22 +9,20 @@ plugin/pkg/admission/storage/storageclass/setdefault/admission.go and pkg/volume
 A class with Immediate binding has its volume made before a pod is tried: persistentvolume/pv_controller.go.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
 
 from app.explain.stored_pod import Json, Notes, elements, member, shown
 from app.objects.decode import under
-from app.objects.decode_storage import decode_persistent_volume, decode_persistent_volume_claim, decode_storage_class
+from app.objects.decode_storage import decode_persistent_volume_claim
+from app.objects.resources import RESOURCES
 from core.events import Object
 from core.mirror.cluster import ClusterMirror
 from core.objects.volumes import NO_PROVISIONER, PersistentVolume, PersistentVolumeClaim, StorageClass
 
-_OF_FILES: Final[Mapping[str, Callable[[bytes], PersistentVolume | StorageClass]]] = {
-    "PersistentVolume": decode_persistent_volume,
-    "StorageClass": decode_storage_class,
-}
+_OF_FILES: Final = {kind.__name__: RESOURCES[kind].decode for kind in (PersistentVolume, StorageClass)}
 _BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _IMMEDIATE: Final = "Immediate"
 

@@ -6,7 +6,7 @@ kube-scheduler-simulator; and the output of `kubectl cluster-info dump`, which h
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -69,21 +69,18 @@ RESOURCE_OF: Final[Mapping[str, Resource]] = {
 
 class _Document(_Type, rename="camel"):
     items: msgspec.Raw = NULL
-
-
-class _Status(msgspec.Struct):
-    message: str | None = None
+    message: Any = None
 
 
 _document_decoder: Final = msgspec.json.Decoder(_Document)
 _any_document_decoder: Final = msgspec.json.Decoder(_Document | list[msgspec.Raw])
 _type_decoder: Final = msgspec.json.Decoder(_Type)
 _items_decoder: Final = msgspec.json.Decoder(list[msgspec.Raw] | None)
-_status_decoder: Final = msgspec.json.Decoder(_Status)
 _LIST: Final = "List"
 _DEEPEST: Final = 4
 """How deep lists may be in lists. Each level is read once more."""
 _MOST_NAMED: Final = 5
+_INSTEAD: Final = f"a dump is what `{DUMP_COMMAND}` prints"
 _LONGEST_FORM: Final = 4096
 """Bytes that say what a text is that has no objects."""
 
@@ -106,7 +103,7 @@ def read_dump(text: bytes, file: str = "") -> Dump:
     """Return the objects of a text. `file` names it in places, if there are several. Raises SnapshotError."""
     dump, prefix = Dump([], set()), f"{file}: " if file else ""
     try:
-        texts = views_of_documents(_separated(_without_logs(text)))
+        texts = views_of_documents(_separated(b"".join(_without_logs(text))))
     except DocumentsError as error:
         raise SnapshotError(f"{prefix}{form_of(text) or error}") from None
     if not texts:
@@ -117,7 +114,7 @@ def read_dump(text: bytes, file: str = "") -> Dump:
         try:
             _add_document(dump, raw, place)
         except DecodeError as error:
-            instead = f"; {_instead()}" if error.field == "kind" and not file else ""
+            instead = f"; {_INSTEAD}" if error.field == "kind" and not file else ""
             # kubectl may print a message after the objects.
             form = form_of(text) or form_of(bytes(memoryview(raw)[:_LONGEST_FORM]).lstrip())
             kind = CutOffError if not form and error.message.endswith("truncated") else SnapshotError
@@ -135,7 +132,7 @@ def _add_document(dump: Dump, raw: Json, place: str) -> None:
     if _is_list(document):
         _add_list(dump, document, place, 1)
     elif kind == "Status":
-        raise DecodeError("", f"an error of the API server: {decoding(_status_decoder.decode, raw).message}")
+        raise DecodeError("", f"an error of the API server: {document.message}")
     elif kind == "Table":
         raise DecodeError("kind", "a Table has rows instead of objects")
     elif kind:
@@ -206,15 +203,11 @@ def _add_export(dump: Dump, raw: Json, place: str) -> None:
 _SAYS_NOTHING: Final = {b"null", b"{}"}
 
 
-def _instead() -> str:
-    return f"a dump is what `{DUMP_COMMAND}` prints"
-
-
 def refuse_foreign(dump: Dump) -> None:
     """Raise SnapshotError for a dump that has objects, but none that a rule reads, such as a manifest."""
     if dump.items and all(item.kind and item.kind not in RESOURCE_OF for item in dump.items):
         kinds = dict.fromkeys(item.kind for item in dump.items)
-        raise SnapshotError(f"no object that a rule reads, but {', '.join([*kinds][:_MOST_NAMED])}; {_instead()}")
+        raise SnapshotError(f"no object that a rule reads, but {', '.join([*kinds][:_MOST_NAMED])}; {_INSTEAD}")
 
 
 # Logs between the lists of `kubectl cluster-info dump`.
@@ -225,11 +218,7 @@ _LOGS: Final = b"==== START logs for container "
 _END_OF_LOGS: Final = b"==== END logs for container "
 
 
-def _without_logs(text: bytes) -> bytes:
-    return b"".join(_between_logs(text)) if _LOGS in text else text
-
-
-def _between_logs(text: bytes) -> Iterator[bytes]:
+def _without_logs(text: bytes) -> Iterator[bytes]:
     start = 0
     while (logs := text.find(_LOGS, start)) >= 0 and (end := text.find(_END_OF_LOGS, logs)) >= 0:
         yield text[start:logs]

@@ -29,7 +29,6 @@ IN_ANOTHER_WAY: Final = {
     "commands/dump.py": "a file of the package; --snapshot goes through read_input",
     "commands/manifests.py": "opens for read_input, which has a bound",
     "api_server/tls.py": "writes a key for OpenSSL into memory",
-    "commands/filter.py": "--pod goes through read_input",
 }
 OPENING: Final = {
     "read_text",

@@ -168,11 +168,12 @@ def _balance(registration: Registration) -> Found:
     wanted = _MAX_NODE_SCORE * sum(weights.values())
     least = 1 if registration.assumed else registration.settings.max_score  # too strong with any maxScore?
     given = extender.weight * least * _SCALE
+    has_rival = sum(bool(each.prioritize_verb) for each in registration.config.extenders) > 1  # without any, no effect
     for profile in registration.config.profiles:
         off = _switched_off(registration, profile)
         if len(off) < len(registration.scores) and given <= wanted:
             continue  # besides; that it counts twice is said elsewhere
-        if abs(given - wanted) <= _NEAR * wanted or not _has_rivals(registration, profile):
+        if abs(given - wanted) <= _NEAR * wanted or not (has_rival or profile.scoring()):
             continue
         if registration.assumed and given < wanted:
             continue
@@ -205,12 +206,6 @@ def _weights(registration: Registration) -> Mapping[str, int]:
 
 def _switched_off(registration: Registration, profile: Profile) -> list[str]:
     return sorted(plugin for plugin in registration.scores if profile.switched_off(plugin, "score"))
-
-
-def _has_rivals(registration: Registration, profile: Profile) -> bool:
-    """Return whether anything else scores. Otherwise the weight has no effect."""
-    others = [each for each in registration.config.extenders if each.prioritize_verb]
-    return len(others) > 1 or bool(profile.scoring())
 
 
 def misspelled(registration: Registration, profile: Profile) -> dict[str, str]:

@@ -18,13 +18,12 @@ from typing import Final, NamedTuple
 from urllib.parse import quote, urlencode
 
 import httpx
-import msgspec
 
 from app.admin.access import CALLER_HEADER
 from app.api_server.client import ApiClient, StatusError
 from app.commands.admin_client import CannotAskError, trusting
 from app.commands.why.cluster import MissingRightsError, Right, needing, user_in
-from app.objects.decode import decoding
+from app.explain.stored_pod import Json, elements, member, read_json
 from app.process.logs import one_line
 from app.server.auth import TOKEN_HEADER
 
@@ -127,51 +126,6 @@ class Caller(NamedTuple):
         return {**of_port, CALLER_HEADER: self.own_token} if self.own_token else of_port
 
 
-class _Port(msgspec.Struct, rename="camel"):
-    name: str = ""
-    app_protocol: str = ""
-
-
-class _Metadata(msgspec.Struct):
-    name: str
-    namespace: str = ""
-
-
-class _Condition(msgspec.Struct):
-    type: str = ""
-    status: str = ""
-
-
-class _Spec(msgspec.Struct, frozen=True):
-    ports: tuple[_Port, ...] = ()
-    selector: dict[str, str] | None = None
-
-
-class _Status(msgspec.Struct, frozen=True):
-    phase: str = ""
-    conditions: tuple[_Condition, ...] = ()
-
-
-class _Object(msgspec.Struct):
-    """A Service, which has a spec like this, or a Pod, which has a status like this."""
-
-    metadata: _Metadata
-    spec: _Spec = _Spec()
-    status: _Status = _Status()
-
-    @property
-    def is_ready(self) -> bool:
-        return any((each.type, each.status) == ("Ready", "True") for each in self.status.conditions)
-
-
-class _Objects(msgspec.Struct):
-    items: list[_Object]
-
-
-_decoder: Final = msgspec.json.Decoder(_Object)
-_list_decoder: Final = msgspec.json.Decoder(_Objects)
-
-
 class ServiceProxy(NamedTuple):
     """The port `admin` of a Service, through the API server's proxy."""
 
@@ -255,16 +209,17 @@ async def find_way(client: ApiClient, service: str, port: int) -> Way:
     MissingRightsError and CredentialsError.
     """
     found = await (_named(client, service) if service else _installed(client))
-    namespace, name = found.metadata.namespace, found.metadata.name
-    for each in found.spec.ports:
-        if each.name == _PORT_NAME:
-            return ServiceProxy(namespace, name, each.app_protocol == "https")
-    if not found.spec.selector:
+    namespace, name = str(member(found, "metadata").get("namespace")), _name(found)
+    for each in elements(member(found, "spec"), "ports"):
+        if each.get("name") == _PORT_NAME:
+            return ServiceProxy(namespace, name, each.get("appProtocol") == "https")
+    selector = member(found, "spec", "selector")
+    if not selector:
         raise CannotAskError(f"service {namespace}/{name}: has neither a port {_PORT_NAME!r} nor a selector")
-    return await _forward(client, found, port)
+    return await _forward(client, namespace, name, selector, port)
 
 
-async def _named(client: ApiClient, service: str) -> _Object:
+async def _named(client: ApiClient, service: str) -> Json:
     parts = _NAME.fullmatch(service)
     if parts is None:
         raise CannotAskError(f"--service {service}: expected [NAMESPACE/]NAME")
@@ -276,42 +231,51 @@ async def _named(client: ApiClient, service: str) -> _Object:
             if error.code != HTTPStatus.NOT_FOUND:
                 raise
             raise CannotAskError(f"no service {namespace}/{name}; without --service the cluster is listed") from None
-    return decoding(_decoder.decode, answer)
+    return read_json(answer)
 
 
-async def _installed(client: ApiClient) -> _Object:
+async def _installed(client: ApiClient) -> Json:
     try:
         async with needing(Right("list", "services", namespace=NAMESPACE)):
             answer = await client.get(_services(NAMESPACE), {"labelSelector": LABEL})
     except MissingRightsError:
         raise NoServiceError(f"this user may not list services in namespace {NAMESPACE}") from None
-    found = decoding(_list_decoder.decode, answer).items
-    candidates = [each for each in found if _has_admin_port(each) or each.spec.selector]
+    found = elements(read_json(answer), "items")
+    candidates = [each for each in found if _has_admin_port(each) or member(each, "spec", "selector")]
     if not candidates:
         raise NoServiceError(f"no service with the label {LABEL} in namespace {NAMESPACE}")
-    return min(candidates, key=lambda each: (not _has_admin_port(each), each.metadata.name))
+    return min(candidates, key=lambda each: (not _has_admin_port(each), _name(each)))
 
 
-def _has_admin_port(service: _Object) -> bool:
-    return any(port.name == _PORT_NAME for port in service.spec.ports)
+def _has_admin_port(service: Json) -> bool:
+    return any(port.get("name") == _PORT_NAME for port in elements(member(service, "spec"), "ports"))
+
+
+def _is_ready(pod: Json) -> bool:
+    conditions = elements(member(pod, "status"), "conditions")
+    return any((each.get("type"), each.get("status")) == ("Ready", "True") for each in conditions)
+
+
+def _name(of: Json) -> str:
+    return str(member(of, "metadata").get("name"))
 
 
 def _services(namespace: str) -> str:
     return f"/api/v1/namespaces/{quote(namespace, safe='')}/services"
 
 
-async def _forward(client: ApiClient, service: _Object, port: int) -> PodForward:
+async def _forward(client: ApiClient, namespace: str, name: str, selector: Json, port: int) -> PodForward:
     """Return the way to a pod that the Service selects, ready ones first."""
-    namespace, name = service.metadata.namespace, service.metadata.name
-    selector = ",".join(f"{key}={value}" for key, value in (service.spec.selector or {}).items())
+    labels = ",".join(f"{key}={value}" for key, value in selector.items())
     async with needing(Right("list", "pods", namespace=namespace)):
         path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods"
-        answer = await client.get(path, {"labelSelector": selector})
-    running = [pod for pod in decoding(_list_decoder.decode, answer).items if pod.status.phase == "Running"]
+        answer = await client.get(path, {"labelSelector": labels})
+    pods = elements(read_json(answer), "items")
+    running = [pod for pod in pods if member(pod, "status").get("phase") == "Running"]
     if not running:
         raise CannotAskError(f"service {namespace}/{name}: it has no running pod")
-    chosen = min(running, key=lambda each: (not each.is_ready, each.metadata.name))
-    return PodForward(namespace, chosen.metadata.name, port, f"{name}.{namespace}.svc")
+    chosen = min(running, key=lambda each: (not _is_ready(each), _name(each)))
+    return PodForward(namespace, _name(chosen), port, f"{name}.{namespace}.svc")
 
 
 def _trust(ca_file: Path | None) -> ssl.SSLContext:

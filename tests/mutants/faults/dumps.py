@@ -64,8 +64,8 @@ FAULTS: Final = (
     Fault(
         id="yaml-of-a-second-command-replaces-the-first",
         breaks="YAML of two commands in one file is one mapping, whose last list counts.",
-        old="        texts = views_of_documents(_separated(_without_logs(text)))\n",
-        new="        texts = views_of_documents(_without_logs(text))\n",
+        old='        texts = views_of_documents(_separated(b"".join(_without_logs(text))))\n',
+        new='        texts = views_of_documents(b"".join(_without_logs(text)))\n',
         tests=("test_dump_text.py",),
     ),
     Fault(
