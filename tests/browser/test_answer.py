@@ -190,10 +190,10 @@ def test_the_profile_stands_beside_the_scores(page: Page) -> None:
     page.browser.click("[data-sample=web]")
     page.answered("60/60")
     scored = page.text("#scored")
-    assert re.match(r"Best score 52, on node\d+\. ", scored)
-    assert "Scores by the profile full, with weights: TaintToleration 3, NodeResourcesFit 1, " in scored
+    assert re.match(r"Best score 56, on node\d+\. ", scored)
+    assert "profile full, with weights: TaintToleration 3, NodeResourcesFit 1, InterPodAffinity 2, " in scored
     page.show_node("node5")
-    assert "Score 44, by the profile full" in page.value("document.querySelector('#detail-body').textContent")
+    assert "Score 41, by the profile full" in page.value("document.querySelector('#detail-body').textContent")
     page.browser.click(".waiting button")
     page.answered("data/queue-3")
     assert page.text("#scored") == ""  # no node is scored

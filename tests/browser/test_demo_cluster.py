@@ -22,7 +22,7 @@ def test_a_pod_by_name_is_answered_with_its_domains(page: Page) -> None:
     )
     assert "gone: data/queue-0" in page.text("#supposition")
     assert page.cells(".tree tbody tr") == [
-        ["▸eu-west-1a", "20", "20", "43", ""],
+        ["▸eu-west-1a", "20", "20", "40", ""],
         ["▸eu-west-1b", "20", "0", "", ""],
         ["▸eu-west-1c", "20", "0", "", ""],
     ]
