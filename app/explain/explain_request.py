@@ -5,7 +5,6 @@ template, or an ExplainRequestBody.
 """
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -211,17 +210,13 @@ def decode_manifest(raw: bytes, at_hand: AtHand) -> Manifest:
     if made.path or not is_stored(made.pod):
         note_unknown_fields(workload, made.path, made.pod, notes)
         refuse_other_labels(workload, member(workload, *made.path.split(".")))
-        with _under(made.path):
+        with under(made.path):
             complete(made.pod, at_hand.mirror.rules, at_hand.objects, notes, of_cluster=of_cluster)
             refuse_invalid(member(made.pod, "spec"))
         others = made_objects(made.pod, made.claim_templates, beside, at_hand.mirror, notes)
         text = msgspec.json.encode(made.pod)
-    with _under(made.path):
+    with under(made.path):
         return Manifest(_without_prefix(msgspec.Raw(text)), text, notes, made.replaced, others)
-
-
-def _under(path: str) -> AbstractContextManager[None]:
-    return under(path) if path else nullcontext()
 
 
 def _without_prefix(raw: msgspec.Raw) -> Pod:

@@ -75,7 +75,7 @@ def scheduler_plugins(
         Plugins(filters, scores, not profile.enabled("filter") and "*" not in profile.disabled("multiPoint")),
         filter_otherwise=frozenset(name for name, fields in changed.items() if fields - {*PLUGINS[name].of_scores}),
         score_otherwise=frozenset(name for name, fields in changed.items() if fields - {*PLUGINS[name].of_verdicts}),
-        not_judged=(*_outside(profile), *_without_pre(profile)),
+        not_judged=tuple(_outside(profile)),
         early=tuple(_pre_filter_alone(profile)),
         not_scored=(*outside, *_other_scores(profile)),
     )
@@ -106,14 +106,10 @@ def _effective(name: str, arguments: Arguments) -> Mapping[str, object]:
 
 
 def _outside(profile: Profile) -> Iterator[NotJudged]:
-    """Yield plugins that are not in-tree and may reject nodes."""
+    """Yield plugins that are not in-tree and may reject nodes, and those that fail for every pod."""
     at = {name: point for point in reversed(_MAY_REFUSE) for name in profile.enabled(point) if name not in KNOWN}
     for name, point in at.items():
         yield NotJudged(name, f"no in-tree plugin, which the scheduler's profile enables at {point}")
-
-
-def _without_pre(profile: Profile) -> Iterator[NotJudged]:
-    """Yield plugins that fail for every pod, because the extension point that prepares their state is off."""
     for name, before, point in profile.halved():
         yield NotJudged(name, f"{point} is on and {before} is off in the scheduler's profile, which is an error")
 

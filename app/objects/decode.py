@@ -60,7 +60,7 @@ class DecodeError(ValueError):
 
     def under(self, prefix: str) -> "DecodeError":
         """Return the same error with the path of the enclosing field in front."""
-        dot = "." if self.field and not self.field.startswith("[") else ""
+        dot = "." if prefix and self.field and not self.field.startswith("[") else ""
         return DecodeError(f"{prefix}{dot}{self.field}", self.message)
 
 

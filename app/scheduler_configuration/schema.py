@@ -258,13 +258,14 @@ class Profile(WrittenProfile, frozen=True):
 
     def enabled(self, point: Point) -> dict[str, int]:
         """Return the plugins configured as enabled: present name -> weight, 0 without one."""
-        return {todays_name(each.name): each.weight for each in self._at(point).enabled}
+        return {todays_name(each.name): each.weight for each in self.written_at(point).enabled}
 
     def disabled(self, point: Point) -> list[str]:
         """Return the names configured as disabled. A former name disables nothing: no release has such a plugin."""
-        return [each.name for each in self._at(point).disabled]
+        return [each.name for each in self.written_at(point).disabled]
 
-    def _at(self, point: Point) -> WrittenPluginSet:
+    def written_at(self, point: Point) -> WrittenPluginSet:
+        """Return the plugins configured at an extension point."""
         return self.plugins.get(point, _NOTHING)
 
     def at_multi_point(self) -> list[str]:

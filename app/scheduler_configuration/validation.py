@@ -17,7 +17,6 @@ from app.scheduler_configuration.schema import (
     WrittenConfig,
     WrittenExtender,
     WrittenPluginConfig,
-    WrittenPluginSet,
     parse_go_duration,
 )
 from core.framework.interface import Plugin
@@ -25,7 +24,6 @@ from core.plugins import DEFAULTS, PLUGINS
 from core.profile import Arguments
 
 _OF_EVERY: Final = frozenset({"apiVersion", "kind"})
-_NOTHING: Final = WrittenPluginSet()
 _ELECTION: Final = {"leaseDuration": 15.0, "renewDeadline": 10.0, "retryPeriod": 2.0}
 """Duration of the leader election -> its default, in seconds."""
 
@@ -94,11 +92,11 @@ def _rejected_election(election: LeaderElection) -> Iterator[str]:
 
 def _rejected_queues(profiles: Sequence[Profile]) -> Iterator[str]:
     """validateCommonQueueSort: one queue serves all profiles."""
-    common = profiles[0].plugins.get("queueSort", _NOTHING)
+    common = profiles[0].written_at("queueSort")
     if len(common.enabled) > 1:
         yield f"{profiles[0].at('plugins.queueSort.enabled')}: only one plugin can sort the queue"
     for profile in profiles[1:]:
-        if profile.plugins.get("queueSort", _NOTHING) != common:
+        if profile.written_at("queueSort") != common:
             yield f"{profile.at('plugins.queueSort')}: must be the same in all profiles"
 
 

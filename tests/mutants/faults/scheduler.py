@@ -15,8 +15,8 @@ FAULTS: Final = (
     Fault(
         id="removed-plugin-is-unknown",
         breaks="A plugin that a configuration enables by a former name is no plugin of Kindred.",
-        old="return {todays_name(each.name): each.weight for each in self._at(point).enabled}",
-        new="return {each.name: each.weight for each in self._at(point).enabled}",
+        old="return {todays_name(each.name): each.weight for each in self.written_at(point).enabled}",
+        new="return {each.name: each.weight for each in self.written_at(point).enabled}",
         tests=("test_plugin_sets.py", "test_scheduler_plugins.py"),
     ),
     Fault(
