@@ -73,18 +73,15 @@ Codes: TypeAlias = NDArray[np.integer[Any]]
 Versions: TypeAlias = tuple[Hashable, ...]
 
 
-class Verdicts:
+class Verdicts(msgspec.Struct, eq=False, gc=False):
     """A status for each node of a batch: `codes[i]` is the index of its status in `statuses`, and 0 is success.
 
     `of_pre_filter` is true if PreFilter failed, so Filter did not run for any node.
     """
 
-    __slots__ = ("codes", "of_pre_filter", "statuses")
-
-    def __init__(self, codes: Codes, statuses: tuple[Status, ...], *, of_pre_filter: bool = False) -> None:
-        self.codes = codes
-        self.statuses = statuses
-        self.of_pre_filter = of_pre_filter
+    codes: Codes
+    statuses: tuple[Status, ...]
+    of_pre_filter: bool = False
 
     def status(self, position: int) -> Status:
         """Return the status of one node of the batch."""
