@@ -131,12 +131,6 @@ def test_every_plugin_of_kube_scheduler_has_the_points_of_its_sides() -> None:
             assert {*each.needs_pre} <= {*each.points}, each.name
 
 
-def test_every_score_says_whether_it_depends_on_other_nodes() -> None:
-    for each in PLUGINS.values():
-        if issubclass(each, ScorePlugin):
-            assert {"scores_alone", "normalizes_alone"} <= {*dir(each)}, each.name
-
-
 def test_every_plugin_keeps_its_former_names() -> None:
     former = [
         name for each in PLUGINS.values() for name in (*each.former_filters, *(name for name, _ in each.former_scores))
