@@ -115,7 +115,7 @@ ifdef AUDIT
 	$(RELEASE_VENV)/bin/python -m release.audit --tools $(RELEASE_VENV)/bin
 else
 	$(COMPILE) pyproject.toml -o requirements.lock
-	$(COMPILE) pyproject.toml --group dev -o requirements-dev.lock
+	$(COMPILE) pyproject.toml --extra devices --group dev -o requirements-dev.lock
 	$(COMPILE) pyproject.toml --group load -c requirements-dev.lock -o requirements-load.lock
 	$(COMPILE) --group pyproject.toml:build -c requirements-dev.lock -o requirements-build.lock
 	$(COMPILE) --group pyproject.toml:release -c requirements-dev.lock -o requirements-release.lock

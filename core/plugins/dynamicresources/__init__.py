@@ -1,0 +1,1 @@
+"""DynamicResources: which nodes have the devices that the claims of a pod request."""
