@@ -4,6 +4,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from core.objects.devices import DeviceTaintRule, ResourceClaim, ResourceSlice
 from core.objects.groups import PodGroup, SchedulingGroup
 from core.objects.kinds import (
     DeviceClass,
@@ -43,6 +44,9 @@ Object: TypeAlias = (
     | StatefulSet
     | ReplicationController
     | DeviceClass
+    | ResourceSlice
+    | ResourceClaim
+    | DeviceTaintRule
     | PodGroup
     | SchedulingGroup
     | NodeMetrics

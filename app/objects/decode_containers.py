@@ -29,10 +29,12 @@ from core.objects.pod import ALL_ADDRESSES, NO_FEATURES, NO_HOST_PORTS, HostPort
 from core.objects.pod_requests import (
     Amounts,
     Container,
+    ExtendedRequests,
     Origins,
     PodLoad,
     PodResources,
     Resources,
+    extended_requests,
     is_best_effort,
     non_zero_requests,
     origins,
@@ -182,6 +184,7 @@ class Demand(msgspec.Struct, frozen=True, gc=False):
     scored_requests: tuple[int, int]
     load: PodLoad
     origins: Origins
+    extended: tuple[ExtendedRequests, ...]
     best_effort: bool
     host_ports: frozenset[HostPort]
     images: tuple[str, ...]
@@ -235,7 +238,7 @@ def _parse_demand(raw: bytes) -> Demand:
     demand = _shared_demand if len(raw) <= _MEMO_BYTES else _new_demand
     found = demand(
         tuple(pod_requests(pod, _COUNTING).items()),
-        (non_zero_requests(pod, _COUNTING), scored_requests(pod), pod_load(pod), asked_by),
+        (non_zero_requests(pod, _COUNTING), scored_requests(pod), pod_load(pod), asked_by, extended_requests(pod)),
         is_best_effort(pod),
         _host_ports(containers, init_containers),
         tuple(sorted(normalized_image_name(each.image or "") for each in (*containers, *init_containers))),
@@ -245,7 +248,7 @@ def _parse_demand(raw: bytes) -> Demand:
 
 def _new_demand(
     requests: tuple[tuple[str, int], ...],
-    scoring: tuple[tuple[int, int], tuple[int, int], PodLoad, Origins],
+    scoring: tuple[tuple[int, int], tuple[int, int], PodLoad, Origins, tuple[ExtendedRequests, ...]],
     best_effort: bool,  # noqa: FBT001 - a plain value
     host_ports: frozenset[HostPort],
     images: tuple[str, ...],

@@ -37,7 +37,6 @@ from app.objects.decode import (
     texts,
 )
 from core.objects.kinds import (
-    DeviceClass,
     Namespace,
     PodDisruptionBudget,
     ReplicaSet,
@@ -200,19 +199,10 @@ class _PodDisruptionBudget(WireObject):
     status: _BudgetStatus | None = None
 
 
-class _DeviceClassSpec(Wire):
-    extended_resource_name: str | None = None
-
-
-class _DeviceClass(WireObject):
-    spec: _DeviceClassSpec | None = None
-
-
 _namespace_decoder: Final = msgspec.json.Decoder(WireObject)
 _owner_decoder: Final = msgspec.json.Decoder(_Owner)
 _selecting_decoder: Final = msgspec.json.Decoder(_Selecting)
 _budget_decoder: Final = msgspec.json.Decoder(_PodDisruptionBudget)
-_device_class_decoder: Final = msgspec.json.Decoder(_DeviceClass)
 
 
 def decode_namespace(raw: bytes | msgspec.Raw) -> Namespace:
@@ -264,10 +254,3 @@ def decode_pod_disruption_budget(raw: bytes | msgspec.Raw) -> PodDisruptionBudge
         disruptions_allowed=status.disruptions_allowed or 0,
         disrupted_pods=frozenset(status.disrupted_pods or ()),
     )
-
-
-def decode_device_class(raw: bytes | msgspec.Raw) -> DeviceClass:
-    """Decode a resource.k8s.io/v1 DeviceClass."""
-    wire = decoding(_device_class_decoder.decode, raw)
-    extended_resource = (wire.spec or _DeviceClassSpec()).extended_resource_name or ""
-    return DeviceClass(**names_of("DeviceClass", wire), extended_resource=extended_resource)

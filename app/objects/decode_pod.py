@@ -47,6 +47,7 @@ from core.objects.pod import (
     InlineDisk,
     Pod,
     PodClaim,
+    PodResourceClaim,
     PodVolume,
     RBDImage,
     Waiting,
@@ -185,10 +186,19 @@ class _PodMetadata(Metadata):
     annotations: Annotated[msgspec.Raw, Unread(dict[str, str])] = NULL
 
 
-class _Named(Wire):
-    """A scheduling gate, or a resource claim."""
-
+class _SchedulingGate(Wire):
     name: str | None = None
+
+
+class _ResourceClaim(Wire):
+    name: str | None = None
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
+class _ResourceClaimStatus(Wire):
+    name: str | None = None
+    resource_claim_name: str | None = None
 
 
 class _SchedulingGroup(Wire):
@@ -220,8 +230,8 @@ class _PodSpec(Wire):
     scheduler_name: str | None = None
     scheduling_group: _SchedulingGroup | None = None
     workload_ref: _WorkloadRef | None = None
-    resource_claims: list[_Named] | None = None
-    scheduling_gates: list[_Named] | None = None
+    resource_claims: list[_ResourceClaim] | None = None
+    scheduling_gates: list[_SchedulingGate] | None = None
 
 
 class _PodStatus(Wire):
@@ -234,6 +244,7 @@ class _PodStatus(Wire):
     qos_class: str | None = None
     resources: Annotated[msgspec.Raw, Unread(WireResources)] = NULL
     allocated_resources: WireAmounts = NULL
+    resource_claim_statuses: list[_ResourceClaimStatus] | None = None
     node_allocatable_resource_claim_statuses: Annotated[msgspec.Raw, Unread(list[WireClaimStatus])] = NULL
 
 
@@ -302,7 +313,7 @@ def decode_pod(raw: bytes | msgspec.Raw) -> Pod:
         preempted=terminating and _is_preempted(status.conditions),
         scheduler_name=intern(spec.scheduler_name or ""),
         scheduling_group=_scheduling_group(namespace, spec),
-        claims_resources=bool(spec.resource_claims),
+        resource_claims=_resource_claims(spec.resource_claims, status) if spec.resource_claims else (),
         waiting=NOT_WAITING if spec.node_name else _waiting(metadata, spec, status),
         resources=demand.resources,
         image_volumes=image_volumes_of(spec.volumes) if spec.volumes else (),
@@ -311,6 +322,19 @@ def decode_pod(raw: bytes | msgspec.Raw) -> Pod:
         load=demand.load,
         of_daemon_set=controller is not None and controller.kind == "DaemonSet",
         origins=demand.origins,
+        extended_requests=demand.extended,
+    )
+
+
+def _resource_claims(claims: list[_ResourceClaim], status: _PodStatus) -> tuple[PodResourceClaim, ...]:
+    made = {each.name: each.resource_claim_name for each in reversed(status.resource_claim_statuses or ())}
+    return tuple(
+        [
+            PodResourceClaim(each.name or "", each.resource_claim_name)
+            if each.resource_claim_name is not None or each.resource_claim_template_name is None
+            else PodResourceClaim(each.name or "", made.get(each.name), of_template=True, created=each.name in made)
+            for each in claims
+        ]
     )
 
 

@@ -8,9 +8,14 @@ import msgspec
 from msgspec.structs import replace
 
 from app.objects.decode import DecodeError, Wire, decoding
+from app.objects.decode_devices import (
+    decode_device_class,
+    decode_device_taint_rule,
+    decode_resource_claim,
+    decode_resource_slice,
+)
 from app.objects.decode_groups import decode_pod_group, decode_scheduling_group
 from app.objects.decode_node import (
-    decode_device_class,
     decode_namespace,
     decode_node,
     decode_pod_disruption_budget,
@@ -30,6 +35,7 @@ from app.objects.decode_storage import (
     decode_volume_attachment,
 )
 from core.events import Kind, Object
+from core.objects.devices import DeviceTaintRule, ResourceClaim, ResourceSlice
 from core.objects.groups import PodGroup, SchedulingGroup
 from core.objects.kinds import (
     DeviceClass,
@@ -121,6 +127,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _STORAGE: Final = "storage.k8s.io"
+_DEVICES: Final = "resource.k8s.io"
 _ALL: Final = (
     Resource(kind=Node, short="no", decode=decode_node),
     Resource(kind=Pod, short="po", decode=decode_pod, field_selector="status.phase!=Succeeded,status.phase!=Failed"),
@@ -138,7 +145,10 @@ _ALL: Final = (
     Resource(kind=ReplicaSet, short="rs", decode=decode_replica_set, group="apps"),
     Resource(kind=StatefulSet, short="sts", decode=decode_stateful_set, group="apps"),
     Resource(kind=ReplicationController, short="rc", decode=decode_replication_controller),
-    Resource(kind=DeviceClass, decode=decode_device_class, group="resource.k8s.io", optional=True),
+    Resource(kind=DeviceClass, decode=decode_device_class, group=_DEVICES, optional=True),
+    Resource(kind=ResourceSlice, decode=decode_resource_slice, group=_DEVICES, optional=True),
+    Resource(kind=ResourceClaim, decode=decode_resource_claim, group=_DEVICES, optional=True),
+    Resource(kind=DeviceTaintRule, decode=decode_device_taint_rule, group=_DEVICES, optional=True),
     Resource(kind=PodGroup, decode=decode_pod_group, group="scheduling.x-k8s.io", version="v1alpha1", optional=True),
     # 1.36 has v1alpha2, and 1.37 v1beta1 and v1alpha3. None of them is served by default.
     Resource(

@@ -94,9 +94,15 @@ IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 
 
 class DeviceClass(ClusterWide, frozen=True, kw_only=True, gc=False):
-    """A resource.k8s.io/v1 DeviceClass, reduced to spec.extendedResourceName, which is empty if it names none."""
+    """A resource.k8s.io/v1 DeviceClass.
+
+    `extended_resource` is empty if it names none. `selectors` are CEL expressions, None for a selector of another kind.
+    `created` is the creationTimestamp: of two classes for one extended resource, the newer one counts.
+    """
 
     extended_resource: str = ""
+    selectors: tuple[str | None, ...] = ()
+    created: str = ""
 
 
 class PodDisruptionBudget(Namespaced, frozen=True, gc=False):

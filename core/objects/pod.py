@@ -12,7 +12,15 @@ from core.objects.affinity import NO_AFFINITY, NO_NODE_AFFINITY, NodeAffinity, P
 from core.objects.groups import Membership
 from core.objects.kinds import ControllerRef
 from core.objects.labels import NOTHING, Selector
-from core.objects.pod_requests import NO_LOAD, Origins, PodLoad, PodResources, non_zero_requests, pod_requests
+from core.objects.pod_requests import (
+    NO_LOAD,
+    ExtendedRequests,
+    Origins,
+    PodLoad,
+    PodResources,
+    non_zero_requests,
+    pod_requests,
+)
 from core.objects.volumes import VolumeSource
 from core.releases.release import RequestCounting
 
@@ -28,6 +36,19 @@ class PodClaim(msgspec.Struct, frozen=True, gc=False):
 
     name: str
     ephemeral: bool = False
+
+
+class PodResourceClaim(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
+    """A v1.PodResourceClaim: a ResourceClaim of the pod's namespace, by its name or made of a template.
+
+    `claim` is its name, None if the pod needs none, or if the claim of a template is not made yet (`created` is false).
+    Source: k8s.io/dynamic-resource-allocation resourceclaim/resourceclaim.go (Name).
+    """
+
+    name: str
+    claim: str | None = None
+    of_template: bool = False
+    created: bool = True
 
 
 class InlineDisk(msgspec.Struct, frozen=True, gc=False):
@@ -238,7 +259,8 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     Decisions read the other fields. No plugin reads them, except that NodeResourcesFit may read `scheduler_name`, the
     name of the pod's scheduler. `scheduling_group` is the group that kube-scheduler schedules the pod in, empty for
     none: NAMESPACE/NAME of the PodGroup in spec.schedulingGroup, in 1.35 NAMESPACE/WORKLOAD/PODGROUP[/KEY] of
-    spec.workloadRef. `claims_resources` is true if the pod has spec.resourceClaims.
+    spec.workloadRef. `resource_claims` are spec.resourceClaims, and `extended_requests` what
+    containers request of extended resources, which devices may provide.
     `waiting` has the status of a pod without a node. `group` has its fields about the group that Kindred places it in.
     `origins` has what decides some requests, such as an init container.
     """
@@ -270,7 +292,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     preempted: bool = False
     scheduler_name: str = ""
     scheduling_group: str = ""
-    claims_resources: bool = False
+    resource_claims: tuple[PodResourceClaim, ...] = ()
     waiting: Waiting = NOT_WAITING
     resources: PodResources | None = None
     image_volumes: tuple[str, ...] = ()
@@ -279,6 +301,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     load: PodLoad = NO_LOAD
     of_daemon_set: bool = False
     origins: Origins = ()
+    extended_requests: tuple[ExtendedRequests, ...] = ()
 
     @property
     def full_name(self) -> str:
@@ -289,6 +312,11 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     def group_name(self) -> str:
         """NAMESPACE/NAME of the group that Kindred places the pod in. Empty for none."""
         return f"{self.namespace}/{self.group.group}" if self.group is not None else ""
+
+    @property
+    def claims_resources(self) -> bool:
+        """Whether the pod has spec.resourceClaims."""
+        return bool(self.resource_claims)
 
     @property
     def in_scheduling_group(self) -> bool:

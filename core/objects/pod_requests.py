@@ -7,10 +7,11 @@ pkg/apis/core/v1/helper/qos/qos.go.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from core.objects.kinds import IMPLICIT_PREFIX
 from core.objects.labels import label_key_errors
 from core.objects.quantity import MAX_INT64, capped, millis, nanos, units
 from core.releases.release import ClaimedResources, RequestCounting
@@ -18,6 +19,7 @@ from core.releases.release import ClaimedResources, RequestCounting
 Amounts: TypeAlias = Mapping[str, int]
 """Resource name -> exact amount in the unit of `quantity.nanos`. Sums are rounded, not their parts."""
 
+_NANOS: Final = 10**9
 _COMPUTE: Final = ("cpu", "memory")
 _NATIVE: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 _HUGE_PAGES: Final = "hugepages-"
@@ -48,6 +50,19 @@ class Container(msgspec.Struct, frozen=True, gc=False):
     actual: Amounts | None = None
     allocated: Amounts | None = None
     reported: bool = False
+
+
+class ExtendedRequests(NamedTuple):
+    """What one container requests of resources that devices may provide.
+
+    `position` is its place among the init containers and then the other ones. `brief` means that it ends before the
+    others start. `amounts` has each resource with the amount, None if it is not a whole number, and with the place of
+    its name among those of all requests of the container, sorted.
+    """
+
+    position: int
+    brief: bool
+    amounts: tuple[tuple[str, int | None, int], ...]
 
 
 class PodResources(msgspec.Struct, frozen=True, gc=False):
@@ -93,6 +108,35 @@ def pod_requests(pod: PodResources, counting: RequestCounting) -> dict[str, int]
     Resources that kube-scheduler does not account for (Resource.Add) are left out.
     """
     return rounded({name: amount for name, amount in _requests(pod, counting).items() if _is_accounted(name)})
+
+
+def extended_requests(pod: PodResources) -> tuple[ExtendedRequests, ...]:
+    """Return what the containers request of extended resources, without containers that request none.
+
+    Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go
+    (createResourceRequestAndMappings).
+    """
+    found = []
+    for position, each in enumerate((*pod.init_containers, *pod.containers)):
+        requests = each.resources.requests
+        if any(map(may_be_devices, requests)):
+            brief = position < len(pod.init_containers) and not each.sidecar
+            names = sorted(requests)
+            amounts = [(name, _whole(requests[name]), at) for at, name in enumerate(names) if may_be_devices(name)]
+            found.append(ExtendedRequests(position, brief, tuple(amounts)))
+    return tuple(found)
+
+
+def _whole(amount: int) -> int | None:
+    """Return an exact amount in whole units, as Quantity.AsInt64, which fails for a fraction."""
+    whole, fraction = divmod(amount, _NANOS)
+    return None if fraction or abs(whole) > MAX_INT64 else whole
+
+
+def may_be_devices(resource: str) -> bool:
+    """Return whether a DeviceClass may provide a resource (schedutil.IsDRAExtendedResourceName)."""
+    is_extended = "/" in resource and "kubernetes.io/" not in resource and not resource.startswith("requests.")
+    return is_extended or resource.startswith(IMPLICIT_PREFIX)
 
 
 def non_zero_requests(pod: PodResources, counting: RequestCounting) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from app.objects.decode_node import decode_device_class
+from app.objects.decode_devices import decode_device_class
 from core.events import ClusterEvent
 from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import Code, Plugin, Status

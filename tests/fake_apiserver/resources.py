@@ -44,6 +44,9 @@ REPLICA_SETS: Final = Resource("apps", "v1", "replicasets", "ReplicaSet", namesp
 STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet", namespaced=True)
 REPLICATION_CONTROLLERS: Final = Resource("", "v1", "replicationcontrollers", "ReplicationController", namespaced=True)
 DEVICE_CLASSES: Final = Resource("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", namespaced=False)
+RESOURCE_SLICES: Final = Resource("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False)
+RESOURCE_CLAIMS: Final = Resource("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", namespaced=True)
+DEVICE_TAINT_RULES: Final = Resource("resource.k8s.io", "v1", "devicetaintrules", "DeviceTaintRule", namespaced=False)
 POD_GROUPS: Final = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup", namespaced=True)
 SCHEDULING_GROUPS: Final = Resource("scheduling.k8s.io", "v1", "podgroups", "PodGroup", namespaced=True)
 OLDER_SCHEDULING_GROUPS: Final = Resource("scheduling.k8s.io", "v1alpha3", "podgroups", "PodGroup", namespaced=True)
@@ -69,6 +72,9 @@ RESOURCES: Final[Mapping[str, Resource]] = {  # list path -> resource
         STATEFUL_SETS,
         REPLICATION_CONTROLLERS,
         DEVICE_CLASSES,
+        RESOURCE_SLICES,
+        RESOURCE_CLAIMS,
+        DEVICE_TAINT_RULES,
         POD_GROUPS,
         SCHEDULING_GROUPS,
         OLDER_SCHEDULING_GROUPS,

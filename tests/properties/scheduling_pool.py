@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, Final, TypeAlias, TypeVar
 
+from app.objects.decode_devices import decode_device_class
 from app.objects.decode_node import (
-    decode_device_class,
     decode_namespace,
     decode_node,
     decode_replica_set,

@@ -106,8 +106,9 @@ def test_all_kinds_are_counted_in_one_line() -> None:
     assert str(summary) == (
         "2 nodes, 1 pods, 0 namespaces, 1 persistentvolumes, 1 persistentvolumeclaims, 1 storageclasses, 1 csinodes, "
         "1 csidrivers, 1 csistoragecapacities, 1 volumeattachments, 1 services, 1 poddisruptionbudgets, 1 replicasets, "
-        "1 statefulsets, 1 replicationcontrollers, 1 deviceclasses, 1 podgroups, 1 podgroups.scheduling.k8s.io (1 pods "
-        "pending or ended: not counted); skipped: 1 Widget"
+        "1 statefulsets, 1 replicationcontrollers, 1 deviceclasses, 1 resourceslices, 1 resourceclaims, "
+        "1 devicetaintrules, 1 podgroups, 1 podgroups.scheduling.k8s.io (1 pods pending or ended: not counted); "
+        "skipped: 1 Widget"
     )
 
 

@@ -34,6 +34,7 @@ from core.objects.volumes import (
     VolumeAttachment,
     VolumeSource,
 )
+from tests.app.objects.full_devices import EXPECTED_DEVICES, FULL_DEVICES
 from tests.builders import Object, expressed, labelled, make_pod, term
 
 
@@ -185,6 +186,7 @@ FULL_OBJECTS: Final[Mapping[Kind, Object]] = {
         "metadata": full_metadata("gpu"),
         "spec": {"extendedResourceName": "example.com/gpu", "selectors": [{"cel": {"expression": "true"}}]},
     },
+    **FULL_DEVICES,
     PodGroup: {
         "metadata": full_metadata("train"),
         "spec": {"minMember": 8, "scheduleTimeoutSeconds": 30, "minResources": {"cpu": "8"}},
@@ -306,7 +308,15 @@ EXPECTED: Final[tuple[Value, ...]] = (
         uid="uid-csi.example.com",
         resource_version="42",
     ),
-    DeviceClass(name="gpu", extended_resource="example.com/gpu", uid="uid-gpu", resource_version="42"),
+    DeviceClass(
+        name="gpu",
+        extended_resource="example.com/gpu",
+        selectors=("true",),
+        created="2026-01-01T00:00:00Z",
+        uid="uid-gpu",
+        resource_version="42",
+    ),
+    *EXPECTED_DEVICES,
     SchedulingGroup(
         namespace="shop",
         name="train",

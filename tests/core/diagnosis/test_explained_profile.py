@@ -6,7 +6,7 @@ from core.diagnosis.node_detail import node_detail
 from core.diagnosis.not_judged import NotJudged
 from core.diagnosis.summary import summary
 from core.diagnosis.wakes import ANY_EVENT, wakes
-from core.objects.pod import Pod
+from core.objects.pod import Pod, PodResourceClaim
 from core.profile import Profile, full_profile, parse_profile
 from core.releases.differences import rules_of
 from core.releases.release import Release
@@ -118,7 +118,7 @@ def test_a_release_without_a_plugin_does_not_have_it_off() -> None:
 
 
 def test_a_rule_that_is_never_judged_is_off_for_the_pods_that_it_is_about() -> None:
-    pod = Pod(uid="u", namespace="default", name="p", claims_resources=True)
+    pod = Pod(uid="u", namespace="default", name="p", resource_claims=(PodResourceClaim("c", "c"),))
     told = decision(pod)
     assert told.scheduler is not None
     assert "DynamicResources" in told.scheduler.filters_off

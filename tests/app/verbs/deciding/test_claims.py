@@ -10,7 +10,7 @@ from app.verbs.request import VerbOutcome
 from app.verbs.scopes import DecideScope
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
-from core.objects.pod import Pod, PodClaim
+from core.objects.pod import Pod, PodClaim, PodResourceClaim
 from core.objects.volumes import PersistentVolumeClaim, StorageClass
 from tests.app.verbs.deciding.deciding_setting import DecidingSetting
 from tests.builders import make_node, make_pod
@@ -31,7 +31,14 @@ def mirror(claim: PersistentVolumeClaim | None = None) -> ClusterMirror:
 
 def pod(*, scheduler: str = "", claims: bool = False, volume: bool = False) -> Pod:
     volumes = (PodClaim("data"),) if volume else ()
-    return Pod("u", "default", "p", scheduler_name=scheduler, claims_resources=claims, volumes=volumes)
+    return Pod(
+        "u",
+        "default",
+        "p",
+        scheduler_name=scheduler,
+        resource_claims=(PodResourceClaim("c", "c"),) if claims else (),
+        volumes=volumes,
+    )
 
 
 @pytest.mark.parametrize(
