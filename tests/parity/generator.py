@@ -6,6 +6,7 @@ from typing import Final
 
 from tests.parity import random_volumes
 from tests.parity.mutation import without_shared_ports
+from tests.parity.random_devices import device_case
 from tests.parity.random_nodes import NAMESPACES, V1, device_classes, namespaces, nodes
 from tests.parity.random_pods import PRIORITIES, pod, pods_on, resize
 
@@ -137,6 +138,7 @@ KINDS: Final[Mapping[str, Callable[[Random], V1]]] = {
     "volumes": volume_case,
     "preemption": preemption_case,
     "nominated": nominated_case,
+    "devices": device_case,
 }
 """Kind -> the function that makes a case. `Mutator` makes the cases of `mutated` from golden ones."""
 

@@ -10,6 +10,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -39,6 +40,9 @@ type testCase struct {
 	StorageCapacities []*storagev1.CSIStorageCapacity `json:"csistoragecapacities"`
 	VolumeAttachments []*storagev1.VolumeAttachment   `json:"volumeattachments"`
 	DeviceClasses     []*resourcev1.DeviceClass       `json:"deviceclasses"`
+	DeviceSlices      []*resourcev1.ResourceSlice     `json:"resourceslices"`
+	DeviceClaims      []*resourcev1.ResourceClaim     `json:"resourceclaims"`
+	DeviceTaintRules  []*deviceTaintRule              `json:"devicetaintrules"`
 }
 
 // arguments are those of InterPodAffinity; what is absent has upstream's default.
@@ -77,7 +81,12 @@ func newCluster(ctx context.Context, line *testCase) (*cluster, error) {
 	}
 	snapshot := internalcache.NewSnapshot(line.Pods, line.Nodes)
 	factory := newStaticFactory()
-	c.framework, err = frameworkruntime.NewFramework(ctx, registry, profile, append(optionsOf(ctx, factory, snapshot),
+	manager, err := draManager(ctx, factory)
+	if err != nil {
+		return nil, err
+	}
+	c.framework, err = frameworkruntime.NewFramework(ctx, registry, profile, append(optionsOf(manager, factory, snapshot),
+		frameworkruntime.WithSharedDRAManager(manager),
 		frameworkruntime.WithInformerFactory(factory),
 		frameworkruntime.WithSnapshotSharedLister(snapshot),
 		frameworkruntime.WithPodNominator(nominator{byNode: nominatedPods(line)}),
@@ -86,6 +95,7 @@ func newCluster(ctx context.Context, line *testCase) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	line.shuffled()
 	if err := factory.load(line.objects()); err != nil {
 		return nil, err
 	}
@@ -99,8 +109,8 @@ func newCluster(ctx context.Context, line *testCase) (*cluster, error) {
 	return c, nil
 }
 
-// profileOf is the default profile of the release, without DynamicResources, and for all but nominated cases without
-// default constraints of topology spread.
+// profileOf is the default profile of the release. Only device cases have DynamicResources, and only nominated and device
+// cases have default constraints of topology spread.
 func profileOf(line *testCase) (*config.KubeSchedulerProfile, error) {
 	defaults, err := latest.Default()
 	if err != nil {
@@ -109,7 +119,7 @@ func profileOf(line *testCase) (*config.KubeSchedulerProfile, error) {
 	profile := &defaults.Profiles[0]
 	kept := profile.Plugins.MultiPoint.Enabled[:0]
 	for _, each := range profile.Plugins.MultiPoint.Enabled {
-		if each.Name != names.DynamicResources {
+		if each.Name != names.DynamicResources || line.DeviceSlices != nil {
 			kept = append(kept, each)
 		}
 	}
@@ -122,9 +132,11 @@ func profileOf(line *testCase) (*config.KubeSchedulerProfile, error) {
 			}
 			args.IgnorePreferredTermsOfExistingPods = line.Args.IgnorePreferredTermsOfExistingPods
 		case *config.PodTopologySpreadArgs:
-			if line.Nominated == nil {
+			if line.Nominated == nil && line.DeviceSlices == nil {
 				args.DefaultingType = config.ListDefaulting
 			}
+		case *config.DynamicResourcesArgs:
+			args.FilterTimeout = &metav1.Duration{Duration: longest}
 		}
 	}
 	return profile, nil
@@ -170,7 +182,10 @@ func (c *testCase) objects() []runtime.Object {
 	all = appended(all, c.CSIDrivers)
 	all = appended(all, c.StorageCapacities)
 	all = appended(all, c.VolumeAttachments)
-	return appended(all, c.DeviceClasses)
+	all = appended(all, c.DeviceClasses)
+	all = appended(all, c.DeviceSlices)
+	all = appended(all, c.DeviceClaims)
+	return append(all, taintRules(c)...)
 }
 
 func appended[T runtime.Object](all []runtime.Object, more []T) []runtime.Object {

@@ -2,8 +2,8 @@
 // `make parity`.
 //
 // On stdin come cases, a JSON object a line. For each a line goes to stdout: {"expected": ...} in the golden format,
-// {"panic": ...} if a plugin panicked, or {"refused": ...} if the objects cannot be decoded or scored. Which kind of case it is, its members tell: `nominated`, `pdbs`, `storageclasses`,
-// none of them. With -release it prints the release and ends.
+// {"panic": ...} if a plugin panicked, or {"refused": ...} if the objects cannot be decoded or scored. Which kind of case it is, its members tell: `resourceslices`,
+// `nominated`, `pdbs`, `storageclasses`, none of them. With -release it prints the release and ends.
 package main
 
 import (
@@ -82,6 +82,8 @@ func answer(ctx context.Context, line *testCase) (result map[string]any, err err
 	}
 	var expected any
 	switch {
+	case line.DeviceSlices != nil:
+		expected, err = cluster.deviceAnswer(ctx)
 	case line.Nominated != nil:
 		expected = cluster.nominatedAnswer(ctx)
 	case line.Budgets != nil:

@@ -3,10 +3,9 @@
 package main
 
 import (
-	"context"
-
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
@@ -23,6 +22,6 @@ type (
 )
 
 // optionsOf are options of the framework that a release alone has; v1.34 asks nobody for device classes by default.
-func optionsOf(context.Context, *staticFactory, *cache.Snapshot) []frameworkruntime.Option {
+func optionsOf(*dynamicresources.DefaultDRAManager, *staticFactory, *cache.Snapshot) []frameworkruntime.Option {
 	return nil
 }
