@@ -43,9 +43,9 @@ class Settling:
         """Wait `seconds` if pods are `pending`. `relist` brings the mirror up to the state at the time of its call."""
         self.settled = False
         """Whether the bindings of earlier decisions are complete."""
+        self.relist: Final = relist
         self._wait = seconds
         self._pending = pending
-        self._relist = relist
         self._clock = clock
         self._first: Callable[[], None] = lambda: None
 
@@ -72,14 +72,14 @@ class Settling:
     async def after_election(self) -> None:
         """Settle after the Lease was won."""
         began = self._clock()
-        await self._relist()
+        await self.relist()
         await self._settle()
         self._end(began)
 
     async def _settle(self) -> None:
         if self._pending() and self._wait:
             await asyncio.sleep(self._wait)
-            await self._relist()
+            await self.relist()
 
     def _end(self, began: float) -> None:
         log.info("earlier decisions have settled in %.1f s", self._clock() - began)

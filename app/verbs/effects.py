@@ -17,7 +17,7 @@ for a dry run. So a dry run cannot reach an effect.
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -239,6 +239,7 @@ LONGEST_WAIT: Final = 660.0
 GangScheduling 300 (volumebinding and dynamicresources: bindTimeoutSeconds and bindingTimeout; gangscheduling.go)."""
 
 _REVIEW_EVERY: Final = 1.0  # seconds
+_RELEASE_EVERY: Final = 10.0  # seconds: each time may be a list, but only in the minutes after a start
 
 
 class Decision(Enum):
@@ -343,6 +344,23 @@ class Effects:
         """End a group's cycle that had no request for a while."""
         _report(self._cycles.review(self.clock()))
 
+    async def release_unproved(self, relist: Callable[[], Awaitable[None]]) -> None:
+        """Release the places of unproved cycles that are old enough, see core/gangs/scheduling_groups.py.
+
+        `relist` brings the mirror up to the pods at the time of its call.
+        """
+        now = self.clock()
+        if self._cycles.has_unproved(now):
+            await relist()
+            for released in self._cycles.release_unproved(now):
+                _report(released)
+
+    async def keep_releasing(self, relist: Callable[[], Awaitable[None]]) -> None:
+        """Call `release_unproved` until cancelled. Not in `keep`, because a list may take long."""
+        while True:
+            await asyncio.sleep(_RELEASE_EVERY)
+            await self.release_unproved(relist)
+
     async def keep(self, refusal: Callable[[], str]) -> None:
         """End cycles and reservations of groups that are too old, until cancelled.
 
@@ -380,9 +398,4 @@ class Effects:
 
 def _report(released: Released | None) -> None:
     if released is not None:
-        log.info(
-            "group %s: fewer than its minimum of %d had a node, so its cycle has bound nothing: released %d places",
-            released.group,
-            released.minimum,
-            len(released.pods),
-        )
+        log.info("group %s: %s: released %d places", released.group, released.why, len(released.pods))

@@ -290,7 +290,8 @@ def create_engine(  # noqa: PLR0913  # the parts of an engine
     background = preemption.background
     if cluster.settling is not None:
         cluster.settling.before_first_decision(effects.take_over)
-        background = (*background, partial(effects.keep, cluster.state.refusal))
+        releases = partial(effects.keep_releasing, cluster.settling.relist)
+        background = (*background, partial(effects.keep, cluster.state.refusal), releases)
     if decider is not None:
         metrics.register(partial(decision_metrics, effects.decisions))
     extender = Extender(

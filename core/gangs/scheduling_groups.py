@@ -13,11 +13,15 @@ its behaviour in any case:
 
     A cycle in which fewer members than the minimum had a node or a place has bound nothing. Members count that run,
     terminate or have just ended, because kube-scheduler may count them, and the smallest minimum that the group had.
-    Shortly after a start, members may have ended that the mirror has never had. Then nothing is proved, save for a
-    group that is newer than the start.
 
 In such a case the places that the cycle answered are released. No other case proves anything: kube-scheduler can call
 `filter` for a member while it binds the others, and conditions are not written again if they are unchanged.
+
+Shortly after a start, members may have ended that the mirror has never had, save for those of a group that is newer
+than the start. Then a cycle below the minimum is *unproved*: it may have bound its members. Mostly it has not, and the
+next cycle need not ask about the same members, so their places would be held for as long as a binding may wait. These
+places are released in another way, by the facts that a start relies on, too: 30 s after the cycle, a list of the pods
+shows all that was bound, and kube-scheduler nominates a pod whose binding waits.
 """
 
 from collections import deque
@@ -33,6 +37,7 @@ from core.objects.pod import Pod
 _SILENCE: Final = 10.0  # seconds
 _SILENCE_OF_MEMBER: Final = 0.2  # seconds: the in-tree filters take up to 140 ms for a pod, and end without a request
 _JUST_ENDED: Final = 30.0  # seconds
+_BOUND: Final = 30.0  # seconds until a binding that waits for nothing has ended; after a start, 3 s are waited for it
 
 
 class _Cycle:
@@ -48,7 +53,15 @@ class Released(NamedTuple):
     group: str
     pods: list[Pod]
     """As assumed."""
-    minimum: int
+    why: str
+
+
+class _Unproved(NamedTuple):
+    """A place of a cycle that may have bound nothing. The times are those of the assumption and of the cycle's end."""
+
+    group: str
+    assumed_at: float
+    ended: float
 
 
 class GroupCycles:
@@ -60,6 +73,7 @@ class GroupCycles:
         self._ended: deque[tuple[float, str]] = deque()  # time, group of a member that left
         self._began: float | None = None  # time of `begin`, or else of the first request
         self._earlier: frozenset[str] | None = None  # the groups at that time; None: any may have been there
+        self._unproved: dict[str, _Unproved] = {}  # uid -> its newest place
 
     def begin(self, now: float) -> None:
         """Note that decisions begin. The groups of the mirror are those whose members can have ended before."""
@@ -101,24 +115,60 @@ class GroupCycles:
         while self._ended and now - self._ended[0][0] > _JUST_ENDED:
             self._ended.popleft()
 
+    def has_unproved(self, now: float) -> bool:
+        """Return whether a place of an unproved cycle is old enough for `release_unproved`."""
+        self._unproved = {uid: each for uid, each in self._unproved.items() if self._has_place(uid, each.assumed_at)}
+        return any(now - each.ended > _BOUND for each in self._unproved.values())
+
+    def release_unproved(self, now: float) -> list[Released]:
+        """Release the places of unproved cycles whose pods are neither bound nor nominated for them.
+
+        The mirror must have the pods of a list that began at `now` or later.
+        """
+        due = {uid: each for uid, each in self._unproved.items() if now - each.ended > _BOUND}
+        found: dict[str, list[str]] = {}
+        for uid, each in due.items():
+            del self._unproved[uid]
+            if self._has_place(uid, each.assumed_at) and not self._is_nominated(uid):
+                found.setdefault(each.group, []).append(uid)
+        why = "its cycle shortly after the start has bound none of these members"
+        return [Released(group, self._forget(uids), why) for group, uids in found.items()]
+
     def _end(self, cycle: _Cycle, now: float) -> Released | None:
         self._cycle = None
-        if self._may_lack_members(cycle.group, now):
-            return None
         groups = self._mirror.scheduling_groups
         minimum = groups.smallest_minimum(cycle.group)
         placed = {uid for uid in groups.members(cycle.group) if self._mirror.is_mirrored(uid)}
         # The watch may not show them yet: then they were read from the API server.
         placed |= {uid for uid, each in self._mirror.assumed.items() if each.pod.scheduling_group == cycle.group}
-        if len(placed) + sum(group == cycle.group for _, group in self._ended) >= minimum:
+        ended = sum(group == cycle.group for _, group in self._ended)
+        unproved = {uid for uid in placed - cycle.places.keys() if self._is_unproved(uid)}
+        if len(placed - unproved) + ended >= minimum:
             return None
-        released = []
-        for uid, at in cycle.places.items():
-            assumed = self._mirror.assumed.get(uid)
-            if assumed is not None and assumed.assumed_at == at:
-                self._mirror.forget(uid)
-                released.append(assumed.pod)
-        return Released(cycle.group, released, minimum) if released else None
+        if self._may_lack_members(cycle.group, now) or len(placed) + ended >= minimum:
+            self._unproved |= {uid: _Unproved(cycle.group, at, now) for uid, at in cycle.places.items()}
+            return None
+        released = self._forget([uid for uid, at in cycle.places.items() if self._has_place(uid, at)])
+        why = f"fewer than its minimum of {minimum} had a node, so its cycle has bound nothing"
+        return Released(cycle.group, released, why) if released else None
+
+    def _is_unproved(self, uid: str) -> bool:
+        known = self._unproved.get(uid)
+        return known is not None and self._has_place(uid, known.assumed_at)
+
+    def _has_place(self, uid: str, assumed_at: float) -> bool:
+        """Return whether a pod is assumed, and since that time."""
+        assumed = self._mirror.assumed.get(uid)
+        return assumed is not None and assumed.assumed_at == assumed_at
+
+    def _is_nominated(self, uid: str) -> bool:
+        return uid in self._mirror.pending.nominated_for(self._mirror.assumed[uid].pod.node_name)
+
+    def _forget(self, uids: Sequence[str]) -> list[Pod]:
+        pods = [self._mirror.assumed[uid].pod for uid in uids]
+        for uid in uids:
+            self._mirror.forget(uid)
+        return pods
 
     def _may_lack_members(self, group: str, now: float) -> bool:
         """Whether members of a group may have just ended that the mirror has never had."""

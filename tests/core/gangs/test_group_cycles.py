@@ -68,7 +68,8 @@ def test_a_cycle_below_the_minimum_has_bound_nothing_and_its_places_are_released
     found = scheduler.asks(OTHER)
     assert released(found) == ["m-0", "m-1"]
     assert found is not None
-    assert (found.group, found.minimum) == ("ns/g", 3)
+    assert found.group == "ns/g"
+    assert found.why == "fewer than its minimum of 3 had a node, so its cycle has bound nothing"
     assert scheduler.assumed() == {"other"}
 
 
@@ -169,13 +170,67 @@ def test_silence_ends_a_cycle_later_for_a_larger_group() -> None:
     assert scheduler.cycles.review(LONG_AGO + 99.0) is None
 
 
-def test_shortly_after_a_start_nothing_is_proved() -> None:
-    """A member may have ended that the mirror has never had, and that kube-scheduler still counts."""
+def unproved(*members_: Pod) -> Scheduler:
+    """Return a scheduler of which a cycle with these members has ended a second after the start."""
     scheduler = Scheduler(minimum=3)
     scheduler.now = 1.0
-    scheduler.asks(member(0))
+    scheduler.asks(*members_)
     assert scheduler.asks(OTHER) is None
-    assert "m-0" in scheduler.assumed()
+    return scheduler
+
+
+def test_shortly_after_a_start_nothing_is_proved_and_places_are_released_half_a_minute_later() -> None:
+    """A member may have ended that the mirror has never had, and that kube-scheduler still counts."""
+    scheduler = unproved(member(0), member(1))
+    assert scheduler.assumed() == {"m-0", "m-1", "other"}
+    assert not scheduler.cycles.has_unproved(31.0)
+    assert scheduler.cycles.has_unproved(31.1)
+    (found,) = scheduler.cycles.release_unproved(31.1)
+    assert released(found) == ["m-0", "m-1"]
+    assert (found.group, found.why) == ("ns/g", "its cycle shortly after the start has bound none of these members")
+    assert scheduler.assumed() == {"other"}
+    assert scheduler.cycles.release_unproved(99.0) == []
+
+
+def test_an_unproved_place_stays_if_its_pod_is_bound_or_nominated_or_was_asked_about_again() -> None:
+    scheduler = unproved(member(0), member(1))
+    scheduler.shows(replace(member(0), node_name="n1"), replace(member(1), nominated_node_name="n1"))
+    assert scheduler.cycles.release_unproved(40.0) == []
+    assert scheduler.assumed() == {"m-1", "other"}
+    scheduler = unproved(member(0), member(1))
+    scheduler.now = 20.0
+    scheduler.asks(member(0))
+    assert released(*scheduler.cycles.release_unproved(40.0)) == ["m-1"]
+    assert scheduler.assumed() == {"m-0", "other"}
+
+
+def test_places_that_are_all_gone_are_no_reason_for_a_list() -> None:
+    scheduler = unproved(member(0))
+    scheduler.shows(replace(member(0), node_name="n1"))
+    assert not scheduler.cycles.has_unproved(40.0)
+
+
+def test_a_cycle_that_has_its_minimum_with_unproved_places_alone_is_unproved_too() -> None:
+    scheduler = unproved(member(0), member(1))
+    scheduler.now = LONG_AGO
+    scheduler.asks(member(2))
+    assert scheduler.asks(replace(OTHER, uid="u-2", name="second")) is None
+    assert [released(each) for each in scheduler.cycles.release_unproved(LONG_AGO + 20.0)] == [["m-0", "m-1"]]
+    assert [released(each) for each in scheduler.cycles.release_unproved(LONG_AGO + 40.0)] == [["m-2"]]
+
+
+def test_a_cycle_below_the_minimum_is_proved_beside_unproved_places() -> None:
+    scheduler = unproved(member(0))
+    scheduler.now = LONG_AGO
+    scheduler.asks(member(1))
+    assert released(scheduler.asks(replace(OTHER, uid="u-2", name="second"))) == ["m-1"]
+    assert scheduler.assumed() == {"m-0", "other", "second"}
+
+
+def test_a_cycle_with_the_minimum_is_not_unproved_shortly_after_a_start() -> None:
+    scheduler = unproved(member(0), member(1), member(2))
+    assert not scheduler.cycles.has_unproved(99.0)
+    assert scheduler.cycles.release_unproved(99.0) == []
 
 
 def test_without_cycles_nothing_is_released() -> None:

@@ -25,8 +25,8 @@ FAULTS: Final = (
     Fault(
         id="ended-members-do-not-count",
         breaks="A member that kube-scheduler still counts is missing, and its siblings are released while they bind.",
-        old=" + sum(group == cycle.group for _, group in self._ended) >= minimum",
-        new=" >= minimum",
+        old="ended = sum(group == cycle.group for _, group in self._ended)",
+        new="ended = 0",
         tests=_CYCLES,
     ),
     Fault(
@@ -35,6 +35,34 @@ FAULTS: Final = (
         old="return self._began is None or now - self._began <= _JUST_ENDED",
         new="return self._began is None",
         tests=_CYCLES,
+    ),
+    Fault(
+        id="unproved-places-stay",
+        breaks="After a start, a gang without room holds nodes for as long as a binding may wait.",
+        old="self._unproved |= {uid: _Unproved(cycle.group, at, now) for uid, at in cycle.places.items()}",
+        new="pass",
+        tests=_CYCLES,
+    ),
+    Fault(
+        id="unproved-places-count-as-proved",
+        breaks="The places of one failed cycle after a start make the next one look complete.",
+        old="if len(placed - unproved) + ended >= minimum:",
+        new="if len(placed) + ended >= minimum:",
+        tests=_CYCLES,
+    ),
+    Fault(
+        id="an-unproved-place-is-released-while-its-pod-waits",
+        breaks="A member whose binding waits for its volume loses its place half a minute after a start.",
+        old=" and not self._is_nominated(uid)",
+        new="",
+        tests=_CYCLES,
+    ),
+    Fault(
+        id="unproved-places-are-released-without-a-list",
+        breaks="The watch is late with the binding of a member, and its place is given to another pod.",
+        old="            await relist()\n",
+        new="",
+        tests=_DECISIONS,
     ),
     Fault(
         id="a-newer-group-is-judged-late",
@@ -53,8 +81,8 @@ FAULTS: Final = (
     Fault(
         id="places-of-later-assumptions-released",
         breaks="A member that was placed anew, out of its cycle, is released with the cycle.",
-        old="if assumed is not None and assumed.assumed_at == at:",
-        new="if assumed is not None:",
+        old="return assumed is not None and assumed.assumed_at == assumed_at",
+        new="return assumed is not None",
         tests=_CYCLES,
     ),
     Fault(

@@ -1,6 +1,7 @@
 """Reservations end between requests, too: by time, and when the replica no longer decides."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -55,3 +56,24 @@ def test_a_wrong_packing_is_logged_once(monkeypatch: pytest.MonkeyPatch, caplog:
     problem = "metadata.annotations[kindred.dev/group-packing]: expected spread, pack or near, got 'dense'"
     said = [record.getMessage() for record in caplog.records if record.name == effects.__name__]
     assert said == [f"group default/train is placed as spread: {problem}"]
+
+
+def test_places_of_unproved_cycles_are_looked_at_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effects, "_RELEASE_EVERY", 0.0)
+    made, looks = effects_over(GangSetting(node("n0")).mirror, lambda: 1.0), []
+
+    async def looked(relist: Callable[[], Awaitable[None]]) -> None:
+        looks.append(relist)
+
+    async def relist() -> None:
+        """List nothing."""
+
+    async def kept() -> None:
+        keeping = asyncio.create_task(made.keep_releasing(relist))
+        for _ in range(4):
+            await asyncio.sleep(0)
+        keeping.cancel()
+
+    monkeypatch.setattr(made, "release_unproved", looked)
+    asyncio.run(kept())
+    assert looks[:2] == [relist, relist]

@@ -1,5 +1,6 @@
 """Members of the groups that kube-scheduler schedules: every node of the request is right, and the answer counts."""
 
+import asyncio
 import json
 import logging
 from typing import Any, Final
@@ -131,6 +132,34 @@ def test_a_cycle_ends_by_silence() -> None:
     made.now = 42.0
     made.effects.review_cycles()
     assert made.assumed() == {"default/first": "n1"}
+
+
+def test_places_of_cycles_after_a_start_block_no_pod_for_as_long_as_a_binding_may_wait(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The next cycle asks about the first member alone, because kube-scheduler has one node left for the gang."""
+    lists = []
+
+    async def relist() -> None:
+        lists.append(made.now)
+
+    made = setting(minimum=3)
+    made.effects.take_over()
+    answer(made, member("m"), "n0", "n1")
+    answer(made, member("m2"), "n0", "n1")
+    assert made.decide(single("p"), NAMES) == ""
+    made.now = 31.0
+    answer(made, member("m"), "n1")
+    assert made.decide(single("p"), NAMES) == "n0"
+    assert made.decide(single("q"), NAMES) == ""  # m2 still has its place
+    with caplog.at_level(logging.INFO, "app.verbs.effects"):
+        asyncio.run(made.effects.release_unproved(relist))
+        asyncio.run(made.effects.release_unproved(relist))
+    assert made.decide(single("q"), NAMES) == "n1"
+    assert lists == [31.0]
+    assert [record.message for record in caplog.records] == [
+        "group default/g: its cycle shortly after the start has bound none of these members: released 1 places"
+    ]
 
 
 def test_without_cycles_its_own_signs_alone_end_a_place() -> None:
