@@ -32,7 +32,7 @@ from app.objects.decode import (
     texts,
     under,
 )
-from app.objects.decode_placement import WireNodeSelector, WireToleration, node_selector_of
+from app.objects.decode_placement import WireNodeSelector, WireToleration, node_selector_of, toleration_of
 from core.objects.devices import (
     EXACT_COUNT,
     MAX_RESULTS,
@@ -54,7 +54,7 @@ from core.objects.devices import (
     ValidRange,
 )
 from core.objects.kinds import DeviceClass
-from core.objects.pod import Taint, Toleration
+from core.objects.pod import Taint
 
 _MAX_DEVICES: Final = 128
 _MAX_VALUES: Final = 64  # attributes and capacities of a device, counters of a set
@@ -511,12 +511,7 @@ def _request(name: str, wire: _Request, field: str) -> DeviceRequest:
         count=wire.count or 0,
         selectors=_selectors(wire.selectors, f"{field}.selectors"),
         admin_access=wire.admin_access,
-        tolerations=tuple(
-            [
-                Toleration(each.key or "", each.operator or "Equal", each.value or "", each.effect or "")
-                for each in wire.tolerations or ()
-            ]
-        ),
+        tolerations=tuple(map(toleration_of, wire.tolerations or ())),
         capacities=None if capacities is None else _amounts(capacities, f"{field}.capacity.requests"),
         derives=bool(wire.derived_attributes),
     )

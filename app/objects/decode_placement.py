@@ -321,10 +321,12 @@ def _parse_tolerations(raw: bytes) -> frozenset[Toleration]:
     for index, each in enumerate(wires):
         refuse_longer(each.key, MAX_LABEL_KEY_BYTES, f"spec.tolerations[{index}].key")
         refuse_longer(each.value, MAX_LABEL_VALUE_BYTES, f"spec.tolerations[{index}].value")
-    tolerations = frozenset(
-        Toleration(each.key or "", each.operator or "Equal", each.value or "", each.effect or "") for each in wires
-    )
-    return tolerations or NO_TOLERATIONS
+    return frozenset(map(toleration_of, wires)) or NO_TOLERATIONS
+
+
+def toleration_of(wire: WireToleration) -> Toleration:
+    """Return a toleration of taints of a node or of a device."""
+    return Toleration(wire.key or "", wire.operator or "Equal", wire.value or "", wire.effect or "")
 
 
 tolerations_of: Final = memoised(_parse_tolerations)

@@ -9,12 +9,14 @@ from core.framework.evaluation import Evaluation, FreshEvaluation, everywhere
 from core.framework.interface import AnyFilter, Code
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
+from core.plugins.dynamicresources.plugin import DynamicResources
 from core.plugins.nodevolumelimits.plugin import NodeVolumeLimits
 from core.plugins.volumebinding.plugin import VolumeBinding
 from core.plugins.volumerestrictions import VolumeRestrictions
 from core.plugins.volumezone import VolumeZone
 from core.profile import Profile
 from core.scheduling_cycle import filter_nodes
+from tests.conformance import device_cases
 from tests.conformance.combined_cases import WAYS
 from tests.conformance.engine import add_volumes, decoded_pod, load
 from tests.conformance.golden_files import Line, Members, other_rules
@@ -44,6 +46,8 @@ def run(lines: Iterable[Line], results: Results) -> None:
             if name in VOLUME_PLUGINS:
                 answers.append(_answer(VOLUME_PLUGINS[name], line, loaded))
                 results.add(name, place, _differences(members, answers[-1], line))
+            elif name == DynamicResources.name:
+                device_cases.run(line, members, results, place)
             else:
                 results.left_out[f"{name} (no runner)"] += 1
         if len(answers) == len(expected):

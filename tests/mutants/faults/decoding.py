@@ -8,8 +8,8 @@ FAULTS: Final = (
     Fault(
         id="toleration-without-an-operator",
         breaks="A toleration without an operator tolerates nothing but by its own name.",
-        old='each.operator or "Equal"',
-        new='each.operator or "Exists"',
+        old='wire.operator or "Equal"',
+        new='wire.operator or "Exists"',
         tests=("test_decode_placement.py",),
     ),
     Fault(

@@ -1,1 +1,1 @@
-"""Tests of VolumeBinding."""
+"""Tests of DynamicResources."""

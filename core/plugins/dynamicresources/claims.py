@@ -1,0 +1,125 @@
+"""The claims of a pod: which objects they are, what prevents the pod from using them, and what is to be allocated.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (PreFilter).
+"""
+
+from collections.abc import Mapping
+
+from core.framework.interface import Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.objects.devices import ClaimRequest, Constraint, DeviceRequest, ResourceClaim
+from core.objects.kinds import DeviceClass
+from core.objects.pod import Pod, PodResourceClaim
+from core.objects.quantity import quoted
+from core.plugins.dynamicresources.allocator import UndecidedError
+from core.plugins.dynamicresources.constraints import Wanted, WantedClaim
+from core.plugins.dynamicresources.matching import Matcher, Reads, union
+from core.releases.release import Release
+
+
+class ClaimError(Exception):
+    """The pod cannot be scheduled on any node."""
+
+    def __init__(self, reason: str, code: Code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE) -> None:
+        super().__init__(reason)
+        self.status = Status(code, (reason,))
+
+
+def claims_of(mirror: ClusterMirror, pod: Pod) -> list[ResourceClaim]:
+    """Return the claims that the pod names, without those that it does not need. Raises ClaimError."""
+    stored = mirror.objects(ResourceClaim)
+    found = []
+    for each in pod.resource_claims:
+        if each.claim is None:
+            if each.of_template and each.created:
+                continue
+            raise ClaimError(_without_name(pod, each))
+        claim = stored.get(f"{pod.namespace}/{each.claim}")
+        if claim is None:
+            raise ClaimError(f"could not find ResourceClaim {quoted(f'{pod.namespace}/{each.claim}')}")
+        if claim.deleting:
+            raise ClaimError(f"resourceclaim {quoted(claim.name)} is being deleted")
+        if each.of_template and (claim.controller is None or claim.controller.uid != pod.uid):
+            raise ClaimError(
+                f"ResourceClaim {claim.full_name} was not created for Pod {pod.full_name} (Pod is not owner)"
+            )
+        found.append(claim)
+    return found
+
+
+def _without_name(pod: Pod, each: PodResourceClaim) -> str:
+    place = f'pod "{pod.full_name}"'
+    if each.of_template:
+        return f"{place}: ResourceClaim not created yet"
+    return f"{place}, spec.resourceClaim {quoted(each.name)}: none of the supported fields are set"
+
+
+def refuse_unknown_classes(mirror: ClusterMirror, claim: ResourceClaim) -> None:
+    """Raise ClaimError for a request of an unknown kind, or of a class that does not exist."""
+    classes = mirror.objects(DeviceClass)
+    for request in claim.requests:
+        if request.exactly is None and not request.first_available:
+            raise ClaimError(f"resource claim {claim.full_name}, request {request.name}: unknown request type")
+        for name, each in _named(request):
+            if not each.device_class:
+                raise ClaimError(f"request {name}: unsupported request type", Code.ERROR)
+            if each.device_class not in classes:
+                raise ClaimError(f"request {name}: device class {each.device_class} does not exist")
+
+
+def _named(request: ClaimRequest) -> list[tuple[str, DeviceRequest]]:
+    if request.exactly is not None:
+        return [(request.name, request.exactly)]
+    return [(f"{request.name}/{each.name}", each) for each in request.first_available]
+
+
+class Selection:
+    """The selectors of classes and claims, compiled once, with their outcomes."""
+
+    def __init__(self, classes: Mapping[str, DeviceClass], release: Release) -> None:
+        self._classes = classes
+        self._release = release
+        self._matchers: dict[str, Matcher] = {}
+
+    def wanted(self, name: str, requests: tuple[ClaimRequest, ...], constraints: tuple[Constraint, ...]) -> WantedClaim:
+        """Return what a claim asks for. Raises UndecidedError for a class with an unknown kind of selector."""
+        return WantedClaim(name, tuple([self._alternatives(each) for each in requests]), constraints)
+
+    def _alternatives(self, request: ClaimRequest) -> tuple[Wanted, ...]:
+        if request.exactly is not None and not request.first_available:
+            return (Wanted(request.exactly, self._matchers_of(request.exactly), request.name),)
+        return tuple(
+            [
+                Wanted(each, self._matchers_of(each), request.name, number)
+                for number, each in enumerate(request.first_available)
+            ]
+        )
+
+    def _matchers_of(self, request: DeviceRequest) -> tuple[tuple[str, int, Matcher], ...]:
+        of_class = self._classes[request.device_class]
+        if None in of_class.selectors:
+            raise UndecidedError(f"class {of_class.name}: a selector of an unknown kind")
+        listed = [(of_class.name, number, each) for number, each in enumerate(of_class.selectors)]
+        listed += [("", number, each) for number, each in enumerate(request.selectors)]
+        return tuple([(owner, number, self.matcher(each)) for owner, number, each in listed if each is not None])
+
+    def matcher(self, expression: str) -> Matcher:
+        """Return the selector of an expression."""
+        found = self._matchers.get(expression)
+        if found is None:
+            if len(self._matchers) >= _MAX_MATCHERS:
+                self._matchers.clear()
+            found = self._matchers[expression] = Matcher(expression, self._release)
+        return found
+
+
+_MAX_MATCHERS = 1024
+
+
+def reads_of_claims(claims: list[WantedClaim]) -> Reads | None:
+    """Return which attributes and capacities of devices decide about claims. None: any may."""
+    every = [wanted for claim in claims for alternatives in claim.requests for wanted in alternatives]
+    listed = [matcher.reads for wanted in every for _, _, matcher in wanted.matchers]
+    names = [each.match or each.distinct or "" for claim in claims for each in claim.constraints]
+    of_constraints = {variant for name in names for variant in (name, name.partition("/")[2])}
+    return union([*listed, Reads(frozenset(of_constraints))])

@@ -1,0 +1,326 @@
+"""The devices of the cluster and what is allocated of them. Events keep both, so no request counts them.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/dynamicresources/allocateddevices.go, and
+k8s.io/dynamic-resource-allocation resourceslice/tracker/tracker.go (applyPatches) for rules of taints.
+"""
+
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from core.mirror.changes import NodeChange, ObjectChange, RulesChange
+from core.mirror.cluster import ClusterMirror
+from core.objects.devices import DeviceID, DeviceTaintRule, ResourceClaim, ResourceSlice
+from core.objects.kinds import IMPLICIT_PREFIX, DeviceClass
+from core.objects.node import Node
+from core.objects.pod import Taint
+from core.plugins.dynamicresources.claims import Selection
+from core.plugins.dynamicresources.gates import Gates, gates_of
+from core.plugins.dynamicresources.matching import Reads
+from core.plugins.dynamicresources.pools import (
+    NOTHING_USED,
+    Pool,
+    PoolDevice,
+    PoolError,
+    PoolID,
+    Slices,
+    Usage,
+    built,
+    in_order,
+)
+
+_MAX_CONTENTS: Final = 16
+_MAX_SHAPES: Final = 8
+_MAX_IDS: Final = 100_000
+
+
+class Shares:
+    """What several claims consume of a shared device. `consumed` is None if no claim states an amount."""
+
+    __slots__ = ("amounts", "holders", "stating")
+
+    def __init__(self) -> None:
+        self.holders = 0
+        self.stating = 0
+        self.amounts: Counter[str] = Counter()
+
+    @property
+    def consumed(self) -> tuple[tuple[str, int], ...] | None:
+        """The sums of the consumed amounts."""
+        return tuple(sorted(self.amounts.items())) if self.stating else None
+
+
+class Inventory:
+    """The pools of each node, and which devices are allocated."""
+
+    hears: Final = (NodeChange, ObjectChange, RulesChange)
+
+    def __init__(self, mirror: ClusterMirror) -> None:
+        self._mirror = mirror
+        self._outcomes: OrderedDict[Hashable, dict[Hashable, Any]] = OrderedDict()
+        self._ids: dict[Hashable, int] = {}
+        self._last_id = 0
+        self.nodes: dict[int, Node] = dict(mirror.nodes)
+        """Slot -> node."""
+        self._reset()
+
+    def _reset(self) -> None:
+        mirror = self._mirror
+        self.gates: Gates = gates_of(mirror.rules.release)
+        self._rules = [*mirror.objects(DeviceTaintRule).values()]
+        self._slices = Slices(mirror.objects(ResourceSlice).values(), self.gates)
+        self.taken: Counter[DeviceID] = Counter()
+        self.shares: defaultdict[DeviceID, Shares] = defaultdict(Shares)
+        self._pools: dict[PoolID, dict[tuple[str, ...], Pool]] = {}
+        self._of_node: dict[int, tuple[Pool, ...] | PoolError] = {}
+        self._seen_by: defaultdict[PoolID, set[int]] = defaultdict(set)
+        self.extended: dict[str, DeviceClass] | None = None
+        self.made_for: dict[str, dict[str, ResourceClaim]] = {}
+        """UID of a pod -> the claims that kube-scheduler made for its extended resources, by name."""
+        self._outcomes.clear()
+        self.selection = Selection(mirror.objects(DeviceClass), mirror.rules.release)
+        for claim in mirror.objects(ResourceClaim).values():
+            self._count(claim, 1)
+
+    # Events.
+
+    def changed(self, change: NodeChange | ObjectChange | RulesChange) -> None:
+        """Take over a change."""
+        if isinstance(change, NodeChange):
+            self._change_node(change)
+        elif isinstance(change, RulesChange):
+            self._reset()
+        elif change.kind is ResourceClaim:
+            for claim, sign in ((change.before, -1), (change.after, 1)):
+                if claim is not None:
+                    self._count(claim, sign)
+        elif change.kind is ResourceSlice:
+            self._change_slice(change.before, change.after)
+        elif change.kind is DeviceTaintRule:
+            self._rules = [*self._mirror.objects(DeviceTaintRule).values()]
+            self._forget_pools()
+        elif change.kind is DeviceClass:
+            self._change_classes()
+
+    def _change_node(self, change: NodeChange) -> None:
+        before, after = change.before, change.after
+        if after is None:
+            self.nodes.pop(change.slot, None)
+        else:
+            self.nodes[change.slot] = after
+        if before is None or after is None or before.labels != after.labels:
+            self._of_node.pop(change.slot, None)
+
+    def _change_classes(self) -> None:
+        self.extended = None
+        self.selection = Selection(self._mirror.objects(DeviceClass), self._mirror.rules.release)
+        self._outcomes.clear()
+
+    def _count(self, claim: ResourceClaim, sign: int) -> None:
+        if claim.for_extended and claim.controller is not None:
+            made = self.made_for.setdefault(claim.controller.uid, {})
+            if sign > 0:
+                made[claim.full_name] = claim
+            else:
+                made.pop(claim.full_name, None)
+            if not made:
+                del self.made_for[claim.controller.uid]
+        for each in () if claim.allocation is None else claim.allocation.devices:
+            if each.admin_access:
+                continue
+            device = each.device
+            if self.gates.shares and each.share is not None:
+                self._share(device, each.consumed, sign)
+            else:
+                self.taken[device] += sign
+                if not self.taken[device]:
+                    del self.taken[device]
+            for pool in self._pools.get((device.driver, device.pool), {}).values():
+                pool.usage = None
+
+    def _share(self, device: DeviceID, consumed: Iterable[tuple[str, int]] | None, sign: int) -> None:
+        shares = self.shares[device]
+        shares.holders += sign
+        if consumed is not None:
+            shares.stating += sign
+            for name, amount in consumed:
+                shares.amounts[name] += sign * amount
+        if not shares.holders:
+            del self.shares[device]
+
+    def _change_slice(self, before: ResourceSlice | None, after: ResourceSlice | None) -> None:
+        for each in (before, after):
+            if each is None:
+                continue
+            if each is before:
+                self._slices.remove(each)
+            else:
+                self._slices.put(each)
+            pool_id = each.driver, each.pool
+            self._pools.pop(pool_id, None)
+            if self._slices.is_shared(each):
+                self._of_node.clear()
+                self._seen_by.clear()
+                continue
+            slot = self._mirror.nodes.slots.get(each.nodes.node_name)
+            for seeing in (*self._seen_by.pop(pool_id, ()), *(() if slot is None else (slot,))):
+                self._of_node.pop(seeing, None)
+
+    def _forget_pools(self) -> None:
+        self._pools.clear()
+        self._of_node.clear()
+        self._seen_by.clear()
+
+    # The pools of a node.
+
+    def pools_of(self, slot: int, node: Node) -> tuple[Pool, ...]:
+        """Return the pools of a known node, in the order in which they are tried. Raises PoolError."""
+        found = self._of_node.get(slot)
+        if found is None:
+            try:
+                found = self.pools_seen_by(node)
+            except PoolError as error:
+                found = error
+            else:
+                for pool in found:
+                    self._seen_by[pool.id].add(slot)
+            self._of_node[slot] = found
+        if isinstance(found, PoolError):
+            raise found
+        return found
+
+    def pools_seen_by(self, node: Node) -> tuple[Pool, ...]:
+        """Return the pools of any node. Raises PoolError."""
+        return in_order(self._pools_of(self._slices.seen_by(node)))
+
+    def _pools_of(self, seen: dict[PoolID, list[ResourceSlice]]) -> Iterator[Pool]:
+        for pool_id, slices in seen.items():
+            known = self._pools.setdefault(pool_id, {})
+            key = tuple(sorted([each.name for each in slices]))
+            pool = known.get(key)
+            if pool is None:
+                every = None
+                if len(slices) != slices[0].slice_count:
+                    every = self._slices.all_of(pool_id, slices[0].generation)
+                    if every is None:
+                        continue
+                taints = {each.name: self._taints(each) for each in (slices if every is None else every)}
+                pool = known[key] = built(pool_id, slices, every, self.gates, taints)
+            yield pool
+
+    def _taints(self, each: ResourceSlice) -> Sequence[tuple[Taint, ...]]:
+        if not self.gates.taints:
+            return [()] * len(each.devices)
+        rules = []
+        if self.gates.taint_rules:
+            rules = [
+                rule
+                for rule in self._rules
+                if rule.selects and rule.driver in (None, each.driver) and rule.pool in (None, each.pool)
+            ]
+        if not rules:
+            return [device.taints for device in each.devices]
+        return [
+            (*device.taints, *[rule.taint for rule in rules if rule.device in (None, device.name)])
+            for device in each.devices
+        ]
+
+    def usage_of(self, pool: Pool) -> Usage:
+        """Return what is allocated of a pool."""
+        usage = pool.usage
+        if usage is None:
+            usage = pool.usage = self._usage_of(pool)
+            pool.usage_id = self._id_of(usage)
+        return usage
+
+    def _usage_of(self, pool: Pool) -> Usage:
+        taken = [position for position, each in enumerate(pool.devices) if each.id in self.taken]
+        shares = [
+            (position, self.shares[each.id].consumed)
+            for position, each in enumerate(pool.devices)
+            if each.id in self.shares
+        ]
+        if not (taken or shares or pool.counters):
+            return NOTHING_USED
+        available = dict(pool.counters)
+        for each in (*pool.devices, *pool.others):
+            if each.counters and self._is_allocated(each):
+                for counter, amount in each.counters:
+                    available[counter] = available.get(counter, 0) - amount
+        return Usage(frozenset(taken), tuple(shares), tuple(available.items()))
+
+    def _is_allocated(self, each: PoolDevice) -> bool:
+        return each.id in self.taken or each.id in self.shares
+
+    # Nodes that are alike.
+
+    def outcomes_of(self, content: Hashable) -> dict[Hashable, Any]:
+        """Return what is known of some claims, by `key_of` the pools. It is kept until a class changes."""
+        found = self._outcomes.get(content)
+        if found is None:
+            found = self._outcomes[content] = {}
+            if len(self._outcomes) > _MAX_CONTENTS:
+                self._outcomes.popitem(last=False)
+        return found
+
+    def key_of(self, pools: Sequence[Pool], reads: Reads | None) -> Hashable | None:
+        """Return what decides about claims on a node. Nodes with equal keys differ only in names. None: no other one.
+
+        `reads` are the attributes that decide. None: any may.
+        """
+        key = []
+        for pool in pools:
+            if pool.is_local:
+                return None
+            shape = pool.shapes.get(reads)
+            if shape is None:
+                if len(pool.shapes) >= _MAX_SHAPES:
+                    pool.shapes.clear()
+                shape = pool.shapes[reads] = self._id_of(self._shape(pool, reads))
+            if pool.usage is None:
+                self.usage_of(pool)
+            key.append(shape)
+            key.append(pool.usage_id)
+        return tuple(key)
+
+    def _id_of(self, value: Hashable) -> int:
+        """Return a small number for a value. The memo is bounded: equal values may get another number later."""
+        found = self._ids.get(value)
+        if found is None:
+            if len(self._ids) >= _MAX_IDS:
+                self._ids.clear()
+            self._last_id += 1
+            found = self._ids[value] = self._last_id
+        return found
+
+    def _shape(self, pool: Pool, reads: Reads | None) -> Hashable:
+        if reads is None:
+            return pool
+        named = pool.id[1] if pool.counters and not self.gates.fixed else ""
+        names = sorted(reads.attributes)
+        return (
+            pool.id[0],
+            named,
+            pool.is_incomplete,
+            pool.is_invalid,
+            tuple(
+                [
+                    (each.content, *map(each.device.attributes.get, names)) if each.is_plain else each
+                    for each in pool.devices
+                ]
+            ),
+        )
+
+    def class_for(self, resource: str) -> DeviceClass | None:
+        """Return the class that provides an extended resource: of several the newest, else the first by name.
+
+        Source: k8s.io/dynamic-resource-allocation deviceclass/extendedresourcecache/extendedresourcecache.go.
+        """
+        if self.extended is None:
+            self.extended = {}
+            classes = sorted(self._mirror.objects(DeviceClass).values(), key=lambda each: each.name, reverse=True)
+            for each in sorted(classes, key=lambda each: each.created):
+                self.extended[IMPLICIT_PREFIX + each.name] = each
+                if each.extended_resource:
+                    self.extended[each.extended_resource] = each
+        return self.extended.get(resource)

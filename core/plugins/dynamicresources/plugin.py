@@ -1,0 +1,256 @@
+"""The plugin DynamicResources: which nodes have the devices that the claims of a pod request.
+
+It judges, and allocates nothing: kube-scheduler's own plugin alone does that. Source: k8s.io/kubernetes
+pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go.
+"""
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, ScorePlugin, Status, Verdicts
+from core.framework.scores import default_normalize
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NO_SLOT, NodeBatch
+from core.mirror.topology import Int64Array
+from core.objects.devices import MAX_ALTERNATIVES, DeviceTaintRule, ResourceClaim, ResourceSlice
+from core.objects.kinds import DeviceClass
+from core.objects.node import Node
+from core.objects.pod import Pod
+from core.plugins.dynamicresources.allocator import (
+    AllocationError,
+    OnThisNodeError,
+    Result,
+    Search,
+    UndecidedError,
+)
+from core.plugins.dynamicresources.claims import ClaimError, claims_of, reads_of_claims, refuse_unknown_classes
+from core.plugins.dynamicresources.constraints import WantedClaim
+from core.plugins.dynamicresources.extended import claim_for_extended, extended, provided_on, requests_for
+from core.plugins.dynamicresources.inventory import Inventory
+from core.plugins.dynamicresources.matching import Reads
+from core.plugins.dynamicresources.pools import Pool, PoolError
+
+NAME: Final = "DynamicResources"
+_REFUSED: Final = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+CANNOT_ALLOCATE: Final = Status(_REFUSED, ("cannot allocate all claims",))
+NOT_AVAILABLE: Final = Status(_REFUSED, ("resourceclaim not available on the node",))
+STALE_CLAIM: Final = Status(_REFUSED, ("cannot schedule extended resource claim",))
+CANNOT_FIT: Final = Status(_REFUSED, ("cannot fit resource",))
+_OPTIONAL_OPERATIONS: Final = "DRAOptionalNodeOperations"
+_MAX_STEPS: Final = 200_000
+"""Steps of all searches of one request. After that, nodes that are not judged yet are undecided."""
+_MAX_OUTCOMES: Final = 20_000
+_MAX_KINDS_OF_CLAIMS: Final = 16
+
+
+class Outcome(NamedTuple):
+    """What came of the search on a node. `undecided` is the reason if Kindred cannot tell, and then the node passes."""
+
+    status: Status
+    score: int = 0
+    undecided: str = ""
+
+
+_FITS: Final = Outcome(SUCCESS)
+
+
+class Claims:
+    """The claims of an incoming pod, for all nodes. Stale after the next event."""
+
+    def __init__(self, mirror: ClusterMirror, pod: Pod) -> None:
+        """Raise ClaimError if no node can do."""
+        self.inventory = mirror.derived(Inventory)
+        self.gates = self.inventory.gates
+        self._mirror = mirror
+        self.pod = pod
+        self.named = claims_of(mirror, pod)
+        self.special = claim_for_extended(self.inventory, pod) if self.gates.extended_resources else None
+        self.all: list[ResourceClaim] = [*self.named, *(() if self.special is None else (self.special,))]
+        self._extended = extended(pod) if self.special is not None else {}
+        self._demands: dict[frozenset[str] | None, Demand] = {}
+        self.steps = 0
+        for claim in self.all:
+            if claim.allocation is not None:
+                if claim.allocation.nodes is not None and (error := claim.allocation.nodes.parse_error):
+                    raise ClaimError(error, Code.ERROR)
+            elif claim is not self.special:
+                refuse_unknown_classes(mirror, claim)
+        self.must_allocate = any(claim.allocation is None for claim in self.all)
+        self.undecided: dict[str, str] = {}
+        """Names of nodes that pass because they could not be judged, with the reason."""
+
+    def on(self, slot: int, node: Node) -> Outcome:
+        """Return what becomes of the claims on a node, known or not."""
+        provided = None
+        if self.special is not None:
+            if self.special.requests:
+                return Outcome(STALE_CLAIM)
+            provided = self.provided(node)
+            if provided is None:
+                return Outcome(CANNOT_FIT)
+            if not self.named and not provided:
+                return _FITS
+        unavailable = any(self._is_unavailable(claim, node) for claim in self.all)
+        outcome = self._allocated(slot, node, provided) if self.must_allocate else _FITS
+        if outcome.undecided:
+            self.undecided[node.name] = outcome.undecided
+        return Outcome(NOT_AVAILABLE) if unavailable and outcome.status is SUCCESS else outcome
+
+    def provided(self, node: Node) -> frozenset[str] | None:
+        """Return the extended resources that devices have to provide on a node. None: none, or it lacks one."""
+        return None if self.special is None else provided_on(self.inventory, self._extended, node)
+
+    def _is_unavailable(self, claim: ResourceClaim, node: Node) -> bool:
+        allocation = claim.allocation
+        if allocation is None:
+            return False
+        if allocation.nodes is not None and not allocation.nodes.matches(node.labels, node.name):
+            return True
+        lacks_operations = allocation.needs_optional_operations and _OPTIONAL_OPERATIONS not in node.declared_features
+        return (self.gates.fixed and lacks_operations) or (self.gates.binding_conditions and allocation.unbindable)
+
+    # The search.
+
+    def wanted(self, provided: frozenset[str] | None) -> "Demand":
+        """Return what is to be allocated on nodes where devices provide these extended resources."""
+        found = self._demands.get(provided)
+        if found is None:
+            selection = self.inventory.selection
+            claims = [
+                selection.wanted(claim.full_name, claim.requests, claim.constraints)
+                for claim in self.named
+                if claim.allocation is None
+            ]
+            if self.special is not None and self.special.allocation is None:
+                requests = requests_for(self.inventory, self.pod, provided or ())
+                claims.append(selection.wanted(self.special.full_name, requests, ()))
+            content = tuple([(each.requests, each.constraints) for each in claims])
+            found = Demand(claims, reads_of_claims(claims), self.inventory.outcomes_of(content))
+            self._demands[provided] = found
+        return found
+
+    def _allocated(self, slot: int, node: Node, provided: frozenset[str] | None) -> Outcome:
+        """Search, or take the outcome of a node whose pools are alike."""
+        try:
+            demand = self.wanted(provided)
+            pools = self.pools_of(slot, node)
+        except UndecidedError as error:
+            return Outcome(SUCCESS, undecided=str(error))
+        except PoolError as error:
+            return Outcome(Status(Code.ERROR, (f"gather pool information: {error}",)))
+        key = self.inventory.key_of(pools, demand.reads)
+        outcome = None if key is None else demand.known.get(key)
+        if outcome is None:
+            outcome = self._searched(demand.claims, pools, node)
+            if key is not None and outcome.status.code is not Code.ERROR and not outcome.undecided:
+                if len(demand.known) >= _MAX_OUTCOMES:
+                    demand.known.clear()
+                demand.known[key] = outcome
+        return outcome
+
+    def pools_of(self, slot: int, node: Node) -> Sequence[Pool]:
+        """Return the pools of a node. Raises PoolError."""
+        return self.inventory.pools_seen_by(node) if slot == NO_SLOT else self.inventory.pools_of(slot, node)
+
+    def _searched(self, wanted: list[WantedClaim], pools: Sequence[Pool], node: Node) -> Outcome:
+        if self.steps > _MAX_STEPS:
+            return Outcome(SUCCESS, undecided="the search for devices takes too long")
+        search = Search(wanted, pools, [self.inventory.usage_of(pool) for pool in pools], node, self.gates)
+        try:
+            found = search.run()
+        except UndecidedError as error:
+            return Outcome(SUCCESS, undecided=str(error))
+        except AllocationError as error:
+            return Outcome(Status(Code.ERROR, (str(error),)))
+        except OnThisNodeError as error:
+            return Outcome(Status(_REFUSED, (str(error),)))
+        finally:
+            self.steps += search.steps
+        if not found:
+            return Outcome(CANNOT_ALLOCATE)
+        return Outcome(SUCCESS, self._score_of_allocated() + sum(map(_score_of, search.results)))
+
+    def _score_of_allocated(self) -> int:
+        """Return the score of the claims that were allocated before. Upstream computeScore."""
+        score = 0
+        for claim in self.all:
+            chosen = {each.request for each in claim.allocation.devices} if claim.allocation is not None else set()
+            for request in claim.requests if chosen else ():
+                for position, each in enumerate(request.first_available if request.exactly is None else ()):
+                    if f"{request.name}/{each.name}" in chosen:
+                        score += MAX_ALTERNATIVES - position
+        return score
+
+    def found_on(self, slot: int, node: Node) -> list[tuple[str, list[Result]]]:
+        """Return the devices for each claim that is to be allocated, on a node that fits. Searches again."""
+        demand, pools = self.wanted(self.provided(node)), self.pools_of(slot, node)
+        search = Search(demand.claims, pools, [self.inventory.usage_of(pool) for pool in pools], node, self.gates)
+        search.run()
+        return [(claim.name, found) for claim, found in zip(demand.claims, search.results, strict=True)]
+
+
+class Demand(NamedTuple):
+    """What is to be allocated, what decides about it, and what is known of nodes by what decides there."""
+
+    claims: list[WantedClaim]
+    reads: Reads | None
+    known: dict[Hashable, Outcome]
+
+
+def _score_of(results: Sequence[Result]) -> int:
+    chosen = {(each.wanted.base, each.wanted.alternative) for each in results}
+    return sum(MAX_ALTERNATIVES - at for _, at in chosen if at is not None)
+
+
+class DynamicResources(FilterPlugin[Claims], ScorePlugin[Claims]):
+    """Judges the devices of a node for the claims and extended resources of a pod, as the in-tree plugin."""
+
+    name = NAME
+    points = ("preEnqueue", "preFilter", "filter", "postFilter", "score", "reserve", "preBind")
+    left_out = ("filterTimeout", "bindingTimeout")
+    waits_by = "bindingTimeout"
+    missed = "no plugin allocates ResourceClaims"
+    pre_filter_rejects = True
+    states = (Inventory,)
+    scores_alone = True
+    kinds = (Node, DeviceClass, ResourceSlice, ResourceClaim, DeviceTaintRule)
+    class_fields = ("uid", "namespace", "name", "requests", "resource_claims", "extended_requests")
+    invalidated_by = ()
+
+    def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, Claims | None]:
+        """Find the claims of the pod. SKIP without any."""
+        try:
+            claims = Claims(mirror, pod)
+        except ClaimError as error:
+            return error.status, None
+        return (SUCCESS, claims) if claims.all else (SKIP, None)
+
+    def filter(self, state: Claims, batch: NodeBatch) -> Verdicts:
+        """Judge every node of the batch, once for all whose devices are alike."""
+        statuses: dict[Status, int] = {SUCCESS: 0}
+        codes = [statuses.setdefault(each.status, len(statuses)) for each in _outcomes(state, batch)]
+        return Verdicts(np.array(codes, np.int64), tuple(statuses))
+
+    def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, Claims | None]:
+        """Find the claims of the pod. SKIP if none is to be allocated."""
+        status, claims = self.pre_filter(mirror, pod)
+        if claims is None or not claims.must_allocate or not claims.gates.scores:
+            return (status if status.code is Code.ERROR else SKIP), None
+        return SUCCESS, claims
+
+    def score(self, state: Claims, batch: NodeBatch) -> Int64Array:
+        """Return for each node how early the chosen alternatives are among those of their requests."""
+        return np.array([each.score for each in _outcomes(state, batch)], np.int64)
+
+    def normalize(self, raw: Int64Array) -> Int64Array:
+        """Scale so that the highest score is 100."""
+        return default_normalize(raw)
+
+
+def _outcomes(state: Claims, batch: NodeBatch) -> Iterator[Outcome]:
+    nodes, on = state.inventory.nodes, state.on
+    for position, slot in enumerate(batch.slots.tolist()):
+        node = batch.strangers.get(position) if slot == NO_SLOT else nodes[slot]
+        yield _FITS if node is None else on(slot, node)

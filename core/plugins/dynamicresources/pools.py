@@ -1,0 +1,295 @@
+"""The pools of devices that a node can use: complete or not, valid or not, in the order in which they are tried.
+
+Source: k8s.io/dynamic-resource-allocation structured/internal/incubating/pools_incubating.go (GatherPools).
+"""
+
+import re
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from core.objects.devices import Attribute, CounterUse, Device, DeviceID, NodeChoice, ResourceSlice
+from core.objects.node import Node
+from core.objects.pod import Taint
+from core.plugins.dynamicresources.gates import Gates
+
+PoolID: TypeAlias = tuple[str, str]
+"""The driver, and the name of the pool."""
+Counters: TypeAlias = dict[tuple[str, str], int]
+"""(Counter set, counter) -> amount in billionths."""
+
+
+_SIMPLE: Final = ("int", "bool", "string")
+_PRERELEASE = r"(?:0|[1-9][0-9]{0,17}|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
+_NUMBER = r"(?:0|[1-9][0-9]{0,17})"
+_semantic_version: Final = re.compile(
+    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-{_PRERELEASE}(?:\.{_PRERELEASE})*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
+)
+
+
+class PoolError(Exception):
+    """The pools of a node are not known. The message is upstream's, but for the text of a node selector."""
+
+
+def is_plain(attributes: Mapping[str, Attribute]) -> bool:
+    """Return whether all attributes can be read. If one cannot, every selector fails, whatever it reads."""
+    return all(
+        each.kind in _SIMPLE or (each.kind == "version" and _semantic_version.fullmatch(str(each.value)))
+        for each in attributes.values()
+    )
+
+
+class PoolDevice:
+    """A device of a pool. `nodes` is None if every node of the pool can use it."""
+
+    __slots__ = ("content", "counters", "device", "id", "is_plain", "nodes", "slice", "taints")
+
+    def __init__(self, device: Device, of_slice: ResourceSlice, taints: tuple[Taint, ...]) -> None:
+        self.id = DeviceID(of_slice.driver, of_slice.pool, device.name)
+        self.device = device
+        self.slice = of_slice
+        self.nodes = device.nodes if of_slice.per_device else None
+        self.taints = taints
+        self.counters: tuple[tuple[tuple[str, str], int], ...] = tuple(_amounts(device.consumes))
+        self.content: Hashable = (
+            tuple(device.capacity.items()),
+            self.counters,
+            taints,
+            device.shareable,
+            bool(device.binding_conditions),
+        )
+        """All that decides about the device but its names and attributes."""
+        self.is_plain = is_plain(device.attributes)
+
+    def attribute(self, name: str) -> Attribute | None:
+        """Return an attribute by its full name. Upstream lookupAttribute."""
+        found = self.device.attributes.get(name)
+        if found is None:
+            domain, slash, identifier = name.partition("/")
+            if slash and domain == self.id.driver:
+                found = self.device.attributes.get(identifier)
+        return found
+
+
+class Usage(NamedTuple):
+    """What is allocated of a pool. Pools of which as much is allocated have equal values.
+
+    `shares` has the consumed amounts of each shared device, by its position, and `available` what is left of the
+    counters, which may be negative.
+    """
+
+    taken: frozenset[int]
+    shares: tuple[tuple[int, tuple[tuple[str, int], ...] | None], ...]
+    available: tuple[tuple[tuple[str, str], int], ...]
+
+
+NOTHING_USED: Final = Usage(frozenset(), (), ())
+
+
+class Pool:
+    """A pool as one node sees it, or several nodes that see the same slices of it."""
+
+    __slots__ = (
+        "binds_late",
+        "counters",
+        "devices",
+        "id",
+        "is_incomplete",
+        "is_invalid",
+        "is_local",
+        "others",
+        "shapes",
+        "usage",
+        "usage_id",
+    )
+
+    def __init__(self, pool_id: PoolID, *, is_incomplete: bool = False, is_invalid: bool = False) -> None:
+        self.id = pool_id
+        self.is_incomplete = is_incomplete
+        self.is_invalid = is_invalid
+        self.devices: list[PoolDevice] = []
+        """In the order in which they are tried. Empty unless the pool can be used."""
+        self.others: list[PoolDevice] = []
+        """Devices of other nodes, which may consume counters."""
+        self.counters: Counters = {}
+        self.binds_late = False
+        self.is_local = False
+        """Whether some of its devices are for some nodes only."""
+        self.usage: Usage | None = None
+        """None: to be read again."""
+        self.usage_id = 0
+        self.shapes: dict[Hashable, int] = {}
+
+    def __str__(self) -> str:
+        """DRIVER/POOL."""
+        return "/".join(self.id)
+
+    @property
+    def can_be_used(self) -> bool:
+        """Whether devices of it can be allocated."""
+        return not (self.is_incomplete or self.is_invalid)
+
+
+class Slices:
+    """All ResourceSlices, by node and by pool."""
+
+    def __init__(self, slices: Iterable[ResourceSlice], gates: Gates) -> None:
+        self.gates = gates
+        self._of_node: dict[str, dict[str, ResourceSlice]] = {}
+        self._shared: dict[str, ResourceSlice] = {}
+        self.of_pool: dict[PoolID, dict[str, ResourceSlice]] = {}
+        for each in slices:
+            self.put(each)
+
+    def put(self, each: ResourceSlice) -> None:
+        """Add a slice."""
+        self._beside(each)[each.name] = each
+        self.of_pool.setdefault((each.driver, each.pool), {})[each.name] = each
+
+    def remove(self, each: ResourceSlice) -> None:
+        """Remove a slice."""
+        self._beside(each).pop(each.name, None)
+        pool = self.of_pool[each.driver, each.pool]
+        pool.pop(each.name, None)
+        if not pool:
+            del self.of_pool[each.driver, each.pool]
+
+    def is_shared(self, each: ResourceSlice) -> bool:
+        """Return whether other nodes than the one that it names may see a slice."""
+        return not each.nodes.node_name or (not self.gates.fixed and bool(each.shared_counters))
+
+    def _beside(self, each: ResourceSlice) -> dict[str, ResourceSlice]:
+        return self._shared if self.is_shared(each) else self._of_node.setdefault(each.nodes.node_name, {})
+
+    def seen_by(self, node: Node) -> dict[PoolID, list[ResourceSlice]]:
+        """Return the newest slices of each pool that a node can see. Raises PoolError."""
+        found: dict[PoolID, list[ResourceSlice]] = {}
+        matcher = _Matcher(node)
+        for each in self._of_node.get(node.name, {}).values():
+            if self._is_used(each):
+                _add(found, each)
+        for each in self._shared.values():
+            if self._is_used(each) and self._is_seen(each, matcher):
+                _add(found, each)
+        return found
+
+    def _is_used(self, each: ResourceSlice) -> bool:
+        if not self.gates.partitions:
+            return each.per_device is None and not each.shared_counters
+        return not (self.gates.fixed and each.has_groups)
+
+    def _is_seen(self, each: ResourceSlice, matcher: "_Matcher") -> bool:
+        if each.shared_counters and not self.gates.fixed:
+            return True
+        if not each.nodes.says_nothing:
+            return matcher.matches(each.nodes, f"slice {each.name}")
+        if each.per_device:
+            return any(matcher.matches(device.nodes, f"device {device.name}") for device in each.devices)
+        return False
+
+    def all_of(self, pool_id: PoolID, generation: int) -> list[ResourceSlice] | None:
+        """Return all slices of a generation, or None if there is a newer one. Upstream checkSlicesInPool."""
+        slices = self.of_pool[pool_id].values()
+        if any(each.generation > generation for each in slices):
+            return None
+        return [each for each in slices if each.generation == generation and not (self.gates.fixed and each.has_groups)]
+
+
+class _Matcher:
+    """Whether choices of nodes include one node. A selector is evaluated once: most slices of a pool share it."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._known: dict[object, bool] = {}
+
+    def matches(self, choice: NodeChoice, what: str) -> bool:
+        """Return whether the node is chosen. Raises PoolError for an invalid selector."""
+        if choice.node_name:
+            return choice.node_name == self._node.name
+        if choice.all_nodes or choice.selector is None:
+            return choice.all_nodes
+        known = self._known.get(choice.selector)
+        if known is None:
+            if error := choice.selector.parse_error:
+                raise PoolError(f"failed to perform node selection for {what}: failed to parse node selector: {error}")
+            known = self._known[choice.selector] = choice.selector.matches(self._node.labels, self._node.name)
+        return known
+
+
+def is_chosen(choice: NodeChoice, node: Node) -> bool:
+    """Return whether a device is for a node. Raises PoolError for an invalid selector."""
+    return _Matcher(node).matches(choice, "a device")
+
+
+def _add(pools: dict[PoolID, list[ResourceSlice]], each: ResourceSlice) -> None:
+    pool = pools.setdefault((each.driver, each.pool), [])
+    if pool and each.generation > pool[0].generation:
+        pool.clear()
+    if not pool or each.generation == pool[0].generation:
+        pool.append(each)
+
+
+def built(
+    pool_id: PoolID,
+    seen: Sequence[ResourceSlice],
+    every: Sequence[ResourceSlice] | None,
+    gates: Gates,
+    taints: Mapping[str, Sequence[tuple[Taint, ...]]],
+) -> Pool:
+    """Return a pool of its slices. `every` are all slices of its generation, if the node does not see them all.
+
+    `taints` are those of the devices of each slice.
+    """
+    counted = [*(seen if every is None else every)]
+    if len(counted) != seen[0].slice_count:
+        return Pool(pool_id, is_incomplete=True)
+    names = {each.name for each in seen}
+    targeting = sorted((each for each in seen if not _has_counters(each, gates)), key=lambda each: each.name)
+    others = [each for each in counted if each.name not in names and not _has_counters(each, gates)]
+    counters: Counters = {}
+    sets: set[str] = set()
+    for of_set in (each for found in counted if _has_counters(found, gates) for each in found.shared_counters):
+        if of_set.counter_set in sets:
+            return Pool(pool_id, is_invalid=True)
+        sets.add(of_set.counter_set)
+        counters.update(_amounts([of_set]))
+    checked = [*targeting, *others] if gates.fixed else counted
+    if not _has_each_name_once(targeting) or (gates.partitions and not _are_counted(checked, sets, counters)):
+        return Pool(pool_id, is_invalid=True)
+    pool = Pool(pool_id)
+    pool.counters = counters
+    pool.devices = _devices(targeting, taints)
+    pool.others = _devices(others, taints) if counters else []
+    pool.binds_late = any(each.device.binding_conditions is not None for each in pool.devices)
+    pool.is_local = any(each.nodes is not None for each in pool.devices)
+    return pool
+
+
+def _has_counters(each: ResourceSlice, gates: Gates) -> bool:
+    return gates.partitions and bool(each.shared_counters)
+
+
+def _has_each_name_once(slices: Iterable[ResourceSlice]) -> bool:
+    names = [device.name for each in slices for device in each.devices]
+    return len(names) == len(set(names))
+
+
+def _are_counted(slices: Iterable[ResourceSlice], sets: Collection[str], counters: Counters) -> bool:
+    uses = [use for each in slices for device in each.devices for use in device.consumes]
+    return all(use.counter_set in sets for use in uses) and all(each in counters for each, _ in _amounts(uses))
+
+
+def _devices(slices: Iterable[ResourceSlice], taints: Mapping[str, Sequence[tuple[Taint, ...]]]) -> list[PoolDevice]:
+    return [
+        PoolDevice(device, each, tainted)
+        for each in slices
+        for device, tainted in zip(each.devices, taints[each.name], strict=True)
+    ]
+
+
+def _amounts(uses: Iterable[CounterUse]) -> list[tuple[tuple[str, str], int]]:
+    return [((use.counter_set, counter), amount) for use in uses for counter, amount in use.counters.items()]
+
+
+def in_order(pools: Iterable[Pool]) -> tuple[Pool, ...]:
+    """Return pools in the order in which they are tried: by driver and name, with binding conditions last."""
+    return tuple(sorted(pools, key=lambda pool: (pool.binds_late, pool.id)))

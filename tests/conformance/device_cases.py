@@ -1,0 +1,190 @@
+"""Cases with resource claims: DynamicResources is held against its part of a case. `answer` is for other programs, too.
+
+The texts of errors of CEL are compared up to where cel-go's own words begin.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from app.objects.resources import RESOURCES
+from core.events import ClusterEvent, Kind
+from core.framework.evaluation import everywhere
+from core.framework.interface import Code
+from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NO_SLOT
+from core.objects.devices import DeviceTaintRule, ResourceClaim, ResourceSlice
+from core.objects.kinds import DeviceClass
+from core.objects.node import Node
+from core.objects.quantity import nanos
+from core.plugins.dynamicresources.allocator import Result
+from core.plugins.dynamicresources.plugin import Claims, DynamicResources
+from tests.conformance.engine import decoded_pod, load
+from tests.conformance.golden_files import Line, Members, line_of, other_rules
+from tests.conformance.results import Difference, Results, differences
+
+_KINDS: Final[Mapping[str, Kind]] = {
+    "deviceclasses": DeviceClass,
+    "resourceslices": ResourceSlice,
+    "resourceclaims": ResourceClaim,
+    "devicetaintrules": DeviceTaintRule,
+}
+"""Member of a case -> kind of its objects."""
+_SCORES: Final = ("raw_scores_feasible", "normalized_feasible")
+_words_of_cel: Final = re.compile(r"(CEL (?:compile|runtime) error: ).*", re.DOTALL)
+_of_a_selector: Final = re.compile(r"(failed to perform node selection for ).*", re.DOTALL)
+
+
+def answer(case: Members) -> Members:
+    """Return what the plugin answers to a case, in the form of `expected` in golden data.
+
+    `undecided` has the nodes that it cannot judge, with the reason; they are among the feasible ones.
+    """
+    line = line_of({"expected": {"plugins": {}, "feasible": []}, **case}, str(case.get("name", "")))
+    return _answer(line, _mirror(line))
+
+
+def run(line: Line, members: Members, results: Results, place: str) -> None:
+    """Run the plugin on a case, and compare the nodes that pass it, too."""
+    try:
+        mirror = _mirror(line)
+        found = _answer(line, mirror)
+    except Exception as error:  # noqa: BLE001 - whatever the engine raises is its answer to this case, a wrong one
+        results.add("DynamicResources", place, [Difference("raised", None, repr(error))])
+        return
+    if found["undecided"]:
+        results.left_out["DynamicResources (undecided)"] += 1
+        return
+    results.add("DynamicResources", place, _differences(members, found["plugins"]["DynamicResources"]))
+    feasible = {"feasible": line.content["expected"]["feasible"]}
+    results.add("nodes with devices", place, differences(feasible, {"feasible": found["feasible"]}))
+
+
+def _mirror(line: Line) -> ClusterMirror:
+    """Load a case while other rules hold, and change them then: the answers do not depend on what held before."""
+    case = line.content
+    mirror = load(case["namespaces"], case["nodes"], case["pods"], rules=other_rules(line.rules))
+    for make in DynamicResources.states:
+        mirror.derived(make)
+    for member, kind in _KINDS.items():
+        for v1_object in case.get(member, ()):
+            mirror.apply(ClusterEvent("Add", RESOURCES[kind].decode(msgspec.json.encode(v1_object))))
+    mirror.change_rules(line.rules)
+    return mirror
+
+
+def _answer(line: Line, mirror: ClusterMirror) -> Members:
+    case, plugin = line.content, DynamicResources()
+    names = [node["metadata"]["name"] for node in case["nodes"]]
+    batch, pod = mirror.batch(names), decoded_pod(case["pod"])
+    status, state = plugin.pre_filter(mirror, pod)
+    verdicts = everywhere(status, batch) if state is None else plugin.filter(state, batch)
+    statuses = [] if verdicts is None else [verdicts.status(position) for position in range(len(names))]
+    failed = {
+        name: {"code": each.code.label, "reasons": list(each.reasons)}
+        for name, each in zip(names, statuses, strict=False)
+        if each.code is not Code.SUCCESS
+    }
+    feasible = [name for name in names if name not in failed]
+    members: dict[str, Any] = {"prefilter": status.code.label, "filter_failed": failed}
+    if status.reasons:
+        members["prefilter_reasons"] = list(status.reasons)
+    if state is not None:
+        undecided = state.undecided
+        allocations = {name: _allocation(state, mirror, name, undecided) for name in feasible}
+        members["allocation"] = {name: found for name, found in allocations.items() if found}
+        members |= _scores(plugin, mirror, pod, feasible) if feasible else {}
+    return {
+        "plugins": {"DynamicResources": members},
+        "feasible": feasible,
+        "undecided": {} if state is None else state.undecided,
+    }
+
+
+def _allocation(state: Claims, mirror: ClusterMirror, name: str, undecided: Mapping[str, str]) -> Members:
+    slot = mirror.nodes.slots.get(name, NO_SLOT)
+    node = mirror.nodes.infos[name].node
+    if not state.must_allocate or name in undecided or not isinstance(node, Node):
+        return {}
+    if not state.named and not state.provided(node):
+        return {}
+    return {
+        claim.partition("/")[2]: {"devices": {"results": [_result(each) for each in found]}}
+        for claim, found in state.found_on(slot, node)
+    }
+
+
+def _result(result: Result) -> Members:
+    found: dict[str, Any] = {"request": result.wanted.full_name, **result.device.id._asdict()}
+    if result.wanted.request.admin_access:
+        found["adminAccess"] = True
+    if result.consumed:
+        found["consumedCapacity"] = dict(result.consumed)
+    return found
+
+
+def _scores(plugin: DynamicResources, mirror: ClusterMirror, pod: Any, feasible: list[str]) -> Members:  # noqa: ANN401
+    batch = mirror.batch(feasible)
+    _, state = plugin.pre_score(mirror, pod, batch)
+    if not mirror.rules.release >= (1, 35):
+        return {}
+    if state is None:
+        return dict.fromkeys(_SCORES, dict.fromkeys(feasible, 0))
+    raw = plugin.score(state, batch)
+    return {
+        "raw_scores_feasible": dict(zip(feasible, raw.tolist(), strict=True)),
+        "normalized_feasible": dict(zip(feasible, plugin.normalize(raw).tolist(), strict=True)),
+    }
+
+
+def _differences(members: Members, found: Members) -> list[Difference]:
+    expected = {
+        # Skip and Success are the same to the nodes.
+        "prefilter": "Success" if members["prefilter"] == "Skip" else members["prefilter"],
+        "prefilter_reasons": members.get("prefilter_reasons", []),
+        "filter_failed": _comparable(members.get("filter_failed", {})),
+        **{member: members[member] for member in _SCORES if member in members},
+    }
+    got = {
+        "prefilter": "Success" if found["prefilter"] == "Skip" else found["prefilter"],
+        "prefilter_reasons": found.get("prefilter_reasons", []),
+        "filter_failed": _comparable(found["filter_failed"]),
+        **{member: found.get(member) for member in _SCORES if member in members},
+    }
+    if "allocation" in members:
+        expected["allocation"] = {node: _allocated(claims) for node, claims in members["allocation"].items()}
+        got["allocation"] = found.get("allocation", {})
+    return differences(expected, got)
+
+
+def _comparable(failed: Mapping[str, Members]) -> dict[str, Members]:
+    """Return verdicts without the words of cel-go, and without the text of a node selector."""
+    return {
+        name: {
+            "code": each["code"],
+            "reasons": [_of_a_selector.sub(r"\1", _words_of_cel.sub(r"\1", reason)) for reason in each["reasons"]],
+        }
+        for name, each in failed.items()
+    }
+
+
+def _allocated(claims: Mapping[str, Members]) -> dict[str, Members]:
+    """Return AllocationResults reduced to the devices and what is consumed of them, in billionths."""
+    return {
+        name: {"devices": {"results": _reduced(each.get("devices", {}).get("results", []))}}
+        for name, each in claims.items()
+    }
+
+
+def _reduced(results: Iterable[Members]) -> list[Members]:
+    found: list[Members] = []
+    for each in results:
+        kept: dict[str, Any] = {
+            key: each[key] for key in ("request", "driver", "pool", "device", "adminAccess") if key in each
+        }
+        if "consumedCapacity" in each:
+            kept["consumedCapacity"] = {name: nanos(str(value)) for name, value in each["consumedCapacity"].items()}
+        found.append(kept)
+    return found
