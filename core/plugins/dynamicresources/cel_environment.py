@@ -1,87 +1,355 @@
-"""The CEL environment of device selectors, on the package cel-expr-python (cel-cpp). The package is optional."""
+"""Compiles and evaluates device selectors by cel-expr-python (cel-cpp), as cel-go does. The package is optional.
 
+Source of the environment: cel/compile.go of k8s.io/dynamic-resource-allocation, pkg/cel/environment/base.go of
+k8s.io/apiserver, where stored expressions have the libraries of all versions and of all feature gates.
+"""
+
+import ast
+import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from core.objects import quantity
+from core.plugins.dynamicresources import cel_declarations, cel_functions
+from core.plugins.dynamicresources.cel_declarations import Declared
+from core.plugins.dynamicresources.cel_functions import (
+    FUNCTIONS,
+    InvalidExpressionError,
+    Made,
+    UnknownResultError,
+    Value,
+)
 
 try:
     from cel_expr_python import cel
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-except ImportError:  # the optional packages of devices are not installed
+    from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory
+
+    from core.plugins.dynamicresources import cel_cost, cel_equality, cel_rewriting, cel_types, checked_expression
+except ImportError:  # the optional packages are not installed
     cel = None
+
+Native = Any
+"""An object of a class of the package, which has no types."""
+
+_LIBRARIES: Final = """extensions:
+  - name: bindings
+  - name: optional
+  - name: strings
+    version: 2
+  - name: sets
+  - name: lists
+  - name: two-var-comprehensions
+"""
+_VARIABLES: Final = ("driver", "allowMultipleAllocations", "attributes", "capacity")
+_RESULTS_KEPT: Final = 256
+"""Results of functions that a program keeps. More are forgotten at once."""
+_TURNS: Final = 64
+"""Calls of functions in one evaluation."""
+_NAMES: Final = """
+existsOne first last unwrap unwrapOpt optional.unwrap device path group serviceAccount resource subresource namespace
+name check allowed reason errored error fieldSelector labelSelector
+"""
+_UNDECLARED: Final = frozenset(_NAMES.split())
+"""Names that cel-go knows, and this environment does not declare."""
+_certain: Final = re.compile(
+    r"Syntax error: (?!.*(?:recursion|limit))|found no matching overload for |undeclared reference to '(?P<name>[^']*)'"
+    r"|expression of type '(?!\*error)[^']*' cannot be |undefined field |reserved identifier"
+    r"|invalid (?:int|uint) literal"
+)
+_invalid_everywhere: Final = re.compile(
+    "missing|unexpected|no argument|bad repetition|invalid repetition size|trailing|invalid character class"
+)
+"""What makes a regular expression invalid in RE2 and in Go."""
+_own_words: Final = re.compile(r"kindred_|@")
+_missing: Final = re.compile(r"NOT_FOUND: Key not found in map : (.*)", re.DOTALL)
+_MOST_DOUBLINGS: Final = 4
+"""Uses of optMap and optFlatMap, each of which cel-cpp expands to twice its operand."""
+
+
+class EvaluationError(Exception):
+    """Evaluating an expression ended with an error."""
+
+
+class Plan(NamedTuple):
+    """A rewritten expression, ready to be evaluated."""
+
+    expression: Native
+    needs: "cel_rewriting.Needs"
+    panics: tuple[Native, ...]
+    """Expressions that are true if cel-go may panic."""
+    keys: tuple[Native, ...]
+    """Expressions of the keys of its calls, inner ones first."""
+    scoped: bool
+    """It has calls with other keys."""
 
 
 class Program:
     """A compiled expression."""
 
-    def __init__(self, expression: Any) -> None:  # noqa: ANN401  # a class of the package
-        self._expression = expression
+    def __init__(self, runtime: "_Runtime", checked: bytes) -> None:
+        self._runtime = runtime
+        self._checked = checked
+        self._plain = runtime.planned(checked, guarded=False)
+        self.needs = self._plain.needs
+        self._guarded: Plan | None = None
+        self._results: dict[str, object] = {}
 
-    def evaluate(self, variables: Mapping[str, Any]) -> object:
-        """Return a bool, or the text of an error."""
-        return self._expression.eval(data=variables).plain_value()
+    def evaluate(self, variables: Mapping[str, object], *, versions: bool) -> object:
+        """Return the result. Raises EvaluationError or UnknownResultError.
+
+        `versions` says that the device has versions among its attributes.
+        """
+        plan = self._plain
+        if versions and self.needs.versions:
+            self._guarded = plan = self._guarded or self._runtime.planned(self._checked, guarded=True)
+        for each in plan.panics:
+            if self._once(each, variables).plain_value() is not False:
+                raise UnknownResultError("a version as a key, or looked for among constants")
+        for _ in range(_TURNS):
+            result = self._once(plan.expression, variables)
+            if result.type() != cel.Type.ERROR:
+                return result.plain_value()
+            error = str(result.plain_value())
+            if not self._called(error) and not self._called_elsewhere(plan, variables):
+                raise EvaluationError(_upstream_text(error))
+        raise UnknownResultError(f"more than {_TURNS} calls of functions")
+
+    def _once(self, expression: Native, variables: Mapping[str, object]) -> Native:
+        try:
+            return expression.eval(data={**variables, cel_rewriting.CALLS: self._results})
+        except (ValueError, LookupError, RuntimeError) as error:  # instead of an error that || could absorb
+            raise UnknownResultError(_first_line(str(error))) from error
+
+    def _called_elsewhere(self, plan: Plan, variables: Mapping[str, object]) -> bool:
+        """Make the calls that an error hides, and return whether there was one."""
+        if plan.scoped:
+            raise UnknownResultError("an error beside a function that depends on a variable")
+        calls = 0
+        for each in plan.keys:
+            key = self._once(each, variables)
+            if key.type() != cel.Type.ERROR and key.plain_value() not in self._results:
+                calls += self._call(key.plain_value())
+        return calls > 0
+
+    def _called(self, error: str) -> bool:
+        """Call the function whose result was missing, and return whether that was the error."""
+        key = _missing_key(error)
+        return key.partition(cel_rewriting.SEPARATOR)[0] in FUNCTIONS and self._call(key)
+
+    def _call(self, key: str) -> bool:
+        """Add a result, and return whether there is one. Raises UnknownResultError."""
+        overload, _, rest = key.partition(cel_rewriting.SEPARATOR)
+        expected = len(cel_declarations.parameters(overload))
+        arguments = [rest] if expected == 1 else rest.split(cel_rewriting.SEPARATOR)
+        if len(arguments) != expected:
+            raise UnknownResultError("a text with a line break")
+        try:
+            value = FUNCTIONS[overload](*arguments)
+        except cel_functions.FunctionError:
+            return False
+        if len(self._results) >= _RESULTS_KEPT:
+            self._results.clear()
+        self._results[key] = native(value)
+        return True
+
+
+class _Runtime:
+    """Plans checked expressions, and knows their messages."""
+
+    def __init__(self) -> None:
+        file = descriptor_pb2.FileDescriptorProto(
+            name="kindred_values.proto", package=cel_types.PACKAGE, syntax="proto3"
+        )
+        for name, field in cel_equality.FIELDS.items():
+            file.message_type.add(name=name).field.add(name=field, number=1, type=9, label=1)
+        self.pool = descriptor_pool.DescriptorPool()
+        self.pool.AddSerializedFile(any_pb2.DESCRIPTOR.serialized_pb)
+        self.pool.AddSerializedFile(file.SerializeToString())
+        self.messages: dict[str, Native] = {
+            name: message_factory.GetMessageClass(self.pool.FindMessageTypeByName(f"{cel_types.PACKAGE}.{name}"))
+            for name in cel_equality.FIELDS
+        }
+        kind = cel.Type
+        variables = _variables(kind.DYN)
+        variables |= {of: variables[name] for name, of in cel_equality.MAPS.items()}
+        variables[cel_rewriting.CALLS] = kind.Map(kind.STRING, kind.DYN)
+        variables[cel_equality.A_VERSION] = _type("Semver")
+        self.environment = cel.NewEnv(self.pool, config=cel.NewEnvConfigFromYaml(_LIBRARIES), variables=variables)
+
+    def planned(self, checked: bytes, *, guarded: bool) -> Plan:
+        """Return the expression to evaluate. Raises InvalidExpressionError or UnknownResultError."""
+        decoded = checked_expression.decoded(checked)
+        rewriting = cel_rewriting.Rewriting(decoded, guarded=guarded)
+        needs = rewriting.rewrite()
+        costs = cel_cost.Costs(decoded)
+        for each in (decoded.expr, *rewriting.panics, *rewriting.keys):
+            costs.check(each)
+        for each in rewriting.patterns:
+            self._validate(each)
+        program = self._deserialized(decoded)
+        panics: list[Native] = []
+        keys: list[Native] = []
+        for parts, of in ((panics, rewriting.panics), (keys, rewriting.keys)):
+            for each in of:
+                decoded.expr.CopyFrom(each)
+                parts.append(self._deserialized(decoded))
+        return Plan(program, needs, tuple(panics), tuple(keys), rewriting.scoped)
+
+    def _deserialized(self, checked: Native) -> Native:
+        program = self.environment.deserialize(checked_expression.encoded(checked))
+        try:
+            program.eval(data={})  # plans it
+        except (ValueError, LookupError, RuntimeError) as error:
+            raise UnknownResultError(_first_line(str(error))) from error
+        return program
+
+    def _validate(self, pattern: str) -> None:
+        matched = self.environment.compile("device.driver.matches(device.driver)").eval(data={"device.driver": pattern})
+        if matched.type() == cel.Type.ERROR:
+            text = str(matched.plain_value())
+            if not _invalid_everywhere.search(text):
+                raise UnknownResultError(text)
+            raise InvalidExpressionError(text)
+
+
+class Limits(NamedTuple):
+    """What the environments of the releases differ in."""
+
+    lists: bool
+    """Attributes may be lists, and are of type dyn. Otherwise they are of type any."""
+    includes: bool
+    """There is the function includes."""
 
 
 class Environment:
-    """Compiles expressions."""
+    """Compiles expressions of one kind of environment."""
 
-    def __init__(self) -> None:
-        file = descriptor_pb2.FileDescriptorProto(name="kindred.proto", package="kubernetes", syntax="proto3")
-        for name in ("Quantity", "Semver"):
-            file.message_type.add(name=name).field.add(name="value", number=1, type=9, label=1)
-        pool = descriptor_pool.DescriptorPool()
-        pool.AddSerializedFile(file.SerializeToString())
-        self.quantity_class: Any = message_factory.GetMessageClass(pool.FindMessageTypeByName("kubernetes.Quantity"))
-        self.version_class: Any = message_factory.GetMessageClass(pool.FindMessageTypeByName("kubernetes.Semver"))
-        self._environment = _environment(pool)
+    def __init__(self, limits: Limits) -> None:
+        self._lists = limits.lists
+        declared = [*cel_declarations.ELSEWHERE.values(), *cel_declarations.CROSS_TYPE]
+        declared += [cel_declarations.INCLUDES] if limits.includes else []
+        functions: dict[str, list[Declared]] = {}
+        for each in declared:
+            functions.setdefault(each.function, []).append(each)
+        extension = cel.CelExtension(
+            "kubernetes",
+            [cel.FunctionDecl(name, [_overload(each) for each in overloads]) for name, overloads in functions.items()],
+        )
+        self._environment = cel.NewEnv(
+            runtime().pool,
+            config=cel.NewEnvConfigFromYaml(_LIBRARIES),
+            variables=_variables(cel.Type.DYN if limits.lists else cel.Type("google.protobuf.Any")),
+            extensions=[extension],
+        )
 
     def compiled(self, expression: str) -> Program:
-        """Raise ValueError, LookupError or RuntimeError."""
-        return Program(self._environment.compile(expression))
+        """Raise InvalidExpressionError or UnknownResultError."""
+        if _own_words.search(expression) or "\0" in expression:
+            raise UnknownResultError("a word of Kindred, or a character 0")
+        if expression.count("optMap") + expression.count("optFlatMap") > _MOST_DOUBLINGS:
+            raise UnknownResultError("many uses of optMap")
+        try:
+            checked = self._environment.compile(expression)
+        except (ValueError, LookupError, RuntimeError) as error:
+            raise _refused(expression, str(error)) from error
+        if "has" in expression:
+            self._refuse_has(expression)
+        kind = checked.return_type().name()
+        unknown = "DYN" if self._lists else "ERROR"  # the package has no name for any
+        if kind not in ("BOOL", unknown):
+            raise InvalidExpressionError(f"must evaluate to bool or the unknown type, not {kind.lower()}")
+        return Program(runtime(), checked.serialize())
+
+    def _refuse_has(self, expression: str) -> None:
+        """Refuse has(device.driver): the package compiles it to device.driver."""
+        parsed = any_pb2.Any.FromString(self._environment.compile(expression, disable_check=True).serialize())
+        if checked_expression.tests_field_of(parsed.value, "device"):
+            raise UnknownResultError("has() of a field of device")
 
 
-def _environment(pool: object) -> Any:  # noqa: ANN401  # a class of the package
+def _refused(expression: str, text: str) -> InvalidExpressionError | UnknownResultError:
+    """Return the error for an expression that does not compile. Some reasons of the package are none of cel-go."""
+    first = _first_line(text)
+    for line in text.splitlines():
+        found = _certain.search(line)
+        name = found["name"] if found else None
+        if found and name not in _UNDECLARED and "existsOne" not in expression:
+            return InvalidExpressionError(line.partition("ERROR: ")[2] or line)
+    return UnknownResultError(first)
+
+
+def _missing_key(error: str) -> str:
+    """Return the text that a map does not have as a key, or an empty one for another error."""
+    found = _missing.fullmatch(error)
+    key = ast.literal_eval(found[1]) if found else None
+    return key if isinstance(key, str) else ""
+
+
+def _upstream_text(error: str) -> str:
+    """Return an error in the words of cel-go, as far as they are known."""
+    overload, separator, argument = _missing_key(error).partition(cel_rewriting.SEPARATOR)
+    if separator:
+        return f"{overload} of {quantity.quoted(argument)} is an error"
+    return f"no such key: {overload}" if overload else error
+
+
+def _first_line(text: str) -> str:
+    return text.partition("\n")[0]
+
+
+def _variables(attribute: object) -> dict[str, Native]:
     kind = cel.Type
-    text, boolean, amount = kind.STRING, kind.BOOL, kind("kubernetes.Quantity")
-    overloads = [
-        cel.FunctionDecl(
-            "quantity",
-            [cel.Overload("quantity", amount, [text], impl=lambda each: quantity_value(quantity.nanos(each)))],
-        )
-    ]
-    for name, compare in (
-        ("isGreaterThan", lambda one, other: int(one.value) > int(other.value)),
-        ("isLessThan", lambda one, other: int(one.value) < int(other.value)),
-    ):
-        overloads.append(
-            cel.FunctionDecl(name, [cel.Overload(name, boolean, [amount, amount], is_member=True, impl=compare)])
-        )
-    names = ("bindings", "optional", "strings", "sets", "lists", "two-var-comprehensions")
-    config = cel.NewEnvConfigFromYaml("extensions:\n" + "".join(f"  - name: {each}\n" for each in names))
-    variables = {
-        "device.driver": text,
-        "device.allowMultipleAllocations": boolean,
-        "device.attributes": kind.Map(text, kind.Map(text, kind.DYN)),
-        "device.capacity": kind.Map(text, kind.Map(text, amount)),
-    }
-    return cel.NewEnv(pool, config=config, variables=variables, functions=overloads)
+    types = (
+        kind.STRING,
+        kind.BOOL,
+        kind.Map(kind.STRING, kind.Map(kind.STRING, attribute)),
+        kind.Map(kind.STRING, kind.Map(kind.STRING, _type("Quantity"))),
+    )
+    return {f"device.{name}": of for name, of in zip(_VARIABLES, types, strict=True)}
+
+
+def _overload(declared: Declared) -> Native:
+    parameters = [_type(each) for each in declared.parameters]
+    return cel.Overload(declared.overload, _type(declared.result), parameters, declared.member)
+
+
+def _type(text: str) -> Native:
+    if text in cel_equality.FIELDS:
+        return cel.Type(f"{cel_types.PACKAGE}.{text}")
+    outer, _, inner = text.removesuffix(">").partition("<")
+    match outer:
+        case "list":
+            return cel.Type.List(_type(inner))
+        case "map":
+            key, _, value = inner.partition(",")
+            return cel.Type.Map(_type(key), _type(value))
+        case "optional_type":
+            return cel.Type.AbstractType(outer, [_type(inner)])
+        case "~A":
+            return cel.Type(text)
+    return getattr(cel.Type, text.upper())
 
 
 @lru_cache(maxsize=1)
-def environment() -> Environment | None:
-    """Return the environment, or None if the package is not installed."""
-    return None if cel is None else Environment()
+def runtime() -> _Runtime:
+    """Return what evaluates expressions of all environments."""
+    return _Runtime()
 
 
-def quantity_value(amount: int) -> object:
-    """Return a quantity, of `nanos`, as expressions see it."""
-    made = environment()
-    return None if made is None else made.quantity_class(value=str(amount))
+@lru_cache(maxsize=4)
+def environment(limits: Limits) -> Environment:
+    """Return an environment. Raises UnknownResultError if the package is not installed."""
+    if cel is None:
+        raise UnknownResultError("the package cel-expr-python is not installed")
+    return Environment(limits)
 
 
-def version_value(text: str) -> object:
-    """Return a semantic version as expressions see it."""
-    made = environment()
-    return None if made is None else made.version_class(value=text)
+def native(value: Value) -> object:
+    """Return a value as the package takes it."""
+    return _message(value) if isinstance(value, Made) else value
+
+
+@lru_cache(maxsize=4096)
+def _message(value: Made) -> object:
+    return runtime().messages[value.type](**{cel_equality.FIELDS[value.type]: value.text})

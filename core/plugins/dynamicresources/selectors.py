@@ -4,25 +4,28 @@ Source: k8s.io/dynamic-resource-allocation cel/compile.go. A selector that this 
 cel-go has an error of the kind NOT_EVALUATED. It is never guessed.
 """
 
-import re
 from collections.abc import Mapping
 from enum import Enum
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from core.plugins.dynamicresources import cel_environment
+from core.plugins.dynamicresources import cel_environment, cel_functions
+from core.plugins.dynamicresources.cel_environment import EvaluationError, Limits
+from core.plugins.dynamicresources.cel_functions import InvalidExpressionError, UnknownResultError
 from core.releases.release import Release
+
+if TYPE_CHECKING:
+    from core.plugins.dynamicresources import cel_rewriting
 
 MAX_LENGTH: Final = 10 * 1024
 """Upstream's limit of an expression, in bytes (CELSelectorExpressionMaxLength)."""
 LISTS_SINCE: Final = Release(1, 37)
 """Before, a list needs the alpha gate DRAListTypeAttributes, and is otherwise an "unsupported attribute value"."""
 
-_version: Final = re.compile(
-    r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?"
-)
+INCLUDES_SINCE: Final = Release(1, 36)
+_ANY_VERSION: Final = cel_functions.version_of("0.0.0")
 
 
 class Version(msgspec.Struct, frozen=True):
@@ -52,7 +55,7 @@ class SelectorErrorKind(Enum):
     COMPILE = "compile"
     RUNTIME = "runtime"
     COST = "cost"
-    """Above upstream's limit of cost, as far as that is known without cel-go."""
+    """It may cost more than Kindred's limit (`cel_cost`). Whether it is above upstream's is not known."""
     NOT_EVALUATED = "not evaluated"
     """It needs what the CEL library lacks, or could differ from cel-go."""
 
@@ -75,7 +78,7 @@ class Selector:
         self._lists = release >= LISTS_SINCE
         self._program: cel_environment.Program | None = None
         try:
-            self._program = _compiled(expression)
+            self._program = _compiled(expression, Limits(self._lists, release >= INCLUDES_SINCE))
         except SelectorError as error:
             self.error = error
 
@@ -83,10 +86,16 @@ class Selector:
         """Return whether the device matches. Raises SelectorError."""
         if self._program is None:
             raise self.error or SelectorError(SelectorErrorKind.COMPILE, "not compiled")
-        result = self._program.evaluate(_variables(device, lists=self._lists))
+        try:
+            variables, versions = _variables(device, self._program.needs, lists=self._lists)
+            result = self._program.evaluate(variables, versions=versions)
+        except EvaluationError as error:
+            raise SelectorError(SelectorErrorKind.RUNTIME, str(error)) from error
+        except UnknownResultError as error:
+            raise SelectorError(SelectorErrorKind.NOT_EVALUATED, f"selector not evaluated: {error}") from error
         if isinstance(result, bool):
             return result
-        raise SelectorError(SelectorErrorKind.RUNTIME, str(result))
+        raise SelectorError(SelectorErrorKind.RUNTIME, "CEL result could not be converted to bool")
 
 
 @lru_cache(maxsize=1024)
@@ -95,40 +104,65 @@ def compile_selector(expression: str, release: Release) -> Selector:
     return Selector(expression, release)
 
 
-def _compiled(expression: str) -> "cel_environment.Program":
-    if len(expression.encode()) > MAX_LENGTH:
-        raise SelectorError(SelectorErrorKind.NOT_EVALUATED, f"longer than {MAX_LENGTH} bytes")
-    environment = cel_environment.environment()
-    if environment is None:
-        raise SelectorError(SelectorErrorKind.NOT_EVALUATED, "the package cel-expr-python is not installed")
+def _compiled(expression: str, limits: Limits) -> "cel_environment.Program":
     try:
-        return environment.compiled(expression)
-    except (ValueError, LookupError, RuntimeError) as error:
+        if len(expression.encode(errors="replace")) <= MAX_LENGTH:
+            return cel_environment.environment(limits).compiled(expression)
+    except InvalidExpressionError as error:
         raise SelectorError(SelectorErrorKind.COMPILE, str(error)) from error
+    except UnknownResultError as error:
+        raise SelectorError(SelectorErrorKind.NOT_EVALUATED, f"selector not evaluated: {error}") from error
+    raise SelectorError(SelectorErrorKind.NOT_EVALUATED, f"selector not evaluated: longer than {MAX_LENGTH} bytes")
 
 
-def _variables(device: SelectedDevice, *, lists: bool) -> dict[str, Any]:
-    attributes: dict[str, dict[str, Any]] = {}
+def _variables(device: SelectedDevice, needs: "cel_rewriting.Needs", *, lists: bool) -> tuple[dict[str, object], bool]:
+    """Return the variables of an expression, and whether there are versions among them."""
+    attributes: dict[str, dict[str, object]] = {}
+    versions = False
     for name, value in device.attributes.items():
-        domain, _, identifier = name.rpartition("/") if "/" in name else (device.driver, "", name)
+        domain, identifier = _split(name, device.driver)
+        if isinstance(value, tuple) and needs.versions and any(isinstance(each, Version) for each in value):
+            raise UnknownResultError("an equality, with a device that has lists of versions")
+        versions = versions or isinstance(value, Version)
         attributes.setdefault(domain, {})[identifier] = _attribute(name, value, lists=lists)
-    capacity: dict[str, dict[str, Any]] = {}
+    capacity: dict[str, dict[str, object]] = {}
     for name, amount in device.capacity.items():
-        domain, _, identifier = name.rpartition("/") if "/" in name else (device.driver, "", name)
-        capacity.setdefault(domain, {})[identifier] = cel_environment.quantity_value(amount)
-    return {
+        domain, identifier = _split(name, device.driver)
+        capacity.setdefault(domain, {})[identifier] = cel_environment.native(cel_functions.quantity_of(amount))
+    domains: dict[str, dict[str, object]] = {each: {} for each in needs.domains}
+    if needs.drivers:
+        domains[device.driver] = {}
+    variables: dict[str, object] = {
         "device.driver": device.driver,
         "device.allowMultipleAllocations": bool(device.allow_multiple_allocations),
-        "device.attributes": attributes,
-        "device.capacity": capacity,
+        "device.attributes": domains | attributes,
+        "device.capacity": domains | capacity,
+        "@attributes": attributes,
+        "@capacity": capacity,
+        "@version": cel_environment.native(_ANY_VERSION),
     }
+    return variables, versions
+
+
+def _split(name: str, driver: str) -> tuple[str, str]:
+    """Return domain and identifier of a qualified name."""
+    domain, slash, identifier = name.partition("/")
+    return (domain, identifier) if slash else (driver, name)
 
 
 def _attribute(name: str, value: AttributeValue, *, lists: bool) -> object:
-    if isinstance(value, Version):
-        if not _version.fullmatch(value.text):
-            raise SelectorError(SelectorErrorKind.RUNTIME, f"attribute {name}: parse semantic version: {value.text}")
-        return cel_environment.version_value(value.text)
-    if value is None or (isinstance(value, tuple) and not lists):
-        raise SelectorError(SelectorErrorKind.RUNTIME, f"attribute {name}: unsupported attribute value")
-    return [_attribute(name, each, lists=False) for each in value] if isinstance(value, tuple) else value
+    match value:
+        case Version(text):
+            try:
+                return cel_environment.native(cel_functions.version_of(text))
+            except cel_functions.FunctionError as error:
+                raise EvaluationError(f"attribute {name}: parse semantic version: {error}") from error
+        case tuple() if lists:
+            return [_attribute(name, each, lists=False) for each in value]
+        case bool() | int():
+            return value
+        case str():
+            if "\0" in value:
+                raise UnknownResultError("a text with a character 0")
+            return value
+    raise EvaluationError(f"attribute {name}: unsupported attribute value")

@@ -1,0 +1,337 @@
+"""Checks a checked expression for what cel-go does otherwise than cel-cpp, and rewrites what only Kubernetes has.
+
+- A quantity, a version or an address is a message with one text, `FIELDS`, by which values of its type are ordered.
+  So `isGreaterThan` becomes `>` of two texts.
+- Any other function of Kubernetes becomes a lookup of its name and arguments in the map `@calls`. A key that is missing
+  is an error with this key. Then the caller calls the function, adds the result and evaluates again. A result that does
+  not depend on the missing key is right, because an error that is absorbed by && or || is absorbed in cel-go, too.
+  Another error may hide a missing key, so that the caller evaluates all `keys` before it believes in one. Functions in
+  Python that the package calls would be simpler, but each call leaks its arguments (0.1.3: 1.8 KB for two quantities).
+- `device.attributes["domain"]` is an empty map for a domain that the device does not have, but `in`, `size` and
+  comprehensions see only those that it has (mapper in cel/compile.go). They get the map `@attributes` instead.
+- An equality whose left operand is a version, but the right one is not, is an error in cel-go (Semver.Equal), while
+  cel-cpp returns false. For devices that have versions, such an operand is tested first. A version as the key of a map,
+  or looked for among constants, is a panic in cel-go, which nothing absorbs: see `panics`.
+"""
+
+import re
+from typing import Final, NamedTuple
+
+from core.plugins.dynamicresources import cel_declarations, cel_types, checked_expression
+from core.plugins.dynamicresources.cel_equality import MAPS, Equalities
+from core.plugins.dynamicresources.cel_functions import (
+    FUNCTIONS,
+    FunctionError,
+    InvalidExpressionError,
+    Made,
+    UnknownResultError,
+)
+from core.plugins.dynamicresources.checked_expression import Node
+
+SEPARATOR: Final = "\n"
+CALLS: Final = "@calls"
+
+_ORDER: Final = {
+    "quantity_is_greater_than": "_>_",
+    "semver_is_greater_than": "_>_",
+    "quantity_is_less_than": "_<_",
+    "semver_is_less_than": "_<_",
+}
+_COMPARE: Final = ("quantity_compare_to", "semver_compare_to")
+_INTEGER: Final = frozenset({"quantity_is_integer", "quantity_get_int"})
+_DYNAMIC: Final = {"int": "string_to_int64", "double": "string_to_double"}
+"""Conversions of an operand whose type is not known: an int, a bool or a string, of which the text is converted."""
+_NUMERIC: Final = frozenset(
+    f"{one}_to_{other}" for one in ("int64", "uint64", "double") for other in ("int64", "double")
+)
+_NAMES: Final = """
+_&&_ _||_ !_ _?_:_ @not_strictly_false _<_ _<=_ _>_ _>=_ _+_ _-_ _*_ _/_ _%_ -_ _[_] _?._ _[?_] size string
+contains startsWith endsWith charAt indexOf lastIndexOf join lowerAscii upperAscii replace split substring trim
+optional.of optional.none hasValue value or orValue sets.contains sets.equivalent sets.intersects
+distinct flatten lists.range slice sort reverse @sortByAssociatedKeys
+"""
+_NATIVE: Final = frozenset(_NAMES.split())
+"""Functions that both engines have, and that were compared."""
+_OPTIONAL: Final = ("_?._", "_[?_]", "hasValue", "value", "or", "orValue")
+"""Functions whose results differ for an operand that is no optional, and has no fields."""
+_CONVERSIONS: Final = frozenset({"string_to_int64", "string_to_double", "string_to_bool"})
+"""cel-go calls them when it compiles, if the operand is a literal."""
+_ELSEWHERE: Final = frozenset(cel_declarations.ELSEWHERE)
+"""Overloads that cel-cpp does not have."""
+_WITHOUT_OFFSET: Final = 2
+"""Arguments of indexOf. For an offset that is out of range, engines differ."""
+_KEYED: Final = ("_[_]", "_[?_]")
+_DEEP: Final = frozenset(["sets.contains", "sets.equivalent", "sets.intersects", "distinct", "indexOf", "lastIndexOf"])
+"""Functions that compare elements of lists for equality."""
+_ESCAPES: Final = r"dDwWsSbBtnrfv.+*?()|\[\]{}^$/\\-"
+_plain_regex: Final = re.compile(
+    rf"(?:[ -!#-'*-\[\]-z|}}~\"]|\((?!\?)|\(\?i?[:)]|\)|\\[{_ESCAPES}]|{{)*", re.ASCII
+)  # RE2's syntax that both engines have, without flags, names, classes of Unicode
+
+
+class Needs(NamedTuple):
+    """What evaluating a rewritten expression needs of a device."""
+
+    domains: frozenset[str]
+    """Domains that the expression looks up."""
+    drivers: bool
+    """It also looks up the driver's domain by `device.driver`."""
+    versions: bool
+    """With a device that has versions, it has to be rewritten with `guarded`."""
+
+
+class Rewriting(Equalities):
+    """Rewrites one expression, once."""
+
+    def __init__(self, checked: Node, *, guarded: bool) -> None:
+        super().__init__(checked, guarded=guarded)
+        self._checked = checked
+        self._lookups: set[int] = set()
+        self._as_they_are: set[int] = set()
+        self._domains: set[str] = set()
+        self._drivers = False
+        self.patterns: list[str] = []
+        """The regular expressions."""
+        self.keys: list[Node] = []
+        """The keys that are looked up in `@calls`, inner ones first."""
+        self.scoped = False
+        """There are others, which depend on a variable of a comprehension."""
+
+    def rewrite(self) -> Needs:
+        """Change the expression. Raises InvalidExpressionError or UnknownResultError."""
+        for each in self._types.values():
+            cel_types.refuse_type(each)
+        try:
+            checked_expression.inline_bindings(self._checked.expr)
+        except ValueError as error:
+            raise UnknownResultError(str(error)) from error
+        self._visit(self._checked.expr)
+        kept = [(key, each) for key, each in self._references.items()]
+        del self._checked.reference_map[:]
+        for key, each in kept:
+            self._checked.reference_map.add(key=key, value=each)
+        return Needs(frozenset(self._domains), self._drivers, self._versions)
+
+    def _visit(self, node: Node) -> None:
+        match node.WhichOneof("kind"):
+            case "ident_expr":
+                self._ident(node)
+            case "select_expr":
+                self._select(node)
+            case "call_expr":
+                self._call(node)
+            case "list_expr":
+                self._list(node.list_expr)
+            case "struct_expr":
+                self._map(node.struct_expr)
+            case "comprehension_expr":
+                self._comprehension(node.comprehension_expr)
+
+    def _ident(self, node: Node) -> None:
+        name = node.ident_expr.name
+        if name in self._references and self._references[node.id].HasField("value"):
+            raise UnknownResultError(f"the constant {name}")
+        if name in MAPS and node.id not in self._lookups:
+            if node.id not in self._as_they_are:
+                raise UnknownResultError(f"{name} as a value")
+            node.ident_expr.name = MAPS[name]
+            self._references.pop(node.id, None)
+
+    def _select(self, node: Node) -> None:
+        operand = node.select_expr.operand
+        if self._message(operand):
+            raise UnknownResultError("a field of a message")
+        if node.select_expr.test_only and cel_types.dynamic(self._type(operand)):
+            # cel-cpp returns an error for a value without fields.
+            raise UnknownResultError("has() of a field of a value of unknown type")
+        if checked_expression.name_of(operand) in MAPS:
+            self._look_up(operand, node.select_expr.field)
+        self._visit(operand)
+
+    def _look_up(self, operand: Node, domain: str) -> None:
+        self._lookups.add(operand.id)
+        self._domains.add(domain)
+
+    def _list(self, made: Node) -> None:
+        optional = set(made.optional_indices)
+        self._homogeneous([(each, index in optional) for index, each in enumerate(made.elements)])
+        for each in made.elements:
+            self._visit(each)
+
+    def _map(self, made: Node) -> None:
+        if made.message_name:
+            raise UnknownResultError("a message")
+        keys = [each.map_key for each in made.entries]
+        if len({str(each.const_expr) for each in keys if each.HasField("const_expr")}) < len(keys):
+            raise UnknownResultError("a map with keys that are not constants, or equal")
+        self._homogeneous([(each, False) for each in keys])
+        self._homogeneous([(each.value, each.optional_entry) for each in made.entries])
+        for each in made.entries:
+            self._visit(each.value)
+
+    def _homogeneous(self, nodes: list[tuple[Node, bool]]) -> None:
+        """Refuse a literal with values of several types, as ValidateHomogeneousAggregateLiterals of cel-go."""
+        types = [cel_types.unwrapped(self._type(node)) if optional else self._type(node) for node, optional in nodes]
+        for each in types[1:]:
+            if each != types[0]:
+                if any(cel_types.has_parameters(one) for one in (each, types[0])):
+                    raise UnknownResultError("a list or map of several types")
+                raise InvalidExpressionError("a list or map of several types")
+
+    def _comprehension(self, node: Node) -> None:
+        self._as_they_are.add(node.iter_range.id)
+        for each in (node.iter_range, node.accu_init):
+            self._visit(each)
+        self._depth += 1
+        for each in (node.loop_condition, node.loop_step, node.result):
+            self._visit(each)
+        self._depth -= 1
+
+    def _call(self, node: Node) -> None:
+        call = node.call_expr
+        arguments = checked_expression.arguments(call)
+        overloads = list(self._references[node.id].overload_id) if node.id in self._references else []
+        self._operands(call.function, arguments)
+        literal = all(each.HasField("const_expr") for each in arguments)
+        for each in arguments:
+            self._visit(each)
+        chosen = self._chosen(call.function, overloads, arguments)
+        if chosen in _INTEGER and checked_expression.root_of(arguments[0]) != "device.capacity":
+            # AsInt64 depends on how the quantity was written: 1000m is no integer.
+            raise UnknownResultError(f"{call.function} of a quantity that is not a capacity")
+        if chosen in _ORDER:
+            self._order(node, arguments, chosen)
+        elif chosen in FUNCTIONS:
+            self._function(node, chosen, arguments, literal=literal)
+        elif call.function == "includes":
+            self._includes(node, arguments)
+        elif call.function == "matches":
+            self._matches(arguments[1])
+        elif call.function in ("_==_", "_!=_"):
+            self._equality(node, arguments)
+        elif call.function == "@in":
+            self._within(arguments)
+        elif not (_ELSEWHERE.isdisjoint(overloads) and self._known(call.function, overloads, arguments)):
+            raise UnknownResultError(f"the function {call.function}")
+
+    def _operands(self, function: str, arguments: list[Node]) -> None:
+        """Note which maps of domains the call looks up, and which it takes as they are."""
+        maps = [each for each in arguments if checked_expression.name_of(each) in MAPS]
+        if function in ("_[_]", "_[?_]", "_?._") and maps and maps[0] is arguments[0]:
+            if arguments[1].const_expr.HasField("string_value"):
+                self._look_up(maps[0], arguments[1].const_expr.string_value)
+            elif checked_expression.name_of(arguments[1]) == "device.driver":
+                self._lookups.add(maps[0].id)
+                self._drivers = True
+        elif function in ("@in", "size"):
+            self._as_they_are.update(each.id for each in maps)
+
+    def _chosen(self, function: str, overloads: list[str], arguments: list[Node]) -> str:
+        """Return the overload that is called. An operand of unknown type is a value of an attribute."""
+        if function in _DYNAMIC and cel_types.dynamic(self._type(arguments[0])):
+            return _DYNAMIC[function]
+        for one, preferred in (
+            ("quantity_is_greater_than", "semver_is_greater_than"),
+            ("quantity_is_less_than", "semver_is_less_than"),
+            ("quantity_compare_to", "semver_compare_to"),
+            ("cidr_contains_ip_ip", "cidr_contains_ip_string"),
+            ("cidr_contains_cidr", "cidr_contains_cidr_string"),
+            ("quantity_add", "quantity_add_int"),
+            ("quantity_sub", "quantity_sub_int"),
+        ):
+            if set(overloads) == {one, preferred}:
+                return preferred
+        return overloads[0] if len(overloads) == 1 else ""
+
+    def _known(self, function: str, overloads: list[str], arguments: list[Node]) -> bool:
+        """Return whether both engines do the same."""
+        types = [self._type(each) for each in arguments]
+        if function in _KEYED and types[0].HasField("map_type") and cel_types.dynamic(types[1]):
+            self._note_panic(arguments[1])
+        if function in _DEEP and any(cel_types.deep(each) for each in types):
+            self._fragile()
+        match function:
+            case "dyn":
+                return cel_types.plain(types[0])
+            case "int" | "double":
+                literal = arguments[0].const_expr.HasField("double_value")
+                return len(overloads) == 1 and overloads[0] in _NUMERIC and not literal
+            case "string":
+                return not any(each.primitive == checked_expression.DOUBLE for each in types)
+            case "indexOf" | "lastIndexOf":
+                return len(arguments) == _WITHOUT_OFFSET
+        return function in _NATIVE and not (function in _OPTIONAL and cel_types.dynamic(types[0]))
+
+    def _order(self, node: Node, arguments: list[Node], overload: str) -> None:
+        of = "Quantity" if overload.startswith("quantity") else "Semver"
+        self._become(node, _ORDER[overload], [self._text(each, of) for each in arguments])
+
+    def _function(self, node: Node, overload: str, arguments: list[Node], *, literal: bool) -> None:
+        texts = [self._argument(overload, index, each) for index, each in enumerate(arguments)]
+        if overload in _COMPARE and all(checked_expression.is_simple(each) for each in texts):
+            greater, equal = self._made("_>_", texts), self._made("_==_", texts)
+            less = self._made("_?_:_", [equal, self._constant(0), self._constant(-1)])
+            self._become(node, "_?_:_", [greater, self._constant(1), less])
+            return
+        if all(each.const_expr.HasField("string_value") for each in texts):
+            self._fold(node, overload, [each.const_expr.string_value for each in texts], literal=literal)
+            return
+        key = self._constant(overload)
+        for each in texts:
+            key = self._made("_+_", [self._made("_+_", [key, self._constant(SEPARATOR)]), each])
+        self._become(node, "_[_]", [self._calls(), key])
+        if self._depth:
+            self.scoped = True
+        else:
+            self.keys.append(key)
+
+    def _calls(self) -> Node:
+        return checked_expression.node(id=self._new(), ident_expr={"name": CALLS})
+
+    def _fold(self, node: Node, overload: str, texts: list[str], *, literal: bool) -> None:
+        try:
+            value = FUNCTIONS[overload](*texts)
+        except FunctionError as error:
+            if literal and overload in _CONVERSIONS:
+                raise InvalidExpressionError(str(error)) from error
+            # An error at run time: a key that stays missing.
+            self._become(node, "_[_]", [self._calls(), self._constant(SEPARATOR.join([overload, *texts]))])
+            return
+        self._references.pop(node.id, None)
+        made = self._constant(value)
+        made.id = node.id
+        if isinstance(value, Made):
+            self._references[made.id] = checked_expression.reference(name=made.struct_expr.message_name)
+        node.CopyFrom(made)
+
+    def _argument(self, overload: str, index: int, node: Node) -> Node:
+        """Return an expression for the text of an argument."""
+        parameter = cel_declarations.parameters(overload)[index]
+        match parameter:
+            case "string":
+                if overload in _DYNAMIC.values() and cel_types.dynamic(self._type(node)):
+                    return self._made("string", [node])
+                return node
+            case "int":
+                whole = self._made("_+_", [self._constant(0), node]) if cel_types.dynamic(self._type(node)) else node
+                return self._made("string", [whole])
+            case "bool":
+                return self._made("_?_:_", [node, self._constant("true"), self._constant("false")])
+        return self._text(node, parameter)
+
+    def _includes(self, node: Node, arguments: list[Node]) -> None:
+        target, value = arguments
+        if cel_types.messages(self._type(target)) or cel_types.messages(self._type(value)):
+            raise UnknownResultError("includes of a quantity or a version")
+        empty = checked_expression.node(id=self._new(), list_expr={})
+        is_list = self._made("_==_", [self._made("type", [target]), self._made("type", [empty])])
+        within, equal = self._made("@in", [value, target]), self._made("_==_", [target, value])
+        self._become(node, "_?_:_", [is_list, within, equal])
+
+    def _matches(self, pattern: Node) -> None:
+        if not pattern.const_expr.HasField("string_value"):
+            raise UnknownResultError("a regular expression that is not a constant")
+        text = pattern.const_expr.string_value
+        if not _plain_regex.fullmatch(text):
+            raise UnknownResultError(f"the regular expression {text}")
+        self.patterns.append(text)
