@@ -110,7 +110,9 @@ def _confuse(random: Random, specs: list[V1], generation: int) -> None:
     if kind < 0.35:
         odd["pool"] = {**odd["pool"], "generation": generation + random.choice((-1, 1)) or 1}
     elif kind < 0.7:
-        odd["pool"] = {**odd["pool"], "resourceSliceCount": len(specs) + random.choice((-1, 1, 1))}
+        count = len(specs) + random.choice((-1, 1, 1))
+        for each in specs:  # counts that differ are taken in the order of a map: kubernetes#141117
+            each["pool"] = {**each["pool"], "resourceSliceCount": count}
     elif kind < 0.85 and len(specs) > 1:
         specs.remove(odd)
     else:
@@ -172,7 +174,9 @@ def _attributes(random: Random, driver: str) -> V1:
     if random.random() < 0.9:
         found["numa"] = numa
     if random.random() < 0.05:
-        found["numa"] = random.choice(({"string": "1"}, {"version": "1.0.0"}, {"bool": True}))
+        found["numa"] = random.choice(({"string": "1"}, {"version": "1.0.0"}, {"bool": True}, {"ints": [0, 1]}))
+    if random.random() < 0.02:
+        found["odd"] = random.choice(({}, {"strings": ["a", "b"]}, {"version": "v1"}))
     if random.random() < 0.9:
         found["resource.kubernetes.io/pcieRoot"] = root
     if random.random() < 0.03:
@@ -198,7 +202,7 @@ def _consumable(random: Random) -> V1:
         bounds = {"min": random.choice(("250m", "500m", "1")), "max": most}
         if random.random() < 0.7:
             bounds["step"] = random.choice(("250m", "500m", "1"))
-        memory["requestPolicy"] = {"default": random.choice(("500m", "1")), "validRange": bounds}
+        memory["requestPolicy"] = {"default": bounds["min"], "validRange": bounds}
         if random.random() < 0.3:
             bounds.pop("max")
     elif kind < 0.7:

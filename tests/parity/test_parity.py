@@ -52,6 +52,8 @@ def falsified(case: V1) -> V1:
     """Return a case whose `expected` is wrong for the first node."""
     wrong = deepcopy(case)
     expected, node = wrong["expected"], wrong["nodes"][0]["metadata"]["name"]
+    if "full" in expected:
+        expected = expected["plugins"]["DynamicResources"]
     if "filter" in expected:
         expected["filter"][node] = {"code": "Error", "reasons": ["made up"]}
     else:
@@ -74,6 +76,79 @@ def test_only_a_wrong_reply_that_comes_again_is_a_difference_and_it_is_counted(c
     assert (turns.report.cases["golden"], turns.report.differing["golden"]) == (2, 1)
     assert turns.report.left_out["golden", "upstream panics"] == 1
     assert turns.report.biting["golden"] >= 1
+
+
+def device_case(kubernetes: str) -> V1:
+    """Return a case with a device on each of two nodes, and what DynamicResources says of them."""
+    device = {"driver": "gpu.x.io", "devices": [{"name": "d"}]}
+    return {
+        "name": "devices",
+        "kubernetes": kubernetes,
+        "namespaces": [],
+        "nodes": [{"metadata": {"name": name}, "status": {}} for name in "ab"],
+        "pods": [],
+        "pod": {
+            "metadata": {"name": "p", "namespace": "x", "uid": "p"},
+            "spec": {"containers": [{"name": "c"}], "resourceClaims": [{"name": "c", "resourceClaimName": "k"}]},
+        },
+        "deviceclasses": [{"metadata": {"name": "any"}, "spec": {}}],
+        "resourceslices": [
+            {
+                "metadata": {"name": name},
+                "spec": {**device, "nodeName": name, "pool": {"name": name, "generation": 1, "resourceSliceCount": 1}},
+            }
+            for name in "ab"
+        ],
+        "resourceclaims": [
+            {
+                "metadata": {"name": "k", "namespace": "x", "uid": "k"},
+                "spec": {
+                    "devices": {
+                        "requests": [
+                            {
+                                "name": "r",
+                                "exactly": {"deviceClassName": "any", "allocationMode": "ExactCount", "count": 1},
+                            }
+                        ]
+                    }
+                },
+            }
+        ],
+    }
+
+
+def refused(*nodes: str) -> V1:
+    """Return an `expected` of that case, in which some nodes are refused."""
+    verdict = {"code": "UnschedulableAndUnresolvable", "reasons": ["cannot allocate all claims"]}
+    members = {"prefilter": "Success", "filter_failed": dict.fromkeys(nodes, verdict)}
+    feasible = [name for name in "ab" if name not in nodes]
+    return {"plugins": {"DynamicResources": members}, "feasible": feasible, "full": {}}
+
+
+ALTERNATING = """\
+import json, sys
+for number, line in enumerate(sys.stdin):
+    print(json.dumps({"expected": json.loads(line)["replies"][number % 2]}), flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "replies", "differs"),
+    [
+        ("1.35", [refused("a"), refused("b")], False),  # some order has each node as the engine
+        ("1.37", [refused("a"), refused("b")], True),  # no order has both
+        ("1.35", [refused("a"), refused("a", "b")], True),
+    ],
+)
+def test_before_136_each_node_may_be_of_another_order_of_pools(
+    kubernetes: str, replies: list[V1], *, differs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comparison, "_DRAWINGS", 4)
+    case = {**device_case(kubernetes), "replies": replies}
+    with InTree([sys.executable, "-c", ALTERNATING]) as intree:
+        found = compared(case, intree.reply(case), negative_selectors=True)
+        assert found.failed
+        assert bool(confirmed(case, found, intree, negative_selectors=True).failed) is differs
 
 
 def test_a_difference_is_shown_by_a_smaller_case(intree: InTree) -> None:
