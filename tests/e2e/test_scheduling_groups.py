@@ -196,10 +196,7 @@ def test_in_tree_alone_breaks_no_rule_so_the_judge_is_right(cluster: Cluster, no
     load.assert_that_others_wait()
 
 
-# Long: mostly the groups are decided again until the assumptions of the killed service expire, 30 s; 2 of 8 runs took
-# more than three minutes. The cause is not found yet.
-@pytest.mark.long
-@pytest.mark.parametrize("mode", [LISTED_NODES, ANY_NODE])
+@pytest.mark.parametrize("mode", [LISTED_NODES, pytest.param(ANY_NODE, marks=pytest.mark.long)])
 def test_groups_beside_ordinary_pods_and_kindred_is_killed_twice(cluster: Cluster, mode: str, note: Note) -> None:
     load = GroupLoad(cluster)
     grouping = Grouping(cluster, MODES[mode])
