@@ -32,8 +32,8 @@ _KINDS: Final[Mapping[str, Kind]] = {
     "devicetaintrules": DeviceTaintRule,
 }
 """Member of a case -> kind of its objects."""
-_SCORES: Final = ("raw_scores_feasible", "normalized_feasible")
 _FITS: Final = "Success"
+_SCORES: Final = ("raw_scores_feasible", "normalized_feasible", "score_error")
 _words_of_cel: Final = re.compile(r"(CEL (?:compile|runtime) error: ).*", re.DOTALL)
 _a_device: Final = re.compile(r"(?<= on device )\S+(?=:)|(?<=cannot add device )\S+|(?<=resource pool )\S+")
 _of_a_selector: Final = re.compile(r"(failed to perform node selection for ).*", re.DOTALL)
@@ -133,11 +133,13 @@ def _result(result: Result) -> Members:
 
 def _scores(plugin: DynamicResources, mirror: ClusterMirror, pod: Any, feasible: list[str]) -> Members:  # noqa: ANN401
     batch = mirror.batch(feasible)
-    _, state = plugin.pre_score(mirror, pod, batch)
+    status, state = plugin.pre_score(mirror, pod, batch)
     if not mirror.rules.release >= (1, 35):
         return {}
+    if status.code is Code.ERROR:
+        return {"score_error": status.message}
     if state is None:
-        return dict.fromkeys(_SCORES, dict.fromkeys(feasible, 0))
+        return dict.fromkeys(_SCORES[:2], dict.fromkeys(feasible, 0))
     raw = plugin.score(state, batch)
     return {
         "raw_scores_feasible": dict(zip(feasible, raw.tolist(), strict=True)),

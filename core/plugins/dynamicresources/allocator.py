@@ -121,13 +121,15 @@ class Search:
         for at, claim in enumerate(self._claims):
             self._demands.append(self._demands_of(at, claim))
             self._constraints.append([self._constraint(claim, number) for number in range(len(claim.constraints))])
+        if not self._gates.current:
+            self._selects.clear()
         try:
             code = self._from(0, 0)
         except RecursionError:
             raise UndecidedError("too many devices to allocate at once") from None
         if code is _Code.TOO_MANY:
             raise AllocationError("allocation max size exceeded")
-        if code is _Code.FAILED and any(pool.is_invalid for pool in self._pools):
+        if code is _Code.FAILED and self._gates.looks_further and any(pool.invalid_reason for pool in self._pools):
             raise OnThisNodeError("invalid resource pools were encountered")
         return code is _Code.DONE
 
@@ -137,6 +139,11 @@ class Search:
         """Validate the requests of a claim, and find the devices of those that ask for all."""
         least, found = 0, []
         for number, alternatives in enumerate(claim.requests):
+            if not self._gates.looks_further and any(each.request.capacities is not None for each in alternatives):
+                raise AllocationError(
+                    f"claim {claim.name}, request {alternatives[0].base}: has capacity requests, but the "
+                    "DRAConsumableCapacity feature is disabled"
+                )
             demands = [self._demand(_At(at, number, which), each) for which, each in enumerate(alternatives)]
             fewest = min(each.number for each in demands)
             if self._gates.fixed and fewest > MAX_RESULTS - least:
@@ -173,6 +180,8 @@ class Search:
         return demand
 
     def _every_device(self, place: str, at: _At, demand: _Demand) -> Iterator[tuple[int, int]]:
+        # Until 1.35, the devices of a second alternative are looked up among the results of the first one.
+        key = at if self._gates.current else at._replace(which=max(0, at.which - 1))
         for number, pool in enumerate(self._pools):
             if not pool.can_be_used:
                 state = "being updated" if pool.is_incomplete else "invalid"
@@ -180,7 +189,7 @@ class Search:
             for position, device in enumerate(pool.devices):
                 self._step()
                 where = number, position
-                if self._is_selected(at, demand.wanted, where) and self._has_for_all(place, demand, where, device):
+                if self._is_selected(key, demand.wanted, where) and self._has_for_all(place, demand, where, device):
                     yield where
 
     def _has_for_all(self, place: str, demand: _Demand, where: tuple[int, int], device: PoolDevice) -> bool:
@@ -196,9 +205,10 @@ class Search:
         constraint = claim.constraints[number]
         if constraint.match is not None:
             return Matching(constraint, constraint.match)
-        if constraint.distinct is not None:
-            distinct = Distinct if self._gates.fixed else DistinctByRequest
-            return distinct(constraint, constraint.distinct)
+        if constraint.distinct is not None and self._gates.distinct:
+            if self._gates.fixed:
+                return Distinct(constraint, constraint.distinct)
+            return DistinctByRequest(constraint, constraint.distinct, by_value=self._gates.current)
         raise AllocationError(
             f"claim {claim.name}, constraint #{number}: empty constraint (unsupported constraint type?)"
         )
@@ -241,7 +251,8 @@ class Search:
         undo = self._take(at.claim, demand, demand.all_devices[index], must=True)
         if undo is None:
             return _Code.FAILED
-        code = self._next(at, index + 1, _START)
+        # Until 1.35, the first alternative has the devices after the first one of any other alternative.
+        code = self._next(at if self._gates.current else at._replace(which=0), index + 1, _START)
         if code is not _Code.DONE:
             self._release(undo)
         return code
@@ -251,6 +262,8 @@ class Search:
         first, begin = start
         for place in range(first, len(self._pools)):
             pool, taken = self._pools[place], self._taken[place]
+            if pool.invalid_reason and not self._gates.looks_further:
+                raise AllocationError(f"pool {pool.id[1]} is invalid: {pool.invalid_reason}")
             for position in range(begin if place == first else 0, len(pool.devices)):
                 self._step()
                 holders = self._taking.get(pool.devices[position])
@@ -301,7 +314,7 @@ class Search:
 
     def _failure(self, owner: str, error: SelectorError, device: PoolDevice) -> Exception:
         if error.kind is SelectorErrorKind.NOT_EVALUATED:
-            return UndecidedError(f"{owner}: selector not evaluated: {error.message}")
+            return UndecidedError(f"{owner}: {error.message}")
         if error.kind is SelectorErrorKind.COMPILE:
             return AllocationError(f"{owner}: CEL compile error: {error.message}")
         on_device = f" on device {device.id}" if self._gates.fixed else ""

@@ -40,8 +40,9 @@ def claims_of(mirror: ClusterMirror, pod: Pod) -> list[ResourceClaim]:
         if claim.deleting:
             raise ClaimError(f"resourceclaim {quoted(claim.name)} is being deleted")
         if each.of_template and (claim.controller is None or claim.controller.uid != pod.uid):
+            kind = "Pod" if mirror.rules.release >= Release(1, 36) else "pod"
             raise ClaimError(
-                f"ResourceClaim {claim.full_name} was not created for Pod {pod.full_name} (Pod is not owner)"
+                f"ResourceClaim {claim.full_name} was not created for {kind} {pod.full_name} ({kind} is not owner)"
             )
         found.append(claim)
     return found

@@ -91,9 +91,13 @@ class Distinct:
 
 
 class DistinctByRequest:
-    """The same until 1.36, which keeps one value for each request, and forgets it when any of its devices goes."""
+    """The same until 1.36, which keeps one value for each request, and forgets it when any of its devices goes.
 
-    def __init__(self, constraint: Constraint, name: str) -> None:
+    1.34 compares addresses (not `by_value`), which differ for any two devices.
+    """
+
+    def __init__(self, constraint: Constraint, name: str, *, by_value: bool) -> None:
+        self._by_value = by_value
         self._requests = constraint.requests
         self._name = name
         self._values: dict[str, Attribute] = {}
@@ -108,7 +112,7 @@ class DistinctByRequest:
             return False
         if self._devices:
             values = self._values.values()
-            if (values and found.kind not in _COMPARED) or found in values:
+            if (values and found.kind not in _COMPARED) or (self._by_value and found in values):
                 return False
         self._values[wanted.base] = found
         self._devices += 1

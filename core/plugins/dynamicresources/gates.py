@@ -1,7 +1,7 @@
 """What a release of Kubernetes does with devices, with its default feature gates.
 
-Source: k8s.io/kubernetes pkg/features/kube_features.go, and the allocator `incubating` of each release in
-k8s.io/dynamic-resource-allocation structured/internal, which these gates select.
+Source: k8s.io/kubernetes pkg/features/kube_features.go, and the allocator of each release that these gates select, in
+k8s.io/dynamic-resource-allocation structured/internal: `incubating`, but `experimental` in 1.34.
 """
 
 from functools import lru_cache
@@ -28,6 +28,16 @@ class Gates(msgspec.Struct, frozen=True):
     shares: bool
     """DRAConsumableCapacity"""
     scores: bool
+    looks_further: bool
+    """Whether slices that a node does not see count for the completeness of a pool, as since 1.35.
+
+    If so, no device of an incomplete pool is allocated, and an invalid pool prevents nothing else. In 1.34 an invalid
+    one ends the attempt if it is reached.
+    """
+    current: bool
+    """Whether each subrequest has a memo and a position of its own, as since 1.36."""
+    distinct: bool
+    """Whether there are distinct attributes."""
     fixed: bool
     """Whether the allocator has the corrections of 1.37: of capacities, of counters, and of distinct attributes."""
 
@@ -45,5 +55,8 @@ def gates_of(release: Release) -> Gates:
         partitions=beta,
         shares=beta,
         scores=release >= Release(1, 35),
+        looks_further=release >= Release(1, 35),
+        current=beta,
+        distinct=release != Release(1, 35),
         fixed=newest,
     )

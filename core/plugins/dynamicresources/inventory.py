@@ -200,7 +200,7 @@ class Inventory:
             pool = known.get(key)
             if pool is None:
                 every = None
-                if len(slices) != slices[0].slice_count:
+                if self.gates.looks_further and len(slices) != slices[0].slice_count:
                     every = self._slices.all_of(pool_id, slices[0].generation)
                     if every is None:
                         continue
@@ -302,7 +302,7 @@ class Inventory:
             pool.id[0],
             named,
             pool.is_incomplete,
-            pool.is_invalid,
+            pool.invalid_reason,
             tuple(
                 [
                     (each.content, *map(each.device.attributes.get, names)) if each.is_plain else each

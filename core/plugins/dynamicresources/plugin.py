@@ -238,6 +238,10 @@ class DynamicResources(FilterPlugin[Claims], ScorePlugin[Claims]):
         status, claims = self.pre_filter(mirror, pod)
         if claims is None or not claims.must_allocate or not claims.gates.scores:
             return (status if status.code is Code.ERROR else SKIP), None
+        allocated = [claim for claim in claims.all if claim.allocation is None]
+        if not claims.gates.current and len(allocated) < len(claims.all):
+            reason = f"number of allocations {len(allocated)} is smaller than number of claims"
+            return Status(Code.ERROR, (reason,)), None
         return SUCCESS, claims
 
     def score(self, state: Claims, batch: NodeBatch) -> Int64Array:

@@ -93,8 +93,8 @@ class Pool:
         "counters",
         "devices",
         "id",
+        "invalid_reason",
         "is_incomplete",
-        "is_invalid",
         "is_local",
         "others",
         "shapes",
@@ -102,10 +102,11 @@ class Pool:
         "usage_id",
     )
 
-    def __init__(self, pool_id: PoolID, *, is_incomplete: bool = False, is_invalid: bool = False) -> None:
+    def __init__(self, pool_id: PoolID, *, is_incomplete: bool = False, invalid_reason: str = "") -> None:
         self.id = pool_id
         self.is_incomplete = is_incomplete
-        self.is_invalid = is_invalid
+        self.invalid_reason = invalid_reason
+        """Empty for a valid pool."""
         self.devices: list[PoolDevice] = []
         """In the order in which they are tried. Empty unless the pool can be used."""
         self.others: list[PoolDevice] = []
@@ -126,7 +127,7 @@ class Pool:
     @property
     def can_be_used(self) -> bool:
         """Whether devices of it can be allocated."""
-        return not (self.is_incomplete or self.is_invalid)
+        return not (self.is_incomplete or self.invalid_reason)
 
 
 class Slices:
@@ -155,7 +156,11 @@ class Slices:
 
     def is_shared(self, each: ResourceSlice) -> bool:
         """Return whether other nodes than the one that it names may see a slice."""
-        return not each.nodes.node_name or (not self.gates.fixed and bool(each.shared_counters))
+        return not each.nodes.node_name or self._is_seen_by_all(each)
+
+    def _is_seen_by_all(self, each: ResourceSlice) -> bool:
+        """Return whether a slice is seen by every node for its counters, as in 1.36."""
+        return self.gates.partitions and not self.gates.fixed and bool(each.shared_counters)
 
     def _beside(self, each: ResourceSlice) -> dict[str, ResourceSlice]:
         return self._shared if self.is_shared(each) else self._of_node.setdefault(each.nodes.node_name, {})
@@ -174,11 +179,11 @@ class Slices:
 
     def _is_used(self, each: ResourceSlice) -> bool:
         if not self.gates.partitions:
-            return each.per_device is None and not each.shared_counters
+            return each.per_device is None and not (self.gates.looks_further and each.shared_counters)
         return not (self.gates.fixed and each.has_groups)
 
     def _is_seen(self, each: ResourceSlice, matcher: "_Matcher") -> bool:
-        if each.shared_counters and not self.gates.fixed:
+        if self._is_seen_by_all(each):
             return True
         if not each.nodes.says_nothing:
             return matcher.matches(each.nodes, f"slice {each.name}")
@@ -240,37 +245,56 @@ def built(
     `taints` are those of the devices of each slice.
     """
     counted = [*(seen if every is None else every)]
-    if len(counted) != seen[0].slice_count:
+    is_incomplete = len(counted) != seen[0].slice_count
+    if is_incomplete and gates.looks_further:
         return Pool(pool_id, is_incomplete=True)
     names = {each.name for each in seen}
-    targeting = sorted((each for each in seen if not _has_counters(each, gates)), key=lambda each: each.name)
+    targeting = sorted((each for each in seen if not _has_counters(each, gates)), key=lambda each: _place(each, gates))
     others = [each for each in counted if each.name not in names and not _has_counters(each, gates)]
     counters: Counters = {}
     sets: set[str] = set()
     for of_set in (each for found in counted if _has_counters(found, gates) for each in found.shared_counters):
         if of_set.counter_set in sets:
-            return Pool(pool_id, is_invalid=True)
+            return Pool(pool_id, invalid_reason=f"duplicate counter set name {of_set.counter_set}")
         sets.add(of_set.counter_set)
         counters.update(_amounts([of_set]))
     checked = [*targeting, *others] if gates.fixed else counted
-    if not _has_each_name_once(targeting) or (gates.partitions and not _are_counted(checked, sets, counters)):
-        return Pool(pool_id, is_invalid=True)
-    pool = Pool(pool_id)
+    if name := _repeated_name(targeting):
+        pool = Pool(pool_id, is_incomplete=is_incomplete, invalid_reason=f"duplicate device name {name}")
+        pool.binds_late = not gates.looks_further and any(map(_binds_late, targeting))
+        return pool
+    if gates.partitions and not _are_counted(checked, sets, counters):
+        return Pool(pool_id, invalid_reason="a counter set or counter not found")
+    pool = Pool(pool_id, is_incomplete=is_incomplete)
     pool.counters = counters
     pool.devices = _devices(targeting, taints)
     pool.others = _devices(others, taints) if counters else []
-    pool.binds_late = any(each.device.binding_conditions is not None for each in pool.devices)
+    pool.binds_late = any(map(_binds_late, targeting))
     pool.is_local = any(each.nodes is not None for each in pool.devices)
     return pool
+
+
+def _binds_late(each: ResourceSlice) -> bool:
+    return any(device.binding_conditions is not None for device in each.devices)
+
+
+def _place(each: ResourceSlice, gates: Gates) -> tuple[bool, str]:
+    """Return what slices of a pool are sorted by. 1.34 has those with binding conditions last, and no other order."""
+    return not gates.looks_further and _binds_late(each), each.name
 
 
 def _has_counters(each: ResourceSlice, gates: Gates) -> bool:
     return gates.partitions and bool(each.shared_counters)
 
 
-def _has_each_name_once(slices: Iterable[ResourceSlice]) -> bool:
-    names = [device.name for each in slices for device in each.devices]
-    return len(names) == len(set(names))
+def _repeated_name(slices: Iterable[ResourceSlice]) -> str | None:
+    """Return the first name that two devices have, which may be empty as none of an API server is."""
+    names: set[str] = set()
+    for device in (device for each in slices for device in each.devices):
+        if device.name in names:
+            return device.name or "-"
+        names.add(device.name)
+    return None
 
 
 def _are_counted(slices: Iterable[ResourceSlice], sets: Collection[str], counters: Counters) -> bool:
