@@ -21,8 +21,8 @@ _MAX_KNOWN: Final = 50_000
 _QUOTED: Final = r"""(?:"([^"\\]*)"|'([^'\\]*)')"""
 _access: Final = re.compile(
     rf"\bdevice\.(attributes|capacity)\[\s*{_QUOTED}\s*\]\s*"
-    rf"(?:\.\s*\??\s*([A-Za-z_][A-Za-z0-9_]*)|\[\s*\??\s*{_QUOTED}\s*\])"
-)
+    rf"(?:\.\s*\??\s*([A-Za-z_][A-Za-z0-9_]*)\b(?!\s*\()|\[\s*\??\s*{_QUOTED}\s*\])"
+)  # `all(` and the like read a whole domain
 _whole: Final = re.compile(r"\bdevice\.(?:driver|allowMultipleAllocations)\b")
 _device: Final = re.compile(r"\bdevice\b")
 
