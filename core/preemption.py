@@ -13,12 +13,12 @@ import numpy as np
 from core.framework.evaluation import Failure, FitChecks
 from core.framework.interface import AnyFilter, Code, Status
 from core.mirror.cluster import ClusterMirror
-from core.mirror.what_if import Supposition
+from core.mirror.fork import Fork
 from core.objects.groups import SchedulingGroup
 from core.objects.kinds import PodDisruptionBudget
 from core.objects.pod import Pod
 from core.objects.quantity import quoted
-from core.scheduling_cycle import nominated_beside
+from core.scheduling_cycle import nominated_on
 
 # The order of pods by importance (utils.go: MoreImportantPod, GetPodStartTime, GetEarliestPodStartTime).
 
@@ -81,7 +81,7 @@ def split_by_violation(
 # the node (core/scheduling_cycle.py).
 #
 # The search runs on the mirror itself: it supposes the pods of one node gone, and puts them back one by one (see
-# Supposition). A copy of all the state that plugins read would cost as much as a sync, at 150,000 pods. A copy of the
+# Fork). A copy of all the state that plugins read would cost as much as a sync, at 150,000 pods. A copy of the
 # node alone is not enough, because pods on other nodes count for affinity and spreading. The search is one
 # synchronous call, so no other caller sees the supposed state. The state is restored at its end, even if a plugin
 # raises.
@@ -111,16 +111,16 @@ class DryRun:
         self._names = names
         self._priority = pod.priority
         self._checks = FitChecks(mirror, filters, pod, names)
-        self._nominated = [nominated_beside(mirror, pod, name) for name in names]
+        self._nominated = [nominated_on(mirror, pod, name) for name in names]
         self._budgets = mirror.objects(PodDisruptionBudget).values()
         self._groups = mirror.objects(SchedulingGroup)
 
     def fits_without(self, position: int, uids: Collection[str]) -> bool:
         """Return whether the pod fits a node after these of its pods are removed."""
-        with self._mirror.suppose(after_pre_filter=True) as supposed:
+        with self._mirror.fork(after_pre_filter=True) as fork:
             for each in self._mirror.pods_on(self._names[position]):
                 if each.uid in uids:
-                    _take_away(each, supposed)
+                    _take_away(each, fork)
             return self._failure(position) is None
 
     def find(self, position: int, doomed: Collection[str] = ()) -> Victims | Failure:
@@ -135,9 +135,9 @@ class DryRun:
         ]
         if not potential:
             return NO_VICTIMS_FOUND
-        with self._mirror.suppose(after_pre_filter=True) as supposed:
+        with self._mirror.fork(after_pre_filter=True) as fork:
             for each in potential:
-                _take_away(each, supposed)
+                _take_away(each, fork)
             failure = self._failure(position)
             if failure is not None:
                 return failure
@@ -146,8 +146,8 @@ class DryRun:
                 self._budgets,
                 stop_at_violation=self._mirror.rules.budgets_stop_at_violation,
             )
-            violating_victims = self._not_reprieved(violating, doomed, supposed, position)
-            victims = [*violating_victims, *self._not_reprieved(others, doomed, supposed, position)]
+            violating_victims = self._not_reprieved(violating, doomed, fork, position)
+            victims = [*violating_victims, *self._not_reprieved(others, doomed, fork, position)]
         if not victims:
             reason = f"expected at least one victim pod on node {quoted(self._names[position])}"
             return Failure(Status(Code.ERROR, (reason,)))
@@ -159,19 +159,17 @@ class DryRun:
 
     def _failure(self, position: int) -> Failure | None:
         """Return why the pod does not fit the node as supposed, with or without its nominated pods."""
-        return self._checks.failure_beside(position, self._nominated[position]) or self._checks.failure(position)
+        return self._checks.failure_with(position, self._nominated[position]) or self._checks.failure(position)
 
-    def _not_reprieved(
-        self, pods: Iterable[Pod], doomed: Collection[str], supposed: Supposition, position: int
-    ) -> list[Pod]:
+    def _not_reprieved(self, pods: Iterable[Pod], doomed: Collection[str], fork: Fork, position: int) -> list[Pod]:
         """Put back the pods that can stay, in this order, and return the others."""
         victims = []
         for pod in pods:
             if pod.uid not in doomed:
-                supposed.put_back(pod.uid)
+                fork.put_back(pod.uid)
                 if self._failure(position) is None:
                     continue
-                _take_away(pod, supposed)
+                _take_away(pod, fork)
             victims.append(pod)
         return victims
 
@@ -184,14 +182,14 @@ def dry_run(
     return [run.find(position) for position in range(len(names))]
 
 
-def _take_away(pod: Pod, supposed: Supposition) -> None:
+def _take_away(pod: Pod, fork: Fork) -> None:
     """Suppose a pod gone, with the removal that upstream passes to plugins.
 
     PodTopologySpread does not count terminating pods, but it subtracts every removed pod
     (podtopologyspread/filtering.go, updateWithPod). So while a terminating pod is supposed gone, its count is one too
     low, as upstream.
     """
-    supposed.remove(pod, as_running=True)
+    fork.remove(pod, as_running=True)
 
 
 # The choice of the node where preemption does the least harm (preemption.go: pickOneNodeForPreemption).
@@ -228,14 +226,14 @@ _MIN_CANDIDATE_NODES_PERCENTAGE: Final = 10
 _MIN_CANDIDATE_NODES_ABSOLUTE: Final = 100
 
 
-def candidates_wanted(nodes: int) -> int:
+def candidates_needed(nodes: int) -> int:
     """Return how many candidates are enough, if preemption might help on `nodes` nodes."""
     return min(max(nodes * _MIN_CANDIDATE_NODES_PERCENTAGE // 100, _MIN_CANDIDATE_NODES_ABSOLUTE), nodes)
 
 
-def are_enough(candidates: Mapping[str, Victims], wanted: int) -> bool:
+def are_enough(candidates: Mapping[str, Victims], needed: int) -> bool:
     """Return whether the search may end: there are enough candidates, and one violates no PodDisruptionBudget."""
-    return len(candidates) >= wanted and any(not each.pdb_violations for each in candidates.values())
+    return len(candidates) >= needed and any(not each.pdb_violations for each in candidates.values())
 
 
 # Whether a pod may preempt other pods (default_preemption.go: PodEligibleToPreemptOthers).
@@ -290,12 +288,12 @@ def accepted(
         return {}
     offered = _of_this_scheduler(mirror, [name for name in offers if name in mirror.nodes.slots])
     others = _of_this_scheduler(mirror, [name for name in more if name in mirror.nodes.slots and name not in offers])
-    wanted = candidates_wanted(len(offered) + len(others))
-    names = [*offered, *others[:wanted]]
+    needed = candidates_needed(len(offered) + len(others))
+    names = [*offered, *others[:needed]]
     run = DryRun(mirror, filters, pod, names)
     found: dict[str, Offer] = {}
     for position, name in enumerate(names):
-        if position >= len(offered) and len(found) >= wanted:
+        if position >= len(offered) and len(found) >= needed:
             break
         completed = _completed(run, position, offers.get(name, Offer()))
         if completed is not None:

@@ -243,14 +243,14 @@ def _parsed(text: str) -> _Item:
     found = _item.fullmatch(text)
     if found is None:
         raise ProfileError(f"expected [filter:|score:]NAME[=WEIGHT], got {text!r}; {_what_there_is()}")
-    name, asked = found["name"], None if found["side"] is None else Side(found["side"])
+    name, side = found["name"], None if found["side"] is None else Side(found["side"])
     weight = _weight_of(text, found["weight"])
     if name in PLUGINS or name in COMPOSITES:
-        return _Item(text, name, asked, weight)
+        return _Item(text, name, side, weight)
     former = FORMER_NAMES.get(name)
     if former is None:
         raise ProfileError(f"unknown plugin {name}; {_what_there_is()}")
-    if asked not in {None, former.side}:
+    if side not in {None, former.side}:
         raise ProfileError(f"{text}: {name} is the name of a {former.side.value}")
     return _Item(text, former.plugin, former.side, weight, former.scoring_strategy)
 

@@ -28,7 +28,7 @@ from core.profile import Profile
 # equivalence cache depends on a nomination, so a nomination invalidates no cell.
 
 
-class Refusal(msgspec.Struct, frozen=True, gc=False):
+class NominatedRejection(msgspec.Struct, frozen=True, gc=False):
     """Why a pod does not fit a node with the pods that are nominated for it."""
 
     failure: Failure
@@ -36,31 +36,33 @@ class Refusal(msgspec.Struct, frozen=True, gc=False):
     """The nominated pods that count on the node, whether or not they contribute to the failure."""
 
 
-NO_REFUSALS: Final[Mapping[int, Refusal]] = MappingProxyType({})
+NO_REJECTIONS: Final[Mapping[int, NominatedRejection]] = MappingProxyType({})
 
 
-def refusals(mirror: ClusterMirror, filters: Sequence[AnyFilter], pod: Pod, batch: NodeBatch) -> Mapping[int, Refusal]:
+def rejections_by_nominated(
+    mirror: ClusterMirror, filters: Sequence[AnyFilter], pod: Pod, batch: NodeBatch
+) -> Mapping[int, NominatedRejection]:
     """Return the nodes, by position in the batch, that the pod does not fit with the pods nominated for them.
 
     Stale after the next event. Nodes that are unknown or out of the partition are left out, because their status does
     not depend on pods. Raises WorkLimitError if the pod takes too much work on this number of nodes.
     """
     if not mirror.pending.nominated:
-        return NO_REFUSALS
+        return NO_REJECTIONS
     nominated = _nominated_in(mirror, pod, batch)
     if not nominated:
-        return NO_REFUSALS
+        return NO_REJECTIONS
     found = {}
     with mirror.work.apart():
         checks = FitChecks(mirror, filters, pod, [batch.names[position] for position in nominated])
         for place, (position, pods) in enumerate(nominated.items()):
-            failure = checks.failure_beside(place, pods)
+            failure = checks.failure_with(place, pods)
             if failure is not None:
-                found[position] = Refusal(failure, pods)
+                found[position] = NominatedRejection(failure, pods)
     return found
 
 
-def nominated_beside(mirror: ClusterMirror, pod: Pod, node: str) -> tuple[Pod, ...]:
+def nominated_on(mirror: ClusterMirror, pod: Pod, node: str) -> tuple[Pod, ...]:
     """Return the nominated pods that count when a pod is judged on a node, in the form that plugins need.
 
     These are the other pods of the same or a greater priority. An assumed pod counts only on the node where it is
@@ -89,9 +91,9 @@ def _nominated_in(mirror: ClusterMirror, pod: Pod, batch: NodeBatch) -> Mapping[
         return {}
     outside = batch.out_of_partition
     found = {
-        position: nominated_beside(mirror, pod, batch.names[position])
+        position: nominated_on(mirror, pod, batch.names[position])
         for position in positions
-        if position not in batch.strangers and not (outside is not None and outside[position])
+        if position not in batch.unmirrored and not (outside is not None and outside[position])
     }
     return {position: pods for position, pods in found.items() if pods}
 
@@ -110,19 +112,19 @@ OUT_OF_PARTITION: Final = Status(
 
 
 def filter_nodes(
-    profile: Profile, evaluation: Evaluation, batch: NodeBatch, *, beside_nominated: bool = True
+    profile: Profile, evaluation: Evaluation, batch: NodeBatch, *, with_nominated: bool = True
 ) -> Verdicts:
     """Judge each node of the batch: the status of the first predicate that fails there, or success.
 
-    Nominated pods count as they do upstream, unless `beside_nominated` is false. For every pod, an unknown node fails
+    Nominated pods count as they do upstream, unless `with_nominated` is false. For every pod, an unknown node fails
     with UNKNOWN_NODE, and a node out of the partition with OUT_OF_PARTITION.
     """
     filters = profile.under(evaluation.mirror.rules).filters
     verdicts = evaluation.filtered(filters, batch)
-    if beside_nominated:
-        refused = refusals(evaluation.mirror, filters, evaluation.pod, batch)
-        if refused:
-            verdicts = _refused(verdicts, refused)
+    if with_nominated:
+        rejections = rejections_by_nominated(evaluation.mirror, filters, evaluation.pod, batch)
+        if rejections:
+            verdicts = _with_rejections(verdicts, rejections)
     unknown, outside = batch.unknown, batch.out_of_partition
     if not unknown and outside is None:
         return verdicts
@@ -132,12 +134,12 @@ def filter_nodes(
     return Verdicts(codes, (*verdicts.statuses, UNKNOWN_NODE, OUT_OF_PARTITION))
 
 
-def _refused(verdicts: Verdicts, refused: Mapping[int, Refusal]) -> Verdicts:
-    statuses = dict.fromkeys(refusal.failure.status for refusal in refused.values())
+def _with_rejections(verdicts: Verdicts, rejections: Mapping[int, NominatedRejection]) -> Verdicts:
+    statuses = dict.fromkeys(rejection.failure.status for rejection in rejections.values())
     code_of = {status: len(verdicts.statuses) + place for place, status in enumerate(statuses)}
     codes = verdicts.codes.astype(np.int64)  # a copy, because a recorded evaluation keeps the original
-    for position, refusal in refused.items():
-        codes[position] = code_of[refusal.failure.status]
+    for position, rejection in rejections.items():
+        codes[position] = code_of[rejection.failure.status]
     return Verdicts(codes, (*verdicts.statuses, *statuses))
 
 
@@ -165,8 +167,8 @@ def choose_nodes(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> 
     If no node fits, there are no positions. Only then are the verdicts of `filter_nodes` always returned.
     """
     profile = profile.under(evaluation.mirror.rules)
-    plain = not batch.strangers and batch.out_of_partition is None
-    if plain and not refusals(evaluation.mirror, profile.filters, evaluation.pod, batch):
+    plain = not batch.unmirrored and batch.out_of_partition is None
+    if plain and not rejections_by_nominated(evaluation.mirror, profile.filters, evaluation.pod, batch):
         best = evaluation.best(profile.filters, profile.scores, batch)
         if best is not None:
             return best, None
@@ -235,12 +237,12 @@ class NodeSample:
         """
         if self._percentage == ALL:
             return fitting
-        wanted = nodes_to_score(self._percentage, nodes)
-        if len(fitting) <= wanted:
+        needed = nodes_to_score(self._percentage, nodes)
+        if len(fitting) <= needed:
             return fitting
         turned = np.roll(fitting, -(start % len(fitting)))
         scores = score_nodes(profile, evaluation, batch.part(turned))
-        best = np.argsort(-scores, kind="stable")[:wanted]
+        best = np.argsort(-scores, kind="stable")[:needed]
         return np.sort(turned[best])
 
 

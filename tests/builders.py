@@ -83,9 +83,9 @@ class NodeBuilder(_Labelled):
         }
         node: Object = {"metadata": {"name": self.name, "labels": dict(self.labels)}}
         for member, content in (("spec", spec), ("status", status)):
-            said = {name: value for name, value in content.items() if value}
-            if said:
-                node[member] = said
+            stated = {name: value for name, value in content.items() if value}
+            if stated:
+                node[member] = stated
         return node
 
 
@@ -169,7 +169,7 @@ class PodBuilder(_Labelled):
 
     def toleration(self, key: str = "", operator: str = "", value: str = "", effect: str = "") -> Self:
         """Add a toleration. Empty values are left out."""
-        return self._with("tolerations", _said(key=key, operator=operator, value=value, effect=effect))
+        return self._with("tolerations", _stated(key=key, operator=operator, value=value, effect=effect))
 
     def volume(self, volume: Object) -> Self:
         """Add a volume."""
@@ -205,7 +205,7 @@ class PodBuilder(_Labelled):
     def host_port(self, port: int, protocol: str = "", host_ip: str = "") -> Self:
         """Add a host port to the last container. An empty protocol or address is left out."""
         ports = self._last_container().get("ports", ())
-        taken = {"containerPort": port, "hostPort": port, **_said(protocol=protocol, hostIP=host_ip)}
+        taken = {"containerPort": port, "hostPort": port, **_stated(protocol=protocol, hostIP=host_ip)}
         return self._with_container(ports=[*ports, taken])
 
     def owned_by(self, kind: str, name: str, uid: str) -> Self:
@@ -231,8 +231,8 @@ class PodBuilder(_Labelled):
 
     def of_group(self, name: str, minimum: int | str = "", timeout: int | str = "") -> Self:
         """Put the pod into a group. Empty values get no annotation."""
-        said = _said(**{"kindred.dev/group-minimum": str(minimum), "kindred.dev/group-timeout": str(timeout)})
-        return replace(self.label("kindred.dev/group", name), annotations={**self.annotations, **said})
+        stated = _stated(**{"kindred.dev/group-minimum": str(minimum), "kindred.dev/group-timeout": str(timeout)})
+        return replace(self.label("kindred.dev/group", name), annotations={**self.annotations, **stated})
 
     def in_scheduling_group(self, name: str) -> Self:
         """Set `spec.schedulingGroup`."""
@@ -240,8 +240,8 @@ class PodBuilder(_Labelled):
 
     def packed(self, way: str, topology_key: str = "") -> Self:
         """Set the packing of the pod's group."""
-        said = _said(**{"kindred.dev/group-packing": way, "kindred.dev/group-topology-key": topology_key})
-        return replace(self, annotations={**self.annotations, **said})
+        stated = _stated(**{"kindred.dev/group-packing": way, "kindred.dev/group-topology-key": topology_key})
+        return replace(self, annotations={**self.annotations, **stated})
 
     def gated(self, *names: str) -> Self:
         """Set `spec.schedulingGates`."""
@@ -274,8 +274,8 @@ class PodBuilder(_Labelled):
         return self.containers[-1] if self.containers else {}
 
     def _with_resources(self, member: str, amounts: Mapping[str, str | int]) -> Self:
-        said = self._last_container().get("resources", {})
-        return self._with_container(resources={**said, member: {**said.get(member, {}), **amounts}})
+        stated = self._last_container().get("resources", {})
+        return self._with_container(resources={**stated, member: {**stated.get(member, {}), **amounts}})
 
     def _with_container(self, **members: object) -> Self:
         return replace(self, containers=[*self.containers[:-1], {**self._last_container(), **members}])
@@ -296,10 +296,10 @@ class PodBuilder(_Labelled):
             metadata["deletionTimestamp"] = self.deletion
         if self.owners:
             metadata["ownerReferences"] = list(self.owners)
-        affinity = _said(
+        affinity = _stated(
             podAffinity=dict(self.attract), podAntiAffinity=dict(self.repel), nodeAffinity=dict(self.nodes)
         )
-        spec = _said(
+        spec = _stated(
             nodeName=self.node,
             nodeSelector=dict(self.selected),
             affinity=affinity,
@@ -307,7 +307,7 @@ class PodBuilder(_Labelled):
             **self.lists,
         )
         pod: Object = {"metadata": metadata, "spec": {**spec, **self.spec}}
-        status = {**_said(phase=self.phase_name), **self.status}
+        status = {**_stated(phase=self.phase_name), **self.status}
         if status:
             pod["status"] = status
         return pod
@@ -361,7 +361,7 @@ def named(operator: str, *names: str) -> Object:
     return {"matchFields": [{"key": "metadata.name", "operator": operator, "values": list(names)}]}
 
 
-def _said(**members: object) -> Object:
+def _stated(**members: object) -> Object:
     return {name: member for name, member in members.items() if member}
 
 

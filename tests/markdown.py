@@ -13,13 +13,13 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join([lines[0], "|---" * len(headings) + "|", *lines[1:]])
 
 
-def assert_shown(output: str, shown: str, changing: str = r"\d{4}-\d\d-\d\dT[\d:]+Z|\b\d+[smhd]\b") -> None:
+def assert_rendered(output: str, rendered: str, changing: str = r"\d{4}-\d\d-\d\dT[\d:]+Z|\b\d+[smhd]\b") -> None:
     """Check an output against that of a page, which may leave lines out with a line of dots. Times and ages change."""
-    output, shown = (re.sub(changing, "0", text) for text in (output, shown))
-    kept, dots, after = shown.partition("\n...\n")
+    output, rendered = (re.sub(changing, "0", text) for text in (output, rendered))
+    retained, dots, after = rendered.partition("\n...\n")
     if dots:
-        output = f"{output[: len(kept)]}{dots}{output[len(output) - len(after) :] if after else after}"
-    assert output == shown
+        output = f"{output[: len(retained)]}{dots}{output[len(output) - len(after) :] if after else after}"
+    assert output == rendered
 
 
 class MarkerError(ValueError):

@@ -112,7 +112,7 @@ def _range(values: Sequence[float], digits: int) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-_SHOWN: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
+_MAX_LISTED: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
     {
         "engine": ("naive", "new class", "known class", "both verbs", "naive to new class", "naive to known class"),
         "http": ("Kindred", "floor", "p50", "CPU"),
@@ -130,10 +130,10 @@ _LEFT_OUT: Final = ("events", "gangs", "cache", "explain", "beside", "busy")
 def benchmarks() -> str:
     """Return a table for each section that the page shows, and when and on what each report was measured."""
     reports = [report.read(path) for path in (LATEST, INTREE)]
-    return "\n\n".join(part for given in reports for part in (*map(_section, _shown(given)), _measured(given)))
+    return "\n\n".join(part for given in reports for part in (*map(_section, _rendered(given)), _measured(given)))
 
 
-def _shown(given: Report) -> Iterable[Section]:
+def _rendered(given: Report) -> Iterable[Section]:
     return (section for section in given.sections if section.name not in _LEFT_OUT)
 
 
@@ -149,8 +149,8 @@ def _section(section: Section) -> str:
 
 def _headings(section: Section) -> list[str]:
     found = dict.fromkeys(heading for row in section.rows for heading in _cells(row))
-    shown = _SHOWN.get(section.name)
-    return list(found) if shown is None else [heading for heading in shown if heading in found]
+    rendered = _MAX_LISTED.get(section.name)
+    return list(found) if rendered is None else [heading for heading in rendered if heading in found]
 
 
 def _heading(heading: str, section: Section) -> str:
@@ -231,19 +231,19 @@ def _allowed(schema: dict[str, Any]) -> str:
 def differences() -> str:
     """Return the table of differences between releases, with default feature gates."""
     rows = [
-        (row.where, row.what, "<br>".join(_answers(row)), f"`{row.gate}`" if row.gate else "", row.source)
+        (row.where, row.what, "<br>".join(_responses(row)), f"`{row.gate}`" if row.gate else "", row.source)
         for row in DIFFERENCES
     ]
     return table(("plugin", "what", "answer, by default since", "feature gate", "source"), rows)
 
 
-def _answers(row: Difference) -> Iterator[str]:
+def _responses(row: Difference) -> Iterator[str]:
     """Yield each behaviour with its first release. If all releases agree, only the gate matters."""
     before = ""
-    for release, answer in zip(RELEASES, row.defaults(), strict=True):
-        if answer.text != before:
-            yield f"{release}: {answer.text}"
-        before = answer.text
+    for release, response in zip(RELEASES, row.defaults(), strict=True):
+        if response.text != before:
+            yield f"{release}: {response.text}"
+        before = response.text
 
 
 def gates() -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from app.settings.limits import Limits
 from tests.app.feeds.following import scenario
-from tests.app.server.conversations import answer, connected, request, serving
+from tests.app.server.conversations import connected, read_response, request, serving
 from tests.app.verbs.binding.binding_setting import N1, PATIENCE, WEB, loner, scheduling, until
 from tests.calls import ROOT, Calls, port_of
 from tests.fake_apiserver import FakeApiServer
@@ -30,7 +30,7 @@ async def calls_of(name: str, path: str) -> Calls:
     async with asyncio.timeout(PATIENCE), serving(port_of(name)) as (_, number), connected(number) as (reader, writer):
         with calls.watching():
             writer.write(request(path, REQUEST.read_bytes()))
-            assert (await answer(reader))[0] == 200
+            assert (await read_response(reader))[0] == 200
     return calls
 
 

@@ -25,7 +25,7 @@ from fastapi import FastAPI
 from app.admin.cluster_routes import units_router
 from app.commands import cli
 from app.commands.output import WIDTH
-from app.feeds.release import AnsweredRelease
+from app.feeds.release import ReleaseTracker
 from app.settings.settings import Settings
 from app.wiring.main import create_service
 from tests.app.api_server.client_setting import write_kubeconfig
@@ -36,7 +36,7 @@ from tests.app.questions import mirror_of
 from tests.builders import Object, make_namespace, make_node, make_pod
 from tests.core.decoded import Builder
 from tests.core.gangs.gang_setting import GangSetting, member, node
-from tests.markdown import assert_shown
+from tests.markdown import assert_rendered
 from tests.openssl import Authority
 
 ROOT: Final = Path.cwd()
@@ -66,7 +66,7 @@ class Line(NamedTuple):
     where: str
     words: tuple[str, ...]
     variables: Mapping[str, str] = {}
-    shown: str = ""
+    rendered: str = ""
     is_quoted: bool = False
     """Inline code: a name alone is then the name of the command."""
 
@@ -95,7 +95,7 @@ def segments(text: str) -> Iterator[list[str]]:
     yield words
 
 
-def called(where: str, words: Sequence[str], shown: str = "", *, is_quoted: bool = False) -> Line | None:
+def called(where: str, words: Sequence[str], rendered: str = "", *, is_quoted: bool = False) -> Line | None:
     """Return the call of the program in a simple command. Raises AssertionError if it is unclear what runs it."""
     begin = next((place for place, word in enumerate(words) if not re.fullmatch(r"[A-Za-z_]\w*=.*", word)), 0)
     variables = dict(word.split("=", 1) for word in words[:begin])
@@ -106,7 +106,7 @@ def called(where: str, words: Sequence[str], shown: str = "", *, is_quoted: bool
         is_image = name.startswith("kindred:") and launched
         is_module = list(words[place - 1 : place + 1]) == ["-m", MODULE]
         if is_image or is_module or (launched and name in {"kindred", "kubectl-kindred"}):
-            return Line(where, tuple(words[place + 1 :]), variables, shown, is_quoted)
+            return Line(where, tuple(words[place + 1 :]), variables, rendered, is_quoted)
         following = words[place + 1] if place + 1 < len(words) else ""
         assert name != "kindred" or following not in cli.COMMANDS, f"{where}: what runs this? {shlex.join(words)}"
     return None
@@ -116,7 +116,7 @@ def of_shell(where: str, block: str) -> Iterator[Line | None]:
     """Yield the calls in a block of shell. A line with an open quote goes on in the next ones."""
     lines = block.replace("\\\n", " ").splitlines()
     while lines:
-        text, shown = lines.pop(0), ""
+        text, rendered = lines.pop(0), ""
         if "kindred" not in text and MODULE not in text:
             continue
         prompt, text = re.fullmatch(r" *(\$ )?(.*)", text).groups()  # type: ignore[union-attr]  # it matches any line
@@ -128,8 +128,8 @@ def of_shell(where: str, block: str) -> Iterator[Line | None]:
             continue
         if prompt:
             end = next((place for place, line in enumerate(lines) if line.lstrip().startswith("$ ")), len(lines))
-            shown = "".join(f"{line}\n" for line in lines[:end])
-        yield from (called(where, words, shown) for words in simple)
+            rendered = "".join(f"{line}\n" for line in lines[:end])
+        yield from (called(where, words, rendered) for words in simple)
 
 
 def of_text(where: str, text: str) -> Iterator[Line | None]:
@@ -261,8 +261,8 @@ def test_inline_code_and_comments_are_lines_and_the_output_below_a_prompt_is_sho
     page = (
         "Run `kindred\nstatus`, ``kindred `x` ``.\n\n```console\n$ kindred units\nNone\n$ ls\n```\n\n    kindred rbac\n"
     )
-    told = [(*line.words, line.shown) for line in of_page("page", page) if line is not None]
-    assert told == [("units", "None\n"), ("status", ""), ("`x`", ""), ("rbac", "")]
+    reported = [(*line.words, line.rendered) for line in of_page("page", page) if line is not None]
+    assert reported == [("units", "None\n"), ("status", ""), ("`x`", ""), ("rbac", "")]
     comment = "# Made by\n#   kindred rbac --config a \\\n#     --bind true\na: b\nrun:\n\t@$(BIN)/kindred serve\n"
     assert [[*line.words] for line in of_text("file", comment) if line is not None] == [
         ["rbac", "--config", "a", "--bind", "true"],
@@ -363,7 +363,7 @@ def served() -> tuple[FastAPI, FastAPI, FastAPI]:
     """Return the scheduler's port and the admin port of a service over the cluster, and the page of units."""
     settings = Settings(admin="127.0.0.1:0")
     mirror = mirror_of(*(each for objects in CLUSTER.values() for each in objects))
-    release = AnsweredRelease(settings, mirror)
+    release = ReleaseTracker(settings, mirror)
     release.take("v1.36.2", "server")
     found = create_service(settings, mirror, None, release=release)
     assert found.admin is not None
@@ -384,12 +384,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     extender, admin, units = served()
     apps = {"127.0.0.1:8888": extender, "127.0.0.1:8890": admin}
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def response(request: httpx.Request) -> httpx.Response:
         app = units if request.url.path == "/units" else apps[request.url.netloc.decode()]
-        told = ask(app, request.method, str(request.url.raw_path, "ascii"), request.content, request.headers)
-        return httpx.Response(told.status_code, content=told.content)
+        reported = ask(app, request.method, str(request.url.raw_path, "ascii"), request.content, request.headers)
+        return httpx.Response(reported.status_code, content=reported.content)
 
-    client = partial(httpx.Client, transport=httpx.MockTransport(answer))
+    client = partial(httpx.Client, transport=httpx.MockTransport(response))
     with small_cluster() as cluster, pytest.MonkeyPatch.context() as patched:
         fill(cluster, admin)
         write_files(made, cluster.url)
@@ -434,7 +434,7 @@ def test_a_line_runs_and_prints_what_the_page_shows(name: str, folder: Path) -> 
         raise result.exception
     is_wrong = any("broken" in word for word in line.words)
     assert result.exit_code in ({0, 1} if line.words[:1] in (("explain",), ("why",)) else {is_wrong}), result.output
-    if line.shown:
-        assert max(map(len, line.shown.splitlines())) <= WIDTH
+    if line.rendered:
+        assert max(map(len, line.rendered.splitlines())) <= WIDTH
         # The numbers of the status in docs/commands.md are those of a large cluster.
-        assert_shown(result.output, line.shown, *([r"\d[\d,.]*"] if line.words[0] == "status" else []))
+        assert_rendered(result.output, line.rendered, *([r"\d[\d,.]*"] if line.words[0] == "status" else []))

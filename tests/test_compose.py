@@ -76,8 +76,8 @@ def test_the_checks_of_health_find_a_service_and_miss_none() -> None:
     _, *of_compose = SERVICES["kindred"]["healthcheck"]["test"]
 
     def finds(command: Sequence[str], **environment: str) -> bool:
-        asked = [sys.executable, *command[1:]]
-        run = subprocess.run(asked, env=environment, capture_output=True, check=False)  # noqa: S603  # our own arguments
+        requested = [sys.executable, *command[1:]]
+        run = subprocess.run(requested, env=environment, capture_output=True, check=False)  # noqa: S603  # our own arguments
         return run.returncode == 0
 
     closed = "1"
@@ -128,13 +128,13 @@ def test_prometheus_scrapes_the_demo_and_loads_the_alerts() -> None:
 
 def test_prometheus_extracts_the_rules_as_the_file_says() -> None:
     rule = mounts("prometheus")["/etc/prometheus/prometheusrule.yaml"].read_text("utf-8")
-    told = re.search(r"^#   (sed '[^']+') (\S+) > (\S+)$", rule, re.MULTILINE)
-    assert told is not None
+    reported = re.search(r"^#   (sed '[^']+') (\S+) > (\S+)$", rule, re.MULTILINE)
+    assert reported is not None
     (command,) = SERVICES["prometheus"]["command"]
     (loaded,) = mounted("prometheus", "/etc/prometheus/prometheus.yml")["rule_files"]
-    assert command.startswith(f"{told[1]} /etc/prometheus/{told[2]} > {loaded} && exec prometheus ")
-    assert loaded.endswith(f"/{told[3]}")
-    command_line = shlex.split(told[1])
+    assert command.startswith(f"{reported[1]} /etc/prometheus/{reported[2]} > {loaded} && exec prometheus ")
+    assert loaded.endswith(f"/{reported[3]}")
+    command_line = shlex.split(reported[1])
     extracted = subprocess.run(  # noqa: S603  # sed, of the file
         command_line, input=rule, capture_output=True, text=True, check=True
     ).stdout
@@ -153,11 +153,11 @@ def test_grafana_finds_prometheus_and_the_dashboard() -> None:
 
 def test_what_the_image_is_made_of_is_in_the_context_of_the_build() -> None:
     copied = re.findall(r"^COPY (?!--from)(\S+) ", Path("Dockerfile").read_text("utf-8"), re.MULTILINE)
-    kept = {line[1:] for line in Path(".dockerignore").read_text("utf-8").split() if line.startswith("!")}
+    retained = {line[1:] for line in Path(".dockerignore").read_text("utf-8").split() if line.startswith("!")}
     for path in copied:
         parts = Path(path).parts
         known = {"requirements*.lock" if parts[0].startswith("requirements") else parts[0], "/".join(parts[:2])}
-        assert known & kept, path
+        assert known & retained, path
 
 
 def test_the_image_of_the_load_has_every_module_that_locust_imports(tmp_path: Path) -> None:

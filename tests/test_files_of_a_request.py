@@ -4,7 +4,7 @@ import asyncio
 from typing import Final
 
 from tests.app.feeds.following import scenario
-from tests.app.server.conversations import answer, connected, request, serving
+from tests.app.server.conversations import connected, read_response, request, serving
 from tests.app.verbs.binding.binding_setting import N1, N2, PATIENCE, WEB, scheduling, until
 from tests.builders import make_pod
 from tests.calls import ROOT, Calls, port_of
@@ -19,10 +19,10 @@ async def calls_of_a_filter() -> Calls:
     port = serving(port_of("extender"))
     async with asyncio.timeout(PATIENCE), port as (_, number), connected(number) as (reader, writer):
         writer.write(request("/filter", REQUEST.read_bytes()))
-        await answer(reader)
+        await read_response(reader)
         with calls.watching():
             writer.write(request("/filter", REQUEST.read_bytes()))
-            assert (await answer(reader))[0] == 200
+            assert (await read_response(reader))[0] == 200
     return calls
 
 

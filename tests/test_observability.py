@@ -112,7 +112,7 @@ class Query(NamedTuple):
 
     place: str
     text: str
-    shown: frozenset[str]
+    rendered: frozenset[str]
     """Labels that its legend or its annotations name."""
 
 
@@ -126,11 +126,11 @@ def queries() -> Iterator[Query]:
             text: str = target["expr"]
             for macro, value in MACROS.items():
                 text = text.replace(macro, value)
-            shown = frozenset(re.findall(r"{{\s*(\w+)\s*}}", target["legendFormat"]))
-            yield Query(f"panel {panel['title']}", text, shown)
+            rendered = frozenset(re.findall(r"{{\s*(\w+)\s*}}", target["legendFormat"]))
+            yield Query(f"panel {panel['title']}", text, rendered)
     for rule in RULES:
-        shown = frozenset(re.findall(r"\$labels\.(\w+)", " ".join(rule["annotations"].values())))
-        yield Query(f"alert {rule['alert']}", rule["expr"], shown)
+        rendered = frozenset(re.findall(r"\$labels\.(\w+)", " ".join(rule["annotations"].values())))
+        yield Query(f"alert {rule['alert']}", rule["expr"], rendered)
 
 
 QUERIES: Final = tuple(queries())
@@ -154,7 +154,7 @@ def labels(exported: list[Exported]) -> QueryLabels:
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.place)
 def test_every_query_asks_for_what_is_exported_by_labels_that_it_has(query: Query, labels: QueryLabels) -> None:
-    assert query.shown <= labels.of(query.text), "the legend, or an annotation, names what the query does not give"
+    assert query.rendered <= labels.of(query.text), "the legend, or an annotation, names what the query does not give"
 
 
 @pytest.mark.parametrize(
@@ -246,12 +246,12 @@ def test_an_alert_without_responses_says_what_each_registration_does_then(alert:
 def test_the_page_says_of_each_registration_what_is_in_its_file() -> None:
     section = OPERATE.partition("### If Kindred does not respond\n")[2].partition("\n### ")[0]
     rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")][1:]
-    told = {name: (verbs, then, severity) for names, verbs, then, severity in rows for name in names.split(", ")}
+    reported = {name: (verbs, then, severity) for names, verbs, then, severity in rows for name in names.split(", ")}
     files = {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in SCHEDULERS.glob("*.yaml")}
-    assert told.keys() == files.keys()
+    assert reported.keys() == files.keys()
     for name, file in files.items():
         (extender,) = file["extenders"]
-        verbs, then, severity = told[name]
+        verbs, then, severity = reported[name]
         served = {
             extender[key] for key in ("filterVerb", "prioritizeVerb", "bindVerb", "preemptVerb") if key in extender
         }

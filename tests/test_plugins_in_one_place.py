@@ -35,13 +35,13 @@ OPEN: Final = ("core.plugins", "core.plugins.amounts", "core.plugins.in_tree")
 
 def _names(tree: ast.Module) -> Iterator[str]:
     """Yield the plugins that a module names in its code, or whose module it imports. Docstrings may name them."""
-    told = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
+    reported = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
     known = re.compile(rf"\b(?:{'|'.join(PLUGINS)})\b")
     for each in ast.walk(tree):
         if isinstance(each, ast.ImportFrom) and each.module and each.module.startswith("core.plugins"):
             if each.module not in OPEN:
                 yield each.module
-        elif isinstance(each, ast.Constant) and isinstance(each.value, str) and id(each) not in told:
+        elif isinstance(each, ast.Constant) and isinstance(each.value, str) and id(each) not in reported:
             yield from known.findall(each.value)
 
 

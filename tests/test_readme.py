@@ -23,7 +23,7 @@ from app.settings.types import split_address
 from core.profile import full_profile
 from core.releases.release import RELEASES
 from tests.demo_server import DemoServer, announced, demo_server
-from tests.markdown import assert_shown
+from tests.markdown import assert_rendered
 
 README = Path("README.md").read_text(encoding="utf-8")
 EXPLAINS = re.findall(r"^\$ \.venv/bin/kindred (explain [^\n]+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
@@ -42,8 +42,8 @@ def demo() -> Iterator[DemoServer]:
         yield server
 
 
-@pytest.mark.parametrize(("command", "answer"), CURLS, ids=ids(CURLS))
-def test_a_curl_line_of_the_readme_gives_the_answer_below_it(command: str, answer: str, demo: DemoServer) -> None:
+@pytest.mark.parametrize(("command", "response"), CURLS, ids=ids(CURLS))
+def test_a_curl_line_of_the_readme_gives_the_answer_below_it(command: str, response: str, demo: DemoServer) -> None:
     curl, _, formatter = command.partition(" | ")
     arguments = shlex.split(curl)
     body = Path(arguments[arguments.index("-d") + 1].removeprefix("@")).read_bytes()
@@ -51,15 +51,15 @@ def test_a_curl_line_of_the_readme_gives_the_answer_below_it(command: str, answe
     text = httpx.post(demo.url + path, content=body).text
     if formatter == "python3 -m json.tool":
         text = json.dumps(json.loads(text), indent=4)
-    assert answer.rstrip("\n") == text
+    assert response.rstrip("\n") == text
 
 
-@pytest.mark.parametrize(("command", "shown"), EXPLAINS, ids=[command for command, _ in EXPLAINS])
-def test_the_service_that_the_readme_starts_explains_the_same(command: str, shown: str, demo: DemoServer) -> None:
-    loaded, _, explained = shown.partition("\n")
+@pytest.mark.parametrize(("command", "rendered"), EXPLAINS, ids=[command for command, _ in EXPLAINS])
+def test_the_service_that_the_readme_starts_explains_the_same(command: str, rendered: str, demo: DemoServer) -> None:
+    loaded, _, explained = rendered.partition("\n")
     assert loaded.startswith("Loaded ")  # only `kindred serve` prints it at the start
     output = CliRunner().invoke(cli.main, shlex.split(command.replace("--demo", f"--server {demo.admin}"))).output
-    assert_shown(output, explained)
+    assert_rendered(output, explained)
 
 
 def test_make_run_serves_the_demo() -> None:
@@ -129,8 +129,8 @@ def test_the_readme_names_the_versions_that_are_supported() -> None:
 
 @pytest.mark.parametrize("registration", ["score-offload", "full-offload", "decide"])
 def test_the_readme_says_of_each_registration_what_its_file_does_without_kindred(registration: str) -> None:
-    told = dict(re.findall(r"^\| ([\w ,]+) \| [^|]+ \| (pods?[^|]+|no pod[^|]+) \|$", README, re.MULTILINE))
-    effect = told[registration.replace("-", " ")]
+    reported = dict(re.findall(r"^\| ([\w ,]+) \| [^|]+ \| (pods?[^|]+|no pod[^|]+) \|$", README, re.MULTILINE))
+    effect = reported[registration.replace("-", " ")]
     (extender,) = yaml.safe_load(Path(f"manifests/scheduler/{registration}.yaml").read_text("utf-8"))["extenders"]
     assert ("filterVerb" not in extender or extender["ignorable"]) == effect.startswith("pods are placed without")
 

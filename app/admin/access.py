@@ -81,7 +81,7 @@ class NotVisibleError(Exception):
         self.status = status
 
 
-class Visible(msgspec.Struct, frozen=True):
+class Visibility(msgspec.Struct, frozen=True):
     """Namespaces whose pods a caller may see, among the reviewed ones."""
 
     namespaces: Collection[str] | None
@@ -96,10 +96,10 @@ class Visible(msgspec.Struct, frozen=True):
         return self.namespaces is None or namespace in self.namespaces
 
 
-_ALL: Final = Visible(None)
+_ALL: Final = Visibility(None)
 
 
-class Sight:
+class Viewer:
     """The rights of one caller, for one request."""
 
     def __init__(self, reviews: AccessReviews | None, caller: TokenCaller | None) -> None:
@@ -112,12 +112,12 @@ class Sight:
         """Whether the caller sees everything, so that no review is needed."""
         return self._reviews is None
 
-    async def of(self, namespaces: Iterable[str]) -> Visible:
+    async def of(self, namespaces: Iterable[str]) -> Visibility:
         """Return which of these namespaces are visible, reviewed in this order. One whose review fails is not."""
         if self._reviews is None:
             return _ALL
         if self._caller is None:
-            return Visible((), _NOBODY)
+            return Visibility((), _NOBODY)
         seen: set[str] = set()
         try:
             async with asyncio.timeout(_PATIENCE):
@@ -125,7 +125,7 @@ class Sight:
         except TimeoutError:
             return _unknown(seen, f"the API server did not respond within {_PATIENCE:g} s")
         except UnknownCallerError as error:
-            return Visible(seen, f"{_HIDDEN}: {error} ({CALLER_HEADER})")
+            return Visibility(seen, f"{_HIDDEN}: {error} ({CALLER_HEADER})")
         except ReviewError as error:
             return _unknown(seen, str(error))
 
@@ -139,9 +139,9 @@ class Sight:
 
         Also without any namespace, it raises the error for an unknown caller or an API server that does not respond.
         """
-        wanted = sorted({*namespaces})
-        visible = await self.of(wanted)
-        hidden = [namespace for namespace in wanted if not visible(namespace)]
+        needed = sorted({*namespaces})
+        visible = await self.of(needed)
+        hidden = [namespace for namespace in needed if not visible(namespace)]
         if hidden and visible.why == _LIMITED:
             place = f"namespace {hidden[0]}"
             raise NotVisibleError(HTTPStatus.FORBIDDEN, _missing(place, f"a Role in {place}"))
@@ -150,7 +150,7 @@ class Sight:
 
     async def _reviewed(
         self, reviews: AccessReviews, caller: TokenCaller, namespaces: Collection[str], seen: set[str]
-    ) -> Visible:
+    ) -> Visibility:
         """Add the visible namespaces to `seen`: those with a known review first, then as many as may be reviewed."""
         if await reviews.may_list_pods(caller, ALL_NAMESPACES):
             return _ALL
@@ -161,8 +161,8 @@ class Sight:
             if await reviews.may_list_pods(caller, namespace):
                 seen.add(namespace)
         if len(seen) == len(namespaces):
-            return Visible(seen)
-        return Visible(seen, _TOO_MANY if len(unknown) > MAX_REVIEWED else _LIMITED)
+            return Visibility(seen)
+        return Visibility(seen, _TOO_MANY if len(unknown) > MAX_REVIEWED else _LIMITED)
 
 
 class Access:
@@ -172,56 +172,56 @@ class Access:
         """Without reviews every caller sees everything (`explain_access: all`)."""
         self._reviews = reviews
 
-    def sight(self, request: Request) -> Sight:
+    def viewer(self, request: Request) -> Viewer:
         """Return the rights of the sender of a request. Raises HTTPException for a malformed token."""
         if self._reviews is None or getattr(request.state, ADMIN, False):
-            return Sight(None, None)
-        return Sight(self._reviews, caller_of(request.headers))
+            return Viewer(None, None)
+        return Viewer(self._reviews, caller_of(request.headers))
 
     async def admit(self, request: Request) -> None:
         """Let a request through to its route (a dependency of all routes). Raises HTTPException."""
-        sight = self.sight(request)
+        viewer = self.viewer(request)
         path = request.scope["path"]
-        if sight.is_full or path in NAMELESS or path in HIDING:
+        if viewer.is_full or path in NAMELESS or path in HIDING:
             return
-        asked = f"{request.method} {path}"
-        visible = await sight.of((ALL_NAMESPACES,))
+        target = f"{request.method} {path}"
+        visible = await viewer.of((ALL_NAMESPACES,))
         if visible(ALL_NAMESPACES):
             return
         if visible.why != _LIMITED:
-            raise HTTPException(visible.status, f"{asked} shows pods of all namespaces: {visible.why}")
+            raise HTTPException(visible.status, f"{target} shows pods of all namespaces: {visible.why}")
         why = _missing("all namespaces", "a ClusterRole")
-        raise HTTPException(HTTPStatus.FORBIDDEN, f"{asked} shows pods of all namespaces: {why}")
+        raise HTTPException(HTTPStatus.FORBIDDEN, f"{target} shows pods of all namespaces: {why}")
 
 
-async def shown(told: msgspec.Struct, sight: Sight) -> Response:
+async def visible_part(value: msgspec.Struct, viewer: Viewer) -> Response:
     """Return the response with a value. Names of pods that the caller may not see are hidden."""
-    if sight.is_full:
-        return JsonResponse(told)
+    if viewer.is_full:
+        return JsonResponse(value)
     named: set[str] = set()
 
     def collect(value: object) -> str:
         named.update(naming(value).namespaces())
         return ""
 
-    msgspec.json.encode(told, enc_hook=collect)
-    visible = await sight.of(sorted(named))
-    if visible.why and isinstance(told, Explanation):
-        told = msgspec.structs.replace(told, names_hidden=visible.why)
-    return Response(encoder(visible)(told), media_type="application/json")
+    msgspec.json.encode(value, enc_hook=collect)
+    visible = await viewer.of(sorted(named))
+    if visible.why and isinstance(value, Explanation):
+        value = msgspec.structs.replace(value, names_hidden=visible.why)
+    return Response(encoder(visible)(value), media_type="application/json")
 
 
-def encoder(visible: Visible) -> Encoder:
+def encoder(visible: Visibility) -> Encoder:
     """Return an encoder of values as JSON that hides the names of invisible pods."""
 
     def text(value: object) -> bytes:
-        return msgspec.json.encode(value, enc_hook=lambda found: naming(found).shown(visible))
+        return msgspec.json.encode(value, enc_hook=lambda found: naming(found).rendered(visible))
 
     return text
 
 
-def _unknown(seen: Collection[str], why: str) -> Visible:
-    return Visible(seen, f"{_HIDDEN}: {why}", HTTPStatus.SERVICE_UNAVAILABLE)
+def _unknown(seen: Collection[str], why: str) -> Visibility:
+    return Visibility(seen, f"{_HIDDEN}: {why}", HTTPStatus.SERVICE_UNAVAILABLE)
 
 
 def _missing(place: str, role: str) -> str:

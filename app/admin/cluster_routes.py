@@ -91,12 +91,12 @@ def names_router(search: NameSearch, access: Access) -> APIRouter:
 
     @router.get("/names")
     async def names(request: Request, query: Annotated[NamesQuery, Query()]) -> Response:
-        sight = access.sight(request)
-        if sight.is_full:
+        viewer = access.viewer(request)
+        if viewer.is_full:
             return JsonResponse(await search.find(query.text, query.limit))
         # Not the reason of the reviews below: that one says whether a hidden name contains the text.
-        why = await sight.why_limited()
-        visible = await sight.of(sorted(await search.namespaces(query.text)))
+        why = await viewer.why_limited()
+        visible = await viewer.of(sorted(await search.namespaces(query.text)))
         found = await search.find(query.text, query.limit, visible)
         return JsonResponse(msgspec.structs.replace(found, names_hidden=why))
 
@@ -117,14 +117,14 @@ def pending_router(pending: PendingPodsExplainer, work: LongWork, access: Access
 
     @router.get("/pending")
     async def list_pending(request: Request, query: Annotated[NamespaceQuery, Query()]) -> Response:
-        sight = access.sight(request)
+        viewer = access.viewer(request)
         if query.namespace is not None:
             try:
-                await sight.need((query.namespace,))
+                await viewer.need((query.namespace,))
             except NotVisibleError as error:
                 raise HTTPException(error.status, f"namespace: {error}") from None
         pods = await judged.get()
-        visible = await sight.of(pods.namespaces(query.namespace))
+        visible = await viewer.of(pods.namespaces(query.namespace))
         view = pending.view(pods, query.namespace, visible)
         pieces = pieces_of(view, encoder(visible), names_hidden=visible.why)
         return streamed(pieces, work)
@@ -197,11 +197,11 @@ class _Followers:
     async def follow(self) -> AsyncIterator[bytes]:
         """Yield the present state and each later one, at most one a second, until the shutdown."""
         self.number += 1  # not in the caller: a stream that never starts never reaches `finally`
-        told, tick, silent = b"", 0, 0
+        sent, tick, silent = b"", 0, 0
         try:
             while not self._serving.draining:
-                if tick % _EVERY == 0 and (state := encode(self._state_of())) != told:
-                    told, silent = state, 0
+                if tick % _EVERY == 0 and (state := encode(self._state_of())) != sent:
+                    sent, silent = state, 0
                     yield b"data: " + state + b"\n\n"
                 elif silent >= _SILENCE:
                     silent = 0

@@ -40,11 +40,11 @@ class EffectiveSetting(BaseModel):
 def config_router(settings: Settings, sources: Mapping[str, str]) -> APIRouter:
     """Return the route that lists key -> setting. `sources` has field -> the source of its value."""
     router = APIRouter()
-    told = {key: EffectiveSetting(**entry) for key, entry in effective(settings, sources).items()}
+    entries = {key: EffectiveSetting(**entry) for key, entry in effective(settings, sources).items()}
 
     @router.get("/debug/config")
     async def config() -> dict[str, EffectiveSetting]:
-        return told
+        return entries
 
     return router
 
@@ -84,7 +84,7 @@ async def _compare(client: ApiClient, resource: Resource, mirror: ClusterMirror,
                     else:
                         comparer.add(listed)
                     if work.over:
-                        await work.give_way()
+                        await work.checkpoint()
     except StatusError as error:
         if error.code != HTTPStatus.NOT_FOUND or not resource.optional:
             raise
@@ -133,12 +133,12 @@ def debug_router(
     @router.get("/debug/mirror")
     async def dump(query: Annotated[DumpQuery, Query()]) -> Response:
         if query.pod:
-            asked = await _dump_pod(mirror, query.pod[0], query.node[0] if query.node else None, work)
+            dump = await _dump_pod(mirror, query.pod[0], query.node[0] if query.node else None, work)
         elif query.node:
-            asked = await _dump_node(mirror, query.node[0], work)
+            dump = await _dump_node(mirror, query.node[0], work)
         else:
             return streamed(_dump_all(await copies.get()), work)
-        return JsonResponse(asked)
+        return JsonResponse(dump)
 
     @router.get("/debug/mirror/diff")
     async def diff(query: Annotated[DiffQuery, Query()]) -> Response:

@@ -14,7 +14,7 @@ from app.objects.decode import NULL
 from app.process.long_work import LongWork
 from app.verbs.request import VerbOutcome
 
-MAX_SHOWN: Final = 1000
+MAX_LISTED: Final = 1000
 
 
 class DecisionsQuery(StrictQuery):
@@ -22,7 +22,7 @@ class DecisionsQuery(StrictQuery):
 
     pod: AtMostOne
     """Uid or NAMESPACE/NAME of a pod."""
-    limit: Annotated[int, Field(ge=0, le=MAX_SHOWN)] = 100
+    limit: Annotated[int, Field(ge=0, le=MAX_LISTED)] = 100
     """Number of decisions, the latest first."""
 
 
@@ -86,10 +86,10 @@ def decisions_router(decisions: Decisions, work: LongWork) -> APIRouter:
     @router.get("/debug/decisions")
     async def show(query: Annotated[DecisionsQuery, Query()]) -> Response:
         async with work.turn():
-            noted, kept = decisions.noted, len(decisions)
+            noted, stored = decisions.noted, len(decisions)
             latest = decisions.latest(query.pod[0] if query.pod else None)
-            shown = await work.all_of(map(_summary, islice(latest, query.limit)))
-        return JsonResponse(LastDecisions(noted, kept, shown))
+            rendered = await work.all_of(map(_summary, islice(latest, query.limit)))
+        return JsonResponse(LastDecisions(noted, stored, rendered))
 
     @router.get("/debug/decisions/{number}")
     async def show_one(number: Annotated[int, Path(ge=1)]) -> Response:

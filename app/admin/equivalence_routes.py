@@ -148,7 +148,7 @@ def _class(entry: ClassEntry, now: float) -> ClassState:
         misses=entry.misses,
         hit_rate=_rate(entry.hits, entry.misses),
         age_seconds=round(now - entry.made_at, 3),
-        seconds_since_last_question=round(now - entry.asked_at, 3),
+        seconds_since_last_question=round(now - entry.requested_at, 3),
         bytes=entry.nbytes,
         rows=[
             *(_row(plugin, "filter", row) for plugin, row in sorted(entry.filters.items())),
@@ -161,8 +161,8 @@ def _class(entry: ClassEntry, now: float) -> ClassState:
 def _row(plugin: str, side: Literal["filter", "score"], row: Row) -> RowState:
     if row.outcome is not None:
         return RowState(plugin, side, row.outcome.code.label, 0)
-    kept = row.cells.kept if row.cells is not None else 0
-    return RowState(plugin, side, "cells" if kept else "empty", kept)
+    cached = row.cells.cached if row.cells is not None else 0
+    return RowState(plugin, side, "cells" if cached else "empty", cached)
 
 
 def _rate(hits: int, misses: int) -> float | None:

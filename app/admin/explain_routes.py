@@ -13,7 +13,7 @@ import msgspec
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from app.admin.access import Access, NotVisibleError, Sight, shown
+from app.admin.access import Access, NotVisibleError, Viewer, visible_part
 from app.admin.responses import AtMostOne, JsonResponse, StrictQuery
 from app.explain.explain_request import (
     ExplainError,
@@ -32,7 +32,7 @@ from app.verbs.request import Request as VerbRequest
 from core.explaining.pod_names import Sees
 from core.objects.labels import label_key_errors
 
-Answer: TypeAlias = Callable[[ExplainRequest, Sees | None], Awaitable[msgspec.Struct]]
+Respond: TypeAlias = Callable[[ExplainRequest, Sees | None], Awaitable[msgspec.Struct]]
 """Evaluates a request for a caller who sees some namespaces (None: all)."""
 
 _STATUSES: Final[Mapping[type[ExplainError], HTTPStatus]] = {
@@ -50,7 +50,7 @@ class ExplainProblem(msgspec.Struct, frozen=True):
     """The place in the request. Empty for the whole request."""
 
 
-async def answered(request: Request, most: int, explainer: Explainer, answer: Answer, sight: Sight) -> Response:
+async def respond(request: Request, most: int, explainer: Explainer, respond: Respond, viewer: Viewer) -> Response:
     """Respond to a request of at most `most` bytes with a value that msgspec encodes, when the request's turn comes.
 
     The caller must have the right to see the pods that the request names. A pod that they may not see is unknown by its
@@ -59,15 +59,15 @@ async def answered(request: Request, most: int, explainer: Explainer, answer: An
     try:
         body = await body_of(request, most)
         sees: Sees | None = None
-        if not sight.is_full:
+        if not viewer.is_full:
             async with explainer.turn():
-                asked = await explainer.namespaces_of(decode_explain_request(body, explainer.mirror))
-            await sight.need(asked.named)  # before the turn: the API server may be slow
-            visible = await sight.of((*asked.named, *asked.of_others))
+                namespaces = await explainer.namespaces_of(decode_explain_request(body, explainer.mirror))
+            await viewer.need(namespaces.named)  # before the turn: the API server may be slow
+            visible = await viewer.of((*namespaces.named, *namespaces.of_others))
             sees = None if visible.namespaces is None else visible
         async with explainer.turn():
-            told = await answer(decode_explain_request(body, explainer.mirror), sees)
-        return await shown(told, sight)
+            result = await respond(decode_explain_request(body, explainer.mirror), sees)
+        return await visible_part(result, viewer)
     except NotVisibleError as error:
         return problem(error.status, f"pod: {error}", "pod")
     except DecodeError as error:
@@ -91,7 +91,7 @@ def problem(status: HTTPStatus, text: str, field: str) -> Response:
     return JsonResponse(ExplainProblem(text, field), status)
 
 
-MAX_SHOWN: Final = 200
+MAX_LISTED: Final = 200
 """Limit of every list of domains, pods and nodes. While Kindred fills the lists, it serves no other request."""
 _MAX_NODES: Final = 20  # with their own detail
 
@@ -101,7 +101,7 @@ class ExplainQuery(StrictQuery):
 
     node: Annotated[list[Annotated[str, Field(min_length=1)]], Field(default=[], max_length=_MAX_NODES)]
     """Nodes to show in detail: each predicate, each term with the pods that it counts, the parts of the score."""
-    limit: Annotated[int, Field(ge=0, le=MAX_SHOWN)] = 5
+    limit: Annotated[int, Field(ge=0, le=MAX_LISTED)] = 5
     """Length limit of lists of domains, pods and nodes."""
     score: Literal["fitting", "all"] = "fitting"
     """Which nodes are scored. kube-scheduler scores the fitting ones."""
@@ -114,12 +114,12 @@ def explain_router(explainer: Explainer, max_body_bytes: int, access: Access) ->
     @router.post("/explain")
     async def explain(request: Request, query: Annotated[ExplainQuery, Query()]) -> Response:
         detail = Detail(query.node, query.limit, score_all=query.score == "all")
-        return await answered(
+        return await respond(
             request,
             max_body_bytes,
             explainer,
-            lambda question, sees: explainer.explain(question, detail, sees),
-            access.sight(request),
+            lambda inquiry, sees: explainer.explain(inquiry, detail, sees),
+            access.viewer(request),
         )
 
     return router
@@ -153,11 +153,11 @@ def explained_nodes_router(explainer: Explainer, max_body_bytes: int, access: Ac
         if errors:
             return problem(HTTPStatus.BAD_REQUEST, f"rack: {errors[0]}", "rack")
 
-        async def draw(question: ExplainRequest, sees: Sees | None) -> NodeMap:
+        async def draw(inquiry: ExplainRequest, sees: Sees | None) -> NodeMap:
             every = query.score == "all"
-            return await explainer.look(question, lambda decision: node_map(decision, rack), score_all=every, sees=sees)
+            return await explainer.look(inquiry, lambda decision: node_map(decision, rack), score_all=every, sees=sees)
 
-        return await answered(request, max_body_bytes, explainer, draw, access.sight(request))
+        return await respond(request, max_body_bytes, explainer, draw, access.viewer(request))
 
     @router.post("/explain/manifest")
     async def manifest(request: Request) -> Response:

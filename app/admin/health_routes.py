@@ -11,7 +11,7 @@ from starlette.responses import PlainTextResponse, Response
 from app import __version__
 from app.admin.responses import JsonResponse
 from app.feeds.freshness import Freshness, ResourceState
-from app.feeds.release import AnsweredRelease, ReleaseStatus
+from app.feeds.release import ReleaseStatus, ReleaseTracker
 from app.process.long_work import LongWork
 from app.telemetry.metrics import Metrics
 from app.verbs.admission import ServingState
@@ -67,7 +67,7 @@ class Version(msgspec.Struct, frozen=True):
 
 
 def health_router(
-    mirror: ClusterMirror, freshness: Freshness, state: ServingState, release: AnsweredRelease, *, names: bool = True
+    mirror: ClusterMirror, freshness: Freshness, state: ServingState, release: ReleaseTracker, *, names: bool = True
 ) -> APIRouter:
     """Return the routes for probes and people.
 

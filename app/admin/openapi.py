@@ -192,20 +192,20 @@ def describe(app: FastAPI) -> Schema:
     about = _ABOUT_VERBS if verbs else _ABOUT_OTHERS
     found: Schema = get_openapi(title=app.title, version=app.version, description=about, routes=app.routes)
     paths = found["paths"]
-    answered = {key: kinds for key, kinds in _RESPONSES.items() if key[0] in paths.get(key[1], {})}
-    sent = {key: kind for key, kind in _REQUESTS.items() if key in answered}
+    documented = {key: kinds for key, kinds in _RESPONSES.items() if key[0] in paths.get(key[1], {})}
+    sent = {key: kind for key, kind in _REQUESTS.items() if key in documented}
     for path, verb in verbs.items():
         paths[path] = {"post": {"summary": verb.summary, "operationId": path[1:], "parameters": _headers(verb)}}
-        answered["post", path], sent["post", path] = verb.responses, verb.request
-    types = dict.fromkeys(kind for kinds in (*answered.values(), [*sent.values()]) for kind in kinds)
+        documented["post", path], sent["post", path] = verb.responses, verb.request
+    types = dict.fromkeys(kind for kinds in (*documented.values(), [*sent.values()]) for kind in kinds)
     made, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     found.setdefault("components", {}).setdefault("schemas", {}).update(components)
     schemas = dict(zip(types, made, strict=True))
-    for (method, path), kinds in answered.items():
+    for (method, path), kinds in documented.items():
         of_kinds = [schemas[kind] for kind in kinds]
-        answer = of_kinds[0] if len(of_kinds) == 1 else {"oneOf": of_kinds}
+        schema = of_kinds[0] if len(of_kinds) == 1 else {"oneOf": of_kinds}
         responses = paths[path][method].setdefault("responses", {})
-        responses["200"] = {"description": "The response.", "content": {_JSON: {"schema": answer}}}
+        responses["200"] = {"description": "The response.", "content": {_JSON: {"schema": schema}}}
         if path not in verbs:
             responses |= {"4XX": _ERROR, "5XX": _ERROR}
     for (method, path), kind in sent.items():

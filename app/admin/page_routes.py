@@ -26,17 +26,17 @@ def page_router() -> APIRouter:
     router = APIRouter()
     content = {name: (_FOLDER / name).read_bytes() for name in ("index.html", *_FILES)}
 
-    def answer(name: str, media_type: str) -> Response:
+    def respond(name: str, media_type: str) -> Response:
         return Response(content[name], media_type=media_type, headers=_HEADERS)
 
     @router.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
     async def index() -> Response:
-        return answer("index.html", "text/html; charset=utf-8")
+        return respond("index.html", "text/html; charset=utf-8")
 
     @router.api_route("/page/{name}", methods=["GET", "HEAD"], include_in_schema=False)
     async def part(name: str) -> Response:
         if name not in _FILES:
             raise HTTPException(HTTPStatus.NOT_FOUND, f"{name}: no file of the page")
-        return answer(name, _TYPES[name.rpartition(".")[2]])
+        return respond(name, _TYPES[name.rpartition(".")[2]])
 
     return router

@@ -74,7 +74,7 @@ async def _chunk(remaining: Iterator[bytes], work: LongWork) -> bytes:
         if size >= _CHUNK_BYTES:
             break
         if work.over:
-            await work.give_way()
+            await work.checkpoint()
     return b"".join(gathered)
 
 

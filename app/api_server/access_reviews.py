@@ -18,9 +18,9 @@ from app.api_server.tls import CredentialsError
 from app.process.json_text import encode
 
 ALL_NAMESPACES: Final = ""
-KEPT_SECONDS: Final = 30.0
+REVIEW_SECONDS: Final = 30.0
 """Seconds for which a review is kept. The removal of a right takes effect after this time at the latest."""
-MAX_KEPT: Final = 4096
+MAX_REVIEWS: Final = 4096
 """Kept reviews, each for one caller and one namespace."""
 _AT_ONCE: Final = 8
 _PATIENCE: Final = 5.0
@@ -67,7 +67,7 @@ class AccessReviews:
         self._clock = clock
         self._secret = secrets.token_bytes(32)
         self._turns = asyncio.Semaphore(_AT_ONCE)
-        self._kept: OrderedDict[bytes, tuple[float, bool | UnknownCallerError]] = OrderedDict()  # by digest
+        self._reviews: OrderedDict[bytes, tuple[float, bool | UnknownCallerError]] = OrderedDict()  # by digest
 
     async def run(self) -> None:
         """Keep the connections of callers until cancelled, then close them."""
@@ -79,15 +79,15 @@ class AccessReviews:
     def known(self, caller: TokenCaller, namespace: str) -> bool | None:
         """Return the kept result of `may_list_pods`. None if there is none."""
         key = self._digest(caller, namespace)
-        found = self._kept[key][1] if self._is_kept(key) else None
+        found = self._reviews[key][1] if self._is_known(key) else None
         return found if isinstance(found, bool) else None
 
     async def may_list_pods(self, caller: TokenCaller, namespace: str) -> bool:
         """Return whether a caller may list the pods of a namespace. Empty: all namespaces. Raises ReviewError."""
         key = self._digest(caller, namespace)
-        if not self._is_kept(key):
+        if not self._is_known(key):
             self._keep(key, await self._outcome(caller, namespace))
-        found = self._kept[key][1]
+        found = self._reviews[key][1]
         if isinstance(found, UnknownCallerError):
             raise UnknownCallerError(str(found))
         return found
@@ -114,17 +114,17 @@ class AccessReviews:
         except msgspec.MsgspecError:
             raise ReviewError("the API server sent no valid review") from None
 
-    def _is_kept(self, key: bytes) -> bool:
-        until, _ = self._kept.get(key, (0.0, None))
+    def _is_known(self, key: bytes) -> bool:
+        until, _ = self._reviews.get(key, (0.0, None))
         if self._clock() < until:
             return True
-        self._kept.pop(key, None)
+        self._reviews.pop(key, None)
         return False
 
     def _keep(self, key: bytes, outcome: bool | UnknownCallerError) -> None:  # noqa: FBT001  # what is kept
-        self._kept[key] = self._clock() + KEPT_SECONDS, outcome
-        while len(self._kept) > MAX_KEPT:
-            self._kept.popitem(last=False)
+        self._reviews[key] = self._clock() + REVIEW_SECONDS, outcome
+        while len(self._reviews) > MAX_REVIEWS:
+            self._reviews.popitem(last=False)
 
     def _digest(self, caller: TokenCaller, namespace: str) -> bytes:
         return blake2b(encode((caller.token, namespace)), key=self._secret, digest_size=32).digest()

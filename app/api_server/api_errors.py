@@ -17,7 +17,7 @@ from app.api_server.tls import openssl_reason
 from app.process.logs import one_line
 
 _SECONDS: Final = re.compile(r"\d{1,9}", re.ASCII)
-_SHOWN: Final = 200  # characters of a response that is no Status
+_MAX_LISTED: Final = 200  # characters of a response that is no Status
 
 
 class ApiError(Exception):
@@ -101,7 +101,7 @@ class StatusError(ApiError):
         """Return the error of an ERROR event, from its object."""
         status = _decoded(raw)
         if status is None:
-            text = bytes(raw).decode(errors="replace")[:_SHOWN]
+            text = bytes(raw).decode(errors="replace")[:_MAX_LISTED]
             return cls(HTTPStatus.INTERNAL_SERVER_ERROR, "", f"an ERROR event that is no Status: {text}", where=where)
         return cls._from(status, status.code or HTTPStatus.INTERNAL_SERVER_ERROR, None, where)
 
@@ -140,15 +140,15 @@ def _description(code: int, headers: Mapping[str, str], body: bytes) -> str:
     kind = headers.get("content-type", "").partition(";")[0].strip()
     if kind not in {"", "text/plain", "application/json"}:
         return f"the response is {kind}"  # such as the page of a proxy, whose beginning is not helpful
-    return body.decode(errors="replace")[:_SHOWN].strip()
+    return body.decode(errors="replace")[:_MAX_LISTED].strip()
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds of Retry-After, which has seconds or a date (RFC 9110, 10.2.3)."""
-    told = headers.get("retry-after", "").strip()
-    if _SECONDS.fullmatch(told):
-        return float(told)
-    until = _date(told)
+    header = headers.get("retry-after", "").strip()
+    if _SECONDS.fullmatch(header):
+        return float(header)
+    until = _date(header)
     if until is None:
         return None
     now = _date(headers.get("date", "")) or datetime.now(UTC)  # by the server's clock, if the response has a Date

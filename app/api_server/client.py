@@ -74,7 +74,7 @@ IDLE_SECONDS: Final = 30.0
 """Time for which an unused connection is kept. Servers and load balancers keep it longer."""
 _JSON: Final = "application/json"
 _STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
-_MAX_REFUSAL_LENGTH: Final = 64 * 1024  # bytes read of a response other than 200
+_MAX_ERROR_LENGTH: Final = 64 * 1024  # bytes read of a response other than 200
 _MAX_OBJECT_BYTES: Final = 16 * 1024 * 1024  # of a response with one object, as MAX_LINE_BYTES
 _USER_AGENT: Final = f"kindred/{__version__}"
 _PATH_CHARACTERS: Final = "/:@!$&'()*+,;=~%"  # of RFC 3986 (pchar), and what is quoted already; all others are quoted
@@ -108,7 +108,7 @@ class _FailedError(Exception):
         self.error = error
 
 
-class _HeldBackError(Exception):
+class _ThrottledError(Exception):
     """`may_send` returned False."""
 
 
@@ -308,7 +308,7 @@ class ApiClient:
         if response.status < HTTPStatus.OK:
             raise ConnectionFailedError(f"{self._where(request)}: the response is another protocol")
         if response.status not in _SUCCESS[request.method]:
-            raise await self._refusal(request, response)
+            raise await self._status_error(request, response)
         self._check_content(request, response.headers)
         return response
 
@@ -345,7 +345,7 @@ class ApiClient:
         except _FAULTS as error:
             raise self._failure(request, error) from None
 
-    async def _refusal(self, request: _Request, response: aiohttp.ClientResponse) -> StatusError:
+    async def _status_error(self, request: _Request, response: aiohttp.ClientResponse) -> StatusError:
         """Return the error of a failed response, with as much of its body as can be read."""
         body = b""
         # A cut body is not reported, because the status is enough.
@@ -353,7 +353,7 @@ class ApiClient:
             async with asyncio.timeout(self._timeout.connect), aclosing(self._chunks(request, response)) as chunks:
                 async for chunk in chunks:
                     body += chunk
-                    if len(body) > _MAX_REFUSAL_LENGTH:
+                    if len(body) > _MAX_ERROR_LENGTH:
                         break
         return StatusError.of_response(response.status, response.headers, body, self._where(request))
 
@@ -361,8 +361,8 @@ class ApiClient:
         """Reject responses that no API server sends: a page of HTML for JSON, or an encoding that was not requested."""
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != _JSON:
-            told = f"the response is {kind or 'of no type'}, not {_JSON}"
-            raise ConnectionFailedError(f"{self._where(request)}: {told}: is a proxy or a login page in between?")
+            message = f"the response is {kind or 'of no type'}, not {_JSON}"
+            raise ConnectionFailedError(f"{self._where(request)}: {message}: is a proxy or a login page in between?")
         # At most one encoding, because each multiplies the size of a decoded chunk by up to a thousand.
         encoding = headers.get("content-encoding", "").strip().lower()
         if encoding not in _DECODED:
@@ -373,7 +373,7 @@ class ApiClient:
 
     def _failure(self, request: _Request, error: Exception) -> ApiError:
         where = self._where(request)
-        if isinstance(error.__cause__, _HeldBackError):
+        if isinstance(error.__cause__, _ThrottledError):
             return ConnectionFailedError(f"{where}: held back", unsent=True)
         if isinstance(error, aiohttp.SocketTimeoutError):
             return ReadTimeoutError(f"{where}: nothing received for {self._timeout.sock_read:g} s")
@@ -397,7 +397,7 @@ async def _hold_back(_: aiohttp.ClientSession, context: SimpleNamespace, __: obj
     """Call `may_send`, between the last wait and the first written byte. aiohttp writes head and body together."""
     may_send = context.trace_request_ctx
     if may_send is not None and not may_send():
-        raise _HeldBackError
+        raise _ThrottledError
 
 
 def _watched_socket(address: aiohttp.AddrInfoType) -> socket.socket:

@@ -170,35 +170,35 @@ class Election:
         fresh = LeaseRecord(self.identity, self._duration, date, date)
         if self._lease is not None and self._is_holder() and self._is_valid(now):
             # Update without a read: the Lease is most probably unchanged.
-            answer = yield Update(self._lease, self._renewal(fresh))
-            if isinstance(answer, Lease):
-                return self._take(answer, now)
-        answer = yield Get()
-        if answer is Failure.ABSENT:
-            answer = yield Create(fresh)
-        elif isinstance(answer, Lease):
-            self._see(answer)
+            response = yield Update(self._lease, self._renewal(fresh))
+            if isinstance(response, Lease):
+                return self._take(response, now)
+        response = yield Get()
+        if response is Failure.ABSENT:
+            response = yield Create(fresh)
+        elif isinstance(response, Lease):
+            self._see(response)
             if self._observed.holder and self._is_valid(now) and not self._is_holder():
                 return False
             taken = msgspec.structs.replace(fresh, transitions=self._observed.transitions + 1)
-            answer = yield Update(answer, self._renewal(fresh) if self._is_holder() else taken)
-        return isinstance(answer, Lease) and self._take(answer, now)
+            response = yield Update(response, self._renewal(fresh) if self._is_holder() else taken)
+        return isinstance(response, Lease) and self._take(response, now)
 
     def release(self) -> Exchange:
         """Release the Lease, so that others need not wait. All work that needs the Lease must have ended."""
         self._renewed_at = -math.inf
-        answer = yield Get()
-        if not isinstance(answer, Lease):
+        response = yield Get()
+        if not isinstance(response, Lease):
             return False
-        self._see(answer)
+        self._see(response)
         if not self._is_holder():
             return True
         date = micro_time(self._date())
         record = LeaseRecord("", _RELEASED, date, date, self._observed.transitions)
-        answer = yield Update(answer, record)
-        if isinstance(answer, Lease):
-            self._see(answer)
-        return isinstance(answer, Lease)
+        response = yield Update(response, record)
+        if isinstance(response, Lease):
+            self._see(response)
+        return isinstance(response, Lease)
 
     def _renewal(self, fresh: LeaseRecord) -> LeaseRecord:
         before = self._observed

@@ -136,15 +136,15 @@ class Elector:
             self._term.task = asyncio.create_task(self._lead(self._term))
 
     async def _exchange(self, exchange: Exchange) -> bool:
-        answer: LeaseResponse | None = None
+        response: LeaseResponse | None = None
         while True:
             try:
                 # A generator starts with next(), because there is no response yet.
-                request: Request = exchange.send(answer) if answer is not None else next(exchange)
+                request: Request = exchange.send(response) if response is not None else next(exchange)
             except StopIteration as end:
                 reached: bool = end.value
                 return reached
-            answer = await self._api.answer(request)
+            response = await self._api.respond(request)
 
     async def _lead(self, term: _Term) -> None:
         """Catch up, wait for the end of the term, which only the clock shows, and log the start and the end."""

@@ -39,14 +39,14 @@ class LeaseApi:
         self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._path = f"{self._collection}/{name}"
 
-    async def answer(self, request: Request) -> LeaseResponse:
+    async def respond(self, request: Request) -> LeaseResponse:
         """Send a request and return its response. A repeated error is logged once."""
         try:
             async with asyncio.timeout(self._timeout):
                 body = await self._send(request)
             lease = decode_lease(body)
         except StatusError as error:
-            return self._refused(request, error)
+            return self._failure(request, error)
         except (ApiError, CredentialsError) as error:
             return self._failed(str(error))
         except DecodeError as error:
@@ -67,7 +67,7 @@ class LeaseApi:
         # Without a resourceVersion the server does a quorum read. Its watch cache could return an old state.
         return await self._client.get(self._path, {})
 
-    def _refused(self, request: Request, error: StatusError) -> Failure:
+    def _failure(self, request: Request, error: StatusError) -> Failure:
         if error.code == HTTPStatus.NOT_FOUND and isinstance(request, Get):
             return Failure.ABSENT
         if error.code == HTTPStatus.CONFLICT:  # another candidate was first

@@ -55,7 +55,7 @@ ACCESS_OPTIONS: Final = (
 )
 
 
-def asked(  # noqa: PLR0913  # a request, and who sends it for how long
+def get_response(  # noqa: PLR0913  # a request, and who sends it for how long
     access: Access,
     method: str,
     path: str,
@@ -87,7 +87,7 @@ def asked(  # noqa: PLR0913  # a request, and who sends it for how long
 def understood(where: str, response: httpx.Response, parse: Callable[[bytes], T], accepted: int = HTTPStatus.OK) -> T:
     """Return what a response says. Raises CannotAskError for a status that is neither a success nor `accepted`."""
     if not response.is_success and response.status_code != accepted:
-        raise CannotAskError(f"{where}: {refusal(response)}")
+        raise CannotAskError(f"{where}: {rejection_text(response)}")
     try:
         return parse(response.content)
     except (msgspec.MsgspecError, ValidationError):
@@ -117,7 +117,7 @@ def _no_service(url: str, error: Exception) -> str:
     return f"no service at {url.partition('://')[2]} ({reason}){steps}"
 
 
-def refusal(response: httpx.Response) -> str:
+def rejection_text(response: httpx.Response) -> str:
     """Return the response, in one line."""
     status = f"{response.status_code} {response.reason_phrase}"
     detail = members(response).get("detail")

@@ -10,7 +10,7 @@ import click
 from app.commands.options import clear_errors, output_option, settings_options, warn
 from app.commands.output import NO_NAMES, Line, OutputFormat, print_document, print_output, print_value, table
 from app.process.json_text import encode
-from app.process.logs import shown, shown_json
+from app.process.logs import escaped, escaped_json
 from app.settings.configuration import HEAD, changed, configuration_schema, effective, load_configuration
 
 _COMMENT: Final = "# The effective settings, as a file for --config; behind each value where it is from.\n"
@@ -43,10 +43,10 @@ def config_command(
     print_document(comment + _HEAD + lines, nl=False)
 
 
-def _settings_text(shown: Mapping[str, Mapping[str, Any]], *, wide: bool) -> Sequence[Line]:
-    rows = [(key, encode(entry["value"]).decode(), entry["source"]) for key, entry in shown.items()]
+def _settings_text(settings: Mapping[str, Mapping[str, Any]], *, wide: bool) -> Sequence[Line]:
+    rows = [(key, encode(entry["value"]).decode(), entry["source"]) for key, entry in settings.items()]
     return table(("SETTING", "VALUE", "SOURCE"), rows, 0, wide=wide)
 
 
 def _yaml_line(key: str, value: object, source: str) -> str:
-    return f"{key}: {shown_json(encode(value).decode())}  # {shown(source)}\n"  # JSON is YAML, too, and takes one line
+    return f"{key}: {escaped_json(encode(value).decode())}  # {escaped(source)}\n"  # JSON is YAML, too, on one line

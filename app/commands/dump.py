@@ -19,13 +19,13 @@ from app.commands.output import print_line
 from app.demo import demo_cluster
 from app.explain.explainer import Explainer
 from app.explain.known_pods import KnownPods
-from app.explain.pod_names import WORKLOADS, asked_pod
+from app.explain.pod_names import WORKLOADS, pod_query
 from app.explain.stored_pod import Objects, read_json
 from app.feeds.dump_text import CutOffError, Dump, DumpItem, SnapshotError, read_dump, refuse_foreign
 from app.feeds.freshness import OF_A_DUMP, Freshness, of_a_dump
 from app.feeds.memory import memory_limit
 from app.feeds.objects import BulkLoads
-from app.feeds.release import AnsweredRelease, newest
+from app.feeds.release import ReleaseTracker, newest
 from app.feeds.snapshot_file import SnapshotSummary, load_items
 from app.objects.decode import DecodeError, Metadata, WireObject
 from app.objects.resources import DUMP_COMMAND, OF_MANIFESTS, RESOURCES, dump_command
@@ -43,7 +43,7 @@ from core.objects.volumes import PersistentVolume
 from core.plugins import PLUGINS
 from core.profile import Profile
 
-_SHOWN_PROBLEMS: Final = 20
+_MAX_LISTED_PROBLEMS: Final = 20
 MAX_DUMP_BYTES: Final = 8 * 1024**3
 """A dump of 15,000 nodes and 450,000 pods as `kubectl get -o json` prints it is 3 to 4 GB."""
 _SHARE_OF_MEMORY: Final = 2
@@ -97,7 +97,7 @@ class Cluster(NamedTuple):
     """A cluster, and the objects that it was loaded from, including objects that do not count, such as pending pods."""
 
     mirror: ClusterMirror
-    release: AnsweredRelease
+    release: ReleaseTracker
     freshness: Freshness = OF_A_DUMP
     """Has the kinds that the mirror lacks."""
     items: Sequence[DumpItem] = ()
@@ -119,7 +119,7 @@ class Cluster(NamedTuple):
 
     def pods(self, names: Collection[str]) -> Iterator[bytes]:
         """Yield the JSON of the pods with these texts. Reads all objects if there is a text."""
-        keys = {*names, *(asked_pod(text).key for text in names)}
+        keys = {*names, *(pod_query(text).key for text in names)}
         for item in self.items if names else ():
             try:
                 identity = _identity_decoder.decode(item.raw)
@@ -150,12 +150,12 @@ def load_dump(settings: Settings, source: Source) -> Cluster:
         refuse_foreign(found)
         items = found.items
         hidden = not sys.stderr.isatty()
-        with click.progressbar(items, label="Loading", file=sys.stderr, hidden=hidden, update_min_steps=500) as shown:
-            summary = load_items(shown, mirror, skip_invalid=source["skip_invalid"], stated=found.stated)
+        with click.progressbar(items, label="Loading", file=sys.stderr, hidden=hidden, update_min_steps=500) as bar:
+            summary = load_items(bar, mirror, skip_invalid=source["skip_invalid"], stated=found.stated)
     if summary.superseded:
         items = [item for item in items if item.place not in summary.superseded]
     lacking = {} if snapshot is None else _lacking(summary.lacking(), _adding(snapshot))
-    release = AnsweredRelease(settings, mirror)
+    release = ReleaseTracker(settings, mirror)
     if summary.kubelet_versions:
         release.take(newest(summary.kubelet_versions), "nodes")
     _report(summary, _adding(snapshot) if snapshot is not None else "")
@@ -192,8 +192,8 @@ def _adding(name: str) -> str:
 def warn_of_lacks(cluster: Cluster, profile: Profile) -> None:
     """Print a warning for the kinds that responses to schedulers depend on, because a response cannot say it."""
     missing = cluster.freshness.missing_for_explanations()
-    told = dict.fromkeys(missing[kind] for kind in profile.kinds if kind in missing)
-    for why, command in told:
+    reported = dict.fromkeys(missing[kind] for kind in profile.kinds if kind in missing)
+    for why, command in reported:
         print_line(f"Warning: {why}; responses are as if there were none. This adds them:", err=True)
         print_line(f"  {command}", err=True)
 
@@ -278,10 +278,10 @@ def _report(summary: SnapshotSummary, adding: str) -> None:
 
 
 def _print_problems(name: str, problems: Sequence[str]) -> None:
-    for problem in problems[:_SHOWN_PROBLEMS]:
+    for problem in problems[:_MAX_LISTED_PROBLEMS]:
         print_line(f"{name}: {problem}", err=True)
-    if len(problems) > _SHOWN_PROBLEMS:
-        print_line(f"... and {len(problems) - _SHOWN_PROBLEMS} more", err=True)
+    if len(problems) > _MAX_LISTED_PROBLEMS:
+        print_line(f"... and {len(problems) - _MAX_LISTED_PROBLEMS} more", err=True)
 
 
 def explainer_of(settings: Settings, cluster: Cluster, waiting: RecentPods, work: LongWork) -> Explainer:

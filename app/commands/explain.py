@@ -12,13 +12,13 @@ import msgspec
 from app.admin.access import CALLER_HEADER
 from app.api_server.client import ApiError
 from app.api_server.credentials import ConfigurationError, CredentialsError
-from app.commands.admin_client import ACCESS_OPTIONS, Access, asked
+from app.commands.admin_client import ACCESS_OPTIONS, Access, get_response
 from app.commands.dump import SOURCE_OPTIONS, Source, explainer_of, is_of_dump, load_dump
 from app.commands.explanation_text import explanation_text
 from app.commands.inquiry import (
     INQUIRY_OPTIONS,
     InquiryOptions,
-    RefusedError,
+    RejectedError,
     explanation_of,
     inquiry_of,
     taken,
@@ -75,14 +75,14 @@ def _explain(**options: Unpack[Options]) -> None:
         raise click.UsageError("Give a pod (NAME, NAMESPACE/NAME, TYPE/NAME or a uid), or -f FILE.")
     is_of_cluster = _is_of_cluster(options)
     of_a_dump = not is_of_cluster and is_of_dump(options)
-    with clear_errors(ApiError, CredentialsError, MissingRightsError, RefusedError):
+    with clear_errors(ApiError, CredentialsError, MissingRightsError, RejectedError):
         if is_of_cluster:
             explanation = _of_cluster(options)
         elif of_a_dump:
             explanation = _of_dump(options)
         else:
             inquiry = inquiry_of(options)
-            response = asked(options, "POST", "/explain", inquiry.query, inquiry.body)
+            response = get_response(options, "POST", "/explain", inquiry.query, inquiry.body)
             explanation = taken(response, options["url"])
     best = map(node_name, (each.node for each in explanation.summary.best))
     print_output(options["output"], explanation, partial(explanation_text, explanation), best)
@@ -116,13 +116,13 @@ def _of_cluster(options: Options) -> Explanation:
     try:
         return asyncio.run(explanation_of_cluster(options, partial(inquiry_of, options), settings))
     except ConfigurationError as error:
-        raise RefusedError(f"{error}; instead of a kubeconfig, take --snapshot FILE or --server URL") from None
-    except (RefusedError, UnknownError) as error:
+        raise RejectedError(f"{error}; instead of a kubeconfig, take --snapshot FILE or --server URL") from None
+    except (RejectedError, UnknownError) as error:
         if CALLER_HEADER in str(error) and not options["send_token"]:
             hint = "--send-token sends the token of your kubeconfig to the service, which you must trust"
-            raise RefusedError(f"{error}; {hint}; --local calls no service") from None
+            raise RejectedError(f"{error}; {hint}; --local calls no service") from None
         if UNKNOWN_POD in str(error) and not options["all_namespaces"]:
-            raise RefusedError(f"{error}; name another namespace with -n, or look in all with -A") from None
+            raise RejectedError(f"{error}; name another namespace with -n, or look in all with -A") from None
         raise
 
 

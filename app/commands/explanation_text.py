@@ -96,29 +96,29 @@ def explanation_text(explanation: Explanation, *, wide: bool = False) -> Iterato
 
 
 def _parts(explanation: Explanation, *, wide: bool) -> Iterator[Part]:
-    told, manifest, hidden = explanation.summary, explanation.manifest, explanation.names_hidden
-    refusing = () if told.fit or told.never_tried else [each.plugin for each in told.reasons]
-    yield _whole(_head(told, manifest))
+    result, manifest, hidden = explanation.summary, explanation.manifest, explanation.names_hidden
+    refusing = () if result.fit or result.never_tried else [each.plugin for each in result.reasons]
+    yield _whole(_head(result, manifest))
     yield _whole(wrapped(f"{hidden[0].upper()}{hidden[1:]}.", 2, "") if hidden else ())
     if manifest is not None and manifest.completed:
         added = wrapped(f"Added to the manifest: {'; '.join(manifest.completed)}", 2, "")
         yield Part([added], name="what was added to the manifest")
-    yield _said(told)
+    yield _scheduler_message(result)
     yield _unit(explanation.unit)
     victims = [wrapped(victim_text(each), 4, "  ") for each in explanation.waits_for]
     yield Part(victims, _heading("Waits for victims of preemption"), item="victim", least=1, most=_MAX)
-    yield _reasons(told)
-    yield _measured(told, wide=wide)
-    yield remedies_text(told.helps, fits=bool(told.fit or told.never_tried or not told.nodes))
-    yield wakes_text(told.wakes, refusing)
-    yield _beside_nominated(told)
-    yield _of_wide("domains", chain.from_iterable(_topology(each, told, wide=wide) for each in told.topologies))
-    terms = [[*_term(each)] for each in told.terms]
+    yield _reasons(result)
+    yield _measured(result, wide=wide)
+    yield remedies_text(result.helps, fits=bool(result.fit or result.never_tried or not result.nodes))
+    yield wakes_text(result.wakes, refusing)
+    yield _with_nominated(result)
+    yield _of_wide("domains", chain.from_iterable(_topology(each, result, wide=wide) for each in result.topologies))
+    terms = [[*_term(each)] for each in result.terms]
     yield Part(terms, _heading("Inter-pod affinity terms"), item="term", name="terms", most=_MAX, in_short=False)
-    yield _of_wide("scores", _scores(told))
-    yield _best(told)
+    yield _of_wide("scores", _scores(result))
+    yield _best(result)
     for node in explanation.nodes:
-        yield Part([[*_node(node, all_judged=not told.not_judged)]], is_extra=True)
+        yield Part([[*_node(node, all_judged=not result.not_judged)]], is_extra=True)
     stale = explanation.mirror.standing != "fresh"
     yield _whole(_mirror(explanation.mirror) if stale and not wide else ())
     yield _of_wide("mirror", _background(explanation))
@@ -141,41 +141,41 @@ def _verdict(lines: Sequence[str], *, fits: bool) -> Iterator[Line]:
     return styled(lines, "green" if fits else "red", bold=True)
 
 
-def _head(told: Summary, manifest: Completion | None) -> Iterator[Line]:
-    of = counted(told.nodes, "node")
-    if told.never_tried:
-        yield from _verdict(wrapped(f"Pod {told.pod}: {told.never_tried}."), fits=False)
+def _head(result: Summary, manifest: Completion | None) -> Iterator[Line]:
+    of = counted(result.nodes, "node")
+    if result.never_tried:
+        yield from _verdict(wrapped(f"Pod {result.pod}: {result.never_tried}."), fits=False)
     unknown = manifest.unknown if manifest is not None else ()
-    is_sure = not (told.not_judged or unknown)
-    if not told.fit:
-        text = f"Pod {told.pod} fits on none of {of}."
+    is_sure = not (result.not_judged or unknown)
+    if not result.fit:
+        text = f"Pod {result.pod} fits on none of {of}."
     elif not is_sure:
-        text = f"Pod {told.pod} may fit on {told.fit:,} of {of}: not every rule was judged."
+        text = f"Pod {result.pod} may fit on {result.fit:,} of {of}: not every rule was judged."
     else:
-        text = f"Pod {told.pod} fits on {told.fit:,} of {of}."
-    yield from _verdict(wrapped(text), fits=bool(told.fit) and is_sure)
+        text = f"Pod {result.pod} fits on {result.fit:,} of {of}."
+    yield from _verdict(wrapped(text), fits=bool(result.fit) and is_sure)
     for each in unknown:
         yield from wrapped(f"Not judged: {each}", 2, "")
-    for why, rules in groupby(told.not_judged, lambda rule: rule.why):
+    for why, rules in groupby(result.not_judged, lambda rule: rule.why):
         yield from wrapped(f"Not judged: {', '.join(rule.plugin for rule in rules)}: {why}", 2, "")
-    for command in dict.fromkeys(rule.command for rule in told.not_judged if rule.command):
+    for command in dict.fromkeys(rule.command for rule in result.not_judged if rule.command):
         yield f"  {command}"  # in one line, to be pasted
-    if told.scheduler is not None:
-        yield from scheduler_text(told.scheduler)
-    if told.waiting is not None and told.waiting.gates:
-        gates = ", ".join(told.waiting.gates)
+    if result.scheduler is not None:
+        yield from scheduler_text(result.scheduler)
+    if result.waiting is not None and result.waiting.gates:
+        gates = ", ".join(result.waiting.gates)
         text = f"kube-scheduler does not try the pod before its scheduling gates are removed: {gates}"
         yield from wrapped(text, 2, "")
 
 
-def _said(told: Summary) -> Part:
+def _scheduler_message(result: Summary) -> Part:
     """Return what the scheduler said. It is not new, unless the pod fits by now."""
-    waiting = told.waiting
+    waiting = result.waiting
     if waiting is None or not waiting.message:
         return Part([])
     at = f" at {waiting.changed}" if waiting.changed else ""
     text = f"Its scheduler said{at} ({waiting.reason}): {waiting.message}"
-    return Part([wrapped(text, 2, "")], name="its scheduler's message", in_short=told.fit > 0)
+    return Part([wrapped(text, 2, "")], name="its scheduler's message", in_short=result.fit > 0)
 
 
 def _unit(unit: UnitStatus | None) -> Part:
@@ -201,8 +201,8 @@ def _unit(unit: UnitStatus | None) -> Part:
     return Part(items, _heading(title), item="fact", least=1)
 
 
-def _reasons(told: Summary) -> Part:
-    reasons, scheduler = told.reasons, told.scheduler
+def _reasons(result: Summary) -> Part:
+    reasons, scheduler = result.reasons, result.scheduler
     registered = scheduler is None or not scheduler.has_profile or scheduler.extender
     width = len(f"{reasons[0].nodes:,}") if reasons else 0
 
@@ -216,36 +216,36 @@ def _reasons(told: Summary) -> Part:
     return Part(items, _heading("Why not, by nodes"), item="reason", least=1, most=_MAX)
 
 
-def _measured(told: Summary, *, wide: bool) -> Part:
+def _measured(result: Summary, *, wide: bool) -> Part:
     """Return the amounts; in a short text also the required terms that refuse nodes, which `wide` shows in detail."""
-    found = cluster_amounts_text(told.amounts, told.nodes)
-    if wide or not any(each.plugin in _WITH_TERMS for each in told.reasons):
+    found = cluster_amounts_text(result.amounts, result.nodes)
+    if wide or not any(each.plugin in _WITH_TERMS for each in result.reasons):
         return found
     distinct: dict[tuple[object, ...], TermSummary] = {}  # pods of one owner have the same term
-    for each in told.terms:
+    for each in result.terms:
         if each.rule in (Rule.REQUIRED_AFFINITY, Rule.REQUIRED_ANTI_AFFINITY):
             distinct.setdefault((each.rule, each.topology_key, each.selects), each)
     texts = (f"{_term_name(each)} selects {each.selects}: {_counts(each)}" for each in distinct.values())
     return msgspec.structs.replace(found, items=[*found.items, *(wrapped(text, 4, "  ") for text in texts)])
 
 
-def _beside_nominated(told: Summary) -> Part:
-    refused = told.refused_beside_nominated
-    if not refused:
+def _with_nominated(result: Summary) -> Part:
+    rejected = result.refused_beside_nominated
+    if not rejected:
         return Part([])
-    heading = _heading(f"Refused together with nominated pods: {counted(refused, 'node')}")
-    items = [wrapped(f"{each.node}: {', '.join(each.pods)}", 4, "  ") for each in told.nominated]
-    left = refused - len(told.nominated)
+    heading = _heading(f"Refused together with nominated pods: {counted(rejected, 'node')}")
+    items = [wrapped(f"{each.node}: {', '.join(each.pods)}", 4, "  ") for each in result.nominated]
+    left = rejected - len(result.nominated)
     tail = [f"  ... and {counted(left, 'more node')}, see --limit"] if left else []
     return Part([[heading], *items], tail=tail, item="node", least=1)
 
 
-def _topology(topology: TopologySummary, told: Summary, *, wide: bool) -> Iterator[Line]:
+def _topology(topology: TopologySummary, result: Summary, *, wide: bool) -> Iterator[Line]:
     if not topology.domains:
         yield from map(_heading, wrapped(f"By {topology.topology_key}: no node has this label"))
         return
     fit = f"{topology.domains_with_fit:,} with a node that fits"
-    own = ", one for each node" if topology.domains == told.nodes > 1 else ""
+    own = ", one for each node" if topology.domains == result.nodes > 1 else ""
     head = f"By {topology.topology_key}: {counted(topology.domains, 'domain')}{own}, {fit}"
     yield from map(_heading, wrapped(head))
     if own or not topology.shown:
@@ -278,41 +278,41 @@ def _counts(term: TermSummary) -> str:
     if not term.pods:
         return "no placed pod"
     has = "" if term.direction is Direction.INCOMING else f" {'has' if term.pods == 1 else 'have'} it"
-    shown = [f"{each.value} ({each.pods:,})" for each in term.shown]
-    listed = _listed(shown, term.domains, "more domain")
+    rendered = [f"{each.value} ({each.pods:,})" for each in term.shown]
+    listed = _listed(rendered, term.domains, "more domain")
     return f"{counted(term.pods, 'placed pod')}{has}, in {counted(term.domains, 'domain')}{listed}"
 
 
-def _listed(shown: Sequence[str], number: int, more: str) -> str:
+def _listed(rendered: Sequence[str], number: int, more: str) -> str:
     """Return the text after a number: some names, and the number of the others."""
-    if not shown:
+    if not rendered:
         return ""
-    left = number - len(shown)
-    return f": {', '.join(shown)}" + (f" and {counted(left, more)}" if left else "")
+    left = number - len(rendered)
+    return f": {', '.join(rendered)}" + (f" and {counted(left, more)}" if left else "")
 
 
-def _best(told: Summary) -> Part:
-    width = max((len(f"{each.score}") for each in told.best), default=0)
-    rows = [wrapped(each.node, width + 4, f"  {each.score:>{width}}  ") for each in told.best]
-    sample = [*sample_text(told.scheduler, told.fit)] if told.scheduler is not None else []
+def _best(result: Summary) -> Part:
+    width = max((len(f"{each.score}") for each in result.best), default=0)
+    rows = [wrapped(each.node, width + 4, f"  {each.score:>{width}}  ") for each in result.best]
+    sample = [*sample_text(result.scheduler, result.fit)] if result.scheduler is not None else []
     return Part(rows, _heading("Best scores"), sample, item="node", least=1)
 
 
-def _scores(told: Summary) -> Iterator[Line]:
-    said = [each for each in told.scores if each.raw is not None]
-    silent = [each.plugin for each in told.scores if each.raw is None]
-    if not said and not told.best:
+def _scores(result: Summary) -> Iterator[Line]:
+    scored = [each for each in result.scores if each.raw is not None]
+    silent = [each.plugin for each in result.scores if each.raw is None]
+    if not scored and not result.best:
         return  # no node was scored
     yield _heading("Scores by plugin, of all nodes that are scored")
-    if said:
+    if scored:
         yield from table(
-            _SCORES, [(each.plugin, each.weight, _span(each.raw), _span(each.normalized)) for each in said]
+            _SCORES, [(each.plugin, each.weight, _span(each.raw), _span(each.normalized)) for each in scored]
         )
     if silent:
         yield from wrapped(f"no score for this pod: {', '.join(silent)}", 4, "  ")
-    if told.scheduler is not None and told.scheduler.scores_off:
-        yield from wrapped(f"not in the scheduler's profile: {', '.join(told.scheduler.scores_off)}", 4, "  ")
-    for each in (*told.not_scored, *(told.scheduler.not_scored if told.scheduler is not None else ())):
+    if result.scheduler is not None and result.scheduler.scores_off:
+        yield from wrapped(f"not in the scheduler's profile: {', '.join(result.scheduler.scores_off)}", 4, "  ")
+    for each in (*result.not_scored, *(result.scheduler.not_scored if result.scheduler is not None else ())):
         yield from wrapped(f"not in these scores: {each.plugin}: {each.why}", 4, "  ")
 
 
@@ -380,34 +380,34 @@ def _score_parts(score: int | None, parts: Sequence[ScorePart]) -> Iterator[Line
         yield "  Not scored"
         return
     yield f"  Score {score}"
-    said = [each for each in parts if each.raw is not None]
-    if said:
-        yield from table(_SCORES, [(each.plugin, each.weight, f"{each.raw:,}", each.normalized) for each in said], 4)
+    scored = [each for each in parts if each.raw is not None]
+    if scored:
+        yield from table(_SCORES, [(each.plugin, each.weight, f"{each.raw:,}", each.normalized) for each in scored], 4)
 
 
 def _cells(cells: NodeCells) -> Iterator[Line]:
     yield "  In the equivalence cache"
     for cell in cells.predicates:
         verdict = "fits" if cell.fit else f"does not fit: {', '.join(cell.reasons)}"
-        kept = f"invalid ({cell.miss or 'never kept'})" if cell.invalid else verdict
-        yield from wrapped(f"{cell.plugin}: {kept}", 6, "    ")
+        cached = f"invalid ({cell.miss or 'never kept'})" if cell.invalid else verdict
+        yield from wrapped(f"{cell.plugin}: {cached}", 6, "    ")
     for score in cells.scores:
-        said = "no score" if score.raw is None else f"{score.raw:,}"
-        kept = f"invalid ({score.miss or 'never kept'})" if score.invalid else f"raw score {said}"
-        yield from wrapped(f"{score.plugin}: {kept}", 6, "    ")
+        scored = "no score" if score.raw is None else f"{score.raw:,}"
+        cached = f"invalid ({score.miss or 'never kept'})" if score.invalid else f"raw score {scored}"
+        yield from wrapped(f"{score.plugin}: {cached}", 6, "    ")
 
 
 def _background(explanation: Explanation) -> Iterator[Line]:
-    told = explanation.summary
-    if told.answered_fit != told.fit:
-        text = f"its own profile passes {counted(told.answered_fit, 'node')}; kube-scheduler judges the other rules"
+    result = explanation.summary
+    if result.answered_fit != result.fit:
+        text = f"its own profile passes {counted(result.answered_fit, 'node')}; kube-scheduler judges the other rules"
         yield from labelled("Kindred", text)
     yield from _class(explanation.equivalence)
     yield from _mirror(explanation.mirror)
     release = explanation.kubernetes
     yield from styled(labelled("Release", str(release)), None if release.exact else "yellow")
-    yield from profile_text(told.scheduler)
-    yield from _supposed(explanation.supposed)
+    yield from profile_text(result.scheduler)
+    yield from _changes(explanation.supposed)
 
 
 def _class(use: ClassUse | None) -> list[str]:
@@ -415,8 +415,8 @@ def _class(use: ClassUse | None) -> list[str]:
         return labelled("Class", "none: the pod has no class, or the cache is off")
     if not use.kept:
         return labelled("Class", f"{use.hash}, not cached")
-    asked = f"{counted(use.questions, 'request')}, {counted(use.hits, 'hit')}, {counted(use.misses, 'miss', 'misses')}"
-    return labelled("Class", f"{use.hash}, first pod {use.first_pod}: {asked}")
+    uses = f"{counted(use.questions, 'request')}, {counted(use.hits, 'hit')}, {counted(use.misses, 'miss', 'misses')}"
+    return labelled("Class", f"{use.hash}, first pod {use.first_pod}: {uses}")
 
 
 def _mirror(state: MirrorState) -> Iterator[Line]:
@@ -427,8 +427,8 @@ def _mirror(state: MirrorState) -> Iterator[Line]:
         yield from labelled("", problem)
 
 
-def _supposed(supposed: SupposedState) -> Iterator[Line]:
-    named = {"more nodes": supposed.added_nodes, "gone": supposed.removed, "placed": supposed.assumed}
+def _changes(what_if: SupposedState) -> Iterator[Line]:
+    named = {"more nodes": what_if.added_nodes, "gone": what_if.removed, "placed": what_if.assumed}
     given = [f"{what}: {', '.join(names)}" for what, names in named.items() if names]
     for index, text in enumerate(given):
         yield from labelled("" if index else "Supposed", text)

@@ -10,7 +10,7 @@ import click
 from app.commands.dump import SOURCE_OPTIONS, Source, load_dump, warn_of_lacks
 from app.commands.manifests import one_manifest, read_manifests
 from app.commands.options import (
-    OF_ANSWERS,
+    OF_RESPONSES,
     clear_errors,
     exit_with_error,
     loaded_settings,
@@ -51,29 +51,29 @@ class Options(Source):
     output: OutputFormat
 
 
-@click.command("filter", params=settings_options(OF_ANSWERS))
+@click.command("filter", params=settings_options(OF_RESPONSES))
 @with_options(SOURCE_OPTIONS)
 @click.option("--pod", metavar="FILENAME", required=True, help="Manifest of the pod; - reads stdin.")
 @click.option(
     "--nodes", multiple=True, help="Nodes of the request, separated by commas. Can be repeated.  [default: all]"
 )
 @output_option(FORMATS, OutputFormat.JSON)
-def filter_command(**question: Unpack[Options]) -> None:
+def filter_command(**options: Unpack[Options]) -> None:
     """Print the ExtenderFilterResult for a pod, without a server."""
-    result, judged = _filtered(question)
-    print_output(question["output"], result, partial(filter_text, result, judged), filter_names(result))
+    result, judged = _filtered(options)
+    print_output(options["output"], result, partial(filter_text, result, judged), filter_names(result))
 
 
-def _filtered(question: Options) -> tuple[Any, Sequence[str]]:
+def _filtered(options: Options) -> tuple[Any, Sequence[str]]:
     """Evaluate a request as the service does, and return the response, with the names of the filters.
 
     Ends with status 2 if the response is an error.
     """
     with clear_errors():
-        settings = loaded_settings(question, OF_ANSWERS)
-        manifest = one_manifest("--pod", read_manifests("--pod", question["pod"]))
+        settings = loaded_settings(options, OF_RESPONSES)
+        manifest = one_manifest("--pod", read_manifests("--pod", options["pod"]))
         decode_manifest(manifest, AtHand(ClusterMirror(), no_objects))  # fails before a dump is loaded
-        dump = load_dump(settings, question)
+        dump = load_dump(settings, options)
         profile = create_profile(settings)
         warn_of_lacks(dump, profile)
         mirror = dump.mirror
@@ -85,7 +85,7 @@ def _filtered(question: Options) -> tuple[Any, Sequence[str]]:
         for made in stored.made:
             mirror.apply(ClusterEvent("Add", made))
         apply_partition(settings, mirror)
-        named = [name for group in question["nodes"] for name in group.split(",") if name]
+        named = [name for group in options["nodes"] for name in group.split(",") if name]
         body = b'{"Pod":' + stored.json + b',"NodeNames":' + encode(named or list(mirror.nodes.slots)) + b"}"
         response = create_extender(settings, mirror).filter(Request(body))
     if response.outcome is VerbOutcome.BAD_REQUEST:  # over HTTP, kube-scheduler decodes its body

@@ -8,12 +8,12 @@ import click
 import httpx
 import msgspec
 
-from app.admin.explain_routes import MAX_SHOWN
+from app.admin.explain_routes import MAX_LISTED
 from app.commands.admin_client import members, understood
 from app.commands.manifests import all_manifests, one_manifest, read_manifests
 from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Detail, Explainer, Explanation
-from app.explain.pod_names import asked_pod
+from app.explain.pod_names import pod_query
 from app.explain.stored_pod import Objects, no_objects
 from app.objects.decode import EXTENDER_ARGS, NULL, DecodeError, members_of
 from app.process.json_text import decode, encode
@@ -56,7 +56,7 @@ INQUIRY_OPTIONS: Final = (
     click.option("--why-not", multiple=True, metavar="NODE", help="Show all results of this node. Can be repeated."),
     click.option(
         "--limit",
-        type=click.IntRange(0, MAX_SHOWN),
+        type=click.IntRange(0, MAX_LISTED),
         default=5,
         show_default=True,
         help="Maximum number of domains, pods and nodes in a list.",
@@ -100,7 +100,7 @@ def inquiry_of(options: InquiryOptions, of_context: str = "") -> Inquiry:
     if options["namespace"] is not None and options["all_namespaces"]:
         raise click.UsageError("Give either -n or -A.")
     words, file = "/".join(options["pod"]), options["file"]
-    if options["namespace"] and asked_pod(words).namespace not in {"", options["namespace"]}:
+    if options["namespace"] and pod_query(words).namespace not in {"", options["namespace"]}:
         raise click.UsageError(f"{words} is not of the namespace of -n.")
     namespace = "" if options["all_namespaces"] else options["namespace"] or of_context
     if file is not None and options["namespace"] is not None:
@@ -112,22 +112,22 @@ def inquiry_of(options: InquiryOptions, of_context: str = "") -> Inquiry:
     ]
     removed = [_within(namespace, text) for text in options["remove"]]
     assumed = [_assumed(namespace, text) for text in options["assume"]]
-    supposed = {"add_nodes": nodes, "remove": removed, "assume": assumed}
-    supposed = {name: values for name, values in supposed.items() if values}
+    what_if = {"add_nodes": nodes, "remove": removed, "assume": assumed}
+    what_if = {name: values for name, values in what_if.items() if values}
     named = {*removed, *(each["pod"] for each in assumed if isinstance(each["pod"], str))}
     if file is not None:
-        body = _of_file(f"-f {file}", one_manifest(f"-f {file}", read_manifests("-f", file), words), supposed)
+        body = _of_file(f"-f {file}", one_manifest(f"-f {file}", read_manifests("-f", file), words), what_if)
     else:
         named.add(pod := _within(namespace, words))
-        body = encode({"pod": pod, **supposed})
+        body = encode({"pod": pod, **what_if})
     return Inquiry(body, options["why_not"], options["limit"], options["score"], frozenset(named))
 
 
 def _within(namespace: str, text: str) -> str:
-    if not namespace or asked_pod(text).namespace:
+    if not namespace or pod_query(text).namespace:
         return text
     within = f"{namespace}/{text}"
-    return within if asked_pod(within).namespace else f"{namespace}/pod/{text}"  # the namespace has a type's name
+    return within if pod_query(within).namespace else f"{namespace}/pod/{text}"  # the namespace has a type's name
 
 
 def _assumed(namespace: str, text: str) -> dict[str, str | msgspec.Raw]:
@@ -139,37 +139,37 @@ def _assumed(namespace: str, text: str) -> dict[str, str | msgspec.Raw]:
     return {"pod": msgspec.Raw(one_manifest(f"--assume {text}", read_manifests("--assume", pod))), "node": node}
 
 
-def _of_file(option: str, manifest: bytes, supposed: Mapping[str, object]) -> bytes:
+def _of_file(option: str, manifest: bytes, what_if: Mapping[str, object]) -> bytes:
     try:
         fields = EXTENDER_ARGS.fields_of(members_of(manifest))
     except DecodeError as error:
         raise click.UsageError(f"{option}: {error}") from None
     if not fields.keys() & {"Nodes", "NodeNames"}:
-        return encode({"pod": msgspec.Raw(manifest), **supposed})
-    if not supposed:
+        return encode({"pod": msgspec.Raw(manifest), **what_if})
+    if not what_if:
         return manifest  # ExtenderArgs are a request already
     names = fields.get("NodeNames", NULL)
     if names == NULL:
         raise click.UsageError(
             f"{option}: NodeNames: required (not Nodes) in ExtenderArgs beside --assume, --remove and --add-node."
         )
-    return encode({"pod": fields.get("Pod", NULL), "node_names": names, **supposed})
+    return encode({"pod": fields.get("Pod", NULL), "node_names": names, **what_if})
 
 
-class RefusedError(Exception):
+class RejectedError(Exception):
     """The request was read, but cannot be evaluated. The message names the field."""
 
 
 def taken(response: httpx.Response, where: str) -> Explanation:
     """Return the explanation in a service's response. Raises RefusedError, CannotAskError."""
-    told = {} if response.is_success else members(response)
-    if isinstance(told.get("field"), str) and isinstance(detail := told.get("detail"), str):
-        raise RefusedError(detail)
+    body = {} if response.is_success else members(response)
+    if isinstance(body.get("field"), str) and isinstance(detail := body.get("detail"), str):
+        raise RejectedError(detail)
     return understood(where, response, lambda body: decode(body, Explanation))
 
 
 async def explanation_of(explainer: Explainer, inquiry: Inquiry, others: Objects = no_objects) -> Explanation:
     """Explain with the code of a service. Raises DecodeError and ExplainError."""
-    question = decode_explain_request(inquiry.body, explainer.mirror, others)
+    request = decode_explain_request(inquiry.body, explainer.mirror, others)
     detail = Detail(inquiry.nodes, inquiry.limit, score_all=inquiry.score == "all")
-    return await explainer.explain(question, detail)
+    return await explainer.explain(request, detail)

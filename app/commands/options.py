@@ -86,9 +86,9 @@ def refuse_options(names: Collection[str], rule: str) -> None:
         raise click.UsageError(f"{option} is {rule}.")
 
 
-OF_ANSWERS: Final = ("profile", "kubernetes", "feature_gates")
+OF_RESPONSES: Final = ("profile", "kubernetes", "feature_gates")
 """The settings of commands that evaluate a dump."""
-OF_EXPLANATIONS: Final = (*OF_ANSWERS, "scheduler_config")
+OF_EXPLANATIONS: Final = (*OF_RESPONSES, "scheduler_config")
 """The settings of commands that explain a dump or a listed cluster."""
 
 
@@ -105,8 +105,8 @@ def _option(name: str, default: str | None) -> click.Option:
     )  # spec.schedulerName is a word
     summary = " ".join(sentence.replace("`", "").split())
     default = _text(Settings.model_fields[name].get_default()) if default is None else default
-    shown = f"  [default: {default}]" if default else ""
-    return click.Option([flag_of(name), name], metavar="VALUE", help=f"{summary} ({variable_of(name)}).{shown}")
+    rendered = f"  [default: {default}]" if default else ""
+    return click.Option([flag_of(name), name], metavar="VALUE", help=f"{summary} ({variable_of(name)}).{rendered}")
 
 
 def _text(value: object) -> str:

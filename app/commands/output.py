@@ -20,7 +20,7 @@ import msgspec
 import yaml
 
 from app.process.json_text import encode, indented
-from app.process.logs import shown, shown_json
+from app.process.logs import escaped, escaped_json
 from core.explaining.words import counted
 
 
@@ -49,7 +49,7 @@ def print_line(line: Line, *, err: bool = False) -> None:
 
 def print_document(text: str, *, nl: bool = True) -> None:
     """Print a text that has lines and tabs of its own, such as YAML or a script."""
-    _echo(shown(text, "\n\t"), nl=nl)
+    _echo(escaped(text, "\n\t"), nl=nl)
 
 
 def print_error(error: object) -> None:
@@ -62,7 +62,7 @@ def print_problem(error: click.ClickException) -> None:
     if isinstance(error, click.MissingParameter):  # has several lines, and nothing of the user
         error.show()
     elif isinstance(error, click.UsageError):
-        click.UsageError(shown(error.format_message()), error.ctx).show()
+        click.UsageError(escaped(error.format_message()), error.ctx).show()
     else:
         print_error(error.format_message())
 
@@ -105,9 +105,9 @@ class Part(msgspec.Struct, frozen=True):
         """Yield all lines."""
         return self.lines(self.most, "-o json")
 
-    def lines(self, shown: int, more: str = "-o wide") -> Iterator[Line]:
+    def lines(self, visible: int, more: str = "-o wide") -> Iterator[Line]:
         """Yield the lines of some items. `more` is the option that shows the others."""
-        items = self.items[:shown]
+        items = self.items[:visible]
         if items:
             yield from [self.title] if self.title else []
             yield from chain.from_iterable(items)
@@ -126,18 +126,18 @@ def shortened(parts: Sequence[Part]) -> Iterator[Line]:
 
     Where that is not enough, long items are cut. There are more lines only if those that are always shown need them.
     """
-    shown = [len(each.items) if each.in_short else 0 for each in parts]
+    visible = [len(each.items) if each.in_short else 0 for each in parts]
     are_cut = False
     while True:
-        texts = [[*each.lines(number)] for each, number in zip(parts, shown, strict=True)]
+        texts = [[*each.lines(number)] for each, number in zip(parts, visible, strict=True)]
         left_out = dict.fromkeys(each.name for each, text in zip(parts, texts, strict=True) if each.items and not text)
         last = wrapped(f"-o wide shows more: {', '.join(left_out)}", 2, "") if left_out else []
         counting = [text for each, text in zip(parts, texts, strict=True) if not each.is_extra]
-        spare = [place for place, each in enumerate(parts) if shown[place] > each.least and not each.is_extra]
+        spare = [place for place, each in enumerate(parts) if visible[place] > each.least and not each.is_extra]
         if len([*paragraphs([*counting, last])]) <= MOST_LINES or (are_cut and not spare):
             return paragraphs([*texts, last])
         if spare:
-            shown[max(spare, key=lambda place: (shown[place], len(texts[place])))] -= 1
+            visible[max(spare, key=lambda place: (visible[place], len(texts[place])))] -= 1
         else:
             parts, are_cut = [*map(_with_short_items, parts)], True
 
@@ -158,8 +158,10 @@ def laid_out(lines: Iterable[Line]) -> str:
 
 def _laid_out(line: Line) -> str:
     if isinstance(line, str):
-        return shown(line)
-    return click.style(shown(line.text), fg=line.fg, bold=line.bold or None, dim=line.dim or None) + shown(line.rest)
+        return escaped(line)
+    return click.style(escaped(line.text), fg=line.fg, bold=line.bold or None, dim=line.dim or None) + escaped(
+        line.rest
+    )
 
 
 def _echo(text: str, *, nl: bool = True, err: bool = False) -> None:
@@ -197,7 +199,7 @@ def wrapped(
     rest = " " * (2 if indent is None else indent)
     begin = first if first is not None else "" if indent is None else rest
     lines = wrap(
-        shown(text),
+        escaped(text),
         whole_within or prose_width(),
         initial_indent=begin,
         subsequent_indent=rest,
@@ -223,7 +225,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]], indent: int = 
     A cell that is too wide is wrapped, unless `wide`. Words are broken only if they must be, so that sentences give way
     to names.
     """
-    texts = [[head.removeprefix(">") for head in heads], *([shown(str(cell)) for cell in row] for row in rows)]
+    texts = [[head.removeprefix(">") for head in heads], *([escaped(str(cell)) for cell in row] for row in rows)]
     words = [_longest_word(column) for column in zip(*texts, strict=True)]
     widths = _widths(texts, sys.maxsize if wide else line_width() - indent, words)
     align = [str.rjust if head.startswith(">") else str.ljust for head in heads]
@@ -292,7 +294,7 @@ def print_output(
 
 def print_value(output: OutputFormat, value: object) -> None:
     """Print a value as JSON, or as YAML."""
-    print_document(shown_json(indented(value)) if output is OutputFormat.JSON else yaml_text(value))
+    print_document(escaped_json(indented(value)) if output is OutputFormat.JSON else yaml_text(value))
 
 
 def yaml_text(value: object) -> str:
@@ -302,12 +304,12 @@ def yaml_text(value: object) -> str:
     """
     plain: Any = msgspec.json.decode(encode(value))
     text: str = yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDTH)
-    return shown(text.rstrip(), "\n")
+    return escaped(text.rstrip(), "\n")
 
 
 def represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     """Represent text for YAML; in double quotes, where escapes have an effect, if a character has to be escaped."""
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"' if shown(text) != text else None)
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"' if escaped(text) != text else None)
 
 
 class _Dumper(yaml.SafeDumper):

@@ -10,7 +10,7 @@ from typing import Final, Unpack
 import click
 import msgspec
 
-from app.commands.admin_client import ACCESS_OPTIONS, Access, asked, understood
+from app.commands.admin_client import ACCESS_OPTIONS, Access, get_response, understood
 from app.commands.dump import SOURCE_OPTIONS, Source, explainer_of, is_of_dump, load_dump
 from app.commands.options import (
     OF_EXPLANATIONS,
@@ -76,7 +76,7 @@ def pending_command(**options: Unpack[Options]) -> None:
 def _of_service(access: Access, namespace: str | None) -> PendingPods:
     """Call a running service. Raises CannotAskError."""
     query = {"namespace": namespace} if namespace is not None else None
-    response = asked(access, "GET", "/pending", query, patience=_PATIENCE)
+    response = get_response(access, "GET", "/pending", query, patience=_PATIENCE)
     return understood(access["url"], response, msgspec.json.Decoder(PendingPods).decode)
 
 
@@ -87,7 +87,7 @@ def _of_dump(options: Options, namespace: str | None) -> PendingPods:
     work = LongWork()
     explainer = explainer_of(settings, load_dump(settings, options), RecentPods(), work)
     pending = PendingPodsExplainer(explainer, work, time.time)
-    return pending.view(asyncio.run(pending.judge()), namespace).told()
+    return pending.view(asyncio.run(pending.judge()), namespace).message()
 
 
 def pending_text(pending: PendingPods, *, namespace: str | None, wide: bool) -> Iterator[Line]:
@@ -120,9 +120,9 @@ def _sum(pending: PendingPods, within: str) -> str:
         f"{counted(len(pending.pods), 'pending pod')}{within} of {counted(len(pending.classes), 'class', 'classes')}",
         f"{nowhere:,} {'fits' if nowhere == 1 else 'fit'} nowhere",
     ]
-    not_asked = sum(pod.place is None for pod in pending.pods)
-    if not_asked:
-        parts.append(f"{not_asked:,} of more classes, not judged")
+    unrequested = sum(pod.place is None for pod in pending.pods)
+    if unrequested:
+        parts.append(f"{unrequested:,} of more classes, not judged")
     return "; ".join(parts)
 
 

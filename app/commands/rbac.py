@@ -74,7 +74,7 @@ def rbac_documents(settings: Settings, *, account: str = NAME, namespace: str = 
 
 def rbac_text(settings: Settings, *, account: str = NAME, namespace: str = NAME) -> str:
     """Return the same as YAML, with its purpose. Raises SettingsError."""
-    made_for = ", ".join(f"{key_of(name)} {_shown(getattr(settings, name))}" for name in _IN_THE_HEAD)
+    made_for = ", ".join(f"{key_of(name)} {_comment(getattr(settings, name))}" for name in _IN_THE_HEAD)
     lines = wrap(made_for, _WIDTH, break_long_words=False, break_on_hyphens=False)
     head = "# Made by `kindred rbac`, the least for:\n"
     head += "".join(f"#   {line}\n" for line in lines)
@@ -109,7 +109,7 @@ def _granted(
     yield {**head, "kind": f"{kind}Binding", "metadata": metadata, "roleRef": reference, "subjects": [subject]}
 
 
-def _shown(value: object) -> str:
+def _comment(value: object) -> str:
     return (
         " ".join(text_of(value).split()) or "none"
     )  # arguments of plugins may have several lines, and this is a comment

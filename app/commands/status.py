@@ -12,7 +12,7 @@ import msgspec
 from app.admin.decisions_routes import LastDecisions
 from app.admin.equivalence_routes import CacheState, Totals
 from app.admin.health_routes import Readiness, ResourceReadiness, Version
-from app.commands.admin_client import ACCESS_OPTIONS, Access, asked, understood
+from app.commands.admin_client import ACCESS_OPTIONS, Access, get_response, understood
 from app.commands.options import EXIT_NO, EXIT_OK, clear_errors, output_option, with_options
 from app.commands.output import NO_NAMES, Line, OutputFormat, labelled, print_output, styled, table, wrapped
 from app.feeds.freshness import cause_of
@@ -21,7 +21,7 @@ from core.explaining.words import counted
 _LABELS: Final = 12
 """Columns of the names at the left."""
 _MIB: Final = 1024 * 1024
-_SHOWN: Final = 4
+_MAX_LISTED: Final = 4
 """Problems of resources, without -o wide."""
 _HEADS: Final = ("RESOURCE", "STATE", "LAST BYTE", "PROBLEM")
 
@@ -69,8 +69,8 @@ class Status(NamedTuple):
 
 def service_status(access: Access) -> Status:
     """Call the admin port. Raises CannotAskError."""
-    ready, version = asked(access, "GET", "/readyz"), asked(access, "GET", "/version")
-    cache, decisions = _cache(access), asked(access, "GET", "/debug/decisions", {"limit": 1})
+    ready, version = get_response(access, "GET", "/readyz"), get_response(access, "GET", "/version")
+    cache, decisions = _cache(access), get_response(access, "GET", "/debug/decisions", {"limit": 1})
     return Status(
         access["url"],
         understood(access["url"], ready, Readiness.model_validate_json, HTTPStatus.SERVICE_UNAVAILABLE),
@@ -81,7 +81,7 @@ def service_status(access: Access) -> Status:
 
 
 def _cache(access: Access) -> Totals | None:
-    response = asked(access, "GET", "/debug/equivalence", {"limit": 0})
+    response = get_response(access, "GET", "/debug/equivalence", {"limit": 0})
     if response.status_code == HTTPStatus.CONFLICT:  # the cache is off
         return None
     return understood(access["url"], response, msgspec.json.Decoder(CacheState).decode).totals
@@ -116,13 +116,13 @@ def _service(status: Status) -> Iterator[Line]:
 
 
 def _mirror(readiness: Readiness) -> str:
-    held = (
+    stored = (
         counted(readiness.nodes, "node"),
         counted(readiness.pods, "pod"),
         f"{readiness.pending:,} pending",
         counted(readiness.namespaces, "namespace"),
     )
-    return f"{', '.join(held)}, at generation {readiness.generation}"
+    return f"{', '.join(stored)}, at generation {readiness.generation}"
 
 
 def _resources(readiness: Readiness, *, wide: bool) -> Iterator[Line]:
@@ -140,11 +140,11 @@ def _resources(readiness: Readiness, *, wide: bool) -> Iterator[Line]:
     if wide:  # the table has them
         return
     by_number = sorted(behind.items(), key=lambda each: -len(each[1]))
-    for (state, problem), names in by_number[:_SHOWN]:
+    for (state, problem), names in by_number[:_MAX_LISTED]:
         ages = [age for name in names if (age := readiness.resources[name].seconds_since_last_byte) is not None]
         last = f"{state}, {max(ages):.1f} s ago" if ages else state
         yield from wrapped(": ".join(filter(None, (", ".join(names), last, problem))), _LABELS + 2, " " * _LABELS)
-    if left := sum(len(names) for _, names in by_number[_SHOWN:]):
+    if left := sum(len(names) for _, names in by_number[_MAX_LISTED:]):
         yield from wrapped(f"and {left} more: -o wide", _LABELS)
 
 

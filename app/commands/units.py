@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from app.admin.cluster_routes import Units
-from app.commands.admin_client import ACCESS_OPTIONS, Access, asked, understood
+from app.commands.admin_client import ACCESS_OPTIONS, Access, get_response, understood
 from app.commands.options import clear_errors, output_option, with_options
 from app.commands.output import (
     NO_NAMES,
@@ -51,7 +51,7 @@ def units_command(*, namespace: str | None, output: OutputFormat, **access: Unpa
     Calls the admin port of a running service. With -o wide also attempts and times.
     """
     with clear_errors():
-        response = asked(access, "GET", "/units", {"namespace": namespace} if namespace is not None else None)
+        response = get_response(access, "GET", "/units", {"namespace": namespace} if namespace is not None else None)
         units = understood(access["url"], response, msgspec.json.Decoder(Units).decode)
     print_output(output, units, partial(units_text, units, namespace=namespace))
 

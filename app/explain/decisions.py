@@ -99,7 +99,7 @@ class Decisions:
             return
         self.noted += 1
         response = request.response
-        uid, sent, answer = response.uid, request.body, response.body
+        uid, sent, response_body = response.uid, request.body, response.body
         decision = self._decisions[self.noted] = RecordedDecision(
             self.noted,
             self._now(),
@@ -118,8 +118,8 @@ class Decisions:
             self._recent_pods.json_of(uid),
             request.size,
             bytes(sent) if len(sent) <= SMALL else b"",
-            len(answer),
-            answer if len(answer) <= SMALL else b"",
+            len(response_body),
+            response_body if len(response_body) <= SMALL else b"",
             self._mirror.rules.release,
         )
         self._bytes += _weight(decision)

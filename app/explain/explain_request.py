@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from app.explain.made_objects import made_objects
-from app.explain.pod_names import asked_pod
+from app.explain.pod_names import pod_query
 from app.explain.stored_pod import Completion, Notes, Objects, complete, is_stored, member, no_objects
 from app.explain.templates import AtHand, made_pod
 from app.explain.valid_pod import note_unknown_fields, refuse_invalid, refuse_other_labels
@@ -35,7 +35,7 @@ from core.mirror.node_info import NodeBatch
 from core.objects.node import Node
 from core.objects.pod import Pod
 
-MAX_SUPPOSED: Final = 1000
+MAX_CHANGES: Final = 1000
 """Limit of each list of suppositions. Each item costs some microseconds, in which no other request is served."""
 
 PodText: TypeAlias = str
@@ -69,7 +69,7 @@ class Placing(NamedTuple):
     node: str
 
 
-class Supposed(NamedTuple):
+class WhatIf(NamedTuple):
     """Suppositions, in this order: further nodes, fewer pods, further pods."""
 
     add_nodes: Sequence[Node] = ()
@@ -77,7 +77,7 @@ class Supposed(NamedTuple):
     assume: Sequence[Placing] = ()
 
 
-NOTHING: Final = Supposed()
+NOTHING: Final = WhatIf()
 
 
 class Manifest(NamedTuple):
@@ -101,7 +101,7 @@ class ExplainRequest(NamedTuple):
 
     pod: Pod | PodText
     names: Sequence[str] | None = None
-    supposed: Supposed = NOTHING
+    what_if: WhatIf = NOTHING
     batch: NodeBatch | None = None
     """The nodes of ExtenderArgs, in place of names. May have node objects. Invalid after the next event."""
     manifest: "Manifest | None" = None
@@ -155,17 +155,17 @@ def decode_explain_request(body: Body, mirror: ClusterMirror, objects: Objects =
 
 
 def _of_own_form(body: Body, at_hand: AtHand) -> ExplainRequest:
-    asked = decoding(_question_decoder.decode, body)
-    for field, given in (("add_nodes", asked.add_nodes), ("remove", asked.remove), ("assume", asked.assume)):
-        if len(given) > MAX_SUPPOSED:
-            raise DecodeError(field, f"at most {MAX_SUPPOSED}, got {len(given)}")
-    supposed = Supposed(
-        tuple(_node(raw, f"add_nodes[{place}]") for place, raw in enumerate(asked.add_nodes)),
-        tuple(asked.remove),
-        tuple(_placing(each, f"assume[{place}]", at_hand) for place, each in enumerate(asked.assume)),
+    query = decoding(_question_decoder.decode, body)
+    for field, given in (("add_nodes", query.add_nodes), ("remove", query.remove), ("assume", query.assume)):
+        if len(given) > MAX_CHANGES:
+            raise DecodeError(field, f"at most {MAX_CHANGES}, got {len(given)}")
+    what_if = WhatIf(
+        tuple(_node(raw, f"add_nodes[{place}]") for place, raw in enumerate(query.add_nodes)),
+        tuple(query.remove),
+        tuple(_placing(each, f"assume[{place}]", at_hand) for place, each in enumerate(query.assume)),
     )
-    pod = _pod(asked.pod, "pod", at_hand)
-    return _of_pod(pod)._replace(names=_checked_names(asked.node_names), supposed=supposed)
+    pod = _pod(query.pod, "pod", at_hand)
+    return _of_pod(pod)._replace(names=_checked_names(query.node_names), what_if=what_if)
 
 
 def _of_pod(pod: Manifest | PodText) -> ExplainRequest:
@@ -188,9 +188,9 @@ def _pod(raw: msgspec.Raw, field: str, at_hand: AtHand) -> Manifest | PodText:
 
 def _next_of(text: PodText, at_hand: AtHand) -> Manifest | None:
     """Return the next pod of a workload that is at hand; None if a pod of it is pending."""
-    asked = asked_pod(text)
-    found = [each for each in at_hand.objects(asked.kind) if asked.key in names_of({**each})] if asked.kind else []
-    if len(found) != 1 or any(map(asked.has, at_hand.mirror.pending)):  # last, as it visits every pending pod
+    query = pod_query(text)
+    found = [each for each in at_hand.objects(query.kind) if query.key in names_of({**each})] if query.kind else []
+    if len(found) != 1 or any(map(query.has, at_hand.mirror.pending)):  # last, as it visits every pending pod
         return None
     return decode_manifest(msgspec.json.encode(found[0]), at_hand)
 
@@ -202,9 +202,9 @@ def decode_manifest(raw: bytes, at_hand: AtHand) -> Manifest:
     """
     notes, of_cluster = Notes([], [], []), at_hand.objects
     text = one_workload([raw])
-    workload, beside = split(text)
-    if beside:
-        at_hand, text = at_hand.with_objects(beside), msgspec.json.encode(workload)
+    workload, companions = split(text)
+    if companions:
+        at_hand, text = at_hand.with_objects(companions), msgspec.json.encode(workload)
     made = made_pod(workload, at_hand, notes)
     others: Sequence[Object] = ()
     if made.path or not is_stored(made.pod):
@@ -213,7 +213,7 @@ def decode_manifest(raw: bytes, at_hand: AtHand) -> Manifest:
         with under(made.path):
             complete(made.pod, at_hand.mirror.rules, at_hand.objects, notes, of_cluster=of_cluster)
             refuse_invalid(member(made.pod, "spec"))
-        others = made_objects(made.pod, made.claim_templates, beside, at_hand.mirror, notes)
+        others = made_objects(made.pod, made.claim_templates, companions, at_hand.mirror, notes)
         text = msgspec.json.encode(made.pod)
     with under(made.path):
         return Manifest(_without_prefix(msgspec.Raw(text)), text, notes, made.replaced, others)

@@ -9,14 +9,14 @@ from msgspec.structs import replace
 
 from app.explain.explain_request import ContradictionError, ExplainRequest, TooMuchWorkError, UnknownError
 from app.explain.known_pods import KnownPods, the_one
-from app.explain.pod_names import asked_pod
+from app.explain.pod_names import pod_query
 from app.explain.scheduler_profiles import SchedulerProfiles
 from app.explain.stored_pod import Completion
 from app.feeds.freshness import Freshness
-from app.feeds.release import AnsweredRelease, ReleaseStatus
+from app.feeds.release import ReleaseStatus, ReleaseTracker
 from app.verbs.effects import Effects
 from core.diagnosis.diagnosis import Diagnosis
-from core.diagnosis.explained_profile import ExplainedProfile
+from core.diagnosis.explained_profile import ExplainProfile
 from core.diagnosis.node_detail import NodeDetail, node_detail
 from core.diagnosis.summary import Summary, summary
 from core.diagnosis.wakes import AwaitedVictim, awaited_victims
@@ -26,8 +26,8 @@ from core.events import NOT_MISSING, Object
 from core.explaining.pod_names import PodName, PodText, Sees, every_namespace, name_of
 from core.gangs.scheduling_groups import scheduling_group_status
 from core.gangs.unit import UnitStatus
+from core.mirror.fork import Fork, ForkError
 from core.mirror.node_info import NodeBatch
-from core.mirror.what_if import Supposition, WhatIfError
 from core.mirror.work import WorkLimitError
 from core.objects.groups import SchedulingGroup
 from core.objects.pod import Pod
@@ -113,7 +113,7 @@ class Explanation(msgspec.Struct, frozen=True):
     """Why the caller sees `(a pod of another namespace)` instead of some names. Empty if all names are shown."""
 
 
-class AskedNamespaces(NamedTuple):
+class RequestNamespaces(NamedTuple):
     """The namespaces of the pods in a request."""
 
     named: set[str]
@@ -137,12 +137,12 @@ class Explainer:
 
     def __init__(  # noqa: PLR0913  # the sources of an explanation
         self,
-        explained: ExplainedProfile,
+        explained: ExplainProfile,
         known: KnownPods,
         cache: EquivalenceCache | None,
         freshness: Freshness,
         *,
-        release: AnsweredRelease,
+        release: ReleaseTracker,
         schedulers: SchedulerProfiles | None = None,
         effects: Effects | None = None,
     ) -> None:
@@ -161,7 +161,7 @@ class Explainer:
         self._schedulers = schedulers
         self._effects = effects
 
-    def explained_of(self, pod: Pod) -> ExplainedProfile:
+    def explained_of(self, pod: Pod) -> ExplainProfile:
         """Return the plugins that explain a pod."""
         return self.explained if self._schedulers is None else self._schedulers.of(pod)
 
@@ -180,32 +180,32 @@ class Explainer:
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Hold the turn for `explain` and `look`. A scheduler's request waits for at most one explanation."""
-        return self._known.work.uncut_turn()
+        return self._known.work.exclusive()
 
-    async def namespaces_of(self, question: ExplainRequest) -> AskedNamespaces:
+    async def namespaces_of(self, request: ExplainRequest) -> RequestNamespaces:
         """Return the namespaces that a caller must be allowed to see for the pods in a request."""
-        supposed = question.supposed
-        pods = [question.pod, *supposed.remove, *(each.pod for each in supposed.assume)]
+        what_if = request.what_if
+        pods = [request.pod, *what_if.remove, *(each.pod for each in what_if.assume)]
         texts = [pod for pod in pods if isinstance(pod, str)]
         found = await self._known.find(texts, every_namespace)
-        named = {asked_pod(text).namespace for text in texts} | {pod.namespace for pod in pods if isinstance(pod, Pod)}
-        return AskedNamespaces(named - {""}, [pod.namespace for text in texts for pod in found[text]])
+        named = {pod_query(text).namespace for text in texts} | {pod.namespace for pod in pods if isinstance(pod, Pod)}
+        return RequestNamespaces(named - {""}, [pod.namespace for text in texts for pod in found[text]])
 
-    async def explain(self, question: ExplainRequest, detail: Detail, sees: Sees | None = None) -> Explanation:
+    async def explain(self, request: ExplainRequest, detail: Detail, sees: Sees | None = None) -> Explanation:
         """Evaluate a request. No event may have been applied since it was decoded. Raises ExplainError.
 
         Pods of namespaces that `sees` rejects are unknown. None: the caller sees all pods.
         """
-        found = await self._found(question, sees)
+        found = await self._found(request, sees)
         # No await from here on: a decision needs one state of the mirror.
         victims = self.victims_of(found.pod)  # by the mirror without suppositions
-        with self.mirror.suppose() as supposing, _work_is_limited():
-            _suppose(supposing, question, found)
-            return replace(self._explained(question, found, detail), waits_for=victims)
+        with self.mirror.fork() as fork, _work_is_limited():
+            _change(fork, request, found)
+            return replace(self._explained(request, found, detail), waits_for=victims)
 
     async def look(
         self,
-        question: ExplainRequest,
+        request: ExplainRequest,
         at: Callable[[Diagnosis], Seen],
         *,
         score_all: bool = False,
@@ -215,38 +215,38 @@ class Explainer:
 
         Raises ExplainError.
         """
-        found = await self._found(question, sees)
-        with self.mirror.suppose() as supposing, _work_is_limited():
-            _suppose(supposing, question, found)
-            return at(self._diagnosis(found.pod, self._batch(question), score_all=score_all))
+        found = await self._found(request, sees)
+        with self.mirror.fork() as fork, _work_is_limited():
+            _change(fork, request, found)
+            return at(self._diagnosis(found.pod, self._batch(request), score_all=score_all))
 
     def look_at(self, pod: Pod, at: Callable[[Diagnosis], Seen]) -> Seen:
         """Return `at` of the decision for a pending pod and all nodes. Raises ExplainError."""
         with _work_is_limited():
             return at(self._diagnosis(pod, self.mirror.batch([*self.mirror.nodes.slots]), score_all=False))
 
-    async def _found(self, question: ExplainRequest, sees: Sees | None) -> _Found:
-        supposed, known = question.supposed, self._known
-        texts = {*supposed.remove, *(each.pod for each in supposed.assume if isinstance(each.pod, str))}
-        if isinstance(question.pod, str):
-            texts.add(question.pod)
+    async def _found(self, request: ExplainRequest, sees: Sees | None) -> _Found:
+        what_if, known = request.what_if, self._known
+        texts = {*what_if.remove, *(each.pod for each in what_if.assume if isinstance(each.pod, str))}
+        if isinstance(request.pod, str):
+            texts.add(request.pod)
         pods = await known.find(texts, sees)
-        if question.batch is None:  # a batch is invalid after the next event
-            await self._known.work.wait_for_lull()
+        if request.batch is None:  # a batch is invalid after the next event
+            await self._known.work.wait_until_idle()
 
         def one(pod: Pod | str, field: str) -> Pod:
             if isinstance(pod, str):
                 return the_one(pods, pod, field, is_limited=sees is not None)
             return pod if sees is None else known.without_foreign_uid(pod)
 
-        pod = one(question.pod, "pod")
-        gone = [one(text, f"remove[{place}]") for place, text in enumerate(supposed.remove)]
-        if question.batch is None and self._is_placed(pod):  # ExtenderArgs are explained unchanged
+        pod = one(request.pod, "pod")
+        gone = [one(text, f"remove[{place}]") for place, text in enumerate(what_if.remove)]
+        if request.batch is None and self._is_placed(pod):  # ExtenderArgs are explained unchanged
             if pod.uid not in {each.uid for each in gone}:
                 gone.append(pod)  # else the pod would conflict with itself
             pod = replace(pod, node_name="")  # else NodeName would reject all other nodes
-        placed = [(one(each.pod, f"assume[{place}].pod"), each.node) for place, each in enumerate(supposed.assume)]
-        manifest, uids = question.manifest, {each.uid for each in gone}
+        placed = [(one(each.pod, f"assume[{place}].pod"), each.node) for place, each in enumerate(what_if.assume)]
+        manifest, uids = request.manifest, {each.uid for each in gone}
         if manifest is None:
             return _Found(pod, gone, placed)
         # Events may have been applied since it was decoded.
@@ -255,29 +255,29 @@ class Explainer:
         return _Found(pod, gone, placed, replaced, made)
 
     def _is_placed(self, pod: Pod) -> bool:
-        held = self.mirror.get_pod(pod.uid)
-        return held is not None and held.node_name in self.mirror.nodes.slots
+        stored = self.mirror.get_pod(pod.uid)
+        return stored is not None and stored.node_name in self.mirror.nodes.slots
 
-    def _explained(self, question: ExplainRequest, found: _Found, detail: Detail) -> Explanation:
-        batch = self._batch(question)
+    def _explained(self, request: ExplainRequest, found: _Found, detail: Detail) -> Explanation:
+        batch = self._batch(request)
         places = {name: batch.position(name) for name in detail.nodes}
         for name, place in places.items():
             if place < 0:
                 raise UnknownError("node", f"node {name}: not among the nodes of the request")
         decision = self._diagnosis(found.pod, batch, score_all=detail.score_all)
-        supposed = SupposedState(
-            [node.name for node in question.supposed.add_nodes],
+        what_if = SupposedState(
+            [node.name for node in request.what_if.add_nodes],
             [name_of(pod) for pod in found.gone],
             [PodText(name_of(pod), f" on {node}") for pod, node in found.placed],
         )
         equivalence, entry = self._class_use(found.pod)
-        if supposed.added_nodes or supposed.removed or supposed.assumed or found.replaced or found.made:
+        if what_if.added_nodes or what_if.removed or what_if.assumed or found.replaced or found.made:
             entry = None  # cached cells belong to the mirror without suppositions
         placed_on = next((each.node_name for each in found.gone if each.uid == found.pod.uid), "")
-        told = summary(decision, detail.limit, placed_on)
-        manifest = question.manifest
+        result = summary(decision, detail.limit, placed_on)
+        manifest = request.manifest
         return Explanation(
-            summary=told,
+            summary=result,
             nodes=[
                 ExplainedNode(node_detail(decision, places[name], detail.limit), self._cells(entry, name))
                 for name in detail.nodes
@@ -285,19 +285,19 @@ class Explainer:
             equivalence=equivalence,
             mirror=self.mirror_state(),
             kubernetes=self._release.status,
-            supposed=supposed,
+            supposed=what_if,
             unit=self.unit_of(found.pod),
-            manifest=manifest.completion(fits=told.fit > 0) if manifest is not None else None,
+            manifest=manifest.completion(fits=result.fit > 0) if manifest is not None else None,
         )
 
     def _diagnosis(self, pod: Pod, batch: NodeBatch, *, score_all: bool) -> Diagnosis:
         missing = self._freshness.missing_for_explanations()
         return Diagnosis(self.explained_of(pod), self.mirror, pod, batch, score_all=score_all, missing=missing)
 
-    def _batch(self, question: ExplainRequest) -> NodeBatch:
-        if question.batch is not None:
-            return question.batch
-        return self.mirror.batch(question.names if question.names is not None else [*self.mirror.nodes.slots])
+    def _batch(self, request: ExplainRequest) -> NodeBatch:
+        if request.batch is not None:
+            return request.batch
+        return self.mirror.batch(request.names if request.names is not None else [*self.mirror.nodes.slots])
 
     def _class_use(self, pod: Pod) -> tuple[ClassUse | None, ClassEntry | None]:
         hash_text, entry = self._cache.class_of(pod) if self._cache is not None else ("", None)
@@ -336,20 +336,20 @@ class Explainer:
         )
 
 
-def _suppose(supposing: Supposition, question: ExplainRequest, found: _Found) -> None:
-    for place, node in enumerate(question.supposed.add_nodes):
+def _change(fork: Fork, request: ExplainRequest, found: _Found) -> None:
+    for place, node in enumerate(request.what_if.add_nodes):
         with _named(f"add_nodes[{place}]"):
-            supposing.add_node(node)
+            fork.add_node(node)
     for place, pod in enumerate(found.gone):
-        with _named(f"remove[{place}]" if place < len(question.supposed.remove) else "pod"):
-            supposing.remove(pod)
+        with _named(f"remove[{place}]" if place < len(request.what_if.remove) else "pod"):
+            fork.remove(pod)
     for pod in found.replaced:
-        supposing.remove(pod)
+        fork.remove(pod)
     for each in found.made:
-        supposing.add_object(each)
+        fork.add_object(each)
     for place, (pod, node_name) in enumerate(found.placed):
         with _named(f"assume[{place}]"):
-            supposing.place(pod, node_name)
+            fork.place(pod, node_name)
 
 
 @contextmanager
@@ -364,5 +364,5 @@ def _work_is_limited() -> Iterator[None]:
 def _named(field: str) -> Iterator[None]:
     try:
         yield
-    except WhatIfError as error:
+    except ForkError as error:
         raise ContradictionError(field, str(error)) from None

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from app.explain.explain_request import UnknownError
-from app.explain.pod_names import AskedPod, asked_pod
+from app.explain.pod_names import PodQuery, pod_query
 from app.process.long_work import LongWork
 from app.verbs.request import RecentPods
 from core.explaining.pod_names import Sees, every_namespace
@@ -16,7 +16,7 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 
 UNKNOWN_POD: Final = "neither in the mirror nor in a recent request"
-_SHOWN: Final = 10  # pods of one name that an error names
+_MAX_LISTED: Final = 10  # pods of one name that an error names
 _NOT_SEEN: Final = (
     ", or in a namespace whose pods this caller may not list. The response to NAMESPACE/NAME names a missing right"
 )
@@ -40,11 +40,11 @@ class KnownPods:
         found: dict[str, list[Pod]] = {}
         searched: dict[str, list[str]] = {}  # name -> texts
         for text in texts:
-            asked = asked_pod(text)
-            seen = await self._waiting(asked) if asked.kind else self._of_uid(asked.name)
+            query = pod_query(text)
+            seen = await self._waiting(query) if query.kind else self._of_uid(query.name)
             found[text] = [pod for pod in seen if sees is None or sees(pod.namespace)]
-            if not asked.kind and (sees is not None or not found[text]):
-                searched.setdefault(asked.key, []).append(text)
+            if not query.kind and (sees is not None or not found[text]):
+                searched.setdefault(query.key, []).append(text)
         if not searched:
             return found
         by_uid = {text for text, pods in found.items() if pods}
@@ -58,10 +58,10 @@ class KnownPods:
                     found[text].append(pod)
         return found
 
-    async def _waiting(self, asked: AskedPod) -> Collection[Pod]:
+    async def _waiting(self, query: PodQuery) -> Collection[Pod]:
         oldest: dict[str, Pod] = {}
         async for pod in self._pending():
-            if asked.has(pod):
+            if query.has(pod):
                 known = oldest.get(pod.namespace, pod)
                 oldest[pod.namespace] = min(known, pod, key=lambda each: (each.waiting.created, each.name))
         return oldest.values()
@@ -71,15 +71,15 @@ class KnownPods:
         for pod in [*self.mirror.pending]:
             yield pod
             if self.work.over:
-                await self.work.give_way()
+                await self.work.checkpoint()
 
     def without_foreign_uid(self, pod: Pod) -> Pod:
         """Return the pod of a manifest. Its uid counts only if the mirror has that uid under the same name.
 
         Otherwise a manifest with the uid of a hidden pod would get another response than one with an unknown uid.
         """
-        held = self.mirror.get_pod(pod.uid) or self.mirror.pending.get(pod.uid)
-        is_it = held is not None and held.full_name == pod.full_name
+        stored = self.mirror.get_pod(pod.uid) or self.mirror.pending.get(pod.uid)
+        is_it = stored is not None and stored.full_name == pod.full_name
         return pod if is_it else replace(pod, uid=pod.full_name)  # as the decoder does without a uid
 
     def _of_uid(self, uid: str) -> Collection[Pod]:
@@ -98,7 +98,7 @@ async def placed_pods(mirror: ClusterMirror, names: Collection[str], work: LongW
         if pod is not None and (pod.full_name in names or pod.name in names):
             found.append(uid)
         if work.over:
-            await work.give_way()
+            await work.checkpoint()
     present = map(mirror.get_pod, found)  # pods may have changed in between
     return [pod for pod in present if pod is not None]
 
@@ -108,19 +108,20 @@ def the_one(found: dict[str, list[Pod]], text: str, field: str, *, is_limited: b
 
     `is_limited`: the caller may not see all pods. Then the error is the same for an unknown pod and for a hidden one.
     """
-    pods, asked = found[text], asked_pod(text)
+    pods, query = found[text], pod_query(text)
     if not pods:
-        hint = _NOT_SEEN if is_limited and not asked.namespace else ""
-        if asked.kind:
+        hint = _NOT_SEEN if is_limited and not query.namespace else ""
+        if query.kind:
             why = f"no pending pod is of it{hint}; its manifest explains the next one"
-            raise UnknownError(field, f"{asked.kind} {asked.key}: {why}")
+            raise UnknownError(field, f"{query.kind} {query.key}: {why}")
         then = "; it may have ended, and a manifest explains a pod that does not exist" if field == "pod" else ""
         raise UnknownError(field, f"pod {text}: {UNKNOWN_POD}{hint}{then}")
     if len(pods) > 1:
         names = {pod.full_name: pod for pod in pods}
         several = sorted(names) if len(names) == len(pods) else [pod.uid for pod in pods]
-        more = f" and {len(several) - _SHOWN:,} more" if several[_SHOWN:] else ""
-        raise UnknownError(field, f"pod {text}: there are several of that name: {', '.join(several[:_SHOWN])}{more}")
+        more = f" and {len(several) - _MAX_LISTED:,} more" if several[_MAX_LISTED:] else ""
+        listed = ", ".join(several[:_MAX_LISTED]) + more
+        raise UnknownError(field, f"pod {text}: there are several of that name: {listed}")
     return pods[0]
 
 
@@ -193,7 +194,7 @@ class NameSearch:
                 if pod is not None and text in pod.full_name:
                     found.add(pod.namespace)
                 if self._work.over:
-                    await self._work.give_way()
+                    await self._work.checkpoint()
         return found
 
     async def find(self, text: str, limit: int, sees: Sees = every_namespace) -> FoundNames:
@@ -207,14 +208,14 @@ class NameSearch:
             for name in [*self._mirror.nodes.slots]:
                 nodes.add(name, name, name)
                 if self._work.over:
-                    await self._work.give_way()
+                    await self._work.checkpoint()
             for pod in self._pods():
                 if pod is not None and sees(pod.namespace):
                     pods.add(pod.full_name, pod.name, pod.node_name)
                 if pods.full:
                     break
                 if self._work.over:
-                    await self._work.give_way()
+                    await self._work.checkpoint()
         (found_nodes, more_nodes), (found_pods, more_pods) = nodes.found(), pods.found()
         return FoundNames(
             [name for name, _ in found_nodes],

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from app.explain.stored_pod import Json, Notes, elements, member, shown
+from app.explain.stored_pod import Json, Notes, elements, member, rendered
 from app.objects.decode import under
 from app.objects.decode_storage import decode_persistent_volume_claim
 from app.objects.resources import RESOURCES
@@ -28,41 +28,41 @@ _IMMEDIATE: Final = "Immediate"
 
 
 def made_objects(
-    pod: Json, templates: Sequence[Json], beside: Sequence[Json], mirror: ClusterMirror, notes: Notes
+    pod: Json, templates: Sequence[Json], companions: Sequence[Json], mirror: ClusterMirror, notes: Notes
 ) -> Sequence[Object]:
     """Return the claims of a pod, and volumes and classes of its file, that the mirror lacks. Raises DecodeError.
 
-    `templates` are the volumeClaimTemplates of its StatefulSet, `beside` the other objects of its file. The pod loses
-    its volumes of claims whose volumes exist, nobody knows where, before it is tried.
+    `templates` are the volumeClaimTemplates of its StatefulSet, `companions` the other objects of its file. The pod
+    loses its volumes of claims whose volumes exist, nobody knows where, before it is tried.
     """
-    held = mirror.objects(PersistentVolumeClaim)
-    found = _of_file_alone(beside, mirror)
-    for field, claim in (*_of_templates(pod, templates), *_of_volumes(pod), *_of_file(pod, beside)):
+    stored = mirror.objects(PersistentVolumeClaim)
+    found = _of_file_alone(companions, mirror)
+    for field, claim in (*_of_templates(pod, templates), *_of_volumes(pod), *_of_file(pod, companions)):
         with under(field):
             decoded = _decoded(claim, mirror)
-        if decoded.full_name in held or decoded.full_name in found:
+        if decoded.full_name in stored or decoded.full_name in found:
             continue
         found[decoded.full_name] = decoded
         named = decoded.storage_class
-        of_class = f"of class {shown(named)}" if named else "without a class"
+        of_class = f"of class {rendered(named)}" if named else "without a class"
         if _wants_default(claim) and not mirror.objects(StorageClass):
             of_class = "of the default class, which is not known: no StorageClass is at hand"
-        notes.done.append(f"claim {shown(decoded.name)} {of_class}")
+        notes.done.append(f"claim {rendered(decoded.name)} {of_class}")
         storage_class = found.get(f"StorageClass {named}") or mirror.objects(StorageClass).get(named)
         if isinstance(storage_class, StorageClass) and _binds_at_once(storage_class) and not decoded.volume:
-            made = f"class {shown(named)} makes its volume before the pod is scheduled; where is not known"
-            notes.unknown.append(f"claim {shown(decoded.name)}: {made}")
+            made = f"class {rendered(named)} makes its volume before the pod is scheduled; where is not known"
+            notes.unknown.append(f"claim {rendered(decoded.name)}: {made}")
             _drop_volume(pod, decoded.name)
     return [*found.values()]
 
 
-def _of_file_alone(beside: Sequence[Json], mirror: ClusterMirror) -> dict[str, Object]:
+def _of_file_alone(companions: Sequence[Json], mirror: ClusterMirror) -> dict[str, Object]:
     """Return the volumes and classes of a file that the mirror lacks, by kind and name."""
     found: dict[str, Object] = {}
-    for each in beside:
+    for each in companions:
         decode = _OF_FILES.get(str(each.get("kind")))
         if decode is not None:
-            with under(f"{each['kind']} {shown(member(each, 'metadata').get('name'))}"):
+            with under(f"{each['kind']} {rendered(member(each, 'metadata').get('name'))}"):
                 other = decode(msgspec.json.encode(each))
             if other.full_name not in mirror.objects(type(other)):
                 found[f"{each['kind']} {other.full_name}"] = other
@@ -125,13 +125,13 @@ def _name(pod: Json) -> str:
     return str(metadata.get("name") or metadata.get("generateName") or "")
 
 
-def _of_file(pod: Json, beside: Sequence[Json]) -> Iterator[tuple[str, Json]]:
+def _of_file(pod: Json, companions: Sequence[Json]) -> Iterator[tuple[str, Json]]:
     """Yield the claims of the pod's namespace. Whether another namespace has a claim is not to be learnt this way."""
     namespace = member(pod, "metadata").get("namespace") or "default"
-    for each in beside:
+    for each in companions:
         metadata = member(each, "metadata")
         if each.get("kind") == "PersistentVolumeClaim" and (metadata.get("namespace") or "default") == namespace:
-            yield f"PersistentVolumeClaim {shown(metadata.get('name'))}", {**each, "spec": member(each, "spec")}
+            yield f"PersistentVolumeClaim {rendered(metadata.get('name'))}", {**each, "spec": member(each, "spec")}
 
 
 def _default_class(mirror: ClusterMirror) -> str | None:

@@ -98,7 +98,7 @@ def guessed_rack_key(mirror: ClusterMirror) -> str:
 
 
 def _is_label(decision: Diagnosis, key: str) -> bool:
-    nodes = chain((node for _, node in decision.mirror.nodes), decision.batch.strangers.values())
+    nodes = chain((node for _, node in decision.mirror.nodes), decision.batch.unmirrored.values())
     return any(node is not None and key in node.labels for node in nodes)
 
 

@@ -19,7 +19,7 @@ from app.process.long_work import LongWork
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.explained_profile import SchedulerState
 from core.diagnosis.not_judged import NotJudged
-from core.diagnosis.remedies.what_would_help import what_would_help
+from core.diagnosis.remedies.find_remedies import find_remedies
 from core.diagnosis.summary import ReasonSummary, fit_message, reasons_of
 from core.diagnosis.wakes import AwaitedVictim, VictimsByPod
 from core.equivalence.classes import Classifier
@@ -42,7 +42,7 @@ class PendingState(Enum):
     """A node passes the judged rules, but a rule could not be judged."""
     GATED = "gated"
     """The pod has scheduling gates. kube-scheduler does not try it before they are removed."""
-    NOT_ASKED = "not asked"
+    NO_REQUEST = "not asked"
     """The pod's class is beyond MAX_CLASSES."""
 
 
@@ -192,7 +192,7 @@ class PendingView:
                 self.left_out += 1
                 continue
             if place >= len(judgements):
-                yield self._pending_pod(pod, None, PendingState.NOT_ASKED)
+                yield self._pending_pod(pod, None, PendingState.NO_REQUEST)
                 continue
             members = self._members.get(place)
             if members is None:
@@ -211,7 +211,7 @@ class PendingView:
                 oldest=first.waiting.created,
             )
 
-    def told(self) -> PendingPods:
+    def message(self) -> PendingPods:
         """Return pods and classes as one value."""
         head, pods = self.head, [*self.pods()]
         classes = [*self.classes()]
@@ -279,10 +279,10 @@ class PendingPodsExplainer:
                     firsts.append(pod)
                 pods.append((pod, place))
                 if self._work.over:
-                    await self._work.give_way()
+                    await self._work.checkpoint()
         judgements: list[PendingClass] = []
         for first in islice(firsts, MAX_CLASSES):
-            async with self._work.uncut_turn():
+            async with self._work.exclusive():
                 judgements.append(self._judgement(first))
         return JudgedPods(pods, judgements, self._explainer.mirror_state(), self._waits())
 
@@ -307,7 +307,7 @@ class PendingPodsExplainer:
             run.sort()
             runs.append(run)
             if self._work.over:
-                await self._work.give_way()
+                await self._work.checkpoint()
         return runs
 
     def _class_of(self, pod: Pod) -> tuple[object, ...]:
@@ -353,7 +353,7 @@ def _judgement(decision: Diagnosis) -> PendingClass:
         message=fit_message(decision, reasons),
         reasons=reasons,
         not_judged=decision.not_judged,
-        helps=[remedy.text for remedy in what_would_help(decision, _MAX_REMEDIES)],
+        helps=[remedy.text for remedy in find_remedies(decision, _MAX_REMEDIES)],
         scheduler=decision.scheduler,
     )
 

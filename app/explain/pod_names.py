@@ -22,7 +22,7 @@ WORKLOADS: Final = tuple(kind for kind in _SHORT if kind != "Pod")
 """Kinds of which a text may mean the pod that has waited longest."""
 
 
-class AskedPod(NamedTuple):
+class PodQuery(NamedTuple):
     """A text in its parts."""
 
     namespace: str
@@ -43,12 +43,12 @@ class AskedPod(NamedTuple):
         return waits and self.namespace in {"", pod.namespace} and (self.kind, self.name) in _owners(pod)
 
 
-def asked_pod(text: str) -> AskedPod:
+def pod_query(text: str) -> PodQuery:
     """Return the parts of a text. Before a slash, a type comes before a namespace of that name."""
     *before, name = text.split("/")
     kind = _TYPES.get(before[-1].lower().partition(".")[0], "") if before else ""
     namespace = "/".join(before[:-1] if kind else before)
-    return AskedPod(namespace, kind if kind != "Pod" else "", name)
+    return PodQuery(namespace, kind if kind != "Pod" else "", name)
 
 
 def _owners(pod: Pod) -> Iterator[tuple[str, str]]:

@@ -19,7 +19,7 @@ from app.scheduler_configuration.schema import HALVES, KNOWN, Point, Profile
 from app.scheduler_configuration.validation import arguments_of
 from app.settings.settings import Settings
 from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers
-from core.diagnosis.explained_profile import NOTHING, ExplainedProfile, SchedulerRules, joined
+from core.diagnosis.explained_profile import NOTHING, ExplainProfile, SchedulerRules, joined
 from core.diagnosis.not_judged import NotJudged
 from core.framework.interface import Plugin
 from core.objects.pod import Pod
@@ -135,7 +135,7 @@ _SCALE: Final = 10
 class SchedulerProfiles:
     """The explained rules by the profiles of a KubeSchedulerConfiguration. Without a profile: `every`."""
 
-    def __init__(self, config: SchedulerConfig, settings: Settings, every: ExplainedProfile) -> None:
+    def __init__(self, config: SchedulerConfig, settings: Settings, every: ExplainProfile) -> None:
         """Make the plugins of all profiles. Raises UnreadableError that names the field, and SettingsError."""
         self._every: Final = every
         self._config = config
@@ -149,54 +149,54 @@ class SchedulerProfiles:
             profile.name: scheduler_plugins(profile, config.extenders, every.profile, arguments)
             for profile in config.profiles
         }
-        self._found: dict[tuple[str, tuple[bool, ...]], ExplainedProfile] = {}
+        self._found: dict[tuple[str, tuple[bool, ...]], ExplainProfile] = {}
         """(schedulerName, for each extender whether kube-scheduler calls it for the pod) -> rules."""
 
-    def of(self, pod: Pod) -> ExplainedProfile:
+    def of(self, pod: Pod) -> ExplainProfile:
         """Return the rules for a pod. For an unknown scheduler, `every` with a note."""
         name = pod.scheduler_name or DEFAULT_SCHEDULER
         entry = self._entries.get(name)
         if entry is None:
-            return ExplainedProfile(self._every.profile, self._every.served, SchedulerRules(name))
-        key = name, tuple(each.is_asked_about(pod.requests) for each in self._config.extenders)
+            return ExplainProfile(self._every.profile, self._every.served, SchedulerRules(name))
+        key = name, tuple(each.gets_requests_for(pod.requests) for each in self._config.extenders)
         found = self._found.get(key)
         if found is None:
             found = self._found[key] = self._explained(entry, pod.requests)
         return found
 
-    def _explained(self, runs: SchedulerPlugins, resources: Collection[str]) -> ExplainedProfile:
+    def _explained(self, runs: SchedulerPlugins, resources: Collection[str]) -> ExplainProfile:
         profile = runs.profile
         scope = self._scopes.of(profile.name) if self._scopes is not None else None
-        kindred = self._kindred if self._kindred is not None and self._kindred.is_asked_about(resources) else None
-        asked = self._asked(kindred, decides=scope is not None)
+        kindred = self._kindred if self._kindred is not None and self._kindred.gets_requests_for(resources) else None
+        extender = self._of_extender(kindred, decides=scope is not None)
         scheduler = runs.plugins
-        if asked.filters and scope is not None:  # kube-scheduler gets one node and ignores its score
+        if extender.filters and scope is not None:  # kube-scheduler gets one node and ignores its score
             scheduler = replace(scheduler, scores=())
-        weights = self._weights(scheduler, asked, kindred)
+        weights = self._weights(scheduler, extender, kindred)
         _, percentage = self._config.percentage_of(profile)
-        asked_filters, asked_scores = _names(asked)
+        extender_filters, extender_scores = _names(extender)
         has_devices = any(profile.runs(DynamicResources.name, point) for point in HALVES[0])
         rules = SchedulerRules(
             profile.name,
             has_profile=True,
             filters=frozenset(plugin.name for plugin in scheduler.filters),
             scores=frozenset(plugin.name for plugin, _ in scheduler.scores),
-            asked_filters=asked_filters,
-            asked_scores=asked_scores,
-            off=_off(scheduler, asked_filters, asked_scores),
+            extender_filters=extender_filters,
+            extender_scores=extender_scores,
+            off=_off(scheduler, extender_filters, extender_scores),
             never_judged_off=frozenset() if has_devices else frozenset({DynamicResources.name}),
             extender=self._kindred.url_prefix if self._kindred is not None else "",
-            percentage_of_nodes_to_score=ALL if asked.filters and scope is DecideScope.ANY_NODE else percentage,
+            percentage_of_nodes_to_score=ALL if extender.filters and scope is DecideScope.ANY_NODE else percentage,
         )
         rules = self._with_gaps(rules, runs, resources)
-        judged = joined(scheduler, asked, weights)
-        return ExplainedProfile(judged, self._every.served, rules)
+        judged = joined(scheduler, extender, weights)
+        return ExplainProfile(judged, self._every.served, rules)
 
     def _with_gaps(self, rules: SchedulerRules, runs: SchedulerPlugins, resources: Collection[str]) -> SchedulerRules:
         """Return the rules with a list of all rules that run in the cluster but not in Kindred."""
-        others = [each for each in self._others if each.is_asked_about(resources)]
+        others = [each for each in self._others if each.gets_requests_for(resources)]
         filters, scores = (runs.filter_otherwise & rules.filters, runs.score_otherwise & rules.scores)
-        early = (each for each in runs.early if each.plugin not in rules.asked_filters)
+        early = (each for each in runs.early if each.plugin not in rules.extender_filters)
         not_judged = [*runs.not_judged, *early]
         not_scored = [*runs.not_scored]
         for each in others:
@@ -207,11 +207,11 @@ class SchedulerProfiles:
                 not_scored.append(NotJudged(name, f"another extender, whose scores weigh {each.weight}"))
         return replace(
             rules,
-            not_judged=(*not_judged, *_twice(filters & rules.asked_filters)),
-            not_scored=(*not_scored, *_twice(scores & rules.asked_scores)),
+            not_judged=(*not_judged, *_twice(filters & rules.extender_filters)),
+            not_scored=(*not_scored, *_twice(scores & rules.extender_scores)),
         )
 
-    def _asked(self, kindred: Extender | None, *, decides: bool) -> Plugins:
+    def _of_extender(self, kindred: Extender | None, *, decides: bool) -> Plugins:
         """Return the part of the serving profile that the scheduler's configuration calls."""
         served = self._every.served
         if kindred is None:
@@ -220,13 +220,13 @@ class SchedulerProfiles:
         scores = kindred.prioritize_verb
         return Plugins(filters, served.scores if scores or (decides and filters) else ())
 
-    def _weights(self, scheduler: Plugins, asked: Plugins, kindred: Extender | None) -> Mapping[str, int]:
+    def _weights(self, scheduler: Plugins, extender: Plugins, kindred: Extender | None) -> Mapping[str, int]:
         """Return plugin -> weight, as integers in the same proportion as in kube-scheduler's total.
 
         If kube-scheduler scores by itself and Kindred's weights are integers beside its weights, its weights stay.
         """
         own = {plugin.name: Fraction(weight) for plugin, weight in scheduler.scores}
-        served = {plugin.name: weight for plugin, weight in asked.scores}
+        served = {plugin.name: weight for plugin, weight in extender.scores}
         if not own or kindred is None:
             return {**{name: int(weight) for name, weight in own.items()}, **served}
         # Kindred's score of a node is the mean of its plugins, up to max_score. Source: prioritizeNodes in
@@ -245,16 +245,16 @@ def kindred_of(config: SchedulerConfig) -> Extender | None:
     return chosen
 
 
-def _names(asked: Plugins) -> tuple[frozenset[str], frozenset[str]]:
+def _names(extender: Plugins) -> tuple[frozenset[str], frozenset[str]]:
     """Return the plugins that Kindred filters and scores with. A composite counts as its parts."""
-    filters = {plugin.name for plugin in (*asked.filters, *asked.filter_parts)}
-    return frozenset(filters), frozenset(plugin.name for plugin, _ in asked.scores)
+    filters = {plugin.name for plugin in (*extender.filters, *extender.filter_parts)}
+    return frozenset(filters), frozenset(plugin.name for plugin, _ in extender.scores)
 
 
-def _off(scheduler: Plugins, asked_filters: frozenset[str], asked_scores: frozenset[str]) -> Plugins:
+def _off(scheduler: Plugins, extender_filters: frozenset[str], extender_scores: frozenset[str]) -> Plugins:
     """Return the plugins of `full` that do not run."""
-    filters = FILTERS - asked_filters - {plugin.name for plugin in scheduler.filters}
-    scores = SCORES - asked_scores - {plugin.name for plugin, _ in scheduler.scores}
+    filters = FILTERS - extender_filters - {plugin.name for plugin in scheduler.filters}
+    scores = SCORES - extender_scores - {plugin.name for plugin, _ in scheduler.scores}
     return Plugins(
         tuple(plugin for plugin in FULL.filters if plugin.name in filters),
         tuple((plugin, weight) for plugin, weight in FULL.scores if plugin.name in scores),

@@ -52,7 +52,7 @@ _decoder: Final = msgspec.json.Decoder(dict[str, Any], float_hook=lambda text: m
 _RATIO: Final = "maxLimitRequestRatio"
 _WHOLE: Final = 10**9  # the unit of `nanos`
 _LONGEST: Final = 60  # characters of a value that is shown
-_SHOWN: Final = 4
+_MAX_LISTED: Final = 4
 _OF_PODS: Final = ("cpu", "memory", "hugepages-")
 """Names of resources that a pod as a whole may have, or how they begin."""
 _SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
@@ -192,7 +192,7 @@ def _limit_ranges(pod: Json, spec: Json, ranges: Sequence[Mapping[str, Any]], no
     for each in found:
         _default_by_limit_range(spec, each, notes)
     for each in found:
-        name = shown(member(each, "metadata").get("name"))
+        name = rendered(member(each, "metadata").get("name"))
         for item in elements(member(each, "spec"), "limits"):
             for where, resources in _limited(spec, item.get("type")):
                 _refuse_outside(where, resources, item, name)
@@ -202,7 +202,7 @@ def _limited(spec: Json, of: object) -> Iterator[tuple[str, Json]]:
     """Yield the requests and limits that an item of a type is about, each with its place."""
     if of == "Container":
         for container in _containers(spec):
-            yield f"spec: container {shown(container.get('name'))}", member(container, "resources")
+            yield f"spec: container {rendered(container.get('name'))}", member(container, "resources")
     elif of == "Pod":
         kinds = ("requests", "limits")
         yield "spec: all containers", {kind: _of_all_containers(spec, kind, whole=True) for kind in kinds}
@@ -218,7 +218,7 @@ def _default_by_limit_range(spec: Json, limit_range: Mapping[str, Any], notes: N
             limits |= default
             requests |= {**member(item, "min"), **default, **member(item, "defaultRequest")}
     added: list[str] = []
-    name = shown(member(limit_range, "metadata").get("name"))
+    name = rendered(member(limit_range, "metadata").get("name"))
     for container in _containers(spec):
         resources = container.get("resources") or {}
         container["resources"] = resources
@@ -235,24 +235,24 @@ def _refuse_outside(where: str, resources: Json, item: Json, name: str) -> None:
         for resource, enforced in member(item, bound).items():
             why = _outside(bound, requests.get(resource), limits.get(resource), enforced)
             if why:
-                of_range = f"the {bound} {shown(enforced)} of LimitRange {name}"
-                raise DecodeError(f"{where}, {shown(resource)}", refused(f"{why} {of_range}"))
+                of_range = f"the {bound} {rendered(enforced)} of LimitRange {name}"
+                raise DecodeError(f"{where}, {rendered(resource)}", rejected(f"{why} {of_range}"))
 
 
 def _outside(bound: str, request: object, limit: object, enforced: object) -> str:
     """Source: limitranger/admission.go (minConstraint, maxConstraint, limitRequestRatioConstraint)."""
-    asked, most, edge = amount_of(request), amount_of(limit), amount_of(enforced)
+    requested, most, edge = amount_of(request), amount_of(limit), amount_of(enforced)
     if edge is None:
         return ""
     if bound == _RATIO:
-        if not asked or not most:
+        if not requested or not most:
             return "needs a request and a limit for"
-        return "limit / request is more than" if most * _WHOLE > edge * asked else ""
+        return "limit / request is more than" if most * _WHOLE > edge * requested else ""
     if (request if bound == "min" else limit) is None:
         return f"needs a {'request' if bound == 'min' else 'limit'} for"
-    for of, given, amount in (("requests", request, asked), ("limits", limit, most)):
+    for of, given, amount in (("requests", request, requested), ("limits", limit, most)):
         if amount is not None and (amount < edge if bound == "min" else amount > edge):
-            return f"{shown(given)} of {of} is {'less' if bound == 'min' else 'more'} than"
+            return f"{rendered(given)} of {of} is {'less' if bound == 'min' else 'more'} than"
     return ""
 
 
@@ -261,14 +261,14 @@ def _refuse_less_than_requested(container: Json, resources: Json, limits: Json, 
     for resource, requested in member(resources, "requests").items():
         limit = limits.get(resource) if resource not in member(resources, "limits") else None
         if limit is not None and (amount_of(requested) or 0) > (amount_of(limit) or 0):
-            why = f"{shown(requested)} is more than the limit {shown(limit)} that LimitRange {name} adds"
-            raise DecodeError(f"spec: container {shown(container.get('name'))}, {shown(resource)}", refused(why))
+            why = f"{rendered(requested)} is more than the limit {rendered(limit)} that LimitRange {name} adds"
+            raise DecodeError(f"spec: container {rendered(container.get('name'))}, {rendered(resource)}", rejected(why))
 
 
 def amount_of(value: object) -> int | None:
     """Return a quantity, or None for anything else, which the decoder rejects."""
     try:
-        return nanos(shown(value))
+        return nanos(rendered(value))
     except QuantityError:
         return None
 
@@ -286,10 +286,10 @@ def _priority(spec: Json, classes: Sequence[Mapping[str, Any]], notes: Notes, *,
     else:
         found = next((each for each in classes if member(each, "metadata").get("name") == name), None)
         if found is None and are_all:
-            raise DecodeError("spec.priorityClassName", refused(f"there is no PriorityClass {shown(name)}"))
+            raise DecodeError("spec.priorityClassName", rejected(f"there is no PriorityClass {rendered(name)}"))
         if found is None and spec.get("priority") is None:
             notes.of_priority.append(
-                f"priorityClassName {shown(name)}: {_absent('PriorityClass')}, so its priority is 0"
+                f"priorityClassName {rendered(name)}: {_absent('PriorityClass')}, so its priority is 0"
             )
     if found is None:
         return
@@ -298,10 +298,11 @@ def _priority(spec: Json, classes: Sequence[Mapping[str, Any]], notes: Notes, *,
         value = found.get(of_class) or defaults_to[field]
         if spec.get(field) not in (None, value):
             of = f"PriorityClass {_named(found, name)}" if name or "metadata" in found else "no default PriorityClass"
-            raise DecodeError(f"spec.{field}", refused(f"{shown(spec[field])}, but with {of} it is {shown(value)}"))
+            why = f"{rendered(spec[field])}, but with {of} it is {rendered(value)}"
+            raise DecodeError(f"spec.{field}", rejected(why))
     if spec.get("priority") is None:
         spec["priority"] = found.get("value")
-        _note(notes.done, "priority", [shown(found.get("value"))], f"of PriorityClass {_named(found, name)}")
+        _note(notes.done, "priority", [rendered(found.get("value"))], f"of PriorityClass {_named(found, name)}")
     if spec.get("preemptionPolicy") is None and found.get("preemptionPolicy"):
         spec["preemptionPolicy"] = found["preemptionPolicy"]
 
@@ -331,24 +332,24 @@ def _runtime_class(spec: Json, classes: Sequence[Mapping[str, Any]], notes: Note
         return
     found = next((each for each in classes if member(each, "metadata").get("name") == name), None)
     if found is None and are_all:
-        raise DecodeError("spec.runtimeClassName", refused(f"there is no RuntimeClass {shown(name)}"))
+        raise DecodeError("spec.runtimeClassName", rejected(f"there is no RuntimeClass {rendered(name)}"))
     if found is None:
         why = f"{_absent('RuntimeClass')}, so its overhead, node selector and tolerations are not judged"
-        notes.unknown.append(f"runtimeClassName {shown(name)}: {why}")
+        notes.unknown.append(f"runtimeClassName {rendered(name)}: {why}")
         return
     overhead, scheduling = member(found, "overhead", "podFixed"), member(found, "scheduling")
     selector = member(scheduling, "nodeSelector")
     present = member(spec, "overhead")
     if present and _amounts(present) != _amounts(overhead):
-        of_class = f"RuntimeClass {shown(name)} has {', '.join(_pairs(overhead)) or 'none'}"
-        raise DecodeError("spec.overhead", refused(f"{', '.join(_pairs(present))}, but {of_class}"))
+        of_class = f"RuntimeClass {rendered(name)} has {', '.join(_pairs(overhead)) or 'none'}"
+        raise DecodeError("spec.overhead", rejected(f"{', '.join(_pairs(present))}, but {of_class}"))
     if overhead:
         spec["overhead"] = overhead
     if selector:
         spec["nodeSelector"] = {**_agreed(member(spec, "nodeSelector"), selector, name), **selector}
     add_tolerations(spec, elements(scheduling, "tolerations"))
-    _note(notes.done, "overhead", [*_pairs(overhead)], f"of RuntimeClass {shown(name)}")
-    _note(notes.done, "node selector", [*_pairs(selector)], f"of RuntimeClass {shown(name)}")
+    _note(notes.done, "overhead", [*_pairs(overhead)], f"of RuntimeClass {rendered(name)}")
+    _note(notes.done, "node selector", [*_pairs(selector)], f"of RuntimeClass {rendered(name)}")
 
 
 def _amounts(resources: Json) -> Mapping[str, int | None]:
@@ -358,8 +359,8 @@ def _amounts(resources: Json) -> Mapping[str, int | None]:
 def _agreed(selector: Json, of_class: Json, name: str) -> Json:
     for key, value in of_class.items():
         if selector.get(key, value) != value:
-            why = f"{shown(selector[key])}, but RuntimeClass {shown(name)} has {shown(value)}"
-            raise DecodeError(f"spec.nodeSelector.{shown(key)}", refused(why))
+            why = f"{rendered(selector[key])}, but RuntimeClass {rendered(name)} has {rendered(value)}"
+            raise DecodeError(f"spec.nodeSelector.{rendered(key)}", rejected(why))
     return selector
 
 
@@ -393,7 +394,7 @@ def _merged(selector: Json, term: Json, labels: Json) -> list[str]:
             requirement = {"key": key, "operator": relation, "values": [label]}
             if requirement not in present:  # the manifest of a stored pod, without its uid
                 selector["matchExpressions"] = [*present, requirement]
-                added.append(f"{key} {'=' if relation == 'In' else '!='} {shown(label)}".rstrip())
+                added.append(f"{key} {'=' if relation == 'In' else '!='} {rendered(label)}".rstrip())
     return added
 
 
@@ -407,7 +408,7 @@ def _filled(resources: Json, name: str, defaults: Mapping[str, Any]) -> list[str
 
 
 def _pairs(amounts: Mapping[str, Any]) -> Iterator[str]:
-    return (f"{name}={shown(value)}" for name, value in amounts.items())
+    return (f"{name}={rendered(value)}" for name, value in amounts.items())
 
 
 def _number(value: object) -> int:
@@ -415,20 +416,20 @@ def _number(value: object) -> int:
 
 
 def _named(found: Mapping[str, Any], name: object) -> str:
-    return shown(member(found, "metadata").get("name") or name)
+    return rendered(member(found, "metadata").get("name") or name)
 
 
 def _absent(kind: str) -> str:
     return f"no {kind} is at hand (`kubectl get -o json {OF_MANIFESTS[kind]}` prints them)"
 
 
-def shown(value: object) -> str:
+def rendered(value: object) -> str:
     """Return a value of the manifest for people. Commands and the page escape what it contains."""
     text = bytes(value).decode() if isinstance(value, msgspec.Raw) else str(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-def refused(why: str) -> str:
+def rejected(why: str) -> str:
     """Return what an error says of a pod that the API server would refuse."""
     return f"{why}: the API server refuses this pod"
 
@@ -437,5 +438,5 @@ def _note(notes: list[str], what: str, added: Sequence[str], whence: str) -> Non
     """Note some additions of one kind, if there are any."""
     distinct = [*dict.fromkeys(added)]
     if distinct:
-        more = f" and {len(distinct) - _SHOWN} more" if len(distinct) > _SHOWN else ""
-        notes.append(f"{what} {', '.join(distinct[:_SHOWN])}{more} {whence}".strip())
+        more = f" and {len(distinct) - _MAX_LISTED} more" if len(distinct) > _MAX_LISTED else ""
+        notes.append(f"{what} {', '.join(distinct[:_MAX_LISTED])}{more} {whence}".strip())

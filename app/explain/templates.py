@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from app.explain.equal_templates import alike
-from app.explain.stored_pod import Json, Notes, Objects, add_tolerations, elements, member, shown
+from app.explain.stored_pod import Json, Notes, Objects, add_tolerations, elements, member, rendered
 from app.objects.decode import DecodeError
 from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
@@ -43,7 +43,7 @@ _DAEMON_TAINTS: Final = (
     ("unschedulable", "NoSchedule"),
 )
 _EXCLUSIVE: Final = ("alpha.jobset.sigs.k8s.io/exclusive-topology", "leaderworkerset.sigs.k8s.io/exclusive-topology")
-_SHOWN: Final = 10  # templates that a note names
+_MAX_LISTED: Final = 10  # templates that a note names
 _REVISION: Final = "deployment.kubernetes.io/revision"
 _DIGITS: Final = 20  # more than an int64 has
 _ANY_PERCENT: Final = re.compile(r"[0-9]{1,9}%")
@@ -91,7 +91,7 @@ class _Owner(NamedTuple):
         return [{"apiVersion": version or group, **named, "controller": True}]
 
     @property
-    def held(self) -> Sequence[Pod]:
+    def stored_pods(self) -> Sequence[Pod]:
         """The pods that a DaemonSet or Deployment has on nodes."""
         mirror = self.at_hand.mirror
         pods = mirror.pods.in_namespace(self.namespace)
@@ -128,18 +128,18 @@ def _revision_of(made: Mapping[str, Any]) -> int:
 def made_pod(manifest: Json, at_hand: AtHand, notes: Notes) -> Made:
     """Return a Pod, or the first pod that a controller would make of its template. Raises DecodeError."""
     if manifest.get("kind") is None and not manifest.keys() & {"metadata", "spec"}:
-        found = shown(", ".join(manifest) or "nothing")
+        found = rendered(", ".join(manifest) or "nothing")
         raise DecodeError("kind", f"expected Pod, or a kind with a pod template, found {found}")
     if manifest.get("kind") in (None, "Pod"):  # a kind may be anything, and a set needs a hash
         return Made(manifest)
     templates = pod_templates(manifest)
     kind, metadata = str(manifest["kind"]), member(manifest, "metadata")
     if not templates:
-        raise DecodeError("kind", f"expected Pod, or a kind with a pod template; this {shown(kind)} has none")
+        raise DecodeError("kind", f"expected Pod, or a kind with a pod template; this {rendered(kind)} has none")
     path, template = templates[0]
     if len(templates) > 1:
-        others = ", ".join(path for path, _ in templates[1:_SHOWN])
-        notes.done.append(f"the template {path}; this {shown(kind)} has others, too: {others}")
+        others = ", ".join(path for path, _ in templates[1:_MAX_LISTED])
+        notes.done.append(f"the template {path}; this {rendered(kind)} has others, too: {others}")
     name = str(metadata.get("name") or metadata.get("generateName") or kind.lower())
     namespace = str(metadata.get("namespace") or "default")
     owner = _Owner(kind, name, namespace, str(metadata.get("uid") or ""), manifest, notes, at_hand)
@@ -191,7 +191,7 @@ def _labelled(pod: Json, template: Json, path: str, owner: _Owner) -> None:
     elif kind == "LeaderWorkerSet":
         _of_leader_worker_set(pod, path, owner)
     elif not kind and (member(pod, "spec", "affinity") or elements(member(pod, "spec"), "topologySpreadConstraints")):
-        owner.notes.unknown.append(f"kind {shown(owner.kind)}: the labels that its controller adds are not known")
+        owner.notes.unknown.append(f"kind {rendered(owner.kind)}: the labels that its controller adds are not known")
 
 
 def _of_deployment(pod: Json, template: Json, owner: _Owner) -> None:
@@ -207,7 +207,7 @@ def _of_deployment(pod: Json, template: Json, owner: _Owner) -> None:
 
 def _unknown_revision(owner: _Owner) -> bool:
     """Return whether the Deployment has pods, and no ReplicaSet says of which template."""
-    return not owner.at_hand.objects("ReplicaSet") and bool(owner.held)
+    return not owner.at_hand.objects("ReplicaSet") and bool(owner.stored_pods)
 
 
 def _replaced_by_deployment(pod: Json, owner: _Owner) -> Sequence[Pod]:
@@ -246,7 +246,7 @@ def _scaled(value: object, of: int) -> int:
 def _note_revision(pod: Json, label: str, value: str, owner: _Owner) -> None:
     """Note the label of the revision, if the pod names it in a term or a constraint."""
     if f'"{label}"'.encode() in msgspec.json.encode(pod["spec"]):
-        of = f"={shown(value)}" if value != NEW_REVISION else " of a new revision"
+        of = f"={rendered(value)}" if value != NEW_REVISION else " of a new revision"
         owner.notes.done.append(f"label {label}{of}")
 
 
@@ -274,15 +274,15 @@ def _of_daemon_set(pod: Json, template: Json, owner: _Owner) -> Sequence[Pod]:
 
 def _replaced(owner: _Owner, most: int | None = None) -> Sequence[Pod]:
     """Return the pods, all or some, that a controller deletes before it makes the next one."""
-    held = owner.held
-    gone = held if most is None else sorted(held, key=lambda each: each.full_name)[:most]
-    if len(gone) < len(held):
-        names = ", ".join(each.name for each in gone[:_SHOWN])
+    stored = owner.stored_pods
+    gone = stored if most is None else sorted(stored, key=lambda each: each.full_name)[:most]
+    if len(gone) < len(stored):
+        names = ", ".join(each.name for each in gone[:_MAX_LISTED])
         owner.notes.done.append(
-            f"{len(gone)} of its {len(held)} present pods are supposed gone, without maxSurge: {names}"
+            f"{len(gone)} of its {len(stored)} present pods are supposed gone, without maxSurge: {names}"
         )
-    elif held:
-        owner.notes.done.append(f"its present pods are supposed gone: {len(held)}")
+    elif stored:
+        owner.notes.done.append(f"its present pods are supposed gone: {len(stored)}")
     return gone
 
 
@@ -307,13 +307,13 @@ def _of_stateful_set(pod: Json, template: Json, owner: _Owner) -> Sequence[Json]
     _note_revision(pod, "controller-revision-hash", revision, owner)
     waits = any((pod.namespace, pod.name) == (owner.namespace, name) for pod in mirror.pending)
     which = "which waits for a node, made again" if waits else "the first that is missing"
-    owner.notes.done.append(f"pod {shown(name)}, {which}, with its labels")
+    owner.notes.done.append(f"pod {rendered(name)}, {which}, with its labels")
     templates = elements(spec, "volumeClaimTemplates")
     claims = [str(member(each, "metadata").get("name") or "") for each in templates]
     if claims and isinstance(pod["spec"], dict):
         own = [{"name": each, "persistentVolumeClaim": {"claimName": f"{each}-{name}"}} for each in claims]
-        kept = [each for each in elements(pod["spec"], "volumes") if each.get("name") not in claims]
-        pod["spec"]["volumes"] = [*own, *kept]
+        remaining = [each for each in elements(pod["spec"], "volumes") if each.get("name") not in claims]
+        pod["spec"]["volumes"] = [*own, *remaining]
     return templates
 
 
@@ -328,7 +328,7 @@ def _of_job(pod: Json, spec: Json, name: str, owner: _Owner) -> None:
         labels["batch.kubernetes.io/job-completion-index"] = "0"
     _add_labels(pod, {**labels, **member(pod, "metadata", "labels")})
     if labels:
-        owner.notes.done.append(f"labels of Job {shown(name)}")
+        owner.notes.done.append(f"labels of Job {rendered(name)}")
 
 
 def _of_job_set(pod: Json, owner: _Owner) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, TypeAlias
 
-from app.explain.stored_pod import PREFERRED, TERMS, Json, Notes, amount_of, member, refused, shown
+from app.explain.stored_pod import PREFERRED, TERMS, Json, Notes, amount_of, member, rejected, rendered
 from app.objects.decode import DecodeError
 
 _TERM_LISTS: Final = f"{TERMS}:{{}} {PREFERRED}:{{}}"
@@ -56,7 +56,7 @@ _OF_SPEC: Final = frozenset({"affinity", "nodeSelector", "tolerations", "topolog
 _GROUPS: Final = frozenset({"apps", "batch", "v1"})
 _ROLLED: Final = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"})
 _STANDARD: Final = ("cpu", "memory", "ephemeral-storage")
-_SHOWN: Final = 4
+_MAX_LISTED: Final = 4
 _LONGEST: Final = 120  # characters of a path, whose end says the most
 
 
@@ -69,9 +69,9 @@ def note_unknown_fields(manifest: Json, path: str, pod: Json, notes: Notes) -> N
             found += [f"{above}{each}" for each in sorted(manifest.keys() & _OF_SPEC)]
     spec = _typed(pod.get("spec"), "PodSpec", f"{path}.spec".removeprefix("."))
     unknown = (f"{place}.{name}" for place, of, each in spec for name in each if name not in FIELDS[of])
-    found += islice(unknown, _SHOWN + 1)
+    found += islice(unknown, _MAX_LISTED + 1)
     if found:
-        names = ", ".join(each[-_LONGEST:] for each in found[:_SHOWN]) + (", ..." if found[_SHOWN:] else "")
+        names = ", ".join(each[-_LONGEST:] for each in found[:_MAX_LISTED]) + (", ..." if found[_MAX_LISTED:] else "")
         notes.unknown.append(f"{names}: there is no such field, so the API server refuses or drops it")
 
 
@@ -95,7 +95,7 @@ def refuse_other_labels(manifest: Json, template: Json) -> None:
     labels = member(template, "metadata", "labels")
     for key, value in member(manifest, "spec", "selector", "matchLabels").items():
         if manifest.get("kind") in _ROLLED and labels.get(key) != value:
-            why = f"{shown(key)}={shown(value)} is no label of the template"
+            why = f"{rendered(key)}={rendered(value)} is no label of the template"
             raise DecodeError("spec.selector", f"{why}: the API server refuses this {manifest['kind']}")
 
 
@@ -106,7 +106,7 @@ def refuse_invalid(spec: Json) -> None:
     """
     for path, of, each in _typed(spec, "PodSpec", "spec"):
         for field, why in _CHECKS[of](each) if of in _CHECKS else ():
-            raise DecodeError(f"{path}.{field}", refused(why))
+            raise DecodeError(f"{path}.{field}", rejected(why))
 
 
 Found: TypeAlias = Iterator[tuple[str, str]]
@@ -119,17 +119,17 @@ def _of_resources(resources: Json) -> Found:
     for of in ("requests", "limits"):
         for resource in member(resources, of):
             if "/" not in resource and not resource.startswith("hugepages-") and resource not in _STANDARD:
-                yield f"{of}.{shown(resource)}", f"is none of {', '.join(_STANDARD)}"
+                yield f"{of}.{rendered(resource)}", f"is none of {', '.join(_STANDARD)}"
     for resource, requested in member(resources, "requests").items():
         is_native = ("/" not in resource or "kubernetes.io/" in resource) and not resource.startswith("hugepages-")
         limit, amount = amount_of(limits.get(resource)), amount_of(requested)
         if resource not in limits and not is_native:
-            yield f"limits.{shown(resource)}", "required for a resource of this kind"
+            yield f"limits.{rendered(resource)}", "required for a resource of this kind"
         elif limit is not None and amount is not None and (amount > limit or (amount < limit and not is_native)):
             than = "more" if amount > limit else "less"
             yield (
-                f"requests.{shown(resource)}",
-                f"{shown(requested)} is {than} than its limit {shown(limits[resource])}",
+                f"requests.{rendered(resource)}",
+                f"{rendered(requested)} is {than} than its limit {rendered(limits[resource])}",
             )
 
 
@@ -168,7 +168,7 @@ def _positive(name: str, of: Json, most: int = 2**31 - 1) -> Found:
 
 def _one_of(name: str, value: object, known: Sequence[str]) -> Found:
     if value not in known:
-        yield name, f"{shown(value)} is none of {', '.join(each for each in known if each)}"
+        yield name, f"{rendered(value)} is none of {', '.join(each for each in known if each)}"
 
 
 _CHECKS: Final[Mapping[str, Callable[[Json], Found]]] = {

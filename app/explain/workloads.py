@@ -5,14 +5,14 @@ from typing import Final
 
 import msgspec
 
-from app.explain.pod_names import asked_pod
-from app.explain.stored_pod import Json, elements, member, read_json, shown
+from app.explain.pod_names import pod_query
+from app.explain.stored_pod import Json, elements, member, read_json, rendered
 from app.explain.templates import pod_templates
 from app.objects.decode import DecodeError
 
-_SHOWN: Final = 10  # objects that an error names
+_MAX_LISTED: Final = 10  # objects that an error names
 _DEEPEST: Final = 12  # Lists in Lists
-_BESIDE: Final = (
+_COMPANIONS: Final = (
     "LimitRange",
     "PersistentVolume",
     "PersistentVolumeClaim",
@@ -35,33 +35,33 @@ def one_workload(texts: Sequence[bytes], chosen: str = "") -> bytes:
     workloads = [each for each in found if each.get("kind") == "Pod" or pod_templates(each)]
     matching = [each for each in workloads if not chosen or _is_named(each, chosen)]
     if len(matching) == 1:
-        beside = [each for each in found if each.get("kind") in _BESIDE]
-        return msgspec.json.encode({"kind": "List", "items": [*matching, *beside]} if beside else matching[0])
+        companions = [each for each in found if each.get("kind") in _COMPANIONS]
+        return msgspec.json.encode({"kind": "List", "items": [*matching, *companions]} if companions else matching[0])
     if not workloads:
         raise DecodeError("", f"expected a pod or an object with a pod template, found {_listed(found)}")
     if not matching:
-        raise DecodeError("", f"no pod or pod template is named {shown(chosen)}: there is {_listed(workloads)}")
+        raise DecodeError("", f"no pod or pod template is named {rendered(chosen)}: there is {_listed(workloads)}")
     several = f"expected one pod or pod template, found {len(matching)}: {_listed(matching)}"
     raise DecodeError("", f"{several}; keep one of them, or name it beside -f")
 
 
 def _is_named(manifest: Json, chosen: str) -> bool:
-    asked, names = asked_pod(chosen), names_of(manifest)
-    return chosen.lower() in names or (asked.kind == manifest.get("kind") and asked.key in names)
+    query, names = pod_query(chosen), names_of(manifest)
+    return chosen.lower() in names or (query.kind == manifest.get("kind") and query.key in names)
 
 
 def split(text: bytes) -> tuple[Json, Sequence[Json]]:
     """Return the workload and the objects beside it, of what `one_workload` returned."""
     manifest = read_json(text)
-    workload, *beside = elements(manifest, "items") if _is_list(manifest) else [manifest]
-    return workload, beside
+    workload, *companions = elements(manifest, "items") if _is_list(manifest) else [manifest]
+    return workload, companions
 
 
 def _listed(manifests: Sequence[Json]) -> str:
-    shortly = manifests[:_SHOWN]
+    shortly = manifests[:_MAX_LISTED]
     names = [f"{each.get('kind') or 'an object without a kind'} {names_of(each)[-1]}".rstrip(" /") for each in shortly]
-    more = f" and {len(manifests) - _SHOWN} more" if manifests[_SHOWN:] else ""
-    return ", ".join(map(shown, dict.fromkeys(names))) + more if names else "nothing"
+    more = f" and {len(manifests) - _MAX_LISTED} more" if manifests[_MAX_LISTED:] else ""
+    return ", ".join(map(rendered, dict.fromkeys(names))) + more if names else "nothing"
 
 
 def _is_list(manifest: Json) -> bool:

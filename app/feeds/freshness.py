@@ -85,13 +85,13 @@ class ResourceState:
         self._untried = [each for each in self._newest.versions() if each.version != self.resource.version]
         self.on_sync()
 
-    def held(self) -> int:
+    def stored(self) -> int:
         """Return the number of objects in memory. A sync shares the known objects with the mirror."""
         return max(self.objects, self.listed)
 
     def wire_size(self) -> int:
         """Return the estimated bytes of the held objects on the wire: their number times the mean of decoded ones."""
-        return self.held() * self.read_bytes // self.read_objects if self.read_objects else 0
+        return self.stored() * self.read_bytes // self.read_objects if self.read_objects else 0
 
     def status(self, now: float, stale_after: float) -> "SyncStatus":
         """Return the status of the mirror for this resource alone."""

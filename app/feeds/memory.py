@@ -100,7 +100,7 @@ class MemoryWatch:
         self._clock = clock
         self._resident = resident
         self._give_back = give_back
-        self._held = 0
+        self._resident_bytes = 0
         self._looked_at = self._given_back_at = float("-inf")
 
     def is_above(self) -> bool:
@@ -119,18 +119,18 @@ class MemoryWatch:
         """Return the problem, in one line. Empty below the mark."""
         if not self.is_above():
             return ""
-        return self._told()
+        return self._message()
 
-    def _told(self) -> str:
+    def _message(self) -> str:
         kinds = sorted(self._states, key=ResourceState.wire_size, reverse=True)[:_MAX_KINDS]
-        told = "; ".join(
-            f"{state.plural}: {state.held():,} objects, {_size(state.wire_size())} on the wire"
+        sizes = "; ".join(
+            f"{state.plural}: {state.stored():,} objects, {_size(state.wire_size())} on the wire"
             for state in kinds
-            if state.held()
+            if state.stored()
         )
         return (
-            f"memory: {_size(self._held)} in use, above the watermark of {_size(self.mark)} "
-            f"({self.limit.source}: {_size(self.limit.bytes)}){'; ' if told else ''}{told}"
+            f"memory: {_size(self._resident_bytes)} in use, above the watermark of {_size(self.mark)} "
+            f"({self.limit.source}: {_size(self.limit.bytes)}){'; ' if sizes else ''}{sizes}"
         )
 
     def allowance(self) -> int:
@@ -142,24 +142,24 @@ class MemoryWatch:
         """
         if self.is_full():
             self.refuse(0)
-        return max(self.mark, self._held)
+        return max(self.mark, self._resident_bytes)
 
     def refuse(self, allowed: int) -> None:
         """Raise MemoryPressureError if the memory is above the mark and above `allowed` bytes."""
         # Cheap enough for every object of a list.
         if self.mark and self._look() > max(allowed, self.mark):
-            raise MemoryPressureError(self._told())
+            raise MemoryPressureError(self._message())
 
     def _look(self) -> int:
         now = self._clock()
         if now - self._looked_at >= _LOOKED_EVERY:
-            self._held = self._resident()
-            if self._held > self.mark and now - self._given_back_at >= _GIVEN_BACK_EVERY:
+            self._resident_bytes = self._resident()
+            if self._resident_bytes > self.mark and now - self._given_back_at >= _GIVEN_BACK_EVERY:
                 self._given_back_at = now
                 self._give_back()  # freed memory may be kept for the next request
-                self._held = self._resident()
+                self._resident_bytes = self._resident()
             self._looked_at = now
-        return self._held
+        return self._resident_bytes
 
 
 def _size(size: float) -> str:

@@ -62,21 +62,21 @@ class KnownObjects:
             return None
         return known if (known.uid, known.resource_version) == (uid, resource_version) else None
 
-    def put(self, told: Object) -> None:
+    def put(self, stored: Object) -> None:
         """Apply an added or modified object."""
-        name = told.full_name
+        name = stored.full_name
         known = self._objects.get(name)
         if known is None:
-            self._apply(ClusterEvent("Add", told))
-        elif known.uid != told.uid:
+            self._apply(ClusterEvent("Add", stored))
+        elif known.uid != stored.uid:
             # The object was deleted and created again under the same name, and the deletion was missed.
             self.drop(name)
-            self._apply(ClusterEvent("Add", told))
-        elif told.resource_version and known.resource_version == told.resource_version:
+            self._apply(ClusterEvent("Add", stored))
+        elif stored.resource_version and known.resource_version == stored.resource_version:
             return  # keep the known object, or there would be two of each object after a list
         else:
-            self._apply(ClusterEvent("Update", told))
-        self._objects[name] = told
+            self._apply(ClusterEvent("Update", stored))
+        self._objects[name] = stored
 
     def drop(self, full_name: str, uid: str = "") -> None:
         """Apply a deletion. With a uid, only if the known object has it. `apply` gets the object's last known state."""
@@ -108,8 +108,8 @@ class KnownObjects:
             elif name not in present:
                 self.drop(name)
             yield
-        for told in present.values():
-            self.put(told)
+        for stored in present.values():
+            self.put(stored)
             yield
 
 
@@ -125,17 +125,17 @@ class Listing:
         self.present.clear()
         self.unreadable.clear()
 
-    def add(self, told: Object | Unreadable) -> None:
+    def add(self, stored: Object | Unreadable) -> None:
         """Add an object. If it is unreadable but was readable before, the readable state stays."""
-        if isinstance(told, Unreadable):
-            self.unreadable[told.full_name] = told.uid
+        if isinstance(stored, Unreadable):
+            self.unreadable[stored.full_name] = stored.uid
         else:
-            self.present[told.full_name] = told
+            self.present[stored.full_name] = stored
 
-    def remove(self, told: Object | Unreadable) -> None:
+    def remove(self, stored: Object | Unreadable) -> None:
         """Remove an object that was deleted during the sync."""
-        self.present.pop(told.full_name, None)
-        self.unreadable.pop(told.full_name, None)
+        self.present.pop(stored.full_name, None)
+        self.unreadable.pop(stored.full_name, None)
 
 
 def _refuse_too_large(raw: msgspec.Raw, size: int) -> None:

@@ -35,13 +35,13 @@ class _Data(msgspec.Struct, rename="camel"):
     result: list[_Series] = []
 
 
-class _Answer(msgspec.Struct):
+class _Response(msgspec.Struct):
     status: str = ""
     data: _Data | None = None
     error: str = ""
 
 
-_decoder: Final = msgspec.json.Decoder(_Answer)
+_decoder: Final = msgspec.json.Decoder(_Response)
 
 
 class Prometheus(UsageSource):
@@ -97,15 +97,15 @@ class Prometheus(UsageSource):
 
     async def _values(self, query: str, what: str, problems: list[str]) -> dict[str, float]:
         """Return node -> value. A node with several series is left out, because it is unknown which one is right."""
-        answer = decoding(_decoder.decode, await self._client.get(PATH, {"query": query}))
-        if answer.status != "success" or answer.data is None:
-            raise DecodeError("status", f"expected success, got {answer.status or 'nothing'} {answer.error[:200]}")
-        if answer.data.result_type != "vector":
-            raise DecodeError("data.resultType", f"{what}: expected vector, got {answer.data.result_type[:40]!r}")
+        response = decoding(_decoder.decode, await self._client.get(PATH, {"query": query}))
+        if response.status != "success" or response.data is None:
+            raise DecodeError("status", f"expected success, got {response.status or 'nothing'} {response.error[:200]}")
+        if response.data.result_type != "vector":
+            raise DecodeError("data.resultType", f"{what}: expected vector, got {response.data.result_type[:40]!r}")
         found: dict[str, float] = {}
         twice: set[str] = set()
         unlabelled = 0
-        for series in answer.data.result:
+        for series in response.data.result:
             name = series.metric.get(_NODE_LABEL, "").partition(":")[0]  # no name of a node has a colon
             unlabelled += not name
             if name in found:

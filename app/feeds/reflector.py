@@ -48,7 +48,7 @@ from core.events import Kind, Object
 log = logging.getLogger(__name__)
 
 _EXPIRED_LISTS: Final = 2  # after so many lists in a row that expired between two pages: no pages
-_REFUSALS: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
+_REJECTIONS: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY})
 """Errors of the request itself. The server would reject a retry, too."""
 
 
@@ -83,8 +83,8 @@ class Reflector:
         self._broken_version = ""  # version of the last watch that was garbled or sent an ERROR
         self._was_quiet = False  # whether the last watch sent nothing for the read timeout
         self._step_limit: asyncio.Timeout | None = None  # timeout of the present step
-        self._asked: list[asyncio.Future[None]] = []  # calls of `resync` that wait for a sync to begin
-        self._answering: list[asyncio.Future[None]] = []  # calls that the next complete sync ends
+        self._waiting_for_sync: list[asyncio.Future[None]] = []  # calls of `resync` that wait for a sync to begin
+        self._ended_by_sync: list[asyncio.Future[None]] = []  # calls that the next complete sync ends
 
     async def resync(self) -> None:
         """Sync again, and return when the mirror has all present objects of the server. Syncs are consistent reads.
@@ -92,17 +92,17 @@ class Reflector:
         For callers that need all changes up to now. A watch may lag by an unknown time.
         """
         done = asyncio.get_running_loop().create_future()
-        self._asked.append(done)
+        self._waiting_for_sync.append(done)
         self._interrupt()
         await done
 
     async def run(self) -> None:
         """Sync and watch until cancelled."""
         while True:
-            if self._asked:
+            if self._waiting_for_sync:
                 self._relist("asked")
-                self._answering += self._asked
-                self._asked.clear()
+                self._ended_by_sync += self._waiting_for_sync
+                self._waiting_for_sync.clear()
             try:
                 await self._breakable_step()
                 continue
@@ -176,10 +176,10 @@ class Reflector:
                         if bookmark.initial_events_end:
                             return bookmark.resource_version
                     elif event.type == "DELETED":
-                        listing.remove(self._told(event, self._reader.read(event.object)))
+                        listing.remove(self._readable(event, self._reader.read(event.object)))
                     else:
                         known = self._reader.read_unless_known(event.object, self.known)
-                        listing.add(self._told(event, known))
+                        listing.add(self._readable(event, known))
                         self._admit(listing)
         except TimeoutError:
             text = f"initial events without end for {self._timing.initial_events:g} s"
@@ -221,7 +221,7 @@ class Reflector:
             listing.add(self._reader.read_unless_known(item, self.known))
             if self._turns.over:
                 self._admit(listing)
-                await self._turns.give_way()
+                await self._turns.checkpoint()
         self._admit(listing)
 
     def _begin_sync(self) -> None:
@@ -237,24 +237,24 @@ class Reflector:
     async def _replace(self, listing: Listing, version: str, as_of: float) -> None:
         for _ in self.known.replace(listing.present, listing.unreadable):
             if self._turns.over:
-                await self._turns.give_way()
+                await self._turns.checkpoint()
         self._version = version
         self._list_next = False
         self._expired_lists = 0
         self.state.complete(as_of)
         self.state.objects, self.state.listed = len(self.known), 0
         self._follows(as_of)
-        for done in self._answering:
+        for done in self._ended_by_sync:
             if not done.done():
                 done.set_result(None)
-        self._answering.clear()
+        self._ended_by_sync.clear()
         log.info("%s: synced, %d objects", self.state.plural, len(self.known), extra=self.state.in_log)
 
     # Watching.
 
     async def _watch(self) -> None:
         self.state.requests["watch"] += 1
-        told = self.state.events.total()
+        received = self.state.events.total()
         params = {**self._watch_params(), "resourceVersion": self._version}
         async with (
             self._client.stream(self.state.resource.path, params) as chunks,
@@ -263,16 +263,16 @@ class Reflector:
             self._retry.succeeded()
             accepted = self._clock()
             # An accepted watch is no evidence yet, because it may end at once: see ResourceState.followed_at.
-            standing = asyncio.get_running_loop().call_later(
+            timer = asyncio.get_running_loop().call_later(
                 self._timing.shortest_watch, lambda: self._follows(self._clock())
             )
             try:
                 await self._follow(events)
             finally:
-                standing.cancel()
+                timer.cancel()
         stood, shortest = self._clock() - accepted, self._timing.shortest_watch
         if stood < shortest:
-            if self.state.events.total() == told:
+            if self.state.events.total() == received:
                 raise BrokenWatchError(
                     f"{self.state.resource.path}: the watch ended within {shortest:g} s, without an event"
                 )
@@ -314,22 +314,22 @@ class Reflector:
         if event.type == "BOOKMARK":
             self._version = bookmark_of(event).resource_version
             return
-        told = self._told(event, self._reader.read(event.object))
+        received = self._readable(event, self._reader.read(event.object))
         if event.type == "DELETED":
-            self.known.drop(told.full_name, told.uid)
-        elif isinstance(told, Unreadable):
-            self.known.drop_predecessor(told.full_name, told.uid)
+            self.known.drop(received.full_name, received.uid)
+        elif isinstance(received, Unreadable):
+            self.known.drop_predecessor(received.full_name, received.uid)
         else:
-            self.known.put(told)
+            self.known.put(received)
         self.state.objects = len(self.known)
         # Only after `apply`: an event that could not be applied must be sent again.
-        self._version = told.resource_version or self._version
+        self._version = received.resource_version or self._version
 
-    def _told(self, event: WatchEvent, told: Object | Unreadable) -> Object | Unreadable:
-        if isinstance(told, Unreadable) and not told.full_name:
+    def _readable(self, event: WatchEvent, received: Object | Unreadable) -> Object | Unreadable:
+        if isinstance(received, Unreadable) and not received.full_name:
             # The change and its object are unknown. The change may be a deletion.
             raise GarbledWatchError(f"{self.state.resource.path}: {event.type} of an object without a readable name")
-        return told
+        return received
 
     def _follows(self, as_of: float) -> None:
         self.state.followed_at = as_of
@@ -366,7 +366,7 @@ class Reflector:
             self._relist("expired")
         elif status is not None and is_too_large_version(status):
             self._relist("too-large-version")
-        elif status is not None and status.code in _REFUSALS:
+        elif status is not None and status.code in _REJECTIONS:
             self._relist("refused")
         elif isinstance(error, GarbledWatchError) or (
             isinstance(error, InStreamError) and error.status.code >= HTTPStatus.INTERNAL_SERVER_ERROR
@@ -379,7 +379,7 @@ class Reflector:
     def _falls_back(self, error: Exception) -> bool:
         """Return whether to sync by a list at once, because WatchList does not work."""
         if self._uses_watch_list:  # the server did not accept it
-            self._has_watch_list = not (isinstance(error, StatusError) and error.code in _REFUSALS)
+            self._has_watch_list = not (isinstance(error, StatusError) and error.code in _REJECTIONS)
             return not self._has_watch_list
         if isinstance(error, NoInitialEventsEndError):
             self._has_watch_list = False

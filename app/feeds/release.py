@@ -20,7 +20,7 @@ from core.releases.differences import rules_of
 from core.releases.release import DEFAULT_RELEASE, FeatureGateError, Nearest, Release, Rules, nearest
 
 ReleaseSource: TypeAlias = Literal["setting", "server", "nodes", "default"]
-_SAID_BY: Final[Mapping[ReleaseSource, str]] = {
+_SOURCE_NAMES: Final[Mapping[ReleaseSource, str]] = {
     "setting": "setting",
     "server": "API server",
     "nodes": "newest kubelet",
@@ -48,11 +48,11 @@ class ReleaseStatus(msgspec.Struct, frozen=True):
             text = f"Kubernetes {self.release}, the default: no source reports the release"
         else:
             nearest_known = "" if self.exact else ", the nearest known release"
-            text = f"Kubernetes {self.release}{nearest_known} ({_SAID_BY[self.source]}: {self.told or 'unknown'})"
+            text = f"Kubernetes {self.release}{nearest_known} ({_SOURCE_NAMES[self.source]}: {self.told or 'unknown'})"
         return text + (f"; ignored feature gates: {', '.join(self.ignored_gates)}" if self.ignored_gates else "")
 
 
-class AnsweredRelease:
+class ReleaseTracker:
     """The release whose rules a mirror has. No other code changes a mirror's rules, and only between two requests."""
 
     def __init__(self, settings: Settings, mirror: ClusterMirror) -> None:
@@ -67,13 +67,13 @@ class AnsweredRelease:
             else self._take(Nearest(DEFAULT_RELEASE, exact=False, text=""), "default")
         )
 
-    def take(self, told: str, source: ReleaseSource) -> None:
+    def take(self, version: str, source: ReleaseSource) -> None:
         """Apply the rules of the release that a source reported, or of the nearest known one, from the next request on.
 
         No effect if the setting names the release.
         """
         if not self.is_fixed:
-            self.status = self._take(nearest(told), source)
+            self.status = self._take(nearest(version), source)
 
     def _take(self, found: Nearest, source: ReleaseSource) -> ReleaseStatus:
         rules, ignored = allowed_rules(found.release, self._gates)
@@ -116,7 +116,7 @@ _AT_FIRST: Final = 1.0  # seconds between two attempts while no release is known
 _AFTER_TROUBLE: Final = 5.0  # seconds from a failed list or watch, which may be the restart of an upgrade
 _STEP: Final = 1.0  # seconds between two checks for such a failure
 _STEADY_FOR: Final = 120.0  # seconds
-_STEADY_ANSWERS: Final = 3
+_STEADY_RESPONSES: Final = 3
 _MAX_FAILURES: Final = 5  # of GET /version alone, while resources are synced
 _MAX_BYTES: Final = 64 * 1024
 
@@ -139,9 +139,9 @@ async def fetch_version(client: ApiClient) -> str:
 class _Candidate(NamedTuple):
     """A reported version other than the release whose rules apply."""
 
-    told: str
+    reported: str
     since: float
-    answers: int
+    responses: int
 
 
 class ServerRelease:
@@ -154,16 +154,16 @@ class ServerRelease:
     """
 
     def __init__(
-        self, client: ApiClient, answered: AnsweredRelease, states: Sequence[ResourceState], clock: Callable[[], float]
+        self, client: ApiClient, tracker: ReleaseTracker, states: Sequence[ResourceState], clock: Callable[[], float]
     ) -> None:
         """`states` are the states of the resources of the same server. `clock` returns seconds."""
         self._client = client
-        self._answered = answered
+        self._tracker = tracker
         self._states = states
         self._clock = clock
         self._candidate: _Candidate | None = None
         self._failures = 0
-        self._problem = "" if answered.is_fixed else _not_known(f"no response to GET {PATH}")
+        self._problem = "" if tracker.is_fixed else _not_known(f"no response to GET {PATH}")
 
     def problem(self) -> str:
         """Return why no release is known yet, in one line. Empty if one is known, which may be the default."""
@@ -177,7 +177,7 @@ class ServerRelease:
     async def _ask(self) -> float:
         """Read the release once. Return the seconds until the next time."""
         try:
-            told = await fetch_version(self._client)
+            version = await fetch_version(self._client)
         except StatusError as error:
             return self._failed(error, is_final=HTTPStatus.BAD_REQUEST <= error.code < HTTPStatus.TOO_MANY_REQUESTS)
         except DecodeError as error:
@@ -185,28 +185,28 @@ class ServerRelease:
         except (ApiError, CredentialsError) as error:
             return self._failed(error, is_final=False)
         self._failures = 0
-        return self._heard(told)
+        return self._heard(version)
 
-    def _heard(self, told: str) -> float:
-        status, now = self._answered.status, self._clock()
+    def _heard(self, version: str) -> float:
+        status, now = self._tracker.status, self._clock()
         if status.source != "server":
-            self._take(told)
-        elif told == status.told or not told:
+            self._take(version)
+        elif version == status.told or not version:
             self._candidate = None
         else:
             before = self._candidate
-            if before is None or before.told != told:
-                before = _Candidate(told, now, 0)
-            self._candidate = before._replace(answers=before.answers + 1)
-            if self._candidate.answers >= _STEADY_ANSWERS and now - before.since >= _STEADY_FOR:
-                self._take(told)
+            if before is None or before.reported != version:
+                before = _Candidate(version, now, 0)
+            self._candidate = before._replace(responses=before.responses + 1)
+            if self._candidate.responses >= _STEADY_RESPONSES and now - before.since >= _STEADY_FOR:
+                self._take(version)
         return _EVERY if self._candidate is None else _WHILE_ANOTHER
 
-    def _take(self, told: str) -> None:
+    def _take(self, version: str) -> None:
         self._candidate = None
         self._problem = ""
-        self._answered.take(told, "server")
-        status = self._answered.status
+        self._tracker.take(version, "server")
+        status = self._tracker.status
         log.log(logging.INFO if status.exact and not status.ignored_gates else logging.WARNING, "answers as %s", status)
 
     def _failed(self, error: Exception, *, is_final: bool) -> float:
@@ -219,7 +219,7 @@ class ServerRelease:
             self._problem = _not_known(str(error))
             return _AT_FIRST
         self._problem = ""
-        log.warning("GET %s: %s; answers as %s", PATH, one_line(str(error)), self._answered.status)
+        log.warning("GET %s: %s; answers as %s", PATH, one_line(str(error)), self._tracker.status)
         return _EVERY
 
     async def _nap(self, seconds: float) -> None:

@@ -40,7 +40,7 @@ _MAX_VERSION_BYTES: Final = 64 * 1024
 _SETTLED: Final = 3.0  # seconds: a resource that fails does so again within 2 s
 _UNSETTLED: Final = 15.0  # seconds after which failures are logged although they come and go
 _AGAIN: Final = 60.0  # seconds between two log lines about the same resources
-_SHOWN_PROBLEMS: Final = 3
+_MAX_LISTED_PROBLEMS: Final = 3
 _MAX_RETRY_AFTER: Final = 300.0  # seconds: longer values are cut
 
 
@@ -112,9 +112,9 @@ def _failures_text(states: Sequence[ResourceState]) -> str:
     failing = sum(map(len, found.values()))
     number = f"all {failing}" if failing == len(states) else f"{failing} of {len(states)}"
     by_number = sorted(found.items(), key=lambda each: -len(each[1]))
-    shown = [f"{', '.join(names)}: {problem}" for problem, names in by_number[:_SHOWN_PROBLEMS]]
-    more = failing - sum(len(names) for _, names in by_number[:_SHOWN_PROBLEMS])
-    return f"{number} resources fail: {'; '.join(shown)}{f'; and {more} more (kindred status)' if more else ''}"
+    rendered = [f"{', '.join(names)}: {problem}" for problem, names in by_number[:_MAX_LISTED_PROBLEMS]]
+    more = failing - sum(len(names) for _, names in by_number[:_MAX_LISTED_PROBLEMS])
+    return f"{number} resources fail: {'; '.join(rendered)}{f'; and {more} more (kindred status)' if more else ''}"
 
 
 class Retries:

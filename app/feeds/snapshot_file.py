@@ -20,7 +20,7 @@ from core.objects.volumes import CSIDriver, CSINode, CSIStorageCapacity, VolumeA
 
 _MAX_VERSION_LENGTH: Final = 20
 _ALWAYS_COUNTED: Final = (Node, Pod, Namespace)
-_BESIDE: Final[Mapping[Kind, Kind]] = {
+_OPTIONAL: Final[Mapping[Kind, Kind]] = {
     CSIDriver: CSINode,
     VolumeAttachment: CSINode,
     CSIStorageCapacity: CSIDriver,
@@ -80,7 +80,7 @@ class SnapshotSummary:
         return [Namespace, *lacks] if self.unnamed else lacks
 
     def _has(self, kind: Kind) -> bool:
-        others = _BESIDE.get(kind)
+        others = _OPTIONAL.get(kind)
         known = self.taken[kind.__name__] > 0 or kind in self.stated
         return known or (others is not None and self._has(others))
 

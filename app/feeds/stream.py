@@ -150,10 +150,10 @@ class LoopShare:
 
     @property
     def over(self) -> bool:
-        """Whether it is time to call `give_way`. Two methods, because an await for each of 150,000 steps adds up."""
+        """Whether it is time to call `checkpoint`. Two methods, because an await for each of 150,000 steps adds up."""
         return perf_counter() - self._began > _MAX_LENGTH
 
-    async def give_way(self) -> None:
+    async def checkpoint(self) -> None:
         """Let the other tasks of the loop run once, and begin a new turn."""
         await asyncio.sleep(0)
         self._began = perf_counter()
@@ -254,7 +254,7 @@ async def watch_events(
                 raise InStreamError(StatusError.of(event.object))
             yield event
             if turns.over:
-                await turns.give_way()
+                await turns.checkpoint()
     if splitter.unfinished:
         raise BrokenWatchError(f"{state.resource.path}: the watch ended in the middle of a line")
 

@@ -188,7 +188,7 @@ Apply: TypeAlias = Callable[[ClusterEvent], object]
 _TURN: Final = 0.002  # seconds that the event loop is held; 5,000 measurements take 100 ms
 _AGED_EVERY: Final = 5.0  # seconds between two checks of the age of held measurements
 _MAX_AHEAD: Final = 60  # seconds that the clock of a node may be ahead
-_SHOWN: Final = 3  # values that a log line names
+_MAX_LISTED: Final = 3  # values that a log line names
 
 
 class UsageFeed:
@@ -212,8 +212,8 @@ class UsageFeed:
         self._interval = interval
         self._max_age = max_age
         self._problem = ""
-        self._said: frozenset[str] = frozenset()
-        self._said_too_old = False
+        self._logged: frozenset[str] = frozenset()
+        self._logged_too_old = False
 
     async def run(self) -> None:
         """Read the source until cancelled, then close it."""
@@ -252,17 +252,17 @@ class UsageFeed:
         """Mark the measurements that are too old."""
         aged = [*outdated(self._mirror, self._clock(), self._max_age)]
         await self._tell(ClusterEvent("Update", each) for each in aged)
-        held = [each for each in self._mirror.objects(NodeMetrics).values() if each.too_old]
-        if held and not self._said_too_old:
+        stored = [each for each in self._mirror.objects(NodeMetrics).values() if each.too_old]
+        if stored and not self._logged_too_old:
             text = "node usage: nodes measured more than %g s ago, ignored: %d, %s first"
-            log.warning(text, self._max_age, len(held), one_line(held[0].name))
-        self._said_too_old = bool(held)
+            log.warning(text, self._max_age, len(stored), one_line(stored[0].name))
+        self._logged_too_old = bool(stored)
 
     def counts(self) -> dict[str, int]:
         """Return the number of known nodes with a usable measurement, with one that is too old, and with none."""
-        held = self._mirror.objects(NodeMetrics)
+        stored = self._mirror.objects(NodeMetrics)
         found = Counter(
-            "too_old" if held[name].too_old else "measured" for name in self._mirror.nodes.slots & held.keys()
+            "too_old" if stored[name].too_old else "measured" for name in self._mirror.nodes.slots & stored.keys()
         )
         return {
             "measured": found["measured"],
@@ -296,9 +296,9 @@ class UsageFeed:
 
     def _report(self, problems: Sequence[str]) -> None:
         """Log the problems that the last poll did not have."""
-        new = [each for each in problems if each not in self._said]
-        self._said = frozenset(problems)
+        new = [each for each in problems if each not in self._logged]
+        self._logged = frozenset(problems)
         if new:
-            shown = "; ".join(map(one_line, new[:_SHOWN]))
-            more = f"; and {len(new) - _SHOWN} more" if len(new) > _SHOWN else ""
-            log.warning("node usage: %s: ignored: %s%s", self._source.name, shown, more)
+            rendered = "; ".join(map(one_line, new[:_MAX_LISTED]))
+            more = f"; and {len(new) - _MAX_LISTED} more" if len(new) > _MAX_LISTED else ""
+            log.warning("node usage: %s: ignored: %s%s", self._source.name, rendered, more)

@@ -234,11 +234,11 @@ def _parse_demand(raw: bytes) -> Demand:
         pod_level_reported=wire.pod_level_status != NULL,
         claimed={} if wire.claim_statuses == NULL else claimed_of(wire.claim_statuses),
     )
-    asked_by = origins(pod, [each.name or "" for each in init_containers])
+    requested_by = origins(pod, [each.name or "" for each in init_containers])
     demand = _shared_demand if len(raw) <= _MEMO_BYTES else _new_demand
     found = demand(
         tuple(pod_requests(pod, _COUNTING).items()),
-        (non_zero_requests(pod, _COUNTING), scored_requests(pod), pod_load(pod), asked_by, extended_requests(pod)),
+        (non_zero_requests(pod, _COUNTING), scored_requests(pod), pod_load(pod), requested_by, extended_requests(pod)),
         is_best_effort(pod),
         _host_ports(containers, init_containers),
         tuple(sorted(normalized_image_name(each.image or "") for each in (*containers, *init_containers))),

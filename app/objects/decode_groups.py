@@ -154,10 +154,10 @@ EMPTY_CONDITION: Final = WireCondition()
 _conditions_decoder: Final = nullable(list[WireCondition])
 
 
-def condition_of(raw: msgspec.Raw, wanted: str) -> WireCondition:
+def condition_of(raw: msgspec.Raw, kind: str) -> WireCondition:
     """Return the first condition of a type in the `status.conditions` of a pod, as upstream. Else an empty one."""
     for condition in decoding_field(_conditions_decoder.decode, raw, "status.conditions") or ():
-        if condition.type == wanted:
+        if condition.type == kind:
             return condition
     return EMPTY_CONDITION
 

@@ -158,9 +158,9 @@ def _members(term: NodeSelectorTerm) -> tuple[object, ...]:
 def _preferred_terms(wires: Sequence[_PreferredNodeTerm]) -> tuple[PreferredTerm, ...]:
     """Parse the terms as in a node selector. Only the paths in errors differ."""
     nothing = WireNodeSelectorTerm()
-    kept = [wire.preference or nothing if wire.weight else nothing for wire in wires]
-    requirements = [requirements_of(term, f"[{index}].preference") for index, term in enumerate(kept)]
-    weights = [wire.weight or 0 for wire, asked in zip(wires, requirements, strict=True) if any(asked)]
+    selectors = [wire.preference or nothing if wire.weight else nothing for wire in wires]
+    requirements = [requirements_of(term, f"[{index}].preference") for index, term in enumerate(selectors)]
+    weights = [wire.weight or 0 for wire, parsed in zip(wires, requirements, strict=True) if any(parsed)]
     terms = parse_node_selector(requirements).terms
     if any(term.errors for term in terms):
         return tuple(PreferredTerm(weight, _renamed(term)) for weight, term in zip(weights, terms, strict=True))

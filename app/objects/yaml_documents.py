@@ -127,9 +127,9 @@ def views_of_documents(text: bytes) -> list[Json]:
         # Each document is encoded before the next is read, because objects take many times the memory of their text.
         return [msgspec.json.encode(each) for each in yaml.load_all(text, _TextLoader) if each is not None]
     except yaml.YAMLError as error:
-        raise DocumentsError(f"neither JSON nor YAML: {_told(error)}") from None
+        raise DocumentsError(f"neither JSON nor YAML: {_message(error)}") from None
     except UNREADABLE as error:
-        raise DocumentsError(f"YAML that has no JSON form: {_told(error)}") from None
+        raise DocumentsError(f"YAML that has no JSON form: {_message(error)}") from None
 
 
 def _json_documents(text: bytes) -> Iterator[Json]:
@@ -156,7 +156,7 @@ def _end_of_first(text: Json) -> int | None:
     return None
 
 
-def _told(error: Exception) -> str:
+def _message(error: Exception) -> str:
     # Cleaned and cut, because a message may quote the input.
     return one_line(" ".join(str(error).split())) or type(error).__name__
 

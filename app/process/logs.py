@@ -30,20 +30,20 @@ _UNSEEN: Final = re.compile(
 """Characters that Python calls printable, although they have no glyph (Default_Ignorable_Code_Point of Unicode)."""
 
 
-def shown(text: str, kept: str = "") -> str:
+def escaped(text: str, allowed: str = "") -> str:
     r"""Return a text with escapes, such as \x1b and \u202e. `kept` are characters that stay in any case."""
-    return _with_escapes(text, kept, _escape)
+    return _with_escapes(text, allowed, _escape)
 
 
-def shown_json(text: str) -> str:
+def escaped_json(text: str) -> str:
     """Return JSON with escapes. Its value stays the same, and so do the newlines between its parts."""
     return _with_escapes(text, "\n", _json_escape)
 
 
-def _with_escapes(text: str, kept: str, escape: Callable[[str], str]) -> str:
+def _with_escapes(text: str, allowed: str, escape: Callable[[str], str]) -> str:
     if text.isprintable() and (text.isascii() or not _UNSEEN.search(text)):
         return text
-    return "".join(each if each in kept or _is_seen(each) else escape(each) for each in text)
+    return "".join(each if each in allowed or _is_seen(each) else escape(each) for each in text)
 
 
 def _is_seen(character: str) -> bool:
@@ -203,7 +203,7 @@ class LimitedLines(logging.StreamHandler[TextIO]):
 def one_line(text: str) -> str:
     """Return a text from a request for use in a log line: cut, and without line breaks and control characters."""
     cut = text[:_MAX_LENGTH] + ("..." if len(text) > _MAX_LENGTH else "")
-    return shown(cut)
+    return escaped(cut)
 
 
 def raised_at(error: BaseException) -> str:
@@ -229,9 +229,9 @@ class JsonLines(logging.Formatter):
         if exception:
             line["exception"] = exception
         try:
-            return shown_json(encode(line, unknown=str).decode())
+            return escaped_json(encode(line, unknown=str).decode())
         except (msgspec.MsgspecError, TypeError, ValueError, RecursionError):
-            return shown_json(encode({name: _encodable(value) for name, value in line.items()}).decode())
+            return escaped_json(encode({name: _encodable(value) for name, value in line.items()}).decode())
 
 
 class TextLines(logging.Formatter):
@@ -239,11 +239,11 @@ class TextLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Make the line, or lines."""
-        head = f"{_time(record)} {record.levelname} {record.name}: {shown(record.getMessage())}"
+        head = f"{_time(record)} {record.levelname} {record.name}: {escaped(record.getMessage())}"
         line = " ".join((head, *(f"{name}={_value(value)}" for name, value in _fields(record))))
         exception = _exception(self, record)
         # The message of an exception may have lines, which must not look like lines of the log.
-        return "\n".join((line, *(f"  {shown(each)}" for each in exception.splitlines())))
+        return "\n".join((line, *(f"  {escaped(each)}" for each in exception.splitlines())))
 
 
 def _time(record: logging.LogRecord) -> str:
@@ -257,13 +257,13 @@ def _fields(record: logging.LogRecord) -> Iterable[tuple[str, object]]:
 
 
 def _exception(formatter: logging.Formatter, record: logging.LogRecord) -> str:
-    told = formatter.formatException(record.exc_info) if record.exc_info else record.exc_text or ""
-    return f"{told}\n{formatter.formatStack(record.stack_info)}" if record.stack_info else told
+    trace = formatter.formatException(record.exc_info) if record.exc_info else record.exc_text or ""
+    return f"{trace}\n{formatter.formatStack(record.stack_info)}" if record.stack_info else trace
 
 
 def _value(value: object) -> str:
     """Return a value in a form that shows where it ends."""
-    text = shown(str(value))
+    text = escaped(str(value))
     if text and not any(char in text for char in ' "='):
         return text
     return '"' + text.replace('"', r"\"") + '"'

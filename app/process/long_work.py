@@ -15,14 +15,14 @@ from time import perf_counter
 from typing import Final, TypeAlias, TypeVar
 
 T = TypeVar("T")
-Lull: TypeAlias = Callable[[float], Awaitable[None]]
+WaitUntilIdle: TypeAlias = Callable[[float], Awaitable[None]]
 
 _MAX_LENGTH: Final = 0.001
 """Seconds of a piece. A wait for a lull takes about 0.05 ms, so shorter pieces would waste time of the loop."""
 _TIMES: Final = 10.0
 
 
-async def _no_lull(_: float) -> None:
+async def _never_busy(_: float) -> None:
     """Let the loop run once: for a process that serves no scheduler."""
     await asyncio.sleep(0)
 
@@ -30,12 +30,12 @@ async def _no_lull(_: float) -> None:
 class LongWork:
     """The turn that all long jobs of a process share."""
 
-    def __init__(self, lull: Lull = _no_lull, patience: float = 0.0) -> None:
-        """`lull` returns when no verb request waits, or after the given seconds. See Admission.lull.
+    def __init__(self, wait_until_idle: WaitUntilIdle = _never_busy, patience: float = 0.0) -> None:
+        """`wait_until_idle` returns when no verb request waits, or after the given seconds (see Admission).
 
         Work that cannot be cut into pieces waits up to `patience` seconds for a lull.
         """
-        self._lull = lull
+        self._wait_until_idle = wait_until_idle
         self._patience = patience
         self._lock = asyncio.Lock()
         self._began = perf_counter()
@@ -47,26 +47,26 @@ class LongWork:
         Never wait for a client or a server within the turn: all other jobs would wait, too.
         """
         async with self._lock:
-            await self.give_way()
+            await self.checkpoint()
             yield
 
     @asynccontextmanager
-    async def uncut_turn(self) -> AsyncIterator[None]:
+    async def exclusive(self) -> AsyncIterator[None]:
         """Hold the turn for work that cannot be cut into pieces, such as one evaluation over all nodes."""
         async with self._lock:
-            await self.wait_for_lull()
+            await self.wait_until_idle()
             yield
 
-    async def wait_for_lull(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Within a turn: wait before work that cannot be cut into pieces."""
-        await self._lull(self._patience)
+        await self._wait_until_idle(self._patience)
         self._began = perf_counter()
 
     @property
     def over(self) -> bool:
-        """Whether the piece has lasted long enough. If so, call `give_way`.
+        """Whether the piece has lasted long enough. If so, call `checkpoint`.
 
-        This is not part of `give_way`, because an await for each of 150,000 steps adds up.
+        This is not part of `checkpoint`, because an await for each of 150,000 steps adds up.
         """
         return perf_counter() - self._began > _MAX_LENGTH
 
@@ -76,10 +76,10 @@ class LongWork:
         for each in steps:
             found.append(each)
             if self.over:
-                await self.give_way()
+                await self.checkpoint()
         return found
 
-    async def give_way(self) -> None:
+    async def checkpoint(self) -> None:
         """Within a turn: end the piece, let the other tasks of the loop run, and begin a new piece."""
-        await self._lull(min(self._patience, _TIMES * (perf_counter() - self._began)))
+        await self._wait_until_idle(min(self._patience, _TIMES * (perf_counter() - self._began)))
         self._began = perf_counter()

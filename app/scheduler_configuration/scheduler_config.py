@@ -81,7 +81,7 @@ class Extender(WrittenExtender, frozen=True):
         shorter = min(len(ours), len(theirs))
         return shorter > 0 and ours[:shorter] == theirs[:shorter]
 
-    def is_asked_about(self, resources: Container[str]) -> bool:
+    def gets_requests_for(self, resources: Container[str]) -> bool:
         """Return whether kube-scheduler calls the extender for pods that request these resources: IsInterested."""
         return not self.managed_resources or any(each.name in resources for each in self.managed_resources)
 
@@ -235,10 +235,10 @@ def parse_scheduler_config(text: str) -> SchedulerConfig:
         raise UnreadableError("a ConfigMap without a KubeSchedulerConfiguration in its data")
     if _kind(document) == _POLICY or (_kind(document) != KIND and document.keys() & _OF_A_POLICY):
         raise UnreadableError(_NO_POLICY)
-    for key, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
-        if document.get(key) != wanted:
+    for key, required in (("apiVersion", API_VERSION), ("kind", KIND)):
+        if document.get(key) != required:
             hint = f". This is {_OTHERS[kind]}" if (kind := str(_kind(document))) in _OTHERS else ""
-            raise UnreadableError(f"{key}: expected {wanted}, found {str(document.get(key))[:_MAX_LENGTH]!r}{hint}")
+            raise UnreadableError(f"{key}: expected {required}, found {str(document.get(key))[:_MAX_LENGTH]!r}{hint}")
     try:
         written = decoding(_decoder.decode, msgspec.json.encode(document))
     except DecodeError as error:

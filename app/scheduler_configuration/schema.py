@@ -271,5 +271,5 @@ class Profile(WrittenProfile, frozen=True):
     def at_multi_point(self) -> list[str]:
         """Return the plugins of multiPoint in order: defaults, merged with the configured ones (mergePluginSet)."""
         disabled, written = self.disabled("multiPoint"), self.enabled("multiPoint")
-        kept = [] if "*" in disabled else [plugin for plugin in DEFAULTS if plugin not in disabled]
-        return [*dict.fromkeys((*kept, *written))]
+        enabled = [] if "*" in disabled else [plugin for plugin in DEFAULTS if plugin not in disabled]
+        return [*dict.fromkeys((*enabled, *written))]

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api_server.tls import ConfigurationError
 from app.process.files import MAX_TOKEN_BYTES, read_file
-from app.server.port import Connections, Refusal
+from app.server.port import Connections, RejectReason
 from app.server.tls import LOOKS_EVERY, follow
 from app.settings.settings import variable_of
 
@@ -44,7 +44,7 @@ class AdminToken:
         self._pause = pause
         self._token = self._read()
 
-    def is_borne(self, given: bytes) -> bool:
+    def matches(self, given: bytes) -> bool:
         """Return whether `given` is the token. The time does not depend on the number of matching bytes."""
         return bool(self._token) and hmac.compare_digest(given, self._token)
 
@@ -55,8 +55,8 @@ class AdminToken:
     def _take(self, token: bytes) -> None:
         if token != self._token:
             self._token = token
-            told = "the token was reloaded" if token else "the token is empty: it matches no request"
-            log.info("admin port: %s", told)
+            message = "the token was reloaded" if token else "the token is empty: it matches no request"
+            log.info("admin port: %s", message)
 
     def _read(self) -> bytes:
         try:
@@ -98,25 +98,25 @@ class AdminAuthentication:
             await self._refuse(scope, receive, send)
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._connections.refuse(Refusal.UNAUTHORIZED, scope.get("client"))
-        refusal = JSONResponse(
+        self._connections.refuse(RejectReason.UNAUTHORIZED, scope.get("client"))
+        rejection = JSONResponse(
             {"detail": "the admin port needs a bearer token"},
             HTTPStatus.UNAUTHORIZED,
             {"www-authenticate": 'Bearer realm="kindred"', "connection": "close"},
         )
-        await refusal(scope, receive, send)
+        await rejection(scope, receive, send)
 
     def _is_borne(self, token: AdminToken | None, scope: Scope) -> bool:
         if token is None:
             return False
         own = [value for name, value in scope["headers"] if name == _TOKEN]
         if own:
-            return len(own) == 1 and token.is_borne(own[0].strip())
+            return len(own) == 1 and token.matches(own[0].strip())
         given = [value for name, value in scope["headers"] if name == _AUTHORIZATION]
         if len(given) != 1:
             return False
         scheme, _, credentials = given[0].partition(b" ")
-        return scheme.lower() == b"bearer" and token.is_borne(credentials.strip())
+        return scheme.lower() == b"bearer" and token.matches(credentials.strip())
 
 
 # Guards against foreign web pages. A browser lets them send requests to its own machine, where no token is needed.
@@ -148,10 +148,10 @@ class ForeignPages:
             # Kindred's.
             rule = "expected localhost or an IP address, because KINDRED_ADMIN_TOKEN_FILE is not set"
             # 421 rather than 403: the client may be allowed, but the name is not Kindred's.
-            status, reason, detail = HTTPStatus.MISDIRECTED_REQUEST, Refusal.HOST, f"Host {foreign[0]!r}: {rule}"
-        elif not _is_open(scope, self._open_paths) and (told := _foreign_site(headers, hosts)):
-            status, reason = HTTPStatus.FORBIDDEN, Refusal.CROSS_SITE
-            detail = f"{told}: the admin port serves no page of another site"
+            status, reason, detail = HTTPStatus.MISDIRECTED_REQUEST, RejectReason.HOST, f"Host {foreign[0]!r}: {rule}"
+        elif not _is_open(scope, self._open_paths) and (message := _foreign_site(headers, hosts)):
+            status, reason = HTTPStatus.FORBIDDEN, RejectReason.CROSS_SITE
+            detail = f"{message}: the admin port serves no page of another site"
         else:
             await self._app(scope, receive, send)
             return

@@ -35,7 +35,7 @@ _HEADS_IN_A_ROUND: Final = 32 * 1024
 and enough for 100 ordinary heads. Without this bound, 400 clients with large heads held the loop for a second."""
 
 
-class Refusal(Enum):
+class RejectReason(Enum):
     """Why a connection was rejected, or closed early. Also the values of the label `reason`."""
 
     TOO_MANY = "too_many_connections"
@@ -45,7 +45,7 @@ class Refusal(Enum):
     LARGE_HEAD = "large_head"
     LARGE_BODY = "large_body"
     SLOW_REQUEST = "slow_request"
-    ANSWER_NOT_TAKEN = "answer_not_taken"
+    RESPONSE_NOT_READ = "answer_not_taken"
     UNAUTHORIZED = "unauthorized"
     HOST = "foreign_host"
     CROSS_SITE = "cross_site"
@@ -62,7 +62,7 @@ class Connections:
         self.connections: Final[set[Connection]] = set()
         self.beginning: Final[set[asyncio.Protocol]] = set()
         """Connections in the TLS handshake."""
-        self.refused: Counter[Refusal] = Counter(dict.fromkeys(Refusal, 0))
+        self.rejected: Counter[RejectReason] = Counter(dict.fromkeys(RejectReason, 0))
         self._left = _HEADS_IN_A_ROUND
         self._waiting: dict[Connection, None] = {}  # in the order in which they came
 
@@ -76,12 +76,12 @@ class Connections:
         """Return whether a further connection must be closed at once."""
         return self.open >= self.limits.max_connections
 
-    def refuse(self, reason: Refusal, peer: Peer, detail: str = "") -> None:
+    def refuse(self, reason: RejectReason, peer: Peer, detail: str = "") -> None:
         """Count a rejected connection. Of many with the same reason, only few are logged."""
-        self.refused[reason] += 1
+        self.rejected[reason] += 1
         who = peer[0] if peer else "a client"
-        said = reason.value.replace("_", " ")
-        because = f"{said}: {one_line(detail)}" if detail else said
+        text = reason.value.replace("_", " ")
+        because = f"{text}: {one_line(detail)}" if detail else text
         fields = {"port": self.port, "reason": reason.value, LIMIT: _LIMIT}
         log.warning("%s port: rejected %s: %s", self.port, who, because, extra=fields)
 
@@ -123,7 +123,7 @@ class Connections:
 
 
 _NEVER: Final = float("inf")
-_KEPT_BODY: Final = 64 * 1024
+_MAX_RETAINED_BODY: Final = 64 * 1024
 """Bytes of a body that are kept for an app that does not read them. Then the client has to wait."""
 _DISCARDED_BODIES: Final = 4
 """Up to this multiple of the largest body is read and discarded, so that a client that writes before it reads gets its
@@ -142,9 +142,9 @@ class Phase(Enum):
     """The rest of a head."""
     BODY = 2
     """The rest of a body."""
-    ANSWERING = 3
+    RESPONDING = 3
     """The app's response."""
-    TAKING = 4
+    FLUSHING = 4
     """The client must read a written response. A request may follow."""
     CLOSING = 5
     """The client must read the last response."""
@@ -152,7 +152,7 @@ class Phase(Enum):
     __hash__ = object.__hash__  # each member is one object, and Enum's own hash is a Python function
 
 
-_READING: Final = frozenset({Phase.IDLE, Phase.HEAD, Phase.TAKING})
+_READING: Final = frozenset({Phase.IDLE, Phase.HEAD, Phase.FLUSHING})
 
 
 class Connection(asyncio.Protocol):
@@ -189,7 +189,7 @@ class Connection(asyncio.Protocol):
         self._unread = b""
         self._head: Head | None = None
         self._exchange: Exchange | None = None
-        self._stranger = False
+        self._is_unknown_client = False
         self._closes = False  # after the response
         self._read_paused = False
         self._drained: asyncio.Future[None] | None = None
@@ -219,9 +219,9 @@ class Connection(asyncio.Protocol):
         allowed = self._port.client_names
         if allowed and allowed.isdisjoint(names):
             # The response to the first request has the reason. A client would get none if the connection closed now.
-            self._stranger = True
+            self._is_unknown_client = True
             detail = f"its certificate is for {', '.join(names) or 'nobody'}, not for one of KINDRED_TLS_CLIENT_NAMES"
-            self._port.refuse(Refusal.CLIENT_NAME, self._peer, detail)
+            self._port.refuse(RejectReason.CLIENT_NAME, self._peer, detail)
 
     def data_received(self, data: bytes) -> None:
         """Read a request. A client that exceeds a limit gets an error status, and its connection is closed."""
@@ -230,7 +230,7 @@ class Connection(asyncio.Protocol):
         if self.phase is Phase.CLOSING or not data:
             return
         self._unread = self._unread + data if self._unread else data
-        if self.phase is Phase.ANSWERING:
+        if self.phase is Phase.RESPONDING:
             self._pause()
         else:
             self.read_on()
@@ -256,7 +256,7 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """Wait for a client that reads its response slowly."""
         self.write_paused = True
-        if self.phase is Phase.ANSWERING:
+        if self.phase is Phase.RESPONDING:
             self.deadline = self._loop.time() + self._limits.read_timeout
 
     def resume_writing(self) -> None:
@@ -265,9 +265,9 @@ class Connection(asyncio.Protocol):
         drained, self._drained = self._drained, None
         if drained is not None and not drained.done():
             drained.set_result(None)
-        if self.phase is Phase.ANSWERING:
+        if self.phase is Phase.RESPONDING:
             self.deadline = _NEVER
-        elif self.phase is Phase.TAKING:
+        elif self.phase is Phase.FLUSHING:
             self._loop.call_soon(self.read_on)
 
     # What uvicorn and the port call
@@ -285,14 +285,14 @@ class Connection(asyncio.Protocol):
             self.transport.abort()
         elif self.phase is Phase.IDLE:
             self.close()
-        elif self.phase is Phase.TAKING and not (self.write_paused or self.transport.get_write_buffer_size()):
+        elif self.phase is Phase.FLUSHING and not (self.write_paused or self.transport.get_write_buffer_size()):
             self.phase = Phase.IDLE
             self.deadline = max(now, self.deadline + self._limits.idle_timeout - self._limits.read_timeout)
-        elif self.phase in {Phase.TAKING, Phase.ANSWERING} or self.write_paused:
-            self._port.refuse(Refusal.ANSWER_NOT_TAKEN, self._peer)
+        elif self.phase in {Phase.FLUSHING, Phase.RESPONDING} or self.write_paused:
+            self._port.refuse(RejectReason.RESPONSE_NOT_READ, self._peer)
             self.transport.abort()
         else:
-            self._refuse(Refusal.SLOW_REQUEST, HTTPStatus.REQUEST_TIMEOUT, "The request took too long to arrive.")
+            self._refuse(RejectReason.SLOW_REQUEST, HTTPStatus.REQUEST_TIMEOUT, "The request took too long to arrive.")
 
     # What an exchange calls
 
@@ -314,7 +314,7 @@ class Connection(asyncio.Protocol):
         self._exchange = None
         self._closes = self._closes or closes
         if self.body_left > _DISCARDED_BODIES * self._limits.max_body_bytes:
-            self._port.refuse(Refusal.LARGE_BODY, self._peer)
+            self._port.refuse(RejectReason.LARGE_BODY, self._peer)
             self.close()
         elif self.body_left:
             self.resume_reading()
@@ -347,8 +347,8 @@ class Connection(asyncio.Protocol):
             self.resume_reading()
 
     def _begin_head(self) -> None:
-        if self._stranger:
-            self._answer_and_close(HTTPStatus.FORBIDDEN, "The client certificate is not allowed.")
+        if self._is_unknown_client:
+            self._respond_and_close(HTTPStatus.FORBIDDEN, "The client certificate is not allowed.")
             return
         self.phase = Phase.HEAD
         self.deadline = self._loop.time() + self._limits.read_timeout
@@ -362,10 +362,10 @@ class Connection(asyncio.Protocol):
                 self._begin_request(head, size)
         except MalformedError as error:
             text = "A body needs a Content-Length." if error.status is HTTPStatus.LENGTH_REQUIRED else "Not HTTP/1.1."
-            self._refuse(Refusal.MALFORMED, error.status, text, str(error))
+            self._refuse(RejectReason.MALFORMED, error.status, text, str(error))
         except LargeHeadError:
             text = f"The head of the request is larger than {self._limits.max_header_bytes} bytes."
-            self._refuse(Refusal.LARGE_HEAD, HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, text)
+            self._refuse(RejectReason.LARGE_HEAD, HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, text)
         finally:
             self._port.count_read(head.parsed - before)
 
@@ -393,10 +393,10 @@ class Connection(asyncio.Protocol):
         self.body_left -= len(piece)
         exchange = self._exchange
         if not self.body_left:
-            self.phase = Phase.ANSWERING
+            self.phase = Phase.RESPONDING
             self.deadline = _NEVER
         if exchange is not None:
-            if exchange.take(piece) > _KEPT_BODY and self.body_left:
+            if exchange.take(piece) > _MAX_RETAINED_BODY and self.body_left:
                 self._pause()
         elif not self.body_left:
             self._end_request()
@@ -406,18 +406,18 @@ class Connection(asyncio.Protocol):
         if self._closes:
             self.close()
             return
-        self.phase = Phase.TAKING
+        self.phase = Phase.FLUSHING
         self.deadline = self._loop.time() + self._limits.read_timeout
         if self._unread:
             self._loop.call_soon(self.read_on)  # one request in each round of the loop
         else:
             self.resume_reading()
 
-    def _refuse(self, reason: Refusal, status: HTTPStatus, text: str, detail: str = "") -> None:
+    def _refuse(self, reason: RejectReason, status: HTTPStatus, text: str, detail: str = "") -> None:
         self._port.refuse(reason, self._peer, detail)
-        self._answer_and_close(status, text)
+        self._respond_and_close(status, text)
 
-    def _answer_and_close(self, status: HTTPStatus, text: str) -> None:
+    def _respond_and_close(self, status: HTTPStatus, text: str) -> None:
         """Reject a request without reading further, unless its response has begun."""
         exchange, self._exchange = self._exchange, None
         in_body = self.phase is Phase.BODY

@@ -62,7 +62,7 @@ async def _run(servers: Sequence["Server"], background: Sequence[Background], st
     stop.listen(asyncio.get_running_loop())
     work = [asyncio.create_task(start()) for start in background]
     serving = [asyncio.create_task(server.serve()) for server in servers]
-    stopping = asyncio.create_task(stop.told())
+    stopping = asyncio.create_task(stop.received())
     try:
         # No server should end before the signal. If one does, the others must end, too.
         await asyncio.wait([*serving, *work, stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -121,7 +121,7 @@ class _Stop:
         """Return the rest of the grace period, in seconds. Before a signal, all of it."""
         return min(self._grace_period, self._ends_at - time.monotonic())
 
-    async def told(self) -> None:
+    async def received(self) -> None:
         """Return when the ports must close: after SIGTERM and the drain delay, in which clients leave."""
         await self._signalled.wait()
         if self._signal == signal.SIGTERM:
@@ -181,7 +181,7 @@ _M_MMAP_THRESHOLD: Final = -3
 FROM_THE_HEAP: Final = 32 * 1024 * 1024
 """Blocks up to this number of bytes come from the heap. It is glibc's maximum. With 4 MiB, the memory of whole nodes
 was returned at once, and a request with 5,000 of them took about 100 ms of CPU instead of 65 ms."""
-KEPT: Final = 128 * 1024 * 1024
+RETAINED: Final = 128 * 1024 * 1024
 """Free bytes at the end of the heap that are kept at most: enough for two requests with whole nodes."""
 
 
@@ -194,4 +194,4 @@ def keep_freed_memory() -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_M_MMAP_THRESHOLD, FROM_THE_HEAP)
-        mallopt(_M_TRIM_THRESHOLD, KEPT)
+        mallopt(_M_TRIM_THRESHOLD, RETAINED)

@@ -17,7 +17,7 @@ from typing import Any, Final
 import uvicorn
 
 from app.api_server.tls import openssl_reason
-from app.server.port import Connection, Connections, Peer, Refusal
+from app.server.port import Connection, Connections, Peer, RejectReason
 from app.server.ports import Port
 
 log = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ class Listener:
         peer = (address[0], address[1])
         if self._connections.is_full:
             connection.close()
-            self._connections.refuse(Refusal.TOO_MANY, peer)
+            self._connections.refuse(RejectReason.TOO_MANY, peer)
             return
         protocol = self._make_protocol()
         self._connections.beginning.add(protocol)
@@ -106,10 +106,10 @@ class Listener:
             if self._closed:
                 transport.close()
         except ssl.SSLError as error:
-            self._connections.refuse(Refusal.HANDSHAKE, peer, openssl_reason(error))
+            self._connections.refuse(RejectReason.HANDSHAKE, peer, openssl_reason(error))
         except OSError as error:
             # The client sent nothing, or disconnected. Mostly it is a TCP probe of the port, every few seconds.
-            self._connections.refused[Refusal.HANDSHAKE] += 1
+            self._connections.rejected[RejectReason.HANDSHAKE] += 1
             log.debug("%s port: %s: no handshake: %s", self._connections.port, peer, error)
         finally:
             self._connections.beginning.discard(protocol)

@@ -171,10 +171,10 @@ def effective(settings: Settings, sources: Mapping[str, str]) -> dict[str, dict[
     return {key_of(name): {"value": value, "source": sources.get(name, DEFAULT)} for name, value in values.items()}
 
 
-def changed(shown: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def changed(rendered: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the entries of `effective` with a value other than the default."""
     defaults = effective(Settings.model_construct(), {})
-    return {key: entry for key, entry in shown.items() if entry["value"] != defaults[key]["value"]}
+    return {key: entry for key, entry in rendered.items() if entry["value"] != defaults[key]["value"]}
 
 
 def configuration_schema() -> dict[str, Any]:
@@ -209,11 +209,11 @@ def _problems(error: ValidationError, sources: Mapping[str, str]) -> Iterator[st
 
 def _problem(name: str, value: object, rule: str, sources: Mapping[str, str], within: Sequence[str] = ()) -> str:
     """Return the error of a field. It names the field as the source does, or else by its variable."""
-    shown = f"={str(value) if isinstance(value, Path) else value!r}" if is_quoted(name) else ""
+    rendered = f"={str(value) if isinstance(value, Path) else value!r}" if is_quoted(name) else ""
     where = sources.get(name) or variable_of(name)
     if where.endswith(f": {key_of(name)}"):  # the source is a file, whose values have a path
         where = ".".join((where, *within))
-    return f"{where}{shown}: {rule}"
+    return f"{where}{rendered}: {rule}"
 
 
 def _unknown_variables() -> Iterator[str]:

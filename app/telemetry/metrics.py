@@ -18,7 +18,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from app import __version__
 from app.feeds.freshness import Freshness, ResourceState, SyncStatus
 from app.feeds.memory import MemoryWatch
-from app.feeds.release import AnsweredRelease
+from app.feeds.release import ReleaseTracker
 from app.feeds.usage_feed import UsageFeed
 from app.server.tls import ReloadedTls
 from app.telemetry.families import Histogram, counter, gauge, histogram
@@ -120,7 +120,7 @@ def usage_metrics(feed: UsageFeed) -> Iterator[Metric]:
     )
 
 
-def release_metrics(release: AnsweredRelease) -> Iterator[Metric]:
+def release_metrics(release: ReleaseTracker) -> Iterator[Metric]:
     """Yield the release of Kubernetes whose rules apply, as labels."""
     status = release.status
     yield gauge(

@@ -18,13 +18,13 @@ class MismatchLog:
     """
 
     def __init__(self) -> None:
-        self._told = False
+        self._logged = False
 
     def __call__(self, mismatch: Mismatch) -> None:
         """Log the first mismatch; ignore later ones."""
-        if self._told:
+        if self._logged:
             return
-        self._told = True
+        self._logged = True
         # The pod's spec came with a request, and no request is quoted above level debug. The API server has it, too.
         pod = {"namespace": mismatch.pod.namespace, "name": mismatch.pod.name, "uid": mismatch.pod.uid}
         text = _json({**msgspec.structs.asdict(mismatch), "pod": pod})

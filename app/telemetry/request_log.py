@@ -25,7 +25,7 @@ _IN_OUR_WORDS: Final = frozenset(
     }
 )
 """Outcomes with an error that quotes no request: the text is Kindred's own or the API server's."""
-PROBLEMS: Final = _IN_OUR_WORDS | {VerbOutcome.BAD_REQUEST, VerbOutcome.REFUSED, VerbOutcome.DOUBTED}
+PROBLEMS: Final = _IN_OUR_WORDS | {VerbOutcome.BAD_REQUEST, VerbOutcome.REJECTED, VerbOutcome.RETRIED}
 
 
 def observer(count: Callable[[Request], None], record: Callable[[Request], None] | None) -> Callable[[Request], None]:

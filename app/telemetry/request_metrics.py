@@ -31,9 +31,9 @@ OUTCOMES: Final[Mapping[str, Sequence[VerbOutcome]]] = {
     "filter": (
         *_WHATEVER_THE_VERB,
         VerbOutcome.NO_FIT,
-        VerbOutcome.DOUBTED,
+        VerbOutcome.RETRIED,
         VerbOutcome.TOO_MUCH_WORK,
-        VerbOutcome.REFUSED,
+        VerbOutcome.REJECTED,
     ),
     "prioritize": (*_WHATEVER_THE_VERB, VerbOutcome.TOO_MUCH_WORK),
     "bind": (*_WHATEVER_THE_VERB, VerbOutcome.NO_FIT, VerbOutcome.FAILED),

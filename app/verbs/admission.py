@@ -29,7 +29,7 @@ _LOOKS_EVERY: Final = 0.1  # seconds
 _READINESS_EVERY: Final = 1.0  # seconds
 
 
-class Settling:
+class TakeoverDelay:
     """Waits for the bindings of earlier decisions. No decision can be made until they are complete."""
 
     def __init__(
@@ -105,7 +105,7 @@ class ServingState:
         self,
         leadership: Elector | None = None,
         memory: MemoryWatch = UNLIMITED,
-        settling: Settling | None = None,
+        settling: TakeoverDelay | None = None,
         *,
         freshness: Freshness = OF_A_DUMP,
         names: bool = True,
@@ -133,16 +133,16 @@ class ServingState:
         """Return whether clients must move on to another replica after their next response."""
         return self.draining or not self.may_decide()
 
-    def refusal(self) -> str:
+    def rejection(self) -> str:
         """Return why no request is evaluated, in one line. Empty if requests are evaluated."""
         problem = self.leadership.problem() if self.leadership is not None else ""
         if problem:
             return f"not leading: {problem}" if self.names else "not leading"
         return self._settling.problem() if self._settling is not None else ""
 
-    def refusal_to_decide(self) -> str:
+    def rejection_of_decide(self) -> str:
         """Return why no decision is allowed now, in one line. Empty if decisions are allowed."""
-        return self.refusal() or ("" if self.freshness.status() is SyncStatus.FRESH else "the mirror is stale")
+        return self.rejection() or ("" if self.freshness.status() is SyncStatus.FRESH else "the mirror is stale")
 
     def problems(self) -> list[str]:
         """Return the reasons, other than the mirror, why this replica is not ready."""
@@ -221,7 +221,7 @@ class Admission:
         self.clock: Final = clock
         self.in_flight = 0
         """Requests in progress, queued ones included."""
-        self.bytes_held = 0
+        self.buffered_bytes = 0
         """Bytes of the bodies of these requests."""
         self.shed: Final = {reason.value: 0 for reason in Shed}
         """Reason -> requests that were shed for it."""
@@ -237,14 +237,14 @@ class Admission:
         """Requests in the queue."""
         return len(self._queue)
 
-    def hold(self, size: int) -> bool:
+    def buffer(self, size: int) -> bool:
         """Count further bytes of a body. Return whether the sum is within the limit."""
-        self.bytes_held += size
-        return self.bytes_held <= self._max_bytes
+        self.buffered_bytes += size
+        return self.buffered_bytes <= self._max_bytes
 
     def release(self, size: int) -> None:
         """Subtract the bytes of a released body."""
-        self.bytes_held -= size
+        self.buffered_bytes -= size
 
     def enter(self, began: float) -> Turn | None:
         """Return the turn of a complete request that began at a time, by the clock. None if it must `wait`."""
@@ -276,7 +276,7 @@ class Admission:
         self.shed[reason.value] += 1
         return Turn(waited, reason)
 
-    async def lull(self, patience: float) -> None:
+    async def wait_until_idle(self, patience: float) -> None:
         """Return when no request waits or arrives, at the latest after `patience` seconds. Call it before long work.
 
         A request that arrives waits for the work up to the next `await`. A second call lets all waiting requests go
@@ -294,7 +294,7 @@ class Admission:
                 await asyncio.sleep(0)
 
     def _progress(self) -> tuple[int, int, int]:
-        return self._begun, self.in_flight, self.bytes_held
+        return self._begun, self.in_flight, self.buffered_bytes
 
     def _let_next(self) -> None:
         asyncio.get_running_loop().call_soon(self._next)

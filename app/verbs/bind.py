@@ -26,7 +26,7 @@ from app.verbs.admission import ServingState
 from app.verbs.effects import Effects
 from app.verbs.endpoint import Verb
 from app.verbs.filter import Bypass
-from app.verbs.pods import BindError, BindingArgs, PodApi, Standing, binding_result, decode_binding_args
+from app.verbs.pods import BindError, BindingArgs, LookupState, PodApi, binding_result, decode_binding_args
 from app.verbs.request import BindingOutcome, BindingResult, VerbOutcome, VerbResponse
 from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import Code
@@ -45,7 +45,7 @@ _VERB_OUTCOMES: Final[Mapping[BindingResult, VerbOutcome]] = {
     BindingResult.ALREADY_BOUND: VerbOutcome.FIT,
     BindingResult.CONFLICT: VerbOutcome.NO_FIT,
     BindingResult.BOUND_ELSEWHERE: VerbOutcome.NO_FIT,
-    BindingResult.REFUSED: VerbOutcome.FAILED,
+    BindingResult.REJECTED: VerbOutcome.FAILED,
     BindingResult.UNREACHABLE: VerbOutcome.FAILED,
     BindingResult.UNKNOWN: VerbOutcome.FAILED,
     BindingResult.NOT_LEADING: VerbOutcome.NOT_LEADING,
@@ -101,7 +101,7 @@ class Binder:
             args = decode_binding_args(body)
         except DecodeError as error:
             return _response(BindingOutcome(BindingResult.INVALID, str(error)))
-        return await self._answered(args)
+        return await self._respond(args)
 
     def judge(self, body: Body) -> VerbResponse:
         """Respond to a dry run for a pod of the watch. The result always has an `Error`, because nothing is bound."""
@@ -111,17 +111,17 @@ class Binder:
             return VerbResponse(binding_result(str(error)), outcome=VerbOutcome.BAD_REQUEST, error=str(error))
         pod = self._mirror.pending.get(args.uid)
         if pod is None or pod.full_name != args.full_name:
-            told, outcome = f"pod {args.full_name} with this uid is not pending in the watch", VerbOutcome.NO_FIT
+            message, outcome = f"pod {args.full_name} with this uid is not pending in the watch", VerbOutcome.NO_FIT
         elif (conflict := self._conflict(args, pod)) is not None:
-            told, outcome = conflict.error, VerbOutcome.NO_FIT
+            message, outcome = conflict.error, VerbOutcome.NO_FIT
         else:
-            told, outcome = f"pod {args.full_name} may be bound to {args.node}", VerbOutcome.FIT
-        error_text = f"a dry run, so nothing was bound: {told}"
+            message, outcome = f"pod {args.full_name} may be bound to {args.node}", VerbOutcome.FIT
+        error_text = f"a dry run, so nothing was bound: {message}"
         return VerbResponse(
             binding_result(error_text), "", outcome, args.full_name, args.uid, nodes=1, error=error_text
         )
 
-    def bind_untouched(self, body: Body) -> Awaitable[VerbResponse | None] | None:
+    def bind_bypassed(self, body: Body) -> Awaitable[VerbResponse | None] | None:
         """Bind a pod that passes untouched, whatever the state of the mirror. None for other or invalid pods.
 
         The copy of the pod in an earlier request is a reason to read the pod. The API server's pod decides.
@@ -130,24 +130,24 @@ class Binder:
             args = decode_binding_args(body)
         except DecodeError:
             return None
-        asked = self._recent_pods.get(args.uid)
-        return self._bound_untouched(args) if asked is not None and self._bypass.covers(asked) else None
+        recent = self._recent_pods.get(args.uid)
+        return self._bound_bypassed(args) if recent is not None and self._bypass.covers(recent) else None
 
-    async def _bound_untouched(self, args: BindingArgs) -> VerbResponse | None:
+    async def _bound_bypassed(self, args: BindingArgs) -> VerbResponse | None:
         deadline = asyncio.get_running_loop().time() + self._timeout
         live = await self._read(args, deadline)
         if isinstance(live, BindingOutcome):
             return _response(live, args)
         if live is None or live.uid != args.uid or not self._bypass.covers(live):
             return None
-        return await self._answered(args)
+        return await self._respond(args)
 
-    async def _answered(self, args: BindingArgs) -> VerbResponse:
+    async def _respond(self, args: BindingArgs) -> VerbResponse:
         outcome = await self._joined(args)
         if outcome.error:
             level = logging.INFO if outcome.result is BindingResult.CONFLICT else logging.WARNING
-            told = one_line(outcome.detail or outcome.error)
-            log.log(level, "bind: %s to %s: %s", args.full_name, one_line(args.node), told)
+            message = one_line(outcome.detail or outcome.error)
+            log.log(level, "bind: %s to %s: %s", args.full_name, one_line(args.node), message)
         return _response(outcome, args)
 
     async def _joined(self, args: BindingArgs) -> BindingOutcome:
@@ -175,9 +175,9 @@ class Binder:
         pod = await self._found(args, deadline)
         if isinstance(pod, BindingOutcome):
             return pod
-        refusal = self._assumed(args, pod)
-        if refusal is not None:
-            return refusal
+        rejection = self._assumed(args, pod)
+        if rejection is not None:
+            return rejection
         outcome = BindingOutcome(BindingResult.UNKNOWN)
         try:
             outcome = await self._posted(args, pods, deadline)
@@ -195,7 +195,7 @@ class Binder:
             return outcome
         if not self._mirror.is_assumed(args.uid):
             found = self._lookup.named(args.full_name, args.uid, self._recent_pods.get(args.uid))
-            if found.standing is not Standing.UNKNOWN:
+            if found.state is not LookupState.UNKNOWN:
                 return found.pod if found.pod is not None else _no_such(args)
         live = await self._read(args, deadline)
         if isinstance(live, BindingOutcome):
@@ -228,7 +228,7 @@ class Binder:
             self._mirror.assume(pod, args.node, self._clock())
         except PodStateError as error:
             return BindingOutcome(
-                BindingResult.REFUSED, f"pod {args.full_name} cannot be assumed on {args.node}", str(error)
+                BindingResult.REJECTED, f"pod {args.full_name} cannot be assumed on {args.node}", str(error)
             )
         return None
 
@@ -238,7 +238,7 @@ class Binder:
         evaluation = FreshEvaluation(self._mirror, pod)
         # Without nominated pods: they hold no capacity yet, and kube-scheduler ignores them after its filters. When it
         # nominated a pod later than this one, it counted this one as assumed. A rejection would only cost an attempt.
-        verdicts = filter_nodes(self._profile, evaluation, batch, beside_nominated=False)
+        verdicts = filter_nodes(self._profile, evaluation, batch, with_nominated=False)
         status = verdicts.statuses[int(verdicts.codes[0])]
         if status.code is Code.SUCCESS or self._bypass.covers(pod):
             return None
@@ -253,7 +253,8 @@ class Binder:
             async with asyncio.timeout_at(until):
                 await pods.bind(args, until, self._state.may_decide)
         except BindError as error:
-            failure = BindingOutcome(BindingResult.REFUSED if error.refused else BindingResult.UNREACHABLE, str(error))
+            result = BindingResult.REJECTED if error.rejected else BindingResult.UNREACHABLE
+            failure = BindingOutcome(result, str(error))
             if not error.may_be_done:
                 return failure
         except TimeoutError:
@@ -279,8 +280,8 @@ class Binder:
         return self._outcome_by_server(args, live) or self._outcome_by_mirror(args) or failure
 
     def _not_leading(self) -> BindingOutcome | None:
-        refusal = self._state.refusal()
-        return BindingOutcome(BindingResult.NOT_LEADING, refusal) if refusal else None
+        rejection = self._state.rejection()
+        return BindingOutcome(BindingResult.NOT_LEADING, rejection) if rejection else None
 
     def _outcome_by_mirror(self, args: BindingArgs) -> BindingOutcome | None:
         """Return the outcome for a pod that the watch has shown on a node, else None."""
@@ -294,7 +295,7 @@ class Binder:
         if live.uid != args.uid:
             return _no_such(args)
         if live.terminal:
-            return BindingOutcome(BindingResult.REFUSED, f"pod {args.full_name} has ended")
+            return BindingOutcome(BindingResult.REJECTED, f"pod {args.full_name} has ended")
         if not live.node_name:
             return None
         self._remember(live)
@@ -312,7 +313,7 @@ class Binder:
 
     def _settle(self, uid: str, result: BindingResult) -> None:
         """End the assumption, or start its TTL. The watch may have ended the assumption already."""
-        if result in {BindingResult.REFUSED, BindingResult.UNREACHABLE}:
+        if result in {BindingResult.REJECTED, BindingResult.UNREACHABLE}:
             if self._mirror.is_assumed(uid):
                 self._mirror.forget(uid)
         else:
@@ -322,13 +323,13 @@ class Binder:
 def bind_verb(binder: Binder | None) -> Verb:
     """Return the verb `bind`, which does not use the cache. None: the verb is off."""
     if binder is None:
-        return Verb("bind", lambda _: _BIND_OFF, binding_result, binding_result, untouched=lambda _: _BIND_OFF)
+        return Verb("bind", lambda _: _BIND_OFF, binding_result, binding_result, bypassed=lambda _: _BIND_OFF)
     return Verb(
         "bind",
         run=lambda request: binder.judge(request.body) if request.dry_run else binder.bind(request.body),
         error=binding_result,
         shed=binding_result,
-        untouched=lambda request: None if request.dry_run else binder.bind_untouched(request.body),
+        bypassed=lambda request: None if request.dry_run else binder.bind_bypassed(request.body),
     )
 
 
@@ -354,9 +355,9 @@ def _placed(args: BindingArgs, pod: Pod) -> BindingOutcome:
 
 
 def _elsewhere(args: BindingArgs, how: str, node: str) -> BindingOutcome:
-    told = f"pod {args.full_name} {how} to"
-    return BindingOutcome(BindingResult.BOUND_ELSEWHERE, f"{told} another node", f"{told} {node}, not {args.node}")
+    bound = f"pod {args.full_name} {how} to"
+    return BindingOutcome(BindingResult.BOUND_ELSEWHERE, f"{bound} another node", f"{bound} {node}, not {args.node}")
 
 
 def _no_such(args: BindingArgs) -> BindingOutcome:
-    return BindingOutcome(BindingResult.REFUSED, f"no pending pod {args.full_name} has this uid")
+    return BindingOutcome(BindingResult.REJECTED, f"no pending pod {args.full_name} has this uid")

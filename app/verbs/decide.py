@@ -32,7 +32,7 @@ import numpy as np
 from app.scheduler_configuration.schema import CLAIMS
 from app.settings.settings import variable_of
 from app.verbs.effects import Decision, Effects
-from app.verbs.pods import Standing
+from app.verbs.pods import LookupState
 from app.verbs.request import VerbOutcome, VerbResponse
 from app.verbs.scopes import DecideScope, DecideScopes
 from app.verbs.wire_in import ExtenderArgs
@@ -92,7 +92,7 @@ class InTreeNeeds:
         self._groups_scheduler = groups_scheduler
         self._filters = filters
 
-    def problem(self, pod: Pod) -> str:
+    def in_tree_plugin_needed(self, pod: Pod) -> str:
         """Return why Kindred cannot decide for a pod, in one line with the remedy. Empty if it can."""
         if not (pod.volumes or pod.claims_resources or pod.in_scheduling_group):
             return ""
@@ -183,14 +183,14 @@ class Decider:
         *,
         needs: InTreeNeeds,
         choose: Choose,
-        refusal: Callable[[], str] = lambda: "",
-        asked_to_preempt: bool = True,
+        rejection: Callable[[], str] = lambda: "",
+        preempt_verb_enabled: bool = True,
     ) -> None:
         """Decide within the scope that a pod has in `scopes`.
 
-        `choose` takes one of the best nodes, given as positions in the batch. `refusal` returns why no pod may be
+        `choose` takes one of the best nodes, given as positions in the batch. `rejection` returns why no pod may be
         assumed now, or an empty text.
-        `asked_to_preempt`: kube-scheduler calls the verb `preempt` for rejected nodes that are resolvable.
+        `preempt_verb_enabled`: kube-scheduler calls the verb `preempt` for rejected nodes that are resolvable.
         """
         self._profile = profile
         self._of_requests = Profile(tuple(each for each in profile.filters if each.judges_resizes), ())
@@ -199,8 +199,8 @@ class Decider:
         self._scopes = scopes
         self._needs = needs
         self._choose = choose
-        self._refusal = refusal
-        self._asked_to_preempt = asked_to_preempt
+        self._rejection = rejection
+        self._preempt_verb_enabled = preempt_verb_enabled
 
     def scope_of(self, pod: Pod) -> DecideScope | None:
         """Return the scope of a pod. None: `filter` returns all nodes that fit."""
@@ -208,32 +208,33 @@ class Decider:
 
     def decides_for(self, pod: Pod) -> bool:
         """Return whether a pending member of a group can be decided for. The check reads only the pod itself."""
-        return self.scope_of(pod) is not None and not pod.in_scheduling_group and not self._needs.problem(pod)
+        in_scope = self.scope_of(pod) is not None and not pod.in_scheduling_group
+        return in_scope and not self._needs.in_tree_plugin_needed(pod)
 
     def decide(
-        self, args: ExtenderArgs, asked: Pod, scope: DecideScope, *, cached: bool, effects: Effects | None
+        self, args: ExtenderArgs, incoming: Pod, scope: DecideScope, *, cached: bool, effects: Effects | None
     ) -> VerbResponse:
         """Respond with one node, or with the reason for none.
 
         With effects, the decision is for the pod as the API server has it, and the pod is assumed on the node.
         """
-        trial = _Attempt(args, asked, scope, asked.nominated_node_name, cached, effects)
+        trial = _Attempt(args, incoming, scope, incoming.nominated_node_name, cached, effects)
         if effects is None:
             return self._tried(trial)
-        found = effects.lookup.of(asked)
-        if found.standing is Standing.UNKNOWN:
-            told = self._not_seen(asked)
-            return VerbResponse(filter_error(told), outcome=VerbOutcome.DOUBTED, error=told, unknown_pod=asked)
+        found = effects.lookup.of(incoming)
+        if found.state is LookupState.UNKNOWN:
+            message = self._not_seen(incoming)
+            return VerbResponse(filter_error(message), outcome=VerbOutcome.RETRIED, error=message, unknown_pod=incoming)
         pod = found.pod
         lasting = None if pod is None else self.scope_of(pod)
         if pod is None or lasting is None:
             return self._tried(trial)
-        effects.asked(pod)
-        problem = self._needs.problem(pod)
-        refusal = "" if problem else self._refusal()  # again: a look-up of the pod may have taken time
-        if problem or refusal:
-            outcome = VerbOutcome.REFUSED if problem else VerbOutcome.NOT_LEADING
-            return _error(problem or refusal, pod, effects, outcome)
+        effects.requested(pod)
+        problem = self._needs.in_tree_plugin_needed(pod)
+        rejection = "" if problem else self._rejection()  # again: a look-up of the pod may have taken time
+        if problem or rejection:
+            outcome = VerbOutcome.REJECTED if problem else VerbOutcome.NOT_LEADING
+            return _error(problem or rejection, pod, effects, outcome)
         request = trial._replace(pod=pod, scope=lasting, decision=effects.begin_decision(pod))
         if effects.gangs is not None and pod.group is not None:
             response = self._decided_in_gang(effects, effects.gangs, request)
@@ -241,28 +242,28 @@ class Decider:
                 return response
         return self._decided(request)
 
-    def unread(self, asked: Pod, problem: str, effects: Effects) -> VerbResponse:
+    def unread(self, incoming: Pod, problem: str, effects: Effects) -> VerbResponse:
         """Respond for a pod that the watch does not show, and that could not be read, with the reason."""
-        return _error(f"{self._not_seen(asked)}, and could not be read: {problem}", asked, effects)
+        return _error(f"{self._not_seen(incoming)}, and could not be read: {problem}", incoming, effects)
 
     def _decided_in_gang(self, effects: Effects, gangs: Gangs, request: _Attempt) -> VerbResponse | None:
         """Respond with the place of a member in its gang, or with the reason for none. None for an ordinary pod."""
         args, pod, batch = request.args, request.pod, self._batch(request)
-        known = batch if not batch.strangers else batch.part((batch.slots != NO_SLOT).nonzero()[0])
+        known = batch if not batch.unmirrored else batch.part((batch.slots != NO_SLOT).nonzero()[0])
         try:
-            answer = gangs.ask(pod, effects.clock(), None if len(known) == len(self._mirror.nodes.slots) else known)
+            response = gangs.ask(pod, effects.clock(), None if len(known) == len(self._mirror.nodes.slots) else known)
         except WorkLimitError as error:  # any member may be the cause, so this pod's class is not recorded as too heavy
-            told = f"a member of group {pod.group_name}: {error}"
-            return _error(told, pod, effects, VerbOutcome.TOO_MUCH_WORK, len(batch))
-        if answer is None:
+            message = f"a member of group {pod.group_name}: {error}"
+            return _error(message, pod, effects, VerbOutcome.TOO_MUCH_WORK, len(batch))
+        if response is None:
             return None
-        if isinstance(answer, Placed):
-            effects.assume(pod, answer.node)
+        if isinstance(response, Placed):
+            effects.assume(pod, response.node)
             effects.decisions[request.decision] += 1
-            body = self._answer(args, batch, batch.position(answer.node))
+            body = self._chosen_response(args, batch, batch.position(response.node))
             return _response(body, pod, len(batch))
         effects.decisions[Decision.GANG_WAITS] += 1
-        reason = self._needs.with_device_need(pod, answer.reason)
+        reason = self._needs.with_device_need(pod, response.reason)
         body = _none_of(args, reason_of_all(args.batch, reason))
         return _response(body, pod, len(batch), fits=False)
 
@@ -271,16 +272,16 @@ class Decider:
         bound = self._bound(request.pod)
         if bound is not None:
             return self._on_its_node(request, bound)
-        if problem := self._needs.problem(request.pod):
+        if problem := self._needs.in_tree_plugin_needed(request.pod):
             return _error(problem, request.pod, request.effects)
         with set_apart(self._mirror, request.pod) as apart:
             return self._decided(request._replace(cached=request.cached and not apart))
 
     def _bound(self, pod: Pod) -> Pod | None:
         """Return a bound pod as the watch shows it, else as the request has it. None for a pod without a node."""
-        shown = self._mirror.get_pod(pod.uid)
-        if shown is not None and shown.full_name == pod.full_name and not self._mirror.is_assumed(pod.uid):
-            return shown
+        watched = self._mirror.get_pod(pod.uid)
+        if watched is not None and watched.full_name == pod.full_name and not self._mirror.is_assumed(pod.uid):
+            return watched
         return pod if pod.node_name else None
 
     def _on_its_node(self, request: _Attempt, bound: Pod) -> VerbResponse:
@@ -292,19 +293,19 @@ class Decider:
                 failed = reason_of_all(args.batch, f"the pod is on node {node}, which is not in the request")
             else:
                 own = args.batch.part(np.array([position]))
-                verdicts, source = self._judged_on_its_node(pod, own, shown=bound is not pod)
+                verdicts, source = self._judged_on_its_node(pod, own, watched=bound is not pod)
                 failed = None
                 if verdicts.codes.any():
-                    failed = reasons(own, own, verdicts, all_resolvable=self._asked_to_preempt)
+                    failed = reasons(own, own, verdicts, all_resolvable=self._preempt_verb_enabled)
         except WorkLimitError as error:
             return _error(str(error), pod, effects, VerbOutcome.TOO_MUCH_WORK, len(args.batch))
         if effects is not None:
             effects.decisions[Decision.NO_FIT if failed is not None else Decision.NOT_ASSUMED] += 1
         if failed is not None:
             return _response(_none_of(args, failed), pod, len(args.batch), source, fits=False)
-        return _response(self._answer(args, args.batch, position), pod, len(args.batch), source)
+        return _response(self._chosen_response(args, args.batch, position), pod, len(args.batch), source)
 
-    def _judged_on_its_node(self, pod: Pod, own: NodeBatch, *, shown: bool) -> tuple[Verdicts, str]:
+    def _judged_on_its_node(self, pod: Pod, own: NodeBatch, *, watched: bool) -> tuple[Verdicts, str]:
         """Judge the node of a bound pod as if the pod were not there. Return the verdict, and the source of the result.
 
         Of a pod that the watch shows there, only the requests can be new: it was resized in place. In-tree judges
@@ -312,7 +313,7 @@ class Decider:
         """
         with set_apart(self._mirror, pod):
             evaluation = self._evaluations.begin(pod, cached=False)
-            verdicts = filter_nodes(self._of_requests if shown else self._profile, evaluation, own)
+            verdicts = filter_nodes(self._of_requests if watched else self._profile, evaluation, own)
             return verdicts, self._evaluations.finish(evaluation, cached=False)
 
     def _decided(self, request: _Attempt) -> VerbResponse:
@@ -323,7 +324,7 @@ class Decider:
             if not len(best) and pod.in_scheduling_group:
                 best = best_by_score(self._profile, evaluation, batch)
         except WorkLimitError as error:
-            self._evaluations.refused(pod, error, cached=cached)
+            self._evaluations.rejected(pod, error, cached=cached)
             return _error(str(error), pod, effects, VerbOutcome.TOO_MUCH_WORK, len(batch))
         source = self._evaluations.finish(evaluation, cached=cached)
         if verdicts is not None and not len(best):
@@ -333,7 +334,7 @@ class Decider:
             if request.decision is not Decision.NOT_ASSUMED:
                 effects.assume(pod, batch.names[chosen])
             effects.decisions[request.decision] += 1
-        body = self._answer(request.args, batch, chosen)
+        body = self._chosen_response(request.args, batch, chosen)
         return _response(body, pod, len(batch), source)
 
     def _batch(self, request: _Attempt) -> NodeBatch:
@@ -342,12 +343,12 @@ class Decider:
         A scheduler first sends a request with only the nominated node (schedule_one.go, evaluateNominatedNode). If that
         node is rejected, the next request has the other nodes. So only the nominated node is judged for the first one.
         """
-        asked = request.args.batch
-        asks_nominated = len(asked) == 1 and asked.names[0] == request.nominated
-        return asked if request.scope is DecideScope.LISTED_NODES or asks_nominated else self._mirror.all_nodes()
+        listed = request.args.batch
+        asks_nominated = len(listed) == 1 and listed.names[0] == request.nominated
+        return listed if request.scope is DecideScope.LISTED_NODES or asks_nominated else self._mirror.all_nodes()
 
-    def _answer(self, args: ExtenderArgs, batch: NodeBatch, chosen: int) -> bytes:
-        name = batch.name_json()[chosen] if batch.strangers else self._mirror.nodes.name_json[batch.slots[chosen]]
+    def _chosen_response(self, args: ExtenderArgs, batch: NodeBatch, chosen: int) -> bytes:
+        name = batch.name_json()[chosen] if batch.unmirrored else self._mirror.nodes.name_json[batch.slots[chosen]]
         if batch is args.batch:
             if args.node_list is not None:
                 return result_of_objects(args.node_list, [chosen], NONE_FAILED)
@@ -356,29 +357,30 @@ class Decider:
 
     def _no_node(self, request: _Attempt, batch: NodeBatch, verdicts: Verdicts, source: str) -> VerbResponse:
         args, pod, effects = request.args, request.pod, request.effects
-        doubt = None
+        stale_rejection = None
         if effects is not None and request.decision is not Decision.NOT_ASSUMED:
             # A doubtful rejection is returned in the end. An `Error` would clear the nomination of the pod, and would
             # prevent no second preemption here: without filters, kube-scheduler finds no victims.
-            doubt = effects.doubt(pod, batch, verdicts)
+            stale_rejection = effects.stale_rejection(pod, batch, verdicts)
             effects.reject(pod, batch, verdicts)
         if effects is not None:
             effects.decisions[Decision.NO_FIT] += 1
-        told = self._needs.with_device_needs(pod, verdicts)
-        failed = reasons(args.batch, batch, told, request.nominated, all_resolvable=self._asked_to_preempt)
-        return _response(_none_of(args, failed), pod, len(batch), source, fits=False, doubtful=doubt is not None)
+        message = self._needs.with_device_needs(pod, verdicts)
+        failed = reasons(args.batch, batch, message, request.nominated, all_resolvable=self._preempt_verb_enabled)
+        retryable = stale_rejection is not None
+        return _response(_none_of(args, failed), pod, len(batch), source, fits=False, retryable=retryable)
 
-    def _not_seen(self, asked: Pod) -> str:
-        if asked.uid in self._mirror.pending:
-            return f"pod {asked.full_name} is not in the watch as the request has it"
-        return f"pod {asked.full_name} is not in the watch yet"
+    def _not_seen(self, incoming: Pod) -> str:
+        if incoming.uid in self._mirror.pending:
+            return f"pod {incoming.full_name} is not in the watch as the request has it"
+        return f"pod {incoming.full_name} is not in the watch yet"
 
 
 def _response(  # noqa: PLR0913  # the parts of a response that differ
-    body: bytes, pod: Pod, nodes: int, source: str = "", *, fits: bool = True, doubtful: bool = False
+    body: bytes, pod: Pod, nodes: int, source: str = "", *, fits: bool = True, retryable: bool = False
 ) -> VerbResponse:
     outcome = VerbOutcome.FIT if fits else VerbOutcome.NO_FIT
-    return VerbResponse(body, source, outcome, pod.full_name, pod.uid, nodes, int(fits), doubtful=doubtful)
+    return VerbResponse(body, source, outcome, pod.full_name, pod.uid, nodes, int(fits), retryable=retryable)
 
 
 def _none_of(args: ExtenderArgs, failed: FailedNodes) -> bytes:
@@ -388,9 +390,9 @@ def _none_of(args: ExtenderArgs, failed: FailedNodes) -> bytes:
 
 
 def _error(
-    message: str, pod: Pod, effects: Effects | None, outcome: VerbOutcome = VerbOutcome.REFUSED, nodes: int = 0
+    message: str, pod: Pod, effects: Effects | None, outcome: VerbOutcome = VerbOutcome.REJECTED, nodes: int = 0
 ) -> VerbResponse:
     if effects is not None:
-        effects.decisions[Decision.REFUSED] += 1
+        effects.decisions[Decision.REJECTED] += 1
     body, name = filter_error(message), pod.full_name
     return VerbResponse(body, outcome=outcome, pod=name, uid=pod.uid, nodes=nodes, error=message)

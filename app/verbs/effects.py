@@ -50,17 +50,17 @@ from core.objects.pod import Pod, decides_alike
 # (app/verbs/decide.py).
 
 _PATIENCE: Final = 3.0  # seconds: an attempt, its backoff, and another attempt
-_MAX_DOUBTS: Final = 1024
+_MAX_STALE: Final = 1024
 
 
-class Doubt(NamedTuple):
+class StaleRejection(NamedTuple):
     """Why a rejection is doubted, and whether `filter` returns the rejection if the doubt remains."""
 
     reason: str
-    told: bool
+    is_returned: bool
 
 
-class _Doubted(NamedTuple):
+class _StaleSince(NamedTuple):
     node: str
     since: float
 
@@ -77,17 +77,17 @@ class Nominations:
         """
         self._mirror = mirror
         self._clock = clock
-        self._doubts: OrderedDict[str, _Doubted] = OrderedDict()
+        self._stale_rejections: OrderedDict[str, _StaleSince] = OrderedDict()
         self._is_ours = is_ours
 
-    def doubt(self, pod: Pod, batch: NodeBatch, verdicts: Verdicts) -> Doubt | None:
+    def stale_rejection(self, pod: Pod, batch: NodeBatch, verdicts: Verdicts) -> StaleRejection | None:
         """Return why the verdicts should not be returned yet. None if they may be.
 
         Verdicts are held back if no node fits, and the nominated node has pods of lower priority that are not
         terminating in the mirror. These pods are the victims, or pods that took their place.
         """
         name = pod.nominated_node_name
-        if not name or not self._refused_only_for_now(name, batch, verdicts):
+        if not name or not self._rejected_only_for_now(name, batch, verdicts):
             return None
         if not any(each.priority < pod.priority and not each.terminating for each in self._mirror.pods_on(name)):
             return None
@@ -96,9 +96,9 @@ class Nominations:
         reason = (
             f"pod {pod.full_name} does not fit on its nominated node {name}; the watch may be late with its victims"
         )
-        return Doubt(reason, self._is_ours(pod.uid))
+        return StaleRejection(reason, self._is_ours(pod.uid))
 
-    def _refused_only_for_now(self, name: str, batch: NodeBatch, verdicts: Verdicts) -> bool:
+    def _rejected_only_for_now(self, name: str, batch: NodeBatch, verdicts: Verdicts) -> bool:
         slot = self._mirror.nodes.slots.get(name)
         if slot is None:
             return False
@@ -108,11 +108,11 @@ class Nominations:
         return any(codes[index] is Code.UNSCHEDULABLE for index in verdicts.codes[batch.slots == slot].tolist())
 
     def _since(self, uid: str, node: str) -> float:
-        known = self._doubts.get(uid)
+        known = self._stale_rejections.get(uid)
         if known is None or known.node != node:
-            self._doubts[uid] = known = _Doubted(node, self._clock())
-            if len(self._doubts) > _MAX_DOUBTS:
-                self._doubts.popitem(last=False)
+            self._stale_rejections[uid] = known = _StaleSince(node, self._clock())
+            if len(self._stale_rejections) > _MAX_STALE:
+                self._stale_rejections.popitem(last=False)
         return known.since
 
 
@@ -121,27 +121,27 @@ class Nominations:
 # kube-scheduler sends an extender only nodes that passed its own filters. So if Kindred accepts such a node later,
 # the pod fits there.
 
-_MAX_REFUSALS: Final = 4096
-_MAX_BYTES_OF_REFUSALS: Final = 8 * 1024 * 1024  # of bits, one a node: 0.6 KB for 5,000 nodes
+_MAX_REJECTIONS: Final = 4096
+_MAX_BYTES_OF_REJECTIONS: Final = 8 * 1024 * 1024  # of bits, one a node: 0.6 KB for 5,000 nodes
 # A request after this time belongs to another scheduling attempt, and kube-scheduler may have rejected the node itself
 # in between. Within an attempt, this is the time from the filter to the preemption. Two attempts are mostly
 # podInitialBackoffSeconds apart.
 _ONE_ATTEMPT: Final = 1.0  # seconds
 
 
-class _Refusal(NamedTuple):
+class _Rejection(NamedTuple):
     pod: Pod  # as it was judged
     at: float
     node_lives: int  # RefusedNodes._node_lives at that time
     slots: bytes  # bit of a slot -> whether preemption might help on its node
-    asked: bytes  # bit of a slot -> whether its node was in the request; empty if some node was not rejected
+    requested: bytes  # bit of a slot -> whether its node was in the request; empty if some node was not rejected
 
     @property
     def size(self) -> int:
-        return len(self.slots) + len(self.asked)
+        return len(self.slots) + len(self.requested)
 
 
-class RefusedNodes:
+class RejectedNodes:
     """uid -> the nodes that its last `filter` rejected and where preemption might help. The oldest are dropped."""
 
     hears: Final = (NodeChange,)
@@ -150,21 +150,21 @@ class RefusedNodes:
         self,
         mirror: ClusterMirror,
         clock: Callable[[], float],
-        refused_everywhere: Callable[[Pod, int], None] | None = None,
+        rejected_everywhere: Callable[[Pod, int], None] | None = None,
     ) -> None:
         """Record slots of a mirror. `clock` returns seconds.
 
-        `refused_everywhere` is called with each pod for which no node was left although preemption might help, and with
-        the number of nodes where it might.
+        `rejected_everywhere` is called with each pod for which no node was left although preemption might help, and
+        with the number of nodes where it might.
         """
         self._mirror = mirror
         self._nodes = mirror.nodes
         self._clock = clock
-        self._refusals: OrderedDict[str, _Refusal] = OrderedDict()
+        self._rejections: OrderedDict[str, _Rejection] = OrderedDict()
         self._bytes = 0
         self._node_lives = 0
         self._changed_hands: dict[int, int] = {}  # slot -> self._node_lives when it was last taken or left
-        self._refused_everywhere = refused_everywhere
+        self._rejected_everywhere = rejected_everywhere
         mirror.listen(self)
 
     def changed(self, change: NodeChange) -> None:
@@ -181,17 +181,17 @@ class RefusedNodes:
         slots: IntpArray = batch.slots[resolvable[verdicts.codes] & known]
         if not len(slots):
             return
-        everywhere = self._refused_everywhere is not None and bool(verdicts.codes.all())
-        asked = _bits(batch.slots[known], self._nodes.extent) if everywhere else b""
+        everywhere = self._rejected_everywhere is not None and bool(verdicts.codes.all())
+        requested = _bits(batch.slots[known], self._nodes.extent) if everywhere else b""
         resolvable_slots = _bits(slots, self._nodes.extent)
         judged = self._mirror.counted(pod)
-        self._add(pod.uid, _Refusal(judged, self._clock(), self._node_lives, resolvable_slots, asked))
-        if everywhere and self._refused_everywhere is not None:
-            self._refused_everywhere(pod, len(batch))
+        self._add(pod.uid, _Rejection(judged, self._clock(), self._node_lives, resolvable_slots, requested))
+        if everywhere and self._rejected_everywhere is not None:
+            self._rejected_everywhere(pod, len(batch))
 
     def forget(self, uid: str) -> None:
         """Drop the results for a pod that has got a node."""
-        before = self._refusals.pop(uid, None)
+        before = self._rejections.pop(uid, None)
         self._bytes -= before.size if before is not None else 0
 
     def of_this_attempt(self, pod: Pod) -> list[str]:
@@ -199,30 +199,30 @@ class RefusedNodes:
 
         A rejection of another pod under this uid, or of another state of this pod, is no reason to preempt for it.
         """
-        refusal = self._of(pod)
-        if refusal is None or self._clock() - refusal.at > _ONE_ATTEMPT:
+        rejection = self._of(pod)
+        if rejection is None or self._clock() - rejection.at > _ONE_ATTEMPT:
             return []
-        return self._names(refusal, refusal.slots)
+        return self._names(rejection, rejection.slots)
 
     def all_of_last_filter(self, pod: Pod) -> list[str]:
         """Return the names of all nodes of the last `filter`, by slot, if none was left for this state of the pod."""
-        refusal = self._of(pod)
-        return self._names(refusal, refusal.asked) if refusal is not None else []
+        rejection = self._of(pod)
+        return self._names(rejection, rejection.requested) if rejection is not None else []
 
-    def _of(self, pod: Pod) -> _Refusal | None:
-        refusal = self._refusals.get(pod.uid)
-        return refusal if refusal is not None and decides_alike(refusal.pod, self._mirror.counted(pod)) else None
+    def _of(self, pod: Pod) -> _Rejection | None:
+        rejection = self._rejections.get(pod.uid)
+        return rejection if rejection is not None and decides_alike(rejection.pod, self._mirror.counted(pod)) else None
 
-    def _add(self, uid: str, refusal: _Refusal) -> None:
-        self._refusals[uid] = refusal
-        self._bytes += refusal.size
-        while len(self._refusals) > _MAX_REFUSALS or self._bytes > _MAX_BYTES_OF_REFUSALS:
-            self._bytes -= self._refusals.popitem(last=False)[1].size
+    def _add(self, uid: str, rejection: _Rejection) -> None:
+        self._rejections[uid] = rejection
+        self._bytes += rejection.size
+        while len(self._rejections) > _MAX_REJECTIONS or self._bytes > _MAX_BYTES_OF_REJECTIONS:
+            self._bytes -= self._rejections.popitem(last=False)[1].size
 
-    def _names(self, refusal: _Refusal, bits: bytes) -> list[str]:
+    def _names(self, rejection: _Rejection, bits: bytes) -> list[str]:
         """Return the names of the nodes that still have these slots."""
         slots = np.flatnonzero(np.unpackbits(np.frombuffer(bits, np.uint8))).tolist()
-        same = [slot for slot in slots if self._changed_hands.get(slot, 0) <= refusal.node_lives]
+        same = [slot for slot in slots if self._changed_hands.get(slot, 0) <= rejection.node_lives]
         return [self._nodes.name(slot) for slot in same]
 
 
@@ -253,7 +253,7 @@ class Decision(Enum):
     """The response has a node, but the pod is not assumed there."""
     NO_FIT = "no_fit"
     """No node fits."""
-    REFUSED = "refused"
+    REJECTED = "refused"
     """The response has an `Error`."""
     GANG_WAITS = "gang_waits"
     """No node is returned, because a member of the pod's group is missing or does not fit."""
@@ -268,15 +268,15 @@ class Effects:
         clock: Callable[[], float],
         lookup: PodLookup,
         *,
-        refused_nodes: RefusedNodes | None = None,
+        rejected_nodes: RejectedNodes | None = None,
         nominations: Nominations | None = None,
         gangs: Gangs | None = None,
         waiting_schedulers: frozenset[str] = frozenset(),
     ) -> None:
         """Assume pods in a mirror, by its clock.
 
-        `refused_nodes` records the rejections of `filter` for preemption. `nominations` delay rejections, if the mirror
-        follows a cluster. Without `gangs`, a pod of a group is decided for like any other pod. The profiles of
+        `rejected_nodes` records the rejections of `filter` for preemption. `nominations` delay rejections, if the
+        mirror follows a cluster. Without `gangs`, a pod of a group is decided for like any other pod. The profiles of
         `waiting_schedulers` have in-tree plugins that let a binding wait, up to LONGEST_WAIT.
         """
         self.recent_pods: Final = RecentPods()
@@ -286,7 +286,7 @@ class Effects:
         self.clock: Final = clock
         self.rotation = 0
         self._mirror = mirror
-        self.refused_nodes: Final = refused_nodes
+        self.rejected_nodes: Final = rejected_nodes
         self._nominations = nominations
         self._waiting_schedulers = waiting_schedulers
         self._cycles = GroupCycles(mirror)
@@ -294,29 +294,29 @@ class Effects:
     def decoded(self, raw: msgspec.Raw) -> Pod:
         """Return the pod of a request and record it. Raises DecodeError."""
         written = bytes(raw)
-        pod = self.recent_pods.written_as(written)  # a hit mostly: prioritize sends the pod of the filter before it
+        pod = self.recent_pods.by_json(written)  # a hit mostly: prioritize sends the pod of the filter before it
         if pod is None:
             pod = decode_incoming_pod(raw)
             self.recent_pods.add(pod, written)
         return pod
 
-    def doubt(self, pod: Pod, batch: NodeBatch, verdicts: Verdicts) -> Doubt | None:
+    def stale_rejection(self, pod: Pod, batch: NodeBatch, verdicts: Verdicts) -> StaleRejection | None:
         """Return why a rejection may be too early, see Nominations."""
-        return self._nominations.doubt(pod, batch, verdicts) if self._nominations is not None else None
+        return self._nominations.stale_rejection(pod, batch, verdicts) if self._nominations is not None else None
 
     def reject(self, pod: Pod, batch: NodeBatch, verdicts: Verdicts) -> None:
         """Record the nodes that reject a pod, for preemption."""
-        if self.refused_nodes is not None:
-            self.refused_nodes.note(pod, batch, verdicts)
+        if self.rejected_nodes is not None:
+            self.rejected_nodes.note(pod, batch, verdicts)
 
     def assume(self, pod: Pod, node: str) -> None:
         """Count a pod on the node that was decided for it."""
         now = self.clock()
         self._count(pod, node, now)
         if pod.in_scheduling_group:
-            self._cycles.answered(pod, now)
-        if self.refused_nodes is not None:
-            self.refused_nodes.forget(pod.uid)
+            self._cycles.responded(pod, now)
+        if self.rejected_nodes is not None:
+            self.rejected_nodes.forget(pod.uid)
 
     def take_over(self) -> None:
         """Take over from another process. Call it before the first decision.
@@ -336,9 +336,9 @@ class Effects:
         self._mirror.assume(pod, node, now)
         self._mirror.finish_binding(pod.uid, now, wait=wait)  # no message reports the binding, so the TTL starts here
 
-    def asked(self, pod: Pod) -> None:
+    def requested(self, pod: Pod) -> None:
         """Record that a scheduler asks about a pending pod, before the decision for it."""
-        _report(self._cycles.asked(pod, self.clock()))
+        _report(self._cycles.requested(pod, self.clock()))
 
     def review_cycles(self) -> None:
         """End a group's cycle that had no request for a while."""
@@ -361,19 +361,19 @@ class Effects:
             await asyncio.sleep(_RELEASE_EVERY)
             await self.release_unproved(relist)
 
-    async def keep(self, refusal: Callable[[], str]) -> None:
+    async def keep(self, rejection: Callable[[], str]) -> None:
         """End cycles and reservations of groups that are too old, until cancelled.
 
-        While no decision is allowed, as `refusal` says, release all reservations. Another replica that decides does not
-        have them. When this replica leads again, it starts with none. Invalid annotations about packing are logged once
-        per group.
+        While no decision is allowed, as `rejection` says, release all reservations. Another replica that decides does
+        not have them. When this replica leads again, it starts with none. Invalid annotations about packing are
+        logged once per group.
         """
         while True:
             await asyncio.sleep(_REVIEW_EVERY)
             self.review_cycles()
             if self.gangs is None:
                 continue
-            if refusal():
+            if rejection():
                 self.gangs.end()
             else:
                 self.gangs.review(self.clock())

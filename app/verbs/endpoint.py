@@ -46,7 +46,7 @@ class Verb(NamedTuple):
     """The body of the response with a message instead of a result."""
     shed: Callable[[str], bytes]
     """The same for shed requests. It must be cheap."""
-    untouched: Callable[[Request], VerbResponse | Awaitable[VerbResponse | None] | None]
+    bypassed: Callable[[Request], VerbResponse | Awaitable[VerbResponse | None] | None]
     """Responds for pods that pass untouched, whatever the state of the mirror. None for all others."""
 
 
@@ -77,12 +77,12 @@ class VerbEndpoint:
         request = Request(verb=self.verb.name)
         try:
             try:
-                is_held = await request.read(scope, receive, self._max_body_bytes, admission)
+                is_buffered = await request.read(scope, receive, self._max_body_bytes, admission)
             except LargeBodyError:
                 headers: Headers | Awaitable[Headers] = self._too_large(request)
             else:
                 request.arrived = admission.clock()
-                turn = admission.enter(began) if is_held else admission.shed_now(Shed.BYTES)
+                turn = admission.enter(began) if is_buffered else admission.shed_now(Shed.BYTES)
                 if turn is None:
                     turn = await admission.wait(began, lambda: _has_left(receive))
                 if turn is None:
@@ -104,14 +104,14 @@ class VerbEndpoint:
 
     def reply(self, request: Request) -> Headers | Awaitable[Headers]:
         """Respond to a request whose turn has come, at once or later. Return the headers of the response."""
-        refused = self._refused(request)
+        rejected = self._rejected(request)
         try:
-            response = self.verb.run(request) if refused is None else self.verb.untouched(request)
+            response = self.verb.run(request) if rejected is None else self.verb.bypassed(request)
         except Exception as error:  # noqa: BLE001 - logged, and answered
             response = self._failed(error)
         if response is None or isinstance(response, VerbResponse):
-            return self._replied(request, response, refused)
-        return self._later(request, response, refused)
+            return self._replied(request, response, rejected)
+        return self._later(request, response, rejected)
 
     def reject(self, reason: Shed, request: Request) -> Headers:
         """Respond to a shed request, without an evaluation."""
@@ -124,13 +124,13 @@ class VerbEndpoint:
         request.response = self._error(f"body: larger than {self._max_body_bytes} bytes", VerbOutcome.BAD_REQUEST)
         return self._observed(request, _CLOSE)
 
-    def _refused(self, request: Request) -> VerbResponse | None:
+    def _rejected(self, request: Request) -> VerbResponse | None:
         """Return the response to a request that is not evaluated. None: it is.
 
         A request to a stale mirror is not, but a score has a warning instead. While the mirror has never been complete,
         no response could be right.
         """
-        freshness, refusal = self._state.freshness, ""
+        freshness, rejection = self._state.freshness, ""
         status = freshness.status()
         if status is not SyncStatus.FRESH:
             request.is_fresh = False
@@ -139,26 +139,26 @@ class VerbEndpoint:
             if status is SyncStatus.STALE and self.verb.name == _SCORES:
                 request.stale = problems or state
             else:
-                refusal = f"{state}: {problems}" if problems else state
-        if not_leading := self._state.refusal():
+                rejection = f"{state}: {problems}" if problems else state
+        if not_leading := self._state.rejection():
             return self._error(not_leading, VerbOutcome.NOT_LEADING)
-        return self._error(refusal, VerbOutcome.STALE) if refusal else None
+        return self._error(rejection, VerbOutcome.STALE) if rejection else None
 
     async def _later(
-        self, request: Request, response: Awaitable[VerbResponse | None], refused: VerbResponse | None
+        self, request: Request, response: Awaitable[VerbResponse | None], rejected: VerbResponse | None
     ) -> Headers:
         try:
             found = await response
         except Exception as error:  # noqa: BLE001 - logged, and answered
             found = self._failed(error)
-        return self._replied(request, found, refused)
+        return self._replied(request, found, rejected)
 
-    def _replied(self, request: Request, response: VerbResponse | None, refused: VerbResponse | None) -> Headers:
+    def _replied(self, request: Request, response: VerbResponse | None, rejected: VerbResponse | None) -> Headers:
         """Take the response, or the refusal if there is none: the pod does not pass untouched."""
         if response is not None:
             request.response = response
-        elif refused is not None:
-            request.response, request.stale = refused, ""
+        elif rejected is not None:
+            request.response, request.stale = rejected, ""
         return self._observed(request)
 
     def _failed(self, error: Exception) -> VerbResponse:

@@ -23,7 +23,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from app.process.logs import one_line
-from app.verbs.effects import RefusedNodes
+from app.verbs.effects import RejectedNodes
 from app.verbs.executor import EvictionError, EvictionOutcome, EvictionResult, Executor, Plan, Preemptions
 from core.framework.evaluation import FreshEvaluation
 from core.framework.interface import AnyFilter, Code
@@ -36,7 +36,7 @@ from core.preemption import (
     Victims,
     are_enough,
     best_nodes,
-    candidates_wanted,
+    candidates_needed,
     dry_run,
     why_not_eligible,
 )
@@ -114,13 +114,13 @@ class Evaluator:
         """Return node -> victims. A few nodes at a time are evaluated without an await."""
         first = self._offset(len(names)) if names else 0
         order = [*names[first:], *names[:first]]
-        wanted = candidates_wanted(len(order))
+        needed = candidates_needed(len(order))
         found: dict[str, Victims] = {}
         for begin in range(0, len(order), _AT_ONCE):
             part = [name for name in order[begin : begin + _AT_ONCE] if name in self._mirror.nodes.slots]
             looked_at = zip(part, dry_run(self._mirror, self._filters, pod, part), strict=True)
             found |= {name: each for name, each in looked_at if isinstance(each, Victims)}
-            if are_enough(found, wanted):
+            if are_enough(found, needed):
                 break
             await asyncio.sleep(0)
         return found
@@ -219,7 +219,7 @@ class Evictor:
         pods: UnschedulablePods,
         preemptions: Preemptions,
         evaluator: Evaluator,
-        refused_nodes: RefusedNodes,
+        rejected_nodes: RejectedNodes,
         executor: Executor,
         *,
         clock: Callable[[], float],
@@ -229,7 +229,7 @@ class Evictor:
         self._pods = pods
         self._preemptions = preemptions
         self._evaluator = evaluator
-        self._refused_nodes = refused_nodes
+        self._rejected_nodes = rejected_nodes
         self._executor = executor
         self._clock = clock
         self._observe = observe
@@ -264,7 +264,7 @@ class Evictor:
         live = await self._looked_at(pod)
         if isinstance(live, EvictionResult):
             return EvictionOutcome(live)
-        nodes = self._refused_nodes.all_of_last_filter(live)
+        nodes = self._rejected_nodes.all_of_last_filter(live)
         if not nodes:  # `filter` judged another state of the pod
             return EvictionOutcome(EvictionResult.SETTLED)
         going = {each.node: each.victims for each in self._preemptions.going().values()}
@@ -283,25 +283,25 @@ class Evictor:
         if not self._executor.may_evict():
             return EvictionResult.STALE
         if pod.uid in self._preemptions.going():
-            return await self._kept_nominated(pod)
-        if not self._refused_nodes.all_of_last_filter(pod):
+            return await self._stays_nominated(pod)
+        if not self._rejected_nodes.all_of_last_filter(pod):
             return EvictionResult.FITS
         live = await self._executor.api.read(pod)
         return EvictionResult.SETTLED if live is None else self._obstacle(pod, live) or live
 
-    async def _kept_nominated(self, pod: Pod) -> EvictionResult:
+    async def _stays_nominated(self, pod: Pod) -> EvictionResult:
         node = self._preemptions.lost_nomination(pod.uid)
         live = await self._executor.api.read(pod) if node else None
         if live is not None and not live.nominated_node_name and self._obstacle(pod, live) is None:
             await self._executor.nominate_again(live, node)
         return EvictionResult.WAITS
 
-    def _obstacle(self, asked: Pod, live: Pod) -> EvictionResult | None:
-        if live.uid != asked.uid or live.node_name or live.terminal or live.terminating:
+    def _obstacle(self, incoming: Pod, live: Pod) -> EvictionResult | None:
+        if live.uid != incoming.uid or live.node_name or live.terminal or live.terminating:
             return EvictionResult.SETTLED
         # schedule_one.go, schedulingCycle: the reason is Unschedulable even if PostFilter ends with an error.
         if live.failure != "Unschedulable":
             return EvictionResult.NOT_GIVEN_UP
-        if live.nominated_node_name not in {"", asked.nominated_node_name, self._preemptions.node_for(live.uid)}:
+        if live.nominated_node_name not in {"", incoming.nominated_node_name, self._preemptions.node_for(live.uid)}:
             return EvictionResult.NOMINATED
         return None

@@ -277,8 +277,8 @@ class Preemptions:
         return going
 
     def _is_going(self, preemption: Preemption, now: float) -> bool:
-        held = [pod for uid in preemption.victims if (pod := self._mirror.get_pod(uid)) is not None]
-        return any(pod.terminating or now < preemption.until for pod in held)
+        victims = [pod for uid in preemption.victims if (pod := self._mirror.get_pod(uid)) is not None]
+        return any(pod.terminating or now < preemption.until for pod in victims)
 
 
 class Executor:
@@ -315,7 +315,7 @@ class Executor:
             log.warning("preemption: %s: %s", pod.full_name, one_line(str(error)))
             result = EvictionResult.FAILED
         self._preemptions.add(pod.uid, plan.node, going)
-        log.info("preemption: %s", _told(pod, plan, evicted))
+        log.info("preemption: %s", _message(pod, plan, evicted))
         if result is EvictionResult.PREEMPTED:
             await self._clear_lower_nominations(pod, plan.node)
         await self._write_events(pod, plan.node, deleted)
@@ -337,8 +337,8 @@ class Executor:
             try:
                 await self.api.clear_nomination(pod)
             except EvictionError as error:
-                told = one_line(f"{pod.full_name} stays nominated for {node}: {error}")
-                log.warning("preemption: %s: %s", one_line(preemptor.full_name), told)
+                message = one_line(f"{pod.full_name} stays nominated for {node}: {error}")
+                log.warning("preemption: %s: %s", one_line(preemptor.full_name), message)
 
     async def _write_events(self, preemptor: Pod, node: str, victims: Sequence[Pod]) -> None:
         """Write an Event for each victim. The first failure ends the loop, because a failure may take seconds."""
@@ -347,11 +347,11 @@ class Executor:
             try:
                 await self.api.create_event(victim.namespace, event)
             except EvictionError as error:
-                told = one_line(f"{len(victims) - number} of {len(victims)} Events were not written: {error}")
-                log.warning("preemption: %s: %s", one_line(preemptor.full_name), told)
+                message = one_line(f"{len(victims) - number} of {len(victims)} Events were not written: {error}")
+                log.warning("preemption: %s: %s", one_line(preemptor.full_name), message)
                 return
 
 
-def _told(pod: Pod, plan: Plan, evicted: int) -> str:
+def _message(pod: Pod, plan: Plan, evicted: int) -> str:
     victims = ", ".join(f"{each.full_name} (priority {each.priority})" for each in plan.victims)
     return one_line(f"{pod.full_name} (priority {pod.priority}) is to get {plan.node}; evicted {evicted} of {victims}")

@@ -21,7 +21,7 @@ from app.verbs.effects import Effects
 from app.verbs.endpoint import Verb
 from app.verbs.pods import PodLookup
 from app.verbs.request import Request, VerbOutcome, VerbResponse
-from app.verbs.wire_in import ExtenderArgs, KnownNames, decode_args, decode_incoming_pod, names_asked
+from app.verbs.wire_in import ExtenderArgs, NameLists, decode_args, decode_incoming_pod, requested_names
 from app.verbs.wire_out import (
     NONE_FAILED,
     HostPriorities,
@@ -83,7 +83,7 @@ def create_bypass(settings: Settings) -> Bypass:
     return Bypass(settings.bypass_namespaces, settings.bypass_schedulers, own_namespace())
 
 
-_LOOKS_AGAIN: Final = (0.01, 0.02, 0.04, 0.08, 0.15, 0.2)
+_RETRY_DELAYS: Final = (0.01, 0.02, 0.04, 0.08, 0.15, 0.2)
 """Pauses in seconds, in all half of the shortest httpTimeout in manifests/scheduler. A watch lags by milliseconds."""
 _LOOKS_BEFORE_ASKING: Final = 1
 
@@ -113,25 +113,25 @@ class Patient:
         """Respond at once, or later."""
         if request.dry_run:
             return self._evaluate(request, None)
-        answer = self._evaluate(request, self._effects)
-        doubted = answer.doubtful or answer.unknown_pod is not None
-        return self._later(request, answer) if doubted else answer
+        response = self._evaluate(request, self._effects)
+        retries = response.retryable or response.unknown_pod is not None
+        return self._later(request, response) if retries else response
 
-    async def _later(self, request: Request, answer: VerbResponse) -> VerbResponse:
+    async def _later(self, request: Request, response: VerbResponse) -> VerbResponse:
         effects = self._effects
-        for number, pause in enumerate(_LOOKS_AGAIN):
-            await _pause(pause, answer.unknown_pod, effects.lookup)
-            answer = self._evaluate(request, effects)
-            unknown = answer.unknown_pod
+        for number, pause in enumerate(_RETRY_DELAYS):
+            await _pause(pause, response.unknown_pod, effects.lookup)
+            response = self._evaluate(request, effects)
+            unknown = response.unknown_pod
             if unknown is not None and number >= _LOOKS_BEFORE_ASKING:
                 problem = await effects.lookup.ask(unknown)
                 if problem:
                     return self._unread(unknown, problem, effects)
-                answer = self._evaluate(request, effects)
-            if not answer.doubtful and answer.unknown_pod is None:
-                return answer
-        log.info("the watch may be late: %s", one_line(answer.error))
-        return answer
+                response = self._evaluate(request, effects)
+            if not response.retryable and response.unknown_pod is None:
+                return response
+        log.info("the watch may be late: %s", one_line(response.error))
+        return response
 
 
 async def _pause(seconds: float, unknown_pod: Pod | None, lookup: PodLookup) -> None:
@@ -170,7 +170,7 @@ class Extender:
         self._sample = NodeSample(percentage_of_nodes_to_score)
         self.bypass: Final = bypass
         self._host_priorities = HostPriorities(max_score)
-        self._known_names = KnownNames(mirror.nodes)
+        self._known_names = NameLists(mirror.nodes)
         self._to_filter = Evaluations(profile.plugins, mirror, cache)
         self._to_score = Evaluations(profile.plugins, mirror, cache)
 
@@ -196,7 +196,7 @@ class Extender:
         """Return the watch's pod, which a decision is for, if the request has the same version. Else None."""
         if self._decider is None or effects is None:
             return None
-        pod = effects.lookup.shown(args.pod)
+        pod = effects.lookup.from_watch(args.pod)
         if pod is None or self._decider.scope_of(pod) is None:
             return None
         effects.recent_pods.add(pod, bytes(args.pod))
@@ -209,17 +209,17 @@ class Extender:
             verdicts = filter_nodes(self._profile, evaluation, batch)
             passed = self._sampled(evaluation, batch, (verdicts.codes == 0).nonzero()[0], effects)
         except WorkLimitError as error:
-            self._to_filter.refused(pod, error, cached=cached)
+            self._to_filter.rejected(pod, error, cached=cached)
             return _too_much_work(filter_error(str(error)), pod, batch, error)
         source = self._to_filter.finish(evaluation, cached=cached)
-        doubt = effects.doubt(pod, batch, verdicts) if effects is not None else None
-        if doubt is not None and not doubt.told:
-            outcome, body, told = VerbOutcome.DOUBTED, filter_error(doubt.reason), doubt.reason
+        stale_rejection = effects.stale_rejection(pod, batch, verdicts) if effects is not None else None
+        if stale_rejection is not None and not stale_rejection.is_returned:
+            outcome, body, message = VerbOutcome.RETRIED, filter_error(stale_rejection.reason), stale_rejection.reason
         else:
             if effects is not None:
                 effects.reject(pod, batch, verdicts)
             outcome = VerbOutcome.FIT if len(passed) else VerbOutcome.NO_FIT
-            body, told = self._filter_result(args, verdicts, passed, effects), ""
+            body, message = self._filter_result(args, verdicts, passed, effects), ""
         return VerbResponse(
             body,
             source,
@@ -228,8 +228,8 @@ class Extender:
             pod.uid,
             len(batch),
             len(passed),
-            told,
-            doubtful=doubt is not None,
+            message,
+            retryable=stale_rejection is not None,
         )
 
     def _sampled(
@@ -242,11 +242,11 @@ class Extender:
             effects.rotation = start + len(passed)
         return passed
 
-    def unread(self, asked: Pod, problem: str, effects: Effects) -> VerbResponse:
+    def unread(self, incoming: Pod, problem: str, effects: Effects) -> VerbResponse:
         """Respond to `filter` for a pod that must be decided for, but could not be read from the API server."""
         if self._decider is None:
             raise AssertionError("only a decision needs the pod of the API server")
-        return self._decider.unread(asked, problem, effects)
+        return self._decider.unread(incoming, problem, effects)
 
     def prioritize(self, request: Request, effects: Effects | None = None) -> VerbResponse:
         """Return the HostPriorityList for ExtenderArgs: exactly the nodes of the request, in their order.
@@ -271,12 +271,12 @@ class Extender:
             evaluation = self._to_score.begin(pod, cached=cached)
             scores = score_nodes(self._profile, evaluation, batch)
         except WorkLimitError as error:
-            self._to_score.refused(pod, error, cached=cached)
+            self._to_score.rejected(pod, error, cached=cached)
             return _too_much_work(self._zeros(batch), pod, batch, error)
         source = self._to_score.finish(evaluation, cached=cached)
         return _about_all(pod, len(batch), self._host_priorities.of(batch, scores), source)
 
-    def untouched(
+    def bypassed(
         self, request: Request, effects: Effects | None, respond: Callable[[ExtenderArgs, Pod], VerbResponse]
     ) -> VerbResponse | None:
         """Respond for a pod that passes untouched, whatever the state of the mirror. None for other or invalid pods."""
@@ -316,8 +316,8 @@ class Extender:
         else:
             slots = batch.slots.take(passed)
             passing = names_text((batch.name_json() if names is None else names).take(passed))
-        if effects is not None and not batch.strangers:
-            self._known_names.pass_on(passing, slots)
+        if effects is not None and not batch.unmirrored:
+            self._known_names.remember_passing(passing, slots)
         return result_of_names(passing, failed)
 
 
@@ -343,7 +343,7 @@ def _neutral_list(body: Body) -> bytes:
     is beside them. kube-scheduler sends no such request.
     """
     try:
-        return neutral_priorities(names_asked(body))
+        return neutral_priorities(requested_names(body))
     except DecodeError:
         return b""
 
@@ -355,7 +355,7 @@ def filter_verb(extender: Extender, effects: Effects) -> Verb:
         run=Patient(extender.filter, extender.unread, effects),
         error=filter_error,
         shed=filter_error,
-        untouched=lambda request: extender.untouched(request, _of(request, effects), extender.pass_all),
+        bypassed=lambda request: extender.bypassed(request, _of(request, effects), extender.pass_all),
     )
 
 
@@ -366,7 +366,7 @@ def prioritize_verb(extender: Extender, effects: Effects) -> Verb:
         run=lambda request: extender.prioritize(request, _of(request, effects)),
         error=prioritize_error,
         shed=_no_priorities,
-        untouched=lambda request: extender.untouched(request, _of(request, effects), extender.score_zero),
+        bypassed=lambda request: extender.bypassed(request, _of(request, effects), extender.score_zero),
     )
 
 

@@ -151,13 +151,13 @@ _Failure: TypeAlias = ApiError | CredentialsError
 class BindError(Exception):
     """A binding that the API server has not acknowledged. The message is one line.
 
-    `refused`: the server rejected the binding, and not for a temporary reason. `may_be_done`: the server may have bound
-    the pod nevertheless, or had bound it before.
+    `rejected`: the server rejected the binding, and not for a temporary reason. `may_be_done`: the server may have
+    bound the pod nevertheless, or had bound it before.
     """
 
-    def __init__(self, text: str, *, refused: bool, may_be_done: bool) -> None:
+    def __init__(self, text: str, *, rejected: bool, may_be_done: bool) -> None:
         super().__init__(text)
-        self.refused = refused
+        self.rejected = rejected
         self.may_be_done = may_be_done
 
 
@@ -200,8 +200,8 @@ class PodApi:
                 may_be_done = may_be_done or _may_be_done(error)
                 wait = _wait(error, pause)
                 if wait is None or asyncio.get_running_loop().time() + wait >= until:
-                    refused = isinstance(error, StatusError) and not error.is_temporary
-                    raise BindError(_told(error), refused=refused, may_be_done=may_be_done) from None
+                    rejected = isinstance(error, StatusError) and not error.is_temporary
+                    raise BindError(_message(error), rejected=rejected, may_be_done=may_be_done) from None
                 await asyncio.sleep(wait)
             else:
                 return
@@ -239,7 +239,7 @@ def _wait(error: _Failure, pause: float | None) -> float | None:
     return max(pause, error.retry_after or 0.0)
 
 
-def _told(error: _Failure) -> str:
+def _message(error: _Failure) -> str:
     if isinstance(error, StatusError) and error.code == HTTPStatus.FORBIDDEN:
         return f"{error}; the RBAC rule that is missing: {RBAC_RULES[0]}"
     return str(error)
@@ -275,7 +275,7 @@ class _Identity(msgspec.Struct, frozen=True, gc=False):
 _identity_decoder: Final = msgspec.json.Decoder(_Identity)
 
 
-class Standing(Enum):
+class LookupState(Enum):
     """The state of a pod at the API server."""
 
     PENDING = "pending"
@@ -289,15 +289,15 @@ class Standing(Enum):
 class Found(NamedTuple):
     """The standing of a pod, and the pod as the API server has it if it is pending."""
 
-    standing: Standing
+    state: LookupState
     pod: Pod | None = None
 
 
-_SETTLED: Final = Found(Standing.SETTLED)
-_UNKNOWN: Final = Found(Standing.UNKNOWN)
+_SETTLED: Final = Found(LookupState.SETTLED)
+_UNKNOWN: Final = Found(LookupState.UNKNOWN)
 
 
-class _Kept(NamedTuple):
+class _Lookup(NamedTuple):
     found: Found
     until: float
 
@@ -310,21 +310,21 @@ class PodLookup:
         self._mirror = mirror
         self.pods: Final = pods
         self._clock = clock
-        self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()  # (NAMESPACE/NAME, uid) -> response
+        self._lookups: OrderedDict[tuple[str, str], _Lookup] = OrderedDict()  # (NAMESPACE/NAME, uid) -> response
         self._compared: OrderedDict[str, tuple[str, str]] = OrderedDict()
         """uid -> resourceVersions of the watch and of a request that is old, as a GET has shown"""
 
-    def of(self, asked: Pod) -> Found:
+    def of(self, sent: Pod) -> Found:
         """Return the pod of a request and its standing. UNKNOWN until the watch or `ask` has shown the pod.
 
         A pod that a GET has shown is returned once, and only right after the GET. Later the pod may be changed or
         deleted, and the watch may have shown that.
         """
-        if self.pods is None or not asked.resource_version or not (is_name(asked.namespace) and is_name(asked.name)):
+        if self.pods is None or not sent.resource_version or not (is_name(sent.namespace) and is_name(sent.name)):
             return _SETTLED  # no API server has such a pod, and an invalid name must not get into a URL path
-        return self.named(asked.full_name, asked.uid, asked)
+        return self.named(sent.full_name, sent.uid, sent)
 
-    def shown(self, raw: msgspec.Raw) -> Pod | None:
+    def from_watch(self, raw: msgspec.Raw) -> Pod | None:
         """Return the pending pod of the watch, if a request has it in the same version. Else None.
 
         The request's copy decides nothing then, so it is not decoded. That saves 15 us for an ordinary pod.
@@ -345,51 +345,51 @@ class PodLookup:
         )
         return pod if same else None
 
-    def named(self, full_name: str, uid: str, asked: Pod | None) -> Found:
+    def named(self, full_name: str, uid: str, sent: Pod | None) -> Found:
         """Return a pod by its name and uid, and its standing. `asked` is the copy in a request, if there was one."""
-        shown = self._mirror.pending.get(uid)
-        if shown is not None:
-            if shown.full_name != full_name:
+        watched = self._mirror.pending.get(uid)
+        if watched is not None:
+            if watched.full_name != full_name:
                 return _SETTLED
-            if asked is None or self._is_current(shown, asked):
-                return Found(Standing.PENDING, shown)
+            if sent is None or self._is_current(watched, sent):
+                return Found(LookupState.PENDING, watched)
         elif self._mirror.is_mirrored(uid) and not self._mirror.is_assumed(uid):
             return _SETTLED
-        kept = self._kept.get((full_name, uid))
-        if kept is None or self._clock() >= kept.until:
+        lookup = self._lookups.get((full_name, uid))
+        if lookup is None or self._clock() >= lookup.until:
             return _UNKNOWN
-        if kept.found.standing is Standing.PENDING:
-            del self._kept[full_name, uid]
-        return kept.found
+        if lookup.found.state is LookupState.PENDING:
+            del self._lookups[full_name, uid]
+        return lookup.found
 
-    async def wait(self, asked: Pod, seconds: float) -> None:
+    async def wait(self, sent: Pod, seconds: float) -> None:
         """Return when the watch shows another state of the pod without a node, at the latest after `seconds`.
 
         Mostly the watches of the scheduler and of Kindred show a new pod within the same millisecond. With a fixed
         sleep instead, at most 100 pods a second were scheduled while they were created.
         """
-        known = self._mirror.pending.get(asked.uid)
-        if known is not None and self._is_current(known, asked):  # shown after the first look, before this task ran
+        known = self._mirror.pending.get(sent.uid)
+        if known is not None and self._is_current(known, sent):  # shown after the first look, before this task ran
             return
-        shown = asyncio.Event()
-        with self._mirror.pending.expecting(asked.uid, shown.set), suppress(TimeoutError):
+        watched = asyncio.Event()
+        with self._mirror.pending.expecting(sent.uid, watched.set), suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await shown.wait()
+                await watched.wait()
 
-    async def ask(self, asked: Pod) -> str:
+    async def ask(self, sent: Pod) -> str:
         """Read the pod of a request, so that `of` knows it. Return the error in one line, or an empty text."""
         try:
             async with asyncio.timeout(_PATIENCE):
-                live = await self.read(BindingArgs(asked.namespace, asked.name, asked.uid, ""))
+                live = await self.read(BindingArgs(sent.namespace, sent.name, sent.uid, ""))
         except TimeoutError:
             return f"the API server did not respond within {_PATIENCE:g} s"
         except (ApiError, CredentialsError, DecodeError) as error:
             return str(error)
-        if live is not None and _is_pending(live, asked.uid):
-            self._keep(asked.full_name, asked.uid, Found(Standing.PENDING, self._mirror.counted(live)), _AT_ONCE)
-            shown = self._mirror.pending.get(asked.uid)
-            if shown is not None and shown.resource_version == live.resource_version:  # so the request is old or wrong
-                self._compared[asked.uid] = shown.resource_version, asked.resource_version
+        if live is not None and _is_pending(live, sent.uid):
+            self._keep(sent.full_name, sent.uid, Found(LookupState.PENDING, self._mirror.counted(live)), _AT_ONCE)
+            watched = self._mirror.pending.get(sent.uid)
+            if watched is not None and watched.resource_version == live.resource_version:  # the request is old or wrong
+                self._compared[sent.uid] = watched.resource_version, sent.resource_version
                 _drop_oldest(self._compared)
         return ""
 
@@ -406,25 +406,25 @@ class PodLookup:
         return live
 
     def _keep(self, full_name: str, uid: str, found: Found, seconds: float) -> None:
-        self._kept.pop((full_name, uid), None)
-        self._kept[full_name, uid] = _Kept(found, self._clock() + seconds)
-        _drop_oldest(self._kept)
+        self._lookups.pop((full_name, uid), None)
+        self._lookups[full_name, uid] = _Lookup(found, self._clock() + seconds)
+        _drop_oldest(self._lookups)
 
-    def _is_current(self, shown: Pod, asked: Pod) -> bool:
+    def _is_current(self, watched: Pod, sent: Pod) -> bool:
         """Return whether the watch agrees with the request, or the server has confirmed that the watch is not late.
 
         The usual case is an equal resourceVersion, which costs no comparison.
         """
-        versions = shown.resource_version, asked.resource_version
-        if versions[0] == versions[1] or decides_alike(shown, self._mirror.counted(asked)):
+        versions = watched.resource_version, sent.resource_version
+        if versions[0] == versions[1] or decides_alike(watched, self._mirror.counted(sent)):
             return True
-        return self._compared.get(shown.uid) == versions
+        return self._compared.get(watched.uid) == versions
 
 
 def _is_pending(live: Pod, uid: str) -> bool:
     return live.uid == uid and not live.node_name and not live.terminal
 
 
-def _drop_oldest(kept: OrderedDict[Any, Any]) -> None:
-    if len(kept) > _MAX_PODS:
-        kept.popitem(last=False)
+def _drop_oldest(entries: OrderedDict[Any, Any]) -> None:
+    if len(entries) > _MAX_PODS:
+        entries.popitem(last=False)

@@ -21,10 +21,10 @@ from app.objects.decode import (
     refuse_too_many_elements,
     under,
 )
-from app.verbs.effects import Effects, RefusedNodes
+from app.verbs.effects import Effects, RejectedNodes
 from app.verbs.endpoint import Verb
 from app.verbs.filter import Bypass, Patient
-from app.verbs.pods import Standing
+from app.verbs.pods import LookupState
 from app.verbs.request import Request, VerbOutcome, VerbResponse
 from app.verbs.wire_in import decode_incoming_pod
 from app.verbs.wire_out import error_json
@@ -80,7 +80,7 @@ class PreemptVerb:
         self,
         profile: Profile,
         mirror: ClusterMirror,
-        refused_nodes: RefusedNodes,
+        rejected_nodes: RejectedNodes,
         *,
         offset: Callable[[int], int],
         bypass: Bypass,
@@ -91,7 +91,7 @@ class PreemptVerb:
         """
         self._profile = profile
         self._mirror = mirror
-        self._refused_nodes = refused_nodes
+        self._rejected_nodes = rejected_nodes
         self._offset = offset
         self._bypass = bypass
 
@@ -106,21 +106,21 @@ class PreemptVerb:
             return _all_offers(args)
         if effects is not None and effects.lookup.pods is not None:
             found = effects.lookup.of(args.pod)
-            if found.standing is Standing.UNKNOWN:
-                told = _not_seen(args.pod)
-                return VerbResponse(preempt_error(told), outcome=VerbOutcome.DOUBTED, error=told, unknown_pod=args.pod)
+            if found.state is LookupState.UNKNOWN:
+                why = _not_seen(args.pod)
+                return VerbResponse(preempt_error(why), outcome=VerbOutcome.RETRIED, error=why, unknown_pod=args.pod)
             if found.pod is None:
-                told = f"no pending pod {args.pod.full_name} has this uid"
-                return _invalid(told, VerbOutcome.NO_FIT, args.pod, len(args.offers))
+                message = f"no pending pod {args.pod.full_name} has this uid"
+                return _invalid(message, VerbOutcome.NO_FIT, args.pod, len(args.offers))
             args = PreemptionArgs(found.pod, args.offers)
         return self._accepted(args)
 
-    def unread(self, asked: Pod, problem: str, _: Effects) -> VerbResponse:
+    def unread(self, incoming: Pod, problem: str, _: Effects) -> VerbResponse:
         """Respond for a pod that the watch does not show, and that could not be read, without a node."""
-        told = f"{_not_seen(asked)}, and could not be read: {problem}"
-        return _invalid(told, VerbOutcome.FAILED, asked)
+        message = f"{_not_seen(incoming)}, and could not be read: {problem}"
+        return _invalid(message, VerbOutcome.FAILED, incoming)
 
-    def preempt_untouched(self, body: Body) -> VerbResponse | None:
+    def preempt_bypassed(self, body: Body) -> VerbResponse | None:
         """Respond for a pod that passes untouched, whatever the state of the mirror. None for other or invalid pods."""
         try:
             args = decode_preemption_args(body)
@@ -138,7 +138,7 @@ class PreemptVerb:
 
     def _more_nodes(self, args: PreemptionArgs) -> list[str]:
         """Return the nodes that only Kindred rejected. The first node varies, because not all nodes may be tried."""
-        names = [name for name in self._refused_nodes.of_this_attempt(args.pod) if name not in args.offers]
+        names = [name for name in self._rejected_nodes.of_this_attempt(args.pod) if name not in args.offers]
         first = self._offset(len(names)) if names else 0
         return names[first:] + names[:first]
 
@@ -242,11 +242,11 @@ def preempt_verb(preempter: PreemptVerb | None, effects: Effects) -> Verb:
     """Return the verb `preempt`, which does not use the cache. None: the verb is off, and no pod is preempted."""
     if preempter is None:
         off = VerbResponse(preempt_error(_OFF), outcome=VerbOutcome.NO_FIT, error=_OFF)
-        return Verb("preempt", lambda _: off, preempt_error, preempt_error, untouched=lambda _: None)
+        return Verb("preempt", lambda _: off, preempt_error, preempt_error, bypassed=lambda _: None)
     return Verb(
         "preempt",
         run=Patient(preempter.preempt, preempter.unread, effects),
         error=preempt_error,
         shed=preempt_error,
-        untouched=lambda request: preempter.preempt_untouched(request.body),
+        bypassed=lambda request: preempter.preempt_bypassed(request.body),
     )

@@ -25,7 +25,7 @@ class BindingResult(Enum):
     """By the present mirror, a hard rule rejects the pod on the node."""
     BOUND_ELSEWHERE = "bound_elsewhere"
     """The pod is bound to another node, or is being bound there."""
-    REFUSED = "refused"
+    REJECTED = "refused"
     """The API server rejects the binding: no such pod, another uid, pod being deleted, forbidden."""
     UNREACHABLE = "unreachable"
     """The API server was unreachable, or failed. The pod is not bound."""
@@ -62,7 +62,7 @@ class VerbOutcome(Enum):
     """The request could not be read."""
     TOO_MUCH_WORK = "too_much_work"
     """Rejected: the pod takes more work than Kindred allows."""
-    DOUBTED = "doubted"
+    RETRIED = "doubted"
     """`filter` returned an Error because the watch may be late. See app/verbs/effects.py and Decider."""
     STALE = "stale"
     """Rejected: the mirror is stale."""
@@ -70,7 +70,7 @@ class VerbOutcome(Enum):
     """Shed: past the deadline, or past the limits of the queue."""
     BYPASSED = "bypassed"
     """Passed untouched, by the settings for that pod."""
-    REFUSED = "refused"
+    REJECTED = "refused"
     """`filter` cannot decide for that pod. The `Error` names the remedy."""
     NOT_LEADING = "not_leading"
     """Rejected: another replica leads."""
@@ -100,7 +100,7 @@ class VerbResponse(msgspec.Struct, frozen=True, gc=False):
     """The text of its `Error`."""
     result: BindingResult | None = None
     """The result of `bind`, if the verb ran."""
-    doubtful: bool = False
+    retryable: bool = False
     """Whether the response may change within a moment, see Nominations."""
     unknown_pod: Pod | None = None
     """A pod that must be seen at the API server before the request can have its effect, see PodLookup."""
@@ -129,7 +129,7 @@ class Request(msgspec.Struct, gc=False):
     verb: str = ""
     size: int = 0
     """Bytes of the body, which may have been released."""
-    held: int = 0
+    buffered: int = 0
     """Bytes of these that the budget of all requests counts."""
     arrived: float = 0.0
     """Time at which the request was complete, by the clock of the admission."""
@@ -169,9 +169,9 @@ class Request(msgspec.Struct, gc=False):
 
     def release(self, budget: Admission) -> None:
         """Release the body."""
-        if self.held:
-            budget.release(self.held)
-            self.held = 0
+        if self.buffered:
+            budget.release(self.buffered)
+            self.buffered = 0
         self.body = b""
 
     def _take_option(self, name: bytes, value: bytes) -> None:
@@ -182,8 +182,8 @@ class Request(msgspec.Struct, gc=False):
 
     def _hold(self, piece: bytes, budget: Admission | None) -> bool:
         if budget is not None:
-            self.held += len(piece)
-            if not budget.hold(len(piece)):
+            self.buffered += len(piece)
+            if not budget.buffer(len(piece)):
                 self.release(budget)
                 return False
         # Not a list of pieces: a body in pieces of one byte would take 40 times its size.
@@ -243,7 +243,7 @@ class RecentPods:
         found = self._pods.get(uid)
         return found.raw if found is not None else b""
 
-    def written_as(self, raw: bytes) -> Pod | None:
+    def by_json(self, raw: bytes) -> Pod | None:
         """Return the pod that was added last, if its JSON was the same, byte for byte."""
         return self._last.pod if self._last is not None and self._last.raw == raw else None
 

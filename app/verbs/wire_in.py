@@ -99,7 +99,7 @@ class _Piece(NamedTuple):
     """Offset in the body at which the piece ends: at a comma, or at the end of the names."""
 
 
-class KnownNames:
+class NameLists:
     """The lists of names that were looked up last. All are dropped when a node is added or deleted."""
 
     def __init__(self, nodes: NodeTable) -> None:
@@ -108,22 +108,22 @@ class KnownNames:
         self._of_length: dict[int, _NameList] = {}  # bytes of the names -> the last list of that length
         self._list_of: Int32Array = np.empty(0, np.int32)  # slot -> number of the last list that has its node
         self._index_of: Int32Array = np.empty(0, np.int32)  # slot -> index of the node in that list
-        self._lives = -1  # NodeTable.lives when the lists were stored
+        self._epoch = -1  # NodeTable.lives when the lists were stored
         self._nbytes = 0
         self._next = 0
         self._misses = 0  # unknown lists since the last known one
-        self._passed_on = b"", np.empty(0, np.intp), -1  # names, slots, NodeTable.lives at that time
+        self._remembered = b"", np.empty(0, np.intp), -1  # names, slots, NodeTable.lives at that time
 
-    def pass_on(self, names: bytes, slots: IntpArray) -> None:
+    def remember_passing(self, names: bytes, slots: IntpArray) -> None:
         """Store the names that `filter` passed on, until the next call. They have no brackets and no duplicates."""
-        self._passed_on = names, slots, self._nodes.lives
+        self._remembered = names, slots, self._nodes.epoch
 
     def find(self, body: Body, begin: int, end: int) -> Known | None:
         """Return the slots of the nodes that a body names between two offsets. None: they must be looked up."""
-        names, slots, lives = self._passed_on
-        if names and lives == self._nodes.lives and len(names) == end - begin and body.startswith(names, begin):
+        names, slots, epoch = self._remembered
+        if names and epoch == self._nodes.epoch and len(names) == end - begin and body.startswith(names, begin):
             return Known(slots, distinct=True)
-        if self._lives != self._nodes.lives:
+        if self._epoch != self._nodes.epoch:
             return None
         known = self._of_length.get(end - begin)
         if known is not None and body.startswith(known.names, begin):
@@ -136,7 +136,7 @@ class KnownNames:
         self._misses += 1
         if self._misses > _MISSES and self._misses % _MISSES:
             return
-        if self._lives != self._nodes.lives:
+        if self._epoch != self._nodes.epoch:
             self._forget()
         self._add(names, slots)
 
@@ -202,7 +202,7 @@ class KnownNames:
                 del self._of_length[len(oldest.names)]
 
     def _forget(self) -> None:
-        self._lives = self._nodes.lives
+        self._epoch = self._nodes.epoch
         self._lists.clear()
         self._of_length.clear()
         self._nbytes = 0
@@ -261,7 +261,7 @@ class ExtenderArgs(NamedTuple):
     known: Known | None = None
 
 
-def decode_args(body: Body, mirror: ClusterMirror, known_names: KnownNames | None = None) -> ExtenderArgs:
+def decode_args(body: Body, mirror: ClusterMirror, known_names: NameLists | None = None) -> ExtenderArgs:
     """Decode ExtenderArgs with keys in any case. Nodes are looked up by name unless a known list has them.
 
     Raises DecodeError that names the field.
@@ -283,7 +283,7 @@ def decode_args(body: Body, mirror: ClusterMirror, known_names: KnownNames | Non
     return args
 
 
-def names_asked(body: Body) -> Sequence[str]:
+def requested_names(body: Body) -> Sequence[str]:
     """Return the node names of a request. Its pod may be invalid. Raises DecodeError."""
     refuse_too_many_elements(body)
     with under("body"):
@@ -299,7 +299,7 @@ def names_asked(body: Body) -> Sequence[str]:
     return names
 
 
-def _args_by_known_names(body: Body, mirror: ClusterMirror, known_names: KnownNames | None) -> ExtenderArgs | None:
+def _args_by_known_names(body: Body, mirror: ClusterMirror, known_names: NameLists | None) -> ExtenderArgs | None:
     """Read a body in Go's form whose node names are all known. None for any other body.
 
     The names are the last field and are known to be valid JSON. So the body is valid JSON if the part before them is.
@@ -386,7 +386,7 @@ def _node_names(items: Sequence[msgspec.Raw]) -> list[str]:
 def _refuse_long_names(args: ExtenderArgs) -> None:
     """Reject a name that no node can have. Names of the mirror's nodes were checked before."""
     names = args.batch.names
-    for position in args.batch.strangers:
+    for position in args.batch.unmirrored:
         if is_longer(names[position], MAX_NAME_BYTES):
             raise DecodeError(f"{_nodes_field(args.node_list)}[{position}]", f"longer than {MAX_NAME_BYTES} bytes")
 

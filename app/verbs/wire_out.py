@@ -94,7 +94,7 @@ class FailedNodes(NamedTuple):
     unresolvable: memoryview
 
 
-_KEPT_TEXTS: Final = 256
+_MAX_TEXTS: Final = 256
 _SHORT: Final = 512
 """Characters of the reasons whose text is kept. A reason may quote a request, and be as long as a pod."""
 NONE_FAILED: Final = FailedNodes(memoryview(b""), memoryview(b""))
@@ -119,14 +119,14 @@ def failed_nodes(names: NameTexts, verdicts: Verdicts) -> FailedNodes:
 
 def _behind_name(status: Status) -> bytes:
     """Return the text behind the name of a node that failed. The statuses of a class are the same at each request."""
-    return _kept_text(status) if sum(map(len, status.reasons)) <= _SHORT else _text(status)
+    return _memoized_text(status) if sum(map(len, status.reasons)) <= _SHORT else _text(status)
 
 
 def _text(status: Status) -> bytes:
     return b":" + reason_json(status.message) + b","
 
 
-_kept_text: Final = lru_cache(_KEPT_TEXTS)(_text)
+_memoized_text: Final = lru_cache(_MAX_TEXTS)(_text)
 
 
 def result_of_names(passing: bytes, failed: FailedNodes) -> bytes:
@@ -232,7 +232,7 @@ def any_node(name: bytes) -> bytes:
 
 
 def reasons(
-    asked: NodeBatch, judged: NodeBatch, verdicts: Verdicts, nominated: str = "", *, all_resolvable: bool = True
+    requested: NodeBatch, judged: NodeBatch, verdicts: Verdicts, nominated: str = "", *, all_resolvable: bool = True
 ) -> FailedNodes:
     """Return why a pod fits on none of the judged nodes: one entry per node, or one entry for all.
 
@@ -248,22 +248,22 @@ def reasons(
     position = judged.position(nominated)
     if not all_resolvable:
         verdicts = _unresolvable_but(position, verdicts)
-    if judged is asked and len(judged) <= MAX_NODES_SINGLY:
+    if judged is requested and len(judged) <= MAX_NODES_SINGLY:
         return failed_nodes(judged.name_json(), verdicts)
     if position >= 0:
         name = judged.name_json()[position]
         resolvable = verdicts.statuses[verdicts.codes[position]].code is Code.UNSCHEDULABLE
     else:
-        name = asked.name_json()[0]
+        name = requested.name_json()[0]
         resolvable = any(status.code is Code.UNSCHEDULABLE for status, _ in status_counts(verdicts))
     entry = memoryview(bytes(name) + b":" + reason_json(summary(verdicts)))
     nothing = memoryview(b"")
     return FailedNodes(entry, nothing) if resolvable else FailedNodes(nothing, entry)
 
 
-def reason_of_all(asked: NodeBatch, reason: str) -> FailedNodes:
+def reason_of_all(requested: NodeBatch, reason: str) -> FailedNodes:
     """Return the one entry for all nodes, with a reason that no node causes and no preemption resolves."""
-    entry = bytes(asked.name_json()[0]) + b":" + reason_json(f"{answer_for(len(asked))} {reason}")
+    entry = bytes(requested.name_json()[0]) + b":" + reason_json(f"{reason_head(len(requested))} {reason}")
     return FailedNodes(memoryview(b""), memoryview(entry))
 
 
@@ -273,10 +273,10 @@ def summary(verdicts: Verdicts) -> str:
     The scheduler puts the text behind the number of nodes: `0/5000 nodes are available: 1 decision of kindred for
     5000 nodes: 4990 Insufficient cpu, 10 node(s) were unschedulable.`
     """
-    return f"{answer_for(len(verdicts.codes))} {reasons_text(verdicts)}"
+    return f"{reason_head(len(verdicts.codes))} {reasons_text(verdicts)}"
 
 
-def answer_for(nodes: int) -> str:
+def reason_head(nodes: int) -> str:
     """Return the beginning of the one entry for so many nodes."""
     return f"decision of kindred for {nodes} nodes:"
 

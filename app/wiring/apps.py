@@ -87,7 +87,7 @@ def create_verbs(  # the parts before it
         endpoint(preempt_verb(_preempt(engine), engine.effects)),
     )
     # After the deadline, every request has had its turn or was shed.
-    work = LongWork(admission.lull, settings.deadline)
+    work = LongWork(admission.wait_until_idle, settings.deadline)
     finish = None if binder is None else binder.finish
     return Verbs(endpoints, finish, work, decisions)
 
@@ -105,10 +105,10 @@ def _binder(settings: Settings, engine: Engine, cluster: Cluster) -> Binder:
 
 
 def _preempt(engine: Engine) -> PreemptVerb | None:
-    refused, bypass = engine.effects.refused_nodes, engine.extender.bypass
-    if refused is None:
+    rejected, bypass = engine.effects.rejected_nodes, engine.extender.bypass
+    if rejected is None:
         return None
-    return PreemptVerb(engine.profile, engine.mirror, refused, offset=random.randrange, bypass=bypass)
+    return PreemptVerb(engine.profile, engine.mirror, rejected, offset=random.randrange, bypass=bypass)
 
 
 Lifespan: TypeAlias = Callable[[FastAPI], AbstractAsyncContextManager[None]]

@@ -14,7 +14,7 @@ from app.feeds.memory import MemoryWatch, memory_limit
 from app.feeds.objects import MirrorFeed
 from app.feeds.prometheus import Prometheus, prometheus_client
 from app.feeds.reflector import Watcher
-from app.feeds.release import AnsweredRelease, ServerRelease
+from app.feeds.release import ReleaseTracker, ServerRelease
 from app.feeds.retry import Timing
 from app.feeds.usage_feed import Apply, MetricsApi, UsageFeed, UsageSource
 from app.objects.resources import RESOURCES
@@ -22,7 +22,7 @@ from app.server.process import Background
 from app.settings.limits import Limits
 from app.settings.settings import Settings, SettingsError, port_rule, variable_of
 from app.telemetry.metrics import Metrics, leader_metrics, memory_metrics, usage_metrics, watch_metrics
-from app.verbs.admission import ServingState, Settling
+from app.verbs.admission import ServingState, TakeoverDelay
 from core.events import Kind
 from core.mirror.cluster import ClusterMirror
 from core.objects.groups import PodGroup, SchedulingGroup
@@ -78,15 +78,15 @@ class Cluster(NamedTuple):
     client: ApiClient | None
     """None if the mirror was loaded from a dump."""
     background: tuple[Background, ...]
-    release: AnsweredRelease
-    settling: Settling | None = None
+    release: ReleaseTracker
+    settling: TakeoverDelay | None = None
     """None if Kindred does not decide, or if there are no earlier decisions to wait for."""
     reviews: AccessReviews | None = None
     """Reviews of the callers of the admin port. None if all callers see everything."""
 
 
 def dumped_cluster(
-    settings: Settings, release: AnsweredRelease, metrics: Metrics, limits: Limits, freshness: Freshness = OF_A_DUMP
+    settings: Settings, release: ReleaseTracker, metrics: Metrics, limits: Limits, freshness: Freshness = OF_A_DUMP
 ) -> Cluster:
     """Return the cluster of a mirror that was loaded from a dump. Raises SettingsError."""
     if settings.explain_access == "review":
@@ -99,7 +99,7 @@ def dumped_cluster(
 def followed_cluster(  # noqa: PLR0913  # the parts of a watch, and its kinds
     settings: Settings,
     mirror: ClusterMirror,
-    release: AnsweredRelease,
+    release: ReleaseTracker,
     kinds: Mapping[Kind, bool],
     *,
     credentials: Credentials,
@@ -163,10 +163,10 @@ def _is_known(state: ResourceState) -> bool:
 
 def _settling(
     settings: Settings, limits: Limits, mirror: ClusterMirror, relist: Callable[[], Awaitable[None]]
-) -> Settling | None:
+) -> TakeoverDelay | None:
     if settings.decide == "off":
         return None
-    return Settling(limits.settle, pending=lambda: len(mirror.pending), relist=relist, clock=time.monotonic)
+    return TakeoverDelay(limits.settle, pending=lambda: len(mirror.pending), relist=relist, clock=time.monotonic)
 
 
 def _memory(limits: Limits, states: Sequence[ResourceState], metrics: Metrics) -> MemoryWatch:

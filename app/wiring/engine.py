@@ -21,14 +21,14 @@ from app.telemetry.metrics import Metrics, cache_metrics
 from app.telemetry.mismatch_log import MismatchLog
 from app.telemetry.request_metrics import decision_metrics
 from app.verbs.decide import Decider, InTreeNeeds, at_random
-from app.verbs.effects import Effects, Nominations, RefusedNodes
+from app.verbs.effects import Effects, Nominations, RejectedNodes
 from app.verbs.evictor import Evaluator, Evictor, UnschedulablePods
 from app.verbs.executor import EvictionApi, Executor, Preemptions
 from app.verbs.filter import Extender, create_bypass
 from app.verbs.pods import PodApi, PodLookup
 from app.verbs.scopes import DecideScope, decide_scopes, device_schedulers, in_tree_schedulers
 from app.wiring.cluster import Cluster
-from core.diagnosis.explained_profile import ExplainedProfile, every_rule
+from core.diagnosis.explained_profile import ExplainProfile, every_rule
 from core.equivalence.cache import CacheOptions, EquivalenceCache, Evaluations
 from core.events import Kind
 from core.gangs.gangs import Gangs
@@ -44,7 +44,7 @@ from core.scheduling_cycle import derive_states
 
 
 class _Preemption(NamedTuple):
-    refused_nodes: RefusedNodes | None
+    rejected_nodes: RejectedNodes | None
     """None without preemption."""
     nominations: Nominations
     background: tuple[Background, ...] = ()
@@ -57,11 +57,11 @@ def _preemption(
     if settings.preempt == "off":
         return _Preemption(None, Nominations(mirror, clock))
     if settings.preempt == "verb" or cluster.client is None:
-        return _Preemption(RefusedNodes(mirror, clock), Nominations(mirror, clock))
+        return _Preemption(RejectedNodes(mirror, clock), Nominations(mirror, clock))
     observe = metrics.requests.observe_preemption
     pods = UnschedulablePods(mirror, clock, observe)
     preemptions = Preemptions(mirror, clock)
-    refused_nodes = RefusedNodes(mirror, clock, pods.add)
+    rejected_nodes = RejectedNodes(mirror, clock, pods.add)
 
     def may_evict() -> bool:
         return cluster.state.freshness.status() is SyncStatus.FRESH and cluster.state.may_decide()
@@ -70,12 +70,12 @@ def _preemption(
         pods,
         preemptions,
         Evaluator(profile, mirror, random.randrange),
-        refused_nodes,
+        rejected_nodes,
         Executor(EvictionApi(cluster.client), preemptions, mirror.pending, may_evict),
         clock=clock,
         observe=observe,
     )
-    return _Preemption(refused_nodes, Nominations(mirror, clock, preemptions.includes), (evictor.run,))
+    return _Preemption(rejected_nodes, Nominations(mirror, clock, preemptions.includes), (evictor.run,))
 
 
 def create_decider(  # the parts of a decider
@@ -84,7 +84,7 @@ def create_decider(  # the parts of a decider
     profile: Profile,
     evaluations: Evaluations,
     *,
-    refusal: Callable[[], str],
+    rejection: Callable[[], str],
 ) -> Decider | None:
     """Return the decider that the settings define. None if they define none. Raises SettingsError."""
     scopes = decide_scopes(settings)
@@ -99,8 +99,8 @@ def create_decider(  # the parts of a decider
         scopes,
         needs=_needs(settings, mirror, profile),
         choose=at_random,
-        refusal=refusal,
-        asked_to_preempt=settings.preempt == "verb",
+        rejection=rejection,
+        preempt_verb_enabled=settings.preempt == "verb",
     )
 
 
@@ -186,12 +186,12 @@ def followed_kinds(settings: Settings, profile: Profile) -> dict[Kind, bool]:
     return dict.fromkeys((*needed, *explained, *own, *groups), False) | dict.fromkeys(needed, True)
 
 
-def explained_profile(settings: Settings, profile: Profile) -> ExplainedProfile:
+def explained_profile(settings: Settings, profile: Profile) -> ExplainProfile:
     """Return the rules of explanations beside this serving profile. Raises SettingsError."""
     return every_rule(profile, plugin_arguments(settings))
 
 
-def scheduler_profiles(settings: Settings, every: ExplainedProfile) -> SchedulerProfiles | None:
+def scheduler_profiles(settings: Settings, every: ExplainProfile) -> SchedulerProfiles | None:
     """Return the rules of explanations by the scheduler's configuration, which is read from its file.
 
     `every` are the rules without a configuration. None: the settings name no file. Raises SettingsError.
@@ -276,12 +276,12 @@ def create_engine(  # noqa: PLR0913  # the parts of an engine
     preemption = _preemption(settings, mirror, profile, cluster, metrics)
     pods = PodApi(cluster.client) if cluster.client is not None else None
     evaluations = Evaluations(profile.plugins, mirror, cache)
-    decider = create_decider(settings, mirror, profile, evaluations, refusal=cluster.state.refusal_to_decide)
+    decider = create_decider(settings, mirror, profile, evaluations, rejection=cluster.state.rejection_of_decide)
     effects = Effects(
         mirror,
         time.monotonic,
         PodLookup(mirror, pods, time.monotonic),
-        refused_nodes=preemption.refused_nodes,
+        rejected_nodes=preemption.rejected_nodes,
         nominations=preemption.nominations,
         # Without a cluster no pod is assumed, so no place is reserved.
         gangs=None if pods is None or decider is None else create_gangs(profile, evaluations, decider),
@@ -291,7 +291,7 @@ def create_engine(  # noqa: PLR0913  # the parts of an engine
     if cluster.settling is not None:
         cluster.settling.before_first_decision(effects.take_over)
         releases = partial(effects.keep_releasing, cluster.settling.relist)
-        background = (*background, partial(effects.keep, cluster.state.refusal), releases)
+        background = (*background, partial(effects.keep, cluster.state.rejection), releases)
     if decider is not None:
         metrics.register(partial(decision_metrics, effects.decisions))
     extender = Extender(

@@ -21,7 +21,7 @@ from fastapi import FastAPI
 from app.admin.explain_routes import Sample
 from app.api_server.credentials import Credentials
 from app.feeds.freshness import OF_A_DUMP, Freshness
-from app.feeds.release import AnsweredRelease
+from app.feeds.release import ReleaseTracker
 from app.server.ports import Port
 from app.server.process import Background, watch_loop
 from app.settings.limits import DEFAULTS, Limits
@@ -52,7 +52,7 @@ def create_service(  # noqa: PLR0913  # the inputs of a service
     mirror: ClusterMirror,
     credentials: Credentials | None,
     sources: Mapping[str, str] = MappingProxyType({}),
-    release: AnsweredRelease | None = None,
+    release: ReleaseTracker | None = None,
     *,
     freshness: Freshness = OF_A_DUMP,
     samples: Sequence[Sample] = (),
@@ -65,7 +65,7 @@ def create_service(  # noqa: PLR0913  # the inputs of a service
     the page offers to ask about. Raises SettingsError.
     """
     if release is None:
-        release = AnsweredRelease(settings, mirror)
+        release = ReleaseTracker(settings, mirror)
     metrics = Metrics(mirror, time.monotonic)
     metrics.register(partial(release_metrics, release))
     mirror.work.limit = limits.max_work

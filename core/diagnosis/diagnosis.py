@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from core.diagnosis.explained_profile import ExplainedProfile, Judge, served_alone
+from core.diagnosis.explained_profile import ExplainProfile, Judge, served_alone
 from core.diagnosis.not_judged import NotJudged, judged
 from core.events import Kind, Missing
 from core.explaining.counted_terms import CountedTerm, PodSearch
@@ -22,7 +22,7 @@ from core.objects.node import Node
 from core.objects.pod import Pod
 from core.plugins.in_tree import DynamicResources
 from core.profile import Profile
-from core.scheduling_cycle import Refusal, filter_nodes, nominated_beside, refusals, score_nodes
+from core.scheduling_cycle import NominatedRejection, filter_nodes, nominated_on, rejections_by_nominated, score_nodes
 
 _MAX_RESOURCES: Final = 8
 """How many resources are named. A pod may request hundreds."""
@@ -85,7 +85,7 @@ class Diagnosis:
 
     def __init__(  # noqa: PLR0913  # what a decision follows from
         self,
-        explained: Profile | ExplainedProfile,
+        explained: Profile | ExplainProfile,
         mirror: ClusterMirror,
         pod: Pod,
         batch: NodeBatch,
@@ -141,7 +141,7 @@ class Diagnosis:
         return [NotJudged(DynamicResources.name, need) for need in sorted(needs)[:_MAX_RESOURCES]]
 
     @cached_property
-    def answered(self) -> Verdicts:
+    def response(self) -> Verdicts:
         """The results of `filter` by the serving profile, which has no more plugins than this one."""
         served = self.explained.served
         if served is self.profile:
@@ -154,15 +154,15 @@ class Diagnosis:
             return filter_nodes(served, FreshEvaluation(self.mirror, self.pod), self.batch)
 
     @cached_property
-    def refused_beside(self) -> Mapping[int, Refusal]:
+    def rejected_with_nominated(self) -> Mapping[int, NominatedRejection]:
         """The nodes, by position, that the pod does not fit with the pods nominated for them."""
-        return refusals(self.mirror, self.profile.filters, self.pod, self.batch)
+        return rejections_by_nominated(self.mirror, self.profile.filters, self.pod, self.batch)
 
-    def nominated_beside(self, position: int) -> Sequence[Pod]:
+    def nominated_on(self, position: int) -> Sequence[Pod]:
         """Return the pods nominated for a node that count there when this pod is judged."""
-        if position in self.batch.strangers:
+        if position in self.batch.unmirrored:
             return ()
-        return nominated_beside(self.mirror, self.pod, self.batch.names[position])
+        return nominated_on(self.mirror, self.pod, self.batch.names[position])
 
     @cached_property
     def deciding(self) -> Codes:
@@ -176,8 +176,8 @@ class Diagnosis:
         for place, verdicts in sorted(failed, key=lambda each: not each[1].of_pre_filter):
             deciding[(verdicts.codes > 0) & (deciding == 0)] = place
         places = {plugin.name: place for place, plugin in enumerate(self.profile.filters, start=1)}
-        for position, refusal in self.refused_beside.items():
-            deciding[position] = places[refusal.failure.plugin]
+        for position, rejection in self.rejected_with_nominated.items():
+            deciding[position] = places[rejection.failure.plugin]
         outside = self.batch.out_of_partition
         deciding[self.batch.unknown] = 0
         if outside is not None:
@@ -185,7 +185,7 @@ class Diagnosis:
         return deciding
 
     def state_of(self, plugin: str) -> Any:  # noqa: ANN401  # each plugin has a type of its own
-        """Return the PreFilter state of a plugin. Stale after the next event, and in any supposition.
+        """Return the PreFilter state of a plugin. Stale after the next event, and in any fork.
 
         Returns None if the plugin is not enabled, skips the pod, or failed in PreFilter.
         """
@@ -207,8 +207,8 @@ class Diagnosis:
 
     def node(self, position: int) -> Node | None:
         """Return a node of the mirror or of the request, or None if neither has it."""
-        if position in self.batch.strangers:
-            return self.batch.strangers[position]
+        if position in self.batch.unmirrored:
+            return self.batch.unmirrored[position]
         return self.mirror.nodes.infos[self.batch.names[position]].node
 
     def groups(self) -> tuple[list[tuple[Status, str, int]], IntpArray]:
@@ -271,8 +271,8 @@ class Diagnosis:
         if raw is None:
             return ScorePart(plugin.name, weight, None, 0, judge)
         # A plugin may exclude nodes (NOT_SCORED), which is not a score to show.
-        said = None if raw[place] == NOT_SCORED else int(raw[place])
-        return ScorePart(plugin.name, weight, said, int(self.normalized[plugin.name][place]), judge)
+        raw_score = None if raw[place] == NOT_SCORED else int(raw[place])
+        return ScorePart(plugin.name, weight, raw_score, int(self.normalized[plugin.name][place]), judge)
 
 
 def _status(verdicts: Verdicts | None, position: int) -> Status:

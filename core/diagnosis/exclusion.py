@@ -12,7 +12,7 @@ from core.explaining.node_labels import domains_of
 from core.objects.node import ZONE
 
 _MAX_RULES: Final = 32
-_SHOWN: Final = 3
+_MAX_LISTED: Final = 3
 _HEAD: Final = "two rules exclude each other"
 
 
@@ -43,9 +43,9 @@ def _rules(decision: Diagnosis) -> Iterator[DomainRule]:
         names[plugin.name] = plugin.keeps_off or plugin.name
         if (rules := plugin.rules(decision)) is not None:
             by_key[plugin.name] = rules
-    for plugin_name, refused in decision.refusing.items():
+    for plugin_name, rejected in decision.refusing.items():
         if plugin_name not in by_key:
-            yield DomainRule(names.get(plugin_name, plugin_name), "", refused[decision.known])
+            yield DomainRule(names.get(plugin_name, plugin_name), "", rejected[decision.known])
     found = (each for name in sorted(by_key) for each in by_key[name])  # by name, whatever the order of the profile
     for rule in islice((each for each in found if each.rejected.any()), _MAX_RULES):
         yield rule._replace(name=f"{rule.name} by {rule.topology_key}")
@@ -56,15 +56,15 @@ def _text(decision: Diagnosis, one: DomainRule, other: DomainRule) -> str:
         values, places = domains_of(decision, key)
         found = [np.unique(places[decision.known][~each.rejected]).tolist() for each in (one, other)]
         if not {*found[0]} & {*found[1]}:
-            told = [_only([values[each] or "no such label" for each in left], key) for left in found]
-            return f"{_HEAD}: {one.name} (only {told[0]}) and {other.name} (only {told[1]})"
+            texts = [_only([values[each] or "no such label" for each in left], key) for left in found]
+            return f"{_HEAD}: {one.name} (only {texts[0]}) and {other.name} (only {texts[1]})"
     names = [
-        [decision.batch.names[position] for position in decision.known[~each.rejected][: _SHOWN + 1].tolist()]
+        [decision.batch.names[position] for position in decision.known[~each.rejected][: _MAX_LISTED + 1].tolist()]
         for each in (one, other)
     ]
     return f"{_HEAD}: {one.name} (only {_only(names[0], '')}) and {other.name} (only {_only(names[1], '')})"
 
 
 def _only(names: Sequence[str], key: str) -> str:
-    more = " and others" if len(names) > _SHOWN else ""
-    return f"{key.rpartition('/')[2]} {', '.join(names[:_SHOWN])}{more}".lstrip()
+    more = " and others" if len(names) > _MAX_LISTED else ""
+    return f"{key.rpartition('/')[2]} {', '.join(names[:_MAX_LISTED])}{more}".lstrip()

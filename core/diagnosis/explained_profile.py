@@ -43,9 +43,9 @@ class SchedulerRules(msgspec.Struct, frozen=True):
     """Plugins that filter in kube-scheduler."""
     scores: frozenset[str] = frozenset()
     """Plugins whose scores count in kube-scheduler."""
-    asked_filters: frozenset[str] = frozenset()
+    extender_filters: frozenset[str] = frozenset()
     """Plugins that filter in Kindred, for kube-scheduler."""
-    asked_scores: frozenset[str] = frozenset()
+    extender_scores: frozenset[str] = frozenset()
     """Plugins that score in Kindred, for kube-scheduler."""
     off: Profile = NOTHING
     """The plugins of `full` that run in neither program."""
@@ -76,16 +76,16 @@ class SchedulerRules(msgspec.Struct, frozen=True):
         )
 
 
-def joined(scheduler: Profile, asked: Profile, weights: Mapping[str, int]) -> Profile:
+def joined(scheduler: Profile, extender: Profile, weights: Mapping[str, int]) -> Profile:
     """Return kube-scheduler's plugins and then Kindred's, each once, in kube-scheduler's order.
 
     kube-scheduler sends extenders the nodes that its own filters passed: findNodesThatFitPod in k8s.io/kubernetes
     pkg/scheduler/schedule_one.go. `weights` are for all scores.
     """
-    filters = {plugin.name: plugin for plugin in (*asked.filters, *scheduler.filters)}
-    order = dict.fromkeys(plugin.name for plugin in (*scheduler.filters, *asked.filters))
-    scores = {plugin.name: plugin for plugin, _ in (*asked.scores, *scheduler.scores)}
-    named = dict.fromkeys(plugin.name for plugin, _ in (*scheduler.scores, *asked.scores))
+    filters = {plugin.name: plugin for plugin in (*extender.filters, *scheduler.filters)}
+    order = dict.fromkeys(plugin.name for plugin in (*scheduler.filters, *extender.filters))
+    scores = {plugin.name: plugin for plugin, _ in (*extender.scores, *scheduler.scores)}
+    named = dict.fromkeys(plugin.name for plugin, _ in (*scheduler.scores, *extender.scores))
     return Profile(
         tuple(filters[name] for name in order),
         tuple((scores[name], weights[name]) for name in named),
@@ -104,7 +104,7 @@ class Judge(Enum):
     """According to the configuration, kube-scheduler runs its own plugin and also calls Kindred."""
 
 
-class ExplainedProfile(msgspec.Struct, frozen=True):
+class ExplainProfile(msgspec.Struct, frozen=True):
     """The plugins of an explanation, and the subset that serves schedulers."""
 
     profile: Profile
@@ -112,10 +112,10 @@ class ExplainedProfile(msgspec.Struct, frozen=True):
     scheduler: SchedulerRules | None = None
     """The rules of kube-scheduler's configuration, or None if it is unknown."""
 
-    def under(self, rules: Rules) -> "ExplainedProfile":
+    def under(self, rules: Rules) -> "ExplainProfile":
         """Return the profile in a release, see Profile.under."""
         scheduler = self.scheduler.under(rules) if self.scheduler is not None else None
-        return ExplainedProfile(self.profile.under(rules), self.served.under(rules), scheduler)
+        return ExplainProfile(self.profile.under(rules), self.served.under(rules), scheduler)
 
     @property
     def configured(self) -> SchedulerRules | None:
@@ -129,28 +129,28 @@ class ExplainedProfile(msgspec.Struct, frozen=True):
     def judge_of_filter(self, plugin: str) -> Judge:
         """Return the program that filters by a plugin."""
         if self.configured is not None:
-            return _judge(plugin, self.configured.filters, self.configured.asked_filters)
+            return _judge(plugin, self.configured.filters, self.configured.extender_filters)
         return Judge.KINDRED if any(each.name == plugin for each in self.served.filters) else Judge.SCHEDULER
 
     def judge_of_score(self, plugin: str) -> Judge:
         """Return the program that scores by a plugin."""
         if self.configured is not None:
-            return _judge(plugin, self.configured.scores, self.configured.asked_scores)
+            return _judge(plugin, self.configured.scores, self.configured.extender_scores)
         return Judge.KINDRED if any(each.name == plugin for each, _ in self.served.scores) else Judge.SCHEDULER
 
 
-def _judge(plugin: str, scheduler: frozenset[str], asked: frozenset[str]) -> Judge:
-    if plugin in asked:
+def _judge(plugin: str, scheduler: frozenset[str], extender: frozenset[str]) -> Judge:
+    if plugin in extender:
         return Judge.BOTH if plugin in scheduler else Judge.KINDRED
     return Judge.SCHEDULER
 
 
-def served_alone(profile: Profile) -> ExplainedProfile:
+def served_alone(profile: Profile) -> ExplainProfile:
     """Return the explained profile with only the serving profile."""
-    return ExplainedProfile(profile, profile)
+    return ExplainProfile(profile, profile)
 
 
-def every_rule(served: Profile, arguments: Arguments = NO_ARGUMENTS) -> ExplainedProfile:
+def every_rule(served: Profile, arguments: Arguments = NO_ARGUMENTS) -> ExplainProfile:
     """Return the explained profile with the serving profile and the rest of the profile `full`.
 
     Plugins of the serving profile keep their arguments and weights. Those that `full` does not have come last. A plugin
@@ -165,4 +165,4 @@ def every_rule(served: Profile, arguments: Arguments = NO_ARGUMENTS) -> Explaine
     if every_filter.keys() == filters.keys() and every_score.keys() == scores.keys():
         return served_alone(served)
     profile = Profile(tuple(every_filter.values()), tuple(every_score.values()), full.in_default_order)
-    return ExplainedProfile(profile, served)
+    return ExplainProfile(profile, served)

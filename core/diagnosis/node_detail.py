@@ -88,15 +88,15 @@ def node_detail(decision: Diagnosis, position: int, limit: int) -> NodeDetail:
         plugin=decision.deciding_plugin(position),
         code=status.code.label,
         reasons=status.reasons,
-        answered=not decision.answered.codes[position],
+        answered=not decision.response.codes[position],
         predicates=[
             PredicateVerdict(plugin, each.code.label, each.reasons, decision.judge_of(plugin))
             for plugin, each in decision.predicates(position)
         ],
         nominated=[
-            NominatedPod(name_of(each), uid_of(each), each.priority) for each in decision.nominated_beside(position)
+            NominatedPod(name_of(each), uid_of(each), each.priority) for each in decision.nominated_on(position)
         ],
-        refused_beside_nominated=position in decision.refused_beside,
+        refused_beside_nominated=position in decision.rejected_with_nominated,
         terms=_terms(decision, position, limit),
         score=scored[0] if scored is not None else None,
         score_parts=scored[1] if scored is not None else (),

@@ -52,12 +52,12 @@ def judged(profile: Profile, pod: Pod, missing: Mapping[Kind, Missing], mirror: 
     if missing:
         for each in profile.filters:
             if kinds := _missing_for_filter(each, pod, missing, mirror):
-                left_out[each.name] = _told(each.name, missing, kinds)
+                left_out[each.name] = _not_judged(each.name, missing, kinds)
         for scoring, _ in profile.scores:
             if scoring.name not in left_out and (kinds := _missing_for_score(scoring, pod, missing, mirror)):
-                unscored[scoring.name] = _told(scoring.name, missing, kinds)
+                unscored[scoring.name] = _not_judged(scoring.name, missing, kinds)
         in_part = [
-            _told(each.name, missing, parts, f"{' and '.join(parts.values())}: ")
+            _not_judged(each.name, missing, parts, f"{' and '.join(parts.values())}: ")
             for each in profile.filters
             if each.name not in left_out and (parts := _missing_in_part(each, pod, missing, mirror))
         ]
@@ -70,19 +70,19 @@ def judged(profile: Profile, pod: Pod, missing: Mapping[Kind, Missing], mirror: 
     return Judged(profile, [*left_out.values(), *in_part, *_never_judged(pod)], [*unscored.values()])
 
 
-def _told(plugin: str, missing: Mapping[Kind, Missing], kinds: Collection[Kind], part: str = "") -> NotJudged:
+def _not_judged(plugin: str, missing: Mapping[Kind, Missing], kinds: Collection[Kind], part: str = "") -> NotJudged:
     reasons = dict.fromkeys(missing[kind].why for kind in kinds)
     commands = dict.fromkeys(missing[kind].command for kind in kinds if missing[kind].command)
     return NotJudged(plugin, part + "; ".join(reasons), " && ".join(commands))
 
 
 def _never_judged(pod: Pod) -> list[NotJudged]:
-    told = []
+    found = []
     if pod.claims_resources:
-        told.append(NotJudged(DynamicResources.name, "kube-scheduler alone allocates the pod's resource claims"))
+        found.append(NotJudged(DynamicResources.name, "kube-scheduler alone allocates the pod's resource claims"))
     if pod.in_scheduling_group:
-        told.append(NotJudged(GANG_SCHEDULING, "kube-scheduler schedules the pods of a group together"))
-    return told
+        found.append(NotJudged(GANG_SCHEDULING, "kube-scheduler schedules the pods of a group together"))
+    return found
 
 
 def _missing_for_filter(plugin: Plugin, pod: Pod, missing: Collection[Kind], mirror: ClusterMirror) -> list[Kind]:
@@ -106,6 +106,6 @@ def _missing_in_part(plugin: Plugin, pod: Pod, missing: Collection[Kind], mirror
 
 def _lacks_a_claim(pod: Pod) -> bool:
     """Return whether the pod's scheduler has said that a claim of the pod does not exist."""
-    said = pod.waiting.message
-    claims = (each.name for each in pod.volumes if isinstance(each, PodClaim)) if said else ()
-    return any(not_found_text(PersistentVolumeClaim, name) in said for name in claims)
+    message = pod.waiting.message
+    claims = (each.name for each in pod.volumes if isinstance(each, PodClaim)) if message else ()
+    return any(not_found_text(PersistentVolumeClaim, name) in message for name in claims)

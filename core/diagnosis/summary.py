@@ -11,7 +11,7 @@ from core.diagnosis.amounts import cluster_amounts
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.explained_profile import Judge, SchedulerState
 from core.diagnosis.not_judged import NotJudged
-from core.diagnosis.remedies.what_would_help import what_would_help
+from core.diagnosis.remedies.find_remedies import find_remedies
 from core.diagnosis.wakes import Wake, wakes
 from core.explaining.counted_terms import CountedTerm, Direction, Rule
 from core.explaining.node_labels import domains_of
@@ -171,23 +171,23 @@ def summary(decision: Diagnosis, limit: int, placed_on: str = "") -> Summary:
         generation=decision.generation,
         nodes=len(decision.batch),
         fit=len(decision.fitting),
-        answered_fit=int(np.count_nonzero(decision.answered.codes == 0)),
+        answered_fit=int(np.count_nonzero(decision.response.codes == 0)),
         not_judged=decision.not_judged,
         never_tried=never_tried(decision, placed_on),
         waiting=decision.pod.waiting if decision.pod.waiting != NOT_WAITING else None,
         message=fit_message(decision, reasons),
         reasons=reasons,
-        refused_beside_nominated=len(decision.refused_beside),
+        refused_beside_nominated=len(decision.rejected_with_nominated),
         nominated=[
-            RefusedBeside(decision.batch.names[position], [name_of(pod) for pod in refusal.nominated])
-            for position, refusal in islice(decision.refused_beside.items(), limit)
+            RefusedBeside(decision.batch.names[position], [name_of(pod) for pod in rejection.nominated])
+            for position, rejection in islice(decision.rejected_with_nominated.items(), limit)
         ],
         topologies=[_topology(decision, key, limit) for key in keys[:_MAX_TOPOLOGIES]],
         terms=[_term(term, limit) for term in decision.terms],
         scores=[_scores(decision, plugin, weight) for plugin, weight in decision.profile.scores],
         best=_best(decision, limit),
         amounts=cluster_amounts(decision, limit),
-        helps=what_would_help(decision, max(limit, 1)) if places else (),  # none would mean that none helps
+        helps=find_remedies(decision, max(limit, 1)) if places else (),  # none would mean that none helps
         wakes=wakes(decision) if places else (),
         scheduler=decision.scheduler,
         not_scored=decision.not_scored,
@@ -248,8 +248,8 @@ def fit_message(decision: Diagnosis, reasons: Sequence[ReasonSummary]) -> str:
     by_text: dict[str, int] = {}
     for each in reasons:
         by_text[each.reason] = by_text.get(each.reason, 0) + each.nodes
-    told = sorted(f"{nodes} {reason}" for reason, nodes in by_text.items())
-    return f"{head}: {', '.join(told)}." if told else f"{head}."
+    texts = sorted(f"{nodes} {reason}" for reason, nodes in by_text.items())
+    return f"{head}: {', '.join(texts)}." if texts else f"{head}."
 
 
 def _topology(decision: Diagnosis, key: str, limit: int) -> TopologySummary:
@@ -277,7 +277,7 @@ def _term(term: CountedTerm, limit: int) -> TermSummary:
     value_ids, counts = term.counts()
     most = _largest(counts, limit)
     largest = zip(value_ids[most].tolist(), counts[most].tolist(), strict=True)
-    shown = [TermDomain(term.value(value_id), pods) for value_id, pods in largest]
+    listed = [TermDomain(term.value(value_id), pods) for value_id, pods in largest]
     return TermSummary(
         direction=term.direction,
         rule=term.rule,
@@ -287,7 +287,7 @@ def _term(term: CountedTerm, limit: int) -> TermSummary:
         first_pod=term.first_pod,
         pods=int(counts.sum()),
         domains=len(counts),
-        shown=sorted(shown, key=lambda each: (-each.pods, each.value)),  # whatever the order in which values came
+        shown=sorted(listed, key=lambda each: (-each.pods, each.value)),  # whatever the order in which values came
     )
 
 

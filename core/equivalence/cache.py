@@ -179,11 +179,11 @@ class EquivalenceCache:
 
     # Reports of evaluations.
 
-    def weigh(self, entry: ClassEntry) -> None:
+    def update_size(self, entry: ClassEntry) -> None:
         """Update the size of a class. Evict classes over the limit, if need be this class."""
         if not entry.in_cache:
             return
-        before, entry.nbytes = entry.nbytes, entry.weigh()
+        before, entry.nbytes = entry.nbytes, entry.update_size()
         self.nbytes += entry.nbytes - before
         while self.nbytes > self.max_bytes:
             self._evict()
@@ -205,9 +205,9 @@ class EquivalenceCache:
                 del self._evicted[entry.hash]
                 entry.miss = Miss.EVICTED
             self._entries[key] = entry
-            self.weigh(entry)
+            self.update_size(entry)
         entry.questions += 1
-        entry.asked_at = now
+        entry.requested_at = now
         return entry
 
     def _evict(self) -> None:
@@ -244,12 +244,12 @@ def set_apart(mirror: ClusterMirror, pod: Pod) -> Iterator[bool]:
 
     Yields whether it was on a known node. If so, no kept result may be read or written in the block.
     """
-    held = mirror.get_pod(pod.uid)
-    if held is None or held.node_name not in mirror.nodes.slots:
+    stored = mirror.get_pod(pod.uid)
+    if stored is None or stored.node_name not in mirror.nodes.slots:
         yield False
         return
-    with mirror.suppose() as supposed:
-        supposed.remove(held)
+    with mirror.fork() as fork:
+        fork.remove(stored)
         yield True
 
 
@@ -290,7 +290,7 @@ class Evaluations:
             return ""
         return self._cache.finish(evaluation) if cached else "off"
 
-    def refused(self, pod: Pod, error: WorkLimitError, *, cached: bool) -> None:
+    def rejected(self, pod: Pod, error: WorkLimitError, *, cached: bool) -> None:
         """Record that the evaluation of a pod took too much work, unless `cached` is false."""
         if not cached:
             return
@@ -305,10 +305,10 @@ class Evaluations:
         The work grows with the numbers of nodes and pods in the mirror. A rejection applies until either decreases.
         """
         key = self._key(pod)
-        refused = self._heavy.get(key)
-        if refused is None:
+        rejected = self._heavy.get(key)
+        if rejected is None:
             return
-        error, nodes, pods = refused
+        error, nodes, pods = rejected
         if len(self.mirror.nodes.slots) < nodes or len(self.mirror.pods) < pods:
             del self._heavy[key]
             return

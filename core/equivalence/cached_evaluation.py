@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 
 from core.equivalence.classes import ClassEntry
-from core.equivalence.ranking import NEVER, Question, Validities, Validity
-from core.equivalence.rows import Cells, Integers, Miss, PluginRow, Prepared, Row, counters_unchanged, kept_codes
+from core.equivalence.ranking import NEVER, RankRequest, Validities, Validity
+from core.equivalence.rows import Cells, Integers, Miss, PluginRow, Prepared, Row, cacheable_codes, counters_unchanged
 from core.framework.evaluation import Evaluation, FreshEvaluation, best_nodes, everywhere, first_failures
 from core.framework.interface import SUCCESS, AnyFilter, AnyScore, Code, Status, Verdicts, Versions
 from core.mirror.cluster import ClusterMirror
@@ -67,18 +67,18 @@ class CachedEvaluation:
             return first_failures(filters, batch, self.verdicts)
         size = chain.nbytes
         found = cells.get(batch.slots)
-        if not batch.strangers and cells.complete(found):
+        if not batch.unmirrored and cells.complete(found):
             self._hit(len(batch) * len(filters))
             return Verdicts(found, tuple(chain.statuses))
         missing = cells.missing(found)
-        missing[list(batch.strangers)] = True
+        missing[list(batch.unmirrored)] = True
         positions = np.flatnonzero(missing)
         self._hit((len(batch) - len(positions)) * len(filters))
         part = batch if len(positions) == len(batch) else batch.part(positions)
-        numbers, kept = kept_codes(chain, first_failures(filters, part, self.verdicts))
-        _put(cells, part, numbers, kept)
+        numbers, cacheable = cacheable_codes(chain, first_failures(filters, part, self.verdicts))
+        _put(cells, part, numbers, cacheable)
         if chain.nbytes != size:
-            self._cache.weigh(self._entry)
+            self._cache.update_size(self._entry)
         if part is not batch:
             found = found.astype(np.int64)
             found[positions] = numbers
@@ -94,7 +94,7 @@ class CachedEvaluation:
         if as_of == now:
             if chain.cells is None:
                 chain.cells = Cells(self._validities.capacity, chain.miss)
-                self._cache.weigh(self._entry)
+                self._cache.update_size(self._entry)
             return chain.cells
         changed = self._chain_changes(filters, batch, as_of)
         drops = self._drops(filters)
@@ -106,7 +106,7 @@ class CachedEvaluation:
             chain.versions = drops
         elif changed is not None and changed.any():
             chain.drop_some(changed, Miss.NODE_CHANGED)
-        self._cache.weigh(self._entry)
+        self._cache.update_size(self._entry)
         return chain.cells if keeps else None
 
     def _chain_changes(self, filters: Sequence[AnyFilter], batch: NodeBatch, as_of: int) -> BoolArray | None:
@@ -139,13 +139,13 @@ class CachedEvaluation:
     ) -> IntpArray | None:
         """Return the best nodes by the class's ranking, which is made at the second request with the same nodes."""
         entry = self._entry
-        if entry.last_slots is not batch.slots or batch.strangers or not len(batch):
+        if entry.last_slots is not batch.slots or batch.unmirrored or not len(batch):
             entry.last_slots = batch.slots
             return None
         ranker, ranking = self._cache.ranker(filters, scores), entry.ranking
         size = 0 if ranking is None else ranking.nbytes
-        question = Question(self.mirror, self._representative, batch)
-        again = None if ranking is None else ranker.refreshed(ranking, question)
+        request = RankRequest(self.mirror, self._representative, batch)
+        again = None if ranking is None else ranker.refreshed(ranking, request)
         if again is not None:
             self._hit((len(batch) - again) * ranker.own_plugins)
             self._miss(Miss.NODE_CHANGED, again * ranker.own_plugins)
@@ -153,28 +153,28 @@ class CachedEvaluation:
             ranking = entry.ranking = ranker.made(self, batch)
         if ranking is None:
             return None
-        best = ranker.best(ranking, question)
+        best = ranker.best(ranking, request)
         if ranking.nbytes != size:
-            self._cache.weigh(entry)
+            self._cache.update_size(entry)
         return best
 
     def _look_up(self, row: PluginRow, batch: NodeBatch) -> Status | Integers:
         if row.as_of == self._validities.now:  # no event since: no cell can be invalid, and no table larger
-            kept = self._kept(row, batch)
-            if kept is not None:
-                return kept
+            cacheable = self._cached(row, batch)
+            if cacheable is not None:
+                return cacheable
         size = 0 if row.as_of == NEVER else row.nbytes
         found = self._found(row, batch)
         if row.nbytes != size:
-            self._cache.weigh(self._entry)
+            self._cache.update_size(self._entry)
         return found
 
-    def _kept(self, row: Row, batch: NodeBatch) -> Status | Integers | None:
+    def _cached(self, row: Row, batch: NodeBatch) -> Status | Integers | None:
         """Return an up-to-date row's results for all nodes of the batch, or None if some are missing."""
         if row.outcome is not None:
             self._hit(len(batch))
             return row.outcome
-        if row.cells is None or row.empty or batch.strangers:
+        if row.cells is None or row.empty or batch.unmirrored:
             return None
         found = row.cells.get(batch.slots)
         if not row.cells.complete(found):
@@ -228,18 +228,18 @@ class CachedEvaluation:
         self, row: PluginRow, cells: Cells, batch: NodeBatch, prepared: Prepared | None
     ) -> Status | Integers:
         if row.empty:  # no cell needs a look-up: this saves 40 us
-            self._miss(row.miss, len(batch) - len(batch.strangers))
+            self._miss(row.miss, len(batch) - len(batch.unmirrored))
             status, state = prepared or row.prepare(self.mirror, self._representative, batch)
             return self._settle(row, status) if state is None else self._results(row, cells, state, batch)
         found = cells.get(batch.slots)
-        if not batch.strangers and cells.complete(found):
+        if not batch.unmirrored and cells.complete(found):
             self._hit(len(batch))
             return found
         missing = cells.missing(found)
-        if batch.strangers:
-            missing[list(batch.strangers)] = False
+        if batch.unmirrored:
+            missing[list(batch.unmirrored)] = False
             self._count_misses(cells, found[missing])
-            missing[list(batch.strangers)] = True
+            missing[list(batch.unmirrored)] = True
         else:
             self._count_misses(cells, found[missing])
         positions = np.flatnonzero(missing)
@@ -254,10 +254,10 @@ class CachedEvaluation:
         return whole
 
     def _results(self, row: PluginRow, cells: Cells, state: object, part: NodeBatch) -> Int64Array:
-        numbers, kept = row.results(state, part)
+        numbers, cacheable = row.results(state, part)
         row.versions = row.versions_of(state)
         row.empty = row.empty and not len(part)
-        _put(cells, part, numbers, kept)
+        _put(cells, part, numbers, cacheable)
         return numbers
 
     def _settle(self, row: Row, status: Status) -> Status:
@@ -282,15 +282,15 @@ class CachedEvaluation:
         self._cache.statistics.misses[reason.name] += cells
 
 
-def _put(cells: Cells, part: NodeBatch, numbers: Int64Array, kept: BoolArray | None) -> None:
+def _put(cells: Cells, part: NodeBatch, numbers: Int64Array, cacheable: BoolArray | None) -> None:
     """Store numbers, except for nodes without a slot."""
-    if part.strangers:
+    if part.unmirrored:
         known: BoolArray = part.slots != NO_SLOT
-        kept = known if kept is None else known & kept
-    if kept is None:
+        cacheable = known if cacheable is None else known & cacheable
+    if cacheable is None:
         cells.put(part.slots, numbers)
     else:
-        cells.put(part.slots[kept], numbers[kept])
+        cells.put(part.slots[cacheable], numbers[cacheable])
 
 
 Result: TypeAlias = Status | int | None
@@ -373,7 +373,7 @@ class ShadowedEvaluation:
         return fresh
 
     def _compare(self, name: str, batch: NodeBatch, cached: Sequence[Result], fresh: Sequence[Result]) -> None:
-        known = [position for position in range(len(batch)) if position not in batch.strangers]
+        known = [position for position in range(len(batch)) if position not in batch.unmirrored]
         self._on_checked(
             len(known),
             [

@@ -107,7 +107,6 @@ class ClassEntry:
 
     __slots__ = (
         "_own_bytes",
-        "asked_at",
         "chain",
         "filters",
         "first_pod",
@@ -124,6 +123,7 @@ class ClassEntry:
         "questions",
         "ranking",
         "representative",
+        "requested_at",
         "scores",
     )
 
@@ -142,7 +142,7 @@ class ClassEntry:
         self.last_slots = NO_SLOTS  # of the last decision
         self.ranking = NO_RANKING
         self.made_at = now
-        self.asked_at = now
+        self.requested_at = now
         self.questions = 0
         self.hits = 0  # cached cells
         self.misses = 0  # cells that were not cached
@@ -171,7 +171,7 @@ class ClassEntry:
             self.chain = Row(self.miss)
         return self.chain
 
-    def weigh(self) -> int:
+    def update_size(self) -> int:
         """Add up the bytes, about."""
         rows: list[Row] = [*self.filters.values(), *self.scores.values()]
         if self.chain is not None:

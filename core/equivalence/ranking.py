@@ -131,10 +131,10 @@ Scores8: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint8]]
 """Normalised scores, 0 to 100."""
 
 _ABSENT: Final = -1
-_Answer = TypeVar("_Answer")
+_Result = TypeVar("_Result")
 
 
-class Question(NamedTuple):
+class RankRequest(NamedTuple):
     """The request: the best nodes of a batch without strangers, for the representative of a class."""
 
     mirror: ClusterMirror
@@ -142,12 +142,12 @@ class Question(NamedTuple):
     batch: NodeBatch
 
 
-class _Said(NamedTuple, Generic[_Answer]):
+class _LastResult(NamedTuple, Generic[_Result]):
     """The results of a plugin at a time of the cache, with the versions of its counters."""
 
     at: int
     versions: Versions
-    by_position: _Answer
+    by_position: _Result
 
 
 class Ranking:
@@ -172,13 +172,13 @@ class Ranking:
         self.fits: BoolArray = np.ones(len(slots), np.bool_)
         self.own: dict[str, Scores8] = {}
         self.sums: Int64Array = np.zeros(len(slots), np.int64)
-        self.passed: dict[str, _Said[BoolArray]] = {}
-        self.raw: dict[str, _Said[Int64Array | None]] = {}
+        self.passed: dict[str, _LastResult[BoolArray]] = {}
+        self.raw: dict[str, _LastResult[Int64Array | None]] = {}
 
     @property
     def nbytes(self) -> int:
         """Approximate size in bytes, without the slots, which belong to the mirror."""
-        raw = sum(said.by_position.nbytes for said in self.raw.values() if said.by_position is not None)
+        raw = sum(last.by_position.nbytes for last in self.raw.values() if last.by_position is not None)
         of_a_byte = 1 + len(self.own) + len(self.passed)  # arrays with a byte a node; `fits` is the first
         return self.places.nbytes + self.sums.nbytes + of_a_byte * len(self.slots) + raw
 
@@ -254,8 +254,8 @@ class Ranker:
         """Return the ranking of a class from its evaluation, or None if it has an error, which must not be cached."""
         now = self._validities.now
         ranking = Ranking(batch.slots, self._validities.capacity)
-        for asked in self._own_filters:
-            verdicts = evaluation.verdicts(asked.plugin, batch)
+        for plugin in self._own_filters:
+            verdicts = evaluation.verdicts(plugin.plugin, batch)
             if verdicts is None:
                 continue
             if _has_error(verdicts):
@@ -270,13 +270,13 @@ class Ranker:
         ranking.as_of = now
         return ranking
 
-    def refreshed(self, ranking: Ranking, question: Question) -> int | None:
+    def refreshed(self, ranking: Ranking, request: RankRequest) -> int | None:
         """Update a ranking, and return how many nodes were evaluated again.
 
         Returns None if the ranking must be rebuilt: for other nodes, or if too many or all nodes have changed.
         """
         as_of, now = ranking.as_of, self._validities.now
-        if ranking.slots is not question.batch.slots:
+        if ranking.slots is not request.batch.slots:
             return None
         if as_of == now:
             return 0
@@ -289,7 +289,7 @@ class Ranker:
         scores = [each for each in self._own_scores if each.validity.last_at > as_of]
         positions = ranking.positions_of(slots)
         if len(positions) and (filters or scores):
-            part = question._replace(batch=question.batch.part(positions))
+            part = request._replace(batch=request.batch.part(positions))
             if filters and not self._judge_again(ranking, filters, part, positions):
                 return None
             for each in scores:
@@ -297,9 +297,9 @@ class Ranker:
         ranking.as_of = now  # only now: if a plugin raises, the nodes must be evaluated again
         return len(positions)
 
-    def best(self, ranking: Ranking, question: Question) -> IntpArray | None:
+    def best(self, ranking: Ranking, request: RankRequest) -> IntpArray | None:
         """Return the positions of the best nodes by an up-to-date ranking, or None if no node fits."""
-        fits = self._fitting(ranking, question)
+        fits = self._fitting(ranking, request)
         if fits is None:
             return None
         fitting = None if fits.all() else fits.nonzero()[0]
@@ -307,14 +307,14 @@ class Ranker:
             return fitting if len(fitting) else None
         totals = ranking.sums if fitting is None else ranking.sums.take(fitting)
         for each in self._other_scores:
-            raw = self._raw_scores(each, ranking, question, fitting)
+            raw = self._raw_scores(each, ranking, request, fitting)
             if raw is not None:
                 totals = totals + each.weight * each.plugin.normalize(raw)
         best: IntpArray = (totals == totals.max()).nonzero()[0]
         return best if fitting is None else fitting.take(best)
 
     def _judge_again(
-        self, ranking: Ranking, filters: Sequence[AnyFilter], part: Question, positions: IntpArray
+        self, ranking: Ranking, filters: Sequence[AnyFilter], part: RankRequest, positions: IntpArray
     ) -> bool:
         """Run filters again whose verdicts on these nodes may have changed. False: see `refreshed`."""
         if not ranking.fits[positions].all():  # the ranking does not record which filter failed
@@ -333,55 +333,55 @@ class Ranker:
         ranking.fits[positions] = fits
         return True
 
-    def _fitting(self, ranking: Ranking, question: Question) -> BoolArray | None:
+    def _fitting(self, ranking: Ranking, request: RankRequest) -> BoolArray | None:
         """Return where all filters pass, or None if one fails everywhere or has an error, which must not be cached."""
         fits = ranking.fits
         for plugin, validity in self._counting_filters:
-            status, state = plugin.pre_filter(question.mirror, question.pod)
+            status, state = plugin.pre_filter(request.mirror, request.pod)
             if state is None:
                 if status.code not in {Code.SUCCESS, Code.SKIP}:
                     return None
                 continue
-            versions, said = plugin.filter_versions(state), ranking.passed.get(plugin.name)
-            if said is None or said.versions != versions or said.at < validity.last_at:
-                verdicts = plugin.filter(state, question.batch)
+            versions, last = plugin.filter_versions(state), ranking.passed.get(plugin.name)
+            if last is None or last.versions != versions or last.at < validity.last_at:
+                verdicts = plugin.filter(state, request.batch)
                 if _has_error(verdicts):
                     return None
-                said = _Said(self._validities.now, versions, verdicts.codes == 0)
-                ranking.passed[plugin.name] = said
-            fits = fits & said.by_position
+                last = _LastResult(self._validities.now, versions, verdicts.codes == 0)
+                ranking.passed[plugin.name] = last
+            fits = fits & last.by_position
         return fits
 
     def _raw_scores(
-        self, score: _Score, ranking: Ranking, question: Question, fitting: IntpArray | None
+        self, score: _Score, ranking: Ranking, request: RankRequest, fitting: IntpArray | None
     ) -> Int64Array | None:
         """Return a plugin's raw scores of the fitting nodes (None: all nodes), or None if all scores are equal."""
         if score.plugin.scores_alone:
-            raw = self._raw_of_all(score, ranking, question)
+            raw = self._raw_of_all(score, ranking, request)
             return raw if raw is None or fitting is None else raw.take(fitting)
-        part = question.batch if fitting is None else question.batch.part(fitting)
-        _, state = score.plugin.pre_score(question.mirror, question.pod, part)
+        part = request.batch if fitting is None else request.batch.part(fitting)
+        _, state = score.plugin.pre_score(request.mirror, request.pod, part)
         return None if state is None else score.plugin.score(state, part)
 
-    def _raw_of_all(self, score: _Score, ranking: Ranking, question: Question) -> Int64Array | None:
+    def _raw_of_all(self, score: _Score, ranking: Ranking, request: RankRequest) -> Int64Array | None:
         plugin, validity = score.plugin, score.validity
-        said = ranking.raw.get(plugin.name)
-        if said is not None and said.at < validity.last_at:
-            said = None
-        if said is not None and not validity.reads_counters:
-            return said.by_position
-        _, state = plugin.pre_score(*question)
+        last = ranking.raw.get(plugin.name)
+        if last is not None and last.at < validity.last_at:
+            last = None
+        if last is not None and not validity.reads_counters:
+            return last.by_position
+        _, state = plugin.pre_score(*request)
         versions = () if state is None else plugin.score_versions(state)
-        if said is not None and said.versions == versions:
-            return said.by_position
-        raw = None if state is None else plugin.score(state, question.batch)
+        if last is not None and last.versions == versions:
+            return last.by_position
+        raw = None if state is None else plugin.score(state, request.batch)
         if raw is not None and raw.min() == raw.max():
             raw = None
-        ranking.raw[plugin.name] = _Said(self._validities.now, versions, raw)
+        ranking.raw[plugin.name] = _LastResult(self._validities.now, versions, raw)
         return raw
 
 
-def _normalised(plugin: AnyScore, part: Question) -> Int64Array | None:
+def _normalised(plugin: AnyScore, part: RankRequest) -> Int64Array | None:
     _, state = plugin.pre_score(part.mirror, part.pod, part.batch)
     return None if state is None else plugin.normalize(plugin.score(state, part.batch))
 

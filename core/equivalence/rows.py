@@ -75,7 +75,7 @@ class Cells:
         return missing
 
     @property
-    def kept(self) -> int:
+    def cached(self) -> int:
         """How many slots have a number."""
         return int(np.count_nonzero(self.values >= self._floor))
 
@@ -233,7 +233,7 @@ class FilterRow(Row):
 
     def results(self, state: object, batch: NodeBatch) -> tuple[Int64Array, BoolArray | None]:
         """Run Filter. Return the row's numbers, and which of them may be cached (None: all)."""
-        return kept_codes(self, self.plugin.filter(state, batch))
+        return cacheable_codes(self, self.plugin.filter(state, batch))
 
 
 class ScoreRow(Row):
@@ -261,13 +261,13 @@ class ScoreRow(Row):
 PluginRow: TypeAlias = FilterRow | ScoreRow
 
 
-def kept_codes(row: Row, verdicts: Verdicts) -> tuple[Int64Array, BoolArray | None]:
+def cacheable_codes(row: Row, verdicts: Verdicts) -> tuple[Int64Array, BoolArray | None]:
     """Return the row's codes of verdicts, and which may be cached (None: all). An error may not occur again."""
     codes = verdicts.codes
     errors = [code for code, status in enumerate(verdicts.statuses) if status.code is Code.ERROR]
-    kept: BoolArray | None = ~np.isin(codes, errors) if errors else None
+    cacheable: BoolArray | None = ~np.isin(codes, errors) if errors else None
     translated: Int64Array = row.codes_of(verdicts.statuses)[codes]
-    return translated, kept
+    return translated, cacheable
 
 
 def counters_unchanged(row: PluginRow, prepared: Prepared) -> bool:

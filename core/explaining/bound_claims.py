@@ -56,7 +56,7 @@ class Reach(NamedTuple):
     needs: str
     keys: Collection[str]
     """The labels that its requirements are about."""
-    refused: BoolArray
+    rejected: BoolArray
 
 
 Judge: TypeAlias = Callable[[PersistentVolume, NodeBatch], Reach | None]
@@ -76,7 +76,7 @@ def elsewhere_on_node(decision: Decision, position: int, plugin: str, judge: Jud
             ", ".join(f"{key}={labels[key]}" if key in labels else f"no label {key}" for key in sorted(reach.keys)),
         )
         for claim, volume, reach in _bound(decision, batch, judge)
-        if reach.refused[0]
+        if reach.rejected[0]
     ]
 
 
@@ -86,7 +86,7 @@ def elsewhere_in_cluster(decision: Decision, plugin: str, judge: Judge) -> Seque
         return ()
     found = []
     for claim, volume, reach in _bound(decision, decision.batch, judge):
-        nodes = int(np.count_nonzero(reach.refused))
+        nodes = int(np.count_nonzero(reach.rejected))
         has = values_text(decision, reach.keys) if nodes == len(decision.batch) else ""
         if nodes:
             found.append(BoundElsewhereInCluster(plugin, claim.full_name, volume.name, reach.needs, has, nodes))

@@ -126,15 +126,15 @@ class CountedTerm:
     def value_id(self, batch: NodeBatch, position: int) -> int:
         """Return the value id of a node. Negative if the node is in no domain with pods."""
         column = self._counter.column
-        if position not in batch.strangers:
+        if position not in batch.unmirrored:
             return int(column.of_slot[batch.slots[position]])
-        node = batch.strangers[position]
+        node = batch.unmirrored[position]
         return ABSENT if node is None else column.id_of(node.labels)
 
     def blocked(self, batch: NodeBatch) -> BoolArray:
         """Return which nodes a required term rejects, as `effect` does for one node."""
         ids = self._counter.column.of_slot[batch.slots]
-        for position in batch.strangers:
+        for position in batch.unmirrored:
             ids[position] = self.value_id(batch, position)
         value_ids, counts = self.counts()
         with_pods: BoolArray = np.isin(ids, value_ids[counts > 0])

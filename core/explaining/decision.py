@@ -52,5 +52,5 @@ class Decision(Protocol):
     def node(self, position: int) -> Node | None:
         """Return a node of the mirror or of the request, or None if neither has it."""
 
-    def nominated_beside(self, position: int) -> Sequence[Pod]:
+    def nominated_on(self, position: int) -> Sequence[Pod]:
         """Return the pods nominated for a node that count there when this pod is judged."""

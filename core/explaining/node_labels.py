@@ -13,7 +13,7 @@ from core.objects.affinity import Comparison, NodeSelector
 from core.objects.labels import Requirement, requirement_text
 
 _MAX_VALUES: Final = 5
-_SHOWN: Final = 3
+_MAX_LISTED: Final = 3
 _EXAMPLES: Final = 3
 
 
@@ -43,8 +43,8 @@ def values_text(decision: Decision, keys: Collection[str]) -> str:
         if most == [0] or not most:
             found.append(f"no label {key}")
         elif len(most) <= _MAX_VALUES:
-            shown = [f"{values[each] or 'none'} ({numbers[each]:,})" for each in most]
-            found.append(f"{key} {', '.join(shown)}")
+            rendered = [f"{values[each] or 'none'} ({numbers[each]:,})" for each in most]
+            found.append(f"{key} {', '.join(rendered)}")
         else:
             found.append(f"{len(most):,} other values of {key}")
     return ", and ".join(found)
@@ -53,17 +53,17 @@ def values_text(decision: Decision, keys: Collection[str]) -> str:
 def selector_text(selector: NodeSelector) -> str:
     """Return a node selector in kubectl's notation (-l), cut where it is long."""
     terms = []
-    for term in selector.terms[:_SHOWN]:
-        told = [*map(asked_text, term.requirements), *map(asked_text, term.comparisons)]
-        terms.append(", ".join(told) or "nothing")
-    return " or ".join(terms) + (" or more" if len(selector.terms) > _SHOWN else "")
+    for term in selector.terms[:_MAX_LISTED]:
+        texts = [*map(text_of_requirement, term.requirements), *map(text_of_requirement, term.comparisons)]
+        terms.append(", ".join(texts) or "nothing")
+    return " or ".join(terms) + (" or more" if len(selector.terms) > _MAX_LISTED else "")
 
 
-def asked_text(asked: Requirement | Comparison) -> str:
+def text_of_requirement(requirement: Requirement | Comparison) -> str:
     """Return a requirement in kubectl's notation (-l), cut where it is long."""
-    if isinstance(asked, Comparison):
-        return requirement_text(asked.key, "Gt" if asked.greater else "Lt", (str(asked.bound),))
-    return requirement_text(asked.key, asked.operator.label, asked.values[:_MAX_VALUES])
+    if isinstance(requirement, Comparison):
+        return requirement_text(requirement.key, "Gt" if requirement.greater else "Lt", (str(requirement.bound),))
+    return requirement_text(requirement.key, requirement.operator.label, requirement.values[:_MAX_VALUES])
 
 
 def nodes_text(decision: Decision, selector: NodeSelector | None) -> str:
@@ -75,7 +75,7 @@ def nodes_text(decision: Decision, selector: NodeSelector | None) -> str:
     number = int(np.count_nonzero(matcher.any_of(selector.terms)[decision.known]))
     if number:
         return f"{number:,} node{'s' if number > 1 else ''}"
-    return f"no node; the nodes have {values_text(decision, sorted(keys)[:_SHOWN])}" if keys else "no node"
+    return f"no node; the nodes have {values_text(decision, sorted(keys)[:_MAX_LISTED])}" if keys else "no node"
 
 
 def examples(decision: Decision, which: BoolArray) -> list[str]:

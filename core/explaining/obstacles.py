@@ -35,19 +35,20 @@ class Obstacles:
     """The plugins that reject each node, each judged independently, with and without the nominated pods."""
 
     def __init__(
-        self, decision: Decision, order: Sequence[str], beside: Mapping[int, str], fixes: Mapping[str, "Fix"]
+        self, decision: Decision, order: Sequence[str], by_nominated: Mapping[int, str], fixes: Mapping[str, "Fix"]
     ) -> None:
-        """`order` has the filters of the profile, `beside` the plugin that rejects a node only with nominated pods.
+        """`order` has the filters of the profile.
 
-        `fixes` are the fixes of the plugins that have one.
+        `by_nominated` has the plugin that rejects a node with nominated pods only. `fixes` are the fixes of the plugins
+        that have one.
         """
         self.decision: Final = decision
-        refused = {name: codes.copy() for name, codes in decision.refusing.items()}
-        for position, plugin in beside.items():
-            refused.setdefault(plugin, np.zeros(len(decision.batch), np.bool_))[position] = True
-        self.refused: Final[Mapping[str, BoolArray]] = refused
+        rejected = {name: codes.copy() for name, codes in decision.refusing.items()}
+        for position, plugin in by_nominated.items():
+            rejected.setdefault(plugin, np.zeros(len(decision.batch), np.bool_))[position] = True
+        self.rejected: Final[Mapping[str, BoolArray]] = rejected
         self.number: Final[Int64Array] = sum(
-            (each.astype(np.int64) for each in refused.values()), np.zeros(len(decision.batch), np.int64)
+            (each.astype(np.int64) for each in rejected.values()), np.zeros(len(decision.batch), np.int64)
         )
         """Number of plugins that reject each node."""
         self.fixes: Final = fixes
@@ -57,7 +58,7 @@ class Obstacles:
     def only(self, plugins: Collection[str]) -> IntpArray:
         """Return the known nodes that only plugins among these reject."""
         these = sum(
-            (each.astype(np.int64) for name, each in self.refused.items() if name in plugins),
+            (each.astype(np.int64) for name, each in self.rejected.items() if name in plugins),
             np.zeros(len(self.number), np.int64),
         )
         known = self.decision.known
@@ -72,7 +73,7 @@ class Obstacles:
 
     def of(self, position: int) -> Sequence[str]:
         """Return the plugins that reject a node, in the order of the profile."""
-        return [name for name in self._order if name in self.refused and self.refused[name][position]]
+        return [name for name in self._order if name in self.rejected and self.rejected[name][position]]
 
     def once(self, make: Callable[["Obstacles"], Value]) -> Value:
         """Return what a function makes of the obstacles. It is called once, for all plugins and nodes."""
@@ -131,7 +132,7 @@ class Turn(IntEnum):
     RELAX = 14
     DROP = 15
     LABEL = 16
-    RUN_BESIDE = 17
+    ADD_PARTNER = 17
 
 
 class Search(NamedTuple):

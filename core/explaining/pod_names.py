@@ -35,7 +35,7 @@ class PodName(str):
         """Yield the namespace of each named pod."""
         yield self.partition("/")[0]
 
-    def shown(self, sees: Sees) -> str:
+    def rendered(self, sees: Sees) -> str:
         """Return the text for a caller: `hidden` if the caller may not see the namespace."""
         return str(self) if all(map(sees, self.namespaces())) else self.hidden
 
@@ -77,7 +77,7 @@ class PodUid(str):
         """Yield the namespace of the pod."""
         yield self._namespace
 
-    def shown(self, sees: Sees) -> str:
+    def rendered(self, sees: Sees) -> str:
         """Return the UID, or the empty text if the caller may not see the namespace."""
         return str(self) if sees(self._namespace) else ""
 
@@ -100,9 +100,9 @@ class PodText(str):
             if isinstance(piece, PodName | PodText):
                 yield from piece.namespaces()
 
-    def shown(self, sees: Sees) -> str:
+    def rendered(self, sees: Sees) -> str:
         """Return the text, with HIDDEN in place of the names that the caller may not see."""
-        return "".join(piece.shown(sees) if isinstance(piece, PodName | PodText) else piece for piece in self._pieces)
+        return "".join(each.rendered(sees) if isinstance(each, PodName | PodText) else each for each in self._pieces)
 
 
 NamesPods: TypeAlias = PodName | PodUid | PodText

@@ -8,9 +8,9 @@ import msgspec
 from msgspec.structs import replace
 
 from core.explaining.pod_names import PodText
-from core.explaining.requirements import NODE_NAME, Asked, AskedOfNode, Source, told_of
+from core.explaining.requirements import NODE_NAME, AskedOfNode, Source, Sourced, output_form
 from core.mirror.cluster import ClusterMirror
-from core.mirror.what_if import Supposition
+from core.mirror.fork import Fork
 from core.objects.affinity import (
     AffinityTerm,
     NodeAffinity,
@@ -67,7 +67,7 @@ class Changing(msgspec.Struct, frozen=True, gc=False, tag_field="step", tag=lamb
         """Return a pod after the step. It must have its counted requests (ClusterMirror.counted)."""
         return pod
 
-    def suppose(self, mirror: ClusterMirror, supposed: Supposition) -> None:
+    def apply(self, mirror: ClusterMirror, fork: Fork) -> None:
         """Suppose the step in the cluster. Raises WhatIfError for a missing object."""
 
 
@@ -148,8 +148,8 @@ class CorrectRequirement(Changing, frozen=True, gc=False):
 
     def changed(self, pod: Pod) -> Pod:
         """Return a pod that asks for the label of the nodes."""
-        wanted = requirement(self.key, Operator.IN, [self.value])
-        return replace(pod, node_affinity=_without(pod.node_affinity, self.asked, (wanted,)))
+        corrected = requirement(self.key, Operator.IN, [self.value])
+        return replace(pod, node_affinity=_without(pod.node_affinity, self.asked, (corrected,)))
 
 
 class OfConstraint(Changing, frozen=True, gc=False):
@@ -366,8 +366,8 @@ class CorrectSelector(OfAffinityTerm, frozen=True, gc=False):
     def instead_of(self, matcher: PodMatcher) -> PodMatcher:
         """Return a matcher that selects the label."""
         wrong = self.key, (self.value,)
-        kept = [each for each in matcher.selector.requirements if (each.key, each.values) != wrong]
-        selector = Selector(tuple(sorted((*kept, requirement(self.key, Operator.IN, [self.to])))))
+        remaining = [each for each in matcher.selector.requirements if (each.key, each.values) != wrong]
+        selector = Selector(tuple(sorted((*remaining, requirement(self.key, Operator.IN, [self.to])))))
         return replace(matcher, selector=selector)
 
 
@@ -379,12 +379,12 @@ def taint_text(key: str, value: str, effect: str) -> str:
 def _without(affinity: NodeAffinity, dropped: AskedOfNode, instead: tuple[Requirement, ...] = ()) -> NodeAffinity:
     """Return an affinity without a requirement, and with others in its place."""
     if dropped.term is None or affinity.required is None:
-        kept = (
+        remaining = (
             each
             for each in affinity.selector.requirements
-            if told_of(Asked(Source.NODE_SELECTOR, None, each)) != dropped
+            if output_form(Sourced(Source.NODE_SELECTOR, None, each)) != dropped
         )
-        return replace(affinity, selector=Selector(tuple(sorted((*kept, *instead)))))
+        return replace(affinity, selector=Selector(tuple(sorted((*remaining, *instead)))))
     terms = [*affinity.required.terms]
     terms[dropped.term] = _term_without(terms[dropped.term], dropped, instead)
     if terms[dropped.term] == NodeSelectorTerm():
@@ -394,18 +394,18 @@ def _without(affinity: NodeAffinity, dropped: AskedOfNode, instead: tuple[Requir
 
 
 def _term_without(term: NodeSelectorTerm, dropped: AskedOfNode, instead: tuple[Requirement, ...]) -> NodeSelectorTerm:
-    def stays(asked: Asked) -> bool:
-        return told_of(asked) != dropped
+    def stays(required: Sourced) -> bool:
+        return output_form(required) != dropped
 
     return replace(
         term,
         requirements=tuple(
             sorted(
-                (*(each for each in term.requirements if stays(Asked(dropped.source, dropped.term, each))), *instead)
+                (*(each for each in term.requirements if stays(Sourced(dropped.source, dropped.term, each))), *instead)
             )
         ),
-        comparisons=tuple(each for each in term.comparisons if stays(Asked(dropped.source, dropped.term, each))),
-        fields=tuple(each for each in term.fields if stays(Asked(dropped.source, dropped.term, each))),
+        comparisons=tuple(each for each in term.comparisons if stays(Sourced(dropped.source, dropped.term, each))),
+        fields=tuple(each for each in term.fields if stays(Sourced(dropped.source, dropped.term, each))),
     )
 
 

@@ -1,6 +1,6 @@
 """A remedy: the steps after which the pod fits on a node, with the details for applying them by hand.
 
-A step changes the pod as a value (pod_steps.py), or the cluster as a supposition.
+A step changes the pod as a value (pod_steps.py), or the cluster as a fork.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,13 +29,13 @@ from core.explaining.pod_steps import (
     TolerateTaint,
 )
 from core.mirror.cluster import ClusterMirror
-from core.mirror.what_if import Supposition, WhatIfError
+from core.mirror.fork import Fork, ForkError
 from core.objects.node import HOSTNAME, UNSCHEDULABLE, ZONE, Node
 from core.objects.pod import Pod, Taint
 
 _NEW: Final = "a new one"
 """Value of a label that no node can have, because of its spaces."""
-SUPPOSED: Final = "supposed"
+TENTATIVE: Final = "supposed"
 """Name of a supposed pod, and prefix of its UID. No UID of the API server has a slash."""
 NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
 _UNINITIALIZED: Final = "node.cloudprovider.kubernetes.io/uninitialized"
@@ -93,13 +93,13 @@ class SetLabel(Changing, frozen=True, gc=False):
         instead = f" instead of {self.had}" if self.had else ""
         return f"label {self.node} {self.key}={self.value}{instead}"
 
-    def suppose(self, mirror: ClusterMirror, supposed: Supposition) -> None:
+    def apply(self, mirror: ClusterMirror, fork: Fork) -> None:
         """Suppose that the node has the label, or does not."""
         node = _known(mirror, self.node)
         labels = {key: value for key, value in node.labels.items() if key != self.key}
         if self.value is not None:
             labels[self.key] = self.value
-        supposed.change_node(replace(node, labels=labels))
+        fork.change_node(replace(node, labels=labels))
 
 
 class Uncordon(Changing, frozen=True, gc=False):
@@ -113,11 +113,11 @@ class Uncordon(Changing, frozen=True, gc=False):
         """Return the step as an instruction."""
         return f"uncordon {self.node}"
 
-    def suppose(self, mirror: ClusterMirror, supposed: Supposition) -> None:
+    def apply(self, mirror: ClusterMirror, fork: Fork) -> None:
         """Suppose that the node is not cordoned."""
         node = _known(mirror, self.node)
         taints = tuple(taint for taint in node.taints if taint != UNSCHEDULABLE)
-        supposed.change_node(replace(node, unschedulable=False, taints=taints))
+        fork.change_node(replace(node, unschedulable=False, taints=taints))
 
 
 class RepairNode(Changing, frozen=True, gc=False):
@@ -134,10 +134,10 @@ class RepairNode(Changing, frozen=True, gc=False):
         troubles = dict.fromkeys(trouble_text(key) for key in self.taints)
         return f"repair {self.node}: it {' and '.join(troubles)}"
 
-    def suppose(self, mirror: ClusterMirror, supposed: Supposition) -> None:
+    def apply(self, mirror: ClusterMirror, fork: Fork) -> None:
         """Suppose that the node has none of the taints."""
         node = _known(mirror, self.node)
-        supposed.change_node(replace(node, taints=tuple(each for each in node.taints if each.key not in self.taints)))
+        fork.change_node(replace(node, taints=tuple(each for each in node.taints if each.key not in self.taints)))
 
 
 class RunPod(Changing, frozen=True, gc=False):
@@ -158,9 +158,9 @@ class RunPod(Changing, frozen=True, gc=False):
         where = " and ".join(f"{key}={value}" for key, value in sorted(self.domains.items()))
         return f"run a pod{which} in namespace {self.namespace} where {where}"
 
-    def suppose(self, _mirror: ClusterMirror, supposed: Supposition) -> None:
+    def apply(self, _mirror: ClusterMirror, fork: Fork) -> None:
         """Suppose that the pod is on the node. A remedy has at most one such step."""
-        supposed.place(Pod(f"{SUPPOSED}/pod", self.namespace, SUPPOSED, self.labels), self.node)
+        fork.place(Pod(f"{TENTATIVE}/pod", self.namespace, TENTATIVE, self.labels), self.node)
 
 
 class RemovePod(Changing, frozen=True, gc=False):
@@ -214,12 +214,12 @@ class RemovePod(Changing, frozen=True, gc=False):
             return ()
         return "annotate pod ", self.pod, f" {DELETION_COST}, and "
 
-    def suppose(self, mirror: ClusterMirror, supposed: Supposition) -> None:
+    def apply(self, mirror: ClusterMirror, fork: Fork) -> None:
         """Suppose that the pod is gone."""
         pod = mirror.get_pod(self.uid)
         if pod is None:
-            raise WhatIfError(f"pod {self.pod} is not there")
-        supposed.remove(pod)
+            raise ForkError(f"pod {self.pod} is not there")
+        fork.remove(pod)
 
 
 class RemakePod(Changing, frozen=True, gc=False):
@@ -283,13 +283,13 @@ class AddNode(Changing, frozen=True, gc=False):
         other += f" with {labels}" if labels else ""
         return f"add a node like {self.like}{other}" + (f" in zone {self.zone}{more}" if self.zone else "")
 
-    def suppose(self, mirror: ClusterMirror, supposed: Supposition) -> None:
+    def apply(self, mirror: ClusterMirror, fork: Fork) -> None:
         """Suppose that the node is there, with the pods that come with each node."""
         labels = {**self.labels, **dict.fromkeys(self.new_domains, _NEW)}
-        supposed.add_node(copy_of(_known(mirror, self.like), self.name, labels))
+        fork.add_node(copy_of(_known(mirror, self.like), self.name, labels))
         for pod in mirror.pods_on(self.like):
             if belongs_to_node(pod):
-                supposed.place(replace(pod, uid=f"{SUPPOSED}/{pod.uid}", volumes=()), self.name)
+                fork.place(replace(pod, uid=f"{TENTATIVE}/{pod.uid}", volumes=()), self.name)
 
 
 Step: TypeAlias = (
@@ -360,5 +360,5 @@ def copy_of(node: Node, name: str, labels: Mapping[str, str] = NO_LABELS) -> Nod
 def _known(mirror: ClusterMirror, name: str) -> Node:
     info = mirror.nodes.infos.get(name)
     if info is None or info.node is None:
-        raise WhatIfError(f"node {name} is not there")
+        raise ForkError(f"node {name} is not there")
     return info.node

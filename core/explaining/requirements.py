@@ -27,7 +27,7 @@ class Source(Enum):
     """NodeAffinityArgs.addedAffinity of the scheduler."""
 
 
-class Asked(msgspec.Struct, frozen=True):
+class Sourced(msgspec.Struct, frozen=True):
     """A requirement with its source, and the index of its term among the terms of the parsed affinity."""
 
     source: Source
@@ -87,27 +87,27 @@ class UnmetRequirement(msgspec.Struct, frozen=True, gc=False):
         return f"{self.asked.text} (has {self.has or _EMPTY}{', which is no integer' if is_text else ''})"
 
 
-def told_of(asked: Asked) -> AskedOfNode:
+def output_form(sourced: Sourced) -> AskedOfNode:
     """Return a requirement in the form for output."""
-    match asked.requirement:
+    match sourced.requirement:
         case Requirement(key, operator, values):
-            return AskedOfNode(asked.source, asked.term, key, operator.label, values[:MAX_VALUES])
+            return AskedOfNode(sourced.source, sourced.term, key, operator.label, values[:MAX_VALUES])
         case Comparison(key, greater, bound):
-            return AskedOfNode(asked.source, asked.term, key, "Gt" if greater else "Lt", (str(bound),))
+            return AskedOfNode(sourced.source, sourced.term, key, "Gt" if greater else "Lt", (str(bound),))
         case FieldRequirement(key, value, negated):
-            return AskedOfNode(asked.source, asked.term, key, "NotIn" if negated else "In", (value,))
+            return AskedOfNode(sourced.source, sourced.term, key, "NotIn" if negated else "In", (value,))
 
 
-def label_meeting(key: str, asked: Sequence[Requirement | Comparison]) -> Mapping[str, str] | None:
+def label_meeting(key: str, requirements: Sequence[Requirement | Comparison]) -> Mapping[str, str] | None:
     """Return the label of a key that meets all requirements (empty: the label must be missing), or None if none can."""
     values: list[str | None] = []
-    for each in asked:
+    for each in requirements:
         if isinstance(each, Comparison):
             values.append(str(each.bound + (1 if each.greater else -1)))
         elif each.operator is Operator.IN:
             values += each.values
     for value in (*values, None, _ANY_VALUE):
         labels = {} if value is None else {key: value}
-        if all(each.matches(labels) for each in asked):
+        if all(each.matches(labels) for each in requirements):
             return labels
     return None

@@ -23,30 +23,30 @@ RENAMED: Final = {
 """Source: k8s.io/api core/v1 well_known_labels.go, and KEP-2067 for the last."""
 
 
-def mistaken_key(asked: str, there: str) -> bool:
+def mistaken_key(written: str, there: str) -> bool:
     """Return whether a key is probably meant to be another one, which nodes have."""
-    return RENAMED.get(asked) == there or mistaken(asked, there)
+    return RENAMED.get(written) == there or mistaken(written, there)
 
 
-def mistaken_value(asked: str, there: str) -> bool:
+def mistaken_value(written: str, there: str) -> bool:
     """Return whether a value is probably meant to be another one, which nodes have."""
-    return mistaken(asked, there) or any({asked, there} == each for each in _SAME)
+    return mistaken(written, there) or any({written, there} == each for each in _SAME)
 
 
-def mistaken(asked: str, there: str) -> bool:
+def mistaken(written: str, there: str) -> bool:
     """Return whether two different texts differ by a typo.
 
     They differ in case or separators, in one letter more or less, in two neighbours that changed places, or in a letter
     that was repeated instead of its neighbour. Digits tell names apart (zone-1, zone-2), and so does a letter in place
     of another one (eu-1a, eu-1b).
     """
-    return max(len(asked), len(there)) <= _LONGEST and _mistaken(asked, there)
+    return max(len(written), len(there)) <= _LONGEST and _mistaken(written, there)
 
 
 @lru_cache(maxsize=1024)  # many nodes have the same labels
-def _mistaken(asked: str, there: str) -> bool:
-    one, other = (_separators.sub("", each.casefold()) for each in (asked, there))
-    if asked == there or not one or not other:
+def _mistaken(written: str, there: str) -> bool:
+    one, other = (_separators.sub("", each.casefold()) for each in (written, there))
+    if written == there or not one or not other:
         return False
     if one == other:
         return True
@@ -60,5 +60,5 @@ def _mistaken(asked: str, there: str) -> bool:
         return False
     if left[2:] == right[2:] and left[:2] == right[:2][::-1]:
         return True
-    beside = one[max(start - 1, 0) : start] + left[1:2]
-    return left[1:] == right[1:] and (left[0] in beside or right[0] in beside)
+    around = one[max(start - 1, 0) : start] + left[1:2]
+    return left[1:] == right[1:] and (left[0] in around or right[0] in around)

@@ -184,7 +184,7 @@ class _Predicate(msgspec.Struct, frozen=True):
     plugin: AnyFilter
     verdicts: Verdicts | None
     """Verdicts on all nodes with all pods present. None means that all pass."""
-    asked_anew: bool
+    runs_afresh: bool
     """Whether the verdict may change when pods are removed."""
 
 
@@ -192,7 +192,7 @@ class FitChecks:
     """The predicates of a profile for one pod over some known nodes.
 
     Upstream runs PreFilter once and reports to it each pod that is supposed to be removed or added (AddPod, RemovePod
-    of PreFilterExtensions). Here the counters follow the supposition, and predicates that read pods run afresh. Other
+    of PreFilterExtensions). Here the counters follow the fork, and predicates that read pods run afresh. Other
     predicates run once, because their declared invalidation rules do not depend on pods. A predicate whose PreFilter
     returns SKIP with all pods present runs only once, too: upstream then skips it. Stale after the next event.
     """
@@ -205,7 +205,7 @@ class FitChecks:
         self._looks = 0
         batch = mirror.batch(names)
         self._predicates = [
-            _Predicate(plugin, verdicts, asked_anew=verdicts is not None and _reads_pods(plugin))
+            _Predicate(plugin, verdicts, runs_afresh=verdicts is not None and _reads_pods(plugin))
             for plugin, verdicts in ((plugin, self._evaluation.verdicts(plugin, batch)) for plugin in filters)
         ]
         # kube-scheduler runs every PreFilter before any Filter.
@@ -225,16 +225,16 @@ class FitChecks:
         self._charge()
         return self._first_failure(position, self._mirror.batch([self._names[position]]))
 
-    def failure_beside(self, position: int, pods: Sequence[Pod]) -> Failure | None:
+    def failure_with(self, position: int, pods: Sequence[Pod]) -> Failure | None:
         """Return why the pod does not fit one node if these pods, which are on no node, were on it.
 
         Returns None if the pod fits, or if `pods` is empty. Raises WorkLimitError as `failure` does.
         """
         if not pods:
             return None
-        with self._mirror.suppose(after_pre_filter=True) as supposed:
+        with self._mirror.fork(after_pre_filter=True) as fork:
             for each in pods:
-                supposed.place(each, self._names[position])
+                fork.place(each, self._names[position])
             return self.failure(position)
 
     def _charge(self) -> None:
@@ -244,10 +244,10 @@ class FitChecks:
             raise WorkLimitError("spec", self._entries, units, _EVALUATIONS * limit)
         self._mirror.work.spent = 0  # each check is an evaluation of its own
 
-    def _first_failure(self, position: int, supposed: NodeBatch | None) -> Failure | None:
+    def _first_failure(self, position: int, batch: NodeBatch | None) -> Failure | None:
         for predicate in self._predicates:
-            if supposed is not None and predicate.asked_anew:
-                verdicts, at = self._evaluation.verdicts(predicate.plugin, supposed), 0
+            if batch is not None and predicate.runs_afresh:
+                verdicts, at = self._evaluation.verdicts(predicate.plugin, batch), 0
             else:
                 verdicts, at = predicate.verdicts, position
             if verdicts is not None and verdicts.codes[at]:

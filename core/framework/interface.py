@@ -61,7 +61,7 @@ SUCCESS: Final = Status(Code.SUCCESS)
 SKIP: Final = Status(Code.SKIP)
 
 
-def said(mirror: ClusterMirror, message: str) -> str:
+def text_of(mirror: ClusterMirror, message: str) -> str:
     """Return a message from the decoding of a pod in the release's wording."""
     return in_bytes(message) if mirror.rules.label_errors_in_bytes else message
 
@@ -143,7 +143,7 @@ class Plugin:
         return ""
 
 
-class Room(NamedTuple):
+class Capacity(NamedTuple):
     """How many of some pods each node can hold."""
 
     most: Int64Array
@@ -194,7 +194,7 @@ class FilterPlugin(Plugin, ABC, Generic[FilterState]):
         """Return the reasons that a device would take away -> what the pod needs for that. Here: none."""
         return {}
 
-    def room_for(self, _mirror: ClusterMirror, _pods: Sequence[Pod], _batch: NodeBatch, /) -> Room | None:
+    def capacity_for(self, _mirror: ClusterMirror, _pods: Sequence[Pod], _batch: NodeBatch, /) -> Capacity | None:
         """Return how many of some pods, at least one, each node can hold. None: the plugin sets no bound."""
         return None
 
@@ -249,7 +249,7 @@ def reasons_text(verdicts: Verdicts) -> str:
         for reason in status.reasons:
             by_reason[reason] = by_reason.get(reason, 0) + nodes
     most = sorted(by_reason.items(), key=lambda each: (-each[1], each[0]))
-    told = [f"{nodes} {reason}" for reason, nodes in most[:_MAX_REASONS]]
+    texts = [f"{nodes} {reason}" for reason, nodes in most[:_MAX_REASONS]]
     if len(most) > _MAX_REASONS:
-        told.append(f"and {len(most) - _MAX_REASONS} reasons more")
-    return ", ".join(told)
+        texts.append(f"and {len(most) - _MAX_REASONS} reasons more")
+    return ", ".join(texts)

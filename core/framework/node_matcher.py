@@ -24,7 +24,7 @@ class NodeMatcher:
     requirements.
     """
 
-    __slots__ = ("_batch", "_labels", "_slots", "_strangers", "_unknown")
+    __slots__ = ("_batch", "_labels", "_slots", "_unknown", "_unmirrored")
 
     def __init__(self, mirror: ClusterMirror, batch: NodeBatch, keys: Iterable[str]) -> None:
         """`keys` are all label keys that the later calls need, see `label_keys`."""
@@ -32,10 +32,10 @@ class NodeMatcher:
         self._labels = BatchLabels(mirror, batch, keys)
         self._slots = mirror.nodes.slots
         self._unknown = batch.unknown
-        self._strangers: defaultdict[str, list[int]] = defaultdict(list)  # name -> positions
-        for position, node in batch.strangers.items():
+        self._unmirrored: defaultdict[str, list[int]] = defaultdict(list)  # name -> positions
+        for position, node in batch.unmirrored.items():
             if node is not None:
-                self._strangers[node.name].append(position)
+                self._unmirrored[node.name].append(position)
 
     def required(self, affinity: NodeAffinity) -> BoolArray:
         """Return which nodes have all labels of the nodeSelector, and meet one of the required terms, if any."""
@@ -108,7 +108,7 @@ class NodeMatcher:
         slot = self._slots.get(field.value, NO_SLOT)
         if slot != NO_SLOT:
             met[self._batch.slots == slot] = field.matches(field.value)
-        for position in self._strangers.get(field.value, ()):
+        for position in self._unmirrored.get(field.value, ()):
             met[position] = field.matches(field.value)
         return met
 

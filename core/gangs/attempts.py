@@ -16,9 +16,9 @@ from core.framework.evaluation import Evaluation, FreshEvaluation, weighted_sums
 from core.framework.interface import Verdicts
 from core.framework.invalidation import Scope
 from core.mirror.cluster import ClusterMirror
+from core.mirror.fork import Fork
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, IntpArray
-from core.mirror.what_if import Supposition
 from core.objects.pod import DO_NOT_SCHEDULE, NOT_WAITING, Pod
 from core.profile import Profile
 from core.scheduling_cycle import choose_nodes, filter_nodes
@@ -51,17 +51,17 @@ class Search:
     """Depth-first search over the places of members, with backtracking."""
 
     def __init__(
-        self, supposed: Supposition, classes: Sequence[MemberClass], candidates: Callable[[MemberClass, Pod], list[str]]
+        self, fork: Fork, classes: Sequence[MemberClass], candidates: Callable[[MemberClass, Pod], list[str]]
     ) -> None:
-        """Place the members in a supposition that the cache follows; none of them has a node."""
-        self._supposed = supposed
+        """Place the members in a fork that the cache follows; none of them has a node."""
+        self._fork = fork
         self._classes = classes
         self._candidates = candidates
         self._in_any_order = any(each.may_need_others for each in classes)
         self._members = sum(len(each.pods) for each in classes)
         self._taken = [0] * len(classes)  # members of each class that have a node
         self._path: list[tuple[int, str]] = []  # (class, node) of each member that has one
-        self._marks: list[int] = []  # of the supposition, before each member of the path
+        self._savepoints: list[int] = []  # of the fork, before each member of the path
         self._seen: set[frozenset[tuple[tuple[int, str], int]]] = set()
         self._moves = [self._possible()]
 
@@ -82,8 +82,8 @@ class Search:
                 continue
             self._seen.add(state)
             place, node = move
-            self._marks.append(self._supposed.mark())
-            self._supposed.place(self._classes[place].pods[self._taken[place]], node)
+            self._savepoints.append(self._fork.savepoint())
+            self._fork.place(self._classes[place].pods[self._taken[place]], node)
             self._taken[place] += 1
             self._path.append(move)
             self._moves.append(self._possible())
@@ -95,7 +95,7 @@ class Search:
         if self._path:
             place, _ = self._path.pop()
             self._taken[place] -= 1
-            self._supposed.undo_to(self._marks.pop())
+            self._fork.revert_to(self._savepoints.pop())
 
     def _possible(self) -> Iterator[tuple[int, str]]:
         """Yield the possible next moves. The caller must restore the mirror before it takes the next move."""
@@ -169,7 +169,7 @@ class Shortfall(NamedTuple):
     """Why a gang does not fit: the first member without a node, and how many members had a node before it."""
 
     placed: int
-    wanted: int
+    needed: int
     pod: Pod
     verdicts: Verdicts
     is_proved: bool
@@ -192,22 +192,22 @@ class Attempts:
         """The plugins under the rules of the cluster's release."""
         return self._profile.under(self.mirror.rules)
 
-    def place(self, supposed: Supposition, classes: Sequence[MemberClass], max_steps: int) -> Shortfall | None:
+    def place(self, fork: Fork, classes: Sequence[MemberClass], max_steps: int) -> Shortfall | None:
         """Suppose all members on nodes; or none, and return why. The search back takes at most `max_steps`.
 
-        The cache has to follow the supposition.
+        The cache has to follow the fork.
         """
-        begin = supposed.mark()
-        shortfall = self._greedy(supposed, classes)
+        begin = fork.savepoint()
+        shortfall = self._greedy(fork, classes)
         if shortfall is None:
             return None
-        supposed.undo_to(begin)
+        fork.revert_to(begin)
         if greedy_is_exact(classes):
             return shortfall._replace(is_proved=True)
-        found = self._search(supposed, classes, max_steps)
+        found = self._search(fork, classes, max_steps)
         if found:
             return None
-        supposed.undo_to(begin)
+        fork.revert_to(begin)
         return shortfall._replace(is_proved=found is False)
 
     def ordered(self, classes: Sequence[MemberClass]) -> list[MemberClass]:
@@ -266,20 +266,20 @@ class Attempts:
             if any(rule.kind is Pod and rule.scope is not Scope.NODE for rule in plugin.invalidated_by)
         )
 
-    def _greedy(self, supposed: Supposition, classes: Sequence[MemberClass]) -> Shortfall | None:
+    def _greedy(self, fork: Fork, classes: Sequence[MemberClass]) -> Shortfall | None:
         """Give each member the best node that is left; return the first member for which there is none."""
         members = [(each, pod) for each in classes for pod in each.pods]
         for placed, (each, pod) in enumerate(members):
             found = self.node_for(each, pod)
             if not isinstance(found, str):
                 return Shortfall(placed, len(members), pod, found, is_proved=False)
-            supposed.place(pod, found)
+            fork.place(pod, found)
             self.steps += 1
         return None
 
-    def _search(self, supposed: Supposition, classes: Sequence[MemberClass], max_steps: int) -> bool | None:
+    def _search(self, fork: Fork, classes: Sequence[MemberClass], max_steps: int) -> bool | None:
         """Place all members by trying everything; return whether that is possible, None: the steps did not suffice."""
-        search = Search(supposed, classes, self._candidates)
+        search = Search(fork, classes, self._candidates)
         for _ in range(max_steps):
             if not search.step():
                 return False

@@ -65,13 +65,13 @@ class Placed(NamedTuple):
     node: str
 
 
-class Refused(NamedTuple):
+class Rejected(NamedTuple):
     """Why a member has no place."""
 
     reason: str
 
 
-Answer: TypeAlias = Placed | Refused | None
+GangResponse: TypeAlias = Placed | Rejected | None
 """The result for a member. None: the minimum is scheduled, so the member is an ordinary pod."""
 
 
@@ -126,7 +126,7 @@ class Gangs:
         unit = self._units.get(self._mirror.groups.key_of.get(uid, ""))
         return unit is not None and uid in unit.reserved
 
-    def ask(self, pod: Pod, now: float, nodes: NodeBatch | None = None) -> Answer:
+    def ask(self, pod: Pod, now: float, nodes: NodeBatch | None = None) -> GangResponse:
         """Return the result for a pending member of a group. The pod must not be assumed, except by a reservation.
 
         `nodes` are the nodes to choose from; None means all. Raises WorkLimitError as a decision does.
@@ -138,19 +138,19 @@ class Gangs:
         if group is None:
             return None
         unit = self._unit(group)
-        unit.asked_at = now if unit.asked_at is None else unit.asked_at
+        unit.requested_at = now if unit.requested_at is None else unit.requested_at
         node = unit.reserved.get(pod.uid)
         if node is not None and self._holds(unit, pod, node, nodes):
             return self._claimed(unit, node, now)
         return self._placed(unit, pod, now, nodes)
 
-    def _placed(self, unit: Unit, pod: Pod, now: float, nodes: NodeBatch | None) -> Answer:
+    def _placed(self, unit: Unit, pod: Pod, now: float, nodes: NodeBatch | None) -> GangResponse:
         """Place the members that must be placed together. `pod`, the member of the request, goes first."""
         rule, counts = self._rule(unit.group), self._tally(unit)
         unit.order = order_of(unit, counts, pod)
         members, missing = to_place(rule, counts, len(unit.reserved), pod)
         if waits := waiting_text(rule, counts, missing):
-            return self._refused(unit, counts, waits)
+            return self._rejected(unit, counts, waits)
         if not members:
             self._waiting.pop(unit.group.key, None)
             unit.scheduled_at = now if unit.scheduled_at is None else unit.scheduled_at
@@ -159,10 +159,11 @@ class Gangs:
             self._try(each, now)
         ahead = [each for each in self._ahead(unit) if each.shortfall is not None]
         if counts.scheduled == 0 and (holding := next((each for each in ahead if now < each.holds_until), None)):
-            return self._refused(unit, counts, f"waits behind group {holding.group.key}, which was overtaken too often")
+            why = f"waits behind group {holding.group.key}, which was overtaken too often"
+            return self._rejected(unit, counts, why)
         shortfall = self._attempt(unit, members, rule, now, nodes)
         if shortfall is not None:
-            return self._refused(unit, counts, shortfall_text(shortfall), shortfall)
+            return self._rejected(unit, counts, shortfall_text(shortfall), shortfall)
         self._overtake(ahead, now)
         node = unit.reserved.pop(pod.uid)
         self._mirror.forget(pod.uid)
@@ -186,14 +187,14 @@ class Gangs:
             unit.scheduled_at = now
         return Placed(node)
 
-    def _refused(self, unit: Unit, counts: Tally, reason: str, shortfall: Shortfall | None = None) -> Refused:
+    def _rejected(self, unit: Unit, counts: Tally, reason: str, shortfall: Shortfall | None = None) -> Rejected:
         if not counts.scheduled:  # this member has no place, so the reservations of the others are of no use
             self._release(unit)
         self._waiting[unit.group.key] = unit
         unit.reason, unit.is_timed_out, unit.shortfall = reason, False, shortfall
         if shortfall is None:
             unit.memo = None
-        return Refused(f"group {unit.group.key}: {reason}")
+        return Rejected(f"group {unit.group.key}: {reason}")
 
     def _attempt(
         self, unit: Unit, members: Sequence[Pod], rule: Rule, now: float, nodes: NodeBatch | None = None
@@ -212,7 +213,7 @@ class Gangs:
             of_first=nodes,
             max_steps=steps,
             packing=self._packing(unit),
-            beside=unit.nodes(self._mirror),
+            others_on=unit.nodes(self._mirror),
         )
         if not isinstance(found, Shortfall):
             self._reserve(unit, found, now, rule.timeout)

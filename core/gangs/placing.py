@@ -1,8 +1,8 @@
 """Places the members of a gang on the mirror in one step: all of them, or none.
 
-The members are supposed on their nodes (core/mirror/what_if.py), so that each is judged beside those before it, by the
+The members are supposed on their nodes (core/mirror/fork.py), so that each is judged beside those before it, by the
 filters and the exact weighted sums of any decision. The equivalence cache follows, and gives the results. If all
-members fit, they are assumed. If one fits nowhere, the supposition ends, and nothing is left of it. Nothing is awaited
+members fit, they are assumed. If one fits nowhere, the fork ends, and nothing is left of it. Nothing is awaited
 in between, so no other decision sees a part of a gang.
 
 Classes of members are placed in the order of their number of fitting nodes, fewest first. If another order or other
@@ -15,13 +15,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from core.framework.interface import Room
+from core.framework.interface import Capacity
 from core.gangs.attempts import Attempts, Choose, Evaluate, MemberClass, Shortfall, classes_of
 from core.mirror.cluster import ClusterMirror
+from core.mirror.fork import Fork
 from core.mirror.node_info import NodeBatch
 from core.mirror.node_values import NO_DOMAIN, NodeGroup, make_node_group
 from core.mirror.topology import Float64Array, Int64Array
-from core.mirror.what_if import Supposition
 from core.objects.groups import SPREAD, Packing, PackingWay
 from core.objects.pod import Pod
 from core.profile import Profile
@@ -59,25 +59,25 @@ class FewestDomains:
     def __init__(  # noqa: PLR0913  # the gang, and what bounds it
         self,
         attempts: Attempts,
-        supposed: Supposition,
+        fork: Fork,
         classes: Sequence[MemberClass],
         group: NodeGroup,
         *,
-        beside: Collection[str],
+        others_on: Collection[str],
         max_steps: int,
     ) -> None:
-        """`beside` names the nodes whose domains are used. The supposition is empty, and the cache follows it."""
+        """`others_on` names the nodes whose domains are used. The fork is empty, and the cache follows it."""
         self._attempts = attempts
-        self._supposed = supposed
+        self._fork = fork
         self._classes = classes
         self._group = group
         self._domain_of_slot = group.by_slot(attempts.mirror.nodes.capacity)
-        self._used = self._domains_of(beside)
+        self._used = self._domains_of(others_on)
         self._max_steps = max_steps
         self._left = 0  # steps left for the current stage
         self._rooms = _Rooms(attempts, classes, group)
         self._room = self._rooms.of([each.pods for each in classes])
-        self._wanted = sum(len(each.pods) for each in classes)
+        self._required = sum(len(each.pods) for each in classes)
 
     def place(self) -> Shortfall | None:
         """Suppose all members on nodes; or none, and return why."""
@@ -87,11 +87,11 @@ class FewestDomains:
             if least <= 1 and self._in_one():
                 return None
             if self._in_used_ones():
-                if self._new_domains(self._supposed.placed) == least:
+                if self._new_domains(self._fork.placed) == least:
                     return None
                 best = self._taken_back()
         if best is None:
-            shortfall = self._attempts.place(self._supposed, self._classes, self._max_steps)
+            shortfall = self._attempts.place(self._fork, self._classes, self._max_steps)
             if shortfall is not None:
                 return shortfall
             best = self._taken_back()
@@ -99,12 +99,12 @@ class FewestDomains:
             best = self._spread_in_fewer(self._new_domains(best)) or best
         if least is None or not self._in_fewer(least, self._new_domains(best)):
             for pod in best:
-                self._supposed.place(pod, pod.node_name)
+                self._fork.place(pod, pod.node_name)
         return None
 
     def _least(self) -> int | None:
         """Return how many new domains are needed at least; None: all domains together have too little capacity."""
-        bounds = [_fewest(self._room.most, self._used, self._wanted)]
+        bounds = [_fewest(self._room.most, self._used, self._required)]
         bounds += [_fewest(shares, self._used, 1 - _ROUNDING) for shares in self._room.shares]
         return None if None in bounds else max(each for each in bounds if each is not None)
 
@@ -117,7 +117,7 @@ class FewestDomains:
 
     def _in_one(self) -> bool:
         """Try the used domains alone, then each domain with enough capacity for the rest, without a search."""
-        self._left = _ALONE * self._wanted + self._max_steps // 2
+        self._left = _ALONE * self._required + self._max_steps // 2
         needed = self._needed()
         times = self._room.times.__getitem__
         alone = sorted((domain for domain in self._by_room() if self._room.most[domain] >= needed), key=times)
@@ -137,11 +137,11 @@ class FewestDomains:
             while pods:
                 node = self._attempts.node_for(each.within(nodes), pods[0])
                 if isinstance(node, str):
-                    self._supposed.place(pods.pop(0), node)
+                    self._fork.place(pods.pop(0), node)
                     continue
                 domain = self._one_more(each, left, pods[0], used)
                 if domain is None:
-                    self._supposed.undo_to(0)
+                    self._fork.revert_to(0)
                     return False
                 used.add(domain)
                 nodes = self._group.within(used)
@@ -156,16 +156,16 @@ class FewestDomains:
         fitting[[*used]] = False
         if not fitting.any():
             return None
-        room = self._rooms.of(left)
-        enough = fitting & (room.most >= sum(map(len, left)))
+        capacity = self._rooms.of(left)
+        enough = fitting & (capacity.most >= sum(map(len, left)))
         if enough.any():
-            return int(np.where(enough, room.times, np.inf).argmin())
-        return int(np.where(fitting, room.most, 0).argmax())
+            return int(np.where(enough, capacity.times, np.inf).argmin())
+        return int(np.where(fitting, capacity.most, 0).argmax())
 
     def _spread_in_fewer(self, found: int) -> Sequence[Pod] | None:
         """Place each member on its best node; return the placement if it has fewer new domains than were found."""
         if not self._attempts.greedy_cannot_fail(self._classes):
-            failed = self._attempts.place(self._supposed, self._classes, self._max_steps) is not None
+            failed = self._attempts.place(self._fork, self._classes, self._max_steps) is not None
             placement = None if failed else self._taken_back()
             return placement if placement is not None and self._new_domains(placement) < found else None
         new: set[int] = set()
@@ -173,12 +173,12 @@ class FewestDomains:
             node = self._attempts.node_for(of_class, pod)
             if not isinstance(node, str):
                 break
-            self._supposed.place(pod, node)
+            self._fork.place(pod, node)
             new |= self._domains_of([node]) - self._used
             if len(new) == found:
                 break
         placement = self._taken_back()
-        return placement if len(placement) == self._wanted and len(new) < found else None
+        return placement if len(placement) == self._required and len(new) < found else None
 
     def _in_fewer(self, least: int, found: int) -> bool:
         """Try every set of fewer than `found` domains. False: none holds the gang, or the steps ran out."""
@@ -194,16 +194,16 @@ class FewestDomains:
     def _sets(self, size: int) -> Iterator[frozenset[int]]:
         """Yield the sets of `size` new domains with enough capacity, most capacity first."""
         domains = self._by_room()
-        room = self._room.most[domains].tolist()
+        capacity = self._room.most[domains].tolist()
 
         def more(begin: int, size: int, needed: int) -> Iterator[tuple[int, ...]]:
             if not size:
                 yield ()
                 return
             for at in range(begin, len(domains) - size + 1):
-                if sum(room[at : at + size]) < needed:
+                if sum(capacity[at : at + size]) < needed:
                     return
-                for rest in more(at + 1, size - 1, needed - room[at]):
+                for rest in more(at + 1, size - 1, needed - capacity[at]):
                     yield (domains[at], *rest)
 
         return map(frozenset, more(0, size, self._needed()))
@@ -211,7 +211,7 @@ class FewestDomains:
     def _try(self, domains: Collection[int], max_steps: int) -> bool:
         before, nodes = self._attempts.steps, self._group.within({*domains, *self._used})
         classes = [each.within(nodes) for each in self._classes]
-        failed = self._attempts.place(self._supposed, classes, max_steps) is not None
+        failed = self._attempts.place(self._fork, classes, max_steps) is not None
         self._left -= self._attempts.steps - before + failed
         return not failed
 
@@ -219,7 +219,7 @@ class FewestDomains:
 
     def _needed(self) -> int:
         """Return how many members do not fit in the used domains."""
-        return self._wanted - int(self._room.most[[*self._used]].sum())
+        return self._required - int(self._room.most[[*self._used]].sum())
 
     def _new_domains(self, placement: Sequence[Pod]) -> int:
         return len(self._domains_of({pod.node_name for pod in placement}) - self._used)
@@ -230,17 +230,17 @@ class FewestDomains:
         return frozenset(domains - {NO_DOMAIN})
 
     def _taken_back(self) -> Sequence[Pod]:
-        placement = self._supposed.placed
-        self._supposed.undo_to(0)
+        placement = self._fork.placed
+        self._fork.revert_to(0)
         return placement
 
 
-def _fewest(rooms: Float64Array | Int64Array, used: Collection[int], needed: float) -> int | None:
+def _fewest(capacities: Float64Array | Int64Array, used: Collection[int], needed: float) -> int | None:
     """Return how many domains it takes at least, besides the used ones, to have so much room; None: all have less."""
-    rest = needed - float(rooms[[*used]].sum())
+    rest = needed - float(capacities[[*used]].sum())
     if rest <= 0:
         return 0
-    unused = np.delete(rooms, [*used])
+    unused = np.delete(capacities, [*used])
     enough = np.flatnonzero(np.cumsum(np.sort(unused)[::-1]) >= rest)
     return int(enough[0]) + 1 if len(enough) else None
 
@@ -270,11 +270,12 @@ class _Rooms:
         for of_class, pods in zip(self._most, left, strict=True):
             most += np.minimum(of_class, len(pods))
         members = [pod for pods in left for pod in pods]
-        rooms = (each.room_for(self._mirror, members, nodes) for each in self._filters)
-        room = next((each for each in rooms if each is not None), None) or Room(most, (most / len(members))[np.newaxis])
-        shares = np.where(most > 0, room.shares, 0.0)
+        capacities = (each.capacity_for(self._mirror, members, nodes) for each in self._filters)
+        shares = (most / len(members))[np.newaxis]
+        capacity = next((each for each in capacities if each is not None), Capacity(most, shares))
+        shares = np.where(most > 0, capacity.shares, 0.0)
         by_domain = np.array([self._group.sums(each) for each in shares])
-        most = np.minimum(most, room.most)
+        most = np.minimum(most, capacity.most)
         return _DomainRoom(self._group.sums(most).astype(np.int64), self._group.sums(shares.min(axis=0)), by_domain)
 
     def _of_class(self, attempts: Attempts, each: MemberClass) -> Int64Array:
@@ -324,27 +325,27 @@ class Placer:
         of_first: NodeBatch | None = None,
         max_steps: int = 0,
         packing: Packing = SPREAD,
-        beside: Collection[str] = (),
+        others_on: Collection[str] = (),
     ) -> Mapping[str, str] | Shortfall:
         """Assume all of the pending members and return uid -> node, or assume none and return why.
 
-        The first member goes to one of `of_first`, if that is given; these are known nodes. `beside` names the nodes of
-        members that have one already, which packing counts as used. The search back takes at most `max_steps`, and so
-        does packing. Raises WorkLimitError for a member that takes too much work; then nothing is assumed.
+        The first member goes to one of `of_first`, if that is given; these are known nodes. `others_on` names the nodes
+        of members that have one already, which packing counts as used. The search back takes at most `max_steps`, and
+        so does packing. Raises WorkLimitError for a member that takes too much work; then nothing is assumed.
         """
-        with self._mirror.suppose(cache_follows=True) as supposed:
+        with self._mirror.fork(cache_follows=True) as fork:
             classes = self._attempts.ordered(classes_of(members, of_first))
             if packing.way is PackingWay.SPREAD:
-                shortfall = self._attempts.place(supposed, classes, max_steps)
+                shortfall = self._attempts.place(fork, classes, max_steps)
             else:
                 group = make_node_group(self._mirror, packing.topology_key)
-                few = FewestDomains(self._attempts, supposed, classes, group, beside=beside, max_steps=max_steps)
+                few = FewestDomains(self._attempts, fork, classes, group, others_on=others_on, max_steps=max_steps)
                 shortfall = few.place()
             if shortfall is not None:
                 return shortfall
-            return {pod.uid: pod.node_name for pod in self._mirror.assume_placed(supposed, now)}
+            return {pod.uid: pod.node_name for pod in self._mirror.assume_placed(fork, now)}
 
     def fits(self, pod: Pod, node: str) -> bool:
         """Return whether a pod that is not in the mirror fits a node now."""
         batch = self._mirror.batch([node])
-        return not batch.strangers and bool(self._attempts.fits(pod, batch)[0])
+        return not batch.unmirrored and bool(self._attempts.fits(pod, batch)[0])

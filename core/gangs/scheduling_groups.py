@@ -80,7 +80,7 @@ class GroupCycles:
         self._began = now
         self._earlier = frozenset(self._mirror.objects(SchedulingGroup))
 
-    def asked(self, pod: Pod, now: float) -> Released | None:
+    def requested(self, pod: Pod, now: float) -> Released | None:
         """Record a request for a pod, before its earlier place is dropped. It may end a cycle."""
         self._note_ended(now)
         if self._began is None:
@@ -93,7 +93,7 @@ class GroupCycles:
             return None
         return self._end(cycle, now)
 
-    def answered(self, pod: Pod, now: float) -> None:
+    def responded(self, pod: Pod, now: float) -> None:
         """Record that a member was assumed in this cycle."""
         if not self._mirror.rules.group_cycles:
             return
@@ -319,11 +319,11 @@ def _last_attempt(mirror: ClusterMirror, group: SchedulingGroup, members: _Membe
     failed = [each for each in group.conditions if each.status == "False"]
     if not failed:
         return "kube-scheduler has reported no attempt yet"
-    said = str(max(failed, key=lambda each: each.since))
+    message = str(max(failed, key=lambda each: each.since))
     if not (members.pending and mirror.rules.groups_queued):
-        return said
+        return message
     longest = _MAX_BACKOFF * sqrt(len(members.pending))
-    return f"{said}; kube-scheduler tries it again, with a backoff of at most {longest:.0f} s"
+    return f"{message}; kube-scheduler tries it again, with a backoff of at most {longest:.0f} s"
 
 
 def _list(values: Sequence[object]) -> str:

@@ -22,7 +22,7 @@ class Unit:
 
     def __init__(self, group: Group) -> None:
         self.group: Final = group
-        self.asked_at: float | None = None
+        self.requested_at: float | None = None
         self.reserved: dict[str, str] = {}  # uid -> node
         self.reserved_at: float | None = None
         self.deadline = 0.0
@@ -44,8 +44,8 @@ class Unit:
 
     def nodes(self, mirror: ClusterMirror) -> frozenset[str]:
         """Return the nodes of members that are bound, decided for or reserved, and are not terminating."""
-        held = (mirror.get_pod(uid) for uid in self.group.members)
-        return frozenset(pod.node_name for pod in held if pod is not None and not pod.terminating)
+        stored = (mirror.get_pod(uid) for uid in self.group.members)
+        return frozenset(pod.node_name for pod in stored if pod is not None and not pod.terminating)
 
 
 class Tally(NamedTuple):
@@ -57,10 +57,10 @@ class Tally(NamedTuple):
     """Decided for. Members with only a reservation are not included."""
     pending: Sequence[Pod]
     """Members that can be placed, in the order of placement."""
-    kept_out: int
+    excluded: int
     """Members that cannot be placed: gated, terminating, or of a scheduler that Kindred does not decide for."""
     terminating: int
-    """Members of `kept_out` that terminate."""
+    """Members of `excluded` that terminate."""
 
     @property
     def scheduled(self) -> int:
@@ -70,7 +70,7 @@ class Tally(NamedTuple):
 
 def tally(unit: Unit, mirror: ClusterMirror, eligible: Callable[[Pod], bool]) -> Tally:
     """Count the members of a unit. `eligible` returns whether this scheduler decides for a pending pod."""
-    bound = assumed = kept_out = terminating = 0
+    bound = assumed = excluded = terminating = 0
     pending = []
     for uid, pod in unit.group.members.items():
         if uid in unit.reserved:
@@ -82,13 +82,13 @@ def tally(unit: Unit, mirror: ClusterMirror, eligible: Callable[[Pod], bool]) ->
         elif uid in mirror.pending and not pod.terminating and not pod.waiting.gates and eligible(pod):
             pending.append(pod)
         else:
-            kept_out += 1
+            excluded += 1
             terminating += pod.terminating
     pending.sort(key=lambda pod: (-pod.priority, pod.waiting.created, pod.name))
-    return Tally(bound, assumed, pending, kept_out, terminating)
+    return Tally(bound, assumed, pending, excluded, terminating)
 
 
-def to_place(rule: Rule, counts: Tally, reserved: int, asked: Pod | None = None) -> tuple[Sequence[Pod], int]:
+def to_place(rule: Rule, counts: Tally, reserved: int, incoming: Pod | None = None) -> tuple[Sequence[Pod], int]:
     """Return the members to place together now, `asked` first, and how many members are missing.
 
     If the minimum is scheduled or reserved, there are no members to place. A group that has started does not wait for
@@ -98,17 +98,17 @@ def to_place(rule: Rule, counts: Tally, reserved: int, asked: Pod | None = None)
     if need <= 0:
         return (), 0
     members = counts.pending
-    if asked is not None:
-        members = (asked, *(pod for pod in members if pod.uid != asked.uid))
+    if incoming is not None:
+        members = (incoming, *(pod for pod in members if pod.uid != incoming.uid))
     missing = need - len(members)
     if missing > 0 and not counts.scheduled:
         return (), missing
     return members[:need], 0
 
 
-def order_of(unit: Unit, counts: Tally, asked: Pod | None = None) -> Order:
+def order_of(unit: Unit, counts: Tally, incoming: Pod | None = None) -> Order:
     """Return the sort key of a waiting unit."""
-    waiting = counts.pending if asked is None else (asked, *counts.pending)
+    waiting = counts.pending if incoming is None else (incoming, *counts.pending)
     priority = max((pod.priority for pod in waiting), default=0)
     created = min((pod.waiting.created for pod in waiting), default="")
     return (not counts.scheduled, -priority, unit.timeouts, created, unit.group.key)
@@ -120,15 +120,15 @@ def waiting_text(rule: Rule, counts: Tally, missing: int) -> str:
         return rule.problem
     if not missing:
         return ""
-    kept_out = f"; {counts.kept_out} cannot be placed by this scheduler now" if counts.kept_out else ""
-    return f"waits for {missing} more member{'s' if missing > 1 else ''} of {rule.minimum}{kept_out}"
+    excluded = f"; {counts.excluded} cannot be placed by this scheduler now" if counts.excluded else ""
+    return f"waits for {missing} more member{'s' if missing > 1 else ''} of {rule.minimum}{excluded}"
 
 
 def shortfall_text(shortfall: Shortfall) -> str:
     """Return why a gang does not fit, in one line."""
     proved = "" if shortfall.is_proved else "; not all other ways were tried"
     return (
-        f"{shortfall.placed} of {shortfall.wanted} members fit; the next one, {shortfall.pod.full_name}, does not: "
+        f"{shortfall.placed} of {shortfall.needed} members fit; the next one, {shortfall.pod.full_name}, does not: "
         f"{reasons_text(shortfall.verdicts)}{proved}"
     )
 
@@ -234,7 +234,7 @@ def status_of(unit: Unit, counts: Tally, rule: Rule, packing: PackingStatus, now
         ended=unit.group.ended,
         priority=max((pod.priority for pod in unit.group.members.values()), default=0),
         attempts=unit.attempts,
-        asked=_age(unit.asked_at, now),
+        asked=_age(unit.requested_at, now),
         reserved_since=_age(unit.reserved_at, now) if unit.reserved else None,
         scheduled_since=_age(unit.scheduled_at, now) if status is SchedulingStatus.SCHEDULED else None,
         timed_out_since=_age(unit.timed_out_at, now),

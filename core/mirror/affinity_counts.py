@@ -109,7 +109,7 @@ class TermIndex(Generic[Entry]):
 
 MAX_MATCH_COUNTERS = 8192
 """How many match counters are kept. One costs about 5 KB if it counts 50 pods, and at most 33 KB over 5,000 domains."""
-MAX_KEPT_MATCHERS = 256
+MAX_MATCHERS = 256
 """How many matchers of kept counters one request may add.
 
 Every event of a pod visits the kept counters. A request with more matchers gets counters that are not kept.
@@ -146,19 +146,19 @@ class MatchCounters:
         self._counters: OrderedDict[MatchTerms, DomainCounts] = OrderedDict()  # least recently used first
         self._index: TermIndex[MatchTerms] = TermIndex()
 
-    def of(self, wanted: Sequence[MatchTerms], field: str) -> list[DomainCounts]:
+    def of(self, match_terms: Sequence[MatchTerms], field: str) -> list[DomainCounts]:
         """Return a counter for each of the terms in a field of an incoming pod. Stale after the next event.
 
         Raises WorkLimitError before it counts any pod.
         """
-        known = self._known(wanted)
+        known = self._known(match_terms)
         if known is not None:
             return known
-        if sum(len(terms.matchers) for terms in wanted) > MAX_KEPT_MATCHERS:
-            self._charge(wanted, field)
-            return self._counted_once(wanted)
-        self._charge([terms for terms in wanted if terms not in self._counters], field)
-        return [self._kept(terms) for terms in wanted]
+        if sum(len(terms.matchers) for terms in match_terms) > MAX_MATCHERS:
+            self._charge(match_terms, field)
+            return self._counted_once(match_terms)
+        self._charge([terms for terms in match_terms if terms not in self._counters], field)
+        return [self._stored(terms) for terms in match_terms]
 
     def selects_all(self, matchers: Sequence[PodMatcher], pod: Pod) -> bool:
         """Return whether every matcher of an incoming pod selects `pod`, which may be the incoming pod."""
@@ -193,26 +193,26 @@ class MatchCounters:
             ):
                 counter.recount(self._recounted(terms.matchers, counter.column))
 
-    def _known(self, wanted: Sequence[MatchTerms]) -> list[DomainCounts] | None:
+    def _known(self, match_terms: Sequence[MatchTerms]) -> list[DomainCounts] | None:
         """Return the counters if all are kept, as for a known class: 0.3 us each."""
         counters = self._counters
         known = []
-        for terms in wanted:
+        for terms in match_terms:
             counter = counters.get(terms)
             if counter is None:
                 return None
             known.append(counter)
-        for terms in wanted:
+        for terms in match_terms:
             counters.move_to_end(terms)
         return known
 
-    def _charge(self, wanted: Sequence[MatchTerms], field: str) -> None:
+    def _charge(self, match_terms: Sequence[MatchTerms], field: str) -> None:
         # Terms of one list that differ only in the key share their matchers, and are counted together.
-        counted = {id(each.matchers): each.matchers for each in wanted if each.topology_key in self._nodes.label_keys}
-        units = len(wanted) * (_PER_COUNTER + _PER_NODE * len(self._nodes.slots))
-        self._work.spend(units + self._pods.work([*counted.values()]), field, len(wanted))
+        counted = {id(one.matchers): one.matchers for one in match_terms if one.topology_key in self._nodes.label_keys}
+        units = len(match_terms) * (_PER_COUNTER + _PER_NODE * len(self._nodes.slots))
+        self._work.spend(units + self._pods.work([*counted.values()]), field, len(match_terms))
 
-    def _kept(self, terms: MatchTerms) -> DomainCounts:
+    def _stored(self, terms: MatchTerms) -> DomainCounts:
         counter = self._counters.get(terms)
         if counter is not None:
             self._counters.move_to_end(terms)
@@ -226,13 +226,13 @@ class MatchCounters:
             self._columns.release(evicted.column)
         return counter
 
-    def _counted_once(self, wanted: Sequence[MatchTerms]) -> list[DomainCounts]:
+    def _counted_once(self, match_terms: Sequence[MatchTerms]) -> list[DomainCounts]:
         """Return counters that are not kept, so no event updates them."""
-        columns = [self._columns.acquire(terms.topology_key, self._nodes) for terms in wanted]
+        columns = [self._columns.acquire(terms.topology_key, self._nodes) for terms in match_terms]
         counters = []
         matchers: tuple[PodMatcher, ...] = ()
         slots: Int32Array | None = None
-        for terms, column in zip(wanted, columns, strict=True):
+        for terms, column in zip(match_terms, columns, strict=True):
             counts = TopologyCounts()
             if column.ids:
                 if slots is None or terms.matchers is not matchers:

@@ -31,7 +31,7 @@ class PodChange(msgspec.Struct, frozen=True, gc=False):
     before: Pod | None
     after: Pod | None
     after_pre_filter: bool = False
-    """Whether the pod is supposed after the PreFilter of the request has run in kube-scheduler. See Supposition."""
+    """Whether the pod is supposed after the PreFilter of the request has run in kube-scheduler. see Fork."""
 
 
 class NamespaceChange(msgspec.Struct, frozen=True, gc=False):

@@ -10,11 +10,11 @@ from core.events import ClusterEvent, Kind
 from core.mirror.changes import Listener, Listeners, ObjectChange, add_listener
 from core.mirror.cluster_figures import ClusterFigures
 from core.mirror.dump import Dumper, MirrorCopy, MirrorDump
-from core.mirror.generation_store import OF_A_NODE, GenerationCounter, HeldObject, ObjectStores
+from core.mirror.fork import Fork
+from core.mirror.generation_store import OF_A_NODE, GenerationCounter, ObjectStores, StoredObject
 from core.mirror.node_info import NO_SLOT, Figures, NodeBatch
 from core.mirror.pending_pods import PendingPods, PodGroups, Preemptors, SchedulingGroups
 from core.mirror.placement import AssumedPod, AssumedPods, Placement, PodState, PodStateError, PodTransition
-from core.mirror.what_if import Supposition
 from core.mirror.work import Work
 from core.objects.groups import PodGroup, SchedulingGroup
 from core.objects.kinds import Namespace
@@ -151,14 +151,14 @@ class ClusterMirror:
         self._placement.add_pod(placed)
         return placed
 
-    def assume_placed(self, supposed: Supposition, now: float) -> list[Pod]:
-        """Assume all pods that a supposition has placed, and return them with their nodes, in the order of placing.
+    def assume_placed(self, fork: Fork, now: float) -> list[Pod]:
+        """Assume all pods that a fork has placed, and return them with their nodes, in the order of placing.
 
         The state is as after `assume` of each. Listeners get no change: they have the pods already. The end of the
         block undoes none of them, so it must not be inside of another block. Raises WhatIfError if anything else is
         supposed, or without `cache_follows`.
         """
-        placed = supposed.keep()
+        placed = fork.commit()
         for pod in placed:
             self._assumed.add(pod, now)
         return placed
@@ -217,7 +217,7 @@ class ClusterMirror:
         """Return the number of Assumed and Added pods, including pods on unknown nodes."""
         return len(self.pods)
 
-    def objects(self, kind: type[HeldObject]) -> Mapping[str, HeldObject]:
+    def objects(self, kind: type[StoredObject]) -> Mapping[str, StoredObject]:
         """Return the objects of a kind by full name, as a read-only live view.
 
         Raises TypeError for Pod, Node and Namespace, which the mirror stores otherwise: see `pods`, `nodes`,
@@ -254,10 +254,10 @@ class ClusterMirror:
         """The generation of the last change."""
         return self._generations.last
 
-    def suppose(self, *, after_pre_filter: bool = False, cache_follows: bool = False) -> Supposition:
-        """Begin to suppose, in a `with` block, that there are other pods and nodes; see Supposition."""
+    def fork(self, *, after_pre_filter: bool = False, cache_follows: bool = False) -> Fork:
+        """Begin to suppose, in a `with` block, that there are other pods and nodes; see Fork."""
         followers = self._placement.listeners if cache_follows else self._derived_states
-        return Supposition(
+        return Fork(
             self._placement,
             self._objects,
             followers,
@@ -324,7 +324,7 @@ class ClusterMirror:
             if slot != NO_SLOT:
                 yield slot, self.pods.pods[row]
 
-    def _tell_of_object(self, kind: Kind, name: str, before: HeldObject | None, after: HeldObject | None) -> None:
+    def _tell_of_object(self, kind: Kind, name: str, before: StoredObject | None, after: StoredObject | None) -> None:
         if before != after and self._placement.listeners:
             slot = self.nodes.slots.get(name, NO_SLOT) if kind in OF_A_NODE else NO_SLOT
             self._placement.tell(ObjectChange(kind, slot, before, after))

@@ -22,11 +22,11 @@ _MAX_PASSES: Final = 8
 class NodeFollower:
     """Names of nodes that were added, changed or removed. The caller looks up each name, and may not find the node."""
 
-    def __init__(self, held: Collection[str]) -> None:
-        """`held` is a view of the names that the caller has an entry for."""
+    def __init__(self, stored: Collection[str]) -> None:
+        """Read the changes of names; `stored` is a view of the names that the caller has an entry for."""
         self.generation = 0
         """Changes after this generation are not read yet."""
-        self._held = held
+        self._stored = stored
 
     def steps(self, known: GenerationStore[NodeInfo]) -> Iterator[str]:
         """Yield most of the names. The nodes may change between two steps.
@@ -48,7 +48,7 @@ class NodeFollower:
 
     def _names(self, known: GenerationStore[NodeInfo]) -> list[str]:
         changed = [info.name for info in known.changed_since(self.generation)]
-        return [*known.deleted_since(self.generation, self._held), *changed]
+        return [*known.deleted_since(self.generation, self._stored), *changed]
 
 
 class ClusterFigures:

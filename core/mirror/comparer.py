@@ -56,8 +56,8 @@ class Differences(msgspec.Struct, kw_only=True):
             before = {(each.name, each.uid) for each in getattr(earlier, field)}
             return [each for each in getattr(self, field) if (each.name, each.uid) in before]
 
-        kept = {field: in_both(field) for field in ("missed", "redundant", "differing")}
-        return msgspec.structs.replace(self, **kept)
+        in_both_lists = {field: in_both(field) for field in ("missed", "redundant", "differing")}
+        return msgspec.structs.replace(self, **in_both_lists)
 
 
 class Comparer:
@@ -88,13 +88,13 @@ class Comparer:
         if isinstance(listed, Pod) and listed.terminal:
             return
         self._found.listed += 1
-        held = self._held(key)
-        if held is None:
+        stored = self._stored(key)
+        if stored is None:
             self._found.missed.append(Difference(listed.full_name, listed.uid))
             return
-        self._seen.add(self._key(held.full_name, held.uid))  # the mirror's string: the list's would stay in memory
-        if held != listed:
-            self._compare(held, listed)
+        self._seen.add(self._key(stored.full_name, stored.uid))  # the mirror's string: the list's would stay in memory
+        if stored != listed:
+            self._compare(stored, listed)
 
     def pass_over(self, full_name: str, uid: str) -> None:
         """Record an object of the list that could not be decoded, so that it is not compared."""
@@ -103,11 +103,11 @@ class Comparer:
 
     def finish(self) -> Iterator[None]:
         """Find the objects that only the mirror has, in steps, so that the caller can yield in between."""
-        for key in self._held_keys():
+        for key in self._stored_keys():
             if key not in self._seen and key not in self._assumed:
-                held = self._held(key)
-                if held is not None:  # None if it was removed since the first step
-                    self._found.redundant.append(Difference(held.full_name, held.uid))
+                stored = self._stored(key)
+                if stored is not None:  # None if it was removed since the first step
+                    self._found.redundant.append(Difference(stored.full_name, stored.uid))
             yield
 
     def differences(self) -> Differences:
@@ -118,17 +118,17 @@ class Comparer:
             part.sort(key=lambda difference: (difference.name, difference.uid))
         return found
 
-    def _compare(self, held: Object, listed: Object) -> None:
-        fields = tuple(field for field in self._fields if getattr(held, field) != getattr(listed, field))
+    def _compare(self, stored: Object, listed: Object) -> None:
+        fields = tuple(field for field in self._fields if getattr(stored, field) != getattr(listed, field))
         if fields == (_VERSION,):
             self._found.other_versions += 1
         elif fields:
-            self._found.differing.append(Difference(held.full_name, held.uid, fields))
+            self._found.differing.append(Difference(stored.full_name, stored.uid, fields))
 
     def _key(self, full_name: str, uid: str) -> str:
         return uid if self._kind is Pod else full_name
 
-    def _held_keys(self) -> list[str]:
+    def _stored_keys(self) -> list[str]:
         """Return the keys of the mirror's objects, also of pending pods and of pods on unknown nodes."""
         if self._kind is Pod:
             rows = self._mirror.pods.rows
@@ -137,7 +137,7 @@ class Comparer:
             return [*self._mirror.nodes.known.values]
         return [*(self._mirror.namespaces if self._kind is Namespace else self._mirror.objects(self._kind))]
 
-    def _held(self, key: str) -> Object | None:
+    def _stored(self, key: str) -> Object | None:
         if self._kind is Pod:
             return self._mirror.pods.get(key) or self._mirror.pending.get(key)
         if self._kind is Node:  # a name that occurs only in pods is no node

@@ -90,7 +90,7 @@ class MirrorDump(msgspec.Struct, frozen=True, gc=False):
     """Ordered by name. A dump of one node has the victims on it."""
 
 
-class HeldNode(msgspec.Struct, frozen=True, gc=False):
+class StoredNode(msgspec.Struct, frozen=True, gc=False):
     """A known node at one generation, by reference. The source of a NodeDump."""
 
     node: Node
@@ -121,11 +121,11 @@ class Dumper:
             if info is None:
                 continue
             pods = [each for each in self.pods_of(info) if pod in (None, each.uid, each.full_name)]
-            held = self.held(info)
-            if held is None:
+            stored = self.stored(info)
+            if stored is None:
                 waiting += self.pod_dumps(pods)
             elif pod is None or pods:
-                known.append(self.node_dump(held, pods))
+                known.append(self.node_dump(stored, pods))
         pending = (each for each in self.pending(node) if pod in (None, each.uid, each.full_name))
         waits = self.waits(node, pod)
         return MirrorDump(
@@ -147,27 +147,27 @@ class Dumper:
         """Return the pods of a node name."""
         return tuple(map(self._pods.pods.__getitem__, info.rows))
 
-    def held(self, info: NodeInfo) -> HeldNode | None:
+    def stored(self, info: NodeInfo) -> StoredNode | None:
         """Return the present state of a node, or None if it is unknown."""
         if info.node is None:
             return None
         inside = bool(self._nodes.in_partition[info.slot])
-        return HeldNode(info.node, info.slot, info.generation, inside, info.figures, self.pods_of(info))
+        return StoredNode(info.node, info.slot, info.generation, inside, info.figures, self.pods_of(info))
 
-    def node_dump(self, held: HeldNode, pods: Iterable[Pod]) -> NodeDump:
+    def node_dump(self, stored: StoredNode, pods: Iterable[Pod]) -> NodeDump:
         """Return the dump of a node with these of its pods."""
-        node = held.node
+        node = stored.node
         return NodeDump(
             name=node.name,
-            slot=held.slot,
-            generation=held.generation,
+            slot=stored.slot,
+            generation=stored.generation,
             labels={**node.labels},
             taints=node.taints,
             unschedulable=node.unschedulable,
             conditions={**node.conditions},
             images={**node.images},
-            in_partition=held.in_partition,
-            figures=held.figures,
+            in_partition=stored.in_partition,
+            figures=stored.figures,
             pods=tuple(self.pod_dumps(pods)),
         )
 
@@ -206,7 +206,7 @@ class MirrorCopy:
     def __init__(self, mirror: "ClusterMirror") -> None:
         self._mirror = mirror
         self._dumper = Dumper(mirror)
-        self._held: dict[str, HeldNode] = {}  # node name -> the node
+        self._nodes_by_name: dict[str, StoredNode] = {}  # node name -> the node
         self._waiting: tuple[Pod, ...] = ()
         self._without_node: tuple[Pod, ...] = ()
         self._waits: tuple[VictimWait, ...] = ()
@@ -219,7 +219,7 @@ class MirrorCopy:
         """Copy in steps. The copy may be read after the last step."""
         mirror = self._mirror
         yield from mirror.follow_figures()
-        follower = NodeFollower(self._held.keys())
+        follower = NodeFollower(self._nodes_by_name.keys())
         for name in follower.steps(mirror.nodes.known):
             self._look(name)
             yield
@@ -234,9 +234,9 @@ class MirrorCopy:
 
     def nodes(self) -> Iterator[NodeDump]:
         """Yield the dumps of nodes, ordered by name."""
-        for name in sorted(self._held):
-            held = self._held[name]
-            yield self._dumper.node_dump(held, held.pods)
+        for name in sorted(self._nodes_by_name):
+            stored = self._nodes_by_name[name]
+            yield self._dumper.node_dump(stored, stored.pods)
 
     def pods_of_unknown_nodes(self) -> Iterator[PodDump]:
         """Yield the dumps of pods on unknown nodes, ordered by the names of the nodes."""
@@ -252,8 +252,8 @@ class MirrorCopy:
 
     def _look(self, name: str) -> None:
         info = self._mirror.nodes.known.values.get(name)
-        held = None if info is None else self._dumper.held(info)
-        if held is None:
-            self._held.pop(name, None)
+        stored = None if info is None else self._dumper.stored(info)
+        if stored is None:
+            self._nodes_by_name.pop(name, None)
         else:
-            self._held[name] = held
+            self._nodes_by_name[name] = stored

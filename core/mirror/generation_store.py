@@ -54,7 +54,7 @@ class GenerationStore(Generic[Value]):
         self._values[key] = value
         return self.touch(key)
 
-    def suppose(self, key: str, value: Value) -> None:
+    def fork(self, key: str, value: Value) -> None:
         """Store a new value without a generation, until `withdraw`. No reader of changes may read in between."""
         self._values[key] = value
 
@@ -87,13 +87,13 @@ class GenerationStore(Generic[Value]):
                 return
             yield self._values[key]
 
-    def deleted_since(self, generation: int, held: Collection[str]) -> list[str]:
-        """List the keys that were removed after a generation and not set again. `held` are the keys of the reader.
+    def deleted_since(self, generation: int, stored: Collection[str]) -> list[str]:
+        """List the keys that were removed after a generation and not set again. `stored` are the keys of the reader.
 
         The result may include keys that the reader never saw, because they were set and removed between two reads.
         """
         if generation < self._forgotten:
-            return [key for key in held if key not in self._values]
+            return [key for key in stored if key not in self._values]
         gone = []
         for removed, key in reversed(self._journal):
             if removed <= generation:
@@ -103,7 +103,7 @@ class GenerationStore(Generic[Value]):
         return gone
 
 
-HeldObject = TypeVar("HeldObject", bound=Object)
+StoredObject = TypeVar("StoredObject", bound=Object)
 
 OF_A_NODE: Final = (CSINode, NodeMetrics)
 """Kinds whose objects have the name of the node that they describe."""
@@ -116,14 +116,14 @@ class ObjectStores:
         self._generations = generations
         self._stores: dict[type, GenerationStore[Any]] = {}
 
-    def of(self, kind: type[HeldObject]) -> GenerationStore[HeldObject]:
+    def of(self, kind: type[StoredObject]) -> GenerationStore[StoredObject]:
         """Return the store of a kind. It is empty if there was no object of the kind."""
         store = self._stores.get(kind)
         if store is None:
             store = self._stores[kind] = GenerationStore(self._generations)
         return store
 
-    def put(self, thing: HeldObject) -> HeldObject | None:
+    def put(self, thing: StoredObject) -> StoredObject | None:
         """Store an object and return its state before. An unchanged object gets no new generation."""
         store = self.of(type(thing))
         before = store.values.get(thing.full_name)
@@ -131,7 +131,7 @@ class ObjectStores:
             store.set(thing.full_name, thing)
         return before
 
-    def remove(self, thing: HeldObject) -> HeldObject | None:
+    def remove(self, thing: StoredObject) -> StoredObject | None:
         """Remove an object and return its last state, or None if it is unknown."""
         store = self.of(type(thing))
         before = store.values.get(thing.full_name)

@@ -182,16 +182,16 @@ class BatchColumn:
 class BatchLabels:
     """The labels of the nodes of a batch, for some keys. Stale after the next event."""
 
-    __slots__ = ("_batch", "_capacity", "_columns", "_last", "_of_strangers", "_strangers")
+    __slots__ = ("_batch", "_capacity", "_columns", "_last", "_of_unmirrored_nodes", "_unmirrored")
 
     def __init__(self, mirror: ClusterMirror, batch: NodeBatch, keys: Iterable[str]) -> None:
         """`keys` are all keys that `of` will be called with: their columns are made together."""
-        wanted = keys if isinstance(keys, AbstractSet) else frozenset(keys)
+        required = keys if isinstance(keys, AbstractSet) else frozenset(keys)
         self._batch = batch
         self._capacity = mirror.nodes.capacity
-        self._strangers = [*batch.strangers]
-        self._columns = mirror.derived(LabelColumns).of(wanted)
-        self._of_strangers = _of_strangers(batch, wanted) if self._strangers else {}
+        self._unmirrored = [*batch.unmirrored]
+        self._columns = mirror.derived(LabelColumns).of(required)
+        self._of_unmirrored_nodes = _of_unmirrored_nodes(batch, required) if self._unmirrored else {}
         self._last: tuple[str, BatchColumn | None] | None = None
 
     def of(self, key: str) -> BatchColumn | None:
@@ -201,17 +201,17 @@ class BatchLabels:
         return self._last[1]
 
     def _made(self, key: str) -> BatchColumn | None:
-        of_strangers = self._of_strangers.get(key, ())
+        of_unmirrored = self._of_unmirrored_nodes.get(key, ())
         column = self._columns.get(key)
         if column is None:
-            if not of_strangers:
+            if not of_unmirrored:
                 return None
             column = LabelColumn(key, self._capacity)
         ids = column.of_slot.take(self._batch.slots).astype(np.intp)  # NO_SLOT reads the last slot, corrected below
-        if self._strangers:
-            ids[self._strangers] = ABSENT
+        if self._unmirrored:
+            ids[self._unmirrored] = ABSENT
         others: dict[str, int] = {}
-        for position, value in of_strangers:
+        for position, value in of_unmirrored:
             known = column.ids.get(value)
             ids[position] = others.setdefault(value, len(column.values) + len(others)) if known is None else known
         return BatchColumn(column, ids, others)
@@ -224,10 +224,10 @@ def numbers_of(values: Iterable[str]) -> tuple[Int64Array, BoolArray]:
     return numbers, np.array([number is not None for number in parsed], np.bool_)
 
 
-def _of_strangers(batch: NodeBatch, keys: AbstractSet[str]) -> dict[str, list[tuple[int, str]]]:
+def _of_unmirrored_nodes(batch: NodeBatch, keys: AbstractSet[str]) -> dict[str, list[tuple[int, str]]]:
     """Return by key the strangers with the label, and its value. The cost depends on their labels, not on the keys."""
     found: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
-    for position, node in batch.strangers.items():
+    for position, node in batch.unmirrored.items():
         if node is not None:
             for key in node.labels.keys() & keys:
                 found[key].append((position, node.labels[key]))

@@ -154,9 +154,9 @@ class NameIndex:
         self._shift = np.uint64(_WORD_BITS - (cells - 1).bit_length())
         slots = np.flatnonzero(self._rows[:, 0] != _NOT_UTF_8)
         for table, cells_of in ((self._first, self._first_cells), (self._second, self._second_cells)):
-            wanted = cells_of(self._hashes[slots])
-            table[wanted] = slots
-            slots = slots[table[wanted] != slots]  # names that lost their cell to another name
+            requested = cells_of(self._hashes[slots])
+            table[requested] = slots
+            slots = slots[table[requested] != slots]  # names that lost their cell to another name
         self._rest.update(zip(self._hashes[slots].tolist(), slots.tolist(), strict=True))
 
     def _make_room(self, slot: int, words: int) -> None:
@@ -186,5 +186,5 @@ def _indexed_bytes(name: str) -> bytes:
 def _masks(words: int) -> UInt64Array:
     """Return masks by length of a name and its comma. A mask leaves only the bytes of the name in a row."""
     width = _WORD * words
-    bytes_kept = np.arange(1, width + 1) < np.arange(width + 2)[:, np.newaxis]
-    return np.where(bytes_kept, np.uint8(0xFF), np.uint8(0)).view(np.uint64)
+    significant_bytes = np.arange(1, width + 1) < np.arange(width + 2)[:, np.newaxis]
+    return np.where(significant_bytes, np.uint8(0xFF), np.uint8(0)).view(np.uint64)

@@ -155,21 +155,21 @@ class NodeTable:
         self.name_index = NameIndex()
         self.label_keys: Counter[str] = Counter()
         """Label key -> number of known nodes with the key. No key has 0."""
-        self.lives = 0
+        self.epoch = 0
         """The number of additions and removals of nodes.
 
         Facts about slots that were read at another number may be about other nodes.
         """
         self._free: list[int] = []
         self._used = 0
-        self._all = (-1, np.empty(0, np.intp))  # `lives` at the last call, and the slots of all known nodes then
+        self._all = (-1, np.empty(0, np.intp))  # `epoch` at the last call, and the slots of all known nodes then
 
     def all_slots(self) -> IntpArray:
         """Return the slots of all known nodes, in order. The caller must not change the array."""
-        lives, slots = self._all
-        if lives != self.lives:
+        epoch, slots = self._all
+        if epoch != self.epoch:
             slots = np.sort(np.fromiter(self.slots.values(), np.intp, len(self.slots)))
-            self._all = (self.lives, slots)
+            self._all = (self.epoch, slots)
         return slots
 
     @property
@@ -211,7 +211,7 @@ class NodeTable:
         info.generation = self.known.remove(info.name)
         self.drop_if_empty(info)
 
-    def suppose(self, info: NodeInfo, node: Node) -> None:
+    def fork(self, info: NodeInfo, node: Node) -> None:
         """Assign a slot, but no generation, to a supposed node. So readers that follow generations do not see it."""
         # Always a new slot: so `withdraw` has to restore only the number of slots in use.
         self._enter(info, node, self._new_slot())
@@ -264,7 +264,7 @@ class NodeTable:
 
     def _enter(self, info: NodeInfo, node: Node, slot: int) -> None:
         info.node, info.slot = node, slot
-        self.lives += 1
+        self.epoch += 1
         self.slots[node.name] = slot
         self._write_name(slot, node.name)
         self._count_labels(node, 1)
@@ -272,7 +272,7 @@ class NodeTable:
 
     def _leave(self, info: NodeInfo) -> None:
         del self.slots[info.name]
-        self.lives += 1
+        self.epoch += 1
         self.name_index.remove(info.slot)
         if info.node is not None:
             self._count_labels(info.node, -1)
@@ -323,16 +323,16 @@ class _LazyNames(Sequence[str]):
 class NodeBatch:
     """The nodes of one request, in its order: slots of known nodes, whole objects of others, and unknown names.
 
-    `slots` has NO_SLOT for nodes that are not in the mirror. For these, `strangers` has the object by position, or
+    `slots` has NO_SLOT for nodes that are not in the mirror. For these, `unmirrored` has the object by position, or
     None. Valid until the next event, because slots are reused.
     """
 
     def __init__(
-        self, table: NodeTable, names: Sequence[str], slots: IntpArray, strangers: Mapping[int, Node | None]
+        self, table: NodeTable, names: Sequence[str], slots: IntpArray, unmirrored: Mapping[int, Node | None]
     ) -> None:
         self.names = names
         self.slots = slots
-        self.strangers = strangers
+        self.unmirrored = unmirrored
         self._table = table
 
     @classmethod
@@ -343,8 +343,8 @@ class NodeBatch:
             return cls(table, names, np.fromiter(map(table.slots.__getitem__, names), np.intp, len(names)), {})
         except KeyError:
             found = [table.slots.get(name, NO_SLOT) for name in names]
-            strangers = {position: objects.get(position) for position, slot in enumerate(found) if slot == NO_SLOT}
-            return cls(table, names, np.array(found, np.intp), strangers)
+            unmirrored = {position: objects.get(position) for position, slot in enumerate(found) if slot == NO_SLOT}
+            return cls(table, names, np.array(found, np.intp), unmirrored)
 
     @classmethod
     def found(cls, table: NodeTable, body: bytes | bytearray, begin: int, end: int) -> "NodeBatch | None":
@@ -363,21 +363,21 @@ class NodeBatch:
     def position(self, name: str) -> int:
         """Return the position of a name in the batch, or -1."""
         slot = self._table.slots.get(name, NO_SLOT)
-        found = [*self.strangers] if slot == NO_SLOT else np.flatnonzero(self.slots == slot).tolist()
+        found = [*self.unmirrored] if slot == NO_SLOT else np.flatnonzero(self.slots == slot).tolist()
         return next((position for position in found if self.names[position] == name), -1)
 
     def part(self, positions: IntpArray) -> "NodeBatch":
         """Return a batch of some of the nodes."""
-        strangers: dict[int, Node | None] = {}
-        if self.strangers:
+        unmirrored: dict[int, Node | None] = {}
+        if self.unmirrored:
             old = positions.tolist()
-            strangers = {new: self.strangers[at] for new, at in enumerate(old) if at in self.strangers}
-        return NodeBatch(self._table, _LazyNames(self.names.__getitem__, positions), self.slots[positions], strangers)
+            unmirrored = {new: self.unmirrored[at] for new, at in enumerate(old) if at in self.unmirrored}
+        return NodeBatch(self._table, _LazyNames(self.names.__getitem__, positions), self.slots[positions], unmirrored)
 
     @property
     def unknown(self) -> list[int]:
         """Positions of the unknown names: neither in the mirror nor given as an object."""
-        return [position for position, node in self.strangers.items() if node is None]
+        return [position for position, node in self.unmirrored.items() if node is None]
 
     @property
     def out_of_partition(self) -> BoolArray | None:
@@ -389,29 +389,29 @@ class NodeBatch:
         if partition.whole:
             return None
         outside: BoolArray = ~self._table.in_partition[self.slots]  # NO_SLOT reads the last slot, corrected below
-        for position, node in self.strangers.items():
+        for position, node in self.unmirrored.items():
             outside[position] = node is not None and not partition.includes(self.names[position], node.labels)
         return outside
 
     def value_ids(self, column: TopologyColumn) -> IntpArray:
         """Return the value id of a topology key for each node, ABSENT for an unknown node."""
         ids = column.of_slot.take(self.slots).astype(np.intp)  # NO_SLOT reads the last slot, corrected below
-        for position, node in self.strangers.items():
+        for position, node in self.unmirrored.items():
             ids[position] = ABSENT if node is None else column.id_of(node.labels)
         return ids
 
     def name_json(self) -> NameTexts:
         """Return each name as JSON. Known nodes take it from their slots."""
         texts = self._table.name_json.take(self.slots)  # NO_SLOT reads the last slot, corrected below
-        if self.strangers:
-            of_strangers = {position: msgspec.json.encode(self.names[position]) for position in self.strangers}
-            texts = _wide_enough(texts, [*of_strangers.values()])
-            texts[list(of_strangers)] = list(of_strangers.values())
+        if self.unmirrored:
+            of_unmirrored = {position: msgspec.json.encode(self.names[position]) for position in self.unmirrored}
+            texts = _wide_enough(texts, [*of_unmirrored.values()])
+            texts[list(of_unmirrored)] = list(of_unmirrored.values())
         return texts
 
     def repeated(self) -> int:
         """Return the position of the first name that occurs earlier in the batch, or -1."""
-        if self.strangers:
+        if self.unmirrored:
             seen: set[str] = set()
             for position, name in enumerate(self.names):
                 if name in seen:
@@ -436,6 +436,6 @@ def _wide_enough(texts: NameTexts, more: Sequence[bytes]) -> NameTexts:
     if texts.dtype == np.object_ or widest <= texts.itemsize:
         return texts
     padded = len(texts) * widest
-    held = sum(map(len, more)) + (len(texts) - len(more)) * texts.itemsize
-    uniform = padded <= max(_SMALL, _PADDING_ALLOWED * held)
+    size = sum(map(len, more)) + (len(texts) - len(more)) * texts.itemsize
+    uniform = padded <= max(_SMALL, _PADDING_ALLOWED * size)
     return texts.astype(f"S{widest}" if uniform else np.object_)

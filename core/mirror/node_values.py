@@ -52,7 +52,7 @@ class NodeValues(Generic[Value]):
     def judged(self, batch: NodeBatch, judge: Callable[[Value | None], int]) -> Int64Array:
         """Return `judge` of each node's value, or 0 for an unknown node. `judge` is called once per distinct value."""
         results = self._results(batch, judge)
-        for position, node in batch.strangers.items():
+        for position, node in batch.unmirrored.items():
             results[position] = 0 if node is None else judge(self._read(node))
         return results
 
@@ -61,7 +61,7 @@ class NodeValues(Generic[Value]):
         values: list[Value | None] = [None, *self._column.values]
         places = self._column.of_slot[batch.slots].astype(np.int64) + 1  # ABSENT gives 0; NO_SLOT is corrected below
         ids = self._column.ids
-        for position, node in batch.strangers.items():
+        for position, node in batch.unmirrored.items():
             value = None if node is None else self._read(node)
             place = 0 if value is None else ids.get(value, ABSENT) + 1
             if value is not None and not place:
@@ -252,16 +252,16 @@ class NodeUsage:
         """Return a resource, by its index in RESOURCES, on the nodes of a batch."""
         average, deviation, capacity, allocatable = self._columns[resource].take(batch.slots, axis=1)
         measured: BoolArray = average != _UNKNOWN
-        if batch.strangers:
-            measured[list(batch.strangers)] = False
-            allocatable[list(batch.strangers)] = capacity[list(batch.strangers)] = 0
+        if batch.unmirrored:
+            measured[list(batch.unmirrored)] = False
+            allocatable[list(batch.unmirrored)] = capacity[list(batch.unmirrored)] = 0
         return ResourceUsage(measured, np.where(measured, average, 0), deviation, capacity, allocatable)
 
     def outdated(self, batch: NodeBatch) -> BoolArray:
         """Return for each node of a batch whether its measurement is too old, and therefore missing in `of`."""
         found: BoolArray = self.too_old.take(batch.slots)
-        if batch.strangers:
-            found[list(batch.strangers)] = False
+        if batch.unmirrored:
+            found[list(batch.unmirrored)] = False
         return found
 
     def _measure(self, slot: int, metrics: NodeMetrics | None) -> None:
@@ -294,6 +294,6 @@ def judged(metrics: NodeMetrics, now: float, max_age: float) -> NodeMetrics:
 
 def outdated(mirror: ClusterMirror, now: float, max_age: float) -> Iterator[NodeMetrics]:
     """Yield the measurements that have become too old, marked as such. The caller must update the mirror."""
-    for held in [*mirror.objects(NodeMetrics).values()]:
-        if not held.too_old and (marked := judged(held, now, max_age)).too_old:
+    for stored in [*mirror.objects(NodeMetrics).values()]:
+        if not stored.too_old and (marked := judged(stored, now, max_age)).too_old:
             yield marked

@@ -161,8 +161,8 @@ class Preemptors:
         found = set()
         for node, pods in self._pending.nominated.items():
             info = self._nodes.infos.get(node)
-            held = [] if info is None else [self._pods.pods[row] for row in info.rows]
-            terminating = [pod for pod in held if pod.terminating]
+            on_node = [] if info is None else [self._pods.pods[row] for row in info.rows]
+            terminating = [pod for pod in on_node if pod.terminating]
             for uid, pod in pods.items():
                 if uid not in self._pods.rows:
                     found |= {(uid, each.uid) for each in terminating if each.priority < pod.priority}
@@ -173,9 +173,9 @@ class Preemptors:
 
     def _lasts(self, uid: str, eviction: _Eviction, now: float) -> bool:
         """Return whether a victim exists and terminates, or the watch may not show its termination yet."""
-        held = [pod for victim in eviction.victims if (pod := self._pods.get(victim)) is not None]
+        on_node = [pod for victim in eviction.victims if (pod := self._pods.get(victim)) is not None]
         return self._is_pending_for(uid, eviction.node) and any(
-            pod.terminating or now - eviction.at < UNSEEN for pod in held
+            pod.terminating or now - eviction.at < UNSEEN for pod in on_node
         )
 
     def _is_pending_for(self, uid: str, node: str) -> bool:
@@ -301,14 +301,14 @@ class Group:
         """
         if self.by_object:
             return _of_object(self.key, pod_groups.get(self.key))
-        said = [pod.group for pod in self.members.values() if pod.group is not None]
-        problem = next((each.problem for each in said if each.problem), "")
+        stated = [pod.group for pod in self.members.values() if pod.group is not None]
+        problem = next((each.problem for each in stated if each.problem), "")
         if problem:
             return Rule(0, 0.0, problem)
-        minimum = max((each.minimum for each in said), default=0)
+        minimum = max((each.minimum for each in stated), default=0)
         if not minimum:
             return Rule(0, 0.0, "no member has the annotation kindred.dev/group-minimum")
-        return Rule(minimum, min((each.timeout for each in said if each.timeout), default=DEFAULT_TIMEOUT))
+        return Rule(minimum, min((each.timeout for each in stated if each.timeout), default=DEFAULT_TIMEOUT))
 
     def packing(self, pod_groups: Mapping[str, PodGroup]) -> Packing:
         """Return the packing from the PodGroup or from the annotations of the members, or SPREAD if none is set.
@@ -318,8 +318,8 @@ class Group:
         if self.by_object:
             found = pod_groups.get(self.key)
             return SPREAD if found is None else found.packing
-        said = [pod.group.packing for pod in self.members.values() if pod.group is not None]
-        packings = {each for each in said if each is not None}
+        stated = [pod.group.packing for pod in self.members.values() if pod.group is not None]
+        packings = {each for each in stated if each is not None}
         wrong = sorted(each.problem for each in packings if each.problem)
         if wrong:
             return Packing(problem=wrong[0])

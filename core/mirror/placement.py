@@ -80,23 +80,23 @@ class Placement:
         self.tell(RulesChange(before, rules))
         return recounted
 
-    # For Supposition, which informs the listeners. Nothing here takes a generation, except `join`.
+    # For Fork, which informs the listeners. Nothing here takes a generation, except `join`.
 
-    def suppose_pod(self, pod: Pod) -> int | None:
+    def add_tentative_pod(self, pod: Pod) -> int | None:
         """Count a supposed pod on the known node that it names. Return its row if the mirror also holds the pod."""
-        held = self.pods.rows.get(pod.uid)
+        old_row = self.pods.rows.get(pod.uid)
         row = self.pods.insert(pod, self.affinity.hold(pod))
         self.place(row, self.nodes.slots[pod.node_name])
-        return held
+        return old_row
 
-    def withdraw_pod(self, pod: Pod, held: int | None) -> None:
-        """Remove a supposed pod. `held` is the result of `suppose_pod`."""
+    def withdraw_pod(self, pod: Pod, old_row: int | None) -> None:
+        """Remove a tentative pod. `old_row` is the result of `add_tentative_pod`."""
         self.displace(self.pods.rows[pod.uid])
         self.affinity.drop(pod)
-        if held is None:
+        if old_row is None:
             self.pods.remove(pod)
         else:
-            self.pods.uncover(pod.uid, held)
+            self.pods.uncover(pod.uid, old_row)
 
     def join(self, row: int, pod: Pod) -> NodeInfo:
         """Add a pod to the NodeInfo of the node that it names, with a generation. No listener hears it."""
@@ -116,10 +116,10 @@ class Placement:
         self.affinity.count(self.pods.pods[row], int(self.pods.slot_of_row[row]), -1)
         self.pods.slot_of_row[row] = NO_SLOT
 
-    def suppose_node(self, node: Node) -> NodeInfo:
+    def add_tentative_node(self, node: Node) -> NodeInfo:
         """Make an unknown node known, with the pods that wait for it."""
         info = self.nodes.info(node.name)
-        self.nodes.suppose(info, node)
+        self.nodes.fork(info, node)
         self._enter_domains(info, node)
         return info
 

@@ -195,6 +195,6 @@ def _region_of(zones: Iterable[str]) -> str:
             )
         regions.add("-".join(parts[:-1]))
     if len(regions) > 1:
-        shown = " ".join(f"{region}:{{}}" for region in sorted(regions))
-        raise TranslationError(f"{problem}multiple or no regions gotten from zones, got: map[{shown}]")
+        rendered = " ".join(f"{region}:{{}}" for region in sorted(regions))
+        raise TranslationError(f"{problem}multiple or no regions gotten from zones, got: map[{rendered}]")
     return regions.pop()

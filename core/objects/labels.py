@@ -268,8 +268,8 @@ def set_errors(operator: Operator, values: Sequence[str]) -> list[str]:
         if not values:
             return ["values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty"]
     elif values:
-        shown = json_list(list(values))
-        return [f"values: Invalid value: {shown}: values set must be empty for exists and does not exist"]
+        rendered = json_list(list(values))
+        return [f"values: Invalid value: {rendered}: values set must be empty for exists and does not exist"]
     return []
 
 

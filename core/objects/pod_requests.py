@@ -94,12 +94,12 @@ class PodResources(msgspec.Struct, frozen=True, gc=False):
         """Whether every RequestCounting gives the same result: no pod-level resources, no resize, nothing by claims."""
         if self.pod_level is not None or self.resize_infeasible or self.claimed:
             return False
-        if not (all(map(_as_asked, self.containers)) and all(map(_as_asked, self.init_containers))):
+        if not (all(map(_as_requested, self.containers)) and all(map(_as_requested, self.init_containers))):
             return False
         if self.pod_level_actual is None or self.pod_level_allocated is None:
             return True
-        asked = _summed(self, _NOTHING, lambda each, _: each.resources.requests)
-        return asked == self.pod_level_actual and asked == self.pod_level_allocated
+        requests = _summed(self, _NOTHING, lambda each, _: each.resources.requests)
+        return requests == self.pod_level_actual and requests == self.pod_level_allocated
 
 
 def pod_requests(pod: PodResources, counting: RequestCounting) -> dict[str, int]:
@@ -147,8 +147,8 @@ def non_zero_requests(pod: PodResources, counting: RequestCounting) -> tuple[int
     """
     missing = _MISSING
     if counting.pod_level and _asks_as_a_whole(pod):
-        asked = _requests(pod, counting)
-        missing = {name: amount for name, amount in _MISSING.items() if name not in asked}
+        requests = _requests(pod, counting)
+        missing = {name: amount for name, amount in _MISSING.items() if name not in requests}
     total = _requests(pod, counting, missing)
     return millis(total.get("cpu", 0)), units(total.get("memory", 0))
 
@@ -202,7 +202,7 @@ def rounded(amounts: Amounts) -> dict[str, int]:
 def _requests(pod: PodResources, counting: RequestCounting, missing: Amounts = _NOTHING) -> dict[str, int]:
     """Upstream PodRequests. `missing` replaces the missing requests of a container."""
     if not counting.status:
-        total = _asked_and_claimed(pod, counting, missing)
+        total = _requested_and_claimed(pod, counting, missing)
     elif counting.aggregates:
         total = _most_of_sums(pod, counting, missing)
     else:
@@ -213,18 +213,18 @@ def _requests(pod: PodResources, counting: RequestCounting, missing: Amounts = _
     return total
 
 
-def _as_a_whole(pod: PodResources, asked: Resources, counting: RequestCounting) -> Iterable[tuple[str, int]]:
+def _as_a_whole(pod: PodResources, requested: Resources, counting: RequestCounting) -> Iterable[tuple[str, int]]:
     """Yield the pod-level requests, without the containers' requests."""
     if not (counting.pod_level_status and counting.status and pod.pod_level_reported):
-        return asked.requests.items()
-    most = {} if pod.resize_infeasible else dict(asked.requests)
+        return requested.requests.items()
+    most = {} if pod.resize_infeasible else dict(requested.requests)
     _combine(most, pod.pod_level_actual or _NOTHING, max)
     _combine(most, pod.pod_level_allocated or _NOTHING, max)
     if counting.aggregates:
         return most.items()
     # Until v1.36 a resource without a request does not count. A resource that only an infeasible spec requests counts
     # as 0.
-    return [(name, most.get(name, 0)) for name in asked.requests]
+    return [(name, most.get(name, 0)) for name in requested.requests]
 
 
 def _most_of_sums(pod: PodResources, counting: RequestCounting, missing: Amounts) -> dict[str, int]:
@@ -237,11 +237,11 @@ def _most_of_sums(pod: PodResources, counting: RequestCounting, missing: Amounts
     most = dict(actual)
     _combine(most, allocated, max)
     if not pod.resize_infeasible:
-        _combine(most, _asked_and_claimed(pod, counting, missing), max)
+        _combine(most, _requested_and_claimed(pod, counting, missing), max)
     return most
 
 
-def _asked_and_claimed(pod: PodResources, counting: RequestCounting, missing: Amounts) -> dict[str, int]:
+def _requested_and_claimed(pod: PodResources, counting: RequestCounting, missing: Amounts) -> dict[str, int]:
     return _with_claimed(_summed(pod, missing, lambda each, _: each.resources.requests), pod, counting)
 
 
@@ -273,36 +273,36 @@ def _effective(container: Container, pod: PodResources, *, init: bool) -> Amount
     return most
 
 
-def _summed(pod: PodResources, missing: Amounts, asked: Callable[[Container, bool], Amounts]) -> dict[str, int]:
+def _summed(pod: PodResources, missing: Amounts, amounts_of: Callable[[Container, bool], Amounts]) -> dict[str, int]:
     """Return the maximum that is in use at once, while starting or running. `asked` gives each container's amounts.
 
     The second argument of `asked` is true for an init container.
     """
     running: dict[str, int] = {}
     for container in pod.containers:
-        _combine(running, {**missing, **asked(container, False)}, int.__add__)  # noqa: FBT003  one of two kinds
+        _combine(running, {**missing, **amounts_of(container, False)}, int.__add__)  # noqa: FBT003  one of two kinds
     sidecars: dict[str, int] = {}
     starting: dict[str, int] = {}
     # Only the container's own request is compared: the rest was compared when it last grew.
     for container in pod.init_containers:
-        requests = {**missing, **asked(container, True)}  # noqa: FBT003  as above
+        requests = {**missing, **amounts_of(container, True)}  # noqa: FBT003  as above
         if container.sidecar:
             _combine(running, requests, int.__add__)
             _combine(sidecars, requests, int.__add__)
-            held = {name: sidecars[name] for name in requests}
+            limited = {name: sidecars[name] for name in requests}
         else:
-            held = {name: amount + sidecars.get(name, 0) for name, amount in requests.items()}
-        _combine(starting, held, max)
+            limited = {name: amount + sidecars.get(name, 0) for name, amount in requests.items()}
+        _combine(starting, limited, max)
     _combine(running, starting, max)
     return running
 
 
-def _as_asked(container: Container) -> bool:
+def _as_requested(container: Container) -> bool:
     """Return whether a container's status agrees with its spec, or has no resources."""
-    asked = container.resources.requests
-    if container.allocated is not None and container.allocated != asked:
+    requests = container.resources.requests
+    if container.allocated is not None and container.allocated != requests:
         return False
-    return container.actual is None or container.actual == asked
+    return container.actual is None or container.actual == requests
 
 
 def _asks_as_a_whole(pod: PodResources) -> bool:
@@ -385,8 +385,8 @@ def resizes(pod: PodResources) -> dict[str, tuple[int, int]]:
     if pod.pod_level is not None or pod.claimed or all(each.actual is None for each in pod.containers):
         return {}
     actual = rounded(_summed(pod, _NOTHING, lambda each, _: _actual(each, pod)))
-    asked = rounded(_summed(pod, _NOTHING, lambda each, _: each.resources.requests))
-    return {name: (actual.get(name, 0), amount) for name, amount in asked.items() if amount != actual.get(name, 0)}
+    requests = rounded(_summed(pod, _NOTHING, lambda each, _: each.resources.requests))
+    return {name: (actual.get(name, 0), amount) for name, amount in requests.items() if amount != actual.get(name, 0)}
 
 
 # The amounts that predict a pod's usage: the limit of each container, or its request without a limit.

@@ -127,14 +127,14 @@ class Preference:
                 spread = states.holders[name] / states.total
                 # Truncated for each container, as upstream does.
                 sums += (sizes[batch.slots] * spread).astype(np.int64) * times
-        for position, node in batch.strangers.items():
-            sums[position] = 0 if node is None else self._of_stranger(node)
+        for position, node in batch.unmirrored.items():
+            sums[position] = 0 if node is None else self._of_unmirrored(node)
         highest = MAX_CONTAINER_THRESHOLD * self._number
         clipped = np.clip(sums, MIN_THRESHOLD, highest)
         scores: Int64Array = MAX_NODE_SCORE * (clipped - MIN_THRESHOLD) // (highest - MIN_THRESHOLD)
         return scores
 
-    def _of_stranger(self, node: Node) -> int:
+    def _of_unmirrored(self, node: Node) -> int:
         """Sum the images of a stranger as if it were one more node in the mirror."""
         states = self._states
         return sum(

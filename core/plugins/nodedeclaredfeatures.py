@@ -110,8 +110,8 @@ def _missing(decision: Decision) -> Iterator[FeatureInCluster]:
         return
     for feature in sorted(state.needed):
 
-        def lacks(declared: Features | None, wanted: str = feature) -> bool:
-            return wanted not in (declared or ())
+        def lacks(declared: Features | None, required: str = feature) -> bool:
+            return required not in (declared or ())
 
         nodes = int(np.count_nonzero(state.declared.judged(decision.batch, lacks)))
         if nodes:

@@ -60,7 +60,7 @@ class NodeName(Explained, FilterPlugin[RequestedNode]):
     def filter(self, state: RequestedNode, batch: NodeBatch) -> Verdicts:
         """Reject every node except the named one."""
         codes = (batch.slots != state.slot).astype(np.uint8)  # all strangers have NO_SLOT, corrected below
-        for position in batch.strangers:
+        for position in batch.unmirrored:
             codes[position] = batch.names[position] != state.name
         return Verdicts(codes, _STATUSES)
 

@@ -69,25 +69,25 @@ class HostPortsInUse:
         for port in after - before:
             self._take(port, change.slot)
 
-    def conflicts(self, wanted: Iterable[HostPort]) -> BoolArray:
+    def conflicts(self, requested: Iterable[HostPort]) -> BoolArray:
         """Return by slot whether its node has a port in use that conflicts with any of the wanted ports."""
         taken = np.zeros(self._nodes.capacity, np.bool_)
         slots: set[int] = set()
-        for port in self.conflicting(wanted):
+        for port in self.conflicting(requested):
             slots.update(self.in_use[port.port, port.protocol][port])
             if len(slots) >= len(self._nodes.slots):  # all nodes conflict already
                 break
         taken[list(slots)] = True
         return taken
 
-    def conflicting(self, wanted: Iterable[HostPort]) -> Iterator[HostPort]:
+    def conflicting(self, requested: Iterable[HostPort]) -> Iterator[HostPort]:
         """Yield the ports in use on any node that conflict with the wanted ports, each port once.
 
         A port conflicts with the same port on its own address and on all addresses. A port on all addresses conflicts
         with the same port on any address (HostPortInfo.CheckConflict).
         """
         addresses: defaultdict[tuple[int, str], set[str]] = defaultdict(set)
-        for port in wanted:
+        for port in requested:
             addresses[port.port, port.protocol].add(port.ip)
         for (number, protocol), ips in addresses.items():
             in_use = self.in_use.get((number, protocol), {})
@@ -151,16 +151,16 @@ class PortInCluster(msgspec.Struct, frozen=True, gc=False):
 
 def ports_on_node(decision: Decision, position: int, limit: int) -> Sequence[PortOnNode]:
     """Return up to `limit` conflicting ports on one node, with up to `limit` pods each."""
-    held: dict[HostPort, list[str]] = {}
+    in_use: dict[HostPort, list[str]] = {}
     for pod, ports in port_holders(decision, position):
         for port in ports:
-            held.setdefault(port, []).append(name_of(pod))
-    return [PortOnNode(port.port, port.protocol, port.ip, pods[:limit]) for port, pods in sorted(held.items())[:limit]]
+            in_use.setdefault(port, []).append(name_of(pod))
+    return [PortOnNode(port.port, port.protocol, port.ip, by[:limit]) for port, by in sorted(in_use.items())[:limit]]
 
 
 def port_holders(decision: Decision, position: int) -> Sequence[tuple[Pod, Sequence[HostPort]]]:
     """Return the pods of a node that hold conflicting ports, with these ports."""
-    if decision.state_of(NAME) is None or position in decision.batch.strangers:
+    if decision.state_of(NAME) is None or position in decision.batch.unmirrored:
         return ()
     conflicting = {*decision.mirror.derived(HostPortsInUse).conflicting(decision.pod.host_ports)}
     pods = decision.mirror.pods_on(decision.batch.names[position])
@@ -213,5 +213,5 @@ class NodePorts(Explained, FilterPlugin[BoolArray]):
     def filter(self, state: BoolArray, batch: NodeBatch) -> Verdicts:
         """Judge every node of the batch. An unknown node has no pods, so all its ports are free."""
         codes = state[batch.slots].astype(np.uint8)  # NO_SLOT reads the last slot, corrected below
-        codes[list(batch.strangers)] = 0
+        codes[list(batch.unmirrored)] = 0
         return Verdicts(codes, _STATUSES)

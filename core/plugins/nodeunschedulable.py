@@ -41,16 +41,16 @@ class CordonedNodes(msgspec.Struct, frozen=True, gc=False):
 
 def is_cordoned(decision: Decision, position: int) -> bool:
     """Return whether NodeUnschedulable rejects a node."""
-    refused = decision.refusing.get(NAME)
-    return refused is not None and bool(refused[position])
+    rejected = decision.refusing.get(NAME)
+    return rejected is not None and bool(rejected[position])
 
 
 def cordoned_in_cluster(decision: Decision) -> CordonedNodes | None:
     """Return the cordoned nodes, or None if NodeUnschedulable rejects none."""
-    refused = decision.refusing.get(NAME)
-    if refused is None:
+    rejected = decision.refusing.get(NAME)
+    if rejected is None:
         return None
-    return CordonedNodes(int(np.count_nonzero(refused)), examples(decision, refused))
+    return CordonedNodes(int(np.count_nonzero(rejected)), examples(decision, rejected))
 
 
 def _uncordon(obstacles: Obstacles) -> Iterator[Proposal]:

@@ -206,7 +206,7 @@ def claim_users(decision: Decision) -> dict[str, list[Pod]]:
 def disks_on_node(decision: Decision, position: int, limit: int) -> Sequence[InUse]:
     """Return the disks of the pod that pods of a node have mounted, unless all mounts are read-only."""
     state = decision.state_of(NAME)
-    if not isinstance(state, Restrictions) or position in decision.batch.strangers:
+    if not isinstance(state, Restrictions) or position in decision.batch.unmirrored:
         return ()
     others = decision.mirror.pods_on(decision.batch.names[position])
     found = []
@@ -282,7 +282,7 @@ class VolumeRestrictions(ReadsClaims, Explained, FilterPlugin[Restrictions]):
         by_slot = np.full(state.capacity, elsewhere, np.uint8)
         by_slot[list(state.taken)] = _STATUSES.index(DISK_CONFLICT)
         codes = by_slot[batch.slots]  # NO_SLOT reads the last slot, corrected below
-        codes[list(batch.strangers)] = elsewhere
+        codes[list(batch.unmirrored)] = elsewhere
         return Verdicts(codes, _STATUSES)
 
     def filter_versions(self, state: Restrictions) -> Versions:

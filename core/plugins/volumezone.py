@@ -72,9 +72,9 @@ def _judge(decision: Decision) -> Judge:
         topologies = volume_topologies(volume)
         if not (isinstance(state, ZoneConstraints) and topologies):
             return None
-        refused = state.nodes.judged(batch, ZoneConstraints(state.nodes, topologies).code) > 0
+        rejected = state.nodes.judged(batch, ZoneConstraints(state.nodes, topologies).code) > 0
         needs = ", ".join(f"{key} in ({', '.join(sorted(values))})" for key, values in sorted(topologies))
-        return Reach(needs, {key for key, _ in topologies}, refused)
+        return Reach(needs, {key for key, _ in topologies}, rejected)
 
     return judge
 

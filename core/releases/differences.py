@@ -21,22 +21,22 @@ from core.releases.release import (
 )
 
 
-class Answer(NamedTuple):
+class ReleaseRule(NamedTuple):
     """The rule of a release: its value, and the same rule in words."""
 
     value: Any  # of the type of the field of Rules; None in a row without a rule
     text: str
 
 
-_NO: Final = Answer(value=False, text="no")
-_YES: Final = Answer(value=True, text="yes")
-_Since: TypeAlias = Mapping[str, Answer]
+_NO: Final = ReleaseRule(value=False, text="no")
+_YES: Final = ReleaseRule(value=True, text="yes")
+_Since: TypeAlias = Mapping[str, ReleaseRule]
 
 
 class Difference(msgspec.Struct, frozen=True):
     """A row of the table: a result that differs between releases, or that a feature gate changes.
 
-    `rule` is the field of Rules, or empty if no code depends on the row. `answers` has one entry for each of RELEASES.
+    `rule` is the field of Rules, or empty if no code depends on the row. `rules` has one entry for each of RELEASES.
     With a `gate`, they apply while the gate is on. If it is off, or the release does not have it, `without_gate`
     applies. `source` is a path below pkg/scheduler/framework/plugins of k8s.io/kubernetes, unless it names another
     repository.
@@ -46,35 +46,35 @@ class Difference(msgspec.Struct, frozen=True):
     where: str
     what: str
     source: str
-    answers: Sequence[Answer]
+    rules: Sequence[ReleaseRule]
     gate: str = ""
-    without_gate: Answer = _NO
+    without_gate: ReleaseRule = _NO
 
-    def at(self, release: Release, gates: Mapping[str, bool]) -> Answer:
+    def at(self, release: Release, gates: Mapping[str, bool]) -> ReleaseRule:
         """Return the rule of a release with all its gates (see gates_of)."""
         if self.gate and not gates.get(self.gate, False):
             return self.without_gate
-        return self.answers[RELEASES.index(release)]
+        return self.rules[RELEASES.index(release)]
 
-    def defaults(self) -> Iterator[Answer]:
+    def defaults(self) -> Iterator[ReleaseRule]:
         """Yield the rule of each of RELEASES with its default gates."""
         return (self.at(release, gates_of(release)) for release in RELEASES)
 
 
 def _difference(  # noqa: PLR0913  a row has so many columns
-    rule: str, where: str, what: str, source: str, since: _Since, *, gate: str = "", without_gate: Answer = _NO
+    rule: str, where: str, what: str, source: str, since: _Since, *, gate: str = "", without_gate: ReleaseRule = _NO
 ) -> Difference:
     """Return a row, from the release in which each rule began."""
     return Difference(rule, where, what, source, [*by_release(since).values()], gate, without_gate)
 
 
-def _since(**begun: Answer) -> _Since:
+def _since(**begun: ReleaseRule) -> _Since:
     """Return answers by the release in which they began, written as `v1_36=...`."""
-    return {name.removeprefix("v").replace("_", "."): answer for name, answer in begun.items()}
+    return {name.removeprefix("v").replace("_", "."): rule for name, rule in begun.items()}
 
 
-def _words(text: str) -> Answer:
-    return Answer(None, text)
+def _words(text: str) -> ReleaseRule:
+    return ReleaseRule(None, text)
 
 
 _RESOURCES: Final = "k8s.io/component-helpers resource/helpers.go"
@@ -86,8 +86,8 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "the score",
         "noderesources/balanced_allocation.go (balancedResourceScorer)",
         _since(
-            v1_34=Answer(value=False, text="balance with the pod"),
-            v1_36=Answer(value=True, text="50 + (50 + balance with the pod - balance without it) / 2"),
+            v1_34=ReleaseRule(value=False, text="balance with the pod"),
+            v1_36=ReleaseRule(value=True, text="50 + (50 + balance with the pod - balance without it) / 2"),
         ),
     ),
     _difference(
@@ -96,8 +96,8 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "the reason",
         "tainttoleration/taint_toleration.go (Filter)",
         _since(
-            v1_34=Answer(value=True, text="`node(s) had untolerated taint {KEY: VALUE}`"),
-            v1_35=Answer(value=False, text="`node(s) had untolerated taint(s)`"),
+            v1_34=ReleaseRule(value=True, text="`node(s) had untolerated taint {KEY: VALUE}`"),
+            v1_35=ReleaseRule(value=False, text="`node(s) had untolerated taint(s)`"),
         ),
     ),
     _difference(
@@ -114,9 +114,9 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "image volumes",
         "imagelocality/image_locality.go (sumImageScores)",
         _since(
-            v1_34=Answer(ImageVolumes.IGNORED, "do not count"),
-            v1_36=Answer(ImageVolumes.SCORED, "add to the sum of the scores"),
-            v1_37=Answer(ImageVolumes.COUNTED, "add to the sum of the scores and to the number of images"),
+            v1_34=ReleaseRule(ImageVolumes.IGNORED, "do not count"),
+            v1_36=ReleaseRule(ImageVolumes.SCORED, "add to the sum of the scores"),
+            v1_37=ReleaseRule(ImageVolumes.COUNTED, "add to the sum of the scores and to the number of images"),
         ),
     ),
     _difference(
@@ -125,15 +125,15 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "a node has to declare these features where the pod needs them",
         "k8s.io/component-helpers nodedeclaredfeatures/features/registry.go",
         _since(
-            v1_34=Answer((), "none"),
-            v1_35=Answer((RESTART_ALL,), f"`{RESTART_ALL}`"),
-            v1_36=Answer((RESTART_ALL, USERS_OF_HOST), f"`{RESTART_ALL}`, `{USERS_OF_HOST}`"),
-            v1_37=Answer(
+            v1_34=ReleaseRule((), "none"),
+            v1_35=ReleaseRule((RESTART_ALL,), f"`{RESTART_ALL}`"),
+            v1_36=ReleaseRule((RESTART_ALL, USERS_OF_HOST), f"`{RESTART_ALL}`, `{USERS_OF_HOST}`"),
+            v1_37=ReleaseRule(
                 (RESTART_ALL, USERS_OF_HOST, MOUNT_OPTIONS), f"`{RESTART_ALL}`, `{USERS_OF_HOST}`, `{MOUNT_OPTIONS}`"
             ),
         ),
         gate="NodeDeclaredFeatures",
-        without_gate=Answer((), "none"),
+        without_gate=ReleaseRule((), "none"),
     ),
     _difference(
         "declared_features_named_in_reason",
@@ -141,11 +141,11 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "the reason",
         "nodedeclaredfeatures/nodedeclaredfeatures.go (Filter)",
         _since(
-            v1_34=Answer(value=True, text="names the features that are missing"),
-            v1_36=Answer(value=False, text="`node(s) didn't match Pod's required features`"),
+            v1_34=ReleaseRule(value=True, text="names the features that are missing"),
+            v1_36=ReleaseRule(value=False, text="`node(s) didn't match Pod's required features`"),
         ),
         gate="NodeDeclaredFeatures",
-        without_gate=Answer(value=False, text="none"),
+        without_gate=ReleaseRule(value=False, text="none"),
     ),
     _difference(
         "aggregated_resize",
@@ -153,8 +153,8 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "a pod that is resized in place requests the maximum of spec, allocation and status",
         f"{_RESOURCES} (AggregateContainerRequests)",
         _since(
-            v1_34=Answer(value=False, text="of each container"),
-            v1_37=Answer(value=True, text="of their sums over the containers"),
+            v1_34=ReleaseRule(value=False, text="of each container"),
+            v1_37=ReleaseRule(value=True, text="of their sums over the containers"),
         ),
     ),
     _difference(
@@ -197,12 +197,12 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "`mapping` and `overhead` since 1.37",
         f"{_RESOURCES} (AggregateContainerRequests)",
         _since(
-            v1_34=Answer(ClaimedResources.IGNORED, "no"),
-            v1_36=Answer(ClaimedResources.LISTED, "yes"),
-            v1_37=Answer(ClaimedResources.MAPPED, "yes"),
+            v1_34=ReleaseRule(ClaimedResources.IGNORED, "no"),
+            v1_36=ReleaseRule(ClaimedResources.LISTED, "yes"),
+            v1_37=ReleaseRule(ClaimedResources.MAPPED, "yes"),
         ),
         gate="DRANodeAllocatableResources",
-        without_gate=Answer(ClaimedResources.IGNORED, "no"),
+        without_gate=ReleaseRule(ClaimedResources.IGNORED, "no"),
     ),
     _difference(
         "device_class_resources",
@@ -210,13 +210,13 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "an extended resource that a DeviceClass stands for",
         "noderesources/fit.go (shouldDelegateResourceToDRA)",
         _since(
-            v1_34=Answer(DeviceClassResources.LEFT_UNLESS_LISTED, "left to DRA where the node does not list it"),
-            v1_35=Answer(
+            v1_34=ReleaseRule(DeviceClassResources.LEFT_UNLESS_LISTED, "left to DRA where the node does not list it"),
+            v1_35=ReleaseRule(
                 DeviceClassResources.LEFT_UNLESS_ALLOCATABLE, "left to DRA where the node has none allocatable"
             ),
         ),
         gate="DRAExtendedResource",
-        without_gate=Answer(DeviceClassResources.CHECKED, "checked like any other"),
+        without_gate=ReleaseRule(DeviceClassResources.CHECKED, "checked like any other"),
     ),
     _difference(
         "missing_driver",
@@ -224,13 +224,13 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "a node without the CSI driver of a volume",
         "nodevolumelimits/csi.go (checkCSIDriverOnNode)",
         _since(
-            v1_34=Answer(MissingDriver.REFUSED, "refused if there is a CSIDriver"),
-            v1_36=Answer(
-                MissingDriver.REFUSED_IF_ASKED, "refused if the CSIDriver has `preventPodSchedulingIfMissing`"
+            v1_34=ReleaseRule(MissingDriver.REJECTED, "refused if there is a CSIDriver"),
+            v1_36=ReleaseRule(
+                MissingDriver.REJECTED_IF_REQUESTED, "refused if the CSIDriver has `preventPodSchedulingIfMissing`"
             ),
         ),
         gate="VolumeLimitScaling",
-        without_gate=Answer(MissingDriver.ALLOWED, "allowed"),
+        without_gate=ReleaseRule(MissingDriver.ALLOWED, "allowed"),
     ),
     _difference(
         "portworx_needs_annotation",
@@ -238,8 +238,8 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "Portworx volumes count as volumes of its CSI driver",
         "nodevolumelimits/utils.go (isCSIMigrationOn)",
         _since(
-            v1_34=Answer(value=True, text="where the CSINode's annotation says so"),
-            v1_36=Answer(value=False, text="on every node that has a CSINode"),
+            v1_34=ReleaseRule(value=True, text="where the CSINode's annotation says so"),
+            v1_36=ReleaseRule(value=False, text="on every node that has a CSINode"),
         ),
     ),
     _difference(
@@ -256,8 +256,8 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "a victim takes from its PodDisruptionBudgets",
         "k8s.io/kubernetes pkg/scheduler/framework/preemption",
         _since(
-            v1_34=Answer(value=False, text="one from each"),
-            v1_37=Answer(value=True, text="one from each until one is violated"),
+            v1_34=ReleaseRule(value=False, text="one from each"),
+            v1_37=ReleaseRule(value=True, text="one from each until one is violated"),
         ),
     ),
     _difference(
@@ -266,8 +266,8 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "the order, which decides the reason of a node",
         "k8s.io/kubernetes pkg/scheduler/apis/config/v1/default_plugins.go",
         _since(
-            v1_34=Answer(value=False, text="NodeUnschedulable first"),
-            v1_37=Answer(value=True, text="NodeName first"),
+            v1_34=ReleaseRule(value=False, text="NodeUnschedulable first"),
+            v1_37=ReleaseRule(value=True, text="NodeName first"),
         ),
     ),
     _difference(
@@ -329,8 +329,8 @@ DIFFERENCES: Final[Sequence[Difference]] = (
         "the message for an invalid label",
         "k8s.io/apimachinery pkg/api/validate/content/kube.go",
         _since(
-            v1_34=Answer(value=False, text="`a qualified name ...`, `no more than 63 characters`"),
-            v1_35=Answer(value=True, text="`a valid label key ...`, `no more than 63 bytes`"),
+            v1_34=ReleaseRule(value=False, text="`a qualified name ...`, `no more than 63 characters`"),
+            v1_35=ReleaseRule(value=True, text="`a valid label key ...`, `no more than 63 bytes`"),
         ),
     ),
     _difference(

@@ -51,10 +51,10 @@ def nearest(text: str) -> Nearest:
     found = _number.match(text.strip())
     if found is None:
         return Nearest(DEFAULT_RELEASE, exact=False, text=text)
-    said = Release(int(found[1]), int(found[2]))
-    if said in RELEASES:
-        return Nearest(said, exact=True, text=text)
-    return Nearest(RELEASES[0] if said < RELEASES[0] else RELEASES[-1], exact=False, text=text)
+    written = Release(int(found[1]), int(found[2]))
+    if written in RELEASES:
+        return Nearest(written, exact=True, text=text)
+    return Nearest(RELEASES[0] if written < RELEASES[0] else RELEASES[-1], exact=False, text=text)
 
 
 class Stage(NamedTuple):
@@ -162,9 +162,9 @@ class MissingDriver(Enum):
     """When NodeVolumeLimits rejects a node whose CSINode does not list the driver of a volume."""
 
     ALLOWED = "allowed"
-    REFUSED = "refused"
+    REJECTED = "refused"
     """If the cluster has a CSIDriver with that name."""
-    REFUSED_IF_ASKED = "refused if asked"
+    REJECTED_IF_REQUESTED = "refused if asked"
     """If that CSIDriver has preventPodSchedulingIfMissing."""
 
 

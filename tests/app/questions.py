@@ -64,20 +64,20 @@ def zeros(names: Sequence[str]) -> bytes:
     return json.dumps([{"Host": name, "Score": 0} for name in names], separators=(",", ":")).encode()
 
 
-def decoded(answer: bytes) -> Any:  # noqa: ANN401 - whatever stands in the JSON
+def decoded(response: bytes) -> Any:  # noqa: ANN401 - whatever stands in the JSON
     """Decode an answer."""
-    return json.loads(answer)
+    return json.loads(response)
 
 
-def reasons(answer: bytes) -> Object:
+def reasons(response: bytes) -> Object:
     """Return node name -> why it failed, of an ExtenderFilterResult, resolvable or not."""
-    result = decoded(answer)
+    result = decoded(response)
     return {**result["FailedNodes"], **result["FailedAndUnresolvableNodes"]}
 
 
-def scores(answer: bytes) -> dict[str, int]:
+def scores(response: bytes) -> dict[str, int]:
     """Return node name -> score, in the order of a HostPriorityList."""
-    return {entry["Host"]: entry["Score"] for entry in decoded(answer)}
+    return {entry["Host"]: entry["Score"] for entry in decoded(response)}
 
 
 def state(mirror: ClusterMirror) -> dict[str, object]:

@@ -12,5 +12,5 @@ class ShortPieces(LongWork):
     def over(self) -> bool:
         return True
 
-    async def give_way(self) -> None:
+    async def checkpoint(self) -> None:
         self.gave_way += 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.feeds.release import AnsweredRelease, ReleaseSource, newest
+from app.feeds.release import ReleaseSource, ReleaseTracker, newest
 from app.settings.settings import Settings
 from core.mirror.cluster import ClusterMirror
 from core.releases.differences import rules_of
@@ -11,7 +11,7 @@ from core.releases.release import DEFAULT_RELEASE, RELEASES, Release
 
 def test_without_a_word_the_default_release_is_answered_for() -> None:
     mirror = ClusterMirror()
-    status = AnsweredRelease(Settings(), mirror).status
+    status = ReleaseTracker(Settings(), mirror).status
     assert (status.release, status.source, status.exact) == (str(DEFAULT_RELEASE), "default", False)
     assert mirror.rules == rules_of(DEFAULT_RELEASE)
     assert str(status) == f"Kubernetes {DEFAULT_RELEASE}, the default: no source reports the release"
@@ -20,14 +20,14 @@ def test_without_a_word_the_default_release_is_answered_for() -> None:
 @pytest.mark.parametrize("release", [str(each) for each in RELEASES])
 def test_the_setting_decides_whatever_others_say(release: str) -> None:
     mirror = ClusterMirror()
-    answered = AnsweredRelease(Settings(kubernetes=release), mirror)
-    answered.take("v1.35.1", "server")
-    assert (answered.status.release, answered.status.source, answered.status.exact) == (release, "setting", True)
+    responded = ReleaseTracker(Settings(kubernetes=release), mirror)
+    responded.take("v1.35.1", "server")
+    assert (responded.status.release, responded.status.source, responded.status.exact) == (release, "setting", True)
     assert str(mirror.rules.release) == release
 
 
 @pytest.mark.parametrize(
-    ("told", "source", "shown"),
+    ("reported", "source", "rendered"),
     [
         pytest.param("v1.37.1", "server", "Kubernetes 1.37 (API server: v1.37.1)", id="known"),
         pytest.param("v1.36.1+k3s1", "server", "Kubernetes 1.36 (API server: v1.36.1+k3s1)", id="fork"),
@@ -49,37 +49,37 @@ def test_the_setting_decides_whatever_others_say(release: str) -> None:
         pytest.param("", "server", "Kubernetes 1.34, the nearest known release (API server: unknown)", id="nothing"),
     ],
 )
-def test_what_is_told_becomes_the_nearest_known_release(told: str, source: ReleaseSource, shown: str) -> None:
+def test_what_is_told_becomes_the_nearest_known_release(reported: str, source: ReleaseSource, rendered: str) -> None:
     mirror = ClusterMirror()
-    answered = AnsweredRelease(Settings(), mirror)
-    answered.take(told, source)
-    assert str(answered.status) == shown
-    assert f"Kubernetes {mirror.rules.release}" == shown[: len("Kubernetes 1.37")]
+    responded = ReleaseTracker(Settings(), mirror)
+    responded.take(reported, source)
+    assert str(responded.status) == rendered
+    assert f"Kubernetes {mirror.rules.release}" == rendered[: len("Kubernetes 1.37")]
 
 
 def test_a_line_of_a_log_cannot_be_made_up_by_a_version() -> None:
-    answered = AnsweredRelease(Settings(), ClusterMirror())
-    answered.take("v1.37.1\nERROR all is lost", "server")
-    assert "\n" not in str(answered.status)
+    responded = ReleaseTracker(Settings(), ClusterMirror())
+    responded.take("v1.37.1\nERROR all is lost", "server")
+    assert "\n" not in str(responded.status)
 
 
 def test_feature_gates_change_the_rules_of_the_releases_that_have_them() -> None:
     mirror = ClusterMirror()
-    answered = AnsweredRelease(Settings(feature_gates={"NodeDeclaredFeatures": False}), mirror)
-    assert answered.status.ignored_gates == ["NodeDeclaredFeatures"]  # the default release does not have it
-    answered.take("v1.36.2", "server")
+    responded = ReleaseTracker(Settings(feature_gates={"NodeDeclaredFeatures": False}), mirror)
+    assert responded.status.ignored_gates == ["NodeDeclaredFeatures"]  # the default release does not have it
+    responded.take("v1.36.2", "server")
     assert mirror.rules == rules_of(Release(1, 36), {"NodeDeclaredFeatures": False})
-    assert answered.status.ignored_gates == []
+    assert responded.status.ignored_gates == []
 
 
 def test_a_gate_that_an_upgrade_locks_is_ignored_and_told() -> None:
     mirror = ClusterMirror()
     gates = {"NodeDeclaredFeatures": False, "PodLevelResources": False}
-    answered = AnsweredRelease(Settings(feature_gates=gates), mirror)
-    answered.take("v1.37.1", "server")
+    responded = ReleaseTracker(Settings(feature_gates=gates), mirror)
+    responded.take("v1.37.1", "server")
     assert mirror.rules == rules_of(Release(1, 37), {"PodLevelResources": False})
-    shown = "Kubernetes 1.37 (API server: v1.37.1); ignored feature gates: NodeDeclaredFeatures"
-    assert str(answered.status) == shown
+    rendered = "Kubernetes 1.37 (API server: v1.37.1); ignored feature gates: NodeDeclaredFeatures"
+    assert str(responded.status) == rendered
 
 
 @pytest.mark.parametrize(

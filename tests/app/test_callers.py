@@ -152,7 +152,7 @@ def placed(server: FakeApiServer, pod: Object) -> str:
     return node
 
 
-def shown(response: httpx.Response) -> str:
+def rendered(response: httpx.Response) -> str:
     """Return all of a response in one text."""
     return f"{response.status_code} {dict(response.headers)} {response.text}"
 
@@ -171,15 +171,15 @@ def test_any_pod_can_have_nodes_filtered_and_scored_and_nothing_bound_chosen_or_
     async def scenario() -> None:
         async with running(name, tmp_path, authority) as (one, waiting), httpx.AsyncClient(timeout=PATIENCE) as client:
             one.server.requests.clear()
-            answers = {
+            responses = {
                 verb: (await client.post(f"{one.scheduler_url}/{verb}", json=body)).json()
                 for verb, body in bodies(waiting).items()
             }
-            assert answers["filter"]["NodeNames"] == [NODE]
-            assert [each["Host"] for each in answers["prioritize"]] == [NODE]
-            assert "KINDRED_BIND=true" in answers["bind"]["Error"]
-            assert "KINDRED_PREEMPT=verb" in answers["preempt"]["Error"]
-            assert answers["preempt"]["NodeNameToMetaVictims"] == {}
+            assert responses["filter"]["NodeNames"] == [NODE]
+            assert [each["Host"] for each in responses["prioritize"]] == [NODE]
+            assert "KINDRED_BIND=true" in responses["bind"]["Error"]
+            assert "KINDRED_PREEMPT=verb" in responses["preempt"]["Error"]
+            assert responses["preempt"]["NodeNameToMetaVictims"] == {}
             assert one.server.requests.of(None, "get", "bind") == []
             assert placed(one.server, waiting) == ""
             assert (await client.post(f"{one.scheduler_url}/filter", json=bodies(waiting)["filter"])).json()[
@@ -200,16 +200,16 @@ def test_any_pod_learns_no_name_that_its_request_does_not_have(
             httpx.AsyncClient(timeout=PATIENCE) as client,
         ):
             if broken:
-                await until_async(lambda: told_by_admin(one, authority, USER))
+                await until_async(lambda: reported_by_admin(one, authority, USER))
             secrets = (SECRET, one.server.url.removeprefix("http://"), "forbidden")
             paths = (*PROBES, "/nowhere", "/debug/mirror", "/debug/config", "/", "/explain", *map("/{}".format, VERBS))
             for url in (one.scheduler_url, one.health_url):
                 for path in paths:
-                    learned = shown(await client.get(url + path))
+                    learned = rendered(await client.get(url + path))
                     assert [each for each in secrets if each in learned] == [], path
             for verb, body in bodies(waiting).items():
                 for headers in ({}, {"Kindred-Cache": "off"}, {"Kindred-Dry-Run": "true"}):
-                    learned = shown(await client.post(f"{one.scheduler_url}/{verb}", json=body, headers=headers))
+                    learned = rendered(await client.post(f"{one.scheduler_url}/{verb}", json=body, headers=headers))
                     assert [each for each in secrets if each in learned] == [], verb
             ready = await client.get(f"{one.health_url}/readyz")
             assert ready.status_code == (503 if broken else 200)
@@ -218,7 +218,7 @@ def test_any_pod_learns_no_name_that_its_request_does_not_have(
     run(scenario())
 
 
-async def told_by_admin(one: Running, authority: Certificates, text: str) -> bool:
+async def reported_by_admin(one: Running, authority: Certificates, text: str) -> bool:
     async with httpx.AsyncClient(verify=authority.client_tls(), timeout=PATIENCE) as client:
         return text in (await client.get(f"{one.admin_url}/readyz")).text
 
@@ -229,16 +229,16 @@ def test_any_pod_can_do_nothing_where_a_verb_has_an_effect_and_learns_only_sums_
 ) -> None:
     async def scenario() -> None:
         async with running(name, tmp_path, authority, broken=True) as (one, waiting):
-            await until_async(lambda: told_by_admin(one, authority, USER))
+            await until_async(lambda: reported_by_admin(one, authority, USER))
             for certificate in ("", "stranger"):
                 async with httpx.AsyncClient(verify=authority.client_tls(certificate), timeout=PATIENCE) as client:
                     for verb, body in bodies(waiting).items():
-                        await refused(client, "POST", f"{one.scheduler_url}/{verb}", body)
+                        await rejected(client, "POST", f"{one.scheduler_url}/{verb}", body)
                     for path in PROBES:
-                        await refused(client, "GET", f"{one.scheduler_url}{path}")
+                        await rejected(client, "GET", f"{one.scheduler_url}{path}")
             async with httpx.AsyncClient(timeout=PATIENCE) as client:
                 for path in PROBES:
-                    learned = shown(await client.get(one.health_url + path))
+                    learned = rendered(await client.get(one.health_url + path))
                     for secret in (SECRET, one.server.url.removeprefix("http://"), "forbidden"):
                         assert secret not in learned, path
                 for verb, body in bodies(waiting).items():
@@ -247,7 +247,7 @@ def test_any_pod_can_do_nothing_where_a_verb_has_an_effect_and_learns_only_sums_
     run(scenario())
 
 
-async def refused(client: httpx.AsyncClient, method: str, url: str, body: object = None) -> None:
+async def rejected(client: httpx.AsyncClient, method: str, url: str, body: object = None) -> None:
     """Send a request that the port must not serve."""
     try:
         response = await client.request(method, url, json=body)
@@ -266,11 +266,11 @@ def test_the_scheduler_can_have_a_waiting_pod_bound_and_no_other(tmp_path: Path,
             httpx.AsyncClient(verify=authority.client_tls("scheduler"), timeout=PATIENCE) as client,
         ):
             invented = {**bodies(waiting)["bind"], "PodName": "invented", "PodUID": "invented"}
-            answer = (await client.post(f"{one.scheduler_url}/bind", json=invented)).json()
-            assert answer["Error"] != ""
+            response = (await client.post(f"{one.scheduler_url}/bind", json=invented)).json()
+            assert response["Error"] != ""
             assert one.server.requests.of(None, "bind") == []
-            answer = (await client.post(f"{one.scheduler_url}/bind", json=bodies(waiting)["bind"])).json()
-            assert answer == {"Error": ""}
+            response = (await client.post(f"{one.scheduler_url}/bind", json=bodies(waiting)["bind"])).json()
+            assert response == {"Error": ""}
             assert placed(one.server, waiting) == NODE
 
     run(scenario())
@@ -282,9 +282,9 @@ def test_the_scheduler_can_have_a_node_chosen(tmp_path: Path, authority: Certifi
             running("decide", tmp_path, authority) as (one, waiting),
             httpx.AsyncClient(verify=authority.client_tls("scheduler"), timeout=PATIENCE) as client,
         ):
-            answer = (await client.post(f"{one.scheduler_url}/filter", json=bodies(waiting)["filter"])).json()
-            (node,) = answer["Nodes"]["items"]
-            assert (node["metadata"]["name"] in {NODE, OTHER_NODE}, answer["Error"]) == (True, "")
+            response = (await client.post(f"{one.scheduler_url}/filter", json=bodies(waiting)["filter"])).json()
+            (node,) = response["Nodes"]["items"]
+            assert (node["metadata"]["name"] in {NODE, OTHER_NODE}, response["Error"]) == (True, "")
             metrics = (await client.get(f"{one.scheduler_url}/metrics")).text
             assert "kindred_mirror_assumed_pods 1.0" in metrics
 
@@ -360,9 +360,9 @@ def test_the_scheduler_learns_the_leader_and_the_state_of_each_watch(tmp_path: P
             running("full-offload", tmp_path, authority) as (one, _),
             httpx.AsyncClient(verify=authority.client_tls("scheduler"), timeout=PATIENCE) as client,
         ):
-            told = (await client.get(f"{one.scheduler_url}/readyz")).json()
-            assert told["leader"].startswith(f"{REPLICA}_")
-            assert told["resources"]["pods"]["synced"] is True
+            reported = (await client.get(f"{one.scheduler_url}/readyz")).json()
+            assert reported["leader"].startswith(f"{REPLICA}_")
+            assert reported["resources"]["pods"]["synced"] is True
             assert (await client.get(f"{one.scheduler_url}/debug/mirror")).status_code == 404
             assert (await client.get(f"{one.scheduler_url}/debug/config")).status_code == 404
 

@@ -156,8 +156,8 @@ def test_every_setting_is_a_key_a_variable_and_a_flag(file: Path, monkeypatch: p
     result = CliRunner().invoke(
         main, ["config", "-o", "json", *(f"{flag_of(name)}={text}" for name, text in texts.items())]
     )
-    told = msgspec.json.decode(result.stdout)
-    assert {key_of(name): flag_of(name) for name in texts} == {key: entry["source"] for key, entry in told.items()}
+    reported = msgspec.json.decode(result.stdout)
+    assert {key_of(name): flag_of(name) for name in texts} == {key: entry["source"] for key, entry in reported.items()}
     for name, text in texts.items():
         monkeypatch.setenv(variable_of(name), text)
     assert expected == load_configuration().settings

@@ -31,7 +31,10 @@ def written(rate: LineRate, number: int, **how: object) -> int:
 
 def sums(rate: LineRate, *, all_of_them: bool = False) -> list[tuple[object, ...]]:
     lines = [(each.getMessage(), vars(each)) for each in rate.sums(all_of_them=all_of_them)]
-    return [(message, told["name"], told["levelname"], told["like"], told["left_out"]) for message, told in lines]
+    return [
+        (message, reported["name"], reported["levelname"], reported["like"], reported["left_out"])
+        for message, reported in lines
+    ]
 
 
 def test_a_storm_has_ten_lines_a_second_and_a_sum(rate: LineRate, clock: Clock) -> None:
@@ -78,7 +81,7 @@ def test_a_sum_that_is_late_is_not_lost(rate: LineRate, clock: Clock) -> None:
     written(rate, 15)
     clock.pass_by(5.0)
     written(rate, 12)
-    assert [told[-1] for told in sums(rate, all_of_them=True)] == [5, 2]
+    assert [reported[-1] for reported in sums(rate, all_of_them=True)] == [5, 2]
 
 
 def test_many_kinds_of_lines_take_no_more_memory_and_no_more_of_the_disk(rate: LineRate, clock: Clock) -> None:

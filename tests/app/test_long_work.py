@@ -41,10 +41,10 @@ def test_jobs_of_all_kinds_run_one_at_a_time_in_the_order_of_their_arrival() -> 
         work = LongWork()
 
         async def job(name: str, *, cut: bool) -> None:
-            async with work.turn() if cut else work.uncut_turn():
+            async with work.turn() if cut else work.exclusive():
                 log.append(f"{name} begins")
                 for _ in range(3):
-                    await work.give_way()
+                    await work.checkpoint()
                 log.append(f"{name} ends")
 
         await asyncio.gather(job("scrape", cut=True), job("explanation", cut=False), job("dump", cut=True))
@@ -63,7 +63,7 @@ def test_a_piece_is_over_after_a_millisecond() -> None:
                 seen.append(work.over)
                 busy(0.0015)
                 seen.append(work.over)
-                await work.give_way()
+                await work.checkpoint()
 
     run(story)
     assert seen == [False, True, False, True]
@@ -76,8 +76,8 @@ def test_the_next_piece_waits_for_a_lull_for_ten_times_the_last_one_and_no_longe
         work = LongWork(lulls, PATIENCE)
         async with work.turn():
             busy(0.01)
-            await work.give_way()
-            await work.give_way()
+            await work.checkpoint()
+            await work.checkpoint()
 
     run(story)
     _, after_the_long_piece, after_none = lulls.patience
@@ -90,8 +90,8 @@ def test_work_that_cannot_be_cut_has_all_of_the_patience() -> None:
 
     async def story() -> None:
         work = LongWork(lulls, PATIENCE)
-        async with work.uncut_turn():
-            await work.wait_for_lull()
+        async with work.exclusive():
+            await work.wait_until_idle()
 
     run(story)
     assert lulls.patience == [PATIENCE, PATIENCE]
@@ -100,7 +100,7 @@ def test_work_that_cannot_be_cut_has_all_of_the_patience() -> None:
 def test_a_job_goes_on_under_a_flood_of_requests() -> None:
     async def story() -> None:
         admission = Admission(deadline=60, queue_limit=10**6, max_bytes=10**9, clock=time.monotonic)
-        work = LongWork(admission.lull, 60)
+        work = LongWork(admission.wait_until_idle, 60)
 
         async def come() -> None:
             began = time.monotonic()
@@ -118,7 +118,7 @@ def test_a_job_goes_on_under_a_flood_of_requests() -> None:
         async with work.turn():
             for _ in range(10):
                 busy(0.001)
-                await work.give_way()
+                await work.checkpoint()
         assert admission.waiting
         task.cancel()
 

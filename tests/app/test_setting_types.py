@@ -47,8 +47,8 @@ each_url = pytest.mark.parametrize(
 
 def test_every_setting_with_a_url_has_the_type_that_refuses_a_password() -> None:
     named = {name for name in Settings.model_fields if re.search("url|endpoint|address|server", name)}
-    told = {name for name, field in Settings.model_fields.items() if re.search(r"\bURL\b", field.description or "")}
-    assert set(URLS) >= named | told
+    reported = {name for name, field in Settings.model_fields.items() if re.search(r"\bURL\b", field.description or "")}
+    assert set(URLS) >= named | reported
     assert URLS
 
 
@@ -57,27 +57,27 @@ def test_every_setting_with_a_url_has_the_type_that_refuses_a_password() -> None
 )
 @each_setting
 def test_what_is_no_url_of_a_server_is_refused(name: str, url: str) -> None:
-    with pytest.raises(SettingsError) as refused:
+    with pytest.raises(SettingsError) as rejected:
         load_configuration(flags={name: url})
-    assert str(refused.value) == f"{flag_of(name)}: Value error, expected a URL such as https://HOST:PORT"
+    assert str(rejected.value) == f"{flag_of(name)}: Value error, expected a URL such as https://HOST:PORT"
 
 
 def errors(name: str, value: object, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
     """Yield the name of the setting in each source, and the error of a value from there."""
     file = folder / "kindred.yaml"
     file.write_text(yaml.safe_dump({**HEAD, key_of(name): value}))
-    with pytest.raises(SettingsError) as refused:
+    with pytest.raises(SettingsError) as rejected:
         load_configuration(file)
-    yield f"{file}: {key_of(name)}", str(refused.value)
-    with pytest.raises(SettingsError) as refused:
+    yield f"{file}: {key_of(name)}", str(rejected.value)
+    with pytest.raises(SettingsError) as rejected:
         load_configuration(flags={name: value})
-    yield flag_of(name), str(refused.value)
+    yield flag_of(name), str(rejected.value)
     if isinstance(value, str) and "\n" not in value:
         with monkeypatch.context() as patch:
             patch.setenv(variable_of(name), value)
-            with pytest.raises(SettingsError) as refused:
+            with pytest.raises(SettingsError) as rejected:
                 load_configuration()
-        yield variable_of(name), str(refused.value)
+        yield variable_of(name), str(rejected.value)
     with pytest.raises(ValueError, match=name) as invalid:  # a program that makes settings by itself
         Settings.model_validate({name: value})
     yield name, str(invalid.value)
@@ -112,9 +112,9 @@ def test_a_value_of_another_type_is_refused_without_being_printed(
 def test_a_value_that_does_not_fit_its_yaml_tag_is_not_printed(name: str, tag: str, tmp_path: Path) -> None:
     file = tmp_path / "kindred.yaml"
     file.write_text(yaml.safe_dump(HEAD) + f"{key_of(name)}: {tag} 'https://u:{PASSWORD}@h'\n")
-    with pytest.raises(SettingsError) as refused:
+    with pytest.raises(SettingsError) as rejected:
         load_configuration(file)
-    assert PASSWORD not in str(refused.value)
+    assert PASSWORD not in str(rejected.value)
 
 
 def outputs(name: str, url: str, folder: Path) -> Iterator[str]:
@@ -158,8 +158,8 @@ def test_what_the_admin_port_tells_of_a_setting_has_no_password(name: str, token
     settings = Settings.model_validate({**proofs, name: "https://host:1"})
     admin = create_service(settings, ClusterMirror(), None, {name: flag_of(name)}).admin
     assert admin is not None
-    told = ask(admin, "GET", "/debug/config", headers={"Authorization": f"Bearer {token}"})
-    assert told.json()[key_of(name)] == {"value": "https://host:1", "source": flag_of(name)}
+    reported = ask(admin, "GET", "/debug/config", headers={"Authorization": f"Bearer {token}"})
+    assert reported.json()[key_of(name)] == {"value": "https://host:1", "source": flag_of(name)}
     for url in WITH_A_PASSWORD:
         with pytest.raises(ValueError, match=name):  # so no service has one to tell
             Settings.model_validate({name: url})

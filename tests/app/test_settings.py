@@ -196,10 +196,10 @@ each_open_host = pytest.mark.parametrize("host", OPEN_HOSTS)
 def test_a_verb_with_an_effect_is_not_served_to_other_machines_without_their_certificates(
     effect: dict[str, Any], host: str
 ) -> None:
-    with pytest.raises(SettingsError) as refused:
+    with pytest.raises(SettingsError) as rejected:
         load_settings(listen=f"{host}:1", **effect)
     ((name, value),) = effect.items()
-    assert str(refused.value) == (
+    assert str(rejected.value) == (
         f"--listen='{host}:1': is not the loopback, and every client could use KINDRED_{name.upper()}="
         f"{str(value).lower()}: needs KINDRED_TLS_DIRECTORY or KINDRED_ALLOW_UNAUTHENTICATED_EFFECTS=true"
     )
@@ -234,9 +234,9 @@ def test_verbs_without_an_effect_and_health_are_served_to_all_without_names(host
 
 @each_open_host
 def test_the_admin_port_is_served_to_other_machines_only_with_a_proof(host: str) -> None:
-    with pytest.raises(SettingsError) as refused:
+    with pytest.raises(SettingsError) as rejected:
         load_settings(admin=f"{host}:0")
-    assert str(refused.value) == (
+    assert str(rejected.value) == (
         f"--admin='{host}:0': is not the loopback: needs KINDRED_ADMIN_TOKEN_FILE or KINDRED_ADMIN_READ_TOKEN_FILE"
     )
     with pytest.raises(SettingsError, match="is not the loopback"):

@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from app.process.logs import shown, shown_json
+from app.process.logs import escaped, escaped_json
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from app.process.logs import shown, shown_json
     ],
 )
 def test_names_in_any_language_stay_readable(text: str) -> None:
-    assert shown(text) == text
+    assert escaped(text) == text
 
 
 @pytest.mark.parametrize(
@@ -44,23 +44,23 @@ def test_names_in_any_language_stay_readable(text: str) -> None:
     ids=["c0", "c1", "layout", "direction", "lines", "no-width", "no-glyph", "no-glyph-alone", "surrogate"],
 )
 def test_what_acts_on_a_terminal_or_has_no_glyph_is_an_escape(text: str, expected: str) -> None:
-    assert shown(text) == expected
+    assert escaped(text) == expected
 
 
 def test_what_is_shown_is_printable_and_one_line_whatever_the_text() -> None:
     for number in range(0x110000):
-        found = shown(chr(number))
+        found = escaped(chr(number))
         assert found.isprintable()
         if found == chr(number):
             assert unicodedata.category(found)[0] != "C"
             assert found.isspace() == (found == " ")
-    assert shown("a\n\tb", "\n\t") == "a\n\tb"
+    assert escaped("a\n\tb", "\n\t") == "a\n\tb"
 
 
 def test_json_keeps_its_value_and_its_layout() -> None:
     value = {"a\u202e": ["\x9b\u2028\x7f", "🚀\U000e0101", "café", "line\nbreak"]}
     text = json.dumps(value, ensure_ascii=False, indent=2)
-    found = shown_json(text)
+    found = escaped_json(text)
     assert json.loads(found) == value
     assert found.replace("\n", "").isprintable()
     assert "🚀" in found

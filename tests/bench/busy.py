@@ -24,7 +24,7 @@ _ROUNDS: Final = 4
 _SECONDS: Final = 3.0
 """Length of a period. Each crowd has one for each measured request."""
 _REQUESTS: Final = 60
-_LARGEST_ANSWER: Final = 2**20
+_LARGEST_RESPONSE: Final = 2**20
 _MAX_TIMES: Final = 2.0
 _NOBODY: Final = "nobody"
 _SCRAPERS: Final = "8 on /metrics"
@@ -34,58 +34,60 @@ _EXPLANATIONS: Final = 50
 
 
 @dataclass(slots=True)
-class Asked:
+class Requested:
     """One measured request: its bytes, and by crowd the seconds of its responses, by round."""
 
     name: str
     requests: Iterator[bytes]
     error_free: bytes
     """A part that every correct response has."""
-    answers: dict[str, list[list[float]]] = field(default_factory=dict)
+    responses: dict[str, list[list[float]]] = field(default_factory=dict)
 
     def ask(self, wire: Wire, seconds: float, crowd: str) -> None:
         """Send requests without pause for `seconds`. Raises BenchError for a wrong response."""
         spent: list[float] = []
         until = time.perf_counter() + seconds
         while time.perf_counter() < until:
-            took, answer = wire.ask(next(self.requests))
+            took, response = wire.ask(next(self.requests))
             spent.append(took)
-            if self.error_free not in bytes(answer[-500:]):
-                raise BenchError(f"{self.name}: ...{bytes(answer[-500:]).decode(errors='replace')}")
-        self.answers.setdefault(crowd, []).append(spent)
+            if self.error_free not in bytes(response[-500:]):
+                raise BenchError(f"{self.name}: ...{bytes(response[-500:]).decode(errors='replace')}")
+        self.responses.setdefault(crowd, []).append(spent)
 
 
 def measure(size: Size) -> Section:
     """Measure all of it, with all plugins."""
     with fake_api(size.nodes, size.pods) as api, kindred(api, {"KINDRED_PROFILE": "full"}) as service:
         service.wait_until_ready()
-        asked = _asked(size)
+        requested = _requested(size)
         crowds = _crowds(service, size)
         seconds = _SECONDS * size.effort
-        answered: dict[str, int] = dict.fromkeys((crowd.name for crowd in crowds), 0)
+        responded: dict[str, int] = dict.fromkeys((crowd.name for crowd in crowds), 0)
         explanations: list[list[float]] = []
-        _ask_all(service, asked, seconds, "")
+        _ask_all(service, requested, seconds, "")
         for _ in range(_ROUNDS):
-            _ask_all(service, asked, seconds, _NOBODY)
+            _ask_all(service, requested, seconds, _NOBODY)
             explanations.append(_explained(crowds[-1], size.samples(_EXPLANATIONS)))
             for crowd in crowds:
-                with crowding(crowd) as answers:
-                    _ask_all(service, asked, seconds, crowd.name)
-                answered[crowd.name] += answers[0]
-    rows = [_row(each, name, explanations) for each in asked for name in (_NOBODY, *answered)]
-    told = ", ".join(f"{count:,} to {name}" for name, count in answered.items())
-    return Section("busy", f"filter and /livez while others look, profile full, {size}", rows, [f"Answers: {told}."])
+                with crowding(crowd) as responses:
+                    _ask_all(service, requested, seconds, crowd.name)
+                responded[crowd.name] += responses[0]
+    rows = [_row(each, name, explanations) for each in requested for name in (_NOBODY, *responded)]
+    reported = ", ".join(f"{count:,} to {name}" for name, count in responded.items())
+    return Section(
+        "busy", f"filter and /livez while others look, profile full, {size}", rows, [f"Answers: {reported}."]
+    )
 
 
-def _asked(size: Size) -> list[Asked]:
+def _requested(size: Size) -> list[Requested]:
     questions = Questions(size.nodes, size.pods)
-    asked = []
+    requested = []
     for nodes in (min(100, size.nodes), size.nodes):
         form = Form(f"filter, {nodes:,} names", nodes)
         bodies = [request("POST", "/filter", questions.body(each, form)) for each in questions.of(form, _REQUESTS)]
-        asked.append(Asked(form.name, itertools.cycle(bodies), b'"Error":""}'))
-    asked.append(Asked("/livez", itertools.repeat(request("GET", "/livez", b"")), b"ok"))
-    return asked
+        requested.append(Requested(form.name, itertools.cycle(bodies), b'"Error":""}'))
+    requested.append(Requested("/livez", itertools.repeat(request("GET", "/livez", b"")), b"ok"))
+    return requested
 
 
 def _crowds(service: Kindred, size: Size) -> list[Crowd]:
@@ -99,9 +101,9 @@ def _crowds(service: Kindred, size: Size) -> list[Crowd]:
     ]
 
 
-def _ask_all(service: Kindred, asked: list[Asked], seconds: float, crowd: str) -> None:
-    with connected(service.url, _LARGEST_ANSWER) as wire:
-        for each in asked:
+def _ask_all(service: Kindred, requested: list[Requested], seconds: float, crowd: str) -> None:
+    with connected(service.url, _LARGEST_RESPONSE) as wire:
+        for each in requested:
             each.ask(wire, seconds, crowd)
 
 
@@ -112,16 +114,16 @@ def _explained(crowd: Crowd, count: int) -> list[float]:
     return spent
 
 
-def _row(asked: Asked, crowd: str, explanations: list[list[float]]) -> Row:
-    alone, among = asked.answers[_NOBODY], asked.answers[crowd]
+def _row(requested: Requested, crowd: str, explanations: list[list[float]]) -> Row:
+    alone, among = requested.responses[_NOBODY], requested.responses[crowd]
     times = {"answers": Times.over(among)}
     if crowd == _NOBODY:
-        return Row(f"{asked.name}, {crowd}", times)
-    at_most = _MAX_TIMES if crowd == _SCRAPERS and asked.name.startswith("filter") else None
+        return Row(f"{requested.name}, {crowd}", times)
+    at_most = _MAX_TIMES if crowd == _SCRAPERS and requested.name.startswith("filter") else None
     ratios = {"p50 to nobody": Ratio.of(among, alone, at_most=at_most), "p99 to nobody": Ratio.of(among, alone, 0.99)}
-    if crowd == _READERS and asked.name.startswith("filter"):
+    if crowd == _READERS and requested.name.startswith("filter"):
         usual = percentile([each for one in alone for each in one], 0.5)
         delays = [[max(0.0, seconds - usual) for seconds in each] for each in among]
         # Both at p99, because on shared cores the machine causes the maximum.
         ratios["delay at p99 to an explanation's p99"] = Ratio.of(delays, explanations, 0.99, at_most=1.0)
-    return Row(f"{asked.name}, {crowd}", times, ratios=ratios)
+    return Row(f"{requested.name}, {crowd}", times, ratios=ratios)

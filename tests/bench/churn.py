@@ -41,7 +41,7 @@ _ROUNDS: Final = 4
 _SECONDS: Final = 15.0
 """Length of a period with churn, and of one without."""
 _REQUESTS: Final = 200
-_LARGEST_ANSWER: Final = 2**20
+_LARGEST_RESPONSE: Final = 2**20
 _SCRAPE_EVERY: Final = 5.0  # seconds
 _PROBE_EVERY: Final = 0.005
 _WARM_UP: Final = 2.0
@@ -51,14 +51,14 @@ _WARM_UP: Final = 2.0
 class Stretches:
     """Measurements of several periods: seconds of responses and of event delays, shares of CPU."""
 
-    answers: list[list[float]] = field(default_factory=list)
+    responses: list[list[float]] = field(default_factory=list)
     delays: list[float] = field(default_factory=list)
     ran: list[float] = field(default_factory=list)
     waited: list[float] = field(default_factory=list)
 
     def row(self, name: str) -> Row:
         """Return the sum of the periods."""
-        times = {"answers": Times.over(self.answers)}
+        times = {"answers": Times.over(self.responses)}
         if self.delays:
             times["an event's delay"] = Times.of(self.delays)
         shares = {"on a CPU, %": self.ran, "waiting for one, %": self.waited}
@@ -75,8 +75,8 @@ class Bench:
         self._markers = Markers(api, service)
         form = Form("names", size.nodes)
         questions = Questions(size.nodes, size.pods)
-        asked = questions.of(form, _REQUESTS)
-        self._requests = itertools.cycle([request("POST", "/filter", questions.body(each, form)) for each in asked])
+        requested = questions.of(form, _REQUESTS)
+        self._requests = itertools.cycle([request("POST", "/filter", questions.body(each, form)) for each in requested])
         self.quiet = Stretches()
         self.churning = Stretches()
         self.scrapes = Stretches()
@@ -91,14 +91,14 @@ class Bench:
                 self._filter(self.churning, self._seconds)
         with self._churn():
             self._scrape()
-            with self._measured(self.livez), probing(self._service.url, _PROBE_EVERY) as answers:
+            with self._measured(self.livez), probing(self._service.url, _PROBE_EVERY) as responses:
                 time.sleep(self._seconds)
-            self.livez.answers.append([span.seconds for span in answers.spans])
+            self.livez.responses.append([span.seconds for span in responses.spans])
 
     def _filter(self, into: Stretches, seconds: float) -> None:
         """Call filter without pause for `seconds`, and measure the delay of events meanwhile."""
         with self._markers.marking() as delays, self._measured(into):
-            into.answers.append([span.seconds for span in self._ask(seconds)])
+            into.responses.append([span.seconds for span in self._ask(seconds)])
         into.delays += [span.seconds for span in delays.spans]
 
     def _scrape(self) -> None:
@@ -112,21 +112,21 @@ class Bench:
             scrapes.spans.append(Span(began, time.perf_counter()))
 
         with repeating(scrape, _SCRAPE_EVERY), self._measured(self.scrapes):
-            answers = Latencies(self._ask(self._seconds))
-        during = answers.during(scrapes.spans)
-        self.scrapes.answers.append([span.seconds for span in during.spans or answers.spans])
+            responses = Latencies(self._ask(self._seconds))
+        during = responses.during(scrapes.spans)
+        self.scrapes.responses.append([span.seconds for span in during.spans or responses.spans])
 
     def _ask(self, seconds: float) -> list[Span]:
         spans = []
         until = time.perf_counter() + seconds
-        with connected(self._service.url, _LARGEST_ANSWER) as wire:
+        with connected(self._service.url, _LARGEST_RESPONSE) as wire:
             for sent in self._requests:
                 began = time.perf_counter()
                 if began >= until:
                     break
-                spent, answer = wire.ask(sent)
+                spent, response = wire.ask(sent)
                 spans.append(Span(began, began + spent))
-                end = bytes(answer[-500:])
+                end = bytes(response[-500:])
                 if not end.endswith(b'"Error":""}'):
                     raise BenchError(f"POST /filter: ...{end.decode(errors='replace')}")
         return spans
@@ -168,7 +168,7 @@ def _gc_seconds(service: Kindred) -> float:
 
 
 def _rows(bench: Bench, sent: int, gc_share: float) -> list[Row]:
-    churning, quiet = bench.churning.answers, bench.quiet.answers
+    churning, quiet = bench.churning.responses, bench.quiet.responses
     return [
         bench.quiet.row("filter, no events"),
         msgspec.structs.replace(

@@ -78,8 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if before.machine != after.machine:
         say("The machines differ: only ratios are compared.")
     found = list(compare(before, after))
-    shown = found if options.all else [each for each in found if each.verdict != "same"]
-    say("\n".join(map(str, shown)) or "Nothing has changed beyond the noise.")
+    rendered = found if options.all else [each for each in found if each.verdict != "same"]
+    say("\n".join(map(str, rendered)) or "Nothing has changed beyond the noise.")
     for name in gone(before, after):
         say(f"gone    {name}")
     worse = [each for each in found if each.is_ratio and each.verdict == "worse"]

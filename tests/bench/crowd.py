@@ -30,7 +30,7 @@ class Crowd(msgspec.Struct, frozen=True):
 @contextmanager
 def crowding(crowd: Crowd) -> Iterator[list[int]]:
     """Run a crowd during the block. Afterwards the list has the number of responses."""
-    answers: list[int] = []
+    responses: list[int] = []
     command = [sys.executable, "-m", "tests.bench.crowd"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:  # noqa: S603 - our own
         assert process.stdin is not None  # both are pipes
@@ -40,25 +40,25 @@ def crowding(crowd: Crowd) -> Iterator[list[int]]:
             process.stdin.flush()
             if not process.stdout.readline():
                 raise BenchError(f"{crowd.name}: did not begin")
-            yield answers
+            yield responses
             process.stdin.close()
-            answers.append(int(process.stdout.readline() or -1))
+            responses.append(int(process.stdout.readline() or -1))
         finally:
             process.kill()
-    if answers and answers[0] < 0:
+    if responses and responses[0] < 0:
         raise BenchError(f"{crowd.name}: a client has failed")
 
 
 def _main() -> None:
     crowd = msgspec.json.decode(sys.stdin.buffer.readline(), type=Crowd)
-    answers = [0] * crowd.clients
+    responses = [0] * crowd.clients
     ended = threading.Event()
 
     def ask(number: int) -> None:
         client = HttpClient(crowd.url)
         while not ended.is_set():
             client.expect(crowd.method, crowd.path, crowd.body)
-            answers[number] += 1
+            responses[number] += 1
 
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(crowd.clients)]
     for each in threads:
@@ -69,7 +69,7 @@ def _main() -> None:
     ended.set()
     for each in threads:
         each.join()
-    sys.stdout.write(f"{sum(answers)}\n")
+    sys.stdout.write(f"{sum(responses)}\n")
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ _SETTINGS: Final = {
     "KINDRED_PROFILE": "full",
     "KINDRED_TEST_LIMITS": '{"settle": 0}',
 }
-_LARGEST_ANSWER: Final = 2**16
+_LARGEST_RESPONSE: Final = 2**16
 
 
 @dataclass(slots=True)
@@ -55,14 +55,14 @@ def measure(size: Size) -> Section:
     rows = []
     with fake_api(size.nodes, size.pods) as api, kindred(api, _SETTINGS) as service, floor_app() as (process, url):
         service.wait_until_ready()
-        with connected(service.url, _LARGEST_ANSWER) as ours, connected(url, _LARGEST_ANSWER) as floor:
+        with connected(service.url, _LARGEST_RESPONSE) as ours, connected(url, _LARGEST_RESPONSE) as floor:
             for kind in cluster.KINDS:
                 both = _Side(service, ours), _Side(process, floor)
                 fitting = _that_fits(ours, kind, size)
                 if fitting is None:  # a small cluster may have no pod to be near
                     continue
-                iteration, answer = fitting
-                floor.ask(request("PUT", "/filter/0", answer))
+                iteration, response = fitting
+                floor.ask(request("PUT", "/filter/0", response))
                 bodies = list(_bodies(api, kind, iteration, size, pods * _ROUNDS))
                 with cpus_awake(), apart_from((service.pid, process.pid)):
                     for number in range(_ROUNDS):
@@ -76,9 +76,9 @@ def _that_fits(ours: Wire, kind: str, size: Size) -> tuple[int, bytes] | None:
     """Return an iteration of a kind whose pods fit on a node, and the response for them."""
     for iteration in range(_ITERATIONS):
         body = _body(_pod(kind, iteration, size, 0), size)
-        answer = bytes(ours.ask(request("POST", "/filter", body, ("Kindred-Dry-Run", "true")))[1])
-        if _is_decision(answer):
-            return iteration, answer
+        response = bytes(ours.ask(request("POST", "/filter", body, ("Kindred-Dry-Run", "true")))[1])
+        if _is_decision(response):
+            return iteration, response
     return None
 
 
@@ -104,8 +104,8 @@ def _body(pod: Object, size: Size) -> bytes:
     return b'{"Pod":%s,"Nodes":null,"NodeNames":%s}' % (msgspec.json.encode(pod), names)
 
 
-def _is_decision(answer: bytes) -> bool:
-    return b'"items":[{' in answer or b'"NodeNames":["' in answer
+def _is_decision(response: bytes) -> bool:
+    return b'"items":[{' in response or b'"NodeNames":["' in response
 
 
 def _round(ours: _Side, floor: _Side, bodies: list[bytes]) -> None:
@@ -116,9 +116,9 @@ def _round(ours: _Side, floor: _Side, bodies: list[bytes]) -> None:
     for begin in range(0, len(bodies), _IN_A_ROW):
         in_a_row = bodies[begin : begin + _IN_A_ROW]
         for body in in_a_row:
-            answer = ours.ask(request("POST", "/filter", body))
-            if not _is_decision(answer):
-                raise BenchError(f"no decision: {answer[:500].decode(errors='replace')}")
+            response = ours.ask(request("POST", "/filter", body))
+            if not _is_decision(response):
+                raise BenchError(f"no decision: {response[:500].decode(errors='replace')}")
         for body in in_a_row:
             floor.ask(request("POST", "/filter/0", body))
     for side, seconds in zip((ours, floor), before, strict=True):

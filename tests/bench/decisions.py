@@ -67,9 +67,9 @@ class Decider:
         start = next(self._rotation)
         return self.names[start:] + self.names[:start]
 
-    def answer(self, pod: Pod, names: list[str]) -> tuple[list[str], Int64Array]:
+    def response(self, pod: Pod, names: list[str]) -> tuple[list[str], Int64Array]:
         """Return the nodes that fit, and their scores, by the cache."""
-        passed, scores = self._answer(self.cache.evaluation(pod), _written(names))
+        passed, scores = self._response(self.cache.evaluation(pod), _written(names))
         return [names[position] for position in passed.tolist()], scores
 
     def with_names(self, pod: Pod, *, cached: bool = True) -> float:
@@ -78,7 +78,7 @@ class Decider:
         `prioritize` recognises the nodes that `filter` passed on, and does not look them up.
         """
         names = _written(self.rotated())
-        seconds, _ = timed(lambda: self._answer(self._evaluation(pod, cached=cached), names))
+        seconds, _ = timed(lambda: self._response(self._evaluation(pod, cached=cached), names))
         return seconds
 
     def with_slots(self, evaluate: Callable[[], Evaluation]) -> tuple[float, str]:
@@ -122,7 +122,7 @@ class Decider:
     def _evaluation(self, pod: Pod, *, cached: bool) -> Evaluation:
         return self.cache.evaluation(pod) if cached else FreshEvaluation(self.mirror, pod)
 
-    def _answer(self, evaluation: Evaluation, names: bytes) -> tuple[IntpArray, Int64Array]:
+    def _response(self, evaluation: Evaluation, names: bytes) -> tuple[IntpArray, Int64Array]:
         batch = NodeBatch.found(self.mirror.nodes, names, 0, len(names))
         if batch is None:
             raise BenchError("a node is not known")

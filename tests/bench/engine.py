@@ -86,7 +86,7 @@ class Bench:
         """Time the naive reference, and compare its result with the engine's. Raises BenchError."""
         seconds, expected = timed(lambda: self._naive.decision(v1_pod))
         samples.add(NAIVE, seconds)
-        feasible, scores = self._decider.answer(pod, self._decider.names)
+        feasible, scores = self._decider.response(pod, self._decider.names)
         if dict(zip(feasible, scores.tolist(), strict=True)) != expected:
             raise BenchError(f"{v1_pod['metadata']['name']}: the engine's answer is not that of the naive reference")
 

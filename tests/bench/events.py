@@ -24,7 +24,7 @@ _NODES_PER_ROUND: Final = 40
 _CLASSES_PER_KIND: Final = 25
 _ADDED: Final = "a pod is added"
 _RELABELED: Final = "a pod's label app changes"
-_TOLD: Final = "a pod's status changes"
+_REPORTED: Final = "a pod's status changes"
 _DELETED: Final = "a pod is deleted"
 _HEARTBEAT: Final = "a node's heartbeat"
 _NODE: Final = "a node's zone changes"
@@ -80,7 +80,7 @@ class Bench:
             pod = cluster.pod(index % self._size.pods, self._apps, self._size.nodes)
             pod["metadata"] |= {"name": f"event-{index}", "uid": f"event-{index}"}
             yield Change(_ADDED, "Add", self._versioned(pod))
-            yield Change(_TOLD, "Update", self._versioned(pod))
+            yield Change(_REPORTED, "Update", self._versioned(pod))
             pod["metadata"]["labels"]["app"] = cluster.app_name((index + 1) % self._apps)
             yield Change(_RELABELED, "Update", self._versioned(pod))
             yield Change(_DELETED, "Delete", self._versioned(pod))

@@ -10,7 +10,7 @@ from app.explain.explain_request import decode_explain_request
 from app.explain.explainer import Detail, Explainer
 from app.explain.known_pods import KnownPods
 from app.feeds.freshness import OF_A_DUMP
-from app.feeds.release import AnsweredRelease
+from app.feeds.release import ReleaseTracker
 from app.process.json_text import encode
 from app.settings.settings import Settings
 from app.verbs.effects import Effects
@@ -50,7 +50,7 @@ class Bench:
             KnownPods(mirror, self._effects.recent_pods),
             cache,
             OF_A_DUMP,
-            release=AnsweredRelease(Settings(), mirror),
+            release=ReleaseTracker(Settings(), mirror),
         )
         self._names = names_of(size)
         self._apps = cluster.app_count(size.pods)
@@ -103,7 +103,9 @@ def _rows(size: Size, profile: str) -> list[Row]:
 
 def _row(bench: Bench, kind: str, name: str, samples: int) -> Row:
     rounds = [[bench.ask(kind) for _ in range(samples)] for _ in range(_ROUNDS)]
-    filtering, summing_up, detailing = ([[asked[place] for asked in one] for one in rounds] for place in range(3))
+    filtering, summing_up, detailing = (
+        [[requested[place] for requested in one] for one in rounds] for place in range(3)
+    )
     return Row(
         name,
         {

@@ -32,20 +32,20 @@ class FloorApp:
     """The app, and its prepared responses."""
 
     def __init__(self) -> None:
-        self._answers: dict[str, bytes] = {}  # path -> body
+        self._responses: dict[str, bytes] = {}  # path -> body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request (ASGI)."""
         body = await _body(receive)
         if scope["method"] == "PUT":
-            self._answers[scope["path"]] = body
-            answer = b""
+            self._responses[scope["path"]] = body
+            response = b""
         else:
             _decode(body)
-            answer = self._answers[scope["path"]]
-        headers = [*_HEADERS, (b"content-length", b"%d" % len(answer))]
+            response = self._responses[scope["path"]]
+        headers = [*_HEADERS, (b"content-length", b"%d" % len(response))]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": answer})
+        await send({"type": "http.response.body", "body": response})
 
 
 async def _body(receive: Receive) -> bytes:

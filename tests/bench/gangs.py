@@ -65,7 +65,7 @@ class Bench:
         found = self._placer.place(members, 0.0, max_steps=self._steps, packing=packing)
         seconds = time.process_time() - began
         if isinstance(found, Shortfall):
-            raise BenchError(f"{kind}: {found.placed} of {found.wanted} members fit")
+            raise BenchError(f"{kind}: {found.placed} of {found.needed} members fit")
         for uid in found:
             self._mirror.forget(uid)
         return seconds

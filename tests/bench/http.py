@@ -27,7 +27,7 @@ _NOTE: Final = (
     "While this is measured, the CPUs are kept from their idle states, after each of which a virtual CPU begins with "
     "empty caches; both servers are on one of them, and the client is on another."
 )
-_LARGEST_ANSWER: Final = 64 * 2**20
+_LARGEST_RESPONSE: Final = 64 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Exchange(NamedTuple):
     verb: Verb
     ours: bytes
     floor: bytes
-    answer: bytes
+    response: bytes
 
 
 @dataclass(slots=True)
@@ -59,10 +59,10 @@ class Side:
     waited: dict[Verb, list[list[float]]] = field(default_factory=lambda: {verb: [] for verb in VERBS})
     cpu: list[list[float]] = field(default_factory=list)
 
-    def ask(self, verb: Verb, sent: bytes, answer: bytes) -> None:
+    def ask(self, verb: Verb, sent: bytes, response: bytes) -> None:
         """Send a request, and compare the response with the recorded one. Raises BenchError."""
         seconds, body = self.wire.ask(sent)
-        if body != answer:
+        if body != response:
             raise BenchError(f"another answer than before: {bytes(body[:500]).decode(errors='replace')}")
         self.waited[verb][-1].append(seconds)
 
@@ -86,9 +86,11 @@ class Pair:
     def round(self, questions: Questions, trial: Trial, count: int) -> None:
         """Send new requests as a scheduler does: `filter`, and then `prioritize` with the nodes that passed."""
         exchanges: list[Exchange] = []
-        for asked in questions.of(trial.form, count):
-            exchanges.append(self._recorded("filter", trial.form, questions.body(asked, trial.form), len(exchanges)))
-            fitting = asked.fitting(exchanges[-1].answer)
+        for requested in questions.of(trial.form, count):
+            exchanges.append(
+                self._recorded("filter", trial.form, questions.body(requested, trial.form), len(exchanges))
+            )
+            fitting = requested.fitting(exchanges[-1].response)
             if fitting.names:
                 body = questions.body(fitting, trial.form)
                 exchanges.append(self._recorded("prioritize", trial.form, body, len(exchanges)))
@@ -101,21 +103,21 @@ class Pair:
 
     def _ask_us(self, exchanges: list[Exchange]) -> None:
         for each in exchanges:
-            self.ours.ask(each.verb, each.ours, each.answer)
+            self.ours.ask(each.verb, each.ours, each.response)
 
     def _ask_floor(self, exchanges: list[Exchange]) -> None:
         for each in exchanges:
-            self.floor.ask(each.verb, each.floor, each.answer)
+            self.floor.ask(each.verb, each.floor, each.response)
 
     def _recorded(self, verb: Verb, form: Form, body: bytes, index: int) -> Exchange:
         """Send a request to Kindred, and set its response in the floor app."""
         path = f"/{verb}/{index}"
         ours = request("POST", f"/{verb}", body, *form.headers)
-        answer = bytes(self.ours.wire.ask(ours)[1])
-        if verb == "filter" and not answer.endswith(b'"Error":""}'):
-            raise BenchError(f"/filter answered ...{answer[-500:].decode(errors='replace')}")
-        self.floor.wire.ask(request("PUT", path, answer))
-        return Exchange(verb, ours, request("POST", path, body, *form.headers), answer)
+        response = bytes(self.ours.wire.ask(ours)[1])
+        if verb == "filter" and not response.endswith(b'"Error":""}'):
+            raise BenchError(f"/filter answered ...{response[-500:].decode(errors='replace')}")
+        self.floor.wire.ask(request("PUT", path, response))
+        return Exchange(verb, ours, request("POST", path, body, *form.headers), response)
 
 
 def measure(size: Size) -> Section:
@@ -125,7 +127,7 @@ def measure(size: Size) -> Section:
         service.wait_until_ready()
         questions = Questions(size.nodes, size.pods)
         for trial in _trials(size.nodes):
-            with connected(service.url, _LARGEST_ANSWER) as ours, connected(url, _LARGEST_ANSWER) as floor:
+            with connected(service.url, _LARGEST_RESPONSE) as ours, connected(url, _LARGEST_RESPONSE) as floor:
                 pair = Pair((service, ours), (process, floor))
                 with cpus_awake(), apart_from((service.pid, process.pid)):
                     for _ in range(ROUNDS):

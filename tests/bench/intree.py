@@ -40,20 +40,20 @@ from tests.e2e.binaries import BuildError, binaries
 _NOTHING: Final = Selector(nothing=True)
 
 
-class AskedTerms:
+class RequestedTerms:
     """The terms of evaluated pods for which a mirror may have counters."""
 
     def __init__(self, mirror: ClusterMirror) -> None:
         self._mirror = mirror
-        self._asked: set[AffinityTerm] = set()
+        self._requested: set[AffinityTerm] = set()
 
     def begin(self, pod: Pod) -> None:
         """Drop the counters of a pod's terms before the pod is evaluated."""
         terms = _terms(pod.affinity)
-        if not terms.isdisjoint(self._asked):
+        if not terms.isdisjoint(self._requested):
             push_out_counters(self._mirror)
-            self._asked.clear()
-        self._asked |= terms
+            self._requested.clear()
+        self._requested |= terms
 
 
 def push_out_counters(mirror: ClusterMirror) -> None:
@@ -125,12 +125,12 @@ class Engine:
         self._starts: Iterator[int] = itertools.cycle(range(0, len(names), max(1, len(names) // 97)))
         self._profile = affinity_profile()
         self._cache = EquivalenceCache(mirror, self._profile.plugins, CacheOptions(mode="spec"))
-        self._asked = AskedTerms(mirror)
+        self._requested = RequestedTerms(mirror)
 
     def forget(self, v1_pod: Object) -> None:
         """Make the class of a pod cold."""
         self._cache.clear()
-        self._asked.begin(decoded_pod(v1_pod))
+        self._requested.begin(decoded_pod(v1_pod))
 
     def from_cache(self, v1_pod: Object) -> Decision:
         """Decide as the service does."""
@@ -169,9 +169,9 @@ class Bench:
             in_tree.sent("pod", cluster.pods(size.pods, size.nodes)),
         )
         self.description = in_tree.take_snapshot()
-        held = len(mirror.nodes.slots), mirror.pod_count()
-        if held != (self.description.nodes, self.description.pods):
-            raise BenchError(f"(nodes, pods): {held} here, and in the snapshot {self.description}")
+        stored = len(mirror.nodes.slots), mirror.pod_count()
+        if stored != (self.description.nodes, self.description.pods):
+            raise BenchError(f"(nodes, pods): {stored} here, and in the snapshot {self.description}")
         self._in_tree = in_tree
         self._engine = Engine(mirror, names_of(size))
         self._size = size
@@ -202,18 +202,18 @@ class Bench:
     def _turn(self, samples: Rounds, v1_pod: Object) -> None:
         """Evaluate in-tree, and then in the engine, as a new and then as a known class. Compare the results."""
         self._engine.forget(v1_pod)
-        answer = self._in_tree.ask(v1_pod)
+        response = self._in_tree.ask(v1_pod)
         cold = self._engine.from_cache(v1_pod)
         known = [self._engine.from_cache(v1_pod) for _ in range(_REPEATS)]
         afresh = [self._engine.afresh(v1_pod) for _ in range(_REPEATS)]
-        samples.add(IN_TREE, answer.seconds)
+        samples.add(IN_TREE, response.seconds)
         samples.add(COLD, cold.given_slots)
         samples.add(COLD_NAMES, cold.from_names)
         samples.add(KNOWN, *(each.given_slots for each in known))
         samples.add(KNOWN_NAMES, *(each.from_names for each in known))
         samples.add(AFRESH, *(each.given_slots for each in afresh))
         for decision in (cold, *known, *afresh):
-            differs = difference(answer.scores, decision.by_name())
+            differs = difference(response.scores, decision.by_name())
             if differs:
                 raise BenchError(f"{v1_pod['metadata']['name']}: {differs}")
 

@@ -11,7 +11,7 @@ from tests.bench.cluster import Object
 from tests.bench.live import BenchError
 
 PROGRAM: Final = "intree-affinity"
-_MAX_SHOWN: Final = 3
+_MAX_RENDERED: Final = 3
 
 Kind: TypeAlias = Literal["namespace", "node", "pod"]
 Line = TypeVar("Line")
@@ -28,7 +28,7 @@ class Description(msgspec.Struct, frozen=True):
     pods: int
 
 
-class Answer(msgspec.Struct, frozen=True):
+class Response(msgspec.Struct, frozen=True):
     """A decision: normalised scores of the nodes that fit, and the time from PreFilter to NormalizeScore."""
 
     nanoseconds: int
@@ -60,10 +60,10 @@ class InTree:
         self._send({})
         return self._receive(Description)
 
-    def ask(self, v1_pod: Object) -> Answer:
+    def ask(self, v1_pod: Object) -> Response:
         """Filter all nodes for a pod, and score those that fit."""
         self._send(v1_pod)
-        return self._receive(Answer)
+        return self._receive(Response)
 
     def _send(self, value: object) -> None:
         try:
@@ -102,11 +102,11 @@ def difference(in_tree: Mapping[str, int], ours: Mapping[str, int]) -> str:
     if in_tree == ours:
         return ""
     differing = [name for name in sorted({*in_tree, *ours}) if in_tree.get(name) != ours.get(name)]
-    shown = [
+    rendered = [
         f"{name} in-tree {_verdict(in_tree.get(name))}, ours {_verdict(ours.get(name))}"
-        for name in differing[:_MAX_SHOWN]
+        for name in differing[:_MAX_RENDERED]
     ]
-    return f"{len(differing)} nodes differ: {'; '.join(shown)}"
+    return f"{len(differing)} nodes differ: {'; '.join(rendered)}"
 
 
 def _verdict(score: int | None) -> str:

@@ -69,10 +69,10 @@ class HttpClient:
 
     def expect(self, method: str, path: str, body: bytes | None = None) -> bytes:
         """Return the body of a response with 200. Raises BenchError for any other status."""
-        status, answer = self.ask(method, path, body)
+        status, response = self.ask(method, path, body)
         if status != HTTPStatus.OK:
-            raise BenchError(f"{method} {path}: {status} {answer[:500].decode(errors='replace')}")
-        return answer
+            raise BenchError(f"{method} {path}: {status} {response[:500].decode(errors='replace')}")
+        return response
 
     def close(self) -> None:
         """Close the connection."""
@@ -163,12 +163,12 @@ class Kindred(Process):
     def wait_until_ready(self) -> Json:
         """Wait until the mirror is complete. Return the response of /readyz."""
         while time.perf_counter() - self.started < _TIMEOUT:
-            status, answer = self._client.ask("GET", "/readyz")
+            status, response = self._client.ask("GET", "/readyz")
             if status == HTTPStatus.OK:
-                readiness: Json = json.loads(answer)
+                readiness: Json = json.loads(response)
                 return readiness
             time.sleep(0.02)  # a request costs Kindred half a millisecond
-        raise BenchError(f"not ready within {_TIMEOUT:g} s: {answer.decode(errors='replace')}")
+        raise BenchError(f"not ready within {_TIMEOUT:g} s: {response.decode(errors='replace')}")
 
     def metrics(self) -> "Metrics":
         """Scrape the metrics."""
@@ -244,16 +244,16 @@ def floor_app() -> Iterator[tuple[Process, str]]:
 @contextmanager
 def probing(url: str, every: float) -> Iterator[Latencies]:
     """Request /livez every `every` seconds, from a separate thread, during the block."""
-    asked = Latencies()
+    requested = Latencies()
     client = HttpClient(url)
 
     def probe() -> None:
         began = time.perf_counter()
         client.expect("GET", "/livez")
-        asked.spans.append(Span(began, time.perf_counter()))
+        requested.spans.append(Span(began, time.perf_counter()))
 
     with repeating(probe, every):
-        yield asked
+        yield requested
 
 
 @contextmanager

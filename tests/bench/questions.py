@@ -23,17 +23,17 @@ class Form:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-class Asked(NamedTuple):
+class Requested(NamedTuple):
     """A pod, as JSON, and the names of the nodes in their order."""
 
     pod: bytes
     names: list[str]
 
-    def fitting(self, answer: bytes) -> "Asked":
+    def fitting(self, response: bytes) -> "Requested":
         """Return the same with only the nodes that `filter` passed on."""
-        result = _decode_result(answer)
+        result = _decode_result(response)
         failed = result.failed.keys() | result.unresolvable.keys()
-        return Asked(self.pod, [name for name in self.names if name not in failed])
+        return Requested(self.pod, [name for name in self.names if name not in failed])
 
 
 class _Result(msgspec.Struct):
@@ -58,19 +58,19 @@ class Questions:
         ]
         self._turn = 0
 
-    def of(self, form: Form, count: int) -> Iterator[Asked]:
+    def of(self, form: Form, count: int) -> Iterator[Requested]:
         """Make `count` requests, each with its names in a new order."""
         for index in range(count):
             start = self._turn * _STRIDE % len(self._names)
             self._turn += 1
             names = (self._names[start:] + self._names[:start])[: form.nodes]
-            yield Asked(self._pods[index % len(self._pods)], names)
+            yield Requested(self._pods[index % len(self._pods)], names)
 
-    def body(self, asked: Asked, form: Form) -> bytes:
+    def body(self, requested: Requested, form: Form) -> bytes:
         """Return ExtenderArgs in Go's form, without spaces."""
         if not form.whole:
-            return b'{"Pod":%s,"Nodes":null,"NodeNames":%s}' % (asked.pod, msgspec.json.encode(asked.names))
+            return b'{"Pod":%s,"Nodes":null,"NodeNames":%s}' % (requested.pod, msgspec.json.encode(requested.names))
         if not self._whole:
             self._whole = [whole_node(index) for index in range(len(self._names))]
-        items = b",".join([self._whole[int(name.removeprefix("node-"))] for name in asked.names])
-        return b'{"Pod":%s,"Nodes":{"metadata":{},"items":[%s]},"NodeNames":null}' % (asked.pod, items)
+        items = b",".join([self._whole[int(name.removeprefix("node-"))] for name in requested.names])
+        return b'{"Pod":%s,"Nodes":{"metadata":{},"items":[%s]},"NodeNames":null}' % (requested.pod, items)

@@ -32,7 +32,7 @@ class Run:
     server_cpu: float
     peak: float
     after: float
-    asked: Latencies | None
+    requested: Latencies | None
     """Responses of /livez, if it was requested."""
 
     def row(self, way: str) -> Row:
@@ -50,7 +50,9 @@ class Run:
             f"ready, of {MAX_SECONDS:g} s": Ratio.single((self.ready - self.waited) / MAX_SECONDS, at_most=1),
             f"peak, of {MAX_MEGABYTES:g} MB": Ratio.single(self.peak / MAX_MEGABYTES, at_most=1),
         }
-        times = {"/livez": Times.of([span.seconds for span in self.asked.spans])} if self.asked is not None else {}
+        times = (
+            {"/livez": Times.of([span.seconds for span in self.requested.spans])} if self.requested is not None else {}
+        )
         return Row(way, times, figures, ratios)
 
 
@@ -58,7 +60,7 @@ def run(api: FakeApi, size: Size, *, probed: bool = False) -> Run:
     """Start Kindred, wait until it is ready, and measure it. Raises BenchError if the mirror is wrong."""
     before = api.stats()["cpu_seconds"]
     with kindred(api) as service:
-        with probing(service.url, _PROBE_EVERY) if probed else nullcontext() as asked:
+        with probing(service.url, _PROBE_EVERY) if probed else nullcontext() as requested:
             readiness = service.wait_until_ready()
         ready, waited = time.perf_counter(), service.waited_for_cpu()
         cpu, server_cpu = service.cpu_seconds(), api.stats()["cpu_seconds"] - before
@@ -67,7 +69,7 @@ def run(api: FakeApi, size: Size, *, probed: bool = False) -> Run:
         if (readiness["nodes"], readiness["pods"]) != (size.nodes, size.pods) or faults:
             raise BenchError(f"the mirror is wrong: {readiness}, {'; '.join(faults)}")
         start = service.listening - service.started
-        return Run(start, ready - service.started, waited, cpu, server_cpu, peak, after, asked)
+        return Run(start, ready - service.started, waited, cpu, server_cpu, peak, after, requested)
 
 
 def measure(size: Size) -> Section:

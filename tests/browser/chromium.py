@@ -63,20 +63,20 @@ class Browser:
             message["sessionId"] = self.session
         os.write(self._write, json.dumps(message).encode() + b"\0")
         while True:
-            answer = self._receive()
-            if answer.get("id") == self._number:
-                if "error" in answer:
-                    raise BrowserError(f"{method}: {answer['error']}")
-                result: dict[str, Any] = answer["result"]
+            response = self._receive()
+            if response.get("id") == self._number:
+                if "error" in response:
+                    raise BrowserError(f"{method}: {response['error']}")
+                result: dict[str, Any] = response["result"]
                 return result
 
     def evaluate(self, script: str) -> Any:  # noqa: ANN401  # whatever the script gives
         """Return the value of an expression in the page; promises are waited for."""
-        asked = {"expression": script, "awaitPromise": True, "returnByValue": True}
-        answer = self.command("Runtime.evaluate", asked)
-        if "exceptionDetails" in answer:
-            raise BrowserError(json.dumps(answer["exceptionDetails"])[:800])
-        return answer["result"].get("value")
+        requested = {"expression": script, "awaitPromise": True, "returnByValue": True}
+        response = self.command("Runtime.evaluate", requested)
+        if "exceptionDetails" in response:
+            raise BrowserError(json.dumps(response["exceptionDetails"])[:800])
+        return response["result"].get("value")
 
     def until(self, script: str) -> Any:  # noqa: ANN401  # whatever the script gives
         """Wait until an expression is true, and return it; on a page that is being left it is not."""
@@ -174,11 +174,11 @@ class Browser:
         self._note(message.get("method"), message.get("params", {}))
         return message
 
-    def _note(self, method: str | None, told: Mapping[str, Any]) -> None:
+    def _note(self, method: str | None, reported: Mapping[str, Any]) -> None:
         if method == "Runtime.exceptionThrown":
-            self.errors.append(json.dumps(told["exceptionDetails"])[:500])
-        elif method == "Log.entryAdded" and told["entry"]["level"] == "error":
-            self.errors.append(f"{told['entry']['text']} {told['entry'].get('url', '')}")
+            self.errors.append(json.dumps(reported["exceptionDetails"])[:500])
+        elif method == "Log.entryAdded" and reported["entry"]["level"] == "error":
+            self.errors.append(f"{reported['entry']['text']} {reported['entry'].get('url', '')}")
 
 
 @contextmanager

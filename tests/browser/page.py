@@ -48,7 +48,7 @@ class Page:
         """Ask about a pod by its name, and wait until its answer is shown."""
         self.browser.type("#pod-name", pod)
         self.browser.click("#ask")
-        self.answered(pod, begins=True)
+        self.responded(pod, begins=True)
 
     def ask_with_manifest(self, manifest: object) -> None:
         """Ask about a pod by its manifest, a text or what is to be written as JSON."""
@@ -59,14 +59,14 @@ class Page:
     def ask_for(self, **spec: object) -> None:
         """Ask about a pod with a spec, and wait until its answer is shown."""
         self.ask_with_manifest({"metadata": {"name": "next", "namespace": "shop"}, "spec": spec})
-        self.answered("shop/next: ", begins=True)
+        self.responded("shop/next: ", begins=True)
 
     def until_text(self, selector: str, text: str, *, begins: bool = False) -> None:
         """Wait until an element has a text, or begins with it."""
         has = "startsWith" if begins else "includes"
         self.browser.until(f"document.querySelector({json.dumps(selector)})?.textContent.{has}({json.dumps(text)})")
 
-    def answered(self, text: str, *, begins: bool = False) -> None:
+    def responded(self, text: str, *, begins: bool = False) -> None:
         """Wait until the answer has a text, or begins with it."""
         self.until_text("#answer", text, begins=begins)
 

@@ -39,7 +39,7 @@ def test_a_token_is_asked_for_and_kept_for_the_tab(browser: Browser, tmp_path: P
         assert page.complaint("#token") == "The service does not take this token."
         assert page.value("sessionStorage.length") == 0
         page.enter("#token", TOKEN)
-        page.answered("data/queue-0", begins=True)
+        page.responded("data/queue-0", begins=True)
         assert page.value("[sessionStorage.length, localStorage.length, document.cookie]") == [1, 0, ""]
         page.show_node("node5")
         browser.evaluate("sessionStorage.clear()")
@@ -90,7 +90,7 @@ TRIES = (
     ("events", {"mode": "cors"}),
     ("cluster", {"mode": "no-cors"}),
     ("explain", {"method": "POST", "mode": "no-cors", "body": '{"pod": "data/queue-0"}'}),
-    ("explain", {"method": "PUT", "body": "{}"}),  # which is asked for with OPTIONS first
+    ("explain", {"method": "PUT", "body": "{}"}),  # which is request for with OPTIONS first
 )
 
 
@@ -116,7 +116,7 @@ def other_site() -> Iterator[str]:
             thread.join()
 
 
-def refused(service: Service, reason: str) -> int:
+def rejected(service: Service, reason: str) -> int:
     """Return how many lines of the log have it. There is one a second, so wait for the next second before a try."""
     return service.stderr.count(f"admin port: rejected 127.0.0.1: {reason}")
 
@@ -129,11 +129,11 @@ def test_another_site_is_refused_but_may_link_to_the_page(
     with other_site() as site:
         browser.open(site)
         time.sleep(1.1)
-        before = refused(service, "cross site")
-        asked = f"fetch({json.dumps(admin + path)}, {json.dumps(options)})"
-        told = browser.evaluate(f"{asked}.then(answer => [answer.type, answer.status], () => ['refused'])")
-        assert told in (["opaque", 0], ["refused"])
-        until(lambda: refused(service, "cross site") == before + 1)
+        before = rejected(service, "cross site")
+        request = f"fetch({json.dumps(admin + path)}, {json.dumps(options)})"
+        reported = browser.evaluate(f"{request}.then(answer => [answer.type, answer.status], () => ['refused'])")
+        assert reported in (["opaque", 0], ["refused"])
+        until(lambda: rejected(service, "cross site") == before + 1)
         browser.evaluate(f"(() => {{ location.href = {json.dumps(admin)}; }})()")
         Page(browser).until_text("#mirror", "60 nodes")
 
@@ -142,11 +142,11 @@ def test_a_name_that_others_let_resolve_to_this_machine_reads_nothing(
     browser: Browser, demo_service: tuple[Service, str]
 ) -> None:
     service, admin = demo_service
-    before = refused(service, "foreign host")
+    before = rejected(service, "foreign host")
     browser.open(admin.replace("127.0.0.1", REBOUND))
     assert "expected localhost or an IP address" in browser.evaluate("document.body.innerText")
-    told = browser.evaluate("fetch('pending').then(answer => answer.status)")
-    assert told == 421
-    until(lambda: refused(service, "foreign host") > before)
+    reported = browser.evaluate("fetch('pending').then(answer => answer.status)")
+    assert reported == 421
+    until(lambda: rejected(service, "foreign host") > before)
     browser.open(admin.replace("127.0.0.1", "localhost"))
     Page(browser).until_text("#mirror", "60 nodes")

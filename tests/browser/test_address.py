@@ -31,12 +31,12 @@ def test_a_pod_a_supposition_and_a_node_are_restored_from_the_address(page: Page
     page.ask("data/queue-0")
     page.show_node("node21")
     page.browser.click(".term.blocks .chip button")
-    page.answered("40/60")
+    page.responded("40/60")
     page.wait_for_details("node21")
     address, headline = page.value("location.href"), page.text("#answer")
     assert "pod=data/queue-0" in address
     reopen(page, address)
-    page.answered("40/60")
+    page.responded("40/60")
     page.wait_for_details("node21")
     assert headline == page.text("#answer")
     assert address == page.value("location.href")
@@ -76,10 +76,10 @@ def test_a_rack_and_the_label_of_racks_are_restored_from_the_address(page: Page)
 )
 def test_a_manifest_is_restored_from_the_address(page: Page, manifest: str) -> None:
     page.ask_with_manifest(manifest)
-    page.answered("/60 nodes are available")
+    page.responded("/60 nodes are available")
     headline = page.text("#answer")
     reopen(page, page.value("location.href"))
-    page.answered("/60 nodes are available")
+    page.responded("/60 nodes are available")
     assert headline == page.text("#answer")
     assert manifest.strip() == page.value("document.querySelector('#pod-manifest').value")
 
@@ -89,7 +89,7 @@ def test_a_manifest_that_is_too_long_is_left_out_of_the_address_and_that_is_said
     page.browser.click("input[value=manifest]")
     page.value(f"(it => {{ it.value = {json.dumps(json.dumps(pod))}; }})(document.querySelector('#pod-manifest'))")
     page.browser.click("#ask")
-    page.answered("/60 nodes are available")
+    page.responded("/60 nodes are available")
     assert "too long for the address" in page.text("#supposition")
     assert len(fragment(page)) < 1000
 
@@ -105,9 +105,9 @@ def test_all_suppositions_are_written_to_the_address_and_read_from_it(page: Page
         page.browser.click(f"[data-add={kind}]")
         page.fill_last(values)
     page.browser.click("#ask")
-    page.answered("/61 nodes")
+    page.responded("/61 nodes")
     reopen(page, page.value("location.href"))
-    page.answered("/61 nodes")
+    page.responded("/61 nodes")
     texts = (
         "[...document.querySelectorAll('.supposed')].map(row => [...row.querySelectorAll('input')].map(it => it.value))"
     )
@@ -119,26 +119,26 @@ def test_back_and_forward_go_from_state_to_state(page: Page) -> None:
     page.show_node("node21")
     page.ask("data/queue-1")
     go(page, PREVIOUS)
-    page.answered("data/queue-0")
+    page.responded("data/queue-0")
     page.wait_for_details("node21")
     go(page, PREVIOUS)
     page.browser.until("document.querySelector('#detail-body h3') === null")
     assert page.text("#answer").startswith("data/queue-0")
     go(page, PREVIOUS)
-    page.answered("60 nodes in 3 zones")
+    page.responded("60 nodes in 3 zones")
     assert fragment(page) == ""
     go(page, NEXT)
-    page.answered("data/queue-0")
+    page.responded("data/queue-0")
 
 
 def test_a_link_to_a_pod_that_there_is_not_says_so(page: Page) -> None:
     reopen(page, page.value("location.href") + f"#pod={quote('shop/nobody', safe='')}&node=node1")
     assert "pod shop/nobody: " in page.complaint("#pod-name")
-    page.answered("No answer.")
+    page.responded("No answer.")
     assert fragment(page) == "pod=shop/nobody&node=node1"
 
 
 def test_a_fragment_that_means_nothing_shows_the_cluster(page: Page) -> None:
     reopen(page, page.value("location.href") + "#%%%&layer=nothing&zone=nowhere&assume=@@@")
-    page.answered("60 nodes in 3 zones")
+    page.responded("60 nodes in 3 zones")
     assert page.value("document.querySelector('#layer').value") == "cpu"

@@ -39,7 +39,7 @@ def test_on_a_phone_an_answer_comes_into_view_with_the_focus_on_its_heading(
 ) -> None:
     assert not phone.value(IN_VIEW)
     way(phone)
-    phone.answered("nodes are available")
+    phone.responded("nodes are available")
     assert phone.value(IN_VIEW)  # at once, as this user wants nothing to move
     assert phone.value(FOCUSED) == "Answer"
 
@@ -47,7 +47,7 @@ def test_on_a_phone_an_answer_comes_into_view_with_the_focus_on_its_heading(
 def test_whoever_likes_motion_sees_the_page_scroll_to_the_answer(phone: Page) -> None:
     phone.browser.window(*PHONE, moves=True)
     phone.value("document.querySelector('.waiting button').click()")
-    phone.answered("nodes are available")
+    phone.responded("nodes are available")
     assert not phone.value(IN_VIEW)
     phone.browser.until(IN_VIEW)
 
@@ -60,7 +60,7 @@ def test_on_a_phone_a_node_of_the_map_brings_its_details_into_view(phone: Page) 
 
 def test_whoever_goes_on_while_an_answer_is_awaited_is_left_alone(phone: Page) -> None:
     phone.value("document.querySelector('.waiting button').click(); document.querySelector('#find').focus()")
-    phone.answered("nodes are available")
+    phone.responded("nodes are available")
     assert phone.value("document.activeElement.id") == "find"
     assert phone.value("scrollY") == 0
 
@@ -80,7 +80,7 @@ def test_the_button_is_above_the_fold_and_no_column_is_empty(page: Page, sample:
     page.browser.window(1400, 900)
     if sample:
         page.browser.click(f"[data-sample={sample}]")
-        page.answered("nodes are available")
+        page.responded("nodes are available")
     page.value("scrollTo(0, 0)")
     assert page.value("document.querySelector('#ask').getBoundingClientRect().bottom") < 900
     assert page.value(columns) == 2
@@ -109,8 +109,8 @@ def test_the_answer_about_the_pod_of_the_demo_begins_with_what_is_to_be_done(pag
     assert first.startswith("set topologyKey of the required pod anti-affinity from ")
     assert "After a change of the pod, delete it: its StatefulSet makes it again" in page.text("#helps")
     selects = "required anti-affinity by topology.kubernetes.io/zone selects pods with app=queue in data"
-    _, told, *others = page.text("#notes").splitlines()
-    assert told.startswith(f"Of this pod's rules: {selects}: 3 placed pods in 3 domains: eu-west-1")
+    _, reported, *others = page.text("#notes").splitlines()
+    assert reported.startswith(f"Of this pod's rules: {selects}: 3 placed pods in 3 domains: eu-west-1")
     assert others == []
     top = "document.querySelector('%s').getBoundingClientRect().top"
     assert page.value(f"{top % '#helps'} < {top % '#notes'} && {top % '#helps'} < {top % '#map'}")
@@ -121,14 +121,14 @@ def test_that_nothing_helps_is_said(page: Page) -> None:
     assert page.text("#answer").startswith("shop/next: 0/60 nodes are available")
     assert page.text("#helps") == "No change that was tried would help"
     page.ask_for()
-    page.answered("60/60")
+    page.responded("60/60")
     assert page.text("#helps") == ""
 
 
 def test_the_minimum_of_a_spread_over_more_domains_than_there_are_is_said(page: Page) -> None:
     pod = make_pod("next").in_namespace("shop").label("app", "web")
     page.ask_with_manifest(pod.spread(ZONE, labelled(app="web"), minDomains=5).obj())
-    page.answered("0/60")
+    page.responded("0/60")
     notes = page.text("#notes")
     assert "Spread by topology.kubernetes.io/zone, maxSkew 1: eu-west-1" in notes
     assert (
@@ -149,7 +149,7 @@ def pair(browser: Browser, tmp_path: Path) -> Iterator[Page]:
 def test_what_a_dump_lacks_is_not_judged_and_the_command_that_adds_it_is_there(pair: Page) -> None:
     claim = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
     pair.ask_with_manifest({"metadata": {"name": "next", "labels": {"app": "web"}}, "spec": {"volumes": [claim]}})
-    pair.answered("nodes are available")
+    pair.responded("nodes are available")
     lines = pair.text("#notes").splitlines()
     (place,) = (place for place, line in enumerate(lines) if line.startswith("Not judged: "))
     assert "VolumeBinding, VolumeZone: the dump has no persistentvolumes, persistentvolumeclaims, " in lines[place]
@@ -181,19 +181,19 @@ def test_colours_stretch_over_the_scores_that_there_are_and_the_legend_has_their
     pair.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
     assert [pixel(pair, 14, 48), pixel(pair, 44, 48)] == pair.value(COLOURS)
     pair.ask_with_manifest({"Pod": {"metadata": {"name": "one", "namespace": "shop"}}, "NodeNames": ["n1"]})
-    pair.answered("shop/one: 1/1 nodes")
+    pair.responded("shop/one: 1/1 nodes")
     assert pair.legend().splitlines() == ["1", f"fits: score {low}"]
     assert pair.value("document.querySelectorAll('#legend .swatch').length") == 1
 
 
 def test_the_profile_stands_beside_the_scores(page: Page) -> None:
     page.browser.click("[data-sample=web]")
-    page.answered("60/60")
+    page.responded("60/60")
     scored = page.text("#scored")
     assert re.match(r"Best score 56, on node\d+\. ", scored)
     assert "profile full, with weights: TaintToleration 3, NodeResourcesFit 1, InterPodAffinity 2, " in scored
     page.show_node("node5")
     assert "Score 41, by the profile full" in page.value("document.querySelector('#detail-body').textContent")
     page.browser.click(".waiting button")
-    page.answered("data/queue-3")
+    page.responded("data/queue-3")
     assert page.text("#scored") == ""  # no node is scored

@@ -39,9 +39,9 @@ def test_a_click_on_a_node_of_the_map_tells_the_pods_behind_its_verdict(page: Pa
     left, top, width = page.box("#map")
     page.browser.click_at(left + width / 3 + 25, top + 55)  # the first node of the zone in the middle
     page.wait_for_details("node21")
-    told = page.text("#detail-body")
-    assert "node(s) didn't match pod anti-affinity rules" in told
-    assert "1 pod in topology.kubernetes.io/zone = eu-west-1b" in told
+    reported = page.text("#detail-body")
+    assert "node(s) didn't match pod anti-affinity rules" in reported
+    assert "1 pod in topology.kubernetes.io/zone = eu-west-1b" in reported
     assert page.value("document.querySelector('.term.blocks .chip').dataset.pod").startswith("data/queue-")
     assert page.value("document.querySelector('.tree tr[aria-selected=true] td').textContent") == "node21"
 
@@ -80,7 +80,7 @@ def blocker(page: Page) -> str:
     return pod
 
 
-def supposed(page: Page) -> list[list[str]]:
+def forked(page: Page) -> list[list[str]]:
     lines: list[list[str]] = page.value(
         "[...document.querySelectorAll('.supposed')].map(row => "
         "[row.dataset.kind, ...[...row.querySelectorAll('input')].map(it => it.value)])"
@@ -93,12 +93,12 @@ def test_without_its_blocker_a_domain_fits(page: Page) -> None:
     page.show_node("node21")
     pod = blocker(page)
     page.browser.click(".term.blocks .chip button")
-    page.answered(" 40/60 ")
-    assert supposed(page) == [["remove", pod]]
+    page.responded(" 40/60 ")
+    assert forked(page) == [["remove", pod]]
     page.wait_for_details("node21")
     page.browser.until("document.querySelector('#detail-body .verdict').textContent.startsWith('■ fits')")
     page.browser.click(".supposed button")
-    page.answered(" 20/60 ")
+    page.responded(" 20/60 ")
 
 
 def test_a_pod_is_moved_to_another_node_by_the_form(page: Page) -> None:
@@ -106,7 +106,7 @@ def test_a_pod_is_moved_to_another_node_by_the_form(page: Page) -> None:
     page.show_node("node21")
     pod = blocker(page)
     page.browser.click(".term.blocks .chip button:last-child")
-    assert supposed(page) == [["remove", pod], ["assume", pod, ""]]
+    assert forked(page) == [["remove", pod], ["assume", pod, ""]]
     page.browser.type(".supposed:last-child input:last-of-type", "node1")
     page.browser.click("#ask")
     page.until_text("#supposition", " on node1")
@@ -117,7 +117,7 @@ def test_a_node_more_in_another_zone_is_drawn(page: Page) -> None:
     page.browser.click("[data-add=add_nodes]")
     page.fill_last(["node21", "node99", "eu-west-1d", "rack-d1"])
     page.browser.click("#ask")
-    page.answered(" 21/61 ")
+    page.responded(" 21/61 ")
     page.show_node("node99")
     assert page.text("#detail-body .hint") == "eu-west-1d, rack-d1"
 
@@ -141,14 +141,14 @@ def test_what_is_wrong_with_a_manifest_stands_beside_it(page: Page, manifest: ob
 
 def test_a_manifest_extender_args_and_a_template_are_answered(page: Page) -> None:
     page.ask_with_manifest(REPELLED)
-    page.answered("shop/web-next: 30/60", begins=True)
+    page.responded("shop/web-next: 30/60", begins=True)
     page.ask_with_manifest((ROOT / "app" / "demo" / "requests" / "web.json").read_text())
-    page.answered(": 6/6")
+    page.responded(": 6/6")
     page.ask_with_manifest(yaml.safe_dump({**REPELLED, "kind": "Pod", "metadata": {**METADATA, "name": "of-yaml"}}))
-    page.answered("shop/of-yaml: 30/60", begins=True)
+    page.responded("shop/of-yaml: 30/60", begins=True)
     deployment = {"kind": "Deployment", "metadata": {"name": "w", "namespace": "shop"}, "spec": {"template": REPELLED}}
     page.ask_with_manifest(deployment)
-    page.answered(": 30/60")
+    page.responded(": 30/60")
 
 
 def test_an_unknown_pod_or_node_is_told_beside_its_field(page: Page) -> None:
@@ -158,7 +158,7 @@ def test_an_unknown_pod_or_node_is_told_beside_its_field(page: Page) -> None:
     page.ask("data/queue-0")
     assert page.text("#pod-name-error") == ""
     page.ask_with_manifest({"Pod": REPELLED, "NodeNames": ["node1"]})
-    page.answered("/1 nodes")
+    page.responded("/1 nodes")
     page.enter("#find", "node2")
     assert page.complaint("#find") == "node node2: not among the nodes of the request"
 
@@ -189,15 +189,15 @@ def test_a_supposition_that_cannot_be_is_told_beside_its_field(
 def test_names_of_the_cluster_are_text_and_never_markup(page: Page) -> None:
     name = "<img src=x onerror=window.broken=1>"
     page.ask_with_manifest({"metadata": {"name": name, "namespace": "shop"}, "spec": REPELLED["spec"]})
-    page.answered("30/60")
+    page.responded("30/60")
     assert name in page.text("#answer")
     assert page.value("document.images.length") == 0
 
 
 def test_the_page_loads_nothing_but_its_own_files(page: Page) -> None:
     paths = page.value("performance.getEntriesByType('resource').map(each => new URL(each.name).pathname)")
-    asked = {"/cluster", "/pending", "/events", "/samples", "/units"}
-    known = OPEN_PATHS | asked
+    requested = {"/cluster", "/pending", "/events", "/samples", "/units"}
+    known = OPEN_PATHS | requested
     assert set(paths) <= known
     assert {path for path in OPEN_PATHS if path.endswith(".js")} <= set(paths)
 

@@ -79,7 +79,7 @@ def test_the_page_opens_with_15_000_nodes_drawn_within_a_second(huge_page: Page)
 def test_an_answer_of_15_000_nodes_is_drawn_and_its_nodes_can_be_chosen(huge_page: Page) -> None:
     page = huge_page
     page.ask_with_manifest('{"metadata": {"name": "p", "namespace": "ns-000"}}')
-    page.answered("nodes are available")
+    page.responded("nodes are available")
     drawing = page.value(
         """(() => { const begun = performance.now(); const it = document.querySelector('#layer');
         it.value = 'memory'; it.dispatchEvent(new Event('change')); it.value = 'verdict';

@@ -134,7 +134,7 @@ def test_a_question_is_asked_and_a_node_chosen(page: Page, narrow: int) -> None:
     assert "fits" in page.text("#detail-body .verdict")
     page.show_node("node21")
     page.browser.click(".term.blocks .chip button")
-    page.answered(" 40/60 ")
+    page.responded(" 40/60 ")
     page.browser.click("[data-add=add_nodes]")
     assert page.too_wide() == []
 
@@ -143,7 +143,7 @@ def test_long_names_and_many_reasons_have_room(odd_page: Page, narrow: int) -> N
     page = odd_page
     page.browser.window(narrow, 740)
     page.ask_with_manifest({"metadata": {"name": "n" * 253, "namespace": "shop"}})
-    page.answered("nodes are available")
+    page.responded("nodes are available")
     page.browser.click("#legend summary")
     page.browser.click(".tree tbody tr .twist")
     page.show_node(odd_nodes()[0].name)

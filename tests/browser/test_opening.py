@@ -81,7 +81,7 @@ def test_pending_pods_are_grouped_by_cause_and_asked_about_at_a_click(page: Page
     pod = page.text(".waiting button")
     assert pod.startswith("data/queue-")
     page.browser.click(".waiting button")
-    page.answered("nodes are available")
+    page.responded("nodes are available")
     assert page.text("#answer").startswith(f"{pod}: 0/60 nodes are available")
 
 
@@ -89,7 +89,7 @@ def test_pending_pods_are_grouped_by_cause_and_asked_about_at_a_click(page: Page
 def test_a_sample_of_the_demo_is_answered_at_a_click(page: Page, sample: str) -> None:
     page.browser.until("document.querySelector('#sample-list button') !== null")
     page.browser.click(f"[data-sample={sample}]")
-    page.answered("/60 nodes are available")
+    page.responded("/60 nodes are available")
 
 
 def test_after_an_error_no_map_of_an_answer_before_is_left(page: Page) -> None:
@@ -107,7 +107,7 @@ def test_after_an_error_no_map_of_an_answer_before_is_left(page: Page) -> None:
 def test_the_way_back_to_the_cluster_is_a_click(page: Page) -> None:
     page.ask("data/queue-0")
     page.browser.click("#back")
-    page.answered("60 nodes", begins=True)
+    page.responded("60 nodes", begins=True)
     assert page.value("location.hash") == ""
     assert page.value("document.querySelector('#pod-name').value") == ""
     assert page.value("document.querySelector('#back').hidden")
@@ -168,8 +168,8 @@ def test_many_causes_are_folded_so_that_all_of_them_are_seen(browser: Browser, t
         ]
         browser.click(".cause summary")
         browser.until("document.querySelector('.cause').open")
-        shown = "[...document.querySelectorAll('.cause')[%d].querySelectorAll('.waiting button, summary')]"
-        visible = f"{shown}.filter(it => it.checkVisibility()).map(it => it.textContent)"
+        rendered = "[...document.querySelectorAll('.cause')[%d].querySelectorAll('.waiting button, summary')]"
+        visible = f"{rendered}.filter(it => it.checkVisibility()).map(it => it.textContent)"
         assert page.value(visible % 0)[1:] == [
             "default/cpu-3",
             "default/cpu-4",

@@ -30,24 +30,24 @@ def run(lines: Iterable[Line], results: Results) -> None:
 
 def _differences(mirror: ClusterMirror, check: Members) -> list[Difference]:
     try:
-        got = _answer(mirror, check)
+        got = _response(mirror, check)
     except Exception as error:  # noqa: BLE001 - whatever the engine raises is its answer to this check, a wrong one
         return [Difference("answer", dict(check), error)]
     return differences(check, got)
 
 
-def _answer(mirror: ClusterMirror, check: Members) -> Members:
+def _response(mirror: ClusterMirror, check: Members) -> Members:
     pod = cluster.incoming(check["kind"], check["iter"], cluster.app_count(check["pods"]))
     names = [cluster.node_name(index) for index in range(check["nodes"])]
-    answer = ask(InterPodAffinity(), mirror, pod, names)
-    fitting = [name for name in names if answer.filter[name][0] == _SUCCESS]
-    scores = {name: answer.normalized_feasible.get(name, 0) for name in fitting}
+    response = ask(InterPodAffinity(), mirror, pod, names)
+    fitting = [name for name in names if response.filter[name][0] == _SUCCESS]
+    scores = {name: response.normalized_feasible.get(name, 0) for name in fitting}
     metadata = pod["metadata"]
     return {
         **{field: check[field] for field in ("kind", "iter", "nodes", "pods")},
         "app": metadata["labels"]["app"],
         "namespace": metadata["namespace"],
-        "prefilter_skipped": answer.prefilter == _SKIP,
-        "prescore_skipped": answer.prescore_feasible == _SKIP,
+        "prefilter_skipped": response.prefilter == _SKIP,
+        "prescore_skipped": response.prescore_feasible == _SKIP,
         **cluster.checksum(names, scores),
     }

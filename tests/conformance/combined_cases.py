@@ -45,20 +45,20 @@ def combined_expected(case: Members) -> Members:
     """Return what the scheduler finds, its totals as the mean that `prioritize` answers, for each way of asking."""
     combined = case["expected"]["combined"]
     weights = sum(_WEIGHTS.values()) + 4
-    answer = {
+    response = {
         "feasible": list(combined["feasible"]),
         "mean": {node: total // weights for node, total in (combined["total"] or {}).items()},
     }
-    return {f"{way} {member}": value for way in WAYS for member, value in answer.items()}
+    return {f"{way} {member}": value for way in WAYS for member, value in response.items()}
 
 
-def combined_answer(mirror: ClusterMirror, case: Members) -> Members:
+def combined_response(mirror: ClusterMirror, case: Members) -> Members:
     """Ask in all ways. The rules of the mirror are the same afterwards."""
     profile = combined_profile(case.get("args") or {})
     pod = decoded_pod(case["pod"])
     names = [node["metadata"]["name"] for node in case["nodes"]]
     cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
-    answers: dict[str, object] = {}
+    responses: dict[str, object] = {}
     for way in WAYS:
         if way == "changed":
             rules = mirror.rules
@@ -69,6 +69,6 @@ def combined_answer(mirror: ClusterMirror, case: Members) -> Members:
         verdicts = filter_nodes(profile, evaluation, mirror.batch(names))
         feasible = [name for name, code in zip(names, verdicts.codes.tolist(), strict=True) if not code]
         scores = score_nodes(profile, evaluation, mirror.batch(feasible)).tolist()
-        answers[f"{way} feasible"] = feasible
-        answers[f"{way} mean"] = dict(zip(feasible, scores, strict=True))
-    return answers
+        responses[f"{way} feasible"] = feasible
+        responses[f"{way} mean"] = dict(zip(feasible, scores, strict=True))
+    return responses

@@ -25,10 +25,10 @@ from core.objects.volumes import (
 )
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.releases.release import Rules
-from tests.reference.answer import NO_NODES, NOT_RUN, Answer, Scores, Verdict
+from tests.reference.answer import NO_NODES, NOT_RUN, Response, Scores, Verdict
 
 V1Object: TypeAlias = Mapping[str, Any]
-Asked: TypeAlias = dict[str, Node | None]  # node name -> the whole node, where the mirror does not know it
+Requested: TypeAlias = dict[str, Node | None]  # node name -> the whole node, where the mirror does not know it
 Scored: TypeAlias = tuple[str, Scores, Scores]  # PreScore's code, raw scores, normalised scores
 
 _SUCCESS: Final[Verdict] = ("Success", ())
@@ -76,19 +76,19 @@ def ask(
     mirror: ClusterMirror,
     pod: V1Object,
     names: Iterable[str],
-    strangers: Iterable[V1Object] = (),
-) -> Answer:
+    unmirrored: Iterable[V1Object] = (),
+) -> Response:
     """Run InterPodAffinity for a pod over the named nodes and over whole nodes that the mirror does not know."""
     incoming = decoded_pod(pod)
-    asked: Asked = dict.fromkeys(names)
-    for node in strangers:
-        asked[node["metadata"]["name"]] = decode_node(msgspec.json.encode(node))
-    status, verdicts = _filter(plugin, mirror, incoming, asked)
+    requested: Requested = dict.fromkeys(names)
+    for node in unmirrored:
+        requested[node["metadata"]["name"]] = decode_node(msgspec.json.encode(node))
+    status, verdicts = _filter(plugin, mirror, incoming, requested)
     if status.code not in {Code.SUCCESS, Code.SKIP}:
-        return _answer(status, verdicts, (NOT_RUN, {}, {}), (NO_NODES, {}, {}))
-    feasible = {name: node for name, node in asked.items() if verdicts[name] == _SUCCESS}
+        return _response(status, verdicts, (NOT_RUN, {}, {}), (NO_NODES, {}, {}))
+    feasible = {name: node for name, node in requested.items() if verdicts[name] == _SUCCESS}
     scored = _score(plugin, mirror, incoming, feasible) if feasible else (NO_NODES, {}, {})
-    return _answer(status, verdicts, _score(plugin, mirror, incoming, asked), scored)
+    return _response(status, verdicts, _score(plugin, mirror, incoming, requested), scored)
 
 
 def decoded_pod(pod: V1Object) -> Pod:
@@ -97,37 +97,37 @@ def decoded_pod(pod: V1Object) -> Pod:
 
 
 def _filter(
-    plugin: InterPodAffinity, mirror: ClusterMirror, pod: Pod, asked: Asked
+    plugin: InterPodAffinity, mirror: ClusterMirror, pod: Pod, requested: Requested
 ) -> tuple[Status, Mapping[str, Verdict]]:
     status, state = plugin.pre_filter(mirror, pod)
     if state is None:
         verdict = _SUCCESS if status.code is Code.SKIP else (status.code.label, status.reasons)
-        return status, dict.fromkeys(asked, verdict)
-    verdicts = plugin.filter(state, _batch(mirror, asked))
+        return status, dict.fromkeys(requested, verdict)
+    verdicts = plugin.filter(state, _batch(mirror, requested))
     found = [verdicts.statuses[code] for code in verdicts.codes.tolist()]
-    return status, {name: (one.code.label, one.reasons) for name, one in zip(asked, found, strict=True)}
+    return status, {name: (one.code.label, one.reasons) for name, one in zip(requested, found, strict=True)}
 
 
-def _score(plugin: InterPodAffinity, mirror: ClusterMirror, pod: Pod, asked: Asked) -> Scored:
-    status, state = plugin.pre_score(mirror, pod, _batch(mirror, asked))
+def _score(plugin: InterPodAffinity, mirror: ClusterMirror, pod: Pod, requested: Requested) -> Scored:
+    status, state = plugin.pre_score(mirror, pod, _batch(mirror, requested))
     if state is None:
         return status.code.label, {}, {}
-    raw = plugin.score(state, _batch(mirror, asked))
+    raw = plugin.score(state, _batch(mirror, requested))
     normalized = plugin.normalize(raw)
     return (
         status.code.label,
-        dict(zip(asked, raw.tolist(), strict=True)),
-        dict(zip(asked, normalized.tolist(), strict=True)),
+        dict(zip(requested, raw.tolist(), strict=True)),
+        dict(zip(requested, normalized.tolist(), strict=True)),
     )
 
 
-def _batch(mirror: ClusterMirror, asked: Asked) -> NodeBatch:
-    objects = {position: node for position, node in enumerate(asked.values()) if node is not None}
-    return mirror.batch(list(asked), objects)
+def _batch(mirror: ClusterMirror, requested: Requested) -> NodeBatch:
+    objects = {position: node for position, node in enumerate(requested.values()) if node is not None}
+    return mirror.batch(list(requested), objects)
 
 
-def _answer(prefilter: Status, verdicts: Mapping[str, Verdict], over_all: Scored, over_feasible: Scored) -> Answer:
-    return Answer(
+def _response(prefilter: Status, verdicts: Mapping[str, Verdict], over_all: Scored, over_feasible: Scored) -> Response:
+    return Response(
         prefilter=prefilter.code.label,
         prefilter_reasons=prefilter.reasons,
         filter=verdicts,

@@ -134,4 +134,4 @@ def _release(text: str) -> Release:
 
 
 def _lacking(fields: Mapping[str, type], members: Members) -> list[str]:
-    return [name for name, wanted in fields.items() if not isinstance(members.get(name), wanted)]
+    return [name for name, required in fields.items() if not isinstance(members.get(name), required)]

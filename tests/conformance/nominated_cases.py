@@ -35,13 +35,13 @@ def run(lines: Iterable[Line], results: Results) -> None:
 def _differences(profile: Profile, line: Line) -> list[Difference]:
     case = line.content
     try:
-        got = _answer(profile, case, line.rules)
+        got = _response(profile, case, line.rules)
     except Exception as error:  # noqa: BLE001 - whatever the engine raises is its answer to this case, a wrong one
         return [Difference("answer", dict(case["expected"]), error)]
-    return differences(_wanted(case["expected"]), got)
+    return differences(_required(case["expected"]), got)
 
 
-def _wanted(expected: Members) -> Members:
+def _required(expected: Members) -> Members:
     failed = expected["filter_failed"]
     statuses = {name: (each["code"], each["reasons"]) for name, each in failed.items()}
     return {
@@ -51,13 +51,13 @@ def _wanted(expected: Members) -> Members:
     }
 
 
-def _answer(profile: Profile, case: Members, rules: Rules) -> Members:
+def _response(profile: Profile, case: Members, rules: Rules) -> Members:
     mirror, pod = _mirror(case, rules), decoded_pod(case["pod"])
     names = [node["metadata"]["name"] for node in case["nodes"]]
     batch = mirror.batch(names)
     cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
     decision = Diagnosis(profile, mirror, pod, batch)
-    said = {
+    stated = {
         "fresh": filter_nodes(profile, FreshEvaluation(mirror, pod), batch),
         "cold": filter_nodes(profile, cache.evaluation(pod), batch),
         "cached": filter_nodes(profile, cache.evaluation(pod), batch),
@@ -66,10 +66,10 @@ def _answer(profile: Profile, case: Members, rules: Rules) -> Members:
     }
     plugins = ((name, decision.deciding_plugin(position)) for position, name in enumerate(names))
     return {
-        **{f"{way} failed": dict(_failed(names, verdicts)) for way, verdicts in said.items()},
+        **{f"{way} failed": dict(_failed(names, verdicts)) for way, verdicts in stated.items()},
         **{
             f"{way} feasible": [name for name, code in zip(names, verdicts.codes.tolist(), strict=True) if not code]
-            for way, verdicts in said.items()
+            for way, verdicts in stated.items()
         },
         "plugin": {name: plugin for name, plugin in plugins if plugin},
     }

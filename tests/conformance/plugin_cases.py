@@ -17,11 +17,11 @@ from core.objects.pod import Pod
 from core.plugins import PLUGINS
 from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from core.plugins.podtopologyspread.plugin import PodTopologySpread
-from tests.conformance.combined_cases import combined_answer, combined_expected
+from tests.conformance.combined_cases import combined_expected, combined_response
 from tests.conformance.engine import ask, decoded_pod, load
 from tests.conformance.golden_files import Line, Members
 from tests.conformance.results import Difference, Results, differences
-from tests.reference.answer import Answer
+from tests.reference.answer import Response
 
 _PASSED: Final = ("Success", "Skip")
 
@@ -31,14 +31,14 @@ class Runner:
     """How one plugin is run: what the case expects of it, and what the engine answers, member by member."""
 
     expected: Callable[[Members], Members]
-    answer: Callable[[ClusterMirror, Members], Members]
+    response: Callable[[ClusterMirror, Members], Members]
 
 
 def _interpodaffinity_expected(case: Members) -> Members:
-    return Answer.from_golden(case["expected"]).members()
+    return Response.from_golden(case["expected"]).members()
 
 
-def _interpodaffinity_answer(mirror: ClusterMirror, case: Members) -> Members:
+def _interpodaffinity_response(mirror: ClusterMirror, case: Members) -> Members:
     args = case.get("args") or {}
     plugin = InterPodAffinity(
         hard_pod_affinity_weight=args.get("hardPodAffinityWeight", 1),
@@ -61,13 +61,13 @@ def plugin_runner(name: str, make: Callable[[], Plugin]) -> Runner:
             **{member: members.get(member, {}) for member in scores},
         }
 
-    def answer(mirror: ClusterMirror, case: Members) -> Members:
-        return plugin_answer(make(), mirror, case)
+    def response(mirror: ClusterMirror, case: Members) -> Members:
+        return plugin_response(make(), mirror, case)
 
-    return Runner(expected, answer)
+    return Runner(expected, response)
 
 
-def plugin_answer(plugin: Plugin, mirror: ClusterMirror, case: Members) -> Members:
+def plugin_response(plugin: Plugin, mirror: ClusterMirror, case: Members) -> Members:
     """Ask a plugin what the case asks: filter over all nodes, scores over all and over those that fit all plugins."""
     pod = decoded_pod(case["pod"])
     names = [node["metadata"]["name"] for node in case["nodes"]]
@@ -109,19 +109,19 @@ def _scored(
     raw = FreshEvaluation(mirror, pod).raw_scores(plugin, mirror.batch(names))  # type: ignore[arg-type]  # it scores
     if raw is None:
         return {}, {}
-    shown = [0 if score == NOT_SCORED else score for score in raw.tolist()]
+    rendered = [0 if score == NOT_SCORED else score for score in raw.tolist()]
     normalized = plugin.normalize(raw).tolist()  # type: ignore[attr-defined]  # it scores
-    return dict(zip(names, shown, strict=True)), dict(zip(names, normalized, strict=True))
+    return dict(zip(names, rendered, strict=True)), dict(zip(names, normalized, strict=True))
 
 
 RUNNERS: Final[Mapping[str, Runner]] = {
     **{name: plugin_runner(name, make) for name, make in PLUGINS.items()},
     "PodTopologySpread": plugin_runner("PodTopologySpread", partial(PodTopologySpread, defaulting_type="List")),
-    "InterPodAffinity": Runner(_interpodaffinity_expected, _interpodaffinity_answer),
+    "InterPodAffinity": Runner(_interpodaffinity_expected, _interpodaffinity_response),
 }
 
 
-_COMBINED: Final = Runner(combined_expected, combined_answer)
+_COMBINED: Final = Runner(combined_expected, combined_response)
 
 
 def run(lines: Iterable[Line], results: Results) -> None:
@@ -149,7 +149,7 @@ def _mirror(line: Line) -> ClusterMirror:
 def _differences(runner: Runner, case: Members, loaded: Callable[[], ClusterMirror]) -> list[Difference]:
     expected = runner.expected(case)
     try:
-        got = runner.answer(loaded(), case)
+        got = runner.response(loaded(), case)
     except Exception as error:  # noqa: BLE001 - whatever the engine raises is its answer to this case, a wrong one
         return [Difference("answer", dict(expected), error)]
     return differences(expected, got)

@@ -30,14 +30,14 @@ def run(lines: Iterable[Line], results: Results) -> None:
 def _differences(profile: Profile, line: Line) -> list[Difference]:
     case = line.content
     try:
-        got = _answer(profile.under(line.rules), case, _mirror(line))
+        got = _response(profile.under(line.rules), case, _mirror(line))
     except Exception as error:  # noqa: BLE001 - whatever the engine raises is its answer to this case, a wrong one
         return [Difference("answer", dict(case["expected"]), error)]
-    said = {"not_eligible_reason": "", **case["expected"]}
-    return differences({member: said[member] for member in got}, got)
+    stated = {"not_eligible_reason": "", **case["expected"]}
+    return differences({member: stated[member] for member in got}, got)
 
 
-def _answer(profile: Profile, case: Members, mirror: ClusterMirror) -> Members:
+def _response(profile: Profile, case: Members, mirror: ClusterMirror) -> Members:
     pod = decoded_pod(case["pod"])
     names = [node["metadata"]["name"] for node in case["nodes"]]
     checks = FitChecks(mirror, profile.filters, pod, names)
@@ -47,10 +47,10 @@ def _answer(profile: Profile, case: Members, mirror: ClusterMirror) -> Members:
     candidates = {name: each for name, each in found.items() if isinstance(each, Victims)}
     reason = _not_eligible_reason(mirror, pod, failed)
     return {
-        "filter_failed": _shown(failed),
+        "filter_failed": _rendered(failed),
         "potential_nodes": potential,
         "candidates": {name: _victims(each) for name, each in candidates.items()},
-        "failed": _shown({name: each for name, each in found.items() if isinstance(each, Failure)}),
+        "failed": _rendered({name: each for name, each in found.items() if isinstance(each, Failure)}),
         "chosen": _chosen(candidates, potential),
         "chosen_all_nodes": _chosen(candidates, names),
         "eligible": not reason,
@@ -84,7 +84,7 @@ def _victims(victims: Victims) -> Members:
     }
 
 
-def _shown(failures: Mapping[str, Failure]) -> Mapping[str, Members]:
+def _rendered(failures: Mapping[str, Failure]) -> Mapping[str, Members]:
     return {
         name: {
             "code": failure.status.code.label,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 Members = Mapping[str, object]
-SHOWN_CASES = 3
+RENDERED_CASES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Results:
             self.passed[name] += 1
             return
         self.failed[name] += 1
-        if len(self.failures) < SHOWN_CASES:
+        if len(self.failures) < RENDERED_CASES:
             self.failures.append(_failure(name, case, differences))
 
     def text(self) -> str:
@@ -50,16 +50,16 @@ def differences(expected: Members, got: Members) -> list[Difference]:
     """Compare two answers member by member; of a mapping, only the keys (nodes) that differ."""
     found: list[Difference] = []
     for what in dict.fromkeys([*expected, *got]):
-        wanted, given = expected.get(what), got.get(what)
-        if isinstance(wanted, Mapping) and isinstance(given, Mapping):
-            keys = dict.fromkeys([*wanted, *given])
+        required, given = expected.get(what), got.get(what)
+        if isinstance(required, Mapping) and isinstance(given, Mapping):
+            keys = dict.fromkeys([*required, *given])
             found += [
-                Difference(f"{what}[{key}]", wanted.get(key), given.get(key))
+                Difference(f"{what}[{key}]", required.get(key), given.get(key))
                 for key in keys
-                if wanted.get(key) != given.get(key)
+                if required.get(key) != given.get(key)
             ]
-        elif wanted != given:
-            found.append(Difference(what, wanted, given))
+        elif required != given:
+            found.append(Difference(what, required, given))
     return found
 
 

@@ -41,21 +41,21 @@ def run(lines: Iterable[Line], results: Results) -> None:
         case, place = line.content, f"{line.content['name']} ({line.place})"
         expected: Mapping[str, Members] = case["expected"]["plugins"]
         loaded = cache(partial(_mirror, line))  # once for all plugins
-        answers: list[Members] = []
+        responses: list[Members] = []
         for name, members in expected.items():
             if name in VOLUME_PLUGINS:
-                answers.append(_answer(VOLUME_PLUGINS[name], line, loaded))
-                results.add(name, place, _differences(members, answers[-1], line))
+                responses.append(_response(VOLUME_PLUGINS[name], line, loaded))
+                results.add(name, place, _differences(members, responses[-1], line))
             elif name == DynamicResources.name:
                 device_cases.run(line, members, results, place)
             else:
                 results.left_out[f"{name} (no runner)"] += 1
-        if len(answers) == len(expected):
-            wanted = {**dict.fromkeys(("alone", *WAYS), case["expected"]["feasible"])}
-            results.add("all volume plugins", place, differences(wanted, _passing_all(case, answers, loaded)))
+        if len(responses) == len(expected):
+            required = {**dict.fromkeys(("alone", *WAYS), case["expected"]["feasible"])}
+            results.add("all volume plugins", place, differences(required, _passing_all(case, responses, loaded)))
 
 
-def _answer(make: PluginFactory, line: Line, loaded: Callable[[], ClusterMirror]) -> Members:
+def _response(make: PluginFactory, line: Line, loaded: Callable[[], ClusterMirror]) -> Members:
     """Run PreFilter and Filter over all nodes, and what scores there are over all and over those that fit."""
     case = line.content
     try:
@@ -112,7 +112,7 @@ def _mirror(line: Line) -> ClusterMirror:
     return mirror
 
 
-def _differences(members: Members, answer: Members, line: Line) -> list[Difference]:
+def _differences(members: Members, response: Members, line: Line) -> list[Difference]:
     expected = {
         # Skip and Success are the same to the nodes, and which of them it is depends on what PreFilter looks at.
         "prefilter": "Success" if members["prefilter"] == "Skip" else members["prefilter"],
@@ -127,12 +127,12 @@ def _differences(members: Members, answer: Members, line: Line) -> list[Differen
     }
     for over in ("all", "feasible"):
         assert members.get(f"normalized_{over}") == members.get(f"raw_scores_{over}"), line.place  # no NormalizeScore
-    return differences(expected, answer)
+    return differences(expected, response)
 
 
-def _passing_all(case: Members, answers: Iterable[Members], loaded: Callable[[], ClusterMirror]) -> Members:
+def _passing_all(case: Members, responses: Iterable[Members], loaded: Callable[[], ClusterMirror]) -> Members:
     """Return the nodes that pass each plugin alone, and those that pass all in a profile, in all ways."""
-    failed = {name for answer in answers for name in answer.get("filter_failed", ())}
+    failed = {name for response in responses for name in response.get("filter_failed", ())}
     found = {"alone": [name for name in _names(case) if name not in failed]}
     try:
         mirror, names, pod = loaded(), _names(case), decoded_pod(case["pod"])

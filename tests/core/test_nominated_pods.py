@@ -17,7 +17,7 @@ from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
 from core.plugins.noderesources.fit import NodeResourcesFit
 from core.profile import Profile, full_profile
-from core.scheduling_cycle import NO_REFUSALS, OUT_OF_PARTITION, filter_nodes, nominated_beside, refusals
+from core.scheduling_cycle import NO_REJECTIONS, OUT_OF_PARTITION, filter_nodes, nominated_on, rejections_by_nominated
 from tests.builders import PodBuilder, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, node_of, pod_of, tell
 from tests.core.mirror.audit import audit
@@ -104,35 +104,35 @@ def test_a_nominated_pod_that_terminates_is_spread_against() -> None:
 @pytest.mark.parametrize("names", [["n1"], ["n2", "n1"], ["n0", "n1", "n2"]], ids=["one", "two", "more-than-nominated"])
 def test_a_node_is_judged_alike_in_a_small_and_in_a_large_request(names: list[str]) -> None:
     mirror = mirror_of(*NODES, waiting("a"), waiting("b", "gone"))
-    found = refusals(mirror, FULL.filters, pod_of(NEXT), mirror.batch(names))
-    assert {names[position]: refusal.failure.plugin for position, refusal in found.items()} == {
+    found = rejections_by_nominated(mirror, FULL.filters, pod_of(NEXT), mirror.batch(names))
+    assert {names[position]: rejection.failure.plugin for position, rejection in found.items()} == {
         "n1": "NodeResourcesFit"
     }
-    assert [pod.name for refusal in found.values() for pod in refusal.nominated] == ["a"]
+    assert [pod.name for rejection in found.values() for pod in rejection.nominated] == ["a"]
 
 
 def test_nodes_that_are_not_asked_about_unknown_or_out_of_the_partition_are_left_alone() -> None:
     mirror = mirror_of(*NODES, waiting("a"), waiting("b", "new"), waiting("c", "n2"))
     mirror.set_node_out_of_partition("n2")
-    stranger = node_of(make_node("new").allocatable(cpu=4, memory="8Gi", pods=10))
-    batch = mirror.batch(["n0", "new", "n2"], {1: stranger})
-    assert refusals(mirror, FULL.filters, pod_of(NEXT), batch) == {}
+    foreign = node_of(make_node("new").allocatable(cpu=4, memory="8Gi", pods=10))
+    batch = mirror.batch(["n0", "new", "n2"], {1: foreign})
+    assert rejections_by_nominated(mirror, FULL.filters, pod_of(NEXT), batch) == {}
     verdicts = filter_nodes(FULL, FreshEvaluation(mirror, pod_of(NEXT)), batch)
     assert [verdicts.status(position) for position in range(3)] == [SUCCESS, SUCCESS, OUT_OF_PARTITION]
 
 
 def test_without_nominations_nothing_is_asked() -> None:
     mirror = mirror_of(*NODES)
-    assert refusals(mirror, (), pod_of(NEXT), mirror.batch(["n0"])) is NO_REFUSALS
+    assert rejections_by_nominated(mirror, (), pod_of(NEXT), mirror.batch(["n0"])) is NO_REJECTIONS
     tell(mirror, "Add", waiting("a").priority(1))
-    assert refusals(mirror, (), pod_of(NEXT), mirror.batch(["n1"])) is NO_REFUSALS
+    assert rejections_by_nominated(mirror, (), pod_of(NEXT), mirror.batch(["n1"])) is NO_REJECTIONS
 
 
 @dataclass(frozen=True)
 class Counting(PlainPlugin, FilterPlugin[int]):
     """Tells how many pods it has seen on any node; where it `skips`, its PreFilter has nothing to say."""
 
-    asked: list[int] = field(default_factory=list)
+    requested: list[int] = field(default_factory=list)
     skips: bool = False
     name: str = "Counting"
     kinds: tuple[Kind, ...] = (Pod,)
@@ -146,22 +146,22 @@ class Counting(PlainPlugin, FilterPlugin[int]):
 
     def filter(self, state: int, batch: NodeBatch) -> Verdicts:
         """Pass all nodes."""
-        self.asked.append(state)
+        self.requested.append(state)
         return Verdicts(np.zeros(len(batch), np.uint8), (SUCCESS,))
 
 
-def asked_of(plugin: Counting, *filters: AnyFilter) -> list[int]:
+def requested_of(plugin: Counting, *filters: AnyFilter) -> list[int]:
     mirror = mirror_of(*NODES, waiting("a"), waiting("b", "n2"), waiting("c", "n2"))
-    refusals(mirror, (plugin, *filters), pod_of(NEXT), mirror.batch(["n0", "n1", "n2"]))
-    return plugin.asked
+    rejections_by_nominated(mirror, (plugin, *filters), pod_of(NEXT), mirror.batch(["n0", "n1", "n2"]))
+    return plugin.requested
 
 
 def test_pods_nominated_for_other_nodes_do_not_exist_for_a_node() -> None:
-    assert asked_of(Counting()) == [0, 1, 2]
+    assert requested_of(Counting()) == [0, 1, 2]
 
 
 def test_a_plugin_whose_prefilter_skips_is_not_asked_beside_nominated_pods_either() -> None:
-    assert asked_of(Counting(skips=True), NodeResourcesFit()) == []
+    assert requested_of(Counting(skips=True), NodeResourcesFit()) == []
 
 
 def test_the_mirror_is_as_it_was_afterwards_and_so_is_the_work_of_the_evaluation() -> None:
@@ -169,7 +169,7 @@ def test_the_mirror_is_as_it_was_afterwards_and_so_is_the_work_of_the_evaluation
     mirror.work.limit = 10_000_000
     mirror.work.spend(77, "spec", 1)
     before = mirror.dump()
-    assert refusals(mirror, FULL.filters, pod_of(NEXT), mirror.batch(["n0", "n1", "n2"]))
+    assert rejections_by_nominated(mirror, FULL.filters, pod_of(NEXT), mirror.batch(["n0", "n1", "n2"]))
     assert (mirror.dump(), audit(mirror), mirror.work.spent) == (before, [], 77)
 
 
@@ -177,13 +177,13 @@ def test_a_pod_that_takes_too_much_work_beside_nominated_pods_is_refused() -> No
     mirror = mirror_of(*NODES, *(waiting(f"a{number}") for number in range(3)))
     mirror.work.limit = 1_000
     with pytest.raises(WorkLimitError):
-        refusals(mirror, FULL.filters, pod_of(NEXT), mirror.batch(["n1"]))
+        rejections_by_nominated(mirror, FULL.filters, pod_of(NEXT), mirror.batch(["n1"]))
     assert audit(mirror) == []
 
 
 def test_a_terminating_pod_is_told_as_one_that_runs() -> None:
     mirror = mirror_of(*NODES, waiting("a").terminating(), waiting("b"))
-    assert [(each.name, each.terminating) for each in nominated_beside(mirror, pod_of(NEXT), "n1")] == [
+    assert [(each.name, each.terminating) for each in nominated_on(mirror, pod_of(NEXT), "n1")] == [
         ("a", False),
         ("b", False),
     ]

@@ -26,7 +26,7 @@ from core.preemption import (
     accepted,
     are_enough,
     best_nodes,
-    candidates_wanted,
+    candidates_needed,
     dry_run,
     most_important_first,
     split_by_violation,
@@ -151,7 +151,7 @@ def test_since_1_37_a_pod_takes_nothing_from_the_budgets_after_the_one_that_it_v
     ],
 )
 def test_a_tenth_of_the_nodes_but_at_least_a_hundred_if_there_are_so_many(nodes: int, expected: int) -> None:
-    assert candidates_wanted(nodes) == expected
+    assert candidates_needed(nodes) == expected
 
 
 @pytest.mark.parametrize(
@@ -326,7 +326,7 @@ def other(name: str, priority: int = 0) -> PodBuilder:
     return make_pod(name).on("n1").uid(name).priority(priority)
 
 
-def answer(
+def response(
     mirror: ClusterMirror,
     offers: Mapping[str, Offer],
     pod: PodBuilder = REPELLED,
@@ -353,21 +353,21 @@ def answer(
 def test_an_offer_is_taken_completed_or_dropped(
     pods: list[PodBuilder], offered: tuple[str, ...], expected: tuple[str, ...] | None
 ) -> None:
-    found = answer(mirror_of(*NODES, *pods), {"n1": Offer(offered)})
+    found = response(mirror_of(*NODES, *pods), {"n1": Offer(offered)})
     assert found == ({} if expected is None else {"n1": Offer(expected)})
 
 
 def test_a_pod_that_never_preempts_gets_no_node() -> None:
-    assert answer(mirror_of(*NODES, web("a")), {"n1": Offer(("a",))}, REPELLED.preemption_policy("Never")) == {}
+    assert response(mirror_of(*NODES, web("a")), {"n1": Offer(("a",))}, REPELLED.preemption_policy("Never")) == {}
 
 
 def test_an_unknown_node_and_one_of_another_scheduler_are_dropped() -> None:
     mirror = mirror_of(*NODES, web("a"), make_pod("b").uid("b").on("n2").label("app", "web"))
     offers = {"unknown": Offer(("x",)), "n1": Offer(("a",)), "n2": Offer()}
-    assert answer(mirror, offers) == {"n1": Offer(("a",)), "n2": Offer(("b",))}
+    assert response(mirror, offers) == {"n1": Offer(("a",)), "n2": Offer(("b",))}
     mirror.set_node_out_of_partition("n1")
-    assert answer(mirror, offers) == {"n2": Offer(("b",))}
-    assert answer(mirror, {}, more=["n1"]) == {}
+    assert response(mirror, offers) == {"n2": Offer(("b",))}
+    assert response(mirror, {}, more=["n1"]) == {}
 
 
 @pytest.mark.parametrize(
@@ -381,7 +381,7 @@ def test_an_unknown_node_and_one_of_another_scheduler_are_dropped() -> None:
 def test_violations_of_budgets_are_counted_anew_where_an_offer_is_completed(offered: Offer, expected: Offer) -> None:
     mirror = mirror_of(*NODES, web("a"), other("b"))
     mirror.apply(ClusterEvent("Add", PodDisruptionBudget("default", "w", parse_selector({"app": "web"}, ()))))
-    assert answer(mirror, {"n1": offered}) == {"n1": expected}
+    assert response(mirror, {"n1": offered}) == {"n1": expected}
 
 
 @pytest.mark.parametrize(
@@ -395,7 +395,7 @@ def test_nodes_that_are_not_offered_are_looked_at_behind_the_offers(
     more: list[str], expected: Mapping[str, tuple[str, ...]]
 ) -> None:
     mirror = mirror_of(*NODES, web("a"), make_pod("b").uid("b").on("n2").label("app", "web"))
-    found = answer(mirror, {"n1": Offer(("a",))}, more=more)
+    found = response(mirror, {"n1": Offer(("a",))}, more=more)
     assert [*found.items()] == [(name, Offer(uids)) for name, uids in expected.items()]
 
 
@@ -407,7 +407,7 @@ def test_nodes_that_are_not_offered_are_looked_at_behind_the_offers(
     ],
 )
 def test_a_node_that_is_not_offered_is_left_out_where_nobody_has_to_go_or_nothing_helps(blocker: PodBuilder) -> None:
-    assert answer(mirror_of(*NODES, blocker), {}, more=["n2"]) == {}
+    assert response(mirror_of(*NODES, blocker), {}, more=["n2"]) == {}
 
 
 def many(blocker_priority: int = 0) -> ClusterMirror:
@@ -430,7 +430,7 @@ def many(blocker_priority: int = 0) -> ClusterMirror:
 def test_others_are_looked_at_until_there_are_as_many_candidates_as_are_wanted(offered: int, expected: range) -> None:
     mirror = many()
     offers = {f"m{number}": Offer() for number in range(offered)}
-    found = answer(mirror, offers, more=[f"m{number}" for number in range(120)])
+    found = response(mirror, offers, more=[f"m{number}" for number in range(120)])
     assert [*found] == [f"m{number}" for number in expected]
 
 
@@ -438,5 +438,5 @@ def test_where_nothing_helps_no_more_others_are_looked_at_than_candidates_are_wa
     mirror = many(blocker_priority=10)
     tell(mirror, "Update", make_pod("m100").uid("m100").on("m100").label("app", "web"))
     names = [f"m{number}" for number in range(120)]
-    assert answer(mirror, {}, more=names) == {}
-    assert answer(mirror, {}, more=names[1:]) == {"m100": Offer(("m100",))}
+    assert response(mirror, {}, more=names) == {}
+    assert response(mirror, {}, more=names[1:]) == {"m100": Offer(("m100",))}

@@ -174,8 +174,8 @@ def test_a_text_that_is_no_profile_is_refused_by_what_is_wrong_with_it(text: str
 def test_an_unknown_name_is_told_every_name_that_there_is() -> None:
     with pytest.raises(ProfileError) as raised:
         parse_profile("PodToleratesNodeNoExecuteTaints")  # a part of TaintToleration, which nothing of today is
-    told = set(str(raised.value).replace(",", "").replace(";", "").split())
-    assert {*PROFILES, *PLUGINS, *COMPOSITES, *FORMER_NAMES} <= told
+    reported = set(str(raised.value).replace(",", "").replace(";", "").split())
+    assert {*PROFILES, *PLUGINS, *COMPOSITES, *FORMER_NAMES} <= reported
 
 
 PACKED_AND_IDLE: Final = (
@@ -258,8 +258,8 @@ def test_predicates_and_priorities_are_known_by_their_former_names_and_reported_
 
 
 def test_every_former_name_is_in_the_tables_above() -> None:
-    told = " ".join((*PREDICATES.values(), *PRIORITIES.values())).split()
-    assert {*FORMER_NAMES} - {*told} == {"RequestedToCapacityRatioPriority"}  # it needs a shape
+    reported = " ".join((*PREDICATES.values(), *PRIORITIES.values())).split()
+    assert {*FORMER_NAMES} - {*reported} == {"RequestedToCapacityRatioPriority"}  # it needs a shape
 
 
 def test_every_former_name_is_that_of_a_side_that_its_plugin_has() -> None:

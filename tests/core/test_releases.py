@@ -50,14 +50,14 @@ def test_a_release_is_written_as_people_write_it() -> None:
 def test_every_rule_is_a_row_of_the_table_and_has_an_answer_for_each_release() -> None:
     rules = [row.rule for row in DIFFERENCES if row.rule]
     assert sorted(rules) == sorted({*msgspec.structs.asdict(rules_of(_1_34))} - {"release", "gates"})
-    assert all(len(row.answers) == len(RELEASES) for row in DIFFERENCES)
+    assert all(len(row.rules) == len(RELEASES) for row in DIFFERENCES)
     assert {row.gate for row in DIFFERENCES if row.gate} == set(GATES)
 
 
 def test_every_row_answers_otherwise_somewhere() -> None:
     for row in DIFFERENCES:
-        answers = {answer.text for answer in (*row.answers, *([row.without_gate] if row.gate else []))}
-        assert len(answers) > 1, row.what
+        rules = {response.text for response in (*row.rules, *([row.without_gate] if row.gate else []))}
+        assert len(rules) > 1, row.what
 
 
 def test_the_rules_of_1_34_are_what_kindred_answered_before_releases_were_told_apart() -> None:
@@ -101,7 +101,7 @@ def test_the_rules_of_1_37_are_those_of_its_default_feature_gates() -> None:
     rules = rules_of(_1_37)
     assert rules.image_volumes is ImageVolumes.COUNTED
     assert rules.device_class_resources is DeviceClassResources.LEFT_UNLESS_ALLOCATABLE
-    assert rules.missing_driver is MissingDriver.REFUSED_IF_ASKED
+    assert rules.missing_driver is MissingDriver.REJECTED_IF_REQUESTED
     assert rules.storage_capacity_scored
     assert len(rules.declared_features) == 3
     assert (rules.request_counting.aggregates, rules.request_counting.pod_level_status) == (True, True)
@@ -112,7 +112,7 @@ def test_a_gate_that_is_on_gives_the_answer_of_its_release() -> None:
     assert on.device_class_resources is DeviceClassResources.LEFT_UNLESS_LISTED
     assert on.storage_capacity_scored
     assert on.release == _1_34
-    assert rules_of(_1_35, {"VolumeLimitScaling": True}).missing_driver is MissingDriver.REFUSED
+    assert rules_of(_1_35, {"VolumeLimitScaling": True}).missing_driver is MissingDriver.REJECTED
     gate = {"DRANodeAllocatableResources": True}
     assert rules_of(_1_36, gate).request_counting.claimed is ClaimedResources.LISTED
     assert rules_of(_1_37, gate).request_counting.claimed is ClaimedResources.MAPPED

@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = _parsed(arguments)
     forms = _chosen(parsed.forms, of_issue=parsed.of_issue)
     rows: list[Row] = []
-    for line in lines(_kept(rows, _measured(forms, parsed))):
+    for line in lines(_retained(rows, _measured(forms, parsed))):
         say(line)
     report = Report(parsed.nodes, parsed.pods, parsed.profile, rows)
     if parsed.json is not None:
@@ -56,7 +56,7 @@ def _measured(forms: Sequence[Form], parsed: argparse.Namespace) -> Iterator[Row
                     yield Row(form.name, form.area, form.way, attack.size, steps, live)
 
 
-def _kept(into: list[Row], rows: Iterator[Row]) -> Iterator[Row]:
+def _retained(into: list[Row], rows: Iterator[Row]) -> Iterator[Row]:
     for row in rows:
         into.append(row)
         yield row

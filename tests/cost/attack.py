@@ -87,7 +87,7 @@ class Find(msgspec.Struct, frozen=True):
         return Attack(self.way, self.document)
 
 
-def kept(folder: Path = FOLDER) -> list[Find]:
+def retained(folder: Path = FOLDER) -> list[Find]:
     """Return all finds by name."""
     decode = msgspec.json.Decoder(Find).decode
     return [decode(file.read_bytes()) for file in sorted(folder.glob("*.json"))]

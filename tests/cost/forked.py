@@ -28,7 +28,7 @@ MAX_MEMORY: Final = 2 * 1024**3
 _STATUS: Final = Path("/proc/self/status")
 _CLEAR: Final = Path("/proc/self/clear_refs")
 _RESET_HIGH_WATER: Final = "5"
-_TOLD: Final = 200  # characters of an error
+_REPORTED: Final = 200  # characters of an error
 _libc: Final = ctypes.CDLL(None)
 
 
@@ -38,9 +38,9 @@ class Step(msgspec.Struct, frozen=True):
     name: str
     cpu: float
     peak: int
-    kept: int
+    retained: int
     """Memory after a garbage collection, and after free memory was returned."""
-    told: str = ""
+    reported: str = ""
     """A summary of the response."""
     ended: str = ""
     """Why the step did not end: a limit, or a signal."""
@@ -72,13 +72,13 @@ class Recorder:
         began = time.process_time()
         ended = ""
         try:
-            told = act()
+            reported = act()
         except Exception as error:  # noqa: BLE001 - what must not happen is a find, too
-            told, ended = "", f"{type(error).__name__}: {error}"[:_TOLD]
+            reported, ended = "", f"{type(error).__name__}: {error}"[:_REPORTED]
         cpu = time.process_time() - began
         peak = memory("VmHWM") - before
         _tidy_up()
-        self._tell(_Done(Step(name, cpu, max(0, peak), memory("VmRSS") - before, told, ended)))
+        self._tell(_Done(Step(name, cpu, max(0, peak), memory("VmRSS") - before, reported, ended)))
 
     def _tell(self, message: _Begun | _Done) -> None:
         os.write(self._descriptor, msgspec.json.encode(message) + b"\n")
@@ -93,12 +93,12 @@ def forked(work: Callable[[Recorder], None], cpu: int = MAX_CPU, most: int = MAX
         _work_in_child(work, writing, cpu, most)
     os.close(writing)
     with open(reading, "rb") as pipe:  # noqa: PTH123 - a descriptor
-        told = [_decoder.decode(line) for line in pipe]
+        reported = [_decoder.decode(line) for line in pipe]
     _, status = os.waitpid(child, 0)
-    steps = [each.step for each in told if isinstance(each, _Done)]
+    steps = [each.step for each in reported if isinstance(each, _Done)]
     code = os.waitstatus_to_exitcode(status)
     if code:
-        name = told[-1].name if told and isinstance(told[-1], _Begun) else "between steps"
+        name = reported[-1].name if reported and isinstance(reported[-1], _Begun) else "between steps"
         reason = f"> {cpu} s of CPU" if code == -signal.SIGXCPU else f"ended with {code}"
         steps.append(Step(name, float(cpu) if code == -signal.SIGXCPU else 0.0, 0, 0, ended=reason))
     return steps

@@ -33,7 +33,7 @@ _EXPLAIN: Final = "/explain?limit=200&score=all"
 _MAX_NODES: Final = 20
 _VERBS: Final = ("filter", "prioritize")
 _WARM_UPS: Final = 8
-_TOLD: Final = 160  # characters of a response
+_REPORTED: Final = 160  # characters of a response
 
 
 class Laboratory:
@@ -141,24 +141,25 @@ class Laboratory:
         return name in self.mirror.nodes.slots or name in self.mirror.namespaces or pod is not None
 
     def _tell(self, action: Action, objects: Iterable[tuple[Resource, bytes]]) -> str:
-        refused = ""
+        rejected = ""
         for resource, raw in objects:
             try:
                 self._feed.apply(ClusterEvent(action, resource.decode(raw)))
             except DecodeError as error:
-                refused = str(error)
-        return refused[:_TOLD]
+                rejected = str(error)
+        return rejected[:_REPORTED]
 
     def ask(self, path: str, body: bytes, *, admin: bool = False) -> str:
         """Send a request to the service. Return the status and the beginning of an error."""
-        answer = self._answer(path, body, admin=admin)
-        found = answer.content.rfind(b'"Error":"')
-        told = answer.content[found:] if found >= 0 and answer.content[found + 9 : found + 10] != b'"' else b""
-        if answer.status_code != httpx.codes.OK:
-            told = answer.content
-        return f"{answer.status_code} {len(answer.content)} bytes {told[:_TOLD].decode(errors='replace')}".strip()
+        response = self._response(path, body, admin=admin)
+        found = response.content.rfind(b'"Error":"')
+        reported = response.content[found:] if found >= 0 and response.content[found + 9 : found + 10] != b'"' else b""
+        if response.status_code != httpx.codes.OK:
+            reported = response.content
+        text = reported[:_REPORTED].decode(errors="replace")
+        return f"{response.status_code} {len(response.content)} bytes {text}".strip()
 
-    def _answer(self, path: str, body: bytes, *, admin: bool = False) -> httpx.Response:
+    def _response(self, path: str, body: bytes, *, admin: bool = False) -> httpx.Response:
         app = self.service.admin if admin else self.service.app
         assert app is not None  # because of the setting
 
@@ -173,15 +174,15 @@ class Laboratory:
         """Return requests for a pod of a kind: filter and prioritize."""
         kind = [*cluster.KINDS][number % len(cluster.KINDS)]
         body = self.args(dressed.of_deployment(dressed.incoming(kind, number, self._apps), number, 0))
-        return [lambda: self._answer("/filter", body), lambda: self._answer("/prioritize", body)]
+        return [lambda: self._response("/filter", body), lambda: self._response("/prioritize", body)]
 
     def _ask_ordinarily(self) -> str:
         return self._checksum()[:8]
 
     def _checksum(self) -> str:
         """Request pods of all kinds. Return a checksum of the responses."""
-        answers = b"".join(ask().content for number in range(len(cluster.KINDS)) for ask in self._ordinary(number))
-        return hashlib.sha256(answers).hexdigest()
+        responses = b"".join(ask().content for number in range(len(cluster.KINDS)) for ask in self._ordinary(number))
+        return hashlib.sha256(responses).hexdigest()
 
     def _same(self) -> str:
         return SAME if self._checksum() == self._ordinarily else OTHER

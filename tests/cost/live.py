@@ -64,7 +64,7 @@ class Range:
         self._markers = Markers(api, service)
         self._marking, self._looking = FakeApi(api.url), HttpClient(service.url)  # for the marking thread
         self._pod = dressed.of_deployment(dressed.incoming("plain", 0, self._apps), 0, 0)
-        self._answers()
+        self._responses()
         self._markers.mark()
         self._mark()
         self._admin.ask("GET", "/debug/mirror/diff")  # opens all connections, also to the API server
@@ -73,7 +73,7 @@ class Range:
     def measure(self, attack: Attack) -> Live:
         """Run an attack in all its ways. Raises BenchError if the service has ended."""
         service = self._service
-        answers, traces = self._answers(), self._traces()
+        responses, traces = self._responses(), self._traces()
         before, cpu, waited = service.memory("VmRSS"), service.cpu_seconds(), service.waited_for_cpu()
         Path(f"/proc/{service.pid}/clear_refs").write_text("5")
         livez, delays = _Delays(service), _Delays(service, Process(self._api.pid))
@@ -87,7 +87,7 @@ class Range:
             time.sleep(_SETTLING)
         prober.close()
         peak = service.memory("VmHWM")
-        faults = self._faults(answers, traces)
+        faults = self._faults(responses, traces)
         return Live(
             p99=percentile(livez.seconds, 0.99),
             longest=max(livez.seconds),
@@ -95,7 +95,7 @@ class Range:
             watch_delay=max(delays.seconds, default=0.0),
             cpu=service.cpu_seconds() - cpu,
             peak=round((peak - before) * _MB),
-            kept=round((service.memory("VmRSS") - before) * _MB),
+            retained=round((service.memory("VmRSS") - before) * _MB),
             faults=faults,
         )
 
@@ -145,7 +145,7 @@ class Range:
         made = [self._bound(each) for each in objects]
         self._change("create", made, lambda path, each: {"path": path, "object": each})
         time.sleep(_SETTLING)
-        self._answers()
+        self._responses()
         self._change(
             "delete",
             made,
@@ -161,15 +161,15 @@ class Range:
             return given
         return {**given, "spec": {**given["spec"], "nodeName": self._names[0]}}
 
-    def _change(self, verb: str, objects: list[Object], told: Callable[[str, Object], Object]) -> None:
-        changes = [{"verb": verb, **told(_PATHS[each.get("kind", "Pod")], each)} for each in objects]
+    def _change(self, verb: str, objects: list[Object], reported: Callable[[str, Object], Object]) -> None:
+        changes = [{"verb": verb, **reported(_PATHS[each.get("kind", "Pod")], each)} for each in objects]
         self._api.change("objects", changes)
         self._api.quiet()
 
     def _args(self, pod: Object) -> bytes:
         return b'{"Pod":%s,"Nodes":null,"NodeNames":%s}' % (compact(pod), compact(self._names))
 
-    def _answers(self) -> list[tuple[int, bytes]]:
+    def _responses(self) -> list[tuple[int, bytes]]:
         return [self._scheduler.ask("POST", verb, self._args(self._pod)) for verb in ("/filter", "/prioritize")]
 
     def _traces(self) -> dict[str, float]:
@@ -178,7 +178,7 @@ class Range:
         found = {name: float(value) for name, value in _GAUGE.findall(text)}
         return {**found, "file descriptors": float(len(list(Path(f"/proc/{self._service.pid}/fd").iterdir())))}
 
-    def _faults(self, answers: list[tuple[int, bytes]], traces: dict[str, float]) -> list[str]:
+    def _faults(self, responses: list[tuple[int, bytes]], traces: dict[str, float]) -> list[str]:
         """Return the differences to the state before the attack, after some patience."""
         until = time.monotonic() + _PATIENCE
         while True:
@@ -187,7 +187,7 @@ class Range:
             left = [f"{name}: {traces[name]:g} -> {now[name]:g}" for name in now if now[name] > traces[name]]
             if not left or time.monotonic() > until:
                 break
-        if self._answers() != answers:
+        if self._responses() != responses:
             left.append("other answers")
         return left
 

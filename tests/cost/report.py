@@ -9,7 +9,7 @@ from tests.cost.forked import Step
 
 POD_BYTES: Final = 64 * 1024
 BODY_BYTES: Final = 1024 * 1024
-MAX_KEPT: Final = 32 * 1024 * 1024
+MAX_RETAINED: Final = 32 * 1024 * 1024
 MAX_DELAY: Final = 0.3
 """Seconds for one response of /livez."""
 MOST_P99: Final = 0.1
@@ -48,7 +48,7 @@ class Live(msgspec.Struct, frozen=True):
     watch_delay: float
     cpu: float
     peak: int
-    kept: int
+    retained: int
     faults: Sequence[str] = ()
 
 
@@ -71,19 +71,19 @@ class Row(msgspec.Struct, frozen=True):
                 found.append(f"{step.name}: {step.cpu:.2f} s of CPU")
             if step.peak > bound.peak:
                 found.append(f"{step.name}: {step.peak / _MB:.0f} MB")
-            if step.told == OTHER or _INTERNAL in step.told:
-                found.append(f"{step.name}: {step.told}")
-        if self.kept > max(MAX_KEPT, bound.peak // 2):
-            found.append(f"keeps {self.kept / _MB:.0f} MB")
+            if step.reported == OTHER or _INTERNAL in step.reported:
+                found.append(f"{step.name}: {step.reported}")
+        if self.retained > max(MAX_RETAINED, bound.peak // 2):
+            found.append(f"keeps {self.retained / _MB:.0f} MB")
         return [*found, *self._live_excesses()]
 
     @property
-    def kept(self) -> int:
+    def retained(self) -> int:
         """The largest memory that a child kept at its end."""
         most = total = 0
         for step in self.steps:
-            total += step.kept
-            if step.told in {SAME, OTHER}:  # the last step of its child
+            total += step.retained
+            if step.reported in {SAME, OTHER}:  # the last step of its child
                 most, total = max(most, total), 0
         return most
 
@@ -127,7 +127,7 @@ def line(row: Row) -> str:
     live = "" if row.live is None else f"{row.live.p99:.3f} / {row.live.longest:.3f}"
     figures = f"{row.form:32} {row.size:9}"
     if dear is not None and wide is not None:
-        figures += f" {dear.cpu:7.3f} {dear.name:24} {wide.peak / _MB:8.1f} {wide.name:24} {row.kept / _MB:8.1f}"
+        figures += f" {dear.cpu:7.3f} {dear.name:24} {wide.peak / _MB:8.1f} {wide.name:24} {row.retained / _MB:8.1f}"
     else:
         figures += " " * 75
     excesses = row.excesses()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.cost.attack import Find, kept
+from tests.cost.attack import Find, retained
 from tests.cost.laboratory import Laboratory
 from tests.cost.report import Row
 
@@ -16,7 +16,7 @@ def laboratory() -> Laboratory:
 
 
 @pytest.mark.alone  # other processes in the caches of the CPU, and coverage, double the cost
-@pytest.mark.parametrize("find", [each for each in kept() if each.way != "wire"], ids=lambda find: find.name)
+@pytest.mark.parametrize("find", [each for each in retained() if each.way != "wire"], ids=lambda find: find.name)
 def test_a_find_is_within_its_bounds(find: Find, laboratory: Laboratory) -> None:
     # The machine may still have other work, so the cheapest of three attacks counts.
     excesses: list[str] = []

@@ -116,14 +116,14 @@ def _build(go: str, names: Sequence[str], folder: Path, module: Path) -> None:
     _say("fetching the modules")
     tags, flags = _release_options(module)
     total = len(go_output(module, go, "list", "-deps", tags, *packages).splitlines())
-    begin = shown = time.monotonic()
+    begin = rendered = time.monotonic()
     command = [go, "build", "-v", "-trimpath", tags, "-ldflags", flags, "-o", f"{folder}{os.sep}", *packages]
     lines: list[str] = []
     for line in _lines(command, module):
         lines.append(line)
-        if time.monotonic() - shown >= _SHOW_EVERY:
-            shown = time.monotonic()
-            _say(f"{len(lines)} of at most {total} packages compiled after {shown - begin:.0f} s")
+        if time.monotonic() - rendered >= _SHOW_EVERY:
+            rendered = time.monotonic()
+            _say(f"{len(lines)} of at most {total} packages compiled after {rendered - begin:.0f} s")
     missing = [name for name in names if not (folder / name).exists()]
     if missing:
         raise BuildError(f"go build made no {', '.join(missing)}:\n" + "\n".join(lines[-40:]))

@@ -67,8 +67,8 @@ class Follower:
             raise TimeoutError(f"{error}: {self.kindred.readiness()} {self.kindred.program.last_lines()}") from None
 
     def _is_stale(self, text: str) -> bool:
-        told = self.kindred.readiness()["problems"]
-        return len(told) == len(FOLLOWED) and all(": stale for" in each and text in each for each in told)
+        reported = self.kindred.readiness()["problems"]
+        return len(reported) == len(FOLLOWED) and all(": stale for" in each and text in each for each in reported)
 
     def _is_equal(self) -> bool:
         if not self.kindred.is_ready() or any(self.problem(resource) for resource in FOLLOWED):

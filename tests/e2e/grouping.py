@@ -178,16 +178,16 @@ class Grouping:
         for each in members:
             self._cluster.api.create(PODS, each)
 
-    def hold(self, gang: Sequence[Manifest], minimum: int, held: Sequence[Manifest] | None = None) -> None:
-        """Make a gang, and let no binding of it come to the server; wait until those of `held`, or all, are sent."""
+    def hold(self, gang: Sequence[Manifest], minimum: int, stored: Sequence[Manifest] | None = None) -> None:
+        """Make a gang, and let no binding of it come to the server; wait until those of `stored`, or all, are sent."""
         self.bindings.hold_bindings(names(gang))
         self.create_members("gang", minimum, gang)
-        self.wait_until_bindings_are_held(names(gang if held is None else held))
+        self.wait_until_bindings_are_stored(names(gang if stored is None else stored))
 
-    def assert_that_others_are_refused(self, pods: Sequence[Manifest]) -> None:
+    def assert_that_others_are_rejected(self, pods: Sequence[Manifest]) -> None:
         """Make ordinary pods that want the places of members, and wait until a scheduler has refused all."""
         self._cluster.create_pods(pods)
-        wait_until_refused(self._cluster, pods)
+        wait_until_rejected(self._cluster, pods)
 
     def assert_bound(self, number: int, expected: set[str]) -> None:
         """Let bindings go on; then so many members are bound, no other pod is, and no rule is broken."""
@@ -201,10 +201,10 @@ class Grouping:
         assert broken_rules(self._cluster) == []
         assert_followed(self.kindred)
 
-    def wait_until_bindings_are_held(self, names: Iterable[str]) -> None:
+    def wait_until_bindings_are_stored(self, names: Iterable[str]) -> None:
         """Wait until kube-scheduler has sent the bindings of pods."""
-        wanted = set(names)
-        wait_until(lambda: wanted <= set(self.bindings.bindings), PATIENCE, f"bindings of {sorted(wanted)}")
+        required = set(names)
+        wait_until(lambda: required <= set(self.bindings.bindings), PATIENCE, f"bindings of {sorted(required)}")
 
 
 def places(number: int, cpu: str = "4") -> list[Manifest]:
@@ -228,7 +228,7 @@ def names(pods: Iterable[Manifest]) -> list[str]:
     return [each["metadata"]["name"] for each in pods]
 
 
-def wait_until_refused(cluster: Cluster, pods: Iterable[Manifest]) -> None:
+def wait_until_rejected(cluster: Cluster, pods: Iterable[Manifest]) -> None:
     """Wait until a scheduler has found no node for any of the pods. It is an error if one has a node."""
     for name in names(pods):
         wait_until(lambda name=name: _outcome(cluster, name) == "Unschedulable", PATIENCE, f"{name} refused")  # type: ignore[misc]

@@ -84,7 +84,7 @@ class Image(NamedTuple):
         unshare = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", _SANDBOX]
         return [*unshare, str(self.files), *self.environment, *environment, *arguments]
 
-    def beside(self, process: int, *arguments: str, environment: Sequence[str] = ()) -> list[str]:
+    def next_to(self, process: int, *arguments: str, environment: Sequence[str] = ()) -> list[str]:
         """Return what runs a program as an engine's `exec` does, in the container of that process 1."""
         user, _, group = self.config["User"].partition(":")
         inside = ["nsenter", "-t", str(process), "-m", "-p", "-r", "-w", "-S", user, "-G", group, "/usr/bin/env", "-i"]

@@ -30,9 +30,9 @@ def violations(nodes: Sequence[Manifest], pods: Sequence[Manifest]) -> list[str]
                 if _are_together(labels, term, pod, other)
             ]
         for term in _terms(pod, "podAffinity"):
-            wanted = _selected(term, pod, placed)
-            near = any(_are_together(labels, term, pod, other) for other in wanted)
-            if not near and (wanted or not _selects(term, pod, pod)):
+            required = _selected(term, pod, placed)
+            near = any(_are_together(labels, term, pod, other) for other in required)
+            if not near and (required or not _selects(term, pod, pod)):
                 found.append(f"{_name(pod)} alone on {_domain(labels, term, pod)}")
     return [*found, *_parted(labels, placed), *_skewed(labels, placed)]
 
@@ -106,8 +106,8 @@ def _selects(term: Manifest, of: Manifest, other: Manifest) -> bool:
     if of["metadata"]["namespace"] != other["metadata"]["namespace"]:
         return False
     labels: Mapping[str, str] = other["metadata"].get("labels") or {}
-    wanted: Mapping[str, str] = selector["matchLabels"]
-    return wanted.items() <= labels.items()
+    required: Mapping[str, str] = selector["matchLabels"]
+    return required.items() <= labels.items()
 
 
 def _name(manifest: Manifest) -> str:
@@ -124,7 +124,7 @@ def _name(manifest: Manifest) -> str:
 # (the same file, `removeMissingExtendedResources`). Nothing of Kindred is used.
 
 _SUFFIXES: Final = {"m": Fraction(1, 1000), "Ki": Fraction(2**10), "Mi": Fraction(2**20), "Gi": Fraction(2**30)}
-_REFUSED: Final = frozenset({"NoSchedule", "NoExecute"})
+_REJECTED: Final = frozenset({"NoSchedule", "NoExecute"})
 """A kubelet checks NoExecute alone. NoSchedule is the scheduler's own rule."""
 
 
@@ -202,7 +202,7 @@ def _unwanted(node: Manifest, pod: Manifest) -> Iterator[str]:
     if not (selected and _has_affinity(node, spec)):
         yield f"NodeAffinity: {_name(pod)} does not select {name}"
     for taint in node.get("spec", {}).get("taints", ()):
-        if taint["effect"] in _REFUSED and not any(_tolerates(each, taint) for each in spec.get("tolerations", ())):
+        if taint["effect"] in _REJECTED and not any(_tolerates(each, taint) for each in spec.get("tolerations", ())):
             yield f"Taint: {_name(pod)} does not tolerate {taint['key']}:{taint['effect']} of {name}"
 
 
@@ -232,8 +232,8 @@ def _tolerates(toleration: Manifest, taint: Manifest) -> bool:
         return False
     if toleration.get("operator") == "Exists":
         return toleration.get("key") in {None, "", taint["key"]}
-    wanted = (taint["key"], taint.get("value", ""))
-    return (toleration.get("key"), toleration.get("value", "")) == wanted
+    required = (taint["key"], taint.get("value", ""))
+    return (toleration.get("key"), toleration.get("value", "")) == required
 
 
 def _amount(quantity: str) -> Fraction:
@@ -287,11 +287,11 @@ def misallocations(state: State) -> list[str]:
             continue
         for named in pod["spec"].get("resourceClaims", ()):
             found += _faults(pod, claims.get(named["resourceClaimName"]), nodes)
-        wanted = _wanted_of_classes(pod, state)
+        required = _required_of_classes(pod, state)
         made_for = pod.get("status", {}).get("extendedResourceClaimStatus", {})
-        if wanted or made_for:
+        if required or made_for:
             claim = claims.get(made_for.get("resourceClaimName", ""))
-            found += [*_faults(pod, claim, nodes), *_unlike(pod, wanted, made_for, claim)]
+            found += [*_faults(pod, claim, nodes), *_unlike(pod, required, made_for, claim)]
     return found
 
 
@@ -328,43 +328,43 @@ def _faults(pod: Manifest, claim: Manifest | None, nodes: Mapping[_Device, str])
             where = nodes.get(device, "no node")
             yield f"Elsewhere: {_name(pod)} is on {node}, its {device.name} of {device.pool} is on {where}"
     allocated = Counter(result["request"] for result in _results(claim))
-    asked = _asked(claim)
-    if allocated != asked:
-        yield f"Count: {_name(claim)} asks for {dict(asked)} devices, and has {dict(allocated)}"
+    requested = _requested(claim)
+    if allocated != requested:
+        yield f"Count: {_name(claim)} asks for {dict(requested)} devices, and has {dict(allocated)}"
 
 
-def _wanted_of_classes(pod: Manifest, state: State) -> Counter[str]:
+def _required_of_classes(pod: Manifest, state: State) -> Counter[str]:
     """Return the resources that a pod can have on its node only by a DeviceClass, with their amounts."""
     of_classes = {each["spec"].get("extendedResourceName") for each in state.classes}
     for node in state.nodes:
         if _name(node) == pod["spec"]["nodeName"]:
             of_classes -= {name for name, amount in node["status"]["allocatable"].items() if amount != "0"}
-    wanted: Counter[str] = Counter()
+    required: Counter[str] = Counter()
     for container in pod["spec"]["containers"]:
         for resource, amount in container.get("resources", {}).get("requests", {}).items():
             if resource in of_classes:
-                wanted[resource] += int(amount)
-    return wanted
+                required[resource] += int(amount)
+    return required
 
 
-def _unlike(pod: Manifest, wanted: Counter[str], made_for: Manifest, claim: Manifest | None) -> Iterator[str]:
+def _unlike(pod: Manifest, required: Counter[str], made_for: Manifest, claim: Manifest | None) -> Iterator[str]:
     """Yield a line if the claim that was made for a pod is for other resources than the pod wants."""
     if claim is None:
         return
     mapped = {each["resourceName"] for each in made_for["requestMappings"]}
-    made = _asked(claim).total()
-    if mapped != wanted.keys() or made != wanted.total():
-        yield f"Unlike: {_name(pod)} wants {dict(wanted)}, its claim is for {made} of {sorted(mapped)}"
+    made = _requested(claim).total()
+    if mapped != required.keys() or made != required.total():
+        yield f"Unlike: {_name(pod)} wants {dict(required)}, its claim is for {made} of {sorted(mapped)}"
 
 
-def _asked(claim: Manifest) -> Counter[str]:
+def _requested(claim: Manifest) -> Counter[str]:
     """Return the requests of a claim, with the number of devices of each."""
-    asked: Counter[str] = Counter()
+    requested: Counter[str] = Counter()
     for request in claim["spec"]["devices"]["requests"]:
         if request.keys() - _READ_REQUESTS or request["exactly"].get("allocationMode", "ExactCount") != "ExactCount":
             raise ValueError(f"a request that this judge cannot read: {request}")
-        asked[request["name"]] = request["exactly"].get("count", 1)
-    return asked
+        requested[request["name"]] = request["exactly"].get("count", 1)
+    return requested
 
 
 def _devices(claim: Manifest) -> list[_Device]:

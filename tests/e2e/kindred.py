@@ -142,8 +142,8 @@ class Kindred:
     def has_on_a_node(self, uid: str) -> bool:
         """Whether a pod counts on some node, bound or assumed."""
         url = f"http://127.0.0.1:{self.admin_port}/debug/mirror"
-        answer = httpx.get(url, params={"pod": uid}, timeout=30.0)
-        return answer.status_code == httpx.codes.OK and bool(answer.json()["nodes"])
+        response = httpx.get(url, params={"pod": uid}, timeout=30.0)
+        return response.status_code == httpx.codes.OK and bool(response.json()["nodes"])
 
     def samples(self) -> dict[str, float]:
         """Return the samples of /metrics: name with labels -> value."""

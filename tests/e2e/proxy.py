@@ -34,7 +34,7 @@ class ApiProxy:
         """The pods of the bindings that were asked for so far."""
         self.failing_bindings: set[str] = set()
         """Pods whose next binding fails, and does not come to the server."""
-        self.held_bindings: dict[str, asyncio.Event] = {}
+        self.stored_bindings: dict[str, asyncio.Event] = {}
         """Pod -> when its binding goes on to the server."""
         self.watches = 0
         """Watches that were asked for so far."""
@@ -69,12 +69,12 @@ class ApiProxy:
 
     def hold_bindings(self, pods: Iterable[str]) -> None:
         """Let no binding of some pods come to the server."""
-        self.held_bindings.update((pod, asyncio.Event()) for pod in pods)
+        self.stored_bindings.update((pod, asyncio.Event()) for pod in pods)
 
     def release_bindings(self) -> None:
         """Let go on what was held of them, and hold none any more."""
-        held, self.held_bindings = self.held_bindings, {}
-        for each in held.values():
+        stored, self.stored_bindings = self.stored_bindings, {}
+        for each in stored.values():
             self._loop.call_soon_threadsafe(each.set)
 
     def cut(self) -> None:
@@ -134,7 +134,7 @@ class _Connection:
 
     async def run(self) -> None:
         """Pass on, until one side closes."""
-        ways = [asyncio.ensure_future(way) for way in (self._requests(), self._answers(), self._deliver())]
+        ways = [asyncio.ensure_future(way) for way in (self._requests(), self._responses(), self._deliver())]
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
             if ways[1].done():
@@ -168,15 +168,15 @@ class _Connection:
         """Keep the binding of a pod back as it was said; answer it here if it is to fail."""
         self._proxy.bindings.append(pod)
         await asyncio.sleep(self._proxy.binding_delay)
-        if held := self._proxy.held_bindings.get(pod):
-            await held.wait()
+        if stored := self._proxy.stored_bindings.get(pod):
+            await stored.wait()
         if pod not in self._proxy.failing_bindings:
             return True
         self._proxy.failing_bindings.discard(pod)
         self._late.put_nowait((0.0, _FAILED))
         return False
 
-    async def _answers(self) -> None:
+    async def _responses(self) -> None:
         clock = asyncio.get_running_loop().time
         while data := await self._from_server.read(_CHUNK):
             self._late.put_nowait((clock() + (self._proxy.delay if self._is_watch else 0.0), data))

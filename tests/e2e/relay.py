@@ -32,7 +32,7 @@ class Call(msgspec.Struct, frozen=True):
 
     pod: str
     question: Any
-    answer: Any
+    response: Any
 
 
 class Relay:
@@ -79,11 +79,11 @@ class Relay:
         question = json.loads(body)
         pod: str = question["PodName"] if verb == "bind" else question["Pod"]["metadata"]["name"]
         fault = self.faults.get((verb, pod), Fault())
-        answer, sent = None, fault.body
+        response, sent = None, fault.body
         if sent is None:
             sent = self._kindred.post(request.path, content=body).raise_for_status().content
-            answer = json.loads(sent)
-        self.calls[verb].append(Call(pod, question, answer))
+            response = json.loads(sent)
+        self.calls[verb].append(Call(pod, question, response))
         time.sleep(fault.seconds)
         if fault.cut:
             request.close_connection = True
@@ -104,11 +104,11 @@ def relay_to(url: str, headers: Mapping[str, str] | None = None) -> Iterator[Rel
         relay.stop()
 
 
-def refused(calls: list[Call]) -> Mapping[str, str]:
+def rejected(calls: list[Call]) -> Mapping[str, str]:
     """Return the nodes that answers of `filter` have refused, and why: POD on NODE -> message."""
     return {
         f"{call.pod} on {name}": message
         for call in calls
-        for nodes in (call.answer["FailedNodes"], call.answer["FailedAndUnresolvableNodes"])
+        for nodes in (call.response["FailedNodes"], call.response["FailedAndUnresolvableNodes"])
         for name, message in (nodes or {}).items()
     }

@@ -115,14 +115,14 @@ class Scheduler:
 
     def samples(self) -> dict[tuple[str, str], float]:
         """Return the samples of its /metrics: (name, labels as they are written) -> value."""
-        answer = httpx.get(f"{self._url}/metrics", verify=self._tls, timeout=30.0).raise_for_status()
-        return {(name, labels): float(value) for name, labels, value in _SAMPLE.findall(answer.text)}
+        response = httpx.get(f"{self._url}/metrics", verify=self._tls, timeout=30.0).raise_for_status()
+        return {(name, labels): float(value) for name, labels, value in _SAMPLE.findall(response.text)}
 
     def cpu_profile(self, seconds: int) -> bytes:
         """Return what it does in the next seconds, for `go tool pprof`. Raises httpx.HTTPError."""
         url = f"{self._url}/debug/pprof/profile"
-        answer = httpx.get(url, params={"seconds": seconds}, verify=self._tls, timeout=seconds + 30.0)
-        return answer.raise_for_status().content
+        response = httpx.get(url, params={"seconds": seconds}, verify=self._tls, timeout=seconds + 30.0)
+        return response.raise_for_status().content
 
     def failed_bindings(self) -> int:
         """Count the bindings that failed, after each of which it tries the pod again (schedule_one.go)."""

@@ -147,8 +147,8 @@ def test_a_pod_group_has_the_minimum_of_its_members(cluster: Cluster) -> None:
             for number in range(3)
         ]
         cluster.create_pods(made[:2] + made[3:])
-        refused = "PodGroup e2e/nowhere does not exist"
-        wait_until(lambda: refused in cluster.condition("nowhere-0").get("message", ""), PATIENCE, "no PodGroup")
+        rejected = "PodGroup e2e/nowhere does not exist"
+        wait_until(lambda: rejected in cluster.condition("nowhere-0").get("message", ""), PATIENCE, "no PodGroup")
         cluster.api.create(POD_GROUPS, {**_GROUP, "metadata": {"name": "here"}, "spec": {"minMember": 3}})
         cluster.create_pods([made[2]])
         cluster.wait_bound(3)

@@ -157,9 +157,9 @@ def test_nothing_that_it_imports_was_left_out(image: Image) -> None:
 
 
 def test_it_answers_about_the_demo(image: Image) -> None:
-    asked = json.loads((ROOT / "app/demo/requests/required-affinity.json").read_bytes())
-    arguments = ("--demo", "--pod", "-", "--nodes", ",".join(asked["NodeNames"]))
-    assert json.loads(output(image, "filter", *arguments, text=json.dumps(asked["Pod"])))["NodeNames"] == ["node1"]
+    requested = json.loads((ROOT / "app/demo/requests/required-affinity.json").read_bytes())
+    arguments = ("--demo", "--pod", "-", "--nodes", ",".join(requested["NodeNames"]))
+    assert json.loads(output(image, "filter", *arguments, text=json.dumps(requested["Pod"])))["NodeNames"] == ["node1"]
 
 
 @contextmanager
@@ -167,9 +167,9 @@ def container(
     image: Image, *command: str, environment: Sequence[str] = ()
 ) -> Iterator[tuple["subprocess.Popen[str]", int]]:
     """Run a command in the image; give the process, and the number outside of its process 1."""
-    asked = image.command(*command, environment=environment)
+    requested = image.command(*command, environment=environment)
     with subprocess.Popen(  # noqa: S603  # our own arguments
-        asked, env=image.sandbox, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        requested, env=image.sandbox, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         try:
@@ -181,7 +181,7 @@ def container(
 
 def healthy(image: Image, process: int, environment: Sequence[str]) -> bool:
     """Ask as an engine does: by the command of the HEALTHCHECK."""
-    command = image.beside(process, *image.config["Healthcheck"]["Test"][1:], environment=environment)
+    command = image.next_to(process, *image.config["Healthcheck"]["Test"][1:], environment=environment)
     return not subprocess.run(command, capture_output=True, check=False, timeout=PATIENCE).returncode  # noqa: S603  # our own arguments
 
 
@@ -195,9 +195,9 @@ def test_it_serves_is_found_healthy_and_ends_at_sigterm(image: Image, with_healt
         wait_until(lambda: healthy(image, first, environment), PATIENCE, "health")
         assert httpx.get(f"http://127.0.0.1:{port}/readyz").status_code == 200
         assert re.search(rf"^Uid:\t{USER}\t{USER}\t", Path(f"/proc/{first}/status").read_text(), re.MULTILINE)
-        asked = (ROOT / "app/demo/requests/required-affinity.json").read_bytes()
-        answer = httpx.post(f"http://127.0.0.1:{port}/filter", content=asked).json()
-        assert answer["NodeNames"] == ["node1"]
+        requested = (ROOT / "app/demo/requests/required-affinity.json").read_bytes()
+        response = httpx.post(f"http://127.0.0.1:{port}/filter", content=requested).json()
+        assert response["NodeNames"] == ["node1"]
         os.kill(first, signal.SIGTERM)
         assert process.wait(GRACE) == 0
 

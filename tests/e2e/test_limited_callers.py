@@ -48,7 +48,7 @@ def account(cluster: Cluster, name: str, namespace: str = "") -> str:
     return write_token(cluster.api, cluster.plane.folder / f"{name}.token", name).read_text()
 
 
-def asked(kindred: Kindred, method: str, path: str, token: str = "", **more: Any) -> httpx.Response:  # noqa: ANN401  # of httpx; none
+def requested(kindred: Kindred, method: str, path: str, token: str = "", **more: Any) -> httpx.Response:  # noqa: ANN401  # of httpx; none
     """Ask the admin port as the bearer of a token."""
     headers = {"Kindred-Caller-Token": token} if token else {}
     return httpx.request(method, f"http://127.0.0.1:{kindred.admin_port}{path}", headers=headers, timeout=30.0, **more)
@@ -56,7 +56,7 @@ def asked(kindred: Kindred, method: str, path: str, token: str = "", **more: Any
 
 def explained(kindred: Kindred, token: str = "", pod_name: str = f"{NAMESPACE}/blocked") -> httpx.Response:  # none
     query = {"node": "node-0000", "limit": 10}
-    return asked(kindred, "POST", "/explain", token, params=query, json={"pod": pod_name})
+    return requested(kindred, "POST", "/explain", token, params=query, json={"pod": pod_name})
 
 
 def test_each_caller_sees_the_names_of_pods_that_they_may_list(cluster: Cluster) -> None:
@@ -70,26 +70,26 @@ def test_each_caller_sees_the_names_of_pods_that_they_may_list(cluster: Cluster)
 
     def knows_all() -> bool:
         with suppress(httpx.HTTPError, KeyError):
-            pods = asked(kindred, "GET", "/pending", trusted).json()["pods"]
+            pods = requested(kindred, "GET", "/pending", trusted).json()["pods"]
             return {each["pod"] for each in pods} == {f"{NAMESPACE}/blocked", f"{THEIRS}/{HOLDER}-waits"}
         return False
 
     wait_until(knows_all, 60.0, "both pods pending, and the rights of the accounts count")
     whole, seen = explained(kindred, trusted).json(), explained(kindred, limited).json()
-    for told, holder in ((whole, f"{THEIRS}/{HOLDER}"), (seen, HIDDEN)):
-        assert told["summary"]["fit"] == 0
-        (port,) = told["nodes"][0]["decision"]["amounts"]["ports"]
+    for reported, holder in ((whole, f"{THEIRS}/{HOLDER}"), (seen, HIDDEN)):
+        assert reported["summary"]["fit"] == 0
+        (port,) = reported["nodes"][0]["decision"]["amounts"]["ports"]
         assert (port["port"], port["pods"]) == (PORT, [holder])
-        texts = [each["text"] for each in told["summary"]["helps"] if each["kind"] == "removePod"]
+        texts = [each["text"] for each in reported["summary"]["helps"] if each["kind"] == "removePod"]
         assert texts == [f"remove pod {holder}, which no owner makes again, from node-0000 (then it fits on node-0000)"]
     assert whole["names_hidden"] == ""
     assert seen["names_hidden"] == "names of pods in namespaces whose pods this caller may not list are hidden"
 
     for method, path in (("GET", "/pending"), ("GET", "/names"), ("GET", "/cluster")):
-        response = asked(kindred, method, path, limited)
+        response = requested(kindred, method, path, limited)
         assert response.status_code == 200, path
         assert HOLDER not in response.text, path
-    assert asked(kindred, "GET", "/pending", limited).json()["left_out"] == 1
+    assert requested(kindred, "GET", "/pending", limited).json()["left_out"] == 1
     assert HOLDER not in explained(kindred, limited).text
 
 
@@ -102,7 +102,7 @@ def test_who_is_unknown_or_may_not_is_refused_with_what_is_missing(cluster: Clus
     cluster.create_pods([pod("blocked", cpu="33")])
     wait_until(lambda: explained(kindred, limited).status_code == 200, 60.0, "the rights of the account count")
     wait_until(
-        lambda: asked(kindred, "GET", "/debug/mirror", trusted).status_code == 200, 60.0, "the other rights count"
+        lambda: requested(kindred, "GET", "/debug/mirror", trusted).status_code == 200, 60.0, "the other rights count"
     )
 
     theirs = explained(kindred, limited, f"{THEIRS}/{HOLDER}")
@@ -110,9 +110,9 @@ def test_who_is_unknown_or_may_not_is_refused_with_what_is_missing(cluster: Clus
     assert theirs.json()["detail"].startswith(
         f"pod: this caller may not list pods in namespace {THEIRS}. Add to a Role"
     )
-    assert asked(kindred, "GET", "/debug/mirror", limited).status_code == 403
+    assert requested(kindred, "GET", "/debug/mirror", limited).status_code == 403
     for token, message in (("", "no caller is known"), ("not-a-token-of-this-cluster", "does not accept")):
-        refused = explained(kindred, token)
-        assert refused.status_code == 403
-        assert message in refused.json()["detail"]
-        assert asked(kindred, "GET", "/pending", token).json()["pods"] == []
+        rejected = explained(kindred, token)
+        assert rejected.status_code == 403
+        assert message in rejected.json()["detail"]
+        assert requested(kindred, "GET", "/pending", token).json()["pods"] == []

@@ -139,10 +139,12 @@ def test_its_pods_are_admitted_and_those_that_may_gain_privileges_are_not(cluste
 
 
 def is_allowed(cluster: Cluster, verb: str, resource: str, **attributes: str) -> bool:
-    asked = {"verb": verb, "resource": resource, **attributes}
+    requested = {"verb": verb, "resource": resource, **attributes}
     review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
-    answer = cluster.api.request("POST", REVIEWS, {**review, "spec": {"user": ACCOUNT, "resourceAttributes": asked}})
-    allowed: bool = answer["status"]["allowed"]
+    response = cluster.api.request(
+        "POST", REVIEWS, {**review, "spec": {"user": ACCOUNT, "resourceAttributes": requested}}
+    )
+    allowed: bool = response["status"]["allowed"]
     return allowed
 
 

@@ -72,10 +72,10 @@ def test_the_scheduler_is_let_in_by_its_certificate_and_nobody_without(cluster: 
         cluster.create_pods([pod(f"apart-{number}", APART, affinity=guard) for number in range(PODS)])
         cluster.wait_bound(PODS)
         assert cluster.violations() == []
-        stranger = trusting(tmp_path / "ca.crt")
-        stranger.check_hostname = False  # the name is that of the Service
+        foreign = trusting(tmp_path / "ca.crt")
+        foreign.check_hostname = False  # the name is that of the Service
         with pytest.raises(httpx.HTTPError):
-            httpx.post(f"https://127.0.0.1:{kindred.port}/filter", content=b"{}", verify=stranger)
+            httpx.post(f"https://127.0.0.1:{kindred.port}/filter", content=b"{}", verify=foreign)
     finally:
         cluster.stop_all()
         kindred.end()

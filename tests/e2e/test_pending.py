@@ -139,20 +139,20 @@ def test_the_cause_of_every_pending_pod_is_the_schedulers(cluster: Cluster, note
     kindred = cluster.start_kindred()
     kindred.wait_for_explanations()
     cluster.start_scheduler(configuration(IN_TREE, ""))
-    wanted = {made[0]["metadata"]["name"]: made for copy in range(COPIES) for made in causes(copy).values()}
-    cluster.create_pods([manifest for manifest, _, _ in wanted.values()])
-    wait_until(lambda: len(waiting(cluster)) == len(wanted), PATIENCE, "every pod refused by the scheduler")
+    required = {made[0]["metadata"]["name"]: made for copy in range(COPIES) for made in causes(copy).values()}
+    cluster.create_pods([manifest for manifest, _, _ in required.values()])
+    wait_until(lambda: len(waiting(cluster)) == len(required), PATIENCE, "every pod refused by the scheduler")
     wait_until(
-        lambda: sum(each["condition"] is not None for each in pending(kindred)["pods"]) == len(wanted),
+        lambda: sum(each["condition"] is not None for each in pending(kindred)["pods"]) == len(required),
         PATIENCE,
         "every condition known to Kindred",
     )
-    told = pending(kindred)
+    reported = pending(kindred)
     messages = waiting(cluster)
-    for each in told["pods"]:
+    for each in reported["pods"]:
         name = each["pod"].removeprefix(f"{NAMESPACE}/")
-        _, plugin, text = wanted[name]
-        judged = told["classes"][each["class"]]
+        _, plugin, text = required[name]
+        judged = reported["classes"][each["class"]]
         assert (each["state"], judged["fit"], judged["not_judged"]) == ("unschedulable", 0, []), name
         # Preemption adds a sentence of its own.
         assert messages[name].startswith(judged["message"].removesuffix(".")), (name, judged["message"])
@@ -160,8 +160,8 @@ def test_the_cause_of_every_pending_pod_is_the_schedulers(cluster: Cluster, note
         assert plugin in {reason["plugin"] for reason in judged["reasons"]}, name
         assert each["condition"]["message"] == messages[name]
         assert each["seconds"] is not None
-    assert len(told["pods"]) == len(wanted) >= 50
-    note(f"{len(wanted)} pods of {len(told['classes'])} classes pending for {len(causes(0))} reasons")
+    assert len(reported["pods"]) == len(required) >= 50
+    note(f"{len(required)} pods of {len(reported['classes'])} classes pending for {len(causes(0))} reasons")
 
 
 def test_each_cause_is_explained_with_amounts_by_the_plugin_of_kubectl(cluster: Cluster, note: Note) -> None:
@@ -175,13 +175,13 @@ def test_each_cause_is_explained_with_amounts_by_the_plugin_of_kubectl(cluster: 
     kubeconfig = cluster.plane.kubeconfig("admin", client=ADMIN)
     for cause, (manifest, plugin, text) in made.items():
         name = manifest["metadata"]["name"]
-        told = why(kubeconfig, name)
-        assert (told["fit"], told["not_judged"]) == (0, []), cause
-        assert text in told["message"], cause
-        assert messages[name].startswith(told["message"].removesuffix(".")), cause
-        assert plugin in {reason["plugin"] for reason in told["reasons"]}, cause
+        reported = why(kubeconfig, name)
+        assert (reported["fit"], reported["not_judged"]) == (0, []), cause
+        assert text in reported["message"], cause
+        assert messages[name].startswith(reported["message"].removesuffix(".")), cause
+        assert plugin in {reason["plugin"] for reason in reported["reasons"]}, cause
         if cause in AMOUNTS:
-            assert told["amounts"][AMOUNTS[cause]], cause
+            assert reported["amounts"][AMOUNTS[cause]], cause
     note(f"{len(made)} causes, {len(AMOUNTS)} of them with amounts")
 
 

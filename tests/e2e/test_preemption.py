@@ -20,7 +20,7 @@ from tests.throughput.results import ANY_NODE
 
 PRIORITIES: Final = {"lowest": 1, "low": 5, "middle": 10, "high": 1000}
 REPELLED: Final = {"app": "repelled"}
-KEPT: Final = {**REPELLED, "keep": "yes"}
+RETAINED: Final = {**REPELLED, "keep": "yes"}
 AFFINITY: Final = apart(REPELLED)
 PRIORITY_CLASSES: Final = "/apis/scheduling.k8s.io/v1/priorityclasses"
 EVENTS: Final = "/apis/events.k8s.io/v1/namespaces/e2e/events"
@@ -34,7 +34,7 @@ def _rules(cluster: Cluster) -> None:
         cluster.api.create(PRIORITY_CLASSES, {"metadata": {"name": name}, "value": value})
     patient = {"metadata": {"name": "patient"}, "value": PRIORITIES["high"], "preemptionPolicy": "Never"}
     cluster.api.create(PRIORITY_CLASSES, patient)
-    protect(cluster, KEPT)
+    protect(cluster, RETAINED)
 
 
 def standing(name: str, index: int, priority: str, labels: Mapping[str, str] = REPELLED, cpu: str = "1") -> Manifest:
@@ -78,7 +78,7 @@ def make_room_by_priority(cluster: Cluster) -> Sequence[str]:
     standing_pods = [
         standing("middle", 0, "middle"),
         standing("low", 1, "low"),
-        standing("protected", 2, "lowest", KEPT),
+        standing("protected", 2, "lowest", RETAINED),
         standing("two-middle", 3, "low"),
         standing("two-low", 3, "middle"),
     ]

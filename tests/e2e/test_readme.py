@@ -79,10 +79,10 @@ def test_the_line_of_the_docs_serves_the_demo_from_an_environment_with_only_what
     command = [str(Path(sys.executable).with_name(uvx)), *arguments]
     with Program("uvx", command, tmp_path / "log", environment, folder=dist) as program:
         program.wait_until(lambda: _ready(port), PATIENCE)
-        asked = (ROOT / "app/demo/requests/required-affinity.json").read_bytes()
-        answer = httpx.post(f"http://127.0.0.1:{port}/filter", content=asked).json()
+        requested = (ROOT / "app/demo/requests/required-affinity.json").read_bytes()
+        response = httpx.post(f"http://127.0.0.1:{port}/filter", content=requested).json()
         assert program.end()
-    assert answer["NodeNames"] == ["node1"]
+    assert response["NodeNames"] == ["node1"]
 
 
 def _ready(port: int) -> bool:

@@ -87,12 +87,12 @@ def test_connections_that_are_cut_amid_events_are_resumed(cluster: Cluster) -> N
     follower = Follower(cluster.start_kindred(server=proxy.url))
     follower.until_equal()
     follower.mark()
-    with ThreadPoolExecutor(1) as beside:
+    with ThreadPoolExecutor(1) as next_to:
         # Late, so that there are always events on their way.
         proxy.delay = LATE
         crowd = [on(pod(f"crowd-{index}"), f"node-{index % 3:04}") for index in range(300)]
         before = follower.known()
-        made = beside.submit(cluster.create_pods, crowd)
+        made = next_to.submit(cluster.create_pods, crowd)
         wait_until(lambda: follower.known() > before, PATIENCE, "some are told")
         proxy.cut()
         proxy.delay = 0.0
@@ -113,16 +113,16 @@ def test_connections_on_which_nothing_comes_are_given_up_and_questions_refused_m
     proxy.hold()
     churn(cluster)
     lasted = follower.until_stale("nothing received for 2 s")
-    asked = proxy.watches
-    answer = follower.kindred.ask("filter", {"Pod": pod("asked"), "NodeNames": ["node-0000"]})
-    assert answer["Error"].startswith("the mirror is stale: ")
+    requested = proxy.watches
+    response = follower.kindred.ask("filter", {"Pod": pod("asked"), "NodeNames": ["node-0000"]})
+    assert response["Error"].startswith("the mirror is stale: ")
     for resource in FOLLOWED:
         counts = follower.counts(resource)
         assert counts.failures.keys() == {"ReadTimeout"}
         assert counts.failures["ReadTimeout"] <= most_attempts(lasted)
     proxy.release()
     follower.until_equal()
-    assert proxy.watches > asked
+    assert proxy.watches > requested
     for resource in FOLLOWED:
         assert follower.counts(resource).relists == {}
         # Of the watches that were quiet, whether the server is where it was; none of it is a sync.
@@ -167,7 +167,7 @@ def lose_all_seats(cluster: Cluster) -> Callable[[], object]:
 
 
 @pytest.mark.parametrize(
-    ("lose", "status", "told"),
+    ("lose", "status", "reported"),
     [
         pytest.param(lose_the_account, 401, "401 Unauthorized", id="401-without-its-service-account"),
         pytest.param(lose_the_rights, 403, 'verbs: ["list", "watch"]', id="403-without-its-role-binding"),
@@ -175,7 +175,7 @@ def lose_all_seats(cluster: Cluster) -> Callable[[], object]:
     ],
 )
 def test_requests_that_are_refused_are_tried_again_until_they_are_not(
-    cluster: Cluster, lose: Callable[[Cluster], Callable[[], object]], status: int, told: str, note: Note
+    cluster: Cluster, lose: Callable[[Cluster], Callable[[], object]], status: int, reported: str, note: Note
 ) -> None:
     populate(cluster)
     proxy = cluster.start_proxy()
@@ -187,7 +187,7 @@ def test_requests_that_are_refused_are_tried_again_until_they_are_not(
     follower.mark()
     proxy.cut()
     churn(cluster)
-    lasted = follower.until_stale(told)
+    lasted = follower.until_stale(reported)
     # A quiet watch, which is renewed every 2 s, may have been refused before the mark, and be in its backoff yet.
     lasted += wait_until(
         lambda: all(str(status) in follower.counts(resource).failures for resource in FOLLOWED),

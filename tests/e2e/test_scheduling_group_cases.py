@@ -41,7 +41,7 @@ from tests.e2e.grouping import (
     served_groups,
     wait_until_members_are_bound,
     wait_until_nominated,
-    wait_until_refused,
+    wait_until_rejected,
     wait_until_tried,
 )
 from tests.e2e.programs import wait_until
@@ -52,7 +52,7 @@ SILENT: Final = 12.0
 """Seconds without a sign: more than Kindred waits for the next request of a group, 10 s."""
 STREAM: Final = 20.0  # seconds
 PERIOD: Final = 0.3  # seconds between two pods of the stream
-MOST_HELD: Final = 0.2
+MOST_STORED: Final = 0.2
 """The most of the time that a gang without room may keep others from its places."""
 
 
@@ -76,7 +76,7 @@ def test_a_minimum_below_the_members_and_no_room_for_the_rest(cluster: Cluster) 
     grouping.bindings.hold_bindings(names(gang))
     grouping.create_members("gang", 4, gang)
     wait_until(lambda: len(grouping.bindings.bindings) == 4, PATIENCE, "4 bindings held")
-    grouping.assert_that_others_are_refused(rivals(3))
+    grouping.assert_that_others_are_rejected(rivals(3))
     grouping.bindings.release_bindings()
     wait_until_members_are_bound(cluster, "gang", 4)
     assert len(cluster.bound_names()) == 4
@@ -89,7 +89,7 @@ def test_a_claim_is_missing_on_the_oldest_member_and_the_others_are_the_minimum(
     grouping = Grouping(cluster)
     gang = [member("gang", 0, host_port=PORT, **volume_claim("missing")), *members(4)[1:]]
     grouping.hold(gang, 3, gang[1:])
-    grouping.assert_that_others_are_refused(rivals(3))
+    grouping.assert_that_others_are_rejected(rivals(3))
     grouping.assert_bound(3, {*names(gang[1:])})
 
 
@@ -117,8 +117,8 @@ def test_a_binding_fails_once(cluster: Cluster) -> None:
     grouping.bindings.hold_bindings(names(gang))
     grouping.bindings.failing_bindings.add("gang-2")
     grouping.create_members("gang", 4, gang)
-    grouping.wait_until_bindings_are_held(names(gang))
-    grouping.assert_that_others_are_refused(rivals(3))
+    grouping.wait_until_bindings_are_stored(names(gang))
+    grouping.assert_that_others_are_rejected(rivals(3))
     grouping.bindings.release_bindings()
     wait_until_members_are_bound(cluster, "gang", 4)
     assert grouping.bindings.bindings.count("gang-2") == 2
@@ -139,7 +139,7 @@ def test_a_binding_is_silent_for_long(cluster: Cluster) -> None:
     while time.monotonic() < until:
         one = rivals(1, came)
         cluster.create_pods(one)
-        wait_until_refused(cluster, one)
+        wait_until_rejected(cluster, one)
         came += 1
         time.sleep(0.5)  # they keep coming, and not as fast as they are refused
     grouping.assert_bound(4, {*names(gang)})
@@ -157,8 +157,8 @@ def test_a_member_is_nominated_on_a_full_node(cluster: Cluster) -> None:
     grouping = Grouping(cluster)
     grouping.bindings.hold_bindings(names(gang))
     grouping.create_members("gang", 4, gang[2:])
-    grouping.wait_until_bindings_are_held(names(gang))
-    grouping.assert_that_others_are_refused(rivals(3))
+    grouping.wait_until_bindings_are_stored(names(gang))
+    grouping.assert_that_others_are_rejected(rivals(3))
     grouping.assert_bound(4, {"there", *names(gang)})
 
 
@@ -173,7 +173,7 @@ def test_volumes_come_late_and_kindred_is_killed_meanwhile(cluster: Cluster) -> 
     grouping.create_members("gang", 4, gang)
     nominated = wait_until_nominated(cluster, 4)
     grouping.restart_kindred()
-    grouping.assert_that_others_are_refused(rivals(3))
+    grouping.assert_that_others_are_rejected(rivals(3))
     for claim in claims:
         provision(cluster.api, claim)
     wait_until_members_are_bound(cluster, "gang", 4)
@@ -191,7 +191,7 @@ def test_a_gang_without_room_leaves_its_places_to_a_stream_of_ordinary_pods(clus
     grouping.events.delay = 0.0
     gang = members(5)
     grouping.create_members("gang", 5, gang)
-    wait_until_refused(cluster, gang)
+    wait_until_rejected(cluster, gang)
     uids = [cluster.api.get(f"{PODS}/{name}")["metadata"]["uid"] for name in names(gang)]
     seconds: list[float] = []
     with _sampled(lambda: any(grouping.kindred.has_on_a_node(uid) for uid in uids)) as samples:
@@ -209,7 +209,7 @@ def test_a_gang_without_room_leaves_its_places_to_a_stream_of_ordinary_pods(clus
     assert tries > 1
     assert max(seconds) < STREAM / 4
     # Without a pause the gang is answered again as soon as an ordinary pod has been decided.
-    assert share < MOST_HELD or not has_pauses()
+    assert share < MOST_STORED or not has_pauses()
     assert not bound_members(cluster.pods())
     assert broken_rules(cluster) == []
     for name in names(gang) if not has_pauses() else ():
@@ -265,7 +265,7 @@ def test_members_with_a_device_each_and_two_on_a_node_by_cpu(cluster: Cluster) -
     gang = [member("gang", at, cpu="1", **device_claim(claim)) for at, claim in enumerate(claims)]
     grouping.hold(gang, 4)
     ordinary = rivals(3, cpu="1", host_port=None)
-    grouping.assert_that_others_are_refused(ordinary)
+    grouping.assert_that_others_are_rejected(ordinary)
     grouping.bindings.release_bindings()
     wait_until_members_are_bound(cluster, "gang", 4)
     assert all("allocation" in each["status"] for each in cluster.api.items(DEVICE_CLAIMS))
@@ -283,9 +283,9 @@ def test_members_wait_in_permit_and_kindred_is_killed_meanwhile(cluster: Cluster
     gang = members(4)
     grouping.create_members("gang", 4, gang)
     nominated = wait_until_nominated(cluster, 3)
-    grouping.assert_that_others_are_refused(rivals(2))
+    grouping.assert_that_others_are_rejected(rivals(2))
     grouping.restart_kindred()
-    grouping.assert_that_others_are_refused(rivals(2, 2))
+    grouping.assert_that_others_are_rejected(rivals(2, 2))
     for name in names(rivals(4)):  # they would want the new node, too
         cluster.api.delete(f"{PODS}/{name}")
     cluster.api.create(NODES, places(4)[3])

@@ -63,13 +63,13 @@ class Registration(msgspec.Struct, frozen=True):
         """Return what is to be set on Kindred."""
         return {"KINDRED_MAX_SCORE": str(self.max_score), "KINDRED_PLUGIN_ARGS": ARGS}
 
-    def answer(self, score: int) -> int:
+    def response(self, score: int) -> int:
         """Return what Kindred has to answer for a score of InterPodAffinity, 0..100."""
         return score * self.max_score // 100
 
     def most_lost(self) -> int:
         """Return what rounding can take from a node's total at most."""
-        return max(2 * self.factor * score - STEP * self.answer(score) for score in range(101))
+        return max(2 * self.factor * score - STEP * self.response(score) for score in range(101))
 
 
 AS_SHIPPED: Final = Registration(max_score=20, factor=1)
@@ -159,7 +159,7 @@ def compare(there: PodScores, here: PodScores, by: Registration) -> list[int]:
     scores = {node_name: weighted // 2 for node_name, weighted in affinity.items()}
     assert INTER_POD_AFFINITY not in here.plugins
     assert {name: by.factor * total for name, total in there.others().items()} == here.others()
-    assert {name: by.answer(score) for name, score in scores.items()} == here.extender
+    assert {name: by.response(score) for name, score in scores.items()} == here.extender
     assert {name: other + STEP * here.extender[name] for name, other in here.others().items()} == here.totals
     return list(scores.values())
 

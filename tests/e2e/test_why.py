@@ -88,8 +88,8 @@ def until(kubeconfig: Path, status: int, *arguments: str) -> "subprocess.Complet
 
 def summary(done: "subprocess.CompletedProcess[str]", status: int = 1) -> dict[str, Any]:
     assert done.returncode == status, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout)["summary"]
-    return told
+    reported: dict[str, Any] = json.loads(done.stdout)["summary"]
+    return reported
 
 
 def scheduler_message(cluster: Cluster, name: str) -> str:
@@ -115,17 +115,17 @@ def test_the_rules_that_it_names_are_enough_to_ask_alone_and_it_says_what_kube_s
     cluster.create_pods(waiting.values())
     messages = {name: scheduler_message(cluster, name) for name in waiting}
 
-    refused = why(kubeconfig, "large", "--local")
-    assert refused.returncode == 2
-    assert f"{USER} may not list nodes, pods, " in refused.stderr
-    allow(cluster, rules_in(refused.stderr))
+    rejected = why(kubeconfig, "large", "--local")
+    assert rejected.returncode == 2
+    assert f"{USER} may not list nodes, pods, " in rejected.stderr
+    allow(cluster, rules_in(rejected.stderr))
     wait_until(lambda: "may not list" not in why(kubeconfig, "large", "--local").stderr, 30.0, "the ClusterRole counts")
 
     for name, message in messages.items():
-        told = summary(why(kubeconfig, name, "--local", "-o", "json"))
-        assert told["not_judged"] == []
+        reported = summary(why(kubeconfig, name, "--local", "-o", "json"))
+        assert reported["not_judged"] == []
         # What follows in the scheduler's message is about preemption.
-        assert message.startswith(told["message"].removesuffix(".")), (name, message, told["message"])
+        assert message.startswith(reported["message"].removesuffix(".")), (name, message, reported["message"])
 
 
 def rules_in(text: str) -> list[dict[str, Any]]:
@@ -169,10 +169,10 @@ def test_through_the_proxy_of_the_api_server_with_the_role_of_the_manifests(
     role = yaml.safe_load((folder / "role.yaml").read_text("utf-8"))
     allow(cluster, role["rules"], KINDRED)
     token = ("--token-file", str(tmp_path / "token"))
-    wanted = ("large", "--service", "kindred-admin", *token, "-o", "json")
-    asked = until(kubeconfig, 1, *wanted)
-    assert summary(asked)["nodes"] == 3
-    assert asked.stderr == "Calling service kindred/kindred-admin through the API server's proxy\n"
+    required = ("large", "--service", "kindred-admin", *token, "-o", "json")
+    requested = until(kubeconfig, 1, *required)
+    assert summary(requested)["nodes"] == 3
+    assert requested.stderr == "Calling service kindred/kindred-admin through the API server's proxy\n"
     without = why(kubeconfig, "large", "--service", "kindred-admin")
     assert (without.returncode, without.stdout) == (2, "")
     assert "401 Unauthorized: --token-file has to hold" in without.stderr
@@ -191,19 +191,19 @@ def test_the_rights_that_kubectl_needs_for_a_port_forward_are_told(cluster: Clus
         {"apiGroups": [""], "resources": ["services"], "verbs": ["get", "list"]},
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
     ]
-    wanted = ("large", "--service", KINDRED)
+    required = ("large", "--service", KINDRED)
     for resource in ('["pods"], verbs: ["get"]', '["pods/portforward"]'):
         allow(cluster, rules, KINDRED)
         named = f'{{apiGroups: [""], resources: {resource}'
-        wait_until(partial(is_told, kubeconfig, named, *wanted), 30.0, "the roles count")
-        rules += rules_in(why(kubeconfig, *wanted).stderr)
+        wait_until(partial(is_reported, kubeconfig, named, *required), 30.0, "the roles count")
+        rules += rules_in(why(kubeconfig, *required).stderr)
     allow(cluster, rules, KINDRED)
     # Then the API server finds no kubelet.
     no_kubelet = f"pod {KINDRED}/{_POD} by a port-forward to port 8890: error: "
-    wait_until(partial(is_told, kubeconfig, no_kubelet, *wanted), 30.0, "the roles count")
+    wait_until(partial(is_reported, kubeconfig, no_kubelet, *required), 30.0, "the roles count")
 
 
-def is_told(kubeconfig: Path, text: str, *arguments: str) -> bool:
+def is_reported(kubeconfig: Path, text: str, *arguments: str) -> bool:
     return text in why(kubeconfig, *arguments).stderr
 
 

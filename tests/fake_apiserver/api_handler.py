@@ -6,13 +6,13 @@ from typing import Final
 
 from tests.fake_apiserver.faults import (
     Action,
-    Answer,
     Close,
     Cut,
     FaultQueue,
     Gzip,
     LoggedRequest,
     RequestLog,
+    Response,
     Stall,
     StreamAction,
     Undecodable,
@@ -20,7 +20,7 @@ from tests.fake_apiserver.faults import (
 )
 from tests.fake_apiserver.listing import Body, ListOptions, WatchListMode, kind_of, list_page, parse_options
 from tests.fake_apiserver.single_objects import Respond, SingleRequest, single_request
-from tests.fake_apiserver.statuses import RefusedError, failure, forbidden, not_found, unauthorized
+from tests.fake_apiserver.statuses import RejectedError, failure, forbidden, not_found, unauthorized
 from tests.fake_apiserver.store import Collection, Store
 from tests.fake_apiserver.watching import Bookmarks, EventStream, StreamEndedError, Watch, undecodable
 from tests.fake_apiserver.wire import ChunkedBody, Connection, Request, send_whole
@@ -75,7 +75,7 @@ class ApiHandler:
             request, self.behaviour.git_version, self.behaviour.other_apis
         )
         if target is None:
-            await _answer(connection, refuse(not_found()))
+            await _response(connection, refuse(not_found()))
             return
         now = asyncio.get_running_loop().time()
         kind = kind_of(request.query) if isinstance(target, Collection) else target.kind
@@ -99,8 +99,8 @@ class ApiHandler:
             await action.wait()
             action = None
         match action:
-            case Answer():
-                await _answer(connection, action, logged)
+            case Response():
+                await _response(connection, action, logged)
             case Close(after_head=False, reset=reset):
                 _close(connection, reset=reset)
             case _:
@@ -109,8 +109,8 @@ class ApiHandler:
                         await self._serve(request, connection, target, logged, action)
                     else:
                         await self._serve_one(request, connection, target, logged, action)
-                except RefusedError as refused:
-                    await _answer(connection, refuse(refused.status), logged)
+                except RejectedError as rejected:
+                    await _response(connection, refuse(rejected.status), logged)
 
     async def _serve(
         self,
@@ -136,12 +136,12 @@ class ApiHandler:
         self,
         request: Request,
         connection: Connection,
-        asked: SingleRequest,
+        requested: SingleRequest,
         logged: LoggedRequest,
         action: Action | None,
     ) -> None:
-        self._authenticate(request, asked.method)
-        status, body = asked.answer(self.store)
+        self._authenticate(request, requested.method)
+        status, body = requested.response(self.store)
         match action:
             case Close(reset=reset):
                 await ChunkedBody(connection).begin(status, _HEADERS)
@@ -149,21 +149,21 @@ class ApiHandler:
                 return
             case Stall():
                 await action.wait()
-        await _answer(connection, Answer(status, body, _HEADERS), logged)
+        await _response(connection, Response(status, body, _HEADERS), logged)
 
     def _authenticate(self, request: Request, method: str) -> None:
         if request.method != method:
-            raise RefusedError(failure(405, "MethodNotAllowed", "the server does not allow this method"))
+            raise RejectedError(failure(405, "MethodNotAllowed", "the server does not allow this method"))
         token = self.behaviour.token
         if token is not None and request.headers.get("authorization") != f"Bearer {token}":
-            raise RefusedError(unauthorized())
+            raise RejectedError(unauthorized())
 
     def _authorize(self, request: Request, collection: Collection) -> None:
         if request.path in self.behaviour.absent:
-            raise RefusedError(not_found())
+            raise RejectedError(not_found())
         if request.path in self.behaviour.forbidden:
             verb = "watch" if kind_of(request.query) in {"watch", "watch-list"} else "list"
-            raise RefusedError(forbidden(self.behaviour.user, verb, collection.resource))
+            raise RejectedError(forbidden(self.behaviour.user, verb, collection.resource))
 
     async def _serve_watch(
         self,
@@ -184,11 +184,11 @@ class ApiHandler:
         bookmarks = Bookmarks(self.behaviour.bookmark_interval, self.behaviour.bookmark_before_deadline)
         try:
             watch = Watch(collection, options, lambda: self.store.version, bookmarks)
-        except RefusedError as refused:
-            if not refused.in_stream:
+        except RejectedError as rejected:
+            if not rejected.in_stream:
                 raise
             await stream.begin()
-            await stream.error(refused.status)
+            await stream.error(rejected.status)
             await body.end()
             return
         running = RunningWatch(collection.resource.path, watch, stream)
@@ -236,7 +236,7 @@ def _close(connection: Connection, *, reset: bool) -> None:
         connection.close()
 
 
-async def _answer(connection: Connection, answer: Answer, logged: LoggedRequest | None = None) -> None:
+async def _response(connection: Connection, response: Response, logged: LoggedRequest | None = None) -> None:
     if logged is not None:
-        logged.status = answer.status
-    await send_whole(connection, answer.status, answer.headers, answer.body)
+        logged.status = response.status
+    await send_whole(connection, response.status, response.headers, response.body)

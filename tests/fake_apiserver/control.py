@@ -29,14 +29,14 @@ from tests.fake_apiserver.server import FakeApiServer
 from tests.fake_apiserver.store import Object
 from tests.fake_apiserver.wire import Connection, Request, send_whole
 
-ANSWERS: Final[Mapping[str, Callable[[], faults.Answer]]] = {
+RESPONSES: Final[Mapping[str, Callable[[], faults.Response]]] = {
     "unauthorized": faults.reject_token,
     "expired": lambda: faults.refuse(statuses.expired_watch(1, 2)),
     "overloaded": faults.overloaded,
     "internal-error": lambda: faults.refuse(statuses.internal_error()),
     "unavailable": lambda: faults.refuse(statuses.unavailable()),
 }
-_ANSWER_FIRST: Final = 0.05  # seconds for a response to reach its client before the connection is reset
+_RESPONSE_FIRST: Final = 0.05  # seconds for a response to reach its client before the connection is reset
 _POLL: Final = 0.01  # seconds
 
 
@@ -52,11 +52,11 @@ class Control:
     async def handle(self, request: Request, connection: Connection) -> None:
         """Respond to a request."""
         try:
-            answer = await self._answer(request)
-            status = 504 if answer.get("quiet") is False else 200
+            response = await self._response(request)
+            status = 504 if response.get("quiet") is False else 200
         except (msgspec.DecodeError, AttributeError, LookupError, TypeError, ValueError) as error:
-            status, answer = 400, {"error": f"{type(error).__name__}: {error}"}
-        body = msgspec.json.encode(answer)
+            status, response = 400, {"error": f"{type(error).__name__}: {error}"}
+        body = msgspec.json.encode(response)
         await send_whole(connection, status, {"Content-Type": "application/json"}, body)
 
     async def close(self) -> None:
@@ -77,7 +77,7 @@ class Control:
                 raise ValueError("churn needs a bench cluster of at least 50 pods")
             self._churning = asyncio.create_task(self._churn.run(rate, seconds))
 
-    async def _answer(self, request: Request) -> Object:
+    async def _response(self, request: Request) -> Object:
         verb = request.path.removeprefix("/_control/")
         given = msgspec.json.decode(request.body) if request.body else {}
         match request.method, verb:
@@ -132,7 +132,7 @@ class Control:
                 raise LookupError(verb)
 
     async def _refuse(self, seconds: float, *, drop: bool) -> None:
-        await asyncio.sleep(_ANSWER_FIRST)
+        await asyncio.sleep(_RESPONSE_FIRST)
         async with self._server.refusing_connections(drop=drop):
             await asyncio.sleep(seconds)
 
@@ -160,9 +160,9 @@ class Control:
 def _action(given: Object) -> faults.Action:
     fields = given.get("fields", {})
     if given["action"] == "refuse":
-        return ANSWERS[fields["answer"]]()
+        return RESPONSES[fields["answer"]]()
     if given["action"] == "StreamError" and isinstance(fields.get("status"), str):
-        fields = {**fields, "status": msgspec.json.decode(ANSWERS[fields["status"]]().body)}
+        fields = {**fields, "status": msgspec.json.decode(RESPONSES[fields["status"]]().body)}
     if given["action"] == "SendLine":
         fields = {**fields, "line": fields["line"].encode()}
     action: faults.Action = getattr(faults, given["action"])(**fields)

@@ -24,7 +24,7 @@ STREAMS: Final[tuple[Kind, ...]] = ("watch", "watch-list")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """Return this response instead: an error, or nonsense."""
 
     status: int
@@ -128,26 +128,26 @@ class Gzip:
 
 
 StreamAction: TypeAlias = Cut | Stall | StreamError | SendLine | Replay | Undecodable | End
-Action: TypeAlias = Answer | CloseOnAccept | Close | Gzip | StreamAction
+Action: TypeAlias = Response | CloseOnAccept | Close | Gzip | StreamAction
 
 
-def refuse(status: Status, headers: Mapping[str, str] | None = None) -> Answer:
+def refuse(status: Status, headers: Mapping[str, str] | None = None) -> Response:
     """Respond with a Status, with its Retry-After."""
     retry_after = (status.get("details") or {}).get("retryAfterSeconds")
     found = {"Retry-After": str(retry_after)} if retry_after else {}
-    return Answer(
+    return Response(
         status["code"], msgspec.json.encode(status), {"Content-Type": "application/json", **found, **(headers or {})}
     )
 
 
-def reject_token() -> Answer:
+def reject_token() -> Response:
     """Respond with 401."""
     return refuse(unauthorized())
 
 
-def overloaded(retry_after: int = 1) -> Answer:
+def overloaded(retry_after: int = 1) -> Response:
     """Respond with 429 as priority and fairness does: in plain text, not as a Status."""
-    return Answer(
+    return Response(
         429,
         b"Too many requests, please try again later.\n",
         {"Content-Type": "text/plain; charset=utf-8", "Retry-After": str(retry_after)},

@@ -16,7 +16,7 @@ import msgspec
 from tests.fake_apiserver.faults import Kind
 from tests.fake_apiserver.resources import PODS, Resource
 from tests.fake_apiserver.statuses import (
-    RefusedError,
+    RejectedError,
     bad_request,
     expired_continue,
     expired_list,
@@ -47,10 +47,10 @@ def parse_field_selector(text: str, resource: Resource) -> FieldSelector:
     for term in filter(None, text.split(",")):
         operator = next((each for each in ("!=", "==", "=") if each in term), "")
         if not operator:
-            raise RefusedError(bad_request(f"invalid selector: '{text}'; can't understand '{term}'"))
+            raise RejectedError(bad_request(f"invalid selector: '{text}'; can't understand '{term}'"))
         field, _, value = term.partition(operator)
         if field not in (_POD_FIELDS if resource is PODS else _ALL_FIELDS):
-            raise RefusedError(bad_request(f"field label not supported: {field}"))
+            raise RejectedError(bad_request(f"field label not supported: {field}"))
         requirements.append((field, operator != "!=", value))
     return FieldSelector(tuple(requirements))
 
@@ -112,7 +112,7 @@ def parse_options(query: Mapping[str, str], resource: Resource, mode: WatchListM
     _validate(query, watch=watch, mode=mode)
     version = query.get("resourceVersion", "")
     if version and not version.isdecimal():
-        raise RefusedError(bad_request(f"invalid resource version: {version}"))
+        raise RejectedError(bad_request(f"invalid resource version: {version}"))
     initial_events = _flag(query, "sendInitialEvents")
     legacy = watch and "sendInitialEvents" not in query and version in {"", "0"}
     if mode == "on" and legacy:
@@ -138,12 +138,12 @@ def _flag(query: Mapping[str, str], name: str) -> bool:
 def _validate(query: Mapping[str, str], *, watch: bool, mode: WatchListMode) -> None:
     initial_events, match = "sendInitialEvents" in query, query.get("resourceVersionMatch", "")
     if initial_events and (mode == "off" or not watch):
-        raise RefusedError(watch_list_disabled())
+        raise RejectedError(watch_list_disabled())
     if initial_events and match != _NOT_OLDER_THAN:
         message = f"sendInitialEvents requires setting resourceVersionMatch to {_NOT_OLDER_THAN}"
-        raise RefusedError(invalid_option("resourceVersionMatch", message))
+        raise RejectedError(invalid_option("resourceVersionMatch", message))
     if match and (query.get("continue") or not (initial_events if watch else query.get("resourceVersion"))):
-        raise RefusedError(invalid_option("resourceVersionMatch", "resourceVersionMatch is forbidden"))
+        raise RejectedError(invalid_option("resourceVersionMatch", "resourceVersionMatch is forbidden"))
 
 
 # Pages.
@@ -173,12 +173,12 @@ def list_page(collection: Collection, options: ListOptions, current: int) -> Bod
     """Return a list, or a page of it. `current` is the version of the store. Raises RefusedError."""
     version, start = _place(options, current)
     if version > current:
-        raise RefusedError(too_large_version(version, current))
+        raise RejectedError(too_large_version(version, current))
     snapshot = collection.snapshot(version)
     if snapshot is None:
         if options.continue_token:
-            raise RefusedError(expired_continue(_token(_LATEST, start)))
-        raise RefusedError(expired_list())
+            raise RejectedError(expired_continue(_token(_LATEST, start)))
+        raise RejectedError(expired_list())
     return _body(collection.resource, snapshot, start, options)
 
 
@@ -187,7 +187,7 @@ def _place(options: ListOptions, current: int) -> tuple[int, str]:
     if options.continue_token:
         version, start = _parsed(options.continue_token)
         if options.version:
-            raise RefusedError(bad_request("specifying resource version is not allowed when using continue"))
+            raise RejectedError(bad_request("specifying resource version is not allowed when using continue"))
         return (current if version == _LATEST else version), start
     if options.version and (options.exact or options.version > current):
         return options.version, ""
@@ -233,4 +233,4 @@ def _parsed(token: str) -> tuple[int, str]:
             return int(decoded["rv"]), str(decoded["start"])
     except (binascii.Error, msgspec.DecodeError, LookupError, TypeError, ValueError):
         pass
-    raise RefusedError(bad_request("invalid continue token: continue key is not valid"))
+    raise RejectedError(bad_request("invalid continue token: continue key is not valid"))

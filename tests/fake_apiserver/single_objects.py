@@ -20,7 +20,7 @@ import msgspec
 
 from tests.fake_apiserver.faults import Kind
 from tests.fake_apiserver.resources import EVENTS, LEASES, PODS, Resource
-from tests.fake_apiserver.statuses import RefusedError, bad_request, conflict, failure, no_such_object
+from tests.fake_apiserver.statuses import RejectedError, bad_request, conflict, failure, no_such_object
 from tests.fake_apiserver.store import Object, Store
 from tests.fake_apiserver.wire import Request
 
@@ -42,7 +42,7 @@ class SingleRequest:
 
     kind: Kind
     method: str
-    answer: Callable[[Store], Response]
+    response: Callable[[Store], Response]
 
 
 def single_request(request: Request, git_version: str, other_apis: Mapping[str, Respond]) -> SingleRequest | None:
@@ -74,7 +74,7 @@ def _create(store: Store, resource: Resource, namespace: str, body: Object) -> R
     if store.get(resource.path, name, namespace) is not None:
         details = {"name": name, "group": resource.group, "kind": resource.plural}
         message = f'{resource.plural}.{resource.group} "{name}" already exists'
-        raise RefusedError(failure(409, "AlreadyExists", message, details))
+        raise RejectedError(failure(409, "AlreadyExists", message, details))
     created = store.create(resource.path, {**body, "metadata": {**body["metadata"], "namespace": namespace}})
     return 201, _encoded(resource, created)
 
@@ -105,13 +105,13 @@ def status_path(name: str, namespace: str = "default") -> str:
 
 def _pod_request(request: Request, namespace: str, name: str, part: str | None) -> SingleRequest:
     def carried_out(act: Callable[[Store, Object, Any], Response]) -> Callable[[Store], Response]:
-        def answer(store: Store) -> Response:
+        def response(store: Store) -> Response:
             found = store.get(PODS.path, name, namespace)
             if found is None:
-                raise RefusedError(no_such_object(PODS, name))
+                raise RejectedError(no_such_object(PODS, name))
             return act(store, found, _decoded(request))
 
-        return answer
+        return response
 
     if part == "binding":
         return SingleRequest("bind", "POST", carried_out(_bind))
@@ -130,19 +130,21 @@ def _bind(store: Store, pod: Object, binding: Object) -> Response:
     metadata = pod["metadata"]
     name, uid = metadata["name"], binding["metadata"].get("uid")
     if binding["metadata"]["name"] != name:
-        raise RefusedError(bad_request("name in URL does not match name in Binding object"))
+        raise RejectedError(bad_request("name in URL does not match name in Binding object"))
     if uid and uid != metadata["uid"]:
         key = f"/registry/pods/{metadata['namespace']}/{name}"
         precondition = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {metadata['uid']}"
         error = (
             f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {precondition}"
         )
-        raise RefusedError(conflict("pods", name, error))
+        raise RejectedError(conflict("pods", name, error))
     if metadata.get("deletionTimestamp"):
-        raise RefusedError(conflict("pods/binding", name, f"pod {name} is being deleted, cannot be assigned to a host"))
+        raise RejectedError(
+            conflict("pods/binding", name, f"pod {name} is being deleted, cannot be assigned to a host")
+        )
     node = pod.get("spec", {}).get("nodeName")
     if node:
-        raise RefusedError(conflict("pods/binding", name, f'pod {name} is already assigned to node "{node}"'))
+        raise RejectedError(conflict("pods/binding", name, f'pod {name} is already assigned to node "{node}"'))
     spec = {**pod.get("spec", {}), "nodeName": binding["target"]["name"]}
     store.update(PODS.path, {**pod, "spec": spec})
     return 201, msgspec.json.encode(
@@ -159,7 +161,7 @@ def _delete(store: Store, pod: Object, options: Object) -> Response:
             f"the UID in the precondition ({uid}) does not match the UID in record ({metadata['uid']}). The object "
             "might have been deleted and then recreated"
         )
-        raise RefusedError(conflict("pods", metadata["name"], error))
+        raise RejectedError(conflict("pods", metadata["name"], error))
     if not pod.get("spec", {}).get("nodeName"):
         pod = store.delete(PODS.path, metadata["name"], metadata["namespace"])
     elif not metadata.get("deletionTimestamp"):
@@ -171,12 +173,12 @@ def _delete(store: Store, pod: Object, options: Object) -> Response:
 def _patch_status(store: Store, pod: Object, patch: Object, media_type: str | None) -> Response:
     """Merge a status. Conditions are merged by their types. null removes a member."""
     if media_type != "application/strategic-merge-patch+json":
-        raise RefusedError(failure(415, "UnsupportedMediaType", "the body of the request was in an unknown format"))
+        raise RejectedError(failure(415, "UnsupportedMediaType", "the body of the request was in an unknown format"))
     metadata = pod["metadata"]
     uid = patch.get("metadata", {}).get("uid", metadata["uid"])
     if uid != metadata["uid"]:
         message = f'Pod "{metadata["name"]}" is invalid: metadata.uid: Invalid value: "{uid}": field is immutable'
-        raise RefusedError(failure(422, "Invalid", message))
+        raise RejectedError(failure(422, "Invalid", message))
     before, patched = pod.get("status", {}), dict(patch.get("status", {}))
     conditions = {each["type"]: each for each in before.get("conditions", ())}
     for condition in patched.pop("conditions", ()):
@@ -200,32 +202,34 @@ def lease_path(name: str, namespace: str = "default") -> str:
 
 
 def _lease_request(request: Request, namespace: str, name: str | None) -> SingleRequest:
-    def answer(store: Store) -> Response:
+    def response(store: Store) -> Response:
         if name is None:
             return _create(store, LEASES, namespace, _valid(_decoded(request)))
         found = store.get(LEASES.path, name, namespace)
         if found is None:
-            raise RefusedError(no_such_object(LEASES, name))
+            raise RejectedError(no_such_object(LEASES, name))
         if request.method == "PUT":
             found = _replace(store, found, _valid(_decoded(request)))
         return 200, _encoded(LEASES, found)
 
     if name is None:
-        return SingleRequest("create", "POST", answer)
-    return SingleRequest("update", "PUT", answer) if request.method == "PUT" else SingleRequest("get", "GET", answer)
+        return SingleRequest("create", "POST", response)
+    return (
+        SingleRequest("update", "PUT", response) if request.method == "PUT" else SingleRequest("get", "GET", response)
+    )
 
 
 def _replace(store: Store, found: Object, body: Object) -> Object:
     if body["metadata"].get("resourceVersion") != found["metadata"]["resourceVersion"]:
         error = "the object has been modified; please apply your changes to the latest version and try again"
-        raise RefusedError(conflict("leases.coordination.k8s.io", found["metadata"]["name"], error))
+        raise RejectedError(conflict("leases.coordination.k8s.io", found["metadata"]["name"], error))
     return store.update(LEASES.path, body)
 
 
 def _valid(lease: Object) -> Object:
     if lease["spec"].get("leaseDurationSeconds", 1) <= 0:
         message = "spec.leaseDurationSeconds: Invalid value: must be greater than 0"
-        raise RefusedError(failure(422, "Invalid", f'Lease "{lease["metadata"]["name"]}" is invalid: {message}'))
+        raise RejectedError(failure(422, "Invalid", f'Lease "{lease["metadata"]["name"]}" is invalid: {message}'))
     return lease
 
 
@@ -247,7 +251,7 @@ def _create_event(store: Store, namespace: str, event: Object) -> Response:
     problem = _problem(event, namespace)
     if problem:
         message = f'Event.events.k8s.io "{event["metadata"]["name"]}" is invalid: {problem}'
-        raise RefusedError(failure(422, "Invalid", message))
+        raise RejectedError(failure(422, "Invalid", message))
     return _create(store, EVENTS, namespace, event)
 
 

@@ -11,7 +11,7 @@ from tests.fake_apiserver.resources import Resource
 Status: TypeAlias = Mapping[str, Any]
 
 
-class RefusedError(Exception):
+class RejectedError(Exception):
     """A request whose response is a Status. `in_stream`: a watch returns 200 and then the Status as an ERROR event."""
 
     def __init__(self, status: Status, *, in_stream: bool = False) -> None:

@@ -215,8 +215,8 @@ class Store:
         collection = self.collections[path]
         metadata = _metadata(collection, body)
         before = self._known(collection, metadata)
-        kept = before.object()["metadata"]
-        metadata |= {key: kept[key] for key in ("uid", "creationTimestamp") if key in kept}
+        retained = before.object()["metadata"]
+        metadata |= {key: retained[key] for key in ("uid", "creationTimestamp") if key in retained}
         stored = self._stored(collection, body, metadata)
         self._put(collection, before, stored)
         return stored.object()

@@ -25,7 +25,7 @@ from tests.fake_apiserver.faults import (
     Undecodable,
 )
 from tests.fake_apiserver.listing import ListOptions
-from tests.fake_apiserver.statuses import RefusedError, Status, expired_watch, too_large_version
+from tests.fake_apiserver.statuses import RejectedError, Status, expired_watch, too_large_version
 from tests.fake_apiserver.store import Collection, Event, event_begin
 from tests.fake_apiserver.wire import ChunkedBody, Connection
 
@@ -187,11 +187,11 @@ class Watch:
         self._deadline = self._began + timeout
         now = current()
         if options.initial_events and (options.version or 0) > now:
-            raise RefusedError(too_large_version(options.version or 0, now), in_stream=True)
+            raise RejectedError(too_large_version(options.version or 0, now), in_stream=True)
         # Only newer events are sent. A watch without initial events may begin at a future version.
         self._version = now if options.state_first else options.version or now
         if self._version < collection.floor:
-            raise RefusedError(expired_watch(self._version, collection.floor), in_stream=True)
+            raise RejectedError(expired_watch(self._version, collection.floor), in_stream=True)
         self._reached = now  # up to here, all events are sent
         self._snapshot = collection.snapshot(now) if options.state_first else None
         self._position = collection.position_after(self._version)

@@ -13,10 +13,10 @@ import msgspec
 from tests.load.questions import Nodes
 
 MAX_SCORE: Final = 100
-_SHOWN: Final = 200  # characters of an unreadable response
+_MAX_LISTED: Final = 200  # characters of an unreadable response
 
 
-class WrongAnswerError(Exception):
+class WrongResponseError(Exception):
     """A response that kube-scheduler would reject, or that would lose a node."""
 
 
@@ -64,7 +64,7 @@ _decode_node: Final = msgspec.json.Decoder(_Node).decode
 def check_status(status: int, body: bytes) -> None:
     """Raise WrongAnswerError for any status except 200, because kube-scheduler discards the body of other responses."""
     if status != HTTPStatus.OK:
-        raise WrongAnswerError(f"HTTP {status}: {_shown(body)}")
+        raise WrongResponseError(f"HTTP {status}: {_rendered(body)}")
 
 
 def check_shed(verb: str, body: bytes) -> None:
@@ -77,69 +77,69 @@ def check_shed(verb: str, body: bytes) -> None:
     except (msgspec.DecodeError, UnicodeDecodeError):
         ok = False
     if not ok:
-        raise WrongAnswerError(f"shed, and then: {_shown(body)}")
+        raise WrongResponseError(f"shed, and then: {_rendered(body)}")
 
 
-def passed_nodes(body: bytes, asked: Nodes, *, wholly: bool) -> list[str]:
+def passed_nodes(body: bytes, requested: Nodes, *, wholly: bool) -> list[str]:
     """Return the names of the nodes that passed `filter`, in the order of the response. Raises WrongAnswerError."""
     try:
         result = _decode_result(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise WrongAnswerError(f"no ExtenderFilterResult: {error}: {_shown(body)}") from None
+        raise WrongResponseError(f"no ExtenderFilterResult: {error}: {_rendered(body)}") from None
     if result.error:
-        raise WrongAnswerError(f"Error: {result.error[:_SHOWN]}")
-    passed = _passed(result, asked)
+        raise WrongResponseError(f"Error: {result.error[:_MAX_LISTED]}")
+    passed = _passed(result, requested)
     named = [*passed, *(result.failed or ()), *(result.unresolvable or ())]
-    if wholly or len(named) != len(asked.pieces) or not all(map(asked.pieces.__contains__, passed)):
-        _check_names(named, asked.pieces.keys())
+    if wholly or len(named) != len(requested.pieces) or not all(map(requested.pieces.__contains__, passed)):
+        _check_names(named, requested.pieces.keys())
     if wholly and result.nodes is not None:
-        _check_objects(body, asked.pieces)
+        _check_objects(body, requested.pieces)
     return passed
 
 
-def check_scores(body: bytes, asked: Sequence[str], *, wholly: bool) -> None:
+def check_scores(body: bytes, requested: Sequence[str], *, wholly: bool) -> None:
     """Raise WrongAnswerError unless a response of `prioritize` has one score of 0..100 for each requested node."""
     try:
         priorities = _decode_list(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise WrongAnswerError(f"no HostPriorityList: {error}: {_shown(body)}") from None
+        raise WrongResponseError(f"no HostPriorityList: {error}: {_rendered(body)}") from None
     scores = [each.score for each in priorities]
-    if wholly or len(scores) != len(asked):
-        _check_names([each.host for each in priorities], set(asked))
+    if wholly or len(scores) != len(requested):
+        _check_names([each.host for each in priorities], set(requested))
     if not all(0 <= score <= MAX_SCORE for score in (min(scores), max(scores))):
-        raise WrongAnswerError(f"scores of {min(scores)}..{max(scores)}, not 0..{MAX_SCORE}")
+        raise WrongResponseError(f"scores of {min(scores)}..{max(scores)}, not 0..{MAX_SCORE}")
 
 
-def _passed(result: _FilterResult, asked: Nodes) -> list[str]:
+def _passed(result: _FilterResult, requested: Nodes) -> list[str]:
     """Return the names that passed. They must have the form of the request."""
-    if asked.form == "NodeNames":
+    if requested.form == "NodeNames":
         if result.node_names is None:
-            raise WrongAnswerError("NodeNames: null, though names were asked about")
+            raise WrongResponseError("NodeNames: null, though names were asked about")
         return result.node_names
     if result.nodes is None:
-        raise WrongAnswerError("Nodes: null, though objects were asked about")
+        raise WrongResponseError("Nodes: null, though objects were asked about")
     return [node.metadata.name for node in result.nodes.items]
 
 
-def _check_names(named: Collection[str], asked: Collection[str]) -> None:
-    told = set(named)
+def _check_names(named: Collection[str], requested: Collection[str]) -> None:
+    reported = set(named)
     wrong = {
-        "leaves out": sorted(set(asked) - told),
-        "names, without being asked,": sorted(told - set(asked)),
+        "leaves out": sorted(set(requested) - reported),
+        "names, without being asked,": sorted(reported - set(requested)),
     }
     for what, names in wrong.items():
         if names:
-            raise WrongAnswerError(f"{what} {len(names)} of {len(asked)} nodes, such as {names[0]}")
-    if len(named) != len(told):
-        raise WrongAnswerError(f"names {len(named) - len(told)} of {len(asked)} nodes twice")
+            raise WrongResponseError(f"{what} {len(names)} of {len(requested)} nodes, such as {names[0]}")
+    if len(named) != len(reported):
+        raise WrongResponseError(f"names {len(named) - len(reported)} of {len(requested)} nodes twice")
 
 
-def _check_objects(body: bytes, asked: Mapping[str, bytes]) -> None:
+def _check_objects(body: bytes, requested: Mapping[str, bytes]) -> None:
     for item in _decode_raw_result(body).nodes.items:
         name = _decode_node(item).metadata.name
-        if bytes(item) != asked[name]:
-            raise WrongAnswerError(f"gives back another object for {name}")
+        if bytes(item) != requested[name]:
+            raise WrongResponseError(f"gives back another object for {name}")
 
 
-def _shown(body: bytes) -> str:
-    return body[:_SHOWN].decode(errors="replace")
+def _rendered(body: bytes) -> str:
+    return body[:_MAX_LISTED].decode(errors="replace")

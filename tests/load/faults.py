@@ -29,8 +29,8 @@ def _watches(action: str, path: str | None = None, **fields: object) -> Change:
     return Change("disturb", {"action": action, "fields": fields, "path": path})
 
 
-def _answers(answer: str, times: int) -> Change:
-    return Change("faults", [{"action": "refuse", "fields": {"answer": answer}, "times": times}])
+def _responses(response: str, times: int) -> Change:
+    return Change("faults", [{"action": "refuse", "fields": {"answer": response}, "times": times}])
 
 
 FAULTS: Final[Mapping[str, Fault]] = {
@@ -42,10 +42,10 @@ FAULTS: Final[Mapping[str, Fault]] = {
     "an error in watches": Fault(1, (_watches("StreamError", status="internal-error"),)),
     "watches have expired (410)": Fault(1, (_watches("StreamError", status="expired"),)),
     "the history of pods is gone (410)": Fault(1, (Change("compact", {"path": _PODS}), _watches("Cut", _PODS))),
-    "429 three times": Fault(2, (_answers("overloaded", 3), _watches("End"))),
-    "503 three times": Fault(2, (_answers("unavailable", 3), _watches("End"))),
-    "500 three times": Fault(1, (_answers("internal-error", 3), _watches("End"))),
-    "the token is refused (401)": Fault(1, (_answers("unauthorized", 1), _watches("End"))),
+    "429 three times": Fault(2, (_responses("overloaded", 3), _watches("End"))),
+    "503 three times": Fault(2, (_responses("unavailable", 3), _watches("End"))),
+    "500 three times": Fault(1, (_responses("internal-error", 3), _watches("End"))),
+    "the token is refused (401)": Fault(1, (_responses("unauthorized", 1), _watches("End"))),
     "connections are reset as they are made": Fault(
         2,
         (

@@ -30,7 +30,7 @@ from locust.runners import MasterRunner, WorkerRunner
 from locust.stats import RequestStats
 
 from tests.bench.live import say
-from tests.load.answers import WrongAnswerError, check_scores, check_shed, check_status, passed_nodes
+from tests.load.answers import WrongResponseError, check_scores, check_shed, check_status, passed_nodes
 from tests.load.client_tls import client_tls
 from tests.load.questions import Form, Question, RequestFileError, cluster_questions, file_questions
 
@@ -69,8 +69,8 @@ class SchedulerUser(PreparedUser):
     client_pool = HTTPClientPool(**_POOL)
     form: ClassVar[Form]
     questions: ClassVar[Iterator[Question]]
-    answers: ClassVar[Iterator[int]]
-    asked: ClassVar[Iterator[int]] = itertools.count()
+    responses: ClassVar[Iterator[int]]
+    requested: ClassVar[Iterator[int]] = itertools.count()
     check_every: ClassVar[int]
     reconnect_every: ClassVar[int]
     sheds_allowed: ClassVar[bool]
@@ -80,7 +80,7 @@ class SchedulerUser(PreparedUser):
     @classmethod
     def prepare(cls, options: Namespace) -> str:
         """Make the requests. Return why there are none, or an empty text. Raises RequestFileError."""
-        cls.answers, cls.check_every = itertools.count(), options.check_every
+        cls.responses, cls.check_every = itertools.count(), options.check_every
         cls.reconnect_every, cls.sheds_allowed = options.reconnect_every, options.sheds_allowed
         if options.ca:
             tls = client_tls(options.ca, options.client_cert, options.client_key)
@@ -88,7 +88,7 @@ class SchedulerUser(PreparedUser):
         if not options.request:
             cls.questions = cluster_questions(cls.form, options.nodes, options.pods)
             return ""
-        found = [asked for form, asked in map(file_questions, map(Path, options.request)) if form == cls.form]
+        found = [requested for form, requested in map(file_questions, map(Path, options.request)) if form == cls.form]
         cls.questions = itertools.chain.from_iterable(zip(*found, strict=False))  # all of them are endless
         return "" if found else f"no --request file has {cls.form}"
 
@@ -96,7 +96,7 @@ class SchedulerUser(PreparedUser):
     def schedule(self) -> None:
         """Run one cycle as kube-scheduler does: it does not score a single node."""
         question = next(self.questions)
-        wholly = next(self.answers) % self.check_every == 0
+        wholly = next(self.responses) % self.check_every == 0
         passed = self._ask("filter", question.body, lambda body: passed_nodes(body, question.nodes, wholly=wholly))
         if passed is not None and len(passed) > 1:
             self._ask("prioritize", question.about(passed), lambda body: check_scores(body, passed, wholly=wholly))
@@ -114,7 +114,7 @@ class SchedulerUser(PreparedUser):
                     if not shed:
                         return check(response.content or b"")
                     self._shed(verb, shed, response.content or b"")
-            except WrongAnswerError as error:
+            except WrongResponseError as error:
                 response.failure(str(error))
         time.sleep(_AFTER_FAILURE)  # without a pause, a stopped service would fill the report
         return None
@@ -122,13 +122,13 @@ class SchedulerUser(PreparedUser):
     def _shed(self, verb: str, reason: str, body: bytes) -> None:
         """Count a shed request. Raises WrongAnswerError if shedding is not allowed, or if the response is wrong."""
         if not self.sheds_allowed:
-            raise WrongAnswerError(f"shed: {reason}")
+            raise WrongResponseError(f"shed: {reason}")
         check_shed(verb, body)
         self.sheds[f"{verb}: {reason}"] += 1
 
     def _is_to_reconnect(self) -> bool:
         """Return whether this request is the last one on its connection."""
-        return self.reconnect_every > 0 and next(self.asked) % self.reconnect_every == self.reconnect_every - 1
+        return self.reconnect_every > 0 and next(self.requested) % self.reconnect_every == self.reconnect_every - 1
 
 
 class NodeNamesUser(SchedulerUser):
@@ -241,9 +241,9 @@ def _listen(event: EventHook, listener: Callable[..., None]) -> None:
 
 def _share_of_failures(stats: RequestStats) -> float | None:
     """Return the share of failed requests. None if no simulated scheduler sent a request."""
-    asked = any(entry.num_requests for (name, _), entry in stats.entries.items() if name != ChurnUser.__name__)
+    requested = any(entry.num_requests for (name, _), entry in stats.entries.items() if name != ChurnUser.__name__)
     share: float = stats.total.fail_ratio
-    return share if asked else None
+    return share if requested else None
 
 
 def _report(stats: RequestStats, summary: str) -> None:

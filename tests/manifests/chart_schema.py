@@ -27,8 +27,8 @@ def chart_settings() -> dict[str, Any]:
 
 def _constraint(setting: dict[str, Any]) -> dict[str, Any]:
     """Return what a value must be. Helm reads a bare `off` as false (YAML 1.1), and the chart writes `off` again."""
-    said = {key: value for key, value in setting.items() if key not in {"description", "default", "format", "title"}}
-    return {"anyOf": [said, {"const": False}]} if setting.get("default") == "off" else said
+    stated = {key: value for key, value in setting.items() if key not in {"description", "default", "format", "title"}}
+    return {"anyOf": [stated, {"const": False}]} if setting.get("default") == "off" else stated
 
 
 def schema_text() -> str:

@@ -101,12 +101,12 @@ def test_the_registration_asks_at_the_service(
 ) -> None:
     service = of_kind(manifests, "Service")["kindred"]
     (port,) = service["spec"]["ports"]
-    asked = urlsplit(extender["urlPrefix"])
+    requested = urlsplit(extender["urlPrefix"])
     name, namespace = service["metadata"]["name"], service["metadata"]["namespace"]
-    assert (asked.hostname, asked.port) == (f"{name}.{namespace}.svc", port["port"])
+    assert (requested.hostname, requested.port) == (f"{name}.{namespace}.svc", port["port"])
     if not variant.components:  # with TLS as an option, docs/register.md says what to change
         by_tls = configuration.settings.tls_directory is not None
-        assert (asked.scheme, extender.get("enableHTTPS", False)) == ("https" if by_tls else "http", by_tls)
+        assert (requested.scheme, extender.get("enableHTTPS", False)) == ("https" if by_tls else "http", by_tls)
         assert ("caFile" in extender.get("tlsConfig", {})) == by_tls, "without it any server is trusted"
 
 
@@ -168,9 +168,9 @@ def test_every_overlay_starts_and_without_certificates_of_clients_only_one_witho
     if not with_effects:
         assert load_configuration(file).settings.tls_directory is None
         return
-    with pytest.raises(SettingsError) as refused:
+    with pytest.raises(SettingsError) as rejected:
         load_configuration(file)
-    error = str(refused.value)
+    error = str(rejected.value)
     assert error.startswith(f"{file}: listen='0.0.0.0:8888': is not the loopback")
     assert "KINDRED_TLS_DIRECTORY" in error
     file.write_text(f"{file.read_text()}allowUnauthenticatedEffects: true\n")

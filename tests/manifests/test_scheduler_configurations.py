@@ -105,8 +105,8 @@ def test_with_decide_a_second_profile_keeps_the_plugins_that_have_to_filter_for_
 def test_with_decide_the_extender_filters_alone_for_schedulers_of_its_own_that_bind_faster_than_they_schedule() -> None:
     config = configuration("decide")
     # Where any node may be chosen, the scheduler names a few.
-    asked = {profile["schedulerName"]: profile["percentageOfNodesToScore"] for profile in config["profiles"]}
-    assert list(asked.items()) == [("kindred", 1), ("kindred-volumes", 100), ("kindred-groups", 100)]
+    requested = {profile["schedulerName"]: profile["percentageOfNodesToScore"] for profile in config["profiles"]}
+    assert list(requested.items()) == [("kindred", 1), ("kindred-volumes", 100), ("kindred-groups", 100)]
     (extender,) = config["extenders"]
     assert {key for key in extender if key.endswith("Verb")} == {"filterVerb"}
     assert "weight" not in extender

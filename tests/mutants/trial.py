@@ -83,9 +83,9 @@ def copied(root: Path) -> Iterator[Path]:
 
 
 def _first_failure(tree: Path, stage: Stage) -> str:
-    told = tree.parent / "first-failure"
+    reported = tree.parent / "first-failure"
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "tests.mutants.witness"]
-    command += [f"--tested-tree={tree}", f"--first-failure={told}", f"--basetemp={tree.parent / 'temporary'}"]
+    command += [f"--tested-tree={tree}", f"--first-failure={reported}", f"--basetemp={tree.parent / 'temporary'}"]
     with (tree.parent / "output").open("w+b") as output:
         process = subprocess.Popen(  # noqa: S603  # our own arguments
             [*command, _OUR_OWN, *stage.arguments],
@@ -105,8 +105,8 @@ def _first_failure(tree: Path, stage: Stage) -> str:
         text = output.read().decode(errors="replace")
     if status == _PASSED:
         return ""
-    if status in {_FAILED, _INTERRUPTED} and told.exists():
-        return told.read_text("utf-8")
+    if status in {_FAILED, _INTERRUPTED} and reported.exists():
+        return reported.read_text("utf-8")
     raise TrialError(f"pytest ended with {status}:\n{text[-4000:]}")
 
 

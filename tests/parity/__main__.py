@@ -33,7 +33,7 @@ _SHARES: Final = {"plugins": 6, "resize": 3, "volumes": 4, "preemption": 2, "nom
 _BATCH: Final = 200
 """Cases of a release before the next release has its turn."""
 _MOST_SHRUNK: Final = 5
-_MOST_SHOWN: Final = 20
+_MOST_RENDERED: Final = 20
 
 
 class Cases:
@@ -97,12 +97,12 @@ class Turns:
         """Count a difference, and print it as a golden case. The first ones are shrunk."""
         self.report.differing[kind] += 1
         self.report.plugins_differing.update(result.failed)
-        shown = self.report.differing.total()
-        if shown <= _MOST_SHRUNK:
+        rendered = self.report.differing.total()
+        if rendered <= _MOST_SHRUNK:
             case = smallest(case, result, self._intree, negative_selectors=self._negative_selectors)
-        elif shown <= _MOST_SHOWN:
+        elif rendered <= _MOST_RENDERED:
             case = {**case, "expected": self._intree.reply(case).expected}
-        if shown <= _MOST_SHOWN:
+        if rendered <= _MOST_RENDERED:
             _say(f"Kubernetes {self.report.release}: {case['name']}: {', '.join(sorted(result.failed))}")
             _say(result.text.rstrip())
             _say(msgspec.json.encode(case).decode())

@@ -86,17 +86,17 @@ def smallest(case: V1, found: Comparison, intree: InTree, *, negative_selectors:
     def still(candidate: V1) -> bool:
         try:
             candidate = {"name": case["name"], "kubernetes": case["kubernetes"], **candidate}
-            again = compared(candidate, _asked(candidate, intree), negative_selectors=negative_selectors)
+            again = compared(candidate, _requested(candidate, intree), negative_selectors=negative_selectors)
         except (GoldenFileError, KeyError, TypeError, AttributeError):
             return False  # it lacks a required member
         # An error of the engine for half an object is another difference.
         return again.failed == found.failed and ("  answer\n" in again.text) == ("  answer\n" in found.text)
 
     least: V1 = {"name": case["name"], "kubernetes": case["kubernetes"], **shrunk(case, still, _SHRINKING)}
-    return {**least, "expected": sorted_reasons(_asked(least, intree).expected)}
+    return {**least, "expected": sorted_reasons(_requested(least, intree).expected)}
 
 
-def _asked(case: V1, intree: InTree) -> Reply:
+def _requested(case: V1, intree: InTree) -> Reply:
     """Return a reply, with those in other orders if they count, too."""
     seen: list[V1] = []
     reply = _with_others(case, intree.reply(case), seen)

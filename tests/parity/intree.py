@@ -19,7 +19,7 @@ class Reply(msgspec.Struct, frozen=True):
 
     expected: V1 | None = None
     panic: str = ""
-    refused: str = ""
+    rejected: str = ""
     """Why the case could not be decoded or scored."""
 
 
@@ -51,17 +51,17 @@ class InTree:
             # A thread writes, because a pipe holds only some cases, and the program waits until replies are read.
             writer = Thread(target=_write, args=(self._process, left))
             writer.start()
-            answered = 0
+            responded = 0
             for line in islice(iter(_pipe(self._process.stdout).readline, b""), len(left)):
-                answered += 1
+                responded += 1
                 yield msgspec.json.decode(line, type=Reply)
             writer.join()
-            if answered < len(left):
+            if responded < len(left):
                 self._end()
                 self._process = self._started()
-                answered += 1
+                responded += 1
                 yield Reply(panic="the program ended")
-            left = left[answered:]
+            left = left[responded:]
 
     def reply(self, case: V1) -> Reply:
         """Return the reply to one case."""

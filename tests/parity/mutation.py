@@ -14,7 +14,7 @@ from tests.parity.random_nodes import V1
 
 _CHANGES: Final = (1, 2, 3, 5, 8)
 _DROPPED: Final = 0.2
-_KEPT: Final = frozenset({"name", "uid", "namespace", "kind"})
+_RETAINED: Final = frozenset({"name", "uid", "namespace", "kind"})
 """Members by which objects refer to each other. They stay unchanged."""
 _PODS: Final = ("pods", "nominated")
 _LEFT_OUT: Final = frozenset({"expected", "expected_1_34", "name", "note", "tags"})
@@ -60,7 +60,7 @@ def _places(path: str, container: Any, key: Any) -> Iterator[tuple[str, Any, Any
         yield path, container, key
     if isinstance(value, dict):
         for name in value:
-            if name not in _KEPT:
+            if name not in _RETAINED:
                 yield from _places(f"{path}.{name}", value, name)
     elif isinstance(value, list):
         for index in range(len(value)):
@@ -118,12 +118,12 @@ def without_shared_ports(pods: list[V1]) -> None:
 
 def _unique(objects: list[V1]) -> list[V1]:
     """Return the first object of each name and of each uid."""
-    names, uids, kept = set(), set(), []
+    names, uids, retained = set(), set(), []
     for each in objects:
         metadata = each["metadata"]
         name, uid = (metadata.get("namespace"), metadata["name"]), metadata.get("uid")
         if name not in names and (uid is None or uid not in uids):
-            kept.append(each)
+            retained.append(each)
             names.add(name)
             uids.add(uid)
-    return kept
+    return retained

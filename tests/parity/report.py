@@ -33,8 +33,8 @@ class Report:
         bites = (f"{name} {count}" for name, count in sorted(self.plugins.items()) if name != TOGETHER)
         lines.append(f"  cases that bite, by plugin: {', '.join(bites)}")
         if self.plugins_differing:
-            shown = (f"{name} {count}" for name, count in sorted(self.plugins_differing.items()))
-            lines.append(f"  cases that differ, by plugin: {', '.join(shown)}")
+            rendered = (f"{name} {count}" for name, count in sorted(self.plugins_differing.items()))
+            lines.append(f"  cases that differ, by plugin: {', '.join(rendered)}")
         return "\n".join(lines)
 
 
@@ -49,8 +49,8 @@ def biting(case: V1, expected: V1) -> Iterator[str]:
         if _is_mixed(nodes, len(members.get("filter_failed", ()))) or _differ(members.get("normalized_all")):
             yield name
     if "filter" in expected:
-        refused = sum(each["code"] != "Success" for each in expected["filter"].values())
-        if _is_mixed(nodes, refused) or _differ(expected["normalized_all"]):
+        rejected = sum(each["code"] != "Success" for each in expected["filter"].values())
+        if _is_mixed(nodes, rejected) or _differ(expected["normalized_all"]):
             yield "InterPodAffinity"
     combined = expected.get("combined", expected)
     if expected.get("refused_by_nominated"):

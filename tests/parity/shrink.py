@@ -43,7 +43,7 @@ def _less(value: Json) -> Iterator[Json]:
     """Yield the value without a half, without a quarter, ..., and at last without one element."""
     if isinstance(value, dict):
         pairs = [*value.items()]
-        yield from (dict(kept) for kept in _without_parts(pairs))
+        yield from (dict(retained) for retained in _without_parts(pairs))
     elif isinstance(value, list):
         yield from _without_parts(value)
     elif isinstance(value, str) and len(value) > 1:

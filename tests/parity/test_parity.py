@@ -70,8 +70,8 @@ def test_only_a_wrong_reply_that_comes_again_is_a_difference_and_it_is_counted(c
     assert "made up" in found.text
     again = confirmed({**case, "reply": {"expected": case["expected"]}}, found, intree, negative_selectors=True)
     assert (again.failed, again.left_out) == (frozenset(), "upstream takes the order of a map")
-    asked = [{**each, "reply": {"expected": each["expected"]}} for each in (case, wrong)]
-    turns = Turns("1.37", intree, (("golden", each) for each in [*asked, {**case, "reply": {"panic": "index"}}]))
+    requested = [{**each, "reply": {"expected": each["expected"]}} for each in (case, wrong)]
+    turns = Turns("1.37", intree, (("golden", each) for each in [*requested, {**case, "reply": {"panic": "index"}}]))
     turns.turn(5)
     assert (turns.report.cases["golden"], turns.report.differing["golden"]) == (2, 1)
     assert turns.report.left_out["golden", "upstream panics"] == 1
@@ -117,8 +117,8 @@ def device_case(kubernetes: str) -> V1:
     }
 
 
-def refused(*nodes: str) -> V1:
-    """Return an `expected` of that case, in which some nodes are refused."""
+def rejected(*nodes: str) -> V1:
+    """Return an `expected` of that case, in which some nodes are rejected."""
     verdict = {"code": "UnschedulableAndUnresolvable", "reasons": ["cannot allocate all claims"]}
     members = {"prefilter": "Success", "filter_failed": dict.fromkeys(nodes, verdict)}
     feasible = [name for name in "ab" if name not in nodes]
@@ -135,9 +135,9 @@ for number, line in enumerate(sys.stdin):
 @pytest.mark.parametrize(
     ("kubernetes", "replies", "differs"),
     [
-        ("1.35", [refused("a"), refused("b")], False),  # some order has each node as the engine
-        ("1.37", [refused("a"), refused("b")], True),  # no order has both
-        ("1.35", [refused("a"), refused("a", "b")], True),
+        ("1.35", [rejected("a"), rejected("b")], False),  # some order has each node as the engine
+        ("1.37", [rejected("a"), rejected("b")], True),  # no order has both
+        ("1.35", [rejected("a"), rejected("a", "b")], True),
     ],
 )
 def test_before_136_each_node_may_be_of_another_order_of_pools(

@@ -36,14 +36,14 @@ CONTROLLERS: Final = ("", "rs-1", "rs-1", "rs-2")
 arrivals: st.SearchStrategy[Action] = st.sampled_from(("Add", "Update"))
 templates = st.integers(0, len(pool.PODS) - 1)
 pod_names = st.integers(0, 7)
-node_names = st.sampled_from((*pool.NODE_NAMES, pool.STRANGER))
+node_names = st.sampled_from((*pool.NODE_NAMES, pool.FOREIGN))
 indices = st.integers(0, 2**16)
-Shown: TypeAlias = dict[tuple[str, str], Sequence[Status | int | None]]
+Rendered: TypeAlias = dict[tuple[str, str], Sequence[Status | int | None]]
 
 
-def shown(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> Shown:
+def rendered(profile: Profile, evaluation: Evaluation, batch: NodeBatch) -> Rendered:
     """Return every verdict with its reasons, and every raw score, by plugin and side."""
-    results: Shown = {}
+    results: Rendered = {}
     filtered = evaluation.filtered(profile.filters, batch) if len(batch) % 2 else None
     for plugin in profile.filters:
         found = evaluation.verdicts(plugin, batch)
@@ -102,24 +102,24 @@ class EquivalenceMachine(RuleBasedStateMachine):
             self.node_arrives_or_changes("Add", index)
         for namespace in pool.NAMESPACE_STATES[:2]:
             self.mirror.apply(ClusterEvent("Add", namespace))
-        self.pod_of_a_class_is_asked_about(template, controller)
+        self.pod_of_a_class_is_requested_about(template, controller)
 
     # Questions.
 
     @precondition(lambda self: len(self.questions) < MAX_QUESTIONS)
     @rule(template=templates, controller=st.sampled_from(CONTROLLERS))
-    def pod_of_a_class_is_asked_about(self, template: int, controller: str) -> None:
+    def pod_of_a_class_is_requested_about(self, template: int, controller: str) -> None:
         self.questions.append(pool.incoming(pool.PODS[template], f"q{len(self.questions)}", controller))
 
     @precondition(lambda self: len(self.questions) == MAX_QUESTIONS)
     @rule(index=st.integers(0, MAX_QUESTIONS - 1))
-    def pod_is_asked_about_no_more(self, index: int) -> None:
+    def pod_is_requested_about_no_more(self, index: int) -> None:
         del self.questions[index]
 
     @rule(
         names=st.lists(node_names, unique=True, max_size=4), template=templates, controller=st.sampled_from(CONTROLLERS)
     )
-    def some_nodes_are_asked_about_once(self, names: Sequence[str], template: int, controller: str) -> None:
+    def some_nodes_are_requested_about_once(self, names: Sequence[str], template: int, controller: str) -> None:
         self.compare(pool.incoming(pool.PODS[template], "once", controller), names)
 
     # Pods, watched and decided here.
@@ -133,7 +133,7 @@ class EquivalenceMachine(RuleBasedStateMachine):
     @rule(
         number=pod_names,
         template=templates,
-        node=st.sampled_from((*pool.NODE_NAMES, pool.STRANGER, "")),
+        node=st.sampled_from((*pool.NODE_NAMES, pool.FOREIGN, "")),
         priority=st.sampled_from((0, 1, -1)),
         terminating=st.booleans(),
     )
@@ -208,24 +208,24 @@ class EquivalenceMachine(RuleBasedStateMachine):
     def kubernetes_is_upgraded_or_downgraded(self, rules: Rules) -> None:
         self.mirror.change_rules(rules)
         assert audit(self.mirror) == []
-        held = [pod for _, pod in self.mirror.placed_pods()]
-        assert held == [counted(pod, rules.request_counting) for pod in held]
+        stored = [pod for _, pod in self.mirror.placed_pods()]
+        assert stored == [counted(pod, rules.request_counting) for pod in stored]
 
     # The law.
 
     @invariant()
-    def every_cached_answer_is_the_fresh_one(self) -> None:
+    def every_cached_response_is_the_fresh_one(self) -> None:
         for pod in self.questions:
             self.compare(pod, list(self.mirror.nodes.slots))
 
     def compare(self, pod: Pod, names: Sequence[str]) -> None:
         """Ask the cache and afresh; the nodes that the mirror does not know come as objects, or not at all."""
-        stranger = next(node for node in pool.NODES if node.name == pool.STRANGER)
-        objects = {at: stranger for at, name in enumerate(names) if name == pool.STRANGER}
+        foreign = next(node for node in pool.NODES if node.name == pool.FOREIGN)
+        objects = {at: foreign for at, name in enumerate(names) if name == pool.FOREIGN}
         batch = self.mirror.batch(names, objects)
-        known = [at for at in range(len(names)) if batch.strangers.get(at, stranger) is not None]
-        cached = shown(self.profile, self.cache.evaluation(pod), batch)
-        fresh = shown(self.profile, Afresh(self.mirror, pod, batch), batch)
+        known = [at for at in range(len(names)) if batch.unmirrored.get(at, foreign) is not None]
+        cached = rendered(self.profile, self.cache.evaluation(pod), batch)
+        fresh = rendered(self.profile, Afresh(self.mirror, pod, batch), batch)
         for side, results in fresh.items():
             assert [cached[side][at] for at in known] == [results[at] for at in known], side
 

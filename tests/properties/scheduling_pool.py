@@ -34,7 +34,7 @@ V1: TypeAlias = dict[str, Any]
 Made = TypeVar("Made")
 
 NODE_NAMES: Final = ("n0", "n1", "n2", "n3")
-STRANGER: Final = "s0"
+FOREIGN: Final = "s0"
 NAMESPACES: Final = ("a", "b")
 ZONE: Final = "topology.kubernetes.io/zone"
 HOST: Final = "kubernetes.io/hostname"
@@ -46,7 +46,7 @@ _SIMPLE: Final = 4  # objects at the head of a pool that have next to nothing
 
 
 def _node(random: Random, number: int) -> V1:
-    name = (*NODE_NAMES, STRANGER)[number % 5]
+    name = (*NODE_NAMES, FOREIGN)[number % 5]
     simple = number < _SIMPLE
     labels = {HOST: name}
     if random.random() < 0.9:

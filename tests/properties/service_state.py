@@ -19,7 +19,7 @@ from core.mirror.topology import DomainCounts
 
 _OURS: Final = ("app.", "core.", "tests.")
 _WITHOUT_STATE: Final = (str, bytes, int, float, bool, type(None), Enum, re.Pattern, type)
-KEPT: Final[Mapping[str, str]] = {
+RETAINED: Final[Mapping[str, str]] = {
     "core.mirror.affinity_counts.MatchCounters": "counts of the mirror, made at their first use; audited",
     "core.plugins.podtopologyspread.pod_counts.PodCounts": "the same for spread constraints",
     "core.mirror.topology.TopologyColumns": "domains of the nodes, made at their first use",
@@ -125,7 +125,7 @@ def _of_function(function: FunctionType) -> Iterator[tuple[str, object]]:
 def _of_object(value: object) -> Iterator[tuple[str, object]]:
     kind = type(value)
     name = f"{kind.__module__}.{kind.__qualname__}"
-    if not kind.__module__.startswith(_OURS) or name in KEPT or name.startswith(tuple(TIMED)):
+    if not kind.__module__.startswith(_OURS) or name in RETAINED or name.startswith(tuple(TIMED)):
         return
     if isinstance(value, msgspec.Struct):
         for field in value.__struct_fields__:

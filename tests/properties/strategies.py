@@ -17,7 +17,7 @@ Labels: TypeAlias = dict[str, str]
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 NODE_NAMES: Final = ("n0", "n1", "n2", "n3", "n4")
-STRANGERS: Final = ("s0", "s1")  # nodes that only a question brings along; pods may name them all the same
+UNMIRRORED: Final = ("s0", "s1")  # nodes that only a question brings along; pods may name them all the same
 NAMESPACES: Final = ("a", "b", "c")
 NAMESPACE_OF_POD: Final = ("a", "a", "b", "a", "c", "a", "b", "a", "a")  # by the number of the pod
 PODS: Final = len(NAMESPACE_OF_POD)
@@ -154,7 +154,7 @@ def incoming_pods() -> SearchStrategy[Object]:
 
 def existing_pods(number: SearchStrategy[int]) -> SearchStrategy[Object]:
     """Return a pod on a node, known or not, or on none yet."""
-    return pods(number, st.none() | affinities(), *NODE_NAMES * 3, "", *STRANGERS)
+    return pods(number, st.none() | affinities(), *NODE_NAMES * 3, "", *UNMIRRORED)
 
 
 @st.composite
@@ -184,9 +184,9 @@ def clusters(draw: DrawFn) -> Cluster:
     )
 
 
-def strangers() -> SearchStrategy[list[Object]]:
+def unmirrored() -> SearchStrategy[list[Object]]:
     """Return whole nodes that come with a question and that the cluster does not have."""
-    return st.lists(nodes(st.sampled_from(STRANGERS)), min_size=1, max_size=len(STRANGERS), unique_by=name_of)
+    return st.lists(nodes(st.sampled_from(UNMIRRORED)), min_size=1, max_size=len(UNMIRRORED), unique_by=name_of)
 
 
 def args() -> SearchStrategy[Args]:

@@ -125,9 +125,9 @@ def test_a_choice_is_the_fresh_one_after_every_change(steps: Sequence[tuple[Step
     life = _Life()
     for pod in (*PODS, *PODS):  # asked about twice, so that each class has a ranking
         life.holds(pod)
-    for step, asked in steps:
+    for step, requested in steps:
         life.takes(step)
-        life.holds(PODS[asked])
+        life.holds(PODS[requested])
     for pod in PODS:
         life.holds(pod)
 

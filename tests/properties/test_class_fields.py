@@ -23,7 +23,7 @@ from core.releases.differences import rules_of
 from core.releases.release import RELEASES
 from tests.depth import tries
 from tests.properties import scheduling_pool as pool
-from tests.properties.equivalence_machine import Afresh, Shown, shown
+from tests.properties.equivalence_machine import Afresh, Rendered, rendered
 
 ARGUMENTS: Final[Arguments] = {
     "ServiceAffinity": {"affinity_labels": (pool.ZONE,)},
@@ -100,10 +100,10 @@ def everything() -> ClusterMirror:
     return mirror
 
 
-def answers(mirror: ClusterMirror, pod: Pod, profile: Profile = PROFILE) -> Shown:
+def responses(mirror: ClusterMirror, pod: Pod, profile: Profile = PROFILE) -> Rendered:
     """Ask the plugins afresh, about all nodes."""
     batch = mirror.batch(list(mirror.nodes.slots))
-    return shown(profile, Afresh(mirror, pod, batch), batch)
+    return rendered(profile, Afresh(mirror, pod, batch), batch)
 
 
 def otherwise(pod: Pod, field: str, choice: int) -> Pod:
@@ -123,7 +123,7 @@ def test_a_field_makes_another_class_or_changes_no_answer(
     classifier = Classifier(PROFILE.plugins, mode)
     # The cache, too, counts the requests of a pod by the release before it looks for the class.
     if classifier.key(mirror, mirror.counted(pod)) == classifier.key(mirror, mirror.counted(other)):
-        assert answers(mirror, pod) == answers(mirror, other)
+        assert responses(mirror, pod) == responses(mirror, other)
 
 
 @settings(max_examples=tries(default=300, full=700))
@@ -132,7 +132,7 @@ def test_the_fields_that_plugins_declare_are_all_that_they_need(mirror: ClusterM
     pod = ASKING[asking]
     representative = Classifier(PROFILE.plugins, "spec").representative(mirror.counted(pod))
 
-    assert answers(mirror, pod) == answers(mirror, representative)
+    assert responses(mirror, pod) == responses(mirror, representative)
 
 
 @pytest.mark.parametrize("field", DECLARED)
@@ -141,7 +141,7 @@ def test_some_answer_follows_from_every_field_that_is_declared(field: str) -> No
     mirror = everything()
 
     assert any(
-        answers(mirror, pod) != answers(mirror, otherwise(pod, field, choice))
+        responses(mirror, pod) != responses(mirror, otherwise(pod, field, choice))
         for choice in range(60)
         for pod in ASKING[choice % 7 :: 7]
     )
@@ -154,7 +154,7 @@ def test_every_plugin_needs_no_field_but_its_own(name: str) -> None:
     classifier = Classifier(profile.plugins, "spec")
     for pod in ASKING:
         counted = mirror.counted(pod)
-        assert answers(mirror, counted, profile) == answers(mirror, classifier.representative(counted), profile)
+        assert responses(mirror, counted, profile) == responses(mirror, classifier.representative(counted), profile)
 
 
 NOT_SEEN: Final = {
@@ -173,7 +173,7 @@ def test_no_plugin_declares_a_field_without_need(name: str) -> None:
         field
         for field in Classifier(profile.plugins, "spec").fields
         if all(
-            answers(mirror, pod, profile) == answers(mirror, otherwise(pod, field, choice), profile)
+            responses(mirror, pod, profile) == responses(mirror, otherwise(pod, field, choice), profile)
             for choice in range(60)
             for pod in ASKING[choice % 7 :: 7]
         )

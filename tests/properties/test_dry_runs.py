@@ -16,7 +16,7 @@ from app.objects.resources import RESOURCES
 from app.settings.limits import Limits
 from app.verbs.effects import Decision, Effects
 from app.verbs.filter import Patient
-from app.verbs.pods import Found, Standing
+from app.verbs.pods import Found, LookupState
 from app.verbs.request import Request, VerbResponse
 from core.framework.interface import SUCCESS, Code, Status, Verdicts
 from core.mirror.node_info import NodeBatch
@@ -32,7 +32,7 @@ from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.faults import Kind
 from tests.fake_apiserver.resources import PODS
 from tests.fake_apiserver.store import Object
-from tests.properties.service_state import KEPT, TIMED, differences, state_of
+from tests.properties.service_state import RETAINED, TIMED, differences, state_of
 
 ZONE: Final = "topology.kubernetes.io/zone"
 NAMES: Final = ("n1", "n2", "n3", "n4")
@@ -83,7 +83,7 @@ class World:
 
     def __init__(self, scheduler: Scheduler, seed: int) -> None:
         self.scheduler = scheduler
-        self.answers: list[bytes] = []
+        self.responses: list[bytes] = []
         self._chance = random.Random(seed)  # noqa: S311 - no secret
         self._dry_chance = random.Random(-seed)  # noqa: S311 - no secret
         self._number = 0
@@ -120,7 +120,7 @@ class World:
                 await until(lambda: gone["uid"] not in self.scheduler.mirror.pending)
             case _ if waiting:
                 verb, pod = chance.choice(VERBS), chance.choice(waiting)
-                self.answers.append(await self._ask(verb, _body(chance, verb, pod)))
+                self.responses.append(await self._ask(verb, _body(chance, verb, pod)))
                 await self._settled()
 
     async def _settled(self) -> None:
@@ -150,10 +150,10 @@ class World:
             await asyncio.sleep(0)
         service = self.scheduler.service
         metrics = (await self.scheduler.send("GET", "/metrics")).decode().splitlines()
-        asked = len(self.scheduler.server.requests.of(None, *EFFECTS))
+        requested = len(self.scheduler.server.requests.of(None, *EFFECTS))
         found = state_of((service.app, getattr(service.app, "verbs"), service.background))  # noqa: B009  # ExtenderApp's
         found |= {f"metric {line}": "" for line in metrics if not line.startswith(("#", *OF_REQUESTS))}
-        return found | {"requests to the API server": str(asked)}
+        return found | {"requests to the API server": str(requested)}
 
     async def _ask(self, verb: str, body: object, headers: Mapping[str, str] | None = None) -> bytes:
         random.seed(self._number)  # the choice among equally good nodes, and the first node of a preemption
@@ -212,7 +212,7 @@ def no_turn_of_the_evictor(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_everything_that_the_law_leaves_out_is_there() -> None:
-    for name in KEPT:
+    for name in RETAINED:
         module, _, kind = name.rpartition(".")
         assert hasattr(import_module(module), kind), name
     for name in TIMED:  # a module, or a class in one
@@ -227,7 +227,7 @@ SEEDS: Final = range(tries(default=1, full=8))
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_nothing_follows_from_a_dry_run(name: str, seed: int) -> None:
-    answers = []
+    responses = []
     for with_dry_runs in (False, True):
 
         @scenario()
@@ -237,10 +237,10 @@ def test_nothing_follows_from_a_dry_run(name: str, seed: int) -> None:
                     if with_dry_runs:
                         await made.dry_runs()
                     await made.step()
-                answers.append(made.answers)
+                responses.append(made.responses)
 
         run()
-    assert answers[0] == answers[1]
+    assert responses[0] == responses[1]
 
 
 REJECTED: Final = Verdicts(np.ones(1, np.int64), (SUCCESS, Status(Code.UNSCHEDULABLE, ("no",))))
@@ -253,13 +253,13 @@ class Leak(NamedTuple):
     shows: str
 
 
-def _refused_gang(effects: Effects, pod: Pod, _: NodeBatch) -> None:
+def _rejected_gang(effects: Effects, pod: Pod, _: NodeBatch) -> None:
     assert effects.gangs is not None
     effects.gangs.ask(structs.replace(pod, uid="another", group=Membership("lone", minimum=5)), 0.0)
 
 
-def _doubt(effects: Effects, pod: Pod, batch: NodeBatch) -> None:
-    effects.doubt(structs.replace(pod, nominated_node_name=batch.names[0], priority=100), batch, REJECTED)
+def _stale_rejection(effects: Effects, pod: Pod, batch: NodeBatch) -> None:
+    effects.stale_rejection(structs.replace(pod, nominated_node_name=batch.names[0], priority=100), batch, REJECTED)
 
 
 LEAKS: Final[Mapping[str, Leak]] = {
@@ -268,13 +268,13 @@ LEAKS: Final[Mapping[str, Leak]] = {
     "decision": Leak(lambda effects, _, __: effects.decisions.update({Decision.NO_FIT: 1}), "decisions"),
     "recent-pod": Leak(lambda effects, pod, _: effects.recent_pods.add(pod, b"{}"), "recent_pods"),
     "rotation": Leak(lambda effects, _, __: setattr(effects, "rotation", effects.rotation + 1), "rotation"),
-    "refused-nodes": Leak(lambda effects, pod, batch: effects.reject(pod, batch, REJECTED), "_refusals"),
+    "refused-nodes": Leak(lambda effects, pod, batch: effects.reject(pod, batch, REJECTED), "_rejections"),
     "queue-of-the-evictor": Leak(lambda effects, pod, batch: effects.reject(pod, batch, REJECTED), "_turns"),
-    "doubt": Leak(_doubt, "_doubts"),
-    "gang": Leak(_refused_gang, "gangs._units"),
+    "doubt": Leak(_stale_rejection, "_stale_rejections"),
+    "gang": Leak(_rejected_gang, "gangs._units"),
     "look-up": Leak(
-        lambda effects, pod, _: effects.lookup._keep(pod.full_name, "v", Found(Standing.SETTLED), 30.0),  # noqa: SLF001
-        "lookup._kept",
+        lambda effects, pod, _: effects.lookup._keep(pod.full_name, "v", Found(LookupState.SETTLED), 30.0),  # noqa: SLF001
+        "lookup._lookups",
     ),
 }
 

@@ -35,17 +35,17 @@ def test_every_answer_over_all_nodes_and_over_fitting_ones_is_the_naive_one(
     mirror, naive = loaded(cluster)
     plugin = InterPodAffinity(**asdict(args))
     for pod in pods:
-        expected = naive.answer(pod, **asdict(args))
+        expected = naive.response(pod, **asdict(args))
         assert expected == ask(plugin, mirror, pod, map(name_of, cluster.nodes))
 
 
-@given(strategies.clusters(), incoming_pods, strategies.args(), strategies.strangers())
+@given(strategies.clusters(), incoming_pods, strategies.args(), strategies.unmirrored())
 def test_nodes_that_only_the_question_brings_are_judged_from_their_labels(
-    cluster: Cluster, pod: Object, args: Args, strangers: Sequence[Object]
+    cluster: Cluster, pod: Object, args: Args, unmirrored: Sequence[Object]
 ) -> None:
     mirror, naive = loaded(cluster)
-    expected = naive.answer(pod, **asdict(args), strangers=strangers)
-    assert expected == ask(InterPodAffinity(**asdict(args)), mirror, pod, map(name_of, cluster.nodes), strangers)
+    expected = naive.response(pod, **asdict(args), unmirrored=unmirrored)
+    assert expected == ask(InterPodAffinity(**asdict(args)), mirror, pod, map(name_of, cluster.nodes), unmirrored)
 
 
 @given(strategies.clusters(), incoming_pods, strategies.args())
@@ -53,7 +53,7 @@ def test_the_scheduling_cycle_adds_nothing_but_a_verdict_on_unknown_names(
     cluster: Cluster, pod: Object, args: Args
 ) -> None:
     mirror, naive = loaded(cluster)
-    answer = naive.answer(pod, **asdict(args))
+    response = naive.response(pod, **asdict(args))
     names = [name_of(node) for node in cluster.nodes]
     batch = mirror.batch(["unknown", *names])
     profile, decoded = affinity_profile(**asdict(args)), decode_pod(json.dumps(pod).encode())
@@ -62,10 +62,10 @@ def test_the_scheduling_cycle_adds_nothing_but_a_verdict_on_unknown_names(
     verdicts = filter_nodes(profile, evaluation, batch)
     statuses = [verdicts.status(position) for position in range(len(batch))]
     assert statuses[0] == UNKNOWN_NODE
-    assert [answer.filter[name] for name in names] == [(one.code.label, one.reasons) for one in statuses[1:]]
+    assert [response.filter[name] for name in names] == [(one.code.label, one.reasons) for one in statuses[1:]]
 
     scores = score_nodes(profile, evaluation, batch).tolist()
-    assert [0, *(answer.normalized_all.get(name, 0) for name in names)] == scores
+    assert [0, *(response.normalized_all.get(name, 0) for name in names)] == scores
 
 
 @given(strategies.clusters(), st.lists(incoming_pods, min_size=2, max_size=4), st.data())
@@ -75,5 +75,5 @@ def test_the_order_of_the_questions_changes_no_answer(
     mirror, naive = loaded(cluster)
     names = [name_of(node) for node in cluster.nodes]
     for pod in [*pods, *data.draw(st.permutations(pods))]:
-        asked = data.draw(st.permutations(names))
-        assert naive.answer(pod) == ask(InterPodAffinity(), mirror, pod, asked)
+        requested = data.draw(st.permutations(names))
+        assert naive.response(pod) == ask(InterPodAffinity(), mirror, pod, requested)

@@ -21,12 +21,12 @@ from core.plugins.interpodaffinity.plugin import InterPodAffinity
 from tests.conformance.engine import ask
 from tests.core.mirror.audit import audit_counters, match_counts, owner_counts
 from tests.properties import strategies
-from tests.properties.strategies import NAMESPACES, NODE_NAMES, STRANGERS, Args, Cluster, Labels, Object, name_of
+from tests.properties.strategies import NAMESPACES, NODE_NAMES, UNMIRRORED, Args, Cluster, Labels, Object, name_of
 from tests.reference.naive import NaiveCluster
 
 MAX_QUESTIONS: Final = 4
 # Node events outweigh their share of the objects, since each moves the counts of all pods on the node.
-nodes = strategies.nodes(st.sampled_from((*NODE_NAMES, *STRANGERS)))
+nodes = strategies.nodes(st.sampled_from((*NODE_NAMES, *UNMIRRORED)))
 namespaces = strategies.namespaces(st.sampled_from(NAMESPACES))
 numbers = strategies.pod_numbers()
 existing_pods = strategies.existing_pods(numbers)
@@ -43,7 +43,7 @@ class EventStream(RuleBasedStateMachine):
         self.mirror = ClusterMirror()
         self.present: dict[Kind, dict[str, Object]] = {decode_namespace: {}, decode_node: {}, decode_pod: {}}
         self.questions: list[Object] = []  # asked after every event
-        self.asked: list[Object] = []  # all that were asked at least once
+        self.requested: list[Object] = []  # all that were asked at least once
         self.plugin_args = Args(1, ignore_preferred_terms_of_existing_pods=False)
         self.shuffler = Random()  # noqa: S311 - replaced by hypothesis's own
         self.last: ClusterEvent | None = None
@@ -78,7 +78,7 @@ class EventStream(RuleBasedStateMachine):
         self.questions.append(pod)
 
     @rule(pods=st.lists(strategies.incoming_pods(), min_size=1, max_size=3))
-    def questions_asked_once(self, pods: Sequence[Object]) -> None:
+    def questions_requested_once(self, pods: Sequence[Object]) -> None:
         """Ask what no counter may exist for yet, so that it is counted from the state that events left."""
         self.check(pods)
 
@@ -86,7 +86,7 @@ class EventStream(RuleBasedStateMachine):
     def pod_arrives_or_becomes_another(self, action: Action, pod: Object) -> None:
         self.tell(action, decode_pod, pod)
 
-    @rule(number=numbers, node=st.sampled_from((*NODE_NAMES, *STRANGERS)))
+    @rule(number=numbers, node=st.sampled_from((*NODE_NAMES, *UNMIRRORED)))
     def pod_is_bound_or_moves(self, number: int, node: str) -> None:
         self.change_pod(number, "spec", nodeName=node)
 
@@ -157,16 +157,16 @@ class EventStream(RuleBasedStateMachine):
 
     def check(self, questions: Sequence[Object]) -> None:
         """Ask the engine and the naive reference."""
-        self.asked += [pod for pod in questions if pod not in self.asked]
+        self.requested += [pod for pod in questions if pod not in self.requested]
         namespaces, nodes, pods = (kind.values() for kind in self.present.values())
         naive = NaiveCluster(namespaces, nodes, pods)
         plugin = InterPodAffinity(**asdict(self.plugin_args))
         for pod in questions:
-            expected = naive.answer(pod, **asdict(self.plugin_args))
+            expected = naive.response(pod, **asdict(self.plugin_args))
             assert expected == ask(plugin, self.mirror, pod, self.present[decode_node])
 
     @invariant()
-    def every_answer_is_the_naive_one(self) -> None:
+    def every_response_is_the_naive_one(self) -> None:
         self.check(self.questions)
 
     @invariant()
@@ -183,13 +183,13 @@ class EventStream(RuleBasedStateMachine):
         ):
             fresh.apply(event)
         plugin = InterPodAffinity(**asdict(self.plugin_args))
-        for pod in self.asked:
+        for pod in self.requested:
             ask(plugin, fresh, pod, self.present[decode_node])
         self.compare_counters(fresh)
 
-    def shuffled(self, told: Iterable[ClusterEvent]) -> Sequence[ClusterEvent]:
+    def shuffled(self, reported: Iterable[ClusterEvent]) -> Sequence[ClusterEvent]:
         """Return events in a random order."""
-        order = list(told)
+        order = list(reported)
         self.shuffler.shuffle(order)
         return order
 

@@ -93,7 +93,7 @@ def test_what_is_placed_can_be_placed_one_by_one_and_what_is_refused_not_at_all(
         replay(world.mirror(), members, found)
         return
     assert not mirror.assumed
-    assert found.placed < found.wanted == len(members)
+    assert found.placed < found.needed == len(members)
     if found.is_proved:
         assert not can_be_placed(world.mirror(), world.gang, members)
 
@@ -128,9 +128,9 @@ ALIKE: Final = tuple(
 def test_a_packed_gang_has_the_fewest_domains_and_is_refused_only_if_it_is_when_spread(
     world: World, packing: Packing, other: int
 ) -> None:
-    beside = [node.name for number, node in enumerate(world.nodes) if number == other]
+    others_on = [node.name for number, node in enumerate(world.nodes) if number == other]
     mirror, members = world.mirror(), world.members()
-    found = placer(mirror).place(members, 0.0, max_steps=100_000, packing=packing, beside=beside)
+    found = placer(mirror).place(members, 0.0, max_steps=100_000, packing=packing, others_on=others_on)
     assert audit(mirror) == []
     if isinstance(found, Shortfall):
         assert not mirror.assumed
@@ -139,7 +139,7 @@ def test_a_packed_gang_has_the_fewest_domains_and_is_refused_only_if_it_is_when_
     assert found == {uid: each.pod.node_name for uid, each in mirror.assumed.items()}
     replay(world.mirror(), members, found)
     domain_of = {node.name: node.labels[ZONE] if packing.topology_key else node.name for node in world.nodes}
-    used = {domain_of[name] for name in beside}
+    used = {domain_of[name] for name in others_on}
     new = {domain_of[name] for name in found.values()} - used
     for fewer in combinations(sorted({*domain_of.values()} - used), len(new) - 1) if new else ():
         within = {name for name, domain in domain_of.items() if domain in used | {*fewer}}
@@ -225,9 +225,9 @@ class Life:
         decided = [uid for uid, each in self.setting.mirror.assumed.items() if each.deadline is not None]
         if decided:
             uid = self._data.draw(st.sampled_from(decided))
-            held = self.setting.mirror.assumed[uid].pod
-            self._live[held.name] = self._live[held.name].on(held.node_name)
-            self.setting.see(self._live[held.name])
+            stored = self.setting.mirror.assumed[uid].pod
+            self._live[stored.name] = self._live[stored.name].on(stored.node_name)
+            self.setting.see(self._live[stored.name])
 
     def go(self) -> None:
         """Let a member be deleted."""
@@ -250,14 +250,14 @@ def test_places_are_held_for_whole_gangs_alone_and_none_is_left_in_the_end(data:
     for _ in range(data.draw(st.integers(1, 40))):
         life.step()
         mirror = life.setting.mirror
-        held: Counter[str] = Counter()
+        stored: Counter[str] = Counter()
         for status in life.setting.gangs.unit_statuses(life.setting.now):
-            held[status.unit] = status.reserved
+            stored[status.unit] = status.reserved
             whole = status.bound + status.assumed + status.reserved >= status.minimum
             assert not status.reserved or whole or status.bound + status.assumed, status
             assert not status.reserved or status.status is SchedulingStatus.RESERVED, status
         unfinished = [uid for uid, each in mirror.assumed.items() if each.deadline is None]
-        assert sum(held.values()) == len(unfinished)
+        assert sum(stored.values()) == len(unfinished)
         assert audit(mirror) == []
     life.end()
     assert not life.setting.mirror.assumed

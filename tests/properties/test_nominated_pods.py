@@ -51,7 +51,9 @@ def incoming_pods(draw: DrawFn, nominated: Sequence[Object]) -> Object:
     return pod
 
 
-def answers(mirror: ClusterMirror, pod: Object, cluster: Cluster, cache: EquivalenceCache | None) -> dict[str, Verdict]:
+def responses(
+    mirror: ClusterMirror, pod: Object, cluster: Cluster, cache: EquivalenceCache | None
+) -> dict[str, Verdict]:
     names = [name_of(node) for node in cluster.nodes]
     value = decoded_pod(pod)
     evaluation = FreshEvaluation(mirror, value) if cache is None else cache.evaluation(value)
@@ -69,10 +71,10 @@ def test_every_verdict_beside_nominated_pods_is_the_naive_one(
     cache = EquivalenceCache(mirror, PROFILE.plugins, CacheOptions(mode="spec"))
     for _ in range(3):
         pod = data.draw(incoming_pods(nominated))
-        expected = naive.filtered_beside(pod, nominated)
-        assert expected == answers(mirror, pod, cluster, None)
-        assert expected == answers(mirror, pod, cluster, cache)
-        assert expected == answers(mirror, pod, cluster, cache)
+        expected = naive.filtered_next_to(pod, nominated)
+        assert expected == responses(mirror, pod, cluster, None)
+        assert expected == responses(mirror, pod, cluster, cache)
+        assert expected == responses(mirror, pod, cluster, cache)
     assert not audit(mirror)
 
 
@@ -89,4 +91,4 @@ def test_verdicts_follow_nominations_that_come_and_go(
         gone = each in present
         present = [other for other in present if other is not each] if gone else [*present, each]
         mirror.apply(ClusterEvent("Delete" if gone else "Add", decoded_pod(each)))
-        assert naive.filtered_beside(pod, present) == answers(mirror, pod, cluster, cache)
+        assert naive.filtered_next_to(pod, present) == responses(mirror, pod, cluster, cache)

@@ -23,7 +23,7 @@ from tests.properties.mirrored_values import NODES, UIDS, state_of
 TTL: Final = 30.0
 arrivals: st.SearchStrategy[Action] = st.sampled_from(("Add", "Update"))
 
-Told = tuple[str, PodState, PodState, str, str]
+Reported = tuple[str, PodState, PodState, str, str]
 
 
 class Assumed(NamedTuple):
@@ -40,7 +40,7 @@ class PodStates(RuleBasedStateMachine):
         super().__init__()
         self.mirror = ClusterMirror(assumed_pod_ttl=TTL)
         self.now = 0.0
-        self.held: dict[str, Pod] = {}  # uid -> the pod, assumed or added
+        self.stored: dict[str, Pod] = {}  # uid -> the pod, assumed or added
         self.assumed: dict[str, Assumed] = {}  # uid -> since when and how long
         self.nodes: dict[str, Node] = {}
         self.shuffler = Random()  # noqa: S311 - replaced by hypothesis's own
@@ -60,13 +60,13 @@ class PodStates(RuleBasedStateMachine):
 
     @rule(pod=mirrored_values.unassigned_pods(), node=mirrored_values.node_names)
     def assume(self, pod: Pod, node: str) -> None:
-        if pod.uid in self.held:
+        if pod.uid in self.stored:
             with pytest.raises(PodStateError, match="cannot be assumed"):
                 self.mirror.assume(pod, node, self.now)
             return
         placed = replace(pod, node_name=node)
         assert placed == self.mirror.assume(pod, node, self.now)
-        self.held[pod.uid] = placed
+        self.stored[pod.uid] = placed
         self.assumed[pod.uid] = Assumed(self.now, None)
 
     @rule(uid=mirrored_values.uids)
@@ -82,15 +82,15 @@ class PodStates(RuleBasedStateMachine):
                 self.mirror.forget(uid)
             return
         self.mirror.forget(uid)
-        del self.held[uid], self.assumed[uid]
+        del self.stored[uid], self.assumed[uid]
 
     @rule()
     def expire(self) -> None:
         due = {uid for uid, each in self.assumed.items() if each.deadline is not None and self.now > each.deadline}
         expired = {pod.uid: pod for pod in self.mirror.expire(self.now)}
-        assert expired == {uid: self.held[uid] for uid in due}
+        assert expired == {uid: self.stored[uid] for uid in due}
         for uid in due:
-            del self.held[uid], self.assumed[uid]
+            del self.stored[uid], self.assumed[uid]
 
     # What the watch shows.
 
@@ -103,23 +103,23 @@ class PodStates(RuleBasedStateMachine):
         """Delete a pod, known or not; its last known state may be another than the mirror's."""
         self.see("Delete", pod)
 
-    @precondition(lambda self: self.held)
+    @precondition(lambda self: self.stored)
     @rule(data=st.data(), pod=mirrored_values.unassigned_pods(), action=arrivals)
     def pod_is_seen_on_its_node(self, data: st.DataObject, pod: Pod, action: Action) -> None:
         """Confirm a pod that is assumed, or update one that is added."""
-        known = self.held[data.draw(st.sampled_from(sorted(self.held)))]
+        known = self.stored[data.draw(st.sampled_from(sorted(self.stored)))]
         self.see(action, replace(pod, uid=known.uid, name=known.name, node_name=known.node_name))
 
     @precondition(lambda self: self.assumed)
     @rule(data=st.data(), action=arrivals)
     def assumed_pod_is_seen_unassigned(self, data: st.DataObject, action: Action) -> None:
-        known = self.held[data.draw(st.sampled_from(sorted(self.assumed)))]
+        known = self.stored[data.draw(st.sampled_from(sorted(self.assumed)))]
         self.see(action, replace(known, node_name="", labels={"app": "z"}, resource_version="4"))
 
-    @precondition(lambda self: self.held)
+    @precondition(lambda self: self.stored)
     @rule(data=st.data(), action=arrivals)
     def last_state_is_repeated(self, data: st.DataObject, action: Action) -> None:
-        self.see(action, self.held[data.draw(st.sampled_from(sorted(self.held)))])
+        self.see(action, self.stored[data.draw(st.sampled_from(sorted(self.stored)))])
 
     @rule(action=arrivals, node=mirrored_values.nodes())
     def node_arrives(self, action: Action, node: Node) -> None:
@@ -134,46 +134,46 @@ class PodStates(RuleBasedStateMachine):
     def see(self, action: Action, pod: Pod) -> None:
         """Apply a pod's event to the mirror and to the model; what the mirror tells must be what the model says."""
         transition = self.mirror.apply(ClusterEvent(action, pod))
-        told = None if transition is None else _told(transition)
-        assert self.model(pod, gone=action == "Delete" or pod.terminal, deleted=action == "Delete") == told
+        reported = None if transition is None else _reported(transition)
+        assert self.model(pod, gone=action == "Delete" or pod.terminal, deleted=action == "Delete") == reported
 
-    def model(self, pod: Pod, *, gone: bool, deleted: bool) -> Told | None:
+    def model(self, pod: Pod, *, gone: bool, deleted: bool) -> Reported | None:
         """Apply a pod's event to the model; return what is worth telling."""
-        was = self.held.get(pod.uid)
+        was = self.stored.get(pod.uid)
         if pod.uid in self.assumed:
             assert was is not None
             return self.model_assumed(was, pod, gone=gone)
         if gone or not pod.node_name:
-            self.held.pop(pod.uid, None)
+            self.stored.pop(pod.uid, None)
             if was is None and deleted and pod.assigned:
                 return (pod.uid, PodState.INITIAL, PodState.DELETED, "", "")
             return None
-        self.held[pod.uid] = pod
+        self.stored[pod.uid] = pod
         if was is None or was.node_name == pod.node_name:
             return None
         return (pod.uid, PodState.ADDED, PodState.ADDED, was.node_name, pod.node_name)
 
-    def model_assumed(self, was: Pod, pod: Pod, *, gone: bool) -> Told | None:
+    def model_assumed(self, was: Pod, pod: Pod, *, gone: bool) -> Reported | None:
         """Apply an event of an assumed pod to the model."""
         if not gone and not pod.node_name:
             return None
         del self.assumed[pod.uid]
         if gone:
-            del self.held[pod.uid]
+            del self.stored[pod.uid]
             return (pod.uid, PodState.ASSUMED, PodState.DELETED, was.node_name, "")
-        self.held[pod.uid] = pod
+        self.stored[pod.uid] = pod
         return (pod.uid, PodState.ASSUMED, PodState.ADDED, was.node_name, pod.node_name)
 
     # What holds after each of them.
 
     @invariant()
     def the_mirror_has_the_model_s_pods(self) -> None:
-        assert {uid: self.mirror.get_pod(uid) for uid in UIDS} == {uid: self.held.get(uid) for uid in UIDS}
-        assert [uid for uid in UIDS if self.mirror.is_mirrored(uid)] == [uid for uid in UIDS if uid in self.held]
+        assert {uid: self.mirror.get_pod(uid) for uid in UIDS} == {uid: self.stored.get(uid) for uid in UIDS}
+        assert [uid for uid in UIDS if self.mirror.is_mirrored(uid)] == [uid for uid in UIDS if uid in self.stored]
         assert [uid for uid in UIDS if self.mirror.is_assumed(uid)] == [uid for uid in UIDS if uid in self.assumed]
-        assert self.mirror.pod_count() == len(self.held)
+        assert self.mirror.pod_count() == len(self.stored)
         found = {uid: (each.pod, each.assumed_at, each.deadline) for uid, each in self.mirror.assumed.items()}
-        assert found == {uid: (self.held[uid], *each) for uid, each in self.assumed.items()}
+        assert found == {uid: (self.stored[uid], *each) for uid, each in self.assumed.items()}
 
     @invariant()
     def the_mirror_stands_a_recount(self) -> None:
@@ -181,7 +181,7 @@ class PodStates(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Compare with a mirror that was told only of the objects that are there in the end, in another order."""
-        things: list[Object] = [*self.held.values(), *self.nodes.values()]
+        things: list[Object] = [*self.stored.values(), *self.nodes.values()]
         self.shuffler.shuffle(things)
         fresh = ClusterMirror()
         for thing in things:
@@ -194,7 +194,7 @@ class PodStates(RuleBasedStateMachine):
         assert (self.mirror.pod_count(), self.mirror.nodes.infos, audit(self.mirror)) == (0, {}, [])
 
 
-def _told(transition: PodTransition) -> Told:
+def _reported(transition: PodTransition) -> Reported:
     return (
         transition.uid,
         transition.from_state,

@@ -20,7 +20,7 @@ from core.profile import Profile, full_profile
 from tests.core.mirror.audit import audit
 from tests.depth import tries
 from tests.properties import scheduling_pool as pool
-from tests.properties.equivalence_machine import Shown, shown
+from tests.properties.equivalence_machine import Rendered, rendered
 
 PROFILE: Final[Profile] = full_profile()
 _NODES: Final = [node for node in pool.NODES if node.name in pool.NODE_NAMES[:3] and not node.unschedulable]
@@ -64,9 +64,9 @@ def worlds(draw: st.DrawFn, phases: Sequence[str] = ("Running",)) -> World:
     return World(others, pods, asking)
 
 
-def answers(mirror: ClusterMirror, pod: Pod) -> Shown:
+def responses(mirror: ClusterMirror, pod: Pod) -> Rendered:
     """Ask all plugins afresh, about all nodes by name, as slots may be others."""
-    return shown(PROFILE, FreshEvaluation(mirror, pod), mirror.batch(sorted(mirror.nodes.slots)))
+    return rendered(PROFILE, FreshEvaluation(mirror, pod), mirror.batch(sorted(mirror.nodes.slots)))
 
 
 @settings(max_examples=tries(default=150, full=300))
@@ -77,9 +77,9 @@ def test_a_supposition_is_answered_as_by_a_mirror_without_the_pods_and_leaves_no
     mirror = world.mirror()
     placed = [pod for pod in world.pods if pod.node_name in mirror.nodes.slots]
     if data.draw(st.booleans()):  # else what plugins derive is made of the supposed state
-        answers(mirror, world.incoming)
+        responses(mirror, world.incoming)
     before = mirror.dump(), list(mirror.placed_pods())
-    with mirror.suppose() as gone:
+    with mirror.fork() as gone:
         chosen = data.draw(st.permutations(placed)) if placed else []
         for pod in chosen:
             gone.remove(pod)
@@ -87,11 +87,11 @@ def test_a_supposition_is_answered_as_by_a_mirror_without_the_pods_and_leaves_no
         for uid in sorted(away)[: data.draw(st.integers(0, len(away)))]:
             gone.put_back(uid)
             away.remove(uid)
-        assert answers(mirror, world.incoming) == answers(world.mirror(away), world.incoming)
+        assert responses(mirror, world.incoming) == responses(world.mirror(away), world.incoming)
 
     assert (mirror.dump(), list(mirror.placed_pods())) == before
     assert not audit(mirror)
-    assert answers(mirror, world.incoming) == answers(world.mirror(), world.incoming)
+    assert responses(mirror, world.incoming) == responses(world.mirror(), world.incoming)
 
 
 def fits(world: World, node: str, gone: Collection[str]) -> bool:
@@ -122,5 +122,5 @@ def test_the_victims_are_those_that_mirrors_made_for_every_step_would_find(world
     mirror = world.mirror()
     names = sorted(mirror.nodes.slots)
     found = dry_run(mirror, PROFILE.filters, world.incoming, names)
-    shown_victims = [None if isinstance(each, Failure) else [pod.uid for pod in each.pods] for each in found]
-    assert shown_victims == [naive_victims(world, name) for name in names]
+    rendered_victims = [None if isinstance(each, Failure) else [pod.uid for pod in each.pods] for each in found]
+    assert rendered_victims == [naive_victims(world, name) for name in names]

@@ -31,7 +31,7 @@ PROBES: Final = 2
 PATIENCE: Final = 60.0  # seconds
 MEAN_GAP: Final = 5.0  # seconds between two faults
 CUT: Final = ConnectionFailedError("peer closed connection")
-REFUSED: Final = ConnectionFailedError("Connection refused")
+REJECTED: Final = ConnectionFailedError("Connection refused")
 ENDINGS: Final[tuple[Ending, ...]] = (None, CUT)
 
 
@@ -46,19 +46,19 @@ def error_event(code: int) -> bytes:
     return msgspec.json.encode({"type": "ERROR", "object": found}) + b"\n"
 
 
-REFUSALS: Final = (status(500), status(503), status(429, 1.0), status(401), status(403))
+REJECTIONS: Final = (status(500), status(503), status(429, 1.0), status(401), status(403))
 """Retry-After is 1 s, as that of priority and fairness is at first: a longer one is kept, and then takes longer."""
 BREAKS: Final[tuple[Ending, ...]] = (*ENDINGS, b"<html>502 Bad Gateway</html>\n", error_event(410), error_event(500))
 
 
 @contextmanager
-def refusing(server: SimulatedServer, refusal: Callable[[str], ApiError | None]) -> Iterator[None]:
+def refusing(server: SimulatedServer, rejection: Callable[[str], ApiError | None]) -> Iterator[None]:
     """Refuse requests in the block."""
-    server.refusal = refusal
+    server.rejection = rejection
     try:
         yield
     finally:
-        server.refusal = lambda _: None
+        server.rejection = lambda _: None
 
 
 def duration(chance: random.Random) -> float:
@@ -74,7 +74,7 @@ def some_paths(server: SimulatedServer, least: int) -> list[str]:
 
 async def no_server(server: SimulatedServer) -> None:
     """Refuse connections."""
-    with server.unwell(), refusing(server, lambda _: REFUSED):
+    with server.unwell(), refusing(server, lambda _: REJECTED):
         server.end(server.chance.choice(ENDINGS))
         await asyncio.sleep(duration(server.chance))
 
@@ -88,34 +88,34 @@ async def silence(server: SimulatedServer) -> None:
         server.is_silent = False
 
 
-async def refusals(server: SimulatedServer) -> None:
+async def rejections(server: SimulatedServer) -> None:
     """Refuse all requests with one status."""
-    error = server.chance.choice(REFUSALS)
+    error = server.chance.choice(REJECTIONS)
     with server.unwell(), refusing(server, lambda _: error):
         server.end(server.chance.choice(ENDINGS))
         await asyncio.sleep(duration(server.chance))
 
 
-async def refusals_of_new_requests(server: SimulatedServer) -> None:
+async def rejections_of_new_requests(server: SimulatedServer) -> None:
     """Refuse all requests, while watches that are open go on, but for two of them or more."""
-    error = server.chance.choice(REFUSALS)
+    error = server.chance.choice(REJECTIONS)
     with server.unwell(), refusing(server, lambda _: error):
         for path in some_paths(server, 2):
             server.end(CUT, path)
         await asyncio.sleep(duration(server.chance))
 
 
-async def some_refusals(server: SimulatedServer) -> None:
+async def some_rejections(server: SimulatedServer) -> None:
     """Refuse so many requests, and no more."""
-    left = server.chance.randint(1, 10) * [server.chance.choice(REFUSALS)]
+    left = server.chance.randint(1, 10) * [server.chance.choice(REJECTIONS)]
     over = asyncio.Event()
 
-    def refusal(_: str) -> ApiError | None:
+    def rejection(_: str) -> ApiError | None:
         if not left:
             over.set()
         return left.pop() if left else None
 
-    with refusing(server, refusal):
+    with refusing(server, rejection):
         server.end(server.chance.choice(ENDINGS))
         await over.wait()
 
@@ -139,7 +139,7 @@ async def accepted_and_closed(server: SimulatedServer) -> None:
 async def flapping(server: SimulatedServer) -> None:
     """Come and go."""
     for _ in range(server.chance.randint(2, 8)):
-        with server.unwell(), refusing(server, lambda _: REFUSED):
+        with server.unwell(), refusing(server, lambda _: REJECTED):
             server.end(server.chance.choice(ENDINGS))
             await asyncio.sleep(server.chance.uniform(0.2, 3.0))
         await asyncio.sleep(server.chance.uniform(0.01, 2.0))
@@ -162,9 +162,9 @@ Fault: TypeAlias = Callable[[SimulatedServer], Awaitable[None]]
 FAULTS: Final[tuple[Fault, ...]] = (
     no_server,
     silence,
-    refusals,
-    refusals_of_new_requests,
-    some_refusals,
+    rejections,
+    rejections_of_new_requests,
+    some_rejections,
     one_of_several_servers,
     accepted_and_closed,
     flapping,
@@ -206,7 +206,7 @@ async def live_through(seed: int, faults: tuple[Fault, ...]) -> Outcome:
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)
     return Outcome(
-        seconds, len(states), server.most_asked_while_unwell(WINDOW), tuple(fault.__name__ for fault in sequence)
+        seconds, len(states), server.most_requested_while_unwell(WINDOW), tuple(fault.__name__ for fault in sequence)
     )
 
 
@@ -247,7 +247,7 @@ async def requests_of_a_forbidden_resource(seed: int, faults: tuple[Fault, ...])
     following = asyncio.create_task(watcher.run())
     await asyncio.sleep(60.0)
     assert not any(state.problem for state in others)
-    before, began = len(server.asked), loop.time()
+    before, began = len(server.requested), loop.time()
     sequence = [chance.choice(faults) for _ in range(chance.randint(1, 8))] if faults else []
     for fault in sequence:
         await fault(server)
@@ -257,21 +257,21 @@ async def requests_of_a_forbidden_resource(seed: int, faults: tuple[Fault, ...])
         await asyncio.sleep(3600.0)
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)
-    asked = sum(each.path == forbidden.resource.path for each in server.asked[before:])
-    return asked, len(sequence), loop.time() - began
+    requested = sum(each.path == forbidden.resource.path for each in server.requested[before:])
+    return requested, len(sequence), loop.time() - began
 
 
 def test_a_resource_that_is_always_refused_keeps_its_backoff_beside_others_that_are_followed() -> None:
-    asked, _, seconds = run_in_virtual_time(requests_of_a_forbidden_resource(1, ()))
-    assert seconds / 20 <= asked <= seconds / 15  # the longest wait, with jitter
+    requested, _, seconds = run_in_virtual_time(requests_of_a_forbidden_resource(1, ()))
+    assert seconds / 20 <= requested <= seconds / 15  # the longest wait, with jitter
 
 
-@pytest.mark.parametrize("fault", [no_server, silence, refusals, broken_watches], ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("fault", [no_server, silence, rejections, broken_watches], ids=lambda fault: fault.__name__)
 def test_a_resource_that_is_always_refused_is_asked_for_no_more_often_than_others_while_the_server_is_unwell(
     fault: Fault,
 ) -> None:
     for seed in range(tries(default=5, full=20)):
-        asked, faults, seconds = run_in_virtual_time(requests_of_a_forbidden_resource(seed, (fault,)))
+        requested, faults, seconds = run_in_virtual_time(requests_of_a_forbidden_resource(seed, (fault,)))
         well = 30.0 * faults
         # And some more until most others are followed again.
-        assert asked <= well / 15 + (seconds - well) / 1.275 + 4 * faults + 1
+        assert requested <= well / 15 + (seconds - well) / 1.275 + 4 * faults + 1

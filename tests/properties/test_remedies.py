@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from core.diagnosis.remedies.departures import share
-from core.diagnosis.remedies.what_would_help import what_would_help
+from core.diagnosis.remedies.find_remedies import find_remedies
 from core.explaining.pod_steps import LowerRequest, RaiseMaxSkew
 from core.explaining.remedy import RemakePod, Remedy, RemovePod, Step
 from core.objects.affinity import (
@@ -33,14 +33,14 @@ PARTS: Final = 5
 CASES: Final = tries(default=200, full=1000)
 KINDS_OF_STEPS: Final = min(9, CASES // PARTS // 4)
 """Of the 18 that there are, so many are seen in each part."""
-HELD_TO_THE_LEAST: Final = 10
+STORED_TO_THE_LEAST: Final = 10
 """Of so many cases one is asked whether less would do."""
 
 
 def worlds(seed: int) -> World:
     """Return a random small cluster and a pod that probably fits nowhere, for one or more of many reasons."""
     random = Random(seed)  # noqa: S311  # the same cases in every run
-    names = [*pool.NODE_NAMES, pool.STRANGER][: random.randint(1, 5)]
+    names = [*pool.NODE_NAMES, pool.FOREIGN][: random.randint(1, 5)]
     states = [random.choice([node for node in pool.NODES if node.name == name]) for name in names]
     nodes = [troubled(random, node) if random.random() < 0.4 else node for node in states]
     pods = [
@@ -157,8 +157,8 @@ def requesting(random: Random, pod: Pod) -> Pod:
 
 def selecting(random: Random, pod: Pod) -> Pod:
     """Return a pod with a nodeSelector."""
-    wanted = random.choice(({"disk": "ssd"}, {"team": "red", "disk": "hdd"}, {pool.ZONE: "c"}, {"cores": "8"}))
-    return replace(pod, node_affinity=replace(pod.node_affinity, selector=selector_from_set(wanted)))
+    required = random.choice(({"disk": "ssd"}, {"team": "red", "disk": "hdd"}, {pool.ZONE: "c"}, {"cores": "8"}))
+    return replace(pod, node_affinity=replace(pod.node_affinity, selector=selector_from_set(required)))
 
 
 def spreading(random: Random, pod: Pod) -> Pod:
@@ -179,10 +179,10 @@ def naming(random: Random, pod: Pod) -> Pod:
     return replace(alone(pod), node_name=random.choice((*pool.NODE_NAMES, "gone")))
 
 
-def beside(random: Random, pod: Pod) -> Pod:
+def next_to(random: Random, pod: Pod) -> Pod:
     """Return a pod that has to run beside another one."""
-    wanted = random.choice(({"app": "z"}, {"app": "x", "tier": "9"}))
-    matcher = PodMatcher(frozenset({random.choice("ab")}), NOTHING, selector_from_set(wanted))
+    required = random.choice(({"app": "z"}, {"app": "x", "tier": "9"}))
+    matcher = PodMatcher(frozenset({random.choice("ab")}), NOTHING, selector_from_set(required))
     keys = random.choice(((pool.ZONE,), (pool.HOST,), (pool.ZONE, pool.HOST)))
     return replace(
         alone(pod), affinity=PodAffinity(required_affinity=tuple(AffinityTerm(matcher, key) for key in keys))
@@ -214,8 +214,8 @@ def both(random: Random, pod: Pod) -> Pod:
 
 def misspelling(random: Random, pod: Pod) -> Pod:
     """Return a pod that asks for a label that no node has."""
-    wanted = random.choice(({"disk": "sdd"}, {"Disk": "ssd"}, {"dsik": "hdd", pool.ZONE: "b"}, {pool.ZONE: "A"}))
-    return replace(alone(pod), node_affinity=replace(NO_NODE_AFFINITY, selector=selector_from_set(wanted)))
+    required = random.choice(({"disk": "sdd"}, {"Disk": "ssd"}, {"dsik": "hdd", pool.ZONE: "b"}, {pool.ZONE: "A"}))
+    return replace(alone(pod), node_affinity=replace(NO_NODE_AFFINITY, selector=selector_from_set(required)))
 
 
 def spreading_alone(random: Random, pod: Pod) -> Pod:
@@ -248,7 +248,7 @@ DEMANDS: Final[Sequence[Callable[[Random, Pod], Pod]]] = (
     both,
     claiming,
     naming,
-    beside,
+    next_to,
     with_port,
     misspelling,
     spreading_alone,
@@ -263,7 +263,7 @@ def cases(part: int) -> Iterator[tuple[int, World, Sequence[Remedy]]]:
     for number in range(part, CASES, PARTS):
         make = crowded if number % 2 else worlds
         world = next(each for seed in range(100) if not (each := make(number * 100 + seed)).fitting())
-        yield number, world, what_would_help(world.diagnosis(), ALL)
+        yield number, world, find_remedies(world.diagnosis(), ALL)
 
 
 def less(world: World, remedy: Remedy) -> Iterator[tuple[Sequence[Step], bool]]:
@@ -278,7 +278,7 @@ def less(world: World, remedy: Remedy) -> Iterator[tuple[Sequence[Step], bool]]:
                 yield [*steps[:at], LowerRequest(resource, by - 1, to + 1), *steps[at + 1 :]], alone
             case RaiseMaxSkew(place, key, domain, max_skew, to):
                 yield [*steps[:at], RaiseMaxSkew(place, key, domain, max_skew, to - 1), *steps[at + 1 :]], alone
-            case RemovePod(_, uid, node) if world.refused_for_resources_alone(node):
+            case RemovePod(_, uid, node) if world.rejected_for_resources_alone(node):
                 allocatable = world.nodes[node].allocatable
                 largest = share(world.pods[uid], allocatable)
                 for pod in world.pods.values():
@@ -305,7 +305,7 @@ def test_after_less_of_a_remedy_the_pod_fits_nowhere(part: int) -> None:
     for number, world, remedies in cases(part):
         smaller = [(remedy, *each) for remedy in remedies for each in less(world, remedy)]
         with_less += bool(smaller)
-        if not smaller or with_less % HELD_TO_THE_LEAST != 1:
+        if not smaller or with_less % STORED_TO_THE_LEAST != 1:
             continue
         for remedy, steps, anywhere in smaller:
             fitting = world.after(steps).fitting()

@@ -279,15 +279,15 @@ def forgets_members(kindred: DecidingSetting) -> None:
 
 def drops_siblings(kindred: DecidingSetting) -> None:
     """As if a request for a member showed that the cycle before it has failed."""
-    asked = kindred.effects.asked
+    requested = kindred.effects.requested
 
-    def asked_and_dropped(pod: Pod) -> None:
-        asked(pod)
+    def requested_and_dropped(pod: Pod) -> None:
+        requested(pod)
         for uid, each in [*kindred.mirror.assumed.items()]:
             if each.pod.scheduling_group and each.pod.scheduling_group == pod.scheduling_group:
                 kindred.mirror.forget(uid)
 
-    kindred.effects.asked = asked_and_dropped  # type: ignore[method-assign]  # a planted fault
+    kindred.effects.requested = requested_and_dropped  # type: ignore[method-assign]  # a planted fault
 
 
 def forgets_nominated(kindred: DecidingSetting) -> None:

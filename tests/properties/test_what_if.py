@@ -12,7 +12,7 @@ from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent, Object
 from core.framework.evaluation import Evaluation
 from core.mirror.cluster import ClusterMirror
-from core.mirror.what_if import Supposition
+from core.mirror.fork import Fork
 from core.objects.labels import EVERYTHING, Selector, parse_selector
 from core.objects.node import Node
 from core.objects.pod import Pod
@@ -22,11 +22,11 @@ from core.scheduling_cycle import filter_nodes, score_nodes
 from tests.core.mirror.audit import audit, match_counts, node_generations, owner_counts
 from tests.depth import tries
 from tests.properties import scheduling_pool as pool
-from tests.properties.equivalence_machine import Afresh, Shown, shown
+from tests.properties.equivalence_machine import Afresh, Rendered, rendered
 
 FULL: Final[Profile] = full_profile()
 EVERY_PLUGIN: Final[Profile] = parse_profile(",".join(PLUGINS), {"ServiceAffinity": {"affinity_labels": (pool.ZONE,)}})
-_NAMES: Final = (*pool.NODE_NAMES, pool.STRANGER)
+_NAMES: Final = (*pool.NODE_NAMES, pool.FOREIGN)
 _ZONE_A: Final = parse_selector({pool.ZONE: "a"}, ())
 templates = st.sampled_from(pool.PODS)
 phases = st.sampled_from(("Running", "Running", "Terminating"))
@@ -76,17 +76,17 @@ def nodes_named(name: str) -> st.SearchStrategy[Node]:
 class Twin:
     """A mirror to which everything really happens that is supposed of another."""
 
-    def __init__(self, mirror: ClusterMirror, supposed: Supposition, data: st.DataObject) -> None:
+    def __init__(self, mirror: ClusterMirror, forked: Fork, data: st.DataObject) -> None:
         self.mirror = mirror
-        self._supposed = supposed
+        self._forked = forked
         self._data = data
         self._gone: dict[str, Pod] = {}
         self._placed = 0
 
-    def mark(self) -> int:
-        """Set a mark in the supposition."""
+    def savepoint(self) -> int:
+        """Set a savepoint in the supposition."""
         self._gone.clear()  # for they cannot be put back
-        return self._supposed.mark()
+        return self._forked.savepoint()
 
     def step(self) -> None:
         """Suppose one thing, and let it happen here."""
@@ -98,7 +98,7 @@ class Twin:
         there = [pod for _, pod in self.mirror.placed_pods()]
         if there:
             pod = self._data.draw(st.sampled_from(there))
-            self._supposed.remove(pod)
+            self._forked.remove(pod)
             self._gone[pod.uid] = pod
             self.mirror.apply(ClusterEvent("Delete", pod))
 
@@ -106,7 +106,7 @@ class Twin:
         """Let one of those be back that are gone."""
         if self._gone:
             pod = self._gone.pop(self._data.draw(st.sampled_from(sorted(self._gone))))
-            self._supposed.put_back(pod.uid)
+            self._forked.put_back(pod.uid)
             self.mirror.apply(ClusterEvent("Add", pod))
 
     def place(self) -> None:
@@ -129,28 +129,32 @@ class Twin:
         unknown = [name for name in _NAMES if name not in self.mirror.nodes.slots]
         if unknown:
             node = self._data.draw(nodes_named(self._data.draw(st.sampled_from(unknown))))
-            self._supposed.add_node(node)
+            self._forked.add_node(node)
             self.mirror.apply(ClusterEvent("Add", node))
 
     def change(self) -> None:
         """Let a node have another state."""
         name = self._data.draw(st.sampled_from(sorted(self.mirror.nodes.slots)))
         node = self._data.draw(nodes_named(name))
-        self._supposed.change_node(node)
+        self._forked.change_node(node)
         self.mirror.apply(ClusterEvent("Add", node))
 
     def _put(self, pod: Pod) -> None:
         name = self._data.draw(st.sampled_from(sorted(self.mirror.nodes.slots)))
-        self.mirror.apply(ClusterEvent("Add", self._supposed.place(pod, name)))
+        self.mirror.apply(ClusterEvent("Add", self._forked.place(pod, name)))
 
 
-def answers(mirror: ClusterMirror, pod: Pod, evaluation: Evaluation | None = None) -> tuple[Shown, list[object]]:
+def responses(mirror: ClusterMirror, pod: Pod, evaluation: Evaluation | None = None) -> tuple[Rendered, list[object]]:
     """Return what each plugin says afresh, or what an evaluation says, and what filter and prioritize would say."""
     batch = mirror.batch(sorted(mirror.nodes.slots))  # by name, as slots may be others
-    asked = evaluation or Afresh(mirror, pod, batch)
-    found = filter_nodes(EVERY_PLUGIN, asked, batch)
+    requested = evaluation or Afresh(mirror, pod, batch)
+    found = filter_nodes(EVERY_PLUGIN, requested, batch)
     statuses = [found.status(at) for at in range(len(batch))]
-    return shown(EVERY_PLUGIN, asked, batch), [*batch.names, *statuses, *score_nodes(FULL, asked, batch).tolist()]
+    return rendered(EVERY_PLUGIN, requested, batch), [
+        *batch.names,
+        *statuses,
+        *score_nodes(FULL, requested, batch).tolist(),
+    ]
 
 
 def counted(mirror: ClusterMirror, pod: Pod) -> list[tuple[str, ...]]:
@@ -194,18 +198,18 @@ def test_what_is_supposed_is_answered_as_if_it_had_happened_and_leaves_nothing_b
     generation = mirror.generation
     if data.draw(st.booleans()):  # else what plugins derive is made of the supposed state
         for pod in world.incoming:
-            answers(mirror, pod, cache.evaluation(pod))
+            responses(mirror, pod, cache.evaluation(pod))
     before, counts, changes = state(mirror), match_counts(mirror), cache.validities.now
 
-    with mirror.suppose() as supposed:
-        happening = Twin(twin, supposed, data)
+    with mirror.fork() as forked:
+        happening = Twin(twin, forked, data)
         for _ in range(data.draw(st.integers(1, 8))):
             happening.step()
             if data.draw(st.booleans()):
-                asked = data.draw(st.sampled_from(world.incoming))
-                assert answers(mirror, asked) == answers(twin, asked)
+                requested = data.draw(st.sampled_from(world.incoming))
+                assert responses(mirror, requested) == responses(twin, requested)
         for pod in world.incoming:
-            assert answers(mirror, pod) == answers(twin, pod)
+            assert responses(mirror, pod) == responses(twin, pod)
             assert counted(mirror, pod) == counted(twin, pod)
 
     assert mirror.generation == generation
@@ -218,7 +222,7 @@ def test_what_is_supposed_is_answered_as_if_it_had_happened_and_leaves_nothing_b
             mirror.apply(ClusterEvent("Add", happens))
             twin.apply(ClusterEvent("Add", happens))
         for pod in world.incoming:
-            assert answers(mirror, pod) == answers(twin, pod) == answers(mirror, pod, cache.evaluation(pod))
+            assert responses(mirror, pod) == responses(twin, pod) == responses(mirror, pod, cache.evaluation(pod))
 
 
 @settings(max_examples=tries(default=100, full=300))
@@ -230,24 +234,24 @@ def test_a_cache_that_follows_gives_fresh_results_at_every_step_and_after_every_
     cache = EquivalenceCache(mirror, EVERY_PLUGIN.plugins, CacheOptions(mode="spec"))
 
     def now() -> list[object]:
-        found = [answers(mirror, pod) for pod in world.incoming]
-        assert found == [answers(mirror, pod, cache.evaluation(pod)) for pod in world.incoming]
+        found = [responses(mirror, pod) for pod in world.incoming]
+        assert found == [responses(mirror, pod, cache.evaluation(pod)) for pod in world.incoming]
         return [*found, *([*map(list, mirror.placed_pods())], [*mirror.nodes.slots], owner_counts(mirror))]
 
-    before, generation, held = now(), mirror.generation, state(mirror)
-    with mirror.suppose(cache_follows=True) as supposed:
-        happening = Twin(world.mirror(), supposed, data)
+    before, generation, stored = now(), mirror.generation, state(mirror)
+    with mirror.fork(cache_follows=True) as forked:
+        happening = Twin(world.mirror(), forked, data)
         for _ in range(data.draw(st.integers(0, 4))):
             happening.step()
-        then, mark = now(), happening.mark()
+        then, savepoint = now(), happening.savepoint()
         for _ in range(data.draw(st.integers(1, 6))):
             happening.step()
             if data.draw(st.booleans()):
                 now()
-        supposed.undo_to(mark)
+        forked.revert_to(savepoint)
         assert now() == then
     assert now() == before
-    assert state(mirror) == held
+    assert state(mirror) == stored
     assert mirror.generation == generation
 
 
@@ -257,18 +261,18 @@ def test_pods_that_are_placed_and_then_assumed_are_as_if_each_was_assumed(world:
     mirror, twin = world.mirror(), world.mirror()
     cache = EquivalenceCache(mirror, EVERY_PLUGIN.plugins, CacheOptions(mode="spec"))
     names = st.sampled_from(sorted(mirror.nodes.slots))
-    with mirror.suppose(cache_follows=True) as supposed:
+    with mirror.fork(cache_follows=True) as forked:
         for number in range(data.draw(st.integers(0, 6))):
-            mark, node = supposed.mark(), data.draw(names)
-            placed = supposed.place(pool.placed(data.draw(templates), (f"s{number}", f"s{number}"), ""), node)
+            savepoint, node = forked.savepoint(), data.draw(names)
+            placed = forked.place(pool.placed(data.draw(templates), (f"s{number}", f"s{number}"), ""), node)
             for pod in world.incoming:
-                assert answers(mirror, pod) == answers(mirror, pod, cache.evaluation(pod))
+                assert responses(mirror, pod) == responses(mirror, pod, cache.evaluation(pod))
             if data.draw(st.booleans()):
-                supposed.undo_to(mark)
+                forked.revert_to(savepoint)
             else:
                 twin.assume(placed, node, 1.0)
-        mirror.assume_placed(supposed, 1.0)
+        mirror.assume_placed(forked, 1.0)
     assert state(mirror) == state(twin)
     assert mirror.generation == twin.generation
     for pod in world.incoming:
-        assert answers(mirror, pod) == answers(twin, pod) == answers(mirror, pod, cache.evaluation(pod))
+        assert responses(mirror, pod) == responses(twin, pod) == responses(mirror, pod, cache.evaluation(pod))

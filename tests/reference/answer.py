@@ -12,7 +12,7 @@ NO_NODES = "NoNodes"  # no node passed the filter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Response:
     """Every member that golden `expected` has at its top level; `filter` is node -> verdict."""
 
     prefilter: str

@@ -7,7 +7,7 @@ Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/interpodaffinity (filt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from tests.reference.answer import NO_NODES, NOT_RUN, Answer, Scores, Verdict
+from tests.reference.answer import NO_NODES, NOT_RUN, Response, Scores, Verdict
 from tests.reference.selectors import Labels, Object
 from tests.reference.terms import ParsedPod, Term, parse_pod
 
@@ -68,22 +68,22 @@ class NaiveCluster:
             if node is not None and (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed"):
                 node.add(parse_pod(pod))
 
-    def answer(
+    def response(
         self,
         pod: Object,
         hard_pod_affinity_weight: int = 1,
         *,
         ignore_preferred_terms_of_existing_pods: bool = False,
-        strangers: Iterable[Object] = (),
-    ) -> Answer:
+        unmirrored: Iterable[Object] = (),
+    ) -> Response:
         """Answer as golden `expected` does, for all nodes of the cluster and for those of them that fit.
 
-        `strangers` are nodes that the cluster does not have: they are asked about too, with no pods on them.
+        `unmirrored` are nodes that the cluster does not have: they are asked about too, with no pods on them.
         """
         incoming = parse_pod(pod)
-        every = [*self._nodes.values(), *map(_node_info, strangers)]
+        every = [*self._nodes.values(), *map(_node_info, unmirrored)]
         if incoming.errors:
-            return _refusal(every, f"parsing pod: {incoming.error}")
+            return _rejection(every, f"parsing pod: {incoming.error}")
         incoming = _with_namespaces_named(incoming, self._namespaces)
         state = self._pre_filter(incoming)
         verdicts = _verdicts(state, every)
@@ -93,7 +93,7 @@ class NaiveCluster:
         feasible = [node for node in every if verdicts[node.name] == SUCCESS]
         raw_all, raw_feasible = _raw_scores(scores, every), _raw_scores(scores, feasible)
         prescore = "Success" if scores else "Skip"
-        return Answer(
+        return Response(
             prefilter="Success" if state else "Skip",
             prefilter_reasons=(),
             filter=verdicts,
@@ -105,35 +105,35 @@ class NaiveCluster:
             normalized_feasible=_normalized(raw_feasible),
         )
 
-    def filtered_beside(self, pod: Object, nominated: Iterable[Object]) -> Mapping[str, Verdict]:
+    def filtered_next_to(self, pod: Object, nominated: Iterable[Object]) -> Mapping[str, Verdict]:
         """Filter every node twice: with the pods that are nominated for it, and without any pod that is nominated.
 
         A failure with them is the verdict, else the verdict without them. A pod that is less important than the
         incoming one, or that is the incoming one, does not count. After Skip or a failure of PreFilter there is nothing
         to do. Source: pkg/scheduler/framework/runtime/framework.go (RunFilterPluginsWithNominatedPods).
         """
-        alone = self.answer(pod)
+        alone = self.response(pod)
         if alone.prefilter != "Success":
             return alone.filter
         verdicts = dict(alone.filter)
         for name, node in self._nodes.items():
-            beside = [
+            next_to = [
                 parse_pod(each)
                 for each in nominated
                 if each["status"]["nominatedNodeName"] == name
                 and each["spec"].get("priority", 0) >= pod["spec"].get("priority", 0)
                 and each["metadata"]["uid"] != pod["metadata"].get("uid")
             ]
-            if beside:
+            if next_to:
                 before = replace(
                     node,
                     pods=[*node.pods],
                     pods_with_affinity=[*node.pods_with_affinity],
                     pods_with_required_anti_affinity=[*node.pods_with_required_anti_affinity],
                 )
-                for each in beside:
+                for each in next_to:
                     node.add(each)
-                with_them = self.answer(pod).filter[name]
+                with_them = self.response(pod).filter[name]
                 self._nodes[name] = before
                 if with_them != SUCCESS:
                     verdicts[name] = with_them
@@ -206,9 +206,9 @@ def _node_info(node: Object) -> NodeInfo:
     return NodeInfo(metadata["name"], metadata.get("labels") or {})
 
 
-def _refusal(nodes: Iterable[NodeInfo], reason: str) -> Answer:
+def _rejection(nodes: Iterable[NodeInfo], reason: str) -> Response:
     verdict: Verdict = ("UnschedulableAndUnresolvable", (reason,))
-    return Answer(
+    return Response(
         prefilter=verdict[0],
         prefilter_reasons=verdict[1],
         filter={node.name: verdict for node in nodes},

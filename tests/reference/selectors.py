@@ -79,9 +79,9 @@ def _check(operator: str, values: tuple[str, ...]) -> None:
             )
     elif operator in ("Exists", "DoesNotExist"):
         if values:
-            shown = json.dumps(values, separators=(",", ":"))
+            rendered = json.dumps(values, separators=(",", ":"))
             raise InvalidSelectorError(
-                f"values: Invalid value: {shown}: values set must be empty for exists and does not exist"
+                f"values: Invalid value: {rendered}: values set must be empty for exists and does not exist"
             )
     else:
         raise InvalidSelectorError(f'"{operator}" is not a valid label selector operator')

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.builders import Object, PodBuilder, expressed, labelled, make_namespace, make_node, make_pod, term
-from tests.reference.answer import Answer
+from tests.reference.answer import Response
 from tests.reference.naive import (
     AFFINITY_FAILED,
     ANTI_AFFINITY_FAILED,
@@ -27,8 +27,8 @@ HATES_WEB = make_pod("hates-web").required_anti_affinity(term("zone", labelled(a
 JOINS_WEB = make_pod("joins-web").required_affinity(term("zone", labelled(app="web")))
 
 
-def answer(pod: Object, pods: Iterable[Object] = (), **args: Any) -> Answer:  # noqa: ANN401 - passed on as it is
-    return NaiveCluster(NAMESPACES, NODES, pods).answer(pod, **args)
+def response(pod: Object, pods: Iterable[Object] = (), **args: Any) -> Response:  # noqa: ANN401 - passed on as it is
+    return NaiveCluster(NAMESPACES, NODES, pods).response(pod, **args)
 
 
 def test_every_golden_case_is_answered_as_the_in_tree_plugin_does() -> None:
@@ -37,12 +37,12 @@ def test_every_golden_case_is_answered_as_the_in_tree_plugin_does() -> None:
         cases = [json.loads(line) for line in file]
     for case in cases:
         args = case["args"]
-        got = NaiveCluster(case["namespaces"], case["nodes"], case["pods"]).answer(
+        got = NaiveCluster(case["namespaces"], case["nodes"], case["pods"]).response(
             case["pod"],
             args.get("hardPodAffinityWeight", 1),
             ignore_preferred_terms_of_existing_pods=args.get("ignorePreferredTermsOfExistingPods", False),
         )
-        if got != Answer.from_golden(case["expected"]):
+        if got != Response.from_golden(case["expected"]):
             wrong.append(case["name"])
     assert len(cases) == 600
     assert wrong == []
@@ -62,9 +62,9 @@ def test_a_decision_is_the_answer_over_the_fitting_nodes_alone() -> None:
     decided = [NaiveCluster(NAMESPACES, NODES, existing).decision(pod.obj()) for pod in incoming]
     assert decided == [{"n1": 0, "n2": 0}, {"n2": 0}, {"n2": 0}, {"n1": 100, "n2": 0}, {}, {}]
     for pod, decision in zip(incoming, decided, strict=True):
-        answer_to_it = answer(pod.obj(), existing)
-        assert decision.items() >= answer_to_it.normalized_feasible.items()
-        assert decision.keys() == {name for name, verdict in answer_to_it.filter.items() if verdict == SUCCESS}
+        response_to_it = response(pod.obj(), existing)
+        assert decision.items() >= response_to_it.normalized_feasible.items()
+        assert decision.keys() == {name for name, verdict in response_to_it.filter.items() if verdict == SUCCESS}
 
 
 @pytest.mark.parametrize(
@@ -79,19 +79,19 @@ def test_a_decision_is_the_answer_over_the_fitting_nodes_alone() -> None:
     ],
 )
 def test_only_bound_pods_that_have_not_ended_on_known_nodes_count(existing: PodBuilder, expected: object) -> None:
-    got = answer(HATES_WEB.obj(), [existing.obj()])
+    got = response(HATES_WEB.obj(), [existing.obj()])
     assert got.filter == {"n1": expected, "n2": SUCCESS}
 
 
 def test_a_pod_on_a_node_without_the_topology_key_leaves_the_first_pod_exception_open() -> None:
     keyless = make_node("n3").label("host", "n3").obj()
     cluster = NaiveCluster(NAMESPACES, [*NODES, keyless], [WEB.on("n3").obj()])
-    got = cluster.answer(WEB.required_affinity(term("zone", labelled(app="web"))).obj())
+    got = cluster.response(WEB.required_affinity(term("zone", labelled(app="web"))).obj())
     assert got.filter == {"n1": SUCCESS, "n2": SUCCESS, "n3": AFFINITY_FAILED}
 
 
 def test_a_pod_that_does_not_match_its_own_terms_is_no_first_pod() -> None:
-    assert answer(JOINS_WEB.obj()).filter == {"n1": AFFINITY_FAILED, "n2": AFFINITY_FAILED}
+    assert response(JOINS_WEB.obj()).filter == {"n1": AFFINITY_FAILED, "n2": AFFINITY_FAILED}
 
 
 def test_a_broken_term_empties_only_its_own_list_of_an_existing_pod() -> None:
@@ -100,7 +100,7 @@ def test_a_broken_term_empties_only_its_own_list_of_an_existing_pod() -> None:
             9, term("zone", labelled(app="web"))
         )
     ).on("n1")
-    got = answer(WEB.obj(), [existing.obj()])
+    got = response(WEB.obj(), [existing.obj()])
     assert (got.prefilter, got.raw_scores_all) == ("Skip", {"n1": 9, "n2": 0})
 
 
@@ -113,7 +113,7 @@ def test_broken_terms_of_an_incoming_pod_are_told_together() -> None:
         'requiredAntiAffinityTerms: values: Invalid value: ["x"]: '
         "values set must be empty for exists and does not exist]"
     )
-    got = answer(broken.obj())
+    got = response(broken.obj())
     assert (got.prefilter, got.prefilter_reasons) == ("UnschedulableAndUnresolvable", (reason,))
 
 
@@ -131,39 +131,39 @@ def test_an_incoming_namespace_selector_selects_listed_namespaces_unless_it_sele
     namespace: str, selector: Object, expected: object
 ) -> None:
     hates_all = make_pod("in").required_anti_affinity(term("zone", labelled(), namespace_selector=selector))
-    assert answer(hates_all.obj(), [WEB.in_namespace(namespace).on("n1").obj()]).filter["n1"] == expected
+    assert response(hates_all.obj(), [WEB.in_namespace(namespace).on("n1").obj()]).filter["n1"] == expected
 
 
 def test_an_existing_namespace_selector_sees_no_labels_on_an_unlisted_namespace() -> None:
     selector = expressed("team", "DoesNotExist")
     existing = make_pod("p").on("n1").required_anti_affinity(term("zone", labelled(), namespace_selector=selector))
-    got = answer(WEB.in_namespace("unlisted").obj(), [existing.obj()])
+    got = response(WEB.in_namespace("unlisted").obj(), [existing.obj()])
     assert got.filter == {"n1": EXISTING_ANTI_AFFINITY_FAILED, "n2": SUCCESS}
 
 
 def test_a_sum_that_cancels_to_zero_has_been_counted_all_the_same() -> None:
     web = term("zone", labelled(app="web"))
     undecided = make_pod("in").preferred_affinity(5, web).preferred_anti_affinity(5, web)
-    got = answer(undecided.obj(), [WEB.on("n1").obj()])
+    got = response(undecided.obj(), [WEB.on("n1").obj()])
     assert (got.prescore_all, got.raw_scores_all) == ("Success", {"n1": 0, "n2": 0})
 
 
 def test_a_hard_weight_of_zero_counts_nothing() -> None:
     existing = [JOINS_WEB.on("n1").obj()]
-    assert answer(WEB.obj(), existing, hard_pod_affinity_weight=0).prescore_all == "Skip"
-    assert answer(WEB.obj(), existing, hard_pod_affinity_weight=7).raw_scores_all == {"n1": 7, "n2": 0}
+    assert response(WEB.obj(), existing, hard_pod_affinity_weight=0).prescore_all == "Skip"
+    assert response(WEB.obj(), existing, hard_pod_affinity_weight=7).raw_scores_all == {"n1": 7, "n2": 0}
 
 
 def test_preferences_of_existing_pods_are_ignored_only_for_a_pod_without_its_own() -> None:
     existing = [make_pod("p").on("n1").preferred_affinity(3, term("zone", labelled(app="web"))).obj()]
     picky = WEB.preferred_affinity(1, term("zone", labelled(app="none")))
     ignoring = {"ignore_preferred_terms_of_existing_pods": True}
-    assert answer(WEB.obj(), existing, **ignoring).prescore_all == "Skip"
-    assert answer(picky.obj(), existing, **ignoring).raw_scores_all == {"n1": 3, "n2": 0}
+    assert response(WEB.obj(), existing, **ignoring).prescore_all == "Skip"
+    assert response(picky.obj(), existing, **ignoring).raw_scores_all == {"n1": 3, "n2": 0}
 
 
 def test_a_stranger_is_judged_from_its_labels_with_no_pods_on_it() -> None:
-    stranger = make_node("new").label("host", "new").label("zone", "a").obj()
+    foreign = make_node("new").label("host", "new").label("zone", "a").obj()
     cluster = NaiveCluster(NAMESPACES, NODES, [WEB.on("n1").obj(), WEB.on("new").label("app", "db").obj()])
-    got = cluster.answer(HATES_WEB.obj(), strangers=[stranger])
+    got = cluster.response(HATES_WEB.obj(), unmirrored=[foreign])
     assert got.filter == {"n1": ANTI_AFFINITY_FAILED, "n2": SUCCESS, "new": ANTI_AFFINITY_FAILED}

@@ -93,20 +93,20 @@ def test_the_first_engine_that_works_is_taken(tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.parametrize("builder", ["buildah", "podman", "docker"])
 def test_the_image_has_the_name_that_manifests_have_and_goes_into_an_oci_layout(builder: str) -> None:
-    told = [" ".join(command) for command in commands(Path("/made/layout"), OF, builder, "")]
-    assert all(each.startswith(f"{builder} ") for each in told)
-    assert "--build-arg VERSION=1.2.3 --build-arg REVISION=c0ffee" in told[0]
-    assert ("rewrite-timestamp=true" in told[0]) == (builder == "docker")
-    assert ("--timestamp 1700000000" in told[0]) == (builder != "docker")
-    assert ("dest=/made/layout,tar=false" if builder == "docker" else "oci:/made/layout:") in told[-1]
-    assert all("kindred:1.2.3" in each for each in told)
+    reported = [" ".join(command) for command in commands(Path("/made/layout"), OF, builder, "")]
+    assert all(each.startswith(f"{builder} ") for each in reported)
+    assert "--build-arg VERSION=1.2.3 --build-arg REVISION=c0ffee" in reported[0]
+    assert ("rewrite-timestamp=true" in reported[0]) == (builder == "docker")
+    assert ("--timestamp 1700000000" in reported[0]) == (builder != "docker")
+    assert ("dest=/made/layout,tar=false" if builder == "docker" else "oci:/made/layout:") in reported[-1]
+    assert all("kindred:1.2.3" in each for each in reported)
 
 
-@pytest.mark.parametrize(("digest", "told"), [("", False), ("sha256:0a", True)], ids=["its tag", "a digest"])
-def test_the_base_is_that_of_the_digest_if_there_is_one(digest: str, told: bool) -> None:  # noqa: FBT001  # a row
+@pytest.mark.parametrize(("digest", "reported"), [("", False), ("sha256:0a", True)], ids=["its tag", "a digest"])
+def test_the_base_is_that_of_the_digest_if_there_is_one(digest: str, reported: bool) -> None:  # noqa: FBT001  # a row
     build, _push = commands(Path("/made/layout"), OF, "buildah", digest)
-    assert ("BASE_DIGEST=sha256:0a" in build) == told
-    assert ("BASE_DIGEST=" in " ".join(build)) == told
+    assert ("BASE_DIGEST=sha256:0a" in build) == reported
+    assert ("BASE_DIGEST=" in " ".join(build)) == reported
 
 
 def test_the_archive_is_the_same_whenever_the_engine_writes_its_layout(

@@ -35,8 +35,8 @@ def test_a_clean_checkout_has_the_version_and_the_time_of_its_commit(root: Path)
     of = checkout(root)
     assert of.version == "1.2.3"
     assert len(of.commit) == 40
-    shown = subprocess.run(["git", "show", "-s", "--format=%ct"], cwd=root, capture_output=True, check=True)  # noqa: S607  # on PATH
-    assert of.epoch == int(shown.stdout)
+    rendered = subprocess.run(["git", "show", "-s", "--format=%ct"], cwd=root, capture_output=True, check=True)  # noqa: S607  # on PATH
+    assert of.epoch == int(rendered.stdout)
 
 
 def test_the_exported_files_are_those_of_the_commit_and_none_that_git_ignores(root: Path, tmp_path: Path) -> None:

@@ -111,9 +111,9 @@ def test_the_exit_status_tells_known_from_unknown(
     tmp_path: Path, output: str, status: int, expected: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["--tools", str(auditor(tmp_path, output, status))]) == expected
-    said = capsys.readouterr()
-    assert ("NOT AUDITED. osv: " in said.err) == (expected == UNKNOWN)
-    assert ("CVE-1" in said.out) == (expected == VULNERABLE)
+    stated = capsys.readouterr()
+    assert ("NOT AUDITED. osv: " in stated.err) == (expected == UNKNOWN)
+    assert ("CVE-1" in stated.out) == (expected == VULNERABLE)
 
 
 def test_every_locked_package_is_audited() -> None:

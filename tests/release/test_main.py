@@ -20,7 +20,7 @@ def options(folder: Path) -> list[str]:
     return ["--folder", str(folder), "--tools", str(folder), "--renderer", "kubectl kustomize", "--image", "no"]
 
 
-def refused(problem: str) -> Checkout:
+def rejected(problem: str) -> Checkout:
     raise ReleaseError(problem)
 
 
@@ -28,7 +28,7 @@ def test_what_cannot_be_released_ends_with_one_line_and_leaves_the_last_release(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "of the last release").touch()
-    monkeypatch.setattr(command, "checkout", lambda _root: refused("the working tree differs: Makefile"))
+    monkeypatch.setattr(command, "checkout", lambda _root: rejected("the working tree differs: Makefile"))
     with pytest.raises(SystemExit) as ended:
         command.main(options(tmp_path))
     assert ended.value.code == "release: the working tree differs: Makefile"
@@ -55,14 +55,14 @@ def test_an_image_without_a_digest_of_its_base_is_made_and_one_line_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(command, "checkout", lambda _root: OF)
-    monkeypatch.setattr(command, "engine", lambda: refused("no engine"))
+    monkeypatch.setattr(command, "engine", lambda: rejected("no engine"))
     for digest, lines in (("", 1), (DIGEST, 0)):
         with pytest.raises(SystemExit) as ended:
             command.main([*options(tmp_path), "--image", "yes", "--base-digest", digest])
         assert ended.value.code == "release: no engine", "the line is no refusal"
-        said = [line for line in capsys.readouterr().err.splitlines() if "is not pinned" in line]
-        assert len(said) == lines
-        for line in said:
+        stated = [line for line in capsys.readouterr().err.splitlines() if "is not pinned" in line]
+        assert len(stated) == lines
+        for line in stated:
             assert "BASE_DIGEST=sha256:..." in line
             assert f"skopeo inspect --format '{{{{.Digest}}}}' docker://{base_of(DOCKERFILE)}" in line
 

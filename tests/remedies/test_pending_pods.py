@@ -14,7 +14,7 @@ from app.commands.cli import main
 from app.objects.decode_node import decode_namespace, decode_node
 from app.objects.decode_pod import decode_pod
 from app.objects.decode_storage import decode_persistent_volume, decode_persistent_volume_claim
-from core.diagnosis.remedies.what_would_help import what_would_help
+from core.diagnosis.remedies.find_remedies import find_remedies
 from core.events import Object
 from tests.remedies.world import World
 
@@ -180,7 +180,7 @@ def test_after_the_first_remedy_the_pod_runs(kind: str) -> None:
     _, text = PODS[kind]
     world = world_of(kind)
     assert not world.fitting()
-    remedies = what_would_help(world.diagnosis(), 3)
+    remedies = find_remedies(world.diagnosis(), 3)
     if not text:
         assert not remedies
         return
@@ -192,7 +192,7 @@ def test_after_the_first_remedy_the_pod_runs(kind: str) -> None:
 REPORTS: Final = Path(__file__).with_name("reports")
 
 
-def asked(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+def requested(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
     """Run `kindred explain`, and return how it ends and its output in one line."""
     with pytest.raises(SystemExit) as ended:
         main(["explain", *arguments])
@@ -202,26 +202,28 @@ def asked(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str
 @pytest.mark.parametrize("pod", ["default/web", "default/big"])
 def test_no_pod_is_removed_that_its_node_gets_again(capsys: pytest.CaptureFixture[str], pod: str) -> None:
     """kubernetes/kubernetes#141227, kubernetes-sigs/descheduler#303, openshift/openshift-docs#7364."""
-    code, said = asked(capsys, pod, "--snapshot", str(REPORTS / "remedy-removes-what-comes-back.json"))
+    code, stated = requested(capsys, pod, "--snapshot", str(REPORTS / "remedy-removes-what-comes-back.json"))
     assert code == 1
-    assert "Changes that would help" in said
-    assert "agent-x" not in said
-    assert "etcd-node-a" not in said
+    assert "Changes that would help" in stated
+    assert "agent-x" not in stated
+    assert "etcd-node-a" not in stated
 
 
 def test_that_nothing_helps_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    _, said = asked(capsys, "default/agent-x", "--snapshot", str(DATA / "host-port-of-another-daemon-set.json"))
-    assert "No change that was tried would help" in said
-    assert "Changes that would help" not in said
+    _, stated = requested(capsys, "default/agent-x", "--snapshot", str(DATA / "host-port-of-another-daemon-set.json"))
+    assert "No change that was tried would help" in stated
+    assert "Changes that would help" not in stated
 
 
 def test_tainted_nodes_are_no_longer_counted(capsys: pytest.CaptureFixture[str]) -> None:
     """zimmertr/Kubernetes-Manifests#498, kubernetes/enhancements#6211 (KEP-5980)."""
     cluster = str(REPORTS / "spread-over-tainted-nodes.json")
-    code, said = asked(capsys, "default/site-new", "--snapshot", cluster, "-o", "wide")
+    code, stated = requested(capsys, "default/site-new", "--snapshot", cluster, "-o", "wide")
     assert code == 1
-    assert "Changes that would help, each by itself - set nodeTaintsPolicy for kubernetes.io/hostname to Honor" in said
     assert (
-        "3 domains with nodes that only refuse the pod hold the minimum at 0: control-1, control-2, control-3" in said
+        "Changes that would help, each by itself - set nodeTaintsPolicy for kubernetes.io/hostname to Honor" in stated
     )
-    assert asked(capsys, "-f", str(REPORTS / "spread-that-honours-taints.json"), "--snapshot", cluster)[0] == 0
+    assert (
+        "3 domains with nodes that only refuse the pod hold the minimum at 0: control-1, control-2, control-3" in stated
+    )
+    assert requested(capsys, "-f", str(REPORTS / "spread-that-honours-taints.json"), "--snapshot", cluster)[0] == 0

@@ -189,7 +189,7 @@ class World:
         verdicts = filter_nodes(FULL, FreshEvaluation(mirror, pod or self.pod), mirror.batch(names))
         return [name for name, code in zip(names, verdicts.codes.tolist(), strict=True) if not code]
 
-    def refused_for_resources_alone(self, node: str) -> bool:
+    def rejected_for_resources_alone(self, node: str) -> bool:
         """Return whether NodeResourcesFit is the only plugin that refuses a node."""
         mirror = self.mirror()
         decision = Diagnosis(FULL, mirror, self.pod, mirror.batch([node]))
@@ -237,9 +237,9 @@ def changed(pod: Pod, step: Step) -> Pod:
             return replace(pod, tolerations=pod.tolerations | {Toleration(key, "Equal", value, effect)})
         case DropRequirement():
             return replace(pod, node_affinity=dropped(pod.node_affinity, step.asked))
-        case CorrectRequirement(asked, key, value):
-            (wanted,) = selector_from_set({key: value}).requirements
-            return replace(pod, node_affinity=dropped(pod.node_affinity, asked, wanted))
+        case CorrectRequirement(requested, key, value):
+            (required,) = selector_from_set({key: value}).requirements
+            return replace(pod, node_affinity=dropped(pod.node_affinity, requested, required))
         case (
             ChangeTopologyKey(RequiredRule.AFFINITY | RequiredRule.ANTI_AFFINITY)
             | PreferTerm()
@@ -290,10 +290,10 @@ def with_terms(
             namespaces = term.matcher.namespaces | {step.namespace}
             terms[step.index] = replace(term, matcher=replace(term.matcher, namespaces=namespaces))
         case CorrectSelector(key=key, value=value, to=to):
-            asked = term.matcher.selector.requirements
-            kept = [each for each in asked if (each.key, each.values) != (key, (value,))]
-            assert len(kept) < len(asked)
-            selector = Selector(tuple(sorted([*kept, *selector_from_set({key: to}).requirements])))
+            requested = term.matcher.selector.requirements
+            retained = [each for each in requested if (each.key, each.values) != (key, (value,))]
+            assert len(retained) < len(requested)
+            selector = Selector(tuple(sorted([*retained, *selector_from_set({key: to}).requirements])))
             terms[step.index] = replace(term, matcher=replace(term.matcher, selector=selector))
         case PreferTerm():
             del terms[step.index]
@@ -312,23 +312,27 @@ def with_constraint(pod: Pod, place: int, constraint: SpreadConstraint) -> Pod:
     return replace(pod, spread=tuple(constraint if at == place else each for at, each in enumerate(pod.spread)))
 
 
-def dropped(affinity: NodeAffinity, asked: AskedOfNode, *instead: Requirement) -> NodeAffinity:
+def dropped(affinity: NodeAffinity, requested: AskedOfNode, *instead: Requirement) -> NodeAffinity:
     """Return what a pod asks of nodes without one requirement, and with others."""
-    if asked.source is Source.NODE_SELECTOR:
-        kept = tuple(each for each in affinity.selector.requirements if each.key != asked.key)
-        return replace(affinity, selector=Selector(tuple(sorted((*kept, *instead)))))
+    if requested.source is Source.NODE_SELECTOR:
+        retained = tuple(each for each in affinity.selector.requirements if each.key != requested.key)
+        return replace(affinity, selector=Selector(tuple(sorted((*retained, *instead)))))
     assert affinity.required is not None
-    assert asked.term is not None
+    assert requested.term is not None
     terms = [*affinity.required.terms]
-    term = terms[asked.term]
-    kept = tuple(each for each in term.requirements if (each.key, [*each.values]) != (asked.key, [*asked.values]))
+    term = terms[requested.term]
+    retained = tuple(
+        each for each in term.requirements if (each.key, [*each.values]) != (requested.key, [*requested.values])
+    )
     left = NodeSelectorTerm(
-        tuple(sorted((*kept, *instead))),
-        tuple(each for each in term.comparisons if (each.key, [str(each.bound)]) != (asked.key, [*asked.values])),
-        tuple(each for each in term.fields if [each.value] != [*asked.values]),
+        tuple(sorted((*retained, *instead))),
+        tuple(
+            each for each in term.comparisons if (each.key, [str(each.bound)]) != (requested.key, [*requested.values])
+        ),
+        tuple(each for each in term.fields if [each.value] != [*requested.values]),
     )
     assert left != term
-    terms[asked.term] = left
+    terms[requested.term] = left
     if left == NodeSelectorTerm():
         return replace(affinity, required=None, node_names=None)
     return replace(affinity, required=NodeSelector(tuple(terms)))

@@ -65,7 +65,7 @@ def valid_bodies() -> list[Valid]:
     whole = {"node1": {"Pods": [_VICTIM], "NumPDBViolations": 0}}
     binding = {"PodName": "whole-0", "PodNamespace": "shop", "PodUID": "7c7b9b1e", "Node": "node1"}
     return [
-        *(Valid(path, asked) for path in ("/filter", "/prioritize") for asked in (of_names, of_objects)),
+        *(Valid(path, requested) for path in ("/filter", "/prioritize") for requested in (of_names, of_objects)),
         Valid("/prioritize", demo["web"]),
         Valid("/filter", demo["required-affinity"]),
         Valid("/bind", binding),

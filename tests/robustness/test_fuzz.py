@@ -46,7 +46,7 @@ def corpus(seed: int) -> Iterator[tuple[str, bytes]]:
             yield valid.path, mutated(source, valid.body, whole)
 
 
-def answers(service: Watched) -> list[bytes]:
+def responses(service: Watched) -> list[bytes]:
     """Return the answers to what is right."""
     with Client(service.address) as client:
         return [client.post(valid.path, valid.body).body for valid in valid_bodies()]
@@ -58,21 +58,21 @@ def ask_all(service: Watched) -> int:
     count = 0
     with Client(service.address) as client:
         for path, body in corpus(seed=1):
-            answer = client.post(path, body)
-            shown = (path, body[:5000], answer)
-            assert answer.status == 200, shown
-            assert b"internal error" not in answer.body, shown
-            assert described[path].is_valid(json.loads(answer.body)), shown
+            response = client.post(path, body)
+            rendered = (path, body[:5000], response)
+            assert response.status == 200, rendered
+            assert b"internal error" not in response.body, rendered
+            assert described[path].is_valid(json.loads(response.body)), rendered
             count += 1
     return count
 
 
 def test_odd_bodies_are_answered_and_nothing_is_left_of_them(service: Watched) -> None:
-    before = answers(service)
+    before = responses(service)
     ask_all(service)  # then caches are full, and the heap has its size
     memory, descriptors, tasks = service.rss(), service.descriptors(), service.tasks()
     assert ask_all(service) > 1000
-    assert before == answers(service)
+    assert before == responses(service)
     until(lambda: service.descriptors() <= descriptors)
     assert service.tasks() <= tasks
     assert service.rss() - memory < MAX_BYTES
@@ -80,17 +80,17 @@ def test_odd_bodies_are_answered_and_nothing_is_left_of_them(service: Watched) -
 
 
 def test_odd_requests_are_answered_or_refused_and_nothing_is_left_of_them(service: Watched) -> None:
-    before = answers(service)
+    before = responses(service)
     memory, descriptors, tasks = 0, service.descriptors(), service.tasks()
     for _ in range(2):
         memory = service.rss()
         source = random.Random(2)  # noqa: S311 - to be the same each time
         for valid in valid_bodies():
             for pieces in odd_requests(source, valid.path, valid.body, REQUESTS_EACH):
-                for answer in exchange(service.address, pieces):
-                    assert answer.status in ALLOWED, (pieces, answer)
-                    assert b"internal error" not in answer.body, (pieces, answer)
-    assert before == answers(service)
+                for response in exchange(service.address, pieces):
+                    assert response.status in ALLOWED, (pieces, response)
+                    assert b"internal error" not in response.body, (pieces, response)
+    assert before == responses(service)
     until(lambda: service.descriptors() <= descriptors)
     until(lambda: service.tasks() <= tasks)
     assert service.rss() - memory < MAX_BYTES

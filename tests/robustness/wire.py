@@ -55,7 +55,7 @@ class HangingError(Exception):
     """A service that neither answers nor closes the connection."""
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """A response; without a status, the connection was closed instead."""
 
     status: int
@@ -63,7 +63,7 @@ class Answer(NamedTuple):
     body: bytes
 
 
-CLOSED: Final = Answer(0, b"", b"")
+CLOSED: Final = Response(0, b"", b"")
 
 
 class Client:
@@ -73,17 +73,17 @@ class Client:
         self._address = address
         self._socket: socket.socket | None = None
 
-    def post(self, path: str, body: bytes) -> Answer:
+    def post(self, path: str, body: bytes) -> Response:
         """Send a request that is all right but for its body."""
         sent = request(f"POST {path} HTTP/1.1".encode(), body)
         if self._socket is None:
             self._socket = socket.create_connection(self._address, PATIENCE)
         self._socket.sendall(sent)
-        answer, rest = _answer(self._socket, b"")
+        response, rest = _response(self._socket, b"")
         assert not rest
-        if answer is CLOSED or b"\r\nconnection: close\r\n" in answer.head.lower():
+        if response is CLOSED or b"\r\nconnection: close\r\n" in response.head.lower():
             self.close()
-        return answer
+        return response
 
     def __enter__(self) -> Self:
         return self
@@ -98,7 +98,7 @@ class Client:
             self._socket = None
 
 
-def exchange(address: tuple[str, int], pieces: list[bytes]) -> list[Answer]:
+def exchange(address: tuple[str, int], pieces: list[bytes]) -> list[Response]:
     """Send pieces over a new connection, one packet each, and nothing after; give all answers until it is closed."""
     with socket.create_connection(address, PATIENCE) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -108,19 +108,19 @@ def exchange(address: tuple[str, int], pieces: list[bytes]) -> list[Answer]:
             connection.shutdown(socket.SHUT_WR)
         except (ConnectionError, OSError):
             pass  # it has been closed already, behind an answer or without one
-        answers: list[Answer] = []
+        responses: list[Response] = []
         rest = b""
         while True:
-            answer, rest = _answer(connection, rest)
-            if answer is CLOSED:
-                return answers
-            answers.append(answer)
+            response, rest = _response(connection, rest)
+            if response is CLOSED:
+                return responses
+            responses.append(response)
 
 
 def request(first_line: bytes, body: bytes, *headers: bytes, length: int | None = None) -> bytes:
     """Return a request as it is sent, whose Content-Length may be wrong."""
-    said = len(body) if length is None else length
-    return b"\r\n".join((first_line, b"Host: kindred", *headers, b"Content-Length: %d" % said, b"", body))
+    stated = len(body) if length is None else length
+    return b"\r\n".join((first_line, b"Host: kindred", *headers, b"Content-Length: %d" % stated, b"", body))
 
 
 def odd_requests(source: random.Random, path: str, body: bytes, count: int) -> Iterator[list[bytes]]:
@@ -161,10 +161,10 @@ def _in_chunks(source: random.Random, first_line: bytes, body: bytes) -> bytes:
     while start < len(body):
         piece = body[start : start + source.choice((1, 2, 100, 5000))]
         start += len(piece)
-        said = source.choice(
+        stated = source.choice(
             (b"%x" % len(piece),) * 30 + (b"0", b"%X;name=value" % len(piece), b"zz", b"f" * 20, b"-1")
         )
-        sent.append(said + b"\r\n" + piece + source.choice((b"\r\n",) * 30 + (b"", b"\n")))
+        sent.append(stated + b"\r\n" + piece + source.choice((b"\r\n",) * 30 + (b"", b"\n")))
     sent.append(source.choice((b"0\r\n\r\n", b"0\r\nTrailer: 1\r\n\r\n", b"0\r\n", b"")))
     return b"".join(sent)
 
@@ -188,7 +188,7 @@ def _strangely_framed(source: random.Random, first_line: bytes, body: bytes) -> 
             return head + chunk + b"0\r\n" + b"a:\r\n" * (much // 4) + source.choice((b"", b"\r\n"))
 
 
-def _answer(connection: socket.socket, rest: bytes) -> tuple[Answer, bytes]:
+def _response(connection: socket.socket, rest: bytes) -> tuple[Response, bytes]:
     """Read one answer; give it with what came behind it."""
     received = rest
     while _HEAD_ENDS not in received:
@@ -202,7 +202,7 @@ def _answer(connection: socket.socket, rest: bytes) -> tuple[Answer, bytes]:
     status = _STATUS.match(head)
     assert status, f"no HTTP: {head[:200]!r}"
     if int(status[1]) == 100:  # Continue: the answer is yet to come
-        return _answer(connection, body)
+        return _response(connection, body)
     length = _LENGTH.search(head)
     until = _HEAD_ENDS if _CHUNKED.search(head) else None
     while (len(body) < int(length[1])) if length else (until is None or not body.endswith(b"0\r\n\r\n")):
@@ -211,7 +211,7 @@ def _answer(connection: socket.socket, rest: bytes) -> tuple[Answer, bytes]:
             break
         body += piece
     size = int(length[1]) if length else len(body)
-    return Answer(int(status[1]), head, body[:size]), body[size:]
+    return Response(int(status[1]), head, body[:size]), body[size:]
 
 
 def _received(connection: socket.socket) -> bytes:

@@ -29,7 +29,7 @@ class Judge(Enum):
 
     KINDRED = "Kindred"
     """Kindred."""
-    KEPT = "kube-scheduler"
+    RETAINED = "kube-scheduler"
     """A plugin that the decide profile keeps."""
     CLAIMS = "claims scheduler"
     """A plugin that only the profile of `decideClaimsScheduler` has. Kindred sends the pod there."""
@@ -96,13 +96,13 @@ _PLACEMENTS: Final = (
 )
 
 PLUGINS: Final[Sequence[Row]] = (
-    _plugin("SchedulingGates", "preEnqueue", Judge.KEPT),
-    _plugin("PrioritySort", "queueSort", Judge.KEPT),
-    _plugin("DefaultBinder", "bind", Judge.KEPT),
+    _plugin("SchedulingGates", "preEnqueue", Judge.RETAINED),
+    _plugin("PrioritySort", "queueSort", Judge.RETAINED),
+    _plugin("DefaultBinder", "bind", Judge.RETAINED),
     _plugin(
         "DefaultPreemption",
         "preEnqueue postFilter",
-        Judge.KEPT,
+        Judge.RETAINED,
         "it finds no victim without filters; with `preempt: evict` Kindred does. In `kindred-groups` it "
         "has all filters",
     ),
@@ -208,20 +208,20 @@ def registrations() -> Iterator[Registration]:
 
 def plugins_table() -> str:
     """Return the table of plugins by registration."""
-    shown = [*registrations()]
+    rendered = [*registrations()]
     rows = [
         (row.of, ", ".join(points), *judges, releases, row.note)
         for row in PLUGINS
-        for points, releases, judges in _alike(row, shown)
+        for points, releases, judges in _alike(row, rendered)
     ]
-    return table(("plugin", "at", *(each.name for each in shown), "releases", "remark"), rows)
+    return table(("plugin", "at", *(each.name for each in rendered), "releases", "remark"), rows)
 
 
-def _alike(row: Row, shown: Sequence[Registration]) -> Iterator[tuple[list[str], str, Sequence[str]]]:
+def _alike(row: Row, rendered: Sequence[Registration]) -> Iterator[tuple[list[str], str, Sequence[str]]]:
     """Yield points that the same releases have and the same programs run, with these releases and programs."""
     groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for point in row.names:
-        judges = tuple(each.judge(row.of, point) for each in shown)
+        judges = tuple(each.judge(row.of, point) for each in rendered)
         groups.setdefault((_releases_of_point(row.of, point), judges), []).append(point)
     for (releases, judges), points in groups.items():
         yield points, releases, judges

@@ -22,7 +22,7 @@ ROWS: Final = {**dict(each(FIELDS)), **dict(each(PLUGINS))}
 DECIDING: Final = Path("manifests/scheduler/decide.yaml")
 SIDES: Final = {"filter": "filter", "score": "score"}
 """Extension point -> the method of Kindred's plugin. What the other points prepare is inside of these two."""
-SHOWN: Final = {
+RENDERED: Final = {
     "Pod.kind",
     "ObjectMeta.annotations",
     "ObjectMeta.creationTimestamp",
@@ -112,7 +112,7 @@ def test_kindred_has_the_plugins_and_modules_that_judge_a_field_and_the_side_tha
         if row.judge is Judge.KINDRED:
             assert {SIDES[point] for point in row.names if point in SIDES} <= {*dir(OF_KINDRED[row.of]())}, row.of
     for name, row in each(FIELDS):
-        assert bool(row.by) is (row.judge in {Judge.KINDRED, Judge.KEPT, Judge.CLAIMS, Judge.GROUPS}), name
+        assert bool(row.by) is (row.judge in {Judge.KINDRED, Judge.RETAINED, Judge.CLAIMS, Judge.GROUPS}), name
         if row.judge is Judge.KINDRED:
             assert all(by in OF_KINDRED or Path(by).exists() for by in row.by), name
 
@@ -145,7 +145,7 @@ def test_what_kindred_judges_is_decoded_wherever_a_pod_has_it() -> None:
 def test_what_kindred_decodes_is_judged_or_shown() -> None:
     names = {name for name, there in decoded([WirePod], "Pod") if there and ROWS[name].judge is Judge.NO_EFFECT}
     # The structs of containers are shared: an ephemeral container has neither ports nor resources.
-    assert {name for name in names if not name.startswith("EphemeralContainer.")} == SHOWN
+    assert {name for name in names if not name.startswith("EphemeralContainer.")} == RENDERED
 
 
 def test_the_shipped_profiles_of_decide_have_the_plugins_that_the_table_leaves_to_them() -> None:
@@ -153,7 +153,7 @@ def test_the_shipped_profiles_of_decide_have_the_plugins_that_the_table_leaves_t
     for row in PLUGINS:
         for point in row.names:
             assert in_tree(groups, row.of, point), row.of
-            if row.judge is Judge.KEPT:
+            if row.judge is Judge.RETAINED:
                 assert in_tree(decide, row.of, point), row.of
             elif row.judge is Judge.CLAIMS:
                 assert in_tree(claims, row.of, point), row.of
@@ -161,7 +161,7 @@ def test_the_shipped_profiles_of_decide_have_the_plugins_that_the_table_leaves_t
             elif row.judge is Judge.KINDRED:
                 assert not in_tree(decide, row.of, point), row.of
     for name, row in each(FIELDS):
-        profile = {Judge.KEPT: decide, Judge.CLAIMS: claims, Judge.GROUPS: groups}.get(row.judge)
+        profile = {Judge.RETAINED: decide, Judge.CLAIMS: claims, Judge.GROUPS: groups}.get(row.judge)
         assert profile is None or all(in_tree(profile, plugin, "preEnqueue") for plugin in row.by), name
 
 

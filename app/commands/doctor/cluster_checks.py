@@ -83,12 +83,12 @@ class UnansweredError(UnreadableError):
     """No API server responds there, or it does not accept the login."""
 
 
-async def _denied(credentials: Credentials, wanted: list[Need], account: Account) -> list[Need]:
+async def _denied(credentials: Credentials, needed: list[Need], account: Account) -> list[Need]:
     """Call the API server, and return the missing rights of the account. Raises UnreadableError."""
     client = ApiClient(credentials)
     try:
-        answers = [(need, await client.post(_REVIEWS, _review(need, account))) for need in wanted]
-        return [need for need, answer in answers if not review_decoder.decode(answer).status.allowed]
+        responses = [(need, await client.post(_REVIEWS, _review(need, account))) for need in needed]
+        return [need for need, response in responses if not review_decoder.decode(response).status.allowed]
     except (ApiError, CredentialsError, msgspec.MsgspecError) as failure:
         if isinstance(failure, StatusError) and failure.code == HTTPStatus.FORBIDDEN:
             raise UnreadableError(f"{failure}; your own user may not ask that") from None
@@ -151,7 +151,7 @@ def release_findings(credentials: Credentials, settings: Settings) -> Iterator[F
 async def _release_problem(credentials: Credentials, settings: Settings) -> Problem | None:
     client = ApiClient(credentials)
     try:
-        told = await fetch_version(client)
+        reported = await fetch_version(client)
     except (StatusError, DecodeError) as failure:
         message = f"GET /version of the API server: {one_line(str(failure))}; Kindred will not know its release either"
         return warning(credentials.server, message, f"{_SETTING} with the release of kube-scheduler")
@@ -159,15 +159,15 @@ async def _release_problem(credentials: Credentials, settings: Settings) -> Prob
         raise UnreadableError(str(failure)) from None
     finally:
         await client.close()
-    found = nearest(told)
+    found = nearest(reported)
     if settings.kubernetes != AUTO and nearest(settings.kubernetes).release != found.release:
-        message = f"Kindred answers as Kubernetes {settings.kubernetes}, and the API server is {one_line(told)}"
+        message = f"Kindred answers as Kubernetes {settings.kubernetes}, and the API server is {one_line(reported)}"
         fix = f"{setting('kubernetes', AUTO)}, if kube-scheduler is of that release, too"
         return warning(_SETTING, message, fix)
     if found.exact:
         return None
-    said = one_line(told) or "of no version"
-    message = f"the API server is {said}: answered as {found.release}, the nearest known release"
+    reported = one_line(reported) or "of no version"
+    message = f"the API server is {reported}: answered as {found.release}, the nearest known release"
     fix = f"Kubernetes {RELEASES[0]} or newer, or look at scores and reasons with care"
     if found.release == RELEASES[-1]:
         fix = f"a Kindred that knows it; this one knows {RELEASES[0]} to {RELEASES[-1]}"
@@ -182,8 +182,8 @@ def gate_findings(flag: str, settings: Settings) -> Iterator[Finding]:
     try:
         scheduler: Mapping[str, bool] = TypeAdapter(Gates).validate_python(flag)
     except ValidationError as failure:
-        told = one_line(failure.errors()[0]["msg"])
-        raise UnreadableError(f"--scheduler-feature-gates {flag[:100]!r}: {told}") from None
+        reported = one_line(failure.errors()[0]["msg"])
+        raise UnreadableError(f"--scheduler-feature-gates {flag[:100]!r}: {reported}") from None
     releases = RELEASES if settings.kubernetes == AUTO else (nearest(settings.kubernetes).release,)
     problems = [
         info(FLAG, f"{name} is not compared: it sets gates by their stage", "each gate by its name")

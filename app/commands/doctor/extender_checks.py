@@ -128,8 +128,8 @@ def _registration_of(effects: frozenset[str]) -> str:
 def _other_registration(registration: Registration) -> Found:
     """Compare who binds, preempts and decides. A difference in one of the first two is for `bind-off` or `preempt`."""
     config, extender, settings = registration.config, registration.extender, registration.settings
-    wanted, given = _effects(implied_settings(config, extender)), _effects(settings)
-    apart = wanted ^ given
+    needed, given = _effects(implied_settings(config, extender)), _effects(settings)
+    apart = needed ^ given
     if "decide" in given and set(extender.verbs) == {"filterVerb"}:
         left = [profile.name for profile in registration.undecided if not profile.running("filter")]
         if left or not registration.decided:
@@ -140,7 +140,7 @@ def _other_registration(registration: Registration) -> Found:
                 "manifests/overlays/decide",
             )
     elif "decide" in apart or len(apart) > 1:
-        registered, set_up = _registration_of(wanted), _registration_of(given)
+        registered, set_up = _registration_of(needed), _registration_of(given)
         yield error(
             extender.at(),
             f"is a registration like {registered}, and Kindred's settings are like those of {set_up}. They differ in "

@@ -165,21 +165,21 @@ def _balance(registration: Registration) -> Found:
         return
     weights = _weights(registration)
     by_plugin = ", ".join(f"{plugin} {weight}" for plugin, weight in sorted(weights.items()))
-    wanted = _MAX_NODE_SCORE * sum(weights.values())
+    needed = _MAX_NODE_SCORE * sum(weights.values())
     least = 1 if registration.assumed else registration.settings.max_score  # too strong with any maxScore?
     given = extender.weight * least * _SCALE
     has_rival = sum(bool(each.prioritize_verb) for each in registration.config.extenders) > 1  # without any, no effect
     for profile in registration.config.profiles:
         off = _switched_off(registration, profile)
-        if len(off) < len(registration.scores) and given <= wanted:
+        if len(off) < len(registration.scores) and given <= needed:
             continue  # besides; that it counts twice is said elsewhere
-        if abs(given - wanted) <= _NEAR * wanted or not (has_rival or profile.scoring()):
+        if abs(given - needed) <= _NEAR * needed or not (has_rival or profile.scoring()):
             continue
-        if registration.assumed and given < wanted:
+        if registration.assumed and given < needed:
             continue
-        strong = "strong" if given > wanted else "weak"
-        stands_for = f"the in-tree scores that it stands for add up to {wanted}" if off else f"as in-tree: {wanted}"
-        max_score, weight = finest_pair(wanted // _MAX_NODE_SCORE)
+        strong = "strong" if given > needed else "weak"
+        stands_for = f"the in-tree scores that it stands for add up to {needed}" if off else f"as in-tree: {needed}"
+        max_score, weight = finest_pair(needed // _MAX_NODE_SCORE)
         yield warning(
             extender.at("weight"),
             f"too {strong}: weight {extender.weight} * maxScore {least}"
@@ -234,13 +234,13 @@ def _unknown_names(registration: Registration) -> Found:
 
 
 def _once(registration: Registration) -> Found:
-    asked = registration.extender.prioritize_verb
-    for profile in registration.config.profiles if asked else registration.undecided:
+    has_verb = registration.extender.prioritize_verb
+    for profile in registration.config.profiles if has_verb else registration.undecided:
         failing = (name for name, _, point in profile.halved() if point == "score")
-        told = {*misspelled(registration, profile).values(), *failing}  # of which another finding tells
-        twice = sorted(plugin for plugin in registration.scores if profile.runs(plugin, "score") and plugin not in told)
+        reported = {*misspelled(registration, profile).values(), *failing}  # of which another finding tells
+        twice = sorted(name for name in registration.scores if profile.runs(name, "score") and name not in reported)
         nothing = not profile.scoring() and len(registration.scores) == 1
-        if asked and nothing and not registration.assumed:
+        if has_verb and nothing and not registration.assumed:
             (alone,) = registration.scores
             yield warning(
                 profile.at("plugins.score"),
@@ -248,7 +248,7 @@ def _once(registration: Registration) -> Found:
                 "nothing balances the load of the nodes",
                 f"disable {alone} alone, or {setting('profile', 'full')}",
             )
-        if asked and twice:
+        if has_verb and twice:
             names = ", ".join(twice)
             yield warning(
                 profile.at("plugins.score"),
@@ -256,7 +256,7 @@ def _once(registration: Registration) -> Found:
                 f"add to plugins.score.disabled (and preScore.disabled): {names}; or take them out of "
                 f"{setting('profile')}",
             )
-        elif not asked and registration.extender.verbs and (off := _switched_off(registration, profile)):
+        elif not has_verb and registration.extender.verbs and (off := _switched_off(registration, profile)):
             yield warning(
                 registration.extender.at("prioritizeVerb"),
                 f"not set, and kube-scheduler does not score by {', '.join(off)} in the profile {profile.name}: the "

@@ -8,7 +8,7 @@ import msgspec
 from pydantic import ValidationError
 
 from app.admin.health_routes import Readiness, Version
-from app.commands.admin_client import Access, CannotAskError, UnusableFileError, asked
+from app.commands.admin_client import Access, CannotAskError, UnusableFileError, get_response
 from app.commands.doctor.findings import DECIDE, RUN, Finding, Problem, Severity, error, info
 from app.objects.resources import RESOURCES
 from app.process.json_text import decode
@@ -30,7 +30,7 @@ class Visit(NamedTuple):
     """The responses of a service, by path, or why there are none."""
 
     url: str
-    answers: Mapping[str, httpx.Response]
+    responses: Mapping[str, httpx.Response]
     failure: str = ""
 
 
@@ -38,7 +38,7 @@ def visit(access: Access) -> Visit:
     """Call a service. Raises UnusableFileError."""
     url = access["url"].rstrip("/")
     try:
-        return Visit(url, {path: asked(access, "GET", path, patience=_TIMEOUT) for path in ("/version", "/readyz")})
+        return Visit(url, {at: get_response(access, "GET", at, patience=_TIMEOUT) for at in ("/version", "/readyz")})
     except UnusableFileError:
         raise
     except CannotAskError as error:
@@ -52,7 +52,7 @@ def is_kindred(visited: Visit) -> bool:
 
 def _decoded(visited: Visit, path: str, parse: Callable[[bytes], T]) -> T | None:
     try:
-        return parse(visited.answers[path].content)
+        return parse(visited.responses[path].content)
     except (msgspec.DecodeError, ValidationError):
         return None
 
@@ -63,7 +63,7 @@ def service_findings(visited: Visit, settings: Settings) -> Iterator[Finding]:
         fix = "start Kindred, or correct the URL and the files of TLS"
         yield Finding(REACHABLE, Severity.ERROR, visited.url, visited.failure, fix, RUN)
     elif not is_kindred(visited):
-        message = f"the response there (status {visited.answers['/version'].status_code}) is not of Kindred"
+        message = f"the response there (status {visited.responses['/version'].status_code}) is not of Kindred"
         fix = f"--url with Kindred's host and port, {split_address(settings.listen).port} by the settings"
         yield Finding(REACHABLE, Severity.ERROR, f"{visited.url}/version", message, fix, RUN)
     else:
@@ -82,7 +82,7 @@ def _unready(visited: Visit, readiness: Readiness | None) -> Iterator[Problem]:
     where = f"{visited.url}/readyz"
     if readiness is None:
         yield error(
-            where, f"status {visited.answers['/readyz'].status_code}, without a valid body", "look at Kindred's log"
+            where, f"status {visited.responses['/readyz'].status_code}, without a valid body", "look at Kindred's log"
         )
         return
     rules = {name: each.missing_rbac_rule for name, each in readiness.resources.items() if each.missing_rbac_rule}

@@ -11,7 +11,7 @@ from app.api_server.client import ApiClient, StatusError
 from app.commands.dump import Cluster
 from app.feeds.freshness import Freshness, ResourceState
 from app.feeds.objects import BulkLoads, ObjectReader, Unreadable
-from app.feeds.release import AnsweredRelease, fetch_version
+from app.feeds.release import ReleaseTracker, fetch_version
 from app.feeds.stream import pages_of
 from app.objects.decode import DecodeError
 from app.objects.resources import RESOURCES
@@ -65,9 +65,9 @@ def _listed(names: Sequence[str]) -> str:
     return f"[{quoted}]"
 
 
-def user_in(refusal: str) -> str:
+def user_in(rejection: str) -> str:
     """Return the user that the API server names in a refusal; empty if it names none."""
-    found = _USER.search(refusal)
+    found = _USER.search(rejection)
     return one_line(found[1]) if found else ""
 
 
@@ -105,7 +105,7 @@ async def list_cluster(client: ApiClient, kinds: Sequence[Kind], settings: Setti
         missing = [state.resource for state in states if state.forbidden]
         rights = [Right("list", resource.plural, resource.group) for resource in missing]
         raise MissingRightsError(rights, user_in(forbidden[0].message))
-    release = AnsweredRelease(settings, mirror)
+    release = ReleaseTracker(settings, mirror)
     if not release.is_fixed:
         with suppress(StatusError, DecodeError):  # the API server reports none
             release.take(await fetch_version(client), "server")

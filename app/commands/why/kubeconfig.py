@@ -13,7 +13,7 @@ from app.commands.dump import explainer_of
 from app.commands.inquiry import Inquiry, explanation_of, taken
 from app.commands.output import print_line, print_lines
 from app.commands.why.cluster import MissingRightsError, list_cluster
-from app.commands.why.service import ADMIN_PORT, Caller, NoServiceError, find_way
+from app.commands.why.service import ADMIN_PORT, Caller, NoServiceError, find_service
 from app.explain.explainer import Explanation
 from app.process.long_work import LongWork
 from app.settings.settings import Settings
@@ -79,9 +79,9 @@ async def explanation_of_cluster(
             own = await _own_token(credentials) if options["send_token"] else ""
             token = read_token(options.get("token_file"))
             caller = Caller(client, token, options.get("ca_file"), own, _kubectl_options(options))
-            answer = await _of_service(caller, inquiry, options)
-            if answer is not None:
-                return answer
+            response = await _of_service(caller, inquiry, options)
+            if response is not None:
+                return response
         kinds = (*judged_kinds(settings, create_profile(settings)), SchedulingGroup)
         cluster = await list_cluster(client, kinds, settings)
         states = [state for state in cluster.freshness.states if state.synced and state.objects]
@@ -101,9 +101,9 @@ def _kubectl_options(options: Options) -> tuple[str, ...]:
 async def _of_service(caller: Caller, inquiry: Inquiry, options: Options) -> Explanation | None:
     """Return the service's response; None if there is no service, or one that cannot be called and was not named."""
     try:
-        way = await find_way(caller.client, options["service"] or "", options["admin_port"])
-        print_line(f"Calling {way}", err=True)
-        return taken(await way.post(caller, "/explain", inquiry.query, inquiry.body), str(way))
+        transport = await find_service(caller.client, options["service"] or "", options["admin_port"])
+        print_line(f"Calling {transport}", err=True)
+        return taken(await transport.post(caller, "/explain", inquiry.query, inquiry.body), str(transport))
     except NoServiceError as error:
         print_line(f"Listing the cluster: {error}", err=True)
     except (ApiError, CannotAskError, MissingRightsError) as error:

@@ -146,12 +146,12 @@ class ServiceProxy(NamedTuple):
         root = f"/api/v1/namespaces/{quote(self.namespace, safe='')}/services/{target}/proxy"
         async with needing(Right("create", "services/proxy", namespace=self.namespace)):
             try:
-                answer = await caller.client.post_to_proxy(root + path, query, body, caller.headers)
+                response = await caller.client.post_to_proxy(root + path, query, body, caller.headers)
             except StatusError as error:
                 if error.reason:  # the API server's own, such as that no endpoint is ready
                     raise
                 return httpx.Response(error.code, content=error.body)
-        return httpx.Response(HTTPStatus.OK, content=answer)
+        return httpx.Response(HTTPStatus.OK, content=response)
 
 
 class PodForward(NamedTuple):
@@ -199,10 +199,10 @@ class PodForward(NamedTuple):
                 raise kind(f"{self}: {complaint or str(error) or type(error).__name__}") from None
 
 
-Way = ServiceProxy | PodForward
+Transport = ServiceProxy | PodForward
 
 
-async def find_way(client: ApiClient, service: str, port: int) -> Way:
+async def find_service(client: ApiClient, service: str, port: int) -> Transport:
     """Return the way to the service `[NAMESPACE/]NAME`, or to the installed one if `service` is empty.
 
     `port` is the admin port of its pods. Raises NoServiceError if none is installed, CannotAskError, ApiError,
@@ -226,21 +226,21 @@ async def _named(client: ApiClient, service: str) -> Json:
     namespace, name = parts["namespace"] or NAMESPACE, parts["name"]
     async with needing(Right("get", "services", namespace=namespace)):
         try:
-            answer = await client.get(f"{_services(namespace)}/{quote(name, safe='')}", {})
+            response = await client.get(f"{_services(namespace)}/{quote(name, safe='')}", {})
         except StatusError as error:
             if error.code != HTTPStatus.NOT_FOUND:
                 raise
             raise CannotAskError(f"no service {namespace}/{name}; without --service the cluster is listed") from None
-    return read_json(answer)
+    return read_json(response)
 
 
 async def _installed(client: ApiClient) -> Json:
     try:
         async with needing(Right("list", "services", namespace=NAMESPACE)):
-            answer = await client.get(_services(NAMESPACE), {"labelSelector": LABEL})
+            response = await client.get(_services(NAMESPACE), {"labelSelector": LABEL})
     except MissingRightsError:
         raise NoServiceError(f"this user may not list services in namespace {NAMESPACE}") from None
-    found = elements(read_json(answer), "items")
+    found = elements(read_json(response), "items")
     candidates = [each for each in found if _has_admin_port(each) or member(each, "spec", "selector")]
     if not candidates:
         raise NoServiceError(f"no service with the label {LABEL} in namespace {NAMESPACE}")
@@ -269,8 +269,8 @@ async def _forward(client: ApiClient, namespace: str, name: str, selector: Json,
     labels = ",".join(f"{key}={value}" for key, value in selector.items())
     async with needing(Right("list", "pods", namespace=namespace)):
         path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods"
-        answer = await client.get(path, {"labelSelector": labels})
-    pods = elements(read_json(answer), "items")
+        response = await client.get(path, {"labelSelector": labels})
+    pods = elements(read_json(response), "items")
     running = [pod for pod in pods if member(pod, "status").get("phase") == "Running"]
     if not running:
         raise CannotAskError(f"service {namespace}/{name}: it has no running pod")

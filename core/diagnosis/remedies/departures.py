@@ -123,7 +123,7 @@ class Departures:
         number = obstacles.number[positions]
         missing = np.zeros(len(positions), np.int64)
         for plugin in self._plugins:
-            shortage = plugin.shortage(obstacles, positions) if plugin.name in obstacles.refused else None
+            shortage = plugin.shortage(obstacles, positions) if plugin.name in obstacles.rejected else None
             missing = missing if shortage is None else missing + shortage
         order = np.lexsort((missing, number))
         alike = int(np.count_nonzero((number == number[order[0]]) & (missing == missing[order[0]])))

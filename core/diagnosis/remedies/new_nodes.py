@@ -28,10 +28,10 @@ def more_nodes(decision: Diagnosis) -> Iterator[Sequence[AddNode]]:
     if decision.pod.of_daemon_set:
         return  # its controller makes another pod for a new node
     plugins = decision.profile.explained
-    wanted: dict[str, str] = {}
+    required: dict[str, str] = {}
     for plugin in plugins:
-        wanted |= plugin.labels_needed(decision)
-    if HOSTNAME in wanted:
+        required |= plugin.labels_needed(decision)
+    if HOSTNAME in required:
         return  # another node of that name would not have the data of the local volume
     name = next(filter(None, (each.name_needed(decision) for each in plugins)), "")
     name = name if len(name) <= _MAX_NAME else ""
@@ -44,24 +44,24 @@ def more_nodes(decision: Diagnosis) -> Iterator[Sequence[AddNode]]:
     requests = decision.mirror.counted(decision.pod).requests
     smallest = sorted(kinds.values(), key=lambda each: _size_of_node(next(iter(each.values())), requests))[:MAX_KINDS]
     for zones in smallest:
-        if wanted or name:
-            like = zones.get(wanted.get(ZONE, ""), zones[min(zones)])
-            yield [_copy(decision, like, wanted, name)]
+        if required or name:
+            like = zones.get(required.get(ZONE, ""), zones[min(zones)])
+            yield [_copy(decision, like, required, name)]
         else:
             yield [_copy(decision, zones[zone]) for zone in sorted(zones)[:MAX_ZONES]]
     full = {key for each in plugins for key in each.topology_keys(decision)} - {HOSTNAME}
-    domains = () if wanted or name else tuple(sorted(full))[:MAX_ZONES]
+    domains = () if required or name else tuple(sorted(full))[:MAX_ZONES]
     for like in (zones[min(zones)] for zones in smallest if domains):
         if all(key in like.labels for key in domains):  # else the pod asks for a key that is misspelt
             yield [replace(_copy(decision, like), zone="", new_domains=domains)]
 
 
-def _copy(decision: Diagnosis, like: Node, wanted: Mapping[str, str] = NO_LABELS, named: str = "") -> AddNode:
+def _copy(decision: Diagnosis, like: Node, required: Mapping[str, str] = NO_LABELS, named: str = "") -> AddNode:
     taken, name, number = decision.mirror.nodes.infos, named or f"{like.name}-copy", 1
     while name in taken:
         number += 1
         name = f"{like.name}-copy-{number}"
-    other = {key: value for key, value in wanted.items() if like.labels.get(key) != value}
+    other = {key: value for key, value in required.items() if like.labels.get(key) != value}
     zone = {**like.labels, **other}.get(ZONE, "")
     return AddNode(name, like.name, zone, labels=other)
 

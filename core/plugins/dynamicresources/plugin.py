@@ -256,5 +256,5 @@ class DynamicResources(FilterPlugin[Claims], ScorePlugin[Claims]):
 def _outcomes(state: Claims, batch: NodeBatch) -> Iterator[Outcome]:
     nodes, on = state.inventory.nodes, state.on
     for position, slot in enumerate(batch.slots.tolist()):
-        node = batch.strangers.get(position) if slot == NO_SLOT else nodes[slot]
+        node = batch.unmirrored.get(position) if slot == NO_SLOT else nodes[slot]
         yield _FITS if node is None else on(slot, node)

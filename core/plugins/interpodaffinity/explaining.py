@@ -66,8 +66,8 @@ def _required_affinity(mirror: ClusterMirror, pod: Pod) -> Iterator[CountedTerm]
 
 
 def _incoming(mirror: ClusterMirror, rule: Rule, terms: list[tuple[AffinityTerm, int]]) -> Iterator[CountedTerm]:
-    wanted = [MatchTerms((term.matcher,), term.topology_key) for term, _ in terms]
-    counters = mirror.affinity.matches.of(wanted, "spec.affinity")
+    to_count = [MatchTerms((term.matcher,), term.topology_key) for term, _ in terms]
+    counters = mirror.affinity.matches.of(to_count, "spec.affinity")
     for (term, weight), counter in zip(terms, counters, strict=True):
         yield CountedTerm(mirror, counter, Direction.INCOMING, rule, (term.matcher,), weight=weight)
 

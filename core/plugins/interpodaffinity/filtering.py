@@ -75,9 +75,9 @@ class PreFilterState:
         matchers = tuple(term.matcher for term in terms)
         keys = dict.fromkeys([term.topology_key for term in terms])
         counts = mirror.affinity
-        wanted = [MatchTerms(matchers, key) for key in keys]
-        wanted += [MatchTerms((term.matcher,), term.topology_key) for term in pod.affinity.required_anti_affinity]
-        counted = counts.matches.of(wanted, "spec.affinity")
+        counters = [MatchTerms(matchers, key) for key in keys]
+        counters += [MatchTerms((term.matcher,), term.topology_key) for term in pod.affinity.required_anti_affinity]
+        counted = counts.matches.of(counters, "spec.affinity")
         self.affinity = counted[: len(keys)]
         self.anti_affinity = DomainSums((each, 1) for each in counted[len(keys) :])
         self.existing_anti_affinity = DomainSums(

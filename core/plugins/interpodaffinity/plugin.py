@@ -10,7 +10,7 @@ import numpy as np
 from core.explaining.counted_terms import CountedTerm
 from core.explaining.decision import Decision
 from core.framework.arguments import Int32
-from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, ScorePlugin, Status, Verdicts, Versions, said
+from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, ScorePlugin, Status, Verdicts, Versions, text_of
 from core.framework.invalidation import InvalidationRule, Scope, node_update
 from core.framework.scores import MAX_NODE_SCORE, mapped
 from core.mirror.affinity_counts import MatchTerms, Role
@@ -29,8 +29,8 @@ from core.plugins.interpodaffinity.filtering import NAME, DomainSums, PreFilterS
 def _own(mirror: ClusterMirror, pod: Pod) -> Iterator[tuple[DomainCounts, int]]:
     preferred = [(each.term, each.weight) for each in pod.affinity.preferred_affinity]
     preferred += [(each.term, -each.weight) for each in pod.affinity.preferred_anti_affinity]
-    wanted = [MatchTerms((term.matcher,), term.topology_key) for term, _ in preferred]
-    counters = mirror.affinity.matches.of(wanted, "spec.affinity")
+    terms = [MatchTerms((term.matcher,), term.topology_key) for term, _ in preferred]
+    counters = mirror.affinity.matches.of(terms, "spec.affinity")
     return zip(counters, [weight for _, weight in preferred], strict=True)
 
 
@@ -162,4 +162,4 @@ class InterPodAffinity(ExplainedAffinity, FilterPlugin[PreFilterState], ScorePlu
 
 
 def _unparsable(mirror: ClusterMirror, pod: Pod) -> Status:
-    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (f"parsing pod: {said(mirror, pod.affinity.parse_error)}",))
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (f"parsing pod: {text_of(mirror, pod.affinity.parse_error)}",))

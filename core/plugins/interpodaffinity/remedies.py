@@ -53,11 +53,11 @@ def _labels(matchers: Sequence[PodMatcher]) -> Mapping[str, str] | None:
     selectors = [each.selector for each in matchers]
     if any(each.nothing for each in selectors) or sum(each.size for each in selectors) > MAX_SELECTED:
         return None
-    asked: dict[str, list[Requirement]] = {}
+    required: dict[str, list[Requirement]] = {}
     for requirement in (each for selector in selectors for each in selector.requirements):
-        asked.setdefault(requirement.key, []).append(requirement)
+        required.setdefault(requirement.key, []).append(requirement)
     found: dict[str, str] = {}
-    for key, requirements in asked.items():
+    for key, requirements in required.items():
         label = label_meeting(key, requirements)
         if label is None:
             return None
@@ -77,7 +77,7 @@ def _namespace(decision: Decision, matchers: Sequence[PodMatcher]) -> str | None
     return None
 
 
-def run_beside(obstacles: Obstacles) -> Iterator[Proposal]:
+def add_partner(obstacles: Obstacles) -> Iterator[Proposal]:
     """Propose a pod that all required affinity terms select, in domains of nodes that no other plugin rejects."""
     decision = obstacles.decision
     seen: list[Mapping[str, str]] = []
@@ -207,5 +207,5 @@ SEARCHES: Final = (
     Search(Turn.SELECT_NAMESPACE, select_namespace, most=1),
     Search(Turn.CHANGE_KEY, change_key, most=1),
     Search(Turn.PREFER, prefer, most=1),
-    Search(Turn.RUN_BESIDE, run_beside),
+    Search(Turn.ADD_PARTNER, add_partner),
 )

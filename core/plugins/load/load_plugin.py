@@ -82,8 +82,8 @@ class UnmeasuredUsage:
     def of(self, resource: int, batch: NodeBatch) -> Int64Array:
         """Return the predicted amounts on the nodes of a batch. `resource` is as in core.mirror.node_values."""
         found: Int64Array = self._sums[resource].take(batch.slots)
-        if batch.strangers:
-            found[list(batch.strangers)] = 0
+        if batch.unmirrored:
+            found[list(batch.unmirrored)] = 0
         return found
 
     def pods(self, slot: int) -> int:
@@ -172,7 +172,7 @@ INVALIDATED_BY: Final = (
 class LoadState(msgspec.Struct, frozen=True):
     """The predicted usage of one incoming pod, in millicores and bytes, and that of nodes. Stale after an event."""
 
-    asked: tuple[int, int]
+    requests: tuple[int, int]
     usage: NodeUsage
     unmeasured: UnmeasuredUsage
 
@@ -254,19 +254,19 @@ class LoadVariationRiskBalancing(LoadPlugin):
     def score(self, state: LoadState, batch: NodeBatch) -> Int64Array:
         """Return the score of every node."""
         scores, measured = [], []
-        for resource, asked in enumerate(state.asked):
+        for resource, amount in enumerate(state.requests):
             usage = state.usage.of(resource, batch)
-            scores.append(self._scored(usage, asked + state.unmeasured.of(resource, batch)))
+            scores.append(self._scored(usage, amount + state.unmeasured.of(resource, batch)))
             measured.append(usage.measured)
         lower, higher = np.minimum(*scores), np.maximum(*scores)
         return rounded_all(np.where(measured[0] & measured[1], lower, higher))
 
-    def _scored(self, usage: ResourceUsage, asked: Int64Array) -> Float64Array:
+    def _scored(self, usage: ResourceUsage, requests: Int64Array) -> Float64Array:
         """Return 100 less the risk of one resource, or 0 if the node has no measurement or none of the resource."""
         capacity = np.maximum(usage.capacity, 1).astype(np.float64)
         allocatable = np.maximum(usage.allocatable, 1).astype(np.float64)
         # As in the original: usage is a share of the capacity, and requests are a share of the allocatable amount.
-        mu = np.minimum(np.minimum(usage.average / capacity, 1.0) + asked / allocatable, 1.0)
+        mu = np.minimum(np.minimum(usage.average / capacity, 1.0) + requests / allocatable, 1.0)
         sigma = np.minimum(usage.deviation / capacity, 1.0)
         if self._exponent != 1:
             sigma = np.power(sigma, self._exponent)
@@ -361,7 +361,7 @@ class TargetLoadPacking(LoadPlugin):
     def score(self, state: LoadState, batch: NodeBatch) -> Int64Array:
         """Return the score of every node."""
         cpu = state.usage.of(_CPU, batch)
-        used = cpu.average.astype(np.float64) + state.asked[_CPU] + state.unmeasured.of(_CPU, batch)
+        used = cpu.average.astype(np.float64) + state.requests[_CPU] + state.unmeasured.of(_CPU, batch)
         utilization = np.where(cpu.capacity > 0, 100 * used / np.maximum(cpu.capacity, 1), 0.0)
         return np.where(cpu.measured, self._packed(utilization), 0)
 

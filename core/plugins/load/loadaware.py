@@ -137,7 +137,7 @@ class LoadAware(LoadPlugin, FilterPlugin[LoadState]):
 def _used(state: LoadState, resource: int, batch: NodeBatch) -> tuple[BoolArray, Int64Array, Int64Array]:
     """Return for one resource where it is measured, its estimated usage, and its allocatable amount."""
     found = state.usage.of(resource, batch)
-    used = found.average + state.unmeasured.of(resource, batch) + state.asked[resource]
+    used = found.average + state.unmeasured.of(resource, batch) + state.requests[resource]
     return found.measured, used, found.allocatable
 
 

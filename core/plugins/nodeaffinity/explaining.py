@@ -9,11 +9,19 @@ import numpy as np
 
 from core.explaining.decision import Decision
 from core.explaining.explained import Event, Explained, Measured, Remedies
-from core.explaining.node_labels import asked_text, values_text
+from core.explaining.node_labels import text_of_requirement, values_text
 from core.explaining.obstacles import MAX_STEPS, MAX_TERMS, NEAREST, Obstacles, Proposal, Search, Turn, proposed
 from core.explaining.pod_steps import CorrectRequirement, DropRequirement
 from core.explaining.remedy import SetLabel, Step
-from core.explaining.requirements import NODE_NAME, Asked, AskedOfNode, Source, UnmetRequirement, label_meeting, told_of
+from core.explaining.requirements import (
+    NODE_NAME,
+    AskedOfNode,
+    Source,
+    Sourced,
+    UnmetRequirement,
+    label_meeting,
+    output_form,
+)
 from core.explaining.typos import mistaken_key, mistaken_value
 from core.explaining.words import counted
 from core.framework.node_matcher import NodeMatcher, keys_of_terms
@@ -29,7 +37,7 @@ _MAX_CONTRADICTING: Final = 10
 _LOOKED_AT: Final = 256
 """How many nodes are checked for labels that the pod misspells."""
 
-Choice: TypeAlias = Sequence[Sequence[Asked]]
+Choice: TypeAlias = Sequence[Sequence[Sourced]]
 """Alternatives with their requirements. A node must meet one alternative."""
 
 
@@ -69,21 +77,21 @@ def choices_of(decision: Decision) -> Sequence[Choice]:
     if not isinstance(state, RequiredState):
         return ()
     choices = (
-        *_choices(state.asked, Source.NODE_SELECTOR, Source.NODE_AFFINITY),
+        *_choices(state.affinity, Source.NODE_SELECTOR, Source.NODE_AFFINITY),
         *_choices(state.added, Source.ADDED_AFFINITY, Source.ADDED_AFFINITY),
     )
     return _bounded(choices)
 
 
-def best_alternatives(choices: Sequence[Choice], node: Node) -> Sequence[Asked]:
+def best_alternatives(choices: Sequence[Choice], node: Node) -> Sequence[Sourced]:
     """Return the best alternative of each choice: the one with the fewest unmet requirements on the node."""
-    best: list[Asked] = []
+    best: list[Sourced] = []
     for choice in choices:
         best += min(choice, key=lambda alternative: sum(not each.met_by(node) for each in alternative), default=())
     return best
 
 
-def best_unmet(choices: Sequence[Choice], node: Node) -> Sequence[Asked]:
+def best_unmet(choices: Sequence[Choice], node: Node) -> Sequence[Sourced]:
     """Return the unmet requirements of `best_alternatives` for a node."""
     return [each for each in best_alternatives(choices, node) if not each.met_by(node)]
 
@@ -103,15 +111,15 @@ def requirements_in_cluster(decision: Decision, limit: int) -> Sequence[Requirem
     ]
     most = sorted((each for each in excluded if each[1]), key=lambda each: -each[1])[:limit]
     return [
-        RequirementInCluster(told_of(each), nodes, _instead(decision, each) if nodes == len(decision.known) else "")
+        RequirementInCluster(output_form(each), nodes, _instead(decision, each) if nodes == len(decision.known) else "")
         for each, nodes in most
     ]
 
 
-def _instead(decision: Decision, asked: Asked) -> str:
-    if isinstance(asked.requirement, FieldRequirement):
-        return "" if asked.requirement.value in decision.mirror.nodes.slots else "other names"
-    return values_text(decision, (asked.requirement.key,))
+def _instead(decision: Decision, required: Sourced) -> str:
+    if isinstance(required.requirement, FieldRequirement):
+        return "" if required.requirement.value in decision.mirror.nodes.slots else "other names"
+    return values_text(decision, (required.requirement.key,))
 
 
 def impossible_terms(decision: Decision, limit: int) -> Sequence[str]:
@@ -124,50 +132,52 @@ def impossible_terms(decision: Decision, limit: int) -> Sequence[str]:
     state = decision.state_of(NAME)
     if not isinstance(state, RequiredState) or NAME not in decision.refusing:
         return ()
-    if state.asked.required is None:
+    if state.affinity.required is None:
         return ()
-    if not state.asked.required.terms:
+    if not state.affinity.required.terms:
         return ["it has only empty terms, which match no node"]
-    return [text for faults in _faults(state.asked) for text in faults][:limit]
+    return [text for faults in _faults(state.affinity) for text in faults][:limit]
 
 
-def is_unmeetable(asked: NodeAffinity) -> bool:
-    """Return whether every required term is empty or contradicts itself, without an error.
+def is_unmeetable(affinity: NodeAffinity) -> bool:
+    """Return whether every affinity term is empty or contradicts itself, without an error.
 
     NodeAffinity's queueing hint skips every node then. After an error it does not.
     """
-    if asked.node_names is not None and not asked.node_names:
+    if affinity.node_names is not None and not affinity.node_names:
         return True
-    return asked.required is not None and all(
-        faults and not term.errors for faults, term in zip(_faults(asked), asked.required.terms, strict=False)
+    return affinity.required is not None and all(
+        faults and not term.errors for faults, term in zip(_faults(affinity), affinity.required.terms, strict=False)
     )
 
 
-def _faults(asked: NodeAffinity) -> Iterator[Sequence[str]]:
-    """Yield for each of the first 64 required terms why no node can match it. Empty for a term that a node can."""
-    for term in () if asked.required is None else asked.required.terms[:MAX_REQUIREMENTS]:
-        yield term.errors or [*_contradictions((*asked.selector.requirements, *term.requirements, *term.comparisons))]
+def _faults(affinity: NodeAffinity) -> Iterator[Sequence[str]]:
+    """Yield for each of the first 64 affinity terms why no node can match it. Empty for a term that a node can."""
+    for term in () if affinity.required is None else affinity.required.terms[:MAX_REQUIREMENTS]:
+        yield term.errors or [
+            *_contradictions((*affinity.selector.requirements, *term.requirements, *term.comparisons))
+        ]
 
 
-def _contradictions(asked: Sequence[Requirement | Comparison]) -> Iterator[str]:
+def _contradictions(required: Sequence[Requirement | Comparison]) -> Iterator[str]:
     by_key: dict[str, list[Requirement | Comparison]] = {}
-    for each in asked[:MAX_REQUIREMENTS]:
+    for each in required[:MAX_REQUIREMENTS]:
         by_key.setdefault(each.key, []).append(each)
     for of_key in by_key.values():
         if _contradict(of_key):
-            yield f"{' and '.join(map(asked_text, of_key[:_MAX_CONTRADICTING]))} contradict each other"
+            yield f"{' and '.join(map(text_of_requirement, of_key[:_MAX_CONTRADICTING]))} contradict each other"
 
 
-def _contradict(asked: Sequence[Requirement | Comparison]) -> bool:
+def _contradict(required: Sequence[Requirement | Comparison]) -> bool:
     """Return whether no value of a label, and no absence of it, meets all requirements on its key."""
-    listed = next((each for each in asked if isinstance(each, Requirement) and each.operator is Operator.IN), None)
+    listed = next((each for each in required if isinstance(each, Requirement) and each.operator is Operator.IN), None)
     if listed is not None:
-        return not any(all(each.matches({listed.key: value}) for each in asked) for value in listed.values)
-    if all(each.matches({}) for each in asked):
+        return not any(all(each.matches({listed.key: value}) for each in required) for value in listed.values)
+    if all(each.matches({}) for each in required):
         return False
-    if any(isinstance(each, Requirement) and each.operator is Operator.DOES_NOT_EXIST for each in asked):
+    if any(isinstance(each, Requirement) and each.operator is Operator.DOES_NOT_EXIST for each in required):
         return True
-    compared = [each for each in asked if isinstance(each, Comparison)]
+    compared = [each for each in required if isinstance(each, Comparison)]
     lowest = max((each.bound + 1 for each in compared if each.greater), default=None)
     highest = min((each.bound - 1 for each in compared if not each.greater), default=None)
     return lowest is not None and highest is not None and lowest > highest
@@ -178,12 +188,12 @@ def nearest_node(decision: Decision) -> NearestNode | None:
 
     None, too, if no term of the pod can be met by any node: then no node is near.
     """
-    refused, choices = decision.refusing.get(NAME), choices_of(decision)
-    if refused is None or not choices or not len(decision.known):
+    rejected, choices = decision.refusing.get(NAME), choices_of(decision)
+    if rejected is None or not choices or not len(decision.known):
         return None
     if decision.pod.node_affinity.required is not None and all(_faults(decision.pod.node_affinity)):
         return None
-    candidates = decision.known[refused[decision.known]]
+    candidates = decision.known[rejected[decision.known]]
     if not len(candidates):
         return None
     lacking = unmet_counts(decision)[candidates]
@@ -210,10 +220,10 @@ def unmet_counts(decision: Decision) -> Int64Array:
 
 def _choices(affinity: NodeAffinity, of_selector: Source, of_terms: Source) -> Iterator[Choice]:
     if affinity.selector.requirements:
-        yield [[Asked(of_selector, None, each) for each in affinity.selector.requirements]]
+        yield [[Sourced(of_selector, None, each) for each in affinity.selector.requirements]]
     if affinity.required is not None:
         yield [
-            [Asked(of_terms, place, each) for each in _requirements(term)]
+            [Sourced(of_terms, place, each) for each in _requirements(term)]
             for place, term in enumerate(affinity.required.terms)
             if not term.errors
         ]
@@ -228,26 +238,26 @@ def _bounded(choices: Iterable[Choice]) -> Sequence[Choice]:
     left = MAX_REQUIREMENTS
     found = []
     for choice in choices:
-        kept = []
+        remaining = []
         for alternative in choice:
             if left > 0:
-                kept.append(alternative[:left])
+                remaining.append(alternative[:left])
                 left -= len(alternative)
-        found.append(kept)
+        found.append(remaining)
     return found
 
 
-def _judged(decision: Decision, choice: Choice) -> Iterator[tuple[Asked, BoolArray]]:
+def _judged(decision: Decision, choice: Choice) -> Iterator[tuple[Sourced, BoolArray]]:
     terms = [(each, each.as_term) for alternative in choice for each in alternative]
     matcher = NodeMatcher(decision.mirror, decision.batch, keys_of_terms(term for _, term in terms))
     for each, term in terms:
         yield each, matcher.term(term)
 
 
-def _unmet(asked: Asked, node: Node) -> UnmetRequirement:
-    told = told_of(asked)
-    has = node.name if isinstance(asked.requirement, FieldRequirement) else node.labels.get(told.key)
-    return UnmetRequirement(told, has)
+def _unmet(required: Sourced, node: Node) -> UnmetRequirement:
+    rendered = output_form(required)
+    has = node.name if isinstance(required.requirement, FieldRequirement) else node.labels.get(rendered.key)
+    return UnmetRequirement(rendered, has)
 
 
 _PLATFORM: Final = frozenset(f"{prefix}kubernetes.io/{name}" for prefix in ("", "beta.") for name in ("arch", "os"))
@@ -269,7 +279,7 @@ def drop_requirements(obstacles: Obstacles, position: int) -> Sequence[Step] | N
     unmet = () if node is None else best_unmet(choices, node)
     if not unmet or any(each.source is Source.ADDED_AFFINITY for each in unmet):
         return None
-    steps = [DropRequirement(told_of(each)) for each in unmet]
+    steps = [DropRequirement(output_form(each)) for each in unmet]
     if any(each.asked.key in _PLATFORM for each in steps):
         return None
     if obstacles.decision.pod.of_daemon_set and any(each.asked.key == NODE_NAME for each in steps):
@@ -282,27 +292,27 @@ def label_node(obstacles: Obstacles, position: int) -> Sequence[Step] | None:
     node, choices = obstacles.decision.node(position), choices_of(obstacles.decision)
     if node is None:
         return None
-    wanted = best_alternatives(choices, node)
+    best = best_alternatives(choices, node)
     steps: dict[str, Step] = {}
-    for each in wanted:
+    for each in best:
         if each.met_by(node):
             continue
         if isinstance(each.requirement, FieldRequirement) or each.requirement.key in _FACTS:
             return None
-        step = _label(each.requirement.key, wanted, node)
+        step = _label(each.requirement.key, best, node)
         if step is None:
             return None
         steps[step.key] = step
     return [*steps.values()] or None
 
 
-def _label(key: str, wanted: Sequence[Asked], node: Node) -> SetLabel | None:
-    asked = [
+def _label(key: str, required_all: Sequence[Sourced], node: Node) -> SetLabel | None:
+    required = [
         each.requirement
-        for each in wanted
+        for each in required_all
         if not isinstance(each.requirement, FieldRequirement) and each.requirement.key == key
     ]
-    labels = label_meeting(key, asked)
+    labels = label_meeting(key, required)
     return None if labels is None else SetLabel(node.name, key, labels.get(key), node.labels.get(key))
 
 
@@ -340,13 +350,13 @@ def correct(obstacles: Obstacles) -> Iterator[Proposal]:
     seen: list[Sequence[Step]] = []
     for position in obstacles.some_of(obstacles.only({NAME}), _LOOKED_AT) if nowhere else ():
         node = decision.node(position)
-        unmet = [] if node is None else [told_of(each) for each in best_unmet(choices, node)]
+        unmet = [] if node is None else [output_form(each) for each in best_unmet(choices, node)]
         steps: list[Step] = []
-        for asked in unmet:
-            known = (asked.source, asked.term, asked.key, asked.operator, tuple(asked.values)) in nowhere
-            label = _meant(asked.key, asked.values, node) if known and node is not None else None
+        for required in unmet:
+            known = (required.source, required.term, required.key, required.operator, tuple(required.values)) in nowhere
+            label = _meant(required.key, required.values, node) if known and node is not None else None
             if label is not None:
-                steps.append(CorrectRequirement(asked, *label))
+                steps.append(CorrectRequirement(required, *label))
         if steps and len(steps) == len(unmet) <= MAX_STEPS and steps not in seen:
             seen.append(steps)
             yield Proposal(decision.batch.names[position], steps)
@@ -397,8 +407,8 @@ class ExplainedNodeAffinity(Explained):
         """Return the zone and the region that the pod asks for, if it names one: no copy of another node has them."""
         affinity = decision.pod.node_affinity
         terms = () if affinity.required is None or len(affinity.required.terms) > 1 else affinity.required.terms
-        asked = chain(affinity.selector.requirements, *(each.requirements for each in terms))
-        named = [each for each in asked if each.operator is Operator.IN and len(each.values) == 1]
+        required = chain(affinity.selector.requirements, *(each.requirements for each in terms))
+        named = [each for each in required if each.operator is Operator.IN and len(each.values) == 1]
         return {each.key: each.values[0] for each in named if each.key in TOPOLOGY_LABELS}
 
     def name_needed(self, decision: Decision) -> str:

@@ -24,7 +24,7 @@ class RequiredState(msgspec.Struct, frozen=True):
     """The requirements of one incoming pod and of the scheduler on a node. Stale after the next event."""
 
     mirror: ClusterMirror
-    asked: NodeAffinity
+    affinity: NodeAffinity
     added: NodeAffinity
 
 

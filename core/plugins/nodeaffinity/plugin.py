@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, ScorePlugin, Status, Verdicts, said
+from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, ScorePlugin, Status, Verdicts, text_of
 from core.framework.invalidation import node_update
 from core.framework.node_matcher import NodeMatcher, keys_of_terms, label_keys
 from core.framework.scores import default_normalize
@@ -70,19 +70,19 @@ class NodeAffinity(ExplainedNodeAffinity, FilterPlugin[RequiredState], ScorePlug
 
         Upstream also narrows the search to `node_names` here. That is not needed: Filter rejects all other nodes.
         """
-        asked = pod.node_affinity
-        if asked.node_names is not None and not asked.node_names:
+        affinity = pod.node_affinity
+        if affinity.node_names is not None and not affinity.node_names:
             return CONFLICT, None
-        if not (asked.requires or self._added.requires):
+        if not (affinity.requires or self._added.requires):
             return SKIP, None
-        return SUCCESS, RequiredState(mirror, asked, self._added)
+        return SUCCESS, RequiredState(mirror, affinity, self._added)
 
     def filter(self, state: RequiredState, batch: NodeBatch) -> Verdicts:
         """Judge every node of the batch. The scheduler's requirements come before the pod's."""
-        matcher = NodeMatcher(state.mirror, batch, label_keys(state.asked) | label_keys(state.added))
-        _charge(state.mirror, state.asked.selector, _required(state.asked), len(batch))
+        matcher = NodeMatcher(state.mirror, batch, label_keys(state.affinity) | label_keys(state.added))
+        _charge(state.mirror, state.affinity.selector, _required(state.affinity), len(batch))
         codes = np.zeros(len(batch), np.uint8)
-        codes[~matcher.required(state.asked)] = STATUSES.index(POD_AFFINITY)
+        codes[~matcher.required(state.affinity)] = STATUSES.index(POD_AFFINITY)
         codes[~matcher.required(state.added)] = STATUSES.index(ENFORCED_AFFINITY)
         return Verdicts(codes, STATUSES)
 
@@ -92,7 +92,7 @@ class NodeAffinity(ExplainedNodeAffinity, FilterPlugin[RequiredState], ScorePlug
         SKIP only for a pod without preferences. If the preferences are empty, each node gets 0, as upstream.
         """
         if error := pod.node_affinity.preferred_error:
-            return Status(Code.ERROR, (said(mirror, error),)), None
+            return Status(Code.ERROR, (text_of(mirror, error),)), None
         terms = (*self._added.preferred, *pod.node_affinity.preferred)
         prefers = terms or pod.node_affinity.empty_preferences
         return (SUCCESS, PreferredState(mirror, terms)) if prefers else (SKIP, None)

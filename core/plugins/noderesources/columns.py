@@ -118,10 +118,10 @@ class AmountColumn:
 class AmountColumns:
     """Resource -> its column. A column exists while the amount on any slot is not 0."""
 
-    def __init__(self, nodes: NodeTable, held: Iterable[tuple[int, Mapping[str, int]]]) -> None:
+    def __init__(self, nodes: NodeTable, amounts_in_use: Iterable[tuple[int, Mapping[str, int]]]) -> None:
         self._nodes = nodes
         gathered: dict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
-        for slot, amounts in held:
+        for slot, amounts in amounts_in_use:
             for resource, amount in amounts.items():
                 slots, parts = gathered[resource]
                 slots.append(slot)
@@ -151,8 +151,8 @@ class AmountColumns:
         if column is None:
             return np.zeros(len(batch), np.int64)
         amounts = column.by_slot(self._nodes.capacity).take(batch.slots)  # NO_SLOT takes the last one
-        if batch.strangers:
-            amounts[list(batch.strangers)] = 0
+        if batch.unmirrored:
+            amounts[list(batch.unmirrored)] = 0
         return amounts
 
 
@@ -187,21 +187,21 @@ class ResourceColumns:
             if change.after is not None:
                 self._count(change.slot, change.after, 1)
 
-    def allocatable_of(self, resource: str, batch: NodeBatch, strangers: Offered | None = None) -> Int64Array:
-        """Return how much of a resource each node of the batch offers; `strangers` is `offered_by_strangers` of it."""
+    def allocatable_of(self, resource: str, batch: NodeBatch, unmirrored: Offered | None = None) -> Int64Array:
+        """Return how much of a resource each node of the batch offers. `unmirrored`: see `offered_by_unmirrored`."""
         amounts = self.allocatable.at(resource, batch)
-        if batch.strangers:
-            offered = offered_by_strangers(batch) if strangers is None else strangers
+        if batch.unmirrored:
+            offered = offered_by_unmirrored(batch) if unmirrored is None else unmirrored
             for position, amount in offered.get(resource, ()):
                 amounts[position] = amount
         return amounts
 
-    def no_node_offers(self, resource: str, amount: int, strangers: Offered) -> bool:
+    def no_node_offers(self, resource: str, amount: int, unmirrored: Offered) -> bool:
         """Return whether the amount fits no node because no node has any of the resource. Visits no node.
 
         Sums of requests may have overflowed to negative, which leaves a free amount.
         """
-        if resource in self.allocatable.of or resource in strangers:
+        if resource in self.allocatable.of or resource in unmirrored:
             return False
         requested = self.requested.of.get(resource)
         return amount > (0 if requested is None else -requested.lowest)
@@ -211,12 +211,12 @@ class ResourceColumns:
         self.non_zero_requested.add(slot, cpu_and_memory(pod.non_zero_requests), sign)
 
 
-def offered_by_strangers(batch: NodeBatch) -> Offered:
+def offered_by_unmirrored(batch: NodeBatch) -> Offered:
     """Return the allocatable resources of a batch's strangers."""
-    if not batch.strangers:
+    if not batch.unmirrored:
         return _NO_OFFERS
     offered: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
-    for position, node in batch.strangers.items():
+    for position, node in batch.unmirrored.items():
         for resource, amount in ({} if node is None else node.allocatable).items():
             offered[resource].append((position, amount))
     return offered
@@ -283,14 +283,14 @@ def left_to_devices(mirror: ClusterMirror, pod: Pod, schedulers: DeviceScheduler
     rule = mirror.rules.device_class_resources
     if rule is DeviceClassResources.CHECKED or not schedulers.have(pod.scheduler_name):
         return NOTHING_LEFT
-    asked = [resource for resource, amount in pod.requests.items() if amount and resource not in NATIVE]
-    if not asked:
+    requested = [resource for resource, amount in pod.requests.items() if amount and resource not in NATIVE]
+    if not requested:
         return NOTHING_LEFT
-    named = frozenset[str]().union(*map(stands_for, mirror.objects(DeviceClass).values())).intersection(asked)
+    named = frozenset[str]().union(*map(stands_for, mirror.objects(DeviceClass).values())).intersection(requested)
     if rule is DeviceClassResources.LEFT_UNLESS_ALLOCATABLE:
         return LeftToDevices(named)
     # v1.34 reads classes only if the pod requests an extended resource. Else it leaves every unlisted resource.
-    return LeftToDevices(named if any(map(is_extended, asked)) else asked, mirror.derived(_listed_as_none))
+    return LeftToDevices(named if any(map(is_extended, requested)) else requested, mirror.derived(_listed_as_none))
 
 
 def is_extended(resource: str) -> bool:
@@ -309,12 +309,12 @@ def classes_of(mirror: ClusterMirror, pod: Pod) -> Mapping[str, str]:
     """Return the requests of a pod that a DeviceClass provides: resource -> that class, the first one by name."""
     if mirror.rules.device_class_resources is DeviceClassResources.CHECKED:
         return {}
-    asked = {resource for resource, amount in pod.requests.items() if amount and resource not in NATIVE}
-    if not asked:
+    requested = {resource for resource, amount in pod.requests.items() if amount and resource not in NATIVE}
+    if not requested:
         return {}
     found: dict[str, str] = {}
     for each in sorted(mirror.objects(DeviceClass).values(), key=lambda each: each.name, reverse=True):
-        found.update(dict.fromkeys(stands_for(each) & asked, each.name))
+        found.update(dict.fromkeys(stands_for(each) & requested, each.name))
     return found
 
 

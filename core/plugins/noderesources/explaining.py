@@ -47,11 +47,13 @@ class ResourceOnNode(msgspec.Struct, frozen=True, gc=False):
     @property
     def text(self) -> str:
         """The missing amount in words."""
-        asked, free, in_use, allocatable = (
+        requested, free, in_use, allocatable = (
             quantity_text(self.resource, each) for each in (self.requested, self.free, self.in_use, self.allocatable)
         )
         missing = quantity_text(self.resource, self.missing, round_up=True)
-        return f"needs {self.resource} {asked}; free {free} ({in_use} of {allocatable} in use): {missing} too little"
+        return (
+            f"needs {self.resource} {requested}; free {free} ({in_use} of {allocatable} in use): {missing} too little"
+        )
 
 
 class ResourceInCluster(msgspec.Struct, frozen=True, gc=False):
@@ -75,15 +77,16 @@ class ResourceInCluster(msgspec.Struct, frozen=True, gc=False):
     @property
     def text(self) -> str:
         """The amounts in words."""
-        asked, most = (quantity_text(self.resource, each) for each in (self.requested, self.most_free))
+        requested, most = (quantity_text(self.resource, each) for each in (self.requested, self.most_free))
         fits = f"enough on {counted(self.nodes, 'node')}" if self.nodes else "enough on no node"
         if self.resource == PODS:
             return f"pods: {fits}; most free on any node: {most}, on {self.most_free_node}"
         origin = f" ({self.origin})" if self.origin else ""
         if not self.most_free_node:
             instead = f", but {', '.join(self.instead)}" if self.instead else ""
-            return f"needs {self.resource} {asked}{origin}; no node offers it{instead}"
-        return f"needs {self.resource} {asked}{origin}; most free on any node: {most}, on {self.most_free_node}; {fits}"
+            return f"needs {self.resource} {requested}{origin}; no node offers it{instead}"
+        most = f"{most}, on {self.most_free_node}"
+        return f"needs {self.resource} {requested}{origin}; most free on any node: {most}; {fits}"
 
 
 def measured_resources(decision: Decision, batch: NodeBatch) -> Iterator[MeasuredResource]:
@@ -98,8 +101,8 @@ def resources_on_node(decision: Decision, position: int) -> Sequence[ResourceOnN
     found = []
     for each in measured_resources(decision, decision.batch.part(np.array([position]))):
         allocatable, in_use = int(each.allocatable[0]), int(each.in_use[0])
-        missing = each.asked - (allocatable - in_use) if each.short[0] else 0
-        found.append(ResourceOnNode(each.resource, each.asked, allocatable, in_use, allocatable - in_use, missing))
+        missing = each.requested - (allocatable - in_use) if each.short[0] else 0
+        found.append(ResourceOnNode(each.resource, each.requested, allocatable, in_use, allocatable - in_use, missing))
     return found
 
 
@@ -115,7 +118,7 @@ def resources_in_cluster(decision: Decision) -> Sequence[ResourceInCluster]:
         found.append(
             ResourceInCluster(
                 resource=each.resource,
-                requested=each.asked,
+                requested=each.requested,
                 origin=origins.get(each.resource, ""),
                 free=int(free.sum()),
                 most_free=int(free[most]),
@@ -153,8 +156,8 @@ class WaitingResize(msgspec.Struct, frozen=True, gc=False):
     def text(self) -> str:
         """What the pod holds, in words."""
         name = self.resource
-        holds, actual, asked = (quantity_text(name, each) for each in (self.holds, self.actual, self.asked))
-        return f"{self.pod} on {self.node} holds {name} {holds}: its resize from {actual} to {asked} is not done"
+        holds, actual, requested = (quantity_text(name, each) for each in (self.holds, self.actual, self.asked))
+        return f"{self.pod} on {self.node} holds {name} {holds}: its resize from {actual} to {requested} is not done"
 
 
 def waiting_resizes(decision: Decision, limit: int) -> Sequence[WaitingResize]:
@@ -163,17 +166,17 @@ def waiting_resizes(decision: Decision, limit: int) -> Sequence[WaitingResize]:
     None if the search has taken too long, see PodSearch. Source: k8s.io/component-helpers resource/helpers.go
     (AggregateContainerRequests).
     """
-    held, pods = decision.mirror.pods.rows.values(), decision.mirror.pods.pods
+    rows, pods = decision.mirror.pods.rows.values(), decision.mirror.pods.pods
     if NAME not in decision.refusing or not decision.search.may_look_at(len(pods)):
         return ()
     known = {decision.batch.names[position] for position in decision.known.tolist()}
     found = []
     # One short pass over all pods: by mirror.placed_pods() it took 30 ms for 150,000.
-    for pod, resources in [(pods[row], resources) for row in held if (resources := pods[row].resources) is not None]:
-        for resource, (actual, asked) in resizes(resources).items() if pod.node_name in known else ():
+    for pod, resources in [(pods[row], resources) for row in rows if (resources := pods[row].resources) is not None]:
+        for resource, (actual, requested) in resizes(resources).items() if pod.node_name in known else ():
             holds = pod.requests.get(resource, 0)
-            if decision.pod.requests.get(resource) and holds > min(actual, asked):
-                found.append(WaitingResize(name_of(pod), pod.node_name, resource, holds, actual, asked))
+            if decision.pod.requests.get(resource) and holds > min(actual, requested):
+                found.append(WaitingResize(name_of(pod), pod.node_name, resource, holds, actual, requested))
     return sorted(found, key=lambda each: (min(each.actual, each.asked) - each.holds, each.pod))[:limit]
 
 
@@ -181,7 +184,7 @@ class FreeAmount(msgspec.Struct, frozen=True):
     """The free amount of a resource by node, less nominated pods, and whether it is too little for the pod."""
 
     resource: str
-    asked: int
+    requested: int
     free: Int64Array
     short: BoolArray
 
@@ -193,10 +196,10 @@ def free_amounts(obstacles: Obstacles, positions: IntpArray) -> Sequence[FreeAmo
     found, nominated = [], obstacles.once(_nominated)
     for each in measured_resources(obstacles.decision, obstacles.decision.batch.part(positions)):
         free = each.allocatable - each.in_use
-        left = (free < each.asked) & ~each.short  # NodeResourcesFit leaves these resources to devices
+        left = (free < each.requested) & ~each.short  # NodeResourcesFit leaves these resources to devices
         for place in np.flatnonzero(np.isin(positions, [*nominated])).tolist():
             free[place] -= nominated[int(positions[place])].get(each.resource, 0)
-        found.append(FreeAmount(each.resource, each.asked, free, (free < each.asked) & ~left))
+        found.append(FreeAmount(each.resource, each.requested, free, (free < each.requested) & ~left))
     return found
 
 
@@ -207,7 +210,7 @@ def _nominated(obstacles: Obstacles) -> Mapping[int, Mapping[str, int]]:
     found: dict[int, dict[str, int]] = {}
     for position in np.flatnonzero(np.isin(decision.batch.slots, [each for each in slots if each >= 0])).tolist():
         taken = found.setdefault(position, {})
-        for pod in decision.nominated_beside(position):
+        for pod in decision.nominated_on(position):
             for resource, amount in {**mirror.counted(pod).requests, PODS: 1}.items():
                 taken[resource] = taken.get(resource, 0) + amount
     return found
@@ -220,14 +223,14 @@ def lower_requests(obstacles: Obstacles, position: int) -> Sequence[Step] | None
         if each.short[0]:
             if each.resource == PODS:
                 return None
-            steps.append(lowered(each.resource, each.asked, int(each.free[0])))
+            steps.append(lowered(each.resource, each.requested, int(each.free[0])))
     return steps
 
 
-def lowered(resource: str, asked: int, free: int) -> LowerRequest:
+def lowered(resource: str, requested: int, free: int) -> LowerRequest:
     """Return the step that lowers a request to the free amount, or to 0, which is never checked, if none is free."""
     to = max(free, 0)
-    return LowerRequest(resource, asked - to, to)
+    return LowerRequest(resource, requested - to, to)
 
 
 def lower_one_request(obstacles: Obstacles) -> Iterator[Proposal]:
@@ -248,7 +251,7 @@ def lower_one_request(obstacles: Obstacles) -> Iterator[Proposal]:
             found = True
             best = int(alone[each.free[alone].argmax()])
             node = obstacles.decision.batch.names[int(positions[best])]
-            yield Proposal(node, (lowered(each.resource, each.asked, int(each.free[best])),))
+            yield Proposal(node, (lowered(each.resource, each.requested, int(each.free[best])),))
     several = np.flatnonzero(~pods.short & (number > 1))
     if not found and len(several):
         best = int(several[missing_shares(others)[several].argmin()])
@@ -258,7 +261,7 @@ def lower_one_request(obstacles: Obstacles) -> Iterator[Proposal]:
 def missing_shares(rooms: Sequence[FreeAmount]) -> Int64Array:
     """Return for each node the sum of the shares of requests that do not fit, in thousandths."""
     return sum(
-        ((each.asked - each.free).clip(0, each.asked) * 1000 // each.asked for each in rooms),
+        ((each.requested - each.free).clip(0, each.requested) * 1000 // each.requested for each in rooms),
         np.zeros(len(rooms[0].free), np.int64),
     )
 
@@ -266,7 +269,7 @@ def missing_shares(rooms: Sequence[FreeAmount]) -> Int64Array:
 def with_enough(obstacles: Obstacles, position: int) -> Candidates:
     """Return the pods of a node that request at least the missing amount."""
     missing = {
-        each.resource: each.asked - int(each.free[0])
+        each.resource: each.requested - int(each.free[0])
         for each in free_amounts(obstacles, np.array([position]))
         if each.short[0]
     }

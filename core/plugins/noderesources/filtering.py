@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from core.framework.interface import SUCCESS, Code, Room, Status, Verdicts
+from core.framework.interface import SUCCESS, Capacity, Code, Status, Verdicts
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
 from core.mirror.topology import BoolArray, Float64Array, Int64Array, IntpArray
@@ -27,10 +27,10 @@ from core.plugins.noderesources.columns import (
     insufficient,
     is_extended,
     left_to_devices,
-    offered_by_strangers,
+    offered_by_unmirrored,
 )
 
-MAX_TOLD: Final = 128
+MAX_REPORTED: Final = 128
 """How many insufficient resources are reported by name, at most. Each node of the response has a list of its own."""
 _OTHERS: Final = "Insufficient other resources"
 
@@ -52,7 +52,7 @@ class MeasuredResource(msgspec.Struct, frozen=True):
     """One resource on each node of a batch: the pod's request, and whether the node has too little of the resource."""
 
     resource: str
-    asked: int
+    requested: int
     allocatable: Int64Array
     in_use: Int64Array
     short: BoolArray
@@ -61,7 +61,7 @@ class MeasuredResource(msgspec.Struct, frozen=True):
 class PreFilterState:
     """The requests of one incoming pod, in the order of the reasons. Stale after the next event."""
 
-    __slots__ = ("_asked", "_columns", "_left")
+    __slots__ = ("_columns", "_left", "_requested")
 
     def __init__(
         self,
@@ -72,9 +72,9 @@ class PreFilterState:
     ) -> None:
         self._columns = columns
         self._left = left
-        self._asked = [(resource, requests[resource]) for resource in NATIVE if requests.get(resource, 0) > 0]
+        self._requested = [(resource, requests[resource]) for resource in NATIVE if requests.get(resource, 0) > 0]
         # Upstream has the other resources in the order of a Go map, so any order is right.
-        self._asked += [
+        self._requested += [
             (resource, amount)
             for resource, amount in sorted(requests.items())
             if amount and resource not in NATIVE and resource not in ignored
@@ -84,14 +84,14 @@ class PreFilterState:
         """Give each node its verdict: unresolvable where the pod asks for more of anything short than there ever is."""
         if self._fits_one(batch):
             return Verdicts(np.zeros(1, np.intp), (SUCCESS,))
-        columns, offered = self._columns, offered_by_strangers(batch)
+        columns, offered = self._columns, offered_by_unmirrored(batch)
         shortages = _Shortages(len(batch))
         unresolvable = np.zeros(len(batch), np.bool_)
         others: BoolArray | None = None  # other insufficient resources, beyond the named ones
         too_many = columns.requested.at(PODS, batch) >= columns.allocatable_of(PODS, batch, offered)
         shortages.amend(too_many, _with_reason("Too many pods"))
-        told = 0
-        for resource, amount in self._asked:
+        reported = 0
+        for resource, amount in self._requested:
             left = self._left.on(resource, columns, offered, batch)
             if left is None and columns.no_node_offers(resource, amount, offered):
                 short, never = np.ones((2, len(batch)), np.bool_)
@@ -104,8 +104,8 @@ class PreFilterState:
                     continue
                 never = short & (allocatable < amount)
             unresolvable |= never
-            told += 1
-            if told <= MAX_TOLD:
+            reported += 1
+            if reported <= MAX_REPORTED:
                 shortages.amend(short, _with_reason(insufficient(resource)))
                 continue
             others = short if others is None else others | short
@@ -121,23 +121,23 @@ class PreFilterState:
 
         After a decision one node is judged again, where arrays take ten times as long as numbers.
         """
-        if len(batch) != 1 or batch.strangers or self._left is not NOTHING_LEFT:
+        if len(batch) != 1 or batch.unmirrored or self._left is not NOTHING_LEFT:
             return False
         slot, allocatable, requested = batch.slots.item(0), self._columns.allocatable, self._columns.requested
         return all(
             amount <= allocatable.on(resource, slot) - requested.on(resource, slot) <= LARGEST_AMOUNT
-            for resource, amount in ((PODS, 1), *self._asked)
+            for resource, amount in ((PODS, 1), *self._requested)
         )
 
     def measured(self, batch: NodeBatch, limit: int) -> Iterator[MeasuredResource]:
         """Yield the measurements: the number of pods, and up to `limit` resources in the order of the reasons."""
-        columns, offered = self._columns, offered_by_strangers(batch)
-        for resource, asked in ((PODS, 1), *self._asked[:limit]):
+        columns, offered = self._columns, offered_by_unmirrored(batch)
+        for resource, requested in ((PODS, 1), *self._requested[:limit]):
             allocatable = columns.allocatable_of(resource, batch, offered)
             in_use = columns.requested.at(resource, batch)
             left = self._left.on(resource, columns, offered, batch)
-            short = allocatable - in_use < asked
-            yield MeasuredResource(resource, asked, allocatable, in_use, short if left is None else short & ~left)
+            short = allocatable - in_use < requested
+            yield MeasuredResource(resource, requested, allocatable, in_use, short if left is None else short & ~left)
 
 
 class _Shortages:
@@ -170,13 +170,13 @@ def _unresolvable(status: Status) -> Status:
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, status.reasons)
 
 
-def room_for(
+def capacity_for(
     mirror: ClusterMirror,
     pods: Sequence[Pod],
     ignored: IgnoredResources,
     batch: NodeBatch,
     schedulers: DeviceSchedulers = EVERY_SCHEDULER,
-) -> Room:
+) -> Capacity:
     """Return how many of some pods, at least one, each node can hold. Stale after the next event.
 
     For each resource, `most` counts the smallest requests first. A resource that devices back on some node sets no
@@ -191,12 +191,12 @@ def room_for(
     for resource in sorted({name for each in requests for name, amount in each.items() if amount > 0}):
         if resource in ignored or _is_left_to_devices(mirror, members, schedulers, resource, batch):
             continue
-        asked = sorted(amount for each in requests if (amount := each.get(resource, 0)) > 0)
-        sums = np.array([min(each, MAX_INT64) for each in accumulate(asked)], np.int64)
+        requested = sorted(amount for each in requests if (amount := each.get(resource, 0)) > 0)
+        sums = np.array([min(each, MAX_INT64) for each in accumulate(requested)], np.int64)
         free = columns.allocatable_of(resource, batch) - columns.requested.at(resource, batch)
-        most = np.minimum(most, len(pods) - len(asked) + np.searchsorted(sums, free, side="right"))
+        most = np.minimum(most, len(pods) - len(requested) + np.searchsorted(sums, free, side="right"))
         shares.append(np.maximum(free, 0) / sums[-1])
-    return Room(most, np.array(shares))
+    return Capacity(most, np.array(shares))
 
 
 def _is_left_to_devices(

@@ -7,7 +7,7 @@ are not scored, because upstream reads ResourceSlices and their allocations for 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from core.framework.interface import SUCCESS, FilterPlugin, Room, ScorePlugin, Status, Verdicts
+from core.framework.interface import SUCCESS, Capacity, FilterPlugin, ScorePlugin, Status, Verdicts
 from core.framework.invalidation import InvalidationRule, Scope, node_update
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -24,12 +24,12 @@ from core.plugins.noderesources.columns import (
     cpu_and_memory,
     insufficient,
     left_to_devices,
-    offered_by_strangers,
+    offered_by_unmirrored,
     requests_changed,
     stands_for,
 )
 from core.plugins.noderesources.explaining import NAME, ExplainedFit
-from core.plugins.noderesources.filtering import IgnoredResources, PreFilterState, room_for
+from core.plugins.noderesources.filtering import IgnoredResources, PreFilterState, capacity_for
 from core.plugins.noderesources.strategies import ScoreState, in_range, scorer_of
 
 LEAST_ALLOCATED: Final = ScoringStrategy()
@@ -119,7 +119,7 @@ class NodeResourcesFit(ExplainedFit, FilterPlugin[PreFilterState], ScorePlugin[S
         """Return the requests that the filter does not check on some node of the batch."""
         classes = classes_of(mirror, pod)
         left = left_to_devices(mirror, mirror.counted(pod), self.device_schedulers)
-        found = left.anywhere(mirror.derived(ResourceColumns), offered_by_strangers(batch), batch)
+        found = left.anywhere(mirror.derived(ResourceColumns), offered_by_unmirrored(batch), batch)
         return [f"{resource} (DeviceClass {classes[resource]})" for resource in found if resource in classes]
 
     def device_needs(self, mirror: ClusterMirror, pod: Pod) -> Mapping[str, str]:
@@ -129,15 +129,15 @@ class NodeResourcesFit(ExplainedFit, FilterPlugin[PreFilterState], ScorePlugin[S
         classes = classes_of(mirror, pod)
         return {insufficient(resource): self.device_schedulers.need(name) for resource, name in classes.items()}
 
-    def room_for(self, mirror: ClusterMirror, pods: Sequence[Pod], batch: NodeBatch) -> Room:
+    def capacity_for(self, mirror: ClusterMirror, pods: Sequence[Pod], batch: NodeBatch) -> Capacity:
         """Return how many of some pods each node can hold, by the resources that the filter checks. See room_for."""
-        return room_for(mirror, pods, self._ignored, batch, self.device_schedulers)
+        return capacity_for(mirror, pods, self._ignored, batch, self.device_schedulers)
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, ScoreState]:
         """Collect the pod's amounts for scoring."""
         # Not the amounts of a pod on a node: upstream's scorer reads only the containers of the incoming pod.
-        asked = {**pod.requests, **cpu_and_memory(pod.scored_requests)}
-        return SUCCESS, ScoreState(mirror.derived(ResourceColumns), asked, non_zero=True)
+        requests = {**pod.requests, **cpu_and_memory(pod.scored_requests)}
+        return SUCCESS, ScoreState(mirror.derived(ResourceColumns), requests, non_zero=True)
 
     def score(self, state: ScoreState, batch: NodeBatch) -> Int64Array:
         """Return the score of every node by the strategy."""

@@ -44,17 +44,17 @@ from core.plugins.noderesources.columns import (
 class Allocation:
     """One resource on every node of a batch. If a node has none, it is not `offered`, and `allocatable` is 1.
 
-    `requested` includes the incoming pod's own request, `asked`.
+    `requested` includes the incoming pod's own request, `pod_request`.
     """
 
-    __slots__ = ("allocatable", "asked", "offered", "requested", "weight")
+    __slots__ = ("allocatable", "offered", "pod_request", "requested", "weight")
 
-    def __init__(self, weight: int, allocatable: Int64Array, requested: Int64Array, asked: int) -> None:
+    def __init__(self, weight: int, allocatable: Int64Array, requested: Int64Array, pod_request: int) -> None:
         self.weight = weight
         self.offered = allocatable != 0
         self.allocatable = np.where(self.offered, allocatable, 1)  # a divisor
         self.requested = requested
-        self.asked = asked
+        self.pod_request = pod_request
 
 
 class NodeAllocation(NamedTuple):
@@ -63,13 +63,13 @@ class NodeAllocation(NamedTuple):
     weight: int
     allocatable: int
     requested: int
-    asked: int
+    pod_request: int
 
 
 ScorerOfAll: TypeAlias = Callable[[Sequence[Allocation], int], Int64Array]
 """Gives each node its score, from the allocations and the number of nodes."""
 ScorerOfOne: TypeAlias = Callable[[Sequence[NodeAllocation]], int | None]
-"""Gives one node its score; None: the scorer of all nodes has to be asked."""
+"""Gives one node its score; None: the scorer of all nodes has to be called."""
 
 
 class Scorer(NamedTuple):
@@ -89,17 +89,17 @@ def not_alone(_: Sequence[NodeAllocation]) -> None:
 class ScoreState:
     """The requests of one incoming pod for the scored resources. Stale after the next event."""
 
-    __slots__ = ("_asked", "_columns", "_non_zero")
+    __slots__ = ("_columns", "_non_zero", "_requests")
 
-    def __init__(self, columns: ResourceColumns, asked: Mapping[str, int], *, non_zero: bool) -> None:
+    def __init__(self, columns: ResourceColumns, request: Mapping[str, int], *, non_zero: bool) -> None:
         """With `non_zero`, count existing pods with the cpu and memory that scoring assumes for them."""
         self._columns = columns
-        self._asked = asked
+        self._requests = request
         self._non_zero = non_zero
 
     def score(self, resources: Sequence[ScoredResource], scorer: Scorer, batch: NodeBatch) -> Int64Array:
         """Return the score of every node of the batch."""
-        if len(batch) == 1 and not batch.strangers:
+        if len(batch) == 1 and not batch.unmirrored:
             score = self._score_of_one(resources, scorer, batch.slots.item(0))
             if score is not None:
                 return np.array([score], np.int64)
@@ -107,31 +107,31 @@ class ScoreState:
 
     def _score_of_one(self, resources: Sequence[ScoredResource], scorer: Scorer, slot: int) -> int | None:
         found = []
-        for resource, asked, requested in self._scored(resources):
+        for resource, request, requested in self._scored(resources):
             each = NodeAllocation(
                 resource.weight,
                 self._columns.allocatable.on(resource.name, slot),
-                requested.on(resource.name, slot) + asked,
-                asked,
+                requested.on(resource.name, slot) + request,
+                request,
             )
-            if not (0 <= each.allocatable <= LARGEST_AMOUNT and 0 <= asked <= each.requested <= LARGEST_AMOUNT):
+            if not (0 <= each.allocatable <= LARGEST_AMOUNT and 0 <= request <= each.requested <= LARGEST_AMOUNT):
                 return None  # only sums that have overflowed
             found.append(each)
         return scorer.of_one(found)
 
     def _allocations(self, resources: Sequence[ScoredResource], batch: NodeBatch) -> Iterator[Allocation]:
-        for resource, asked, requested in self._scored(resources):
+        for resource, request, requested in self._scored(resources):
             allocatable = self._columns.allocatable_of(resource.name, batch)
-            yield Allocation(resource.weight, allocatable, requested.at(resource.name, batch) + asked, asked)
+            yield Allocation(resource.weight, allocatable, requested.at(resource.name, batch) + request, request)
 
     def _scored(self, resources: Sequence[ScoredResource]) -> Iterator[tuple[ScoredResource, int, AmountColumns]]:
         """Give the resources that count for this pod, how much it asks for, and the requests of the pods there."""
         for resource in resources:
-            asked = self._asked.get(resource.name, 0)
-            if not asked and resource.name not in NATIVE:
+            request = self._requests.get(resource.name, 0)
+            if not request and resource.name not in NATIVE:
                 continue  # a rare resource must not move pods that do not request it
             non_zero = self._non_zero and resource.name in COMPUTE
-            yield resource, asked, self._columns.non_zero_requested if non_zero else self._columns.requested
+            yield resource, request, self._columns.non_zero_requested if non_zero else self._columns.requested
 
 
 def in_range(scores: Int64Array) -> Int64Array:
@@ -304,7 +304,7 @@ def _errors(resources: Sequence[ScoredResource]) -> Iterator[str]:
 
 def _improvement(allocations: Sequence[Allocation], length: int) -> Int64Array:
     """Return how much more even the pod makes the node: 75 for no change, 50 to 100 (since v1.36)."""
-    without_pod = [each.requested - each.asked for each in allocations]
+    without_pod = [each.requested - each.pod_request for each in allocations]
     half = MAX_NODE_SCORE // 2
     change = _balance(allocations, length) - _balance_of(allocations, without_pod, length)
     return half + quotient(half + change, np.full(length, 2, np.int64))
@@ -318,7 +318,7 @@ def _balance(allocations: Sequence[Allocation], length: int) -> Int64Array:
 def _improvement_of_one(allocations: Sequence[NodeAllocation]) -> int | None:
     if len(allocations) != _PAIR:
         return None
-    without_pod = _balance_of_pair(allocations, [each.requested - each.asked for each in allocations])
+    without_pod = _balance_of_pair(allocations, [each.requested - each.pod_request for each in allocations])
     half = MAX_NODE_SCORE // 2
     return half + (half + _balance_of_pair(allocations, [each.requested for each in allocations]) - without_pod) // 2
 

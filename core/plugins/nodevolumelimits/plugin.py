@@ -177,7 +177,7 @@ class DriverInCluster(msgspec.Struct, frozen=True, gc=False):
 def drivers_on_node(decision: Decision, position: int) -> Sequence[DriverOnNode]:
     """Return the CSI drivers of the pod's volumes on a known node, with their limits there."""
     state = decision.state_of(NAME)
-    if not isinstance(state, NewVolumes) or position in decision.batch.strangers:
+    if not isinstance(state, NewVolumes) or position in decision.batch.unmirrored:
         return ()
     in_use = state.in_use
     in_use.refresh()
@@ -273,7 +273,7 @@ class NodeVolumeLimits(ReadsClaims, Explained, FilterPlugin[NewVolumes]):
             of_slot = _codes_by_slot(state, Migration(each), statuses)
             where = migration == each
             codes[where] = of_slot[batch.slots[where]]
-        for position, node in batch.strangers.items():
+        for position, node in batch.unmirrored.items():
             if node is not None:
                 verdict = _verdict(state, state.in_use.counted(node.name))
                 codes[position] = statuses.setdefault(verdict, len(statuses))

@@ -17,7 +17,7 @@ from core.framework.claims import ClaimError, not_found_text, ownership_error
 from core.framework.interface import Code, Status
 from core.mirror.changes import Change, NodeChange, ObjectChange, PodChange, RulesChange
 from core.mirror.cluster import ClusterMirror
-from core.mirror.generation_store import HeldObject
+from core.mirror.generation_store import StoredObject
 from core.mirror.node_info import NO_SLOT
 from core.mirror.topology import BoolArray, Int64Array
 from core.objects.csi_migration import (
@@ -74,15 +74,15 @@ class Migration(IntEnum):
 
 
 class StorageObjects:
-    """Claims, volumes and classes by full name. `asked` has the objects that were looked up, found or not."""
+    """Claims, volumes and classes by full name. `looked_up` has the objects that were looked up, found or not."""
 
     def __init__(self, mirror: ClusterMirror) -> None:
-        self.asked: set[ObjectKey] = set()
+        self.looked_up: set[ObjectKey] = set()
         self._mirror = mirror
 
-    def get(self, kind: type[HeldObject], full_name: str) -> HeldObject | None:
+    def get(self, kind: type[StoredObject], full_name: str) -> StoredObject | None:
         """Look up an object. Returns None if it does not exist."""
-        self.asked.add((kind, full_name))  # type: ignore[arg-type]  # HeldObject's bound is wider than Kind
+        self.looked_up.add((kind, full_name))  # type: ignore[arg-type]  # StoredObject's bound is wider than Kind
         return self._mirror.objects(kind).get(full_name)
 
 
@@ -91,7 +91,7 @@ def required_drivers(mirror: ClusterMirror) -> Callable[[str], bool]:
     rule, drivers = mirror.rules.missing_driver, mirror.objects(CSIDriver)
     if rule is MissingDriver.ALLOWED:
         return lambda _: False
-    if rule is MissingDriver.REFUSED:
+    if rule is MissingDriver.REJECTED:
         return drivers.__contains__
     return lambda name: (driver := drivers.get(name)) is not None and driver.prevents_scheduling_if_missing
 
@@ -200,7 +200,7 @@ class NodeVolumes(msgspec.Struct, frozen=True, kw_only=True):
     in_use: Mapping[str, str] = {}
     attached: Mapping[str, int] = {}
     error: Status | None = None
-    asked: frozenset[ObjectKey] = frozenset()
+    looked_up: frozenset[ObjectKey] = frozenset()
     """The objects that were looked up for this value."""
 
     def exceeded_by(self, new: DriversByVolume) -> bool:
@@ -236,7 +236,7 @@ class VolumesInUse:
         self._pods: defaultdict[int, dict[str, Pod]] = defaultdict(dict)  # slot -> uid -> pod with volumes that count
         self._attachments: defaultdict[str, dict[str, VolumeAttachment]] = defaultdict(dict)  # by node and full name
         self._readers: defaultdict[ObjectKey, set[int]] = defaultdict(set)  # object -> slots that depend on it
-        self._held: dict[int, NodeVolumes] = {}  # slot -> its values in the columns
+        self._in_columns: dict[int, NodeVolumes] = {}  # slot -> its values in the columns
         self._stale: set[int] = set()
         for slot, node in mirror.nodes:
             self._names[slot] = node.name
@@ -324,7 +324,7 @@ class VolumesInUse:
             in_use=in_use,
             attached=Counter((attached | in_use).values()),
             error=error,
-            asked=frozenset(objects.asked),
+            looked_up=frozenset(objects.looked_up),
         )
 
     def _attached(self, objects: StorageObjects, name: str) -> DriversByVolume:
@@ -338,33 +338,33 @@ class VolumesInUse:
         return found
 
     def _hold(self, slot: int, now: NodeVolumes) -> None:
-        held = self._held.pop(slot, _NOTHING)
-        for key in held.asked - now.asked:
+        before = self._in_columns.pop(slot, _NOTHING)
+        for key in before.looked_up - now.looked_up:
             _discard(self._readers, key, slot)
-        for key in now.asked - held.asked:
+        for key in now.looked_up - before.looked_up:
             self._readers[key].add(slot)
-        for volume in held.in_use.keys() - now.in_use.keys():
+        for volume in before.in_use.keys() - now.in_use.keys():
             _discard(self.users, volume, slot)
-        for volume in now.in_use.keys() - held.in_use.keys():
+        for volume in now.in_use.keys() - before.in_use.keys():
             self.users[volume].add(slot)
-        for driver in held.drivers - now.drivers:
+        for driver in before.drivers - now.drivers:
             _discard(self.having, driver, slot)
-        for driver in now.drivers - held.drivers:
+        for driver in now.drivers - before.drivers:
             self.having[driver].add(slot)
-        self._write(self.limits, slot, held.limits, now.limits, NO_LIMIT)
-        self._write(self.attached, slot, held.attached, now.attached, 0)
+        self._write(self.limits, slot, before.limits, now.limits, NO_LIMIT)
+        self._write(self.attached, slot, before.attached, now.attached, 0)
         self.migration[slot] = now.migration
         self.limited[slot] = bool(now.limits)
         self.errors.pop(slot, None)
         if now.error is not None:
             self.errors[slot] = now.error
         if now is not _NOTHING:
-            self._held[slot] = now
+            self._in_columns[slot] = now
 
     def _write(
-        self, columns: dict[str, Int64Array], slot: int, held: Mapping[str, int], now: Mapping[str, int], absent: int
+        self, columns: dict[str, Int64Array], slot: int, before: Mapping[str, int], now: Mapping[str, int], absent: int
     ) -> None:
-        for driver in held.keys() - now.keys():
+        for driver in before.keys() - now.keys():
             columns[driver][slot] = absent
         for driver, number in now.items():
             if driver not in columns:

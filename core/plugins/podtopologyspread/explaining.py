@@ -98,17 +98,17 @@ class SpreadInCluster(msgspec.Struct, frozen=True, gc=False):
     @property
     def text(self) -> str:
         """The constraint over its domains in words."""
-        shown = ", ".join(f"{one.value} {one.pods} (skew {one.skew})" for one in self.shown)
+        listed = ", ".join(f"{one.value} {one.pods} (skew {one.skew})" for one in self.shown)
         text = (
-            f"spread by {self.topology_key}, maxSkew {self.max_skew}: {shown or 'no domain'}; "
+            f"spread by {self.topology_key}, maxSkew {self.max_skew}: {listed or 'no domain'}; "
             f"too uneven on {counted(self.nodes_refused, 'node')}, no such label on {self.nodes_without_key:,}"
         )
         if self.domains < self.min_domains:
             text += f"; minDomains {self.min_domains}, and there are {self.domains}: the minimum counts as 0"
         if self.domains_holding:
-            held = counted(self.domains_holding, "domain")
+            domains = counted(self.domains_holding, "domain")
             hold = "holds" if self.domains_holding == 1 else "hold"
-            text += f"; {held} with nodes that only refuse the pod {hold} the minimum at {self.fewest:,}: "
+            text += f"; {domains} with nodes that only refuse the pod {hold} the minimum at {self.fewest:,}: "
             text += such_as(self.holding, self.domains_holding)
         return text
 
@@ -152,36 +152,36 @@ def _holding(decision: Decision, each: MeasuredConstraint, column: BatchColumn) 
     """
     fewest = each.domains[each.numbers[each.domains] == each.fewest]
     open_to_it = np.ones(len(decision.batch), np.bool_)
-    for plugin, refused in decision.refusing.items():
+    for plugin, rejected in decision.refusing.items():
         if plugin != NAME:
-            open_to_it &= ~refused
+            open_to_it &= ~rejected
     if np.isin(column.topology_ids()[open_to_it], fewest).any():
         return ()
     return [column.column.values[value_id] for value_id in fewest.tolist()]
 
 
 def _summed(decision: Decision, each: MeasuredConstraint, limit: int) -> SpreadInCluster:
-    without, refused, shown = len(decision.batch), 0, []
+    without, rejected, listed = len(decision.batch), 0, []
     holding: Sequence[str] = ()
     if each.column is not None:
         ids = each.column.topology_ids()
         without = int(np.count_nonzero(ids == ABSENT))
-        refused = int(np.count_nonzero((each.skews > each.constraint.max_skew).take(ids) & (ids != ABSENT)))
+        rejected = int(np.count_nonzero((each.skews > each.constraint.max_skew).take(ids) & (ids != ABSENT)))
         most = each.domains[np.argsort(-each.numbers[each.domains], kind="stable")[:limit]].tolist()
         values = each.column.column.values
-        shown = [
+        listed = [
             SpreadDomain(values[each_id], int(each.numbers[each_id]), int(each.skews[each_id])) for each_id in most
         ]
-        holding = _holding(decision, each, each.column) if refused else ()
+        holding = _holding(decision, each, each.column) if rejected else ()
     return SpreadInCluster(
         topology_key=each.constraint.topology_key,
         max_skew=each.constraint.max_skew,
         min_domains=each.constraint.min_domains,
         fewest=each.fewest,
         domains=len(each.domains),
-        shown=shown,
+        shown=listed,
         nodes_without_key=without,
-        nodes_refused=refused,
+        nodes_refused=rejected,
         holding=holding[:limit],
         domains_holding=len(holding),
     )

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from core.events import Kind
-from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, ScorePlugin, Status, Verdicts, Versions, said
+from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, ScorePlugin, Status, Verdicts, Versions, text_of
 from core.framework.invalidation import InvalidationRule, Operation, Scope, node_update
 from core.framework.scores import NOT_SCORED
 from core.mirror.cluster import ClusterMirror
@@ -92,7 +92,7 @@ class PodTopologySpread(ExplainedSpread, FilterPlugin[PreFilterState], ScorePlug
             constraints = self._constraints(mirror, pod, DO_NOT_SCHEDULE)
         except resolving.BrokenConstraintError as error:
             reason = f"get constraints from pod: obtaining pod's hard topology spread constraints: {error}"
-            return Status(Code.ERROR, (said(mirror, reason),)), None
+            return Status(Code.ERROR, (text_of(mirror, reason),)), None
         if not constraints:
             return SKIP, None
         mirror.derived(PodCounts).charge(pod.namespace, constraints, len(mirror.nodes.slots))
@@ -112,7 +112,7 @@ class PodTopologySpread(ExplainedSpread, FilterPlugin[PreFilterState], ScorePlug
             constraints = self._constraints(mirror, pod, SCHEDULE_ANYWAY)
         except resolving.BrokenConstraintError as error:
             reason = f"calculating preScoreState: obtaining pod's soft topology spread constraints: {error}"
-            return Status(Code.ERROR, (said(mirror, reason),)), None
+            return Status(Code.ERROR, (text_of(mirror, reason),)), None
         if not constraints:
             return SKIP, None
         mirror.derived(PodCounts).charge(pod.namespace, constraints, len(batch))

@@ -90,7 +90,9 @@ class PodCounts:
         self._index: TermIndex[PodMatcher] = TermIndex()
         self._terminating: dict[str, dict[str, tuple[int, Pod]]] = {}  # namespace -> uid -> (slot, pod)
         self._none = PodCounter(TopologyCounts())
-        self._told: dict[str, PodCounter] = {}  # namespace -> pods supposed since PreFilter, less those removed
+        self._since_pre_filter: dict[
+            str, PodCounter
+        ] = {}  # namespace -> pods added since PreFilter, less those removed
         self.nbytes = 0
         for slot, pod in mirror.placed_pods():
             if pod.terminating:
@@ -109,7 +111,7 @@ class PodCounts:
         if selector.nothing:
             return self._none
         if selector.everything:
-            return self._told.get(namespace, self._none)
+            return self._since_pre_filter.get(namespace, self._none)
         matcher = PodMatcher(frozenset((namespace,)), NOTHING, selector)
         counter = self._counters.get(matcher)
         if counter is not None:
@@ -139,8 +141,8 @@ class PodCounts:
         if before is not None and after is not None and _counts_alike(before, after):
             return
         if change.after_pre_filter:
-            self._count_told(before, change.slot, -1)
-            self._count_told(after, change.slot, 1)
+            self._count_since_pre_filter(before, change.slot, -1)
+            self._count_since_pre_filter(after, change.slot, 1)
         if before is not None:
             self._count(before, change.slot, -1)
         if after is not None:
@@ -154,13 +156,13 @@ class PodCounts:
             if matcher.selector.matches(pod.labels):
                 self._counters[matcher].add(slot, delta)
 
-    def _count_told(self, pod: Pod | None, slot: int, delta: int) -> None:
-        """Count for the empty selector. Suppositions are undone in the end, and then no count is left."""
+    def _count_since_pre_filter(self, pod: Pod | None, slot: int, delta: int) -> None:
+        """Count for the empty selector. Forks are undone in the end, and then no count is left."""
         if pod is not None:
-            counter = self._told.setdefault(pod.namespace, PodCounter(TopologyCounts()))
+            counter = self._since_pre_filter.setdefault(pod.namespace, PodCounter(TopologyCounts()))
             counter.add(slot, delta)
             if not counter.counts_any:
-                del self._told[pod.namespace]
+                del self._since_pre_filter[pod.namespace]
 
     def _note_terminating(self, pod: Pod, slot: int, delta: int) -> None:
         if delta > 0:

@@ -29,9 +29,9 @@ from core.plugins.volumebinding.claims import LOST, Offers, selected_nodes
 from core.plugins.volumebinding.filtering import NAME, Wish
 from core.plugins.volumezone import NAME as VOLUME_ZONE
 
-_MAX_TOLD: Final = 4
+_MAX_REPORTED: Final = 4
 """How many claims are told with all facts. Each may cost a pass over the volumes of its class."""
-_SHOWN: Final = 3
+_MAX_LISTED: Final = 3
 _MAX_CLASSES: Final = 5
 _STORAGE: Final = "ephemeral-storage"
 """A resource in bytes, for the notation."""
@@ -56,14 +56,14 @@ def claims_without_volume(decision: Decision) -> Sequence[ClaimFact]:
         return ()
     named = islice((each for each in decision.pod.volumes if isinstance(each, PodClaim)), MAX_CLAIMS)
     claims = ((each, find_claim(decision.mirror, decision.pod, each)) for each in named)
-    told = (
+    facts = (
         ClaimFact(
             f"{decision.pod.namespace}/{each.name}",
             "; ".join(_why(decision, claim)) if claim is not None else _absent(decision, each),
         )
         for each, claim in claims
     )
-    return [*islice((each for each in told if each.why), _MAX_TOLD)]
+    return [*islice((each for each in facts if each.why), _MAX_REPORTED)]
 
 
 def _absent(decision: Decision, claim: PodClaim) -> str:
@@ -122,37 +122,37 @@ def _source_of(decision: Decision, claim: PersistentVolumeClaim, storage_class: 
     publishes = decision.mirror.objects(CSIDriver).get(driver)
     if publishes is None or not publishes.storage_capacity or claim.requested is None:
         return
-    found = [*islice(decision.mirror.derived(Offers).room(name), _SHOWN + 1)]
+    found = [*islice(decision.mirror.derived(Offers).room(name), _MAX_LISTED + 1)]
     needs = f"it needs {_size(claim.requested)}"
     if not found:
         yield f"{needs}, and the driver has reported no capacity for this class (no CSIStorageCapacity)"
         return
     reported = []
-    for each in found[:_SHOWN]:
+    for each in found[:_MAX_LISTED]:
         topology = selected_nodes(each.topology)
         where = "any node" if topology is None else selector_text(topology) or "none"
         reported.append(f"{_size(each.limit or 0)} for {where} ({nodes_text(decision, topology)})")
-    more = " and more" if len(found) > _SHOWN else ""
+    more = " and more" if len(found) > _MAX_LISTED else ""
     yield f"{needs}; largest capacities that the driver has reported (CSIStorageCapacity): {'; '.join(reported)}{more}"
 
 
 def _free(decision: Decision, claim: PersistentVolumeClaim) -> Iterator[str]:
     """Yield the free PersistentVolumes of the claim's class, and why none of them is taken."""
     offers = decision.mirror.derived(Offers)
-    reserved = [*islice(offers.reserved(claim), _SHOWN)]
+    reserved = [*islice(offers.reserved(claim), _MAX_LISTED)]
     free = offers.free(claim.storage_class)
     suiting = [*filter(Wish(free, claim, decision.mirror.work).accepts, free.by_topology)]
     large = [each for each in suiting if each.capacity >= (claim.requested or 0)]
-    asked = " ".join((_size(claim.requested or 0), *sorted(claim.access_modes)))
+    facts = " ".join((_size(claim.requested or 0), *sorted(claim.access_modes)))
     if reserved:
         yield f"PersistentVolume {', '.join(each.name for each in reserved)} is reserved for it"
     elif not len(free):
         yield "no PersistentVolume of the class is Available"
     elif not suiting:
-        yield f"{len(free):,} Available, none with its access modes, volume mode and selector ({asked})"
+        yield f"{len(free):,} Available, none with its access modes, volume mode and selector ({facts})"
     elif not large:
-        yield f"{len(suiting):,} Available, but it needs {asked}, and the largest has {_size(suiting[-1].capacity)}"
-    for each in (reserved or large)[:_SHOWN]:
+        yield f"{len(suiting):,} Available, but it needs {facts}, and the largest has {_size(suiting[-1].capacity)}"
+    for each in (reserved or large)[:_MAX_LISTED]:
         if each.node_affinity is not None:
             where = nodes_text(decision, each.node_affinity)
             yield f"{each.name} ({_size(each.capacity)}) is for {selector_text(each.node_affinity)} ({where})"

@@ -134,9 +134,9 @@ class ByTopology(Generic[Thing]):
         """How many things no single label excludes."""
         return len(self._anywhere)
 
-    def anywhere(self, wanted: Callable[[Thing], bool]) -> list[int]:
+    def anywhere(self, meets: Callable[[Thing], bool]) -> list[int]:
         """Return the indices of the wanted things that no single label excludes, for `reached`."""
-        return [place for place in self._anywhere if wanted(self._things[place][0])]
+        return [place for place in self._anywhere if meets(self._things[place][0])]
 
     def reached(
         self, labels: Mapping[str, str], *, start: int = 0, anywhere: Sequence[int] | None = None
@@ -329,7 +329,7 @@ class MigratedPlugins:
         """Return for each node the index of its plugins in the returned list."""
         places: Int32Array = self._column.of_slot[batch.slots] + 1  # ABSENT gives 0; NO_SLOT is corrected below
         plugins = [_NO_PLUGINS, *self._column.values]
-        for position, node in batch.strangers.items():
+        for position, node in batch.unmirrored.items():
             places[position] = len(plugins)
             plugins.append(_NO_PLUGINS if node is None else self._of(node.name))
         return places, plugins

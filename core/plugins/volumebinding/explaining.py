@@ -44,13 +44,13 @@ def _reach(state: BindingState | None, volume: PersistentVolume, batch: NodeBatc
 def _out_of_reach(state: BindingState, volume: PersistentVolume, batch: NodeBatch) -> BoolArray:
     bound = BoundVolume(volume)
     places, views = node_views(state.mirror, state.volumes, batch)
-    refused = []
+    rejected = []
     for view in views:
         try:
-            refused.append(not bound.reached_from(view))
+            rejected.append(not bound.reached_from(view))
         except TranslationError:
-            refused.append(True)
-    found: BoolArray = np.array(refused, np.bool_)[places]
+            rejected.append(True)
+    found: BoolArray = np.array(rejected, np.bool_)[places]
     return found
 
 
@@ -96,9 +96,9 @@ class ExplainedBinding(Explained):
             if volume is None:
                 continue
             terms = () if volume.node_affinity is None else volume.node_affinity.terms[:1]
-            for asked in (each for term in terms for each in term.requirements):
-                if asked.operator is Operator.IN and asked.values:
-                    found.setdefault(asked.key, asked.values[0])
+            for requirement in (each for term in terms for each in term.requirements):
+                if requirement.operator is Operator.IN and requirement.values:
+                    found.setdefault(requirement.key, requirement.values[0])
             for key, values in volume_topologies(volume):
                 found.setdefault(key, min(values))
         return found

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from core.framework.interface import SUCCESS, Code, Status, said
+from core.framework.interface import SUCCESS, Code, Status, text_of
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
 from core.mirror.node_values import LabelProjections, LabelValues, labels_of
@@ -256,7 +256,7 @@ class UnboundClaims:
         """Why no volume can be looked for. Empty if there is no error."""
         for claim in self._wanting:
             if claim.selector_error:
-                problem = said(self._mirror, claim.selector_error)
+                problem = text_of(self._mirror, claim.selector_error)
                 return f"error creating internal label selector for claim: {claim.full_name}: {problem}"
         return ""
 
@@ -313,10 +313,10 @@ class UnboundClaims:
             provisioning, volumes = of_classes[name], None
             if claim.selected_node is None:
                 modes = claim.volume_mode, claim.access_modes, claim.volume_attributes_class
-                asked = name, modes, claim.selector
-                if asked not in wishes:
-                    wishes[asked] = Wish(offers.free(name), claim, self._work)
-                volumes = MatchingVolumes(offers, wishes[asked], claim)
+                facts = name, modes, claim.selector
+                if facts not in wishes:
+                    wishes[facts] = Wish(offers.free(name), claim, self._work)
+                volumes = MatchingVolumes(offers, wishes[facts], claim)
             if volumes is not None and not volumes.none:
                 yield Step(name, volumes, provisioning, claim.requested)
                 continue
@@ -422,7 +422,7 @@ def _named(mirror: ClusterMirror, names: set[str | None], batch: NodeBatch) -> B
         return np.zeros(len(batch), np.bool_)
     (name,) = names
     named: BoolArray = batch.slots == mirror.nodes.slots.get(name or "", NO_SLOT)  # NO_SLOT is corrected below
-    for position in batch.strangers:
+    for position in batch.unmirrored:
         named[position] = batch.names[position] == name
     return named
 

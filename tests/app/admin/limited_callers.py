@@ -11,7 +11,7 @@ from starlette.types import Message
 
 from app.api_server.access_reviews import AccessReviews
 from app.api_server.client import ApiClient, ConnectionFailedError, StatusError
-from app.feeds.release import AnsweredRelease
+from app.feeds.release import ReleaseTracker
 from app.server.ports import Port
 from app.settings.limits import DEFAULTS
 from app.settings.settings import Settings
@@ -32,20 +32,20 @@ class ReviewingServer(ApiClient):
 
     def __init__(self, allowed: Mapping[str, Collection[str]]) -> None:
         self.allowed = allowed
-        self.asked: list[tuple[str, str, dict[str, Any]]] = []  # token, path, spec
+        self.requested: list[tuple[str, str, dict[str, Any]]] = []  # token, path, spec
         self.problem: StatusError | ConnectionFailedError | None = None
         self.now = 0.0
 
     async def post_as(self, token: str, path: str, body: bytes) -> bytes:
         if self.problem is None and token not in self.allowed:
             raise StatusError(HTTPStatus.UNAUTHORIZED, "Unauthorized", "Unauthorized")
-        return self._answer(token, path, json.loads(body)["spec"])
+        return self._response(token, path, json.loads(body)["spec"])
 
     def reviews(self) -> AccessReviews:
         return AccessReviews(self, lambda: self.now)
 
-    def _answer(self, who: str, path: str, spec: dict[str, Any]) -> bytes:
-        self.asked.append((who, path, spec))
+    def _response(self, who: str, path: str, spec: dict[str, Any]) -> bytes:
+        self.requested.append((who, path, spec))
         if self.problem is not None:
             raise self.problem
         allowed = spec["resourceAttributes"]["namespace"] in self.allowed.get(who, ())
@@ -66,7 +66,7 @@ def limited_service(mirror: ClusterMirror, server: ReviewingServer | None, **set
     of_ports = Settings(admin="127.0.0.1:0", **settings)
     metrics = Metrics(mirror, lambda: 0.0)
     profile = prepare_mirror(of_ports, mirror)
-    cluster = dumped_cluster(of_ports, AnsweredRelease(of_ports, mirror), metrics, DEFAULTS)
+    cluster = dumped_cluster(of_ports, ReleaseTracker(of_ports, mirror), metrics, DEFAULTS)
     if server is not None:
         cluster = cluster._replace(reviews=server.reviews())
     engine = create_engine(of_ports, mirror, profile, cluster, metrics=metrics, limits=DEFAULTS)

@@ -11,7 +11,7 @@ from fastapi import FastAPI, HTTPException
 from starlette.datastructures import Headers
 
 from app.admin import access
-from app.admin.access import CALLER_HEADER, MAX_REVIEWED, NotVisibleError, Sight, caller_of
+from app.admin.access import CALLER_HEADER, MAX_REVIEWED, NotVisibleError, Viewer, caller_of
 from app.api_server.access_reviews import TokenCaller
 from app.api_server.client import ConnectionFailedError
 from app.settings.settings import Settings, SettingsError
@@ -43,7 +43,7 @@ def test_an_admin_sees_everything_and_a_reader_is_a_caller_like_others(tmp_path:
     admin, reader = {"Kindred-Token": "admin"}, {"Kindred-Token": "reader"}
     assert ask(app, "GET", "/pending", headers=admin).json()["names_hidden"] == ""
     assert status(app, "GET", "/debug/mirror", admin) == 200
-    assert server.asked == [], "nobody is asked about an admin"
+    assert server.requested == [], "nobody is asked about an admin"
     assert status(app, "GET", "/debug/mirror", reader) == 403
     assert status(app, "GET", "/debug/mirror", {**reader, CALLER_HEADER: "ann"}) == 200
     assert status(app, "GET", "/debug/mirror", {CALLER_HEADER: "ann"}) == 401
@@ -101,9 +101,9 @@ def test_a_refusal_says_what_is_missing(
 
 def test_the_right_that_is_missing_is_named_as_a_rule() -> None:
     app = admin_app(ReviewingServer({"ann": ("shop",)}))
-    refusal = ask(app, "POST", "/explain", b'{"pod": "bank/db"}', {CALLER_HEADER: "ann"})
+    rejection = ask(app, "POST", "/explain", b'{"pod": "bank/db"}', {CALLER_HEADER: "ann"})
     detail = f"pod: this caller may not list pods in namespace bank. {RULE.format('Role in namespace bank')}"
-    assert (refusal.status_code, refusal.json()) == (403, {"detail": detail, "field": "pod"})
+    assert (rejection.status_code, rejection.json()) == (403, {"detail": detail, "field": "pod"})
 
 
 def test_a_uid_or_name_alone_is_unknown_with_a_hint_whether_hidden_or_nobodys_and_a_full_name_without_one() -> None:
@@ -115,8 +115,8 @@ def test_a_uid_or_name_alone_is_unknown_with_a_hint_whether_hidden_or_nobodys_an
     alone = ("u-1", "db", "nobody", "pod/db")
     for pod, detail in (*((each, unknown + hint) for each in alone), ("shop/nobody", unknown)):
         body = json.dumps({"pod": "shop/web", "remove": [pod]}).encode()
-        answer = ask(app, "POST", "/explain", body, {CALLER_HEADER: "ann"})
-        assert (answer.status_code, answer.json()) == (404, {"detail": detail.format(pod), "field": "remove[0]"})
+        response = ask(app, "POST", "/explain", body, {CALLER_HEADER: "ann"})
+        assert (response.status_code, response.json()) == (404, {"detail": detail.format(pod), "field": "remove[0]"})
     seen = ask(app, "POST", "/explain", b'{"pod": "web"}', {CALLER_HEADER: "ann"})
     assert seen.json()["summary"]["pod"] == "shop/web"
 
@@ -131,33 +131,35 @@ def test_a_search_does_not_say_whether_a_hidden_name_contains_the_text() -> None
 
 
 def test_pods_that_are_left_out_are_counted() -> None:
-    told = ask(admin_app(ReviewingServer({"ann": ("shop",)})), "GET", "/pending", headers={CALLER_HEADER: "ann"}).json()
-    assert ([each["pod"] for each in told["pods"]], told["left_out"]) == (["shop/web"], 1)
-    assert told["names_hidden"] == "names of pods in namespaces whose pods this caller may not list are hidden"
+    reported = ask(
+        admin_app(ReviewingServer({"ann": ("shop",)})), "GET", "/pending", headers={CALLER_HEADER: "ann"}
+    ).json()
+    assert ([each["pod"] for each in reported["pods"]], reported["left_out"]) == (["shop/web"], 1)
+    assert reported["names_hidden"] == "names of pods in namespaces whose pods this caller may not list are hidden"
 
 
 def test_so_many_namespaces_are_reviewed_for_one_request_and_more_for_the_next() -> None:
     server = ReviewingServer({"ann": MANY})
-    sight = Sight(server.reviews(), ANN)
-    first = asyncio.run(sight.of(MANY))
-    assert len(server.asked) == 1 + MAX_REVIEWED
+    viewer = Viewer(server.reviews(), ANN)
+    first = asyncio.run(viewer.of(MANY))
+    assert len(server.requested) == 1 + MAX_REVIEWED
     assert [namespace for namespace in MANY if first(namespace)] == MANY[:MAX_REVIEWED]
     assert "at most 64 namespaces" in first.why
-    second = asyncio.run(sight.of(MANY))
+    second = asyncio.run(viewer.of(MANY))
     assert all(map(second, MANY))
     assert second.why == ""
 
 
 def test_what_is_known_before_the_api_server_fails_is_still_seen() -> None:
     server = ReviewingServer({"ann": ("shop", "bank")})
-    sight = Sight(server.reviews(), ANN)
-    asyncio.run(sight.of(("shop",)))
+    viewer = Viewer(server.reviews(), ANN)
+    asyncio.run(viewer.of(("shop",)))
     server.problem = ConnectionFailedError("refused")
-    seen = asyncio.run(sight.of(("bank", "shop")))
+    seen = asyncio.run(viewer.of(("bank", "shop")))
     assert (seen("shop"), seen("bank")) == (True, False)
     assert "refused" in seen.why
     with pytest.raises(NotVisibleError) as caught:
-        asyncio.run(sight.need(("bank",)))
+        asyncio.run(viewer.need(("bank",)))
     assert caught.value.status is HTTPStatus.SERVICE_UNAVAILABLE
 
 
@@ -168,7 +170,7 @@ def test_all_reviews_of_a_request_have_one_limit_of_time(monkeypatch: pytest.Mon
             raise AssertionError
 
     monkeypatch.setattr(access, "_PATIENCE", 0.01)
-    seen = asyncio.run(Sight(Hanging({}).reviews(), ANN).of(("shop",)))
+    seen = asyncio.run(Viewer(Hanging({}).reviews(), ANN).of(("shop",)))
     assert not seen("shop")
     assert seen.why == "names of pods are hidden: the API server did not respond within 0.01 s"
     assert seen.status is HTTPStatus.SERVICE_UNAVAILABLE

@@ -18,7 +18,7 @@ from app.api_server.tls import ClusterAccess
 from app.explain.explainer import MirrorState
 from app.explain.pending import PendingPods
 from app.process.json_text import decode, encode
-from app.server.port import Refusal
+from app.server.port import RejectReason
 from app.server.ports import Port, admin_port
 from app.settings.limits import DEFAULTS, Limits
 from app.settings.settings import Settings
@@ -31,7 +31,7 @@ from core.objects.groups import GroupCondition, SchedulingGroup
 from tests.app.asgi import ask
 from tests.app.explain.test_pending import cluster, explainer_of
 from tests.app.questions import mirror_of
-from tests.app.server.conversations import PATIENCE, answer, connected, request, serving, until
+from tests.app.server.conversations import PATIENCE, connected, read_response, request, serving, until
 from tests.app.short_pieces import ShortPieces
 from tests.builders import Object, make_node, make_pod
 from tests.conformance.engine import load
@@ -54,11 +54,11 @@ def admin() -> FastAPI:
     return service.admin
 
 
-def told(app: FastAPI, path: str) -> Object:
+def message(app: FastAPI, path: str) -> Object:
     response = ask(app, "GET", path)
     assert (response.status_code, response.headers["content-type"]) == (200, "application/json")
-    answer: Object = response.json()
-    return answer
+    content: Object = response.json()
+    return content
 
 
 def test_the_cluster_is_written_as_its_struct_is(admin: FastAPI) -> None:
@@ -73,13 +73,13 @@ def test_the_cluster_is_written_as_its_struct_is(admin: FastAPI) -> None:
 def test_others_have_their_turns_while_the_nodes_are_visited() -> None:
     app, work = FastAPI(), ShortPieces()
     app.include_router(cluster_router(mirror_of(*(make_node(f"n{number}") for number in range(20))), work))
-    assert len(told(app, "/cluster")["names"]) == 20
+    assert len(message(app, "/cluster")["names"]) == 20
     assert work.gave_way >= 20
 
 
 def test_racks_are_those_of_the_label_that_is_asked_for(admin: FastAPI) -> None:
-    assert told(admin, "/cluster")["racks"] == ["", "r1", "r2"]
-    assert told(admin, "/cluster?rack=row")["racks"] == ["", "7"]
+    assert message(admin, "/cluster")["racks"] == ["", "r1", "r2"]
+    assert message(admin, "/cluster?rack=row")["racks"] == ["", "7"]
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def test_a_label_of_racks_that_cannot_be_is_refused(
 
 
 def test_names_are_completed(admin: FastAPI) -> None:
-    assert told(admin, "/names?text=n&limit=1") == {"nodes": ["n1"], "pods": [], "more": True, "names_hidden": ""}
-    assert told(admin, "/names?text=web")["pods"] == [{"pod": "shop/web-0", "node": "n1"}]
+    assert message(admin, "/names?text=n&limit=1") == {"nodes": ["n1"], "pods": [], "more": True, "names_hidden": ""}
+    assert message(admin, "/names?text=web")["pods"] == [{"pod": "shop/web-0", "node": "n1"}]
 
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=101", "text=" + "x" * 513, "prefix=a"])
@@ -112,13 +112,13 @@ def test_a_search_that_is_too_large_is_refused(admin: FastAPI, query: str) -> No
 
 
 def test_samples_are_offered_as_manifests(admin: FastAPI) -> None:
-    assert told(admin, "/samples") == {"samples": [{"name": "web", "pod": {"metadata": {"name": "web"}}}]}
+    assert message(admin, "/samples") == {"samples": [{"name": "web", "pod": {"metadata": {"name": "web"}}}]}
 
 
 def test_a_cluster_of_ones_own_has_no_samples() -> None:
     service = create_service(Settings(admin="127.0.0.1:0"), load([], [], []), None)
     assert service.admin is not None
-    assert told(service.admin, "/samples") == {"samples": []}
+    assert message(service.admin, "/samples") == {"samples": []}
 
 
 def app_of(setting: GangSetting) -> FastAPI:
@@ -203,12 +203,12 @@ def admin_of_pending() -> FastAPI:
 
 
 def test_pending_pods_are_judged_by_every_rule_though_affinity_alone_is_served() -> None:
-    told = ask(admin_of_pending(), "GET", "/pending").json()
-    assert [(each["pod"], each["class"], each["state"]) for each in told["pods"]] == [
+    message = ask(admin_of_pending(), "GET", "/pending").json()
+    assert [(each["pod"], each["class"], each["state"]) for each in message["pods"]] == [
         ("default/large", 0, "unschedulable"),
         ("shop/other", 1, "fits"),
     ]
-    reason = told["classes"][0]["reasons"][0]
+    reason = message["classes"][0]["reasons"][0]
     assert (reason["reason"], reason["judged_by"]) == ("Insufficient cpu", "kube-scheduler")
 
 
@@ -226,7 +226,7 @@ def test_the_response_is_written_pod_by_pod_as_its_struct_is() -> None:
     pieces = [*pieces_of(explainer.view(judged))]
     text = b"".join(pieces)
     assert max(each.count(b'"uid":') for each in pieces) == 1
-    assert encode(explainer.view(judged).told()) == text
+    assert encode(explainer.view(judged).message()) == text
     found = decode(text, PendingPods)
     assert (len(found.pods), len(found.units)) == (20, 1)
 
@@ -344,7 +344,7 @@ def test_the_streams_end_when_the_process_is_about_to_and_no_other_begins() -> N
             state.draining = True
             assert await chunk(reader) == b""
             writer.write(GET)
-            status, _, body = await answer(reader)
+            status, _, body = await read_response(reader)
             assert (status, json.loads(body)) == (503, {"detail": "the service is ending"})
 
     run(story)
@@ -361,7 +361,7 @@ def test_a_client_more_than_may_be_is_refused_until_another_has_gone(monkeypatch
                 await event(reader)
                 async with connected(number) as (second, asking):
                     asking.write(GET)
-                    assert (await answer(second))[0] == 503
+                    assert (await read_response(second))[0] == 503
             await until(lambda: not port.connections.connections)
             async with connected(number) as (reader, writer):
                 writer.write(GET)
@@ -377,7 +377,7 @@ def test_a_client_that_reads_nothing_is_closed() -> None:
         limits = Limits(read_timeout=0.2)
         async with served(source, ServingState(), limits) as (port, number), connected(number) as (_, writer):
             writer.write(GET)
-            while not port.connections.refused[Refusal.ANSWER_NOT_TAKEN]:
+            while not port.connections.rejected[RejectReason.RESPONSE_NOT_READ]:
                 source.generation += 1
                 await asyncio.sleep(0.05)
             await until(lambda: not port.connections.connections)

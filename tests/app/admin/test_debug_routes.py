@@ -47,20 +47,20 @@ def dump(mirror: ClusterMirror, query: str = "") -> Object:
     response = ask(served(mirror), "GET", f"/debug/mirror{query}")
     assert response.status_code == 200
     assert response.headers["content-type"] == "application/json"
-    answer: Object = response.json()
-    return answer
+    content: Object = response.json()
+    return content
 
 
 def error(mirror: ClusterMirror, query: str, status: int) -> Object:
     response = ask(served(mirror), "GET", f"/debug/mirror{query}")
     assert response.status_code == status
-    answer: Object = response.json()
-    return answer
+    content: Object = response.json()
+    return content
 
 
-def pods_in(answer: Object) -> list[str]:
-    on_nodes = [pod["uid"] for node in answer["nodes"] for pod in node["pods"]]
-    return on_nodes + [pod["uid"] for pod in answer["pods_of_unknown_nodes"]]
+def pods_in(response: Object) -> list[str]:
+    on_nodes = [pod["uid"] for node in response["nodes"] for pod in node["pods"]]
+    return on_nodes + [pod["uid"] for pod in response["pods_of_unknown_nodes"]]
 
 
 # The dump.
@@ -70,9 +70,9 @@ def pods_in(answer: Object) -> list[str]:
     "mirror", [pytest.param(ClusterMirror(), id="empty"), pytest.param(small_cluster(), id="small")]
 )
 def test_the_whole_dump_is_the_mirrors_own_though_it_is_written_node_by_node(mirror: ClusterMirror) -> None:
-    answer = dump(mirror)
-    assert answer == json.loads(msgspec.json.encode(mirror.dump()))
-    assert len(pods_in(answer)) == mirror.pod_count()
+    response = dump(mirror)
+    assert response == json.loads(msgspec.json.encode(mirror.dump()))
+    assert len(pods_in(response)) == mirror.pod_count()
 
 
 def test_a_large_dump_is_sent_in_chunks() -> None:
@@ -87,16 +87,16 @@ def test_a_large_dump_is_sent_in_chunks() -> None:
 
 
 def test_one_node_is_dumped_by_its_name() -> None:
-    answer = dump(small_cluster(), "?node=n1")
-    assert [node["name"] for node in answer["nodes"]] == ["n1"]
-    assert pods_in(answer) == ["u2", "u7", "u3", "u1"]
-    assert answer["nodes"][0]["pods"][1]["state"] == "Assumed"
+    response = dump(small_cluster(), "?node=n1")
+    assert [node["name"] for node in response["nodes"]] == ["n1"]
+    assert pods_in(response) == ["u2", "u7", "u3", "u1"]
+    assert response["nodes"][0]["pods"][1]["state"] == "Assumed"
 
 
 def test_a_node_that_only_pods_name_is_dumped_as_its_pods() -> None:
-    answer = dump(small_cluster(), "?node=n8")
-    assert answer["nodes"] == []
-    assert pods_in(answer) == ["u5"]
+    response = dump(small_cluster(), "?node=n8")
+    assert response["nodes"] == []
+    assert pods_in(response) == ["u5"]
 
 
 @pytest.mark.parametrize(
@@ -114,20 +114,20 @@ def test_a_node_that_only_pods_name_is_dumped_as_its_pods() -> None:
 )
 def test_one_pod_is_dumped_with_its_node(query: str, pods: list[str]) -> None:
     mirror = small_cluster()
-    answer = dump(mirror, f"?pod={query}")
-    assert pods_in(answer) == pods
-    assert answer["generation"] == mirror.generation
-    assert answer["figures"] == json.loads(msgspec.json.encode(mirror.figures))
+    response = dump(mirror, f"?pod={query}")
+    assert pods_in(response) == pods
+    assert response["generation"] == mirror.generation
+    assert response["figures"] == json.loads(msgspec.json.encode(mirror.figures))
 
 
 @pytest.mark.parametrize("query", ["u8", "shop/next"])
 def test_a_pending_pod_is_dumped_with_its_nomination(query: str) -> None:
     mirror = small_cluster()
     mirror.apply(ClusterEvent("Add", Pod("u8", "shop", "next", nominated_node_name="n1", priority=3)))
-    answer = dump(mirror, f"?pod={query}")
-    assert (answer["nodes"], answer["pods_of_unknown_nodes"]) == ([], [])
-    assert answer["pending_pods"] == [{"uid": "u8", "name": "shop/next", "nominated_node": "n1", "priority": 3}]
-    assert dump(mirror)["pending_pods"] == dump(mirror, "?node=n1")["pending_pods"] == answer["pending_pods"]
+    response = dump(mirror, f"?pod={query}")
+    assert (response["nodes"], response["pods_of_unknown_nodes"]) == ([], [])
+    assert response["pending_pods"] == [{"uid": "u8", "name": "shop/next", "nominated_node": "n1", "priority": 3}]
+    assert dump(mirror)["pending_pods"] == dump(mirror, "?node=n1")["pending_pods"] == response["pending_pods"]
     assert error(mirror, f"?pod={query}&node=n1", 404) == {"detail": f"pod {query}: not in the mirror"}
 
 
@@ -194,11 +194,11 @@ def test_every_setting_is_told_with_its_source() -> None:
     sources = {"max_score": "KINDRED_MAX_SCORE", "bypass_namespaces": "kindred.yaml: bypassNamespaces"}
     admin = create_service(settings, ClusterMirror(), None, sources).admin
     assert admin is not None
-    told = ask(admin, "GET", "/debug/config").json()
-    assert len(Settings.model_fields) == len(told)
-    assert told["maxScore"] == {"value": 20, "source": "KINDRED_MAX_SCORE"}
-    assert told["bypassNamespaces"] == {"value": ["a", "b"], "source": "kindred.yaml: bypassNamespaces"}
-    assert told["profile"] == {"value": "affinity", "source": "default"}
+    reported = ask(admin, "GET", "/debug/config").json()
+    assert len(Settings.model_fields) == len(reported)
+    assert reported["maxScore"] == {"value": 20, "source": "KINDRED_MAX_SCORE"}
+    assert reported["bypassNamespaces"] == {"value": ["a", "b"], "source": "kindred.yaml: bypassNamespaces"}
+    assert reported["profile"] == {"value": "affinity", "source": "default"}
 
 
 # Turns.

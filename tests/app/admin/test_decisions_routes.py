@@ -33,9 +33,9 @@ def test_decisions_are_shown_the_latest_first(app: FastAPI, asking: Asking) -> N
     asking.ask(QUESTION)
     asking.ask(by_name(INTRUDER, "a1"), "prioritize")
     asking.ask(by_name(make_pod("other"), "a1"))
-    told = ask(app, "GET", "/debug/decisions").json()
-    assert (told["noted"], told["kept"], [each["id"] for each in told["decisions"]]) == (3, 3, [3, 2, 1])
-    first = told["decisions"][-1]
+    reported = ask(app, "GET", "/debug/decisions").json()
+    assert (reported["noted"], reported["kept"], [each["id"] for each in reported["decisions"]]) == (3, 3, [3, 2, 1])
+    first = reported["decisions"][-1]
     hashes = {member: first.pop(member) for member in ("pod_hash", "arguments_hash")}
     assert first == {
         "id": 1,
@@ -56,13 +56,13 @@ def test_decisions_are_shown_the_latest_first(app: FastAPI, asking: Asking) -> N
         "response_bytes": first["response_bytes"],
         "kubernetes": "1.34",
     }
-    second = told["decisions"][1]
+    second = reported["decisions"][1]
     assert hashes["pod_hash"] == second["pod_hash"] != ""
     assert hashes["arguments_hash"] != second["arguments_hash"]
 
 
 @pytest.mark.parametrize(
-    ("query", "shown"),
+    ("query", "rendered"),
     [
         pytest.param("?pod=u", [3, 1], id="uid"),
         pytest.param("?pod=default/in", [3, 1], id="name"),
@@ -71,20 +71,20 @@ def test_decisions_are_shown_the_latest_first(app: FastAPI, asking: Asking) -> N
         pytest.param("?limit=0", [], id="none"),
     ],
 )
-def test_those_that_are_asked_for_are_shown(app: FastAPI, asking: Asking, query: str, shown: list[int]) -> None:
+def test_those_that_are_asked_for_are_shown(app: FastAPI, asking: Asking, query: str, rendered: list[int]) -> None:
     for pod in (INTRUDER, make_pod("other"), INTRUDER):
         asking.ask(by_name(pod, "a1"))
-    told = ask(app, "GET", f"/debug/decisions{query}").json()["decisions"]
-    assert [each["id"] for each in told] == shown
+    reported = ask(app, "GET", f"/debug/decisions{query}").json()["decisions"]
+    assert [each["id"] for each in reported] == rendered
 
 
 def test_one_decision_is_shown_with_the_pod_and_the_answer(app: FastAPI, asking: Asking) -> None:
     asking.ask(QUESTION)
-    told = ask(app, "GET", "/debug/decisions/1").json()
-    assert told["decision"]["id"] == 1
-    assert told["pod_sent"] == INTRUDER.obj()
-    assert told["request"] == json.loads(QUESTION)
-    assert told["answer"]["NodeNames"] == ["a1"]
+    reported = ask(app, "GET", "/debug/decisions/1").json()
+    assert reported["decision"]["id"] == 1
+    assert reported["pod_sent"] == INTRUDER.obj()
+    assert reported["request"] == json.loads(QUESTION)
+    assert reported["answer"]["NodeNames"] == ["a1"]
 
 
 def test_what_is_not_known_of_a_decision_is_null(app: FastAPI, asking: Asking) -> None:

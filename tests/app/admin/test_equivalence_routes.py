@@ -46,8 +46,8 @@ def source(app: ASGIApp, pod: PodBuilder, verb: str = "filter") -> str:
     """Ask, and give the word in front of the hash in the header."""
     response = ask(app, "POST", f"/{verb}", by_name(pod, *NODES))
     assert response.status_code == 200
-    said: str = response.headers["kindred-equivalence"]
-    word, _, equivalence_hash = said.partition(" ")
+    stated: str = response.headers["kindred-equivalence"]
+    word, _, equivalence_hash = stated.partition(" ")
     assert len(equivalence_hash) == (16 if word in {"hit", "partial", "miss"} else 0)
     return word
 
@@ -99,8 +99,8 @@ def get(app: ASGIApp, query: str = "", status: int = 200) -> Object:
     response = ask(app, "GET", f"/debug/equivalence{query}")
     assert response.status_code == status
     assert response.headers["content-type"] == "application/json"
-    answer: Object = response.json()
-    return answer
+    content: Object = response.json()
+    return content
 
 
 def totals(service_: Service) -> Object:
@@ -109,7 +109,7 @@ def totals(service_: Service) -> Object:
     return found
 
 
-class Shown:
+class Rendered:
     """A cache over a mirror with several plugins, its extender, and its debug route, with a clock that is set."""
 
     def __init__(self, mirror: ClusterMirror | None = None) -> None:
@@ -130,13 +130,13 @@ class Shown:
 
 
 def test_totals_are_those_of_all_classes() -> None:
-    shown = Shown()
+    rendered = Rendered()
     for pod in (WANTS_WEB, WANTS_WEB, WANTS_WEB, make_pod("q")):
-        shown.filter(pod)
-    shown.mirror.apply(ClusterEvent("Update", Node("a1", {ZONE: "a"}, unschedulable=True)))
-    found = get(shown.app)["totals"]
+        rendered.filter(pod)
+    rendered.mirror.apply(ClusterEvent("Update", Node("a1", {ZONE: "a"}, unschedulable=True)))
+    found = get(rendered.app)["totals"]
     assert found["classes"] == 2
-    assert found["bytes"] == shown.cache.nbytes
+    assert found["bytes"] == rendered.cache.nbytes
     assert found["questions"] == {"hit": 2, "partial": 0, "miss": 2, "none": 0}
     assert found["cells"]["hit"] == 24
     assert found["cells"]["miss"]["new_class"] == 24
@@ -146,15 +146,15 @@ def test_totals_are_those_of_all_classes() -> None:
 
 
 def test_a_class_tells_of_itself() -> None:
-    shown = Shown()
-    equivalence_hash = shown.filter(WANTS_WEB)
-    shown.now += 5
+    rendered = Rendered()
+    equivalence_hash = rendered.filter(WANTS_WEB)
+    rendered.now += 5
     for name in ("second", "third"):
-        assert shown.filter(make_pod(name).required_affinity(NEAR_WEB)) == equivalence_hash
-    shown.prioritize(WANTS_WEB)
-    shown.now += 2.5
-    (entry,) = shown.cache
-    of_the_class = get(shown.app, f"?class={equivalence_hash}")
+        assert rendered.filter(make_pod(name).required_affinity(NEAR_WEB)) == equivalence_hash
+    rendered.prioritize(WANTS_WEB)
+    rendered.now += 2.5
+    (entry,) = rendered.cache
+    of_the_class = get(rendered.app, f"?class={equivalence_hash}")
     assert of_the_class == {
         "hash": equivalence_hash,
         "first_pod": "default/p",
@@ -174,57 +174,59 @@ def test_a_class_tells_of_itself() -> None:
             {"plugin": "TaintToleration", "side": "score", "state": "cells", "cells": 4},
         ],
     }
-    assert get(shown.app)["classes"] == [of_the_class]
-    assert get(shown.app, f"?class={equivalence_hash.upper()}") == of_the_class
+    assert get(rendered.app)["classes"] == [of_the_class]
+    assert get(rendered.app, f"?class={equivalence_hash.upper()}") == of_the_class
 
 
 def test_looking_changes_nothing() -> None:
-    shown = Shown()
-    equivalence_hash = shown.filter(WANTS_WEB)
-    shown.mirror.apply(ClusterEvent("Update", Node("a1", {ZONE: "b"})))
+    rendered = Rendered()
+    equivalence_hash = rendered.filter(WANTS_WEB)
+    rendered.mirror.apply(ClusterEvent("Update", Node("a1", {ZONE: "b"})))
     queries = ("", f"?class={equivalence_hash}")
-    assert [get(shown.app, query) for query in queries] == [get(shown.app, query) for query in queries]
+    assert [get(rendered.app, query) for query in queries] == [get(rendered.app, query) for query in queries]
 
 
 def test_three_thousand_classes_are_sent_in_chunks() -> None:
-    shown = Shown()
+    rendered = Rendered()
     for number in range(3000):
-        shown.cache.evaluation(Pod("u", "shop", "web", {"number": str(number)}))
-    bodies = bodies_of(shown.app, "/debug/equivalence")
+        rendered.cache.evaluation(Pod("u", "shop", "web", {"number": str(number)}))
+    bodies = bodies_of(rendered.app, "/debug/equivalence")
     assert len(bodies) > 5
     assert max(map(len, bodies)) < 80_000
     assert len(json.loads(b"".join(bodies))["classes"]) == 3000
 
 
 def test_a_limit_leaves_those_classes_that_were_asked_about_last() -> None:
-    shown = Shown()
+    rendered = Rendered()
     for name in "xyz":
-        shown.filter(make_pod(name).label("app", name))
-    named = [[each["first_pod"] for each in get(shown.app, query)["classes"]] for query in ("?limit=2", "?limit=0", "")]
+        rendered.filter(make_pod(name).label("app", name))
+    named = [
+        [each["first_pod"] for each in get(rendered.app, query)["classes"]] for query in ("?limit=2", "?limit=0", "")
+    ]
     assert named == [["default/z", "default/y"], [], ["default/z", "default/y", "default/x"]]
-    assert get(shown.app, "?limit=0")["totals"]["classes"] == 3
-    assert ask(shown.app, "GET", "/debug/equivalence?limit=-1").status_code == 422
+    assert get(rendered.app, "?limit=0")["totals"]["classes"] == 3
+    assert ask(rendered.app, "GET", "/debug/equivalence?limit=-1").status_code == 422
 
 
 def test_a_class_that_is_evicted_while_the_list_is_sent_is_left_out() -> None:
-    shown = Shown()
+    rendered = Rendered()
     numbers = count()
 
     def clock() -> float:
         if next(numbers) == 1:  # the second class of three is being told
-            shown.cache.clear()
+            rendered.cache.clear()
         return 0.0
 
     for name in "xyz":
-        shown.filter(make_pod("p").label("app", name))
+        rendered.filter(make_pod("p").label("app", name))
     app = FastAPI()
-    app.include_router(equivalence_router(shown.cache, clock, LongWork()))
+    app.include_router(equivalence_router(rendered.cache, clock, LongWork()))
     assert len(get(app)["classes"]) == 2
 
 
 def test_a_class_that_is_not_there_is_named() -> None:
     detail = "class 0123456789ABCDEF: not in the cache"
-    assert get(Shown().app, "?class=0123456789ABCDEF", 404) == {"detail": detail}
+    assert get(Rendered().app, "?class=0123456789ABCDEF", 404) == {"detail": detail}
 
 
 @pytest.mark.parametrize(
@@ -237,7 +239,7 @@ def test_a_class_that_is_not_there_is_named() -> None:
     ],
 )
 def test_a_query_that_is_not_clear_is_refused_by_its_field(query: str, field: list[object]) -> None:
-    (problem, *_) = get(Shown().app, query, 422)["detail"]
+    (problem, *_) = get(Rendered().app, query, 422)["detail"]
     assert problem["loc"] == field
 
 

@@ -14,7 +14,7 @@ from app.admin.explain_routes import explain_router
 from app.explain.explainer import Explainer, Explanation
 from app.explain.known_pods import KnownPods
 from app.feeds.freshness import OF_A_DUMP
-from app.feeds.release import AnsweredRelease
+from app.feeds.release import ReleaseTracker
 from app.settings.settings import Settings
 from app.verbs.filter import Extender
 from app.verbs.request import Request
@@ -65,7 +65,7 @@ class Setting:
             KnownPods(self.mirror, self.effects.recent_pods),
             self.cache,
             OF_A_DUMP,
-            release=AnsweredRelease(Settings(), self.mirror),
+            release=ReleaseTracker(Settings(), self.mirror),
         )
         self.app = FastAPI()
         self.app.include_router(explain_router(explainer, MAX, Access(None)))
@@ -73,17 +73,17 @@ class Setting:
     def post(self, body: object, query: str = "") -> Response:
         """Ask for an answer, whatever it is, that leaves the mirror alone."""
         before = self.mirror.dump(), self.mirror.generation, len(self.cache)
-        answer = ask(self.app, "POST", f"/explain{query}", content=json.dumps(body).encode())
+        response = ask(self.app, "POST", f"/explain{query}", content=json.dumps(body).encode())
         assert (self.mirror.dump(), self.mirror.generation, len(self.cache)) == before
         assert audit(self.mirror) == []
-        return answer
+        return response
 
     def explained(self, body: object, query: str = "") -> dict[str, Any]:
         """Ask for an explanation."""
-        answer = self.post(body, query)
-        assert answer.status_code == 200, answer.text
-        told: dict[str, Any] = answer.json()
-        return told
+        response = self.post(body, query)
+        assert response.status_code == 200, response.text
+        reported: dict[str, Any] = response.json()
+        return reported
 
 
 @pytest.fixture
@@ -92,21 +92,21 @@ def setting() -> Setting:
 
 
 def test_a_summary_tells_reasons_domains_and_terms(setting: Setting) -> None:
-    told = setting.explained({"pod": REPELLED})["summary"]
-    assert (told["nodes"], told["fit"]) == (3, 0)
-    assert told["message"] == (
+    reported = setting.explained({"pod": REPELLED})["summary"]
+    assert (reported["nodes"], reported["fit"]) == (3, 0)
+    assert reported["message"] == (
         "0/3 nodes are available: 1 node(s) didn't satisfy existing pods anti-affinity rules, "
         "2 node(s) didn't match pod anti-affinity rules."
     )
-    assert [(each["reason"], each["nodes"], each["examples"]) for each in told["reasons"]] == [
+    assert [(each["reason"], each["nodes"], each["examples"]) for each in reported["reasons"]] == [
         ("node(s) didn't match pod anti-affinity rules", 2, ["n1", "n2"]),
         ("node(s) didn't satisfy existing pods anti-affinity rules", 1, ["n3"]),
     ]
-    zones, hosts = told["topologies"]
+    zones, hosts = reported["topologies"]
     assert (zones["topology_key"], zones["domains"], zones["domains_with_fit"]) == (ZONE, 2, 0)
     assert [(each["value"], each["nodes"], each["fit"]) for each in zones["shown"]] == [("a", 2, 0), ("b", 1, 0)]
     assert (hosts["topology_key"], hosts["domains"]) == (HOST, 3)
-    assert [(each["direction"], each["rule"], each["selects"], each["shown"]) for each in told["terms"]] == [
+    assert [(each["direction"], each["rule"], each["selects"], each["shown"]) for each in reported["terms"]] == [
         ("incoming", "requiredAntiAffinity", "pods with app=web in default", [{"value": "a", "pods": 1}]),
         ("existing", "requiredAntiAffinity", "pods with app=web in default", [{"value": "n3", "pods": 1}]),
     ]
@@ -128,20 +128,20 @@ def test_a_node_tells_which_pods_keep_the_pod_off(setting: Setting) -> None:
 
 def test_extender_args_are_explained_as_filter_answers_them(setting: Setting) -> None:
     args = {"Pod": ATTRACTED, "NodeNames": ["n3", "n1", "n7"]}
-    answered = json.loads(setting.extender.filter(Request(json.dumps(args).encode())).body)
-    told = setting.explained(args, "?node=n3&node=n1&node=n7")
-    assert {each["decision"]["node"]: ", ".join(each["decision"]["reasons"]) for each in told["nodes"]} == {
-        **dict.fromkeys(answered["NodeNames"], ""),
-        **answered["FailedNodes"],
-        **answered["FailedAndUnresolvableNodes"],
+    responded = json.loads(setting.extender.filter(Request(json.dumps(args).encode())).body)
+    reported = setting.explained(args, "?node=n3&node=n1&node=n7")
+    assert {each["decision"]["node"]: ", ".join(each["decision"]["reasons"]) for each in reported["nodes"]} == {
+        **dict.fromkeys(responded["NodeNames"], ""),
+        **responded["FailedNodes"],
+        **responded["FailedAndUnresolvableNodes"],
     }
-    assert told["nodes"][2]["decision"]["plugin"] == ""  # unknown nodes are no plugin's affair
+    assert reported["nodes"][2]["decision"]["plugin"] == ""  # unknown nodes are no plugin's affair
 
 
 def test_a_pod_that_is_placed_is_not_in_its_own_way(setting: Setting) -> None:
-    told = setting.explained({"pod": "default/shy"}, "?node=n3")
-    assert told["summary"]["pod"] == "default/shy"
-    assert told["supposed"] == {"added_nodes": [], "removed": ["default/shy"], "assumed": []}
+    reported = setting.explained({"pod": "default/shy"}, "?node=n3")
+    assert reported["summary"]["pod"] == "default/shy"
+    assert reported["supposed"] == {"added_nodes": [], "removed": ["default/shy"], "assumed": []}
     assert setting.explained({"pod": "default/shy"}) == setting.explained(
         {"pod": "default/shy", "remove": ["default/shy"]}
     )
@@ -159,8 +159,8 @@ def test_a_pod_that_is_placed_may_be_on_any_node() -> None:
 def test_a_pod_of_a_node_that_is_not_known_is_in_nobodys_way(setting: Setting) -> None:
     lost = make_pod("lost").on("n8").obj()
     setting.mirror.apply(ClusterEvent("Add", decoded_pod(lost)))
-    told = setting.explained({"pod": "default/lost"})
-    assert (told["summary"]["fit"], told["supposed"]["removed"]) == (3, [])
+    reported = setting.explained({"pod": "default/lost"})
+    assert (reported["summary"]["fit"], reported["supposed"]["removed"]) == (3, [])
 
 
 def test_a_pod_that_was_asked_about_is_known_by_its_name(setting: Setting) -> None:
@@ -169,9 +169,9 @@ def test_a_pod_that_was_asked_about_is_known_by_its_name(setting: Setting) -> No
 
 
 def test_what_is_supposed_changes_the_answer(setting: Setting) -> None:
-    def fit(**supposed: object) -> int:
-        told: int = setting.explained({"pod": REPELLED, **supposed})["summary"]["fit"]
-        return told
+    def fit(**forked: object) -> int:
+        reported: int = setting.explained({"pod": REPELLED, **forked})["summary"]["fit"]
+        return reported
 
     assert fit(remove=["default/web"]) == 2
     assert fit(remove=["default/web", "default/shy"]) == 3
@@ -183,7 +183,7 @@ def test_what_is_supposed_changes_the_answer(setting: Setting) -> None:
 
 
 @pytest.mark.parametrize(
-    ("supposed", "query", "status", "field", "message"),
+    ("forked", "query", "status", "field", "message"),
     [
         (
             {"pod": "default/nobody"},
@@ -202,11 +202,11 @@ def test_what_is_supposed_changes_the_answer(setting: Setting) -> None:
     ],
 )
 def test_what_is_wrong_is_told_with_its_field(  # noqa: PLR0913, PLR0917  # columns
-    setting: Setting, supposed: dict[str, object], query: str, status: int, field: str, message: str
+    setting: Setting, forked: dict[str, object], query: str, status: int, field: str, message: str
 ) -> None:
-    answer = setting.post({"pod": REPELLED, **supposed}, query)
-    assert (answer.status_code, answer.json()["field"]) == (status, field)
-    assert message in answer.json()["detail"]
+    response = setting.post({"pod": REPELLED, **forked}, query)
+    assert (response.status_code, response.json()["field"]) == (status, field)
+    assert message in response.json()["detail"]
 
 
 @pytest.mark.parametrize(
@@ -221,10 +221,10 @@ def test_the_class_and_its_cells_are_told_and_not_touched(setting: Setting) -> N
     fresh = setting.explained(args, "?node=n1")
     assert (fresh["equivalence"]["kept"], fresh["nodes"][0]["cells"]) == (False, None)
     setting.extender.filter(Request(json.dumps(args).encode()), setting.effects)
-    told = setting.explained(args, "?node=n1")
-    assert told["equivalence"] == {**fresh["equivalence"], "kept": True, "first_pod": "default/next", "questions": 1,
-                                   "misses": 2}  # fmt: skip
-    (cell,) = told["nodes"][0]["cells"]["predicates"]
+    reported = setting.explained(args, "?node=n1")
+    use = {"kept": True, "first_pod": "default/next", "questions": 1, "misses": 2}
+    assert reported["equivalence"] == {**fresh["equivalence"], **use}
+    (cell,) = reported["nodes"][0]["cells"]["predicates"]
     assert (cell["plugin"], cell["fit"], cell["invalid"]) == ("InterPodAffinity", False, False)
     assert setting.explained({"pod": REPELLED, "remove": ["default/web"]}, "?node=n1")["nodes"][0]["cells"] is None
 
@@ -232,9 +232,9 @@ def test_the_class_and_its_cells_are_told_and_not_touched(setting: Setting) -> N
 def test_a_pod_that_takes_too_much_work_is_a_problem_of_its_field() -> None:
     setting = Setting(affinity_profile())
     setting.mirror.work.limit = 1
-    answer = setting.post({"pod": REPELLED})
-    assert (answer.status_code, answer.json()["field"]) == (413, "Pod.spec.affinity")
-    assert "too much work" in answer.json()["detail"]
+    response = setting.post({"pod": REPELLED})
+    assert (response.status_code, response.json()["field"]) == (413, "Pod.spec.affinity")
+    assert "too much work" in response.json()["detail"]
     setting.mirror.work.limit = None
     assert setting.post({"pod": REPELLED}).status_code == 200
 
@@ -270,19 +270,19 @@ def test_the_admin_port_has_the_page_and_what_it_asks(admin: FastAPI) -> None:
 def test_what_is_wrong_is_told_as_explain_tells_it(
     admin: FastAPI, body: bytes, query: str, status: int, field: str | None
 ) -> None:
-    answer = ask(admin, "POST", f"/explain/nodes{query}", body)
-    assert (answer.status_code, answer.json().get("field")) == (status, field)
+    response = ask(admin, "POST", f"/explain/nodes{query}", body)
+    assert (response.status_code, response.json().get("field")) == (status, field)
     if status != 422 and field != "rack":
-        assert answer.json() == ask(admin, "POST", "/explain", body).json()
+        assert response.json() == ask(admin, "POST", "/explain", body).json()
 
 
 def test_what_a_manifest_lacked_is_told_of_a_list_with_one_workload(admin: FastAPI) -> None:
     spec = {"runtimeClassName": "kata", "containers": [{"name": "c", "resources": {"limits": {"cpu": "1"}}}]}
     job = {"kind": "Job", "metadata": {"name": "j"}, "spec": {"template": {"spec": spec}}}
     body = {"pod": {"kind": "List", "items": [{"kind": "Service"}, job]}}
-    told: dict[str, Any] = ask(admin, "POST", "/explain", json.dumps(body).encode()).json()["manifest"]
-    assert told["completed"] == ["labels of Job j", "requests cpu=1 from limits"]
-    assert [each.partition(":")[0] for each in told["unknown"]] == ["runtimeClassName kata"]
+    reported: dict[str, Any] = ask(admin, "POST", "/explain", json.dumps(body).encode()).json()["manifest"]
+    assert reported["completed"] == ["labels of Job j", "requests cpu=1 from limits"]
+    assert [each.partition(":")[0] for each in reported["unknown"]] == ["runtimeClassName kata"]
     by_name = {"pod": make_pod("p").uid("u").obj()}
     assert ask(admin, "POST", "/explain", json.dumps(by_name).encode()).json()["manifest"] is None
 
@@ -290,8 +290,8 @@ def test_what_a_manifest_lacked_is_told_of_a_list_with_one_workload(admin: FastA
 def test_yaml_is_read_for_the_page(admin: FastAPI) -> None:
     marked = ask(admin, "POST", "/explain/manifest", b'\xef\xbb\xbf{"kind":"Pod"}')
     assert marked.json() == {"kind": "Pod"}
-    told = ask(admin, "POST", "/explain/manifest", b"kind: Pod\nmetadata: {name: p}\n")
-    assert (told.status_code, told.json()) == (200, {"kind": "Pod", "metadata": {"name": "p"}})
+    reported = ask(admin, "POST", "/explain/manifest", b"kind: Pod\nmetadata: {name: p}\n")
+    assert (reported.status_code, reported.json()) == (200, {"kind": "Pod", "metadata": {"name": "p"}})
 
 
 @pytest.mark.parametrize(
@@ -306,9 +306,9 @@ def test_yaml_is_read_for_the_page(admin: FastAPI) -> None:
     ],
 )
 def test_what_is_no_manifest_is_refused(admin: FastAPI, text: bytes, status: int, message: str) -> None:
-    answer = ask(admin, "POST", "/explain/manifest", text)
-    assert (answer.status_code, answer.json()["field"]) == (status, "pod")
-    assert message in answer.json()["detail"]
+    response = ask(admin, "POST", "/explain/manifest", text)
+    assert (response.status_code, response.json()["field"]) == (status, "pod")
+    assert message in response.json()["detail"]
 
 
 def test_a_rack_can_be_any_label() -> None:
@@ -322,8 +322,8 @@ def test_a_rack_can_be_any_label() -> None:
 
 def test_a_rack_can_be_the_label_of_a_node_that_is_supposed_or_that_the_mirror_does_not_have(admin: FastAPI) -> None:
     pod, row = make_pod("p").obj(), make_node("n2").label("row", "8").obj()
-    asked = {"pod": pod, "add_nodes": [row]}, {"Pod": pod, "Nodes": {"items": [row]}}
-    drawn = [ask(admin, "POST", "/explain/nodes?rack=row", json.dumps(body).encode()).json() for body in asked]
+    requested = {"pod": pod, "add_nodes": [row]}, {"Pod": pod, "Nodes": {"items": [row]}}
+    drawn = [ask(admin, "POST", "/explain/nodes?rack=row", json.dumps(body).encode()).json() for body in requested]
     assert [each["racks"][each["rack"][-1]] for each in drawn] == ["8", "8"]
     gone = ask(admin, "POST", "/explain/nodes?rack=row", json.dumps({"pod": pod}).encode())
     assert (gone.status_code, gone.json()["detail"]) == (404, "rack: no node has the label row")
@@ -333,5 +333,5 @@ def test_a_rack_can_be_the_label_of_a_node_that_is_supposed_or_that_the_mirror_d
 def test_every_member_of_the_response_is_in_the_docs(struct: type[Explanation | Summary]) -> None:
     page = Path("docs/explain.md").read_text("utf-8")
     table = page.partition("\n### The response\n")[2].partition("\n### ")[0]
-    told = set(re.findall(r"`(?:summary\.)?(\w+)(?:\[\]\.\w+)?`", table))
-    assert {*struct.__struct_fields__} - told - {"summary"} == set()
+    reported = set(re.findall(r"`(?:summary\.)?(\w+)(?:\[\]\.\w+)?`", table))
+    assert {*struct.__struct_fields__} - reported - {"summary"} == set()

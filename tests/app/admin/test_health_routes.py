@@ -12,13 +12,13 @@ from app.admin.health_routes import health_router, metrics_router
 from app.api_server.elector import Elector
 from app.feeds.freshness import Freshness, ResourceState
 from app.feeds.memory import MemoryLimit, MemoryWatch, memory_limit
-from app.feeds.release import AnsweredRelease
+from app.feeds.release import ReleaseTracker
 from app.objects.resources import RESOURCES
 from app.process.long_work import LongWork
 from app.settings.limits import Limits
 from app.settings.settings import Settings
 from app.telemetry.metrics import Metrics
-from app.verbs.admission import ServingState, Settling
+from app.verbs.admission import ServingState, TakeoverDelay
 from app.wiring.main import create_service
 from core.events import ClusterEvent, Kind
 from core.mirror.cluster import ClusterMirror
@@ -30,7 +30,7 @@ from tests.app.questions import mirror_of
 from tests.builders import make_namespace, make_node, make_pod
 
 
-def answer(mirror: ClusterMirror, path: str) -> object:
+def response(mirror: ClusterMirror, path: str) -> object:
     response = ask(create_service(Settings(), mirror, None).app, "GET", path)
     assert response.status_code == 200
     assert response.headers["content-type"] == "application/json"
@@ -38,16 +38,16 @@ def answer(mirror: ClusterMirror, path: str) -> object:
 
 
 def test_livez_is_ok_even_over_an_empty_mirror() -> None:
-    assert answer(ClusterMirror(), "/livez") == "ok"
+    assert response(ClusterMirror(), "/livez") == "ok"
 
 
 def test_version_says_which_program_which_python_and_which_kubernetes() -> None:
-    told = answer(ClusterMirror(), "/version")
+    reported = response(ClusterMirror(), "/version")
     kubernetes = {"release": "1.34", "source": "default", "exact": False, "told": "", "ignored_gates": []}
-    assert told == {"version": __version__, "python": platform.python_version(), "kubernetes": kubernetes}
+    assert reported == {"version": __version__, "python": platform.python_version(), "kubernetes": kubernetes}
     fixed = Settings(kubernetes="1.36")
-    told = ask(create_service(fixed, ClusterMirror(), None).app, "GET", "/version").json()["kubernetes"]
-    assert told == {"release": "1.36", "source": "setting", "exact": True, "told": "1.36", "ignored_gates": []}
+    reported = ask(create_service(fixed, ClusterMirror(), None).app, "GET", "/version").json()["kubernetes"]
+    assert reported == {"release": "1.36", "source": "setting", "exact": True, "told": "1.36", "ignored_gates": []}
 
 
 def test_readyz_counts_nodes_namespaces_and_the_pods_that_occupy_a_node() -> None:
@@ -61,8 +61,8 @@ def test_readyz_counts_nodes_namespaces_and_the_pods_that_occupy_a_node() -> Non
         make_pod("pending"),
         make_pod("done").on("n1").phase("Succeeded"),
     )
-    held = {"generation": mirror.generation, "nodes": 2, "pods": 3, "pending": 1, "namespaces": 1}
-    assert {"ready": True, **held, "leader": None, "problems": [], "resources": {}} == answer(mirror, "/readyz")
+    stored = {"generation": mirror.generation, "nodes": 2, "pods": 3, "pending": 1, "namespaces": 1}
+    assert {"ready": True, **stored, "leader": None, "problems": [], "resources": {}} == response(mirror, "/readyz")
 
 
 class Following(Elector):
@@ -86,7 +86,7 @@ class Following(Elector):
         raise AssertionError("it has nothing to give up")
 
 
-class Waiting(Settling):
+class Waiting(TakeoverDelay):
     """Earlier decisions have not settled."""
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ class FollowedCluster:
         freshness = Freshness(list(self.states.values()), 10.0, lambda: self.now)
         self.state = ServingState()
         self.app = FastAPI()
-        release = AnsweredRelease(Settings(), ClusterMirror())
+        release = ReleaseTracker(Settings(), ClusterMirror())
         self.app.include_router(health_router(ClusterMirror(), freshness, self.state, release, names=names))
 
     def sync(self, *kinds: Kind) -> None:
@@ -205,7 +205,7 @@ def test_every_problem_has_a_kind() -> None:
     state.draining = True
     assert len(state.problems()) == len(state.kinds_of_problems()) == 4
     assert state.kinds_of_problems() == ["draining", "not leading", "waiting for earlier decisions", "memory"]
-    assert (state.refusal(), ServingState(Following(), names=False).refusal()) == (
+    assert (state.rejection(), ServingState(Following(), names=False).rejection()) == (
         "not leading: another replica leads: kindred-1",
         "not leading",
     )
@@ -219,22 +219,22 @@ def test_probes_only_read(path: str) -> None:
 def test_above_the_memory_watermark_it_is_not_ready_and_says_which_kind_takes_most() -> None:
     pods = ResourceState(RESOURCES[Pod])
     pods.synced, pods.followed_at, pods.objects, pods.read_objects, pods.read_bytes = True, 1.0, 7, 1, 2048
-    held = [950]
+    stored = [950]
     clock = iter(range(1000))
     memory = MemoryWatch(
-        MemoryLimit(1000, "the limit of the cgroup"), 0.9, [pods], lambda: next(clock), resident=lambda: held[0]
+        MemoryLimit(1000, "the limit of the cgroup"), 0.9, [pods], lambda: next(clock), resident=lambda: stored[0]
     )
     state = ServingState(memory=memory)
     app = FastAPI()
-    release = AnsweredRelease(Settings(), ClusterMirror())
+    release = ReleaseTracker(Settings(), ClusterMirror())
     app.include_router(health_router(ClusterMirror(), Freshness([pods], 180.0, lambda: 1.0), state, release))
-    told = ask(app, "GET", "/readyz")
-    assert told.status_code == 503
-    (problem,) = told.json()["problems"]
+    reported = ask(app, "GET", "/readyz")
+    assert reported.status_code == 503
+    (problem,) = reported.json()["problems"]
     assert problem.startswith("memory: 950 B in use, above the watermark of 900 B (the limit of the cgroup: 1000 B); ")
     assert problem.endswith("; pods: 7 objects, 14 KiB on the wire")
     assert ask(app, "GET", "/livez").status_code == 200
-    held[0] = 800
+    stored[0] = 800
     assert ask(app, "GET", "/readyz").status_code == 200
 
 

@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute, iter_route_contexts
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from app.admin.access import CALLER_HEADER, HIDING, NAMELESS, Sight, shown
+from app.admin.access import CALLER_HEADER, HIDING, NAMELESS, Viewer, visible_part
 from app.admin.page_routes import OPEN_PATHS
 from app.api_server.access_reviews import TokenCaller
 from app.api_server.client import ConnectionFailedError
@@ -19,7 +19,7 @@ from app.explain.explain_request import ExplainRequest
 from app.explain.explainer import Detail, Explainer, Explanation
 from app.explain.known_pods import KnownPods
 from app.feeds.freshness import OF_A_DUMP
-from app.feeds.release import AnsweredRelease
+from app.feeds.release import ReleaseTracker
 from app.settings.settings import Settings
 from app.verbs.request import RecentPods
 from core.diagnosis.explained_profile import served_alone
@@ -89,14 +89,14 @@ def cluster(*further: PodBuilder) -> ClusterMirror:
     return mirror
 
 
-class Asked(NamedTuple):
+class Requested(NamedTuple):
     """A request to a route."""
 
     url: str
     body: object = None
 
 
-def explained(path: str, query: str) -> list[Asked]:
+def explained(path: str, query: str) -> list[Requested]:
     """Ask about each pod by name, with all that there is to be said, and about the hidden ones in every form."""
     query = f"{path}?{query}"
     of_theirs = OF_THEIRS[0]
@@ -104,52 +104,56 @@ def explained(path: str, query: str) -> list[Asked]:
     plain = f"{OURS}/{SEEN}-plain"
     manifest = ours("new").host_port(80).obj()
     return [
-        *(Asked(query, {"pod": f"{OURS}/{pod.name}"}) for pod in PENDING),
-        Asked(query, {"pod": manifest}),
-        Asked(query, {"Pod": manifest, "NodeNames": NODES}),
-        Asked(query, {"pod": full_name}),
-        Asked(query, {"pod": uid}),
-        Asked(query, {"pod": of_theirs.obj()}),
-        Asked(query, {**of_theirs.obj(), "kind": "Pod"}),
-        Asked(query, {"Pod": of_theirs.obj(), "NodeNames": NODES}),
-        Asked(query, {"pod": plain, "remove": [full_name]}),
-        Asked(query, {"pod": plain, "assume": [{"pod": full_name, "node": "n1"}]}),
-        Asked(query, {"pod": plain, "assume": [{"pod": of_theirs.obj(), "node": "n1"}]}),
+        *(Requested(query, {"pod": f"{OURS}/{pod.name}"}) for pod in PENDING),
+        Requested(query, {"pod": manifest}),
+        Requested(query, {"Pod": manifest, "NodeNames": NODES}),
+        Requested(query, {"pod": full_name}),
+        Requested(query, {"pod": uid}),
+        Requested(query, {"pod": of_theirs.obj()}),
+        Requested(query, {**of_theirs.obj(), "kind": "Pod"}),
+        Requested(query, {"Pod": of_theirs.obj(), "NodeNames": NODES}),
+        Requested(query, {"pod": plain, "remove": [full_name]}),
+        Requested(query, {"pod": plain, "assume": [{"pod": full_name, "node": "n1"}]}),
+        Requested(query, {"pod": plain, "assume": [{"pod": of_theirs.obj(), "node": "n1"}]}),
     ]
 
 
-REQUESTS: Final[Mapping[tuple[str, str], Sequence[Asked]]] = {
-    ("GET", "/"): [Asked("/")],
-    ("HEAD", "/"): [Asked("/")],
-    ("GET", "/page/{name}"): [Asked("/page/page.js"), Asked(f"/page/{HIDDEN[:6]}")],
-    ("HEAD", "/page/{name}"): [Asked("/page/page.js")],
-    ("GET", "/livez"): [Asked("/livez")],
-    ("GET", "/readyz"): [Asked("/readyz")],
-    ("GET", "/version"): [Asked("/version")],
-    ("GET", "/openapi.json"): [Asked("/openapi.json")],
-    ("GET", "/cluster"): [Asked("/cluster"), Asked(f"/cluster?rack={ZONE}")],
-    ("GET", "/samples"): [Asked("/samples")],
-    ("GET", "/events"): [Asked("/events")],
-    ("GET", "/names"): [Asked("/names"), Asked("/names?text=hidden"), Asked(f"/names?text={THEIRS}/&limit=100")],
-    ("GET", "/units"): [Asked("/units"), Asked(f"/units?namespace={THEIRS}")],
+REQUESTS: Final[Mapping[tuple[str, str], Sequence[Requested]]] = {
+    ("GET", "/"): [Requested("/")],
+    ("HEAD", "/"): [Requested("/")],
+    ("GET", "/page/{name}"): [Requested("/page/page.js"), Requested(f"/page/{HIDDEN[:6]}")],
+    ("HEAD", "/page/{name}"): [Requested("/page/page.js")],
+    ("GET", "/livez"): [Requested("/livez")],
+    ("GET", "/readyz"): [Requested("/readyz")],
+    ("GET", "/version"): [Requested("/version")],
+    ("GET", "/openapi.json"): [Requested("/openapi.json")],
+    ("GET", "/cluster"): [Requested("/cluster"), Requested(f"/cluster?rack={ZONE}")],
+    ("GET", "/samples"): [Requested("/samples")],
+    ("GET", "/events"): [Requested("/events")],
+    ("GET", "/names"): [
+        Requested("/names"),
+        Requested("/names?text=hidden"),
+        Requested(f"/names?text={THEIRS}/&limit=100"),
+    ],
+    ("GET", "/units"): [Requested("/units"), Requested(f"/units?namespace={THEIRS}")],
     ("GET", "/pending"): [
-        Asked("/pending"),
-        Asked(f"/pending?namespace={THEIRS}"),
-        Asked(f"/pending?namespace={OURS}"),
+        Requested("/pending"),
+        Requested(f"/pending?namespace={THEIRS}"),
+        Requested(f"/pending?namespace={OURS}"),
     ],
     ("POST", "/explain"): explained("/explain", "node=n1&node=n2&node=n3&limit=50&score=all"),
     ("POST", "/explain/nodes"): explained("/explain/nodes", "score=all"),
-    ("POST", "/explain/manifest"): [Asked("/explain/manifest", ours("new").obj())],
+    ("POST", "/explain/manifest"): [Requested("/explain/manifest", ours("new").obj())],
     ("GET", "/debug/mirror"): [
-        Asked("/debug/mirror"),
-        Asked("/debug/mirror?node=n1"),
-        Asked(f"/debug/mirror?pod={THEIRS}/{HIDDEN}-n1-port"),
+        Requested("/debug/mirror"),
+        Requested("/debug/mirror?node=n1"),
+        Requested(f"/debug/mirror?pod={THEIRS}/{HIDDEN}-n1-port"),
     ],
-    ("GET", "/debug/mirror/diff"): [Asked("/debug/mirror/diff")],
-    ("GET", "/debug/equivalence"): [Asked("/debug/equivalence")],
-    ("GET", "/debug/config"): [Asked("/debug/config")],
-    ("GET", "/debug/decisions"): [Asked("/debug/decisions")],
-    ("GET", "/debug/decisions/{number}"): [Asked("/debug/decisions/1"), Asked("/debug/decisions/2")],
+    ("GET", "/debug/mirror/diff"): [Requested("/debug/mirror/diff")],
+    ("GET", "/debug/equivalence"): [Requested("/debug/equivalence")],
+    ("GET", "/debug/config"): [Requested("/debug/config")],
+    ("GET", "/debug/decisions"): [Requested("/debug/decisions")],
+    ("GET", "/debug/decisions/{number}"): [Requested("/debug/decisions/1"), Requested("/debug/decisions/2")],
 }
 """(method, route) -> requests. A route that is not here fails a test: its names have to be looked for, too."""
 SHOWING: Final = {
@@ -181,20 +185,20 @@ def routes(app: FastAPI) -> Iterator[tuple[str, str]]:
         yield from ((method, route.path) for method in route.methods or ())
 
 
-def response(app: FastAPI, method: str, asked: Asked, headers: Mapping[str, str]) -> tuple[int, str]:
+def response(app: FastAPI, method: str, requested: Requested, headers: Mapping[str, str]) -> tuple[int, str]:
     """Return the status of a response, and all of its text, headers included."""
-    if asked.url == "/events":
-        status, body = first_of_stream(app, asked.url, headers)
+    if requested.url == "/events":
+        status, body = first_of_stream(app, requested.url, headers)
         return status, body.decode()
-    content = None if asked.body is None else json.dumps(asked.body).encode()
-    found = ask(app, method, asked.url, content, headers)
+    content = None if requested.body is None else json.dumps(requested.body).encode()
+    found = ask(app, method, requested.url, content, headers)
     return found.status_code, f"{dict(found.headers)}\n{found.text}"
 
 
 def responses(app: FastAPI, headers: Mapping[str, str]) -> dict[tuple[str, str], list[tuple[int, str]]]:
     found = {
-        (method, path): [response(app, method, each, headers) for each in asked]
-        for (method, path), asked in REQUESTS.items()
+        (method, path): [response(app, method, each, headers) for each in requested]
+        for (method, path), requested in REQUESTS.items()
     }
     sent = f"pod {OF_THEIRS[0].identity}: neither in the mirror"  # the uid that the caller sent
     return {key: [(status, text.replace(sent, "")) for status, text in each] for key, each in found.items()}
@@ -238,11 +242,11 @@ def test_the_victims_that_a_pod_waits_for_are_named_to_those_who_may_see_them() 
         "of-all": [(f"{THEIRS}/{victim.name}", victim.identity, "n2")],
     }
     for token, victims in expected.items():
-        _, text = response(app, "POST", Asked("/explain", {"pod": waits}), bearing(token))
-        _, pending = response(app, "GET", Asked("/pending"), bearing(token))
+        _, text = response(app, "POST", Requested("/explain", {"pod": waits}), bearing(token))
+        _, pending = response(app, "GET", Requested("/pending"), bearing(token))
         listed = next(each for each in explained_in(pending)["pods"] if each["pod"] == waits)
-        for told in (explained_in(text), listed):
-            assert [(each["name"], each["uid"], each["node"]) for each in told["waits_for"]] == victims
+        for reported in (explained_in(text), listed):
+            assert [(each["name"], each["uid"], each["node"]) for each in reported["waits_for"]] == victims
 
 
 def explained_in(text: str) -> Any:  # noqa: ANN401  # decoded JSON
@@ -280,7 +284,7 @@ def test_what_is_hidden_is_refused_alike_whether_it_is_there_or_not() -> None:
     for form in ({"pod": f"{THEIRS}/{{}}"}, {"pod": f"{OURS}/{SEEN}-plain", "remove": [f"{THEIRS}/{{}}"]}):
         there, not_there = (
             response(
-                app, "POST", Asked("/explain", json.loads(json.dumps(form).replace("{}", name))), bearing("of-ours")
+                app, "POST", Requested("/explain", json.loads(json.dumps(form).replace("{}", name))), bearing("of-ours")
             )
             for name in (f"{HIDDEN}-n1-port", "nobody")
         )
@@ -299,29 +303,29 @@ HIDDEN_PODS: Final[Mapping[str, PodBuilder]] = {
 }
 
 
-def by_uid(uid: str) -> Iterator[Asked]:
+def by_uid(uid: str) -> Iterator[Requested]:
     """Yield requests that have a uid in each place where one may be."""
     manifest = ours("new").uid(uid).host_port(80).obj()
     for path in ("/explain?node=n2&limit=50&score=all", "/explain/nodes?score=all"):
         for pod in (uid, manifest):
-            yield Asked(path, {"pod": pod})
-            yield Asked(path, {"pod": PLAIN, "assume": [{"pod": pod, "node": "n2"}]})
-            yield Asked(path, {"pod": PLAIN, "assume": [{"pod": pod, "node": "nowhere"}]})
-            yield Asked(path, {"pod": manifest, "assume": [{"pod": pod, "node": "n2"}]})
-        yield Asked(path, {"pod": PLAIN, "remove": [uid]})
-        yield Asked(path, {"pod": PLAIN, "remove": [PLAIN, uid]})
-        yield Asked(path, {**manifest, "kind": "Pod"})
-        yield Asked(path, {"Pod": manifest, "NodeNames": NODES})
-    yield Asked(f"/names?text={uid}")
-    yield Asked(f"/debug/mirror?pod={uid}")
-    yield Asked(f"/debug/decisions?pod={uid}")
+            yield Requested(path, {"pod": pod})
+            yield Requested(path, {"pod": PLAIN, "assume": [{"pod": pod, "node": "n2"}]})
+            yield Requested(path, {"pod": PLAIN, "assume": [{"pod": pod, "node": "nowhere"}]})
+            yield Requested(path, {"pod": manifest, "assume": [{"pod": pod, "node": "n2"}]})
+        yield Requested(path, {"pod": PLAIN, "remove": [uid]})
+        yield Requested(path, {"pod": PLAIN, "remove": [PLAIN, uid]})
+        yield Requested(path, {**manifest, "kind": "Pod"})
+        yield Requested(path, {"Pod": manifest, "NodeNames": NODES})
+    yield Requested(f"/names?text={uid}")
+    yield Requested(f"/debug/mirror?pod={uid}")
+    yield Requested(f"/debug/decisions?pod={uid}")
 
 
-def told_by_uid(app: FastAPI, uid: str, headers: Mapping[str, str]) -> list[tuple[int, str]]:
+def reported_by_uid(app: FastAPI, uid: str, headers: Mapping[str, str]) -> list[tuple[int, str]]:
     """Ask about a uid in every form. Return the responses with a placeholder for the uid."""
     found = []
-    for asked in by_uid(uid):
-        status, text = response(app, "GET" if asked.body is None else "POST", asked, headers)
+    for requested in by_uid(uid):
+        status, text = response(app, "GET" if requested.body is None else "POST", requested, headers)
         found.append((status, text.replace(uid, "UID")))
     return found
 
@@ -349,7 +353,7 @@ def test_the_uid_of_a_hidden_pod_gets_the_response_of_an_unknown_uid(
     its, nobodys = map(str, uids)
     headers = bearing(token) if token else {}
     app = with_hidden(hidden.uid(its), headers, state, mirrored=mirrored)
-    not_there, there = (told_by_uid(app, uid, headers) for uid in (nobodys, its))
+    not_there, there = (reported_by_uid(app, uid, headers) for uid in (nobodys, its))
     assert there == not_there
     assert not [text for _, text in there if HIDDEN in text or f"namespace {THEIRS}" in text]
     assert {status for status, _ in there} >= ({200, 404} if (token, state) == ("of-ours", "up") else set())
@@ -368,8 +372,8 @@ def test_a_caller_of_one_namespace_finds_its_pods_by_their_uids() -> None:
     pod = ours("it").uid("5b6f").on("n2")
     app = limited_service(cluster(pod), ReviewingServer(ALLOWED)).admin
     for body in ({"pod": "5b6f"}, {"pod": pod.obj()}, {"pod": PLAIN, "remove": ["5b6f"]}):
-        told = ask(app, "POST", "/explain", json.dumps(body).encode(), bearing("of-ours")).json()
-        assert told["supposed"]["removed"] == [f"{OURS}/{pod.name}"]
+        reported = ask(app, "POST", "/explain", json.dumps(body).encode(), bearing("of-ours")).json()
+        assert reported["supposed"]["removed"] == [f"{OURS}/{pod.name}"]
 
 
 @st.composite
@@ -393,21 +397,21 @@ def worlds(draw: st.DrawFn) -> tuple[list[PodBuilder], PodBuilder]:
     """Draw the pods of a cluster, and one of OURS to ask about."""
     on_nodes = [draw(pods(f"{node}-{number}", node)) for node in NODES for number in range(draw(st.integers(0, 3)))]
     pending = [draw(pods(f"pending-{number}")) for number in range(draw(st.integers(0, 3)))]
-    asked = draw(pods("incoming").filter(lambda pod: pod.namespace == OURS))
-    return [*on_nodes, *pending], asked
+    requested = draw(pods("incoming").filter(lambda pod: pod.namespace == OURS))
+    return [*on_nodes, *pending], requested
 
 
-def explanation(world: Sequence[PodBuilder], asked: PodBuilder) -> Explanation:
+def explanation(world: Sequence[PodBuilder], requested: PodBuilder) -> Explanation:
     mirror = load([], [node.obj() for node in nodes()], [pod.obj() for pod in world])
     profile = full_profile()
     derive_states(profile, mirror)
-    release = AnsweredRelease(Settings(), mirror)
+    release = ReleaseTracker(Settings(), mirror)
     explainer = Explainer(served_alone(profile), KnownPods(mirror, RecentPods()), None, OF_A_DUMP, release=release)
-    return asyncio.run(explainer.explain(ExplainRequest(pod_of(asked)), Detail(NODES, 50, score_all=True)))
+    return asyncio.run(explainer.explain(ExplainRequest(pod_of(requested)), Detail(NODES, 50, score_all=True)))
 
 
-def as_seen(told: Explanation, sight: Sight) -> Any:  # noqa: ANN401  # decoded JSON
-    return json.loads(bytes(asyncio.run(shown(told, sight)).body))
+def as_seen(reported: Explanation, viewer: Viewer) -> Any:  # noqa: ANN401  # decoded JSON
+    return json.loads(bytes(asyncio.run(visible_part(reported, viewer)).body))
 
 
 def differences(whole: Any, seen: Any, path: str = "") -> Iterator[tuple[str, str, str]]:  # noqa: ANN401  # decoded JSON
@@ -428,10 +432,10 @@ def differences(whole: Any, seen: Any, path: str = "") -> Iterator[tuple[str, st
 @settings(max_examples=tries(default=25, full=400))
 @given(worlds())
 def test_names_are_replaced_and_nothing_else(world: tuple[list[PodBuilder], PodBuilder]) -> None:
-    told = explanation(*world)
+    reported = explanation(*world)
     server = ReviewingServer(ALLOWED)
-    whole = as_seen(told, Sight(None, None))
-    seen = as_seen(told, Sight(server.reviews(), TokenCaller("of-ours")))
+    whole = as_seen(reported, Viewer(None, None))
+    seen = as_seen(reported, Viewer(server.reviews(), TokenCaller("of-ours")))
     text = json.dumps(seen)
     assert HIDDEN not in text
     found = [*differences(whole, seen)]
@@ -441,4 +445,4 @@ def test_names_are_replaced_and_nothing_else(world: tuple[list[PodBuilder], PodB
             continue
         assert HIDDEN in before, path
         assert after == "" if path.endswith(".uid") else PLACEHOLDER in after, path
-    assert as_seen(told, Sight(server.reviews(), TokenCaller("of-all"))) == whole
+    assert as_seen(reported, Viewer(server.reviews(), TokenCaller("of-all"))) == whole

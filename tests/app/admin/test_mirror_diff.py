@@ -24,7 +24,7 @@ from core.objects.node import Node
 from core.objects.pod import Pod
 from tests.app.short_pieces import ShortPieces
 from tests.builders import Object, make_namespace, make_node, make_pod
-from tests.fake_apiserver.faults import Action, Answer, Close, Stall, Undecodable, refuse
+from tests.fake_apiserver.faults import Action, Close, Response, Stall, Undecodable, refuse
 from tests.fake_apiserver.server import FakeApiServer
 from tests.fake_apiserver.statuses import too_many_requests
 
@@ -91,7 +91,7 @@ def test_the_second_list_comes_after_the_settle_time_that_is_asked_for() -> None
         pytest.param(refuse(too_many_requests()), "429 TooManyRequests", id="refused"),
         pytest.param(Close(), f"GET {PODS.path}", id="connection-lost"),
         pytest.param(
-            Answer(200, b'{"items": []}', {"Content-Type": "application/json"}), f"GET {PODS.path}", id="not-a-list"
+            Response(200, b'{"items": []}', {"Content-Type": "application/json"}), f"GET {PODS.path}", id="not-a-list"
         ),
     ],
 )
@@ -232,10 +232,10 @@ def test_lists_come_in_pages_and_leave_out_what_has_ended() -> None:
     found = asyncio.run(diff(server, mirror, [PODS, NODES]))
     assert not any(found.values())
     assert found["pods"].listed == 1004
-    asked = requests(server, PODS)
-    assert [request["limit"] for request in asked] == ["500", "500", "500"]
-    assert {request["fieldSelector"] for request in asked} == {PODS.field_selector}
-    assert ["continue" in request for request in asked] == [False, True, True]
+    requested = requests(server, PODS)
+    assert [request["limit"] for request in requested] == ["500", "500", "500"]
+    assert {request["fieldSelector"] for request in requested} == {PODS.field_selector}
+    assert ["continue" in request for request in requested] == [False, True, True]
     assert requests(server, NODES) == [{"limit": "500"}]
 
 

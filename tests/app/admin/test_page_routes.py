@@ -29,9 +29,9 @@ def path_of(name: str) -> str:
 @pytest.mark.parametrize("name", sorted(FILES))
 def test_each_file_is_served_with_its_type(page: FastAPI, name: str) -> None:
     types = {"html": "text/html", "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
-    answer = ask(page, "GET", path_of(name))
-    assert (answer.status_code, answer.text) == (200, FILES[name])
-    assert answer.headers["content-type"].partition(";")[0] == types[name.rpartition(".")[2]]
+    response = ask(page, "GET", path_of(name))
+    assert (response.status_code, response.text) == (200, FILES[name])
+    assert response.headers["content-type"].partition(";")[0] == types[name.rpartition(".")[2]]
 
 
 def test_the_paths_that_need_no_token_are_those_of_the_files() -> None:
@@ -51,8 +51,8 @@ def test_a_file_has_a_head_of_its_own(page: FastAPI) -> None:
     assert (head.status_code, head.content) == (200, b"")
 
 
-def policy(answer: Response) -> dict[str, str]:
-    parts = answer.headers["content-security-policy"].split(";")
+def policy(response: Response) -> dict[str, str]:
+    parts = response.headers["content-security-policy"].split(";")
     return {name: sources for name, _, sources in (part.strip().partition(" ") for part in parts)}
 
 

@@ -31,20 +31,20 @@ class Request(NamedTuple):
     body: bytes = b""
 
 
-Answer = Callable[[Request], AsyncIterator[bytes]]
+Response = Callable[[Request], AsyncIterator[bytes]]
 
 
 class ApiServer:
     """A running server."""
 
-    def __init__(self, answer: Answer, *, tls: bool) -> None:
+    def __init__(self, response: Response, *, tls: bool) -> None:
         self.requests: list[Request] = []
         self.hung_up = asyncio.Event()
         """Set when a client has closed a connection."""
         self.port = 0
-        self._asked = asyncio.Condition()
+        self._requested = asyncio.Condition()
         self._scheme = "https" if tls else "http"
-        self._answer = answer
+        self._response = response
         self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self._count = 0
 
@@ -57,10 +57,10 @@ class ApiServer:
         """Return the Authorization headers of the requests so far."""
         return [request.headers.get("authorization", "") for request in self.requests]
 
-    async def asked(self, times: int) -> None:
+    async def requested(self, times: int) -> None:
         """Wait for as many requests."""
-        async with self._asked:
-            await self._asked.wait_for(lambda: len(self.requests) >= times)
+        async with self._requested:
+            await self._requested.wait_for(lambda: len(self.requests) >= times)
 
     async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of one connection."""
@@ -73,10 +73,10 @@ class ApiServer:
             while not writer.is_closing():
                 request = _parsed(await reader.readuntil(b"\r\n\r\n"), writer, number)
                 request = request._replace(body=await reader.readexactly(int(request.headers.get("content-length", 0))))
-                async with self._asked:
+                async with self._requested:
                     self.requests.append(request)
-                    self._asked.notify_all()
-                await self._send(self._answer(request), writer)
+                    self._requested.notify_all()
+                await self._send(self._response(request), writer)
         self.hung_up.set()
         writer.close()
 
@@ -108,9 +108,9 @@ class ApiServer:
 
 
 @asynccontextmanager
-async def serving(answer: Answer, tls: ssl.SSLContext | None = None) -> AsyncIterator[ApiServer]:
+async def serving(response: Response, tls: ssl.SSLContext | None = None) -> AsyncIterator[ApiServer]:
     """Serve on a free port of this machine."""
-    api = ApiServer(answer, tls=tls is not None)
+    api = ApiServer(response, tls=tls is not None)
     server = await asyncio.start_server(api.converse, "127.0.0.1", 0, ssl=tls)
     api.port = server.sockets[0].getsockname()[1]
     try:
@@ -143,16 +143,16 @@ def chunk(data: bytes) -> bytes:
     return b"%x\r\n%s\r\n" % (len(data), data)
 
 
-def in_turn(*pieces: bytes | Sequence[bytes]) -> Answer:
+def in_turn(*pieces: bytes | Sequence[bytes]) -> Response:
     """Answer the n-th request with the n-th of these, and all further ones with the last."""
     rest = list(pieces)
 
-    async def answer(_: Request) -> AsyncIterator[bytes]:
+    async def response(_: Request) -> AsyncIterator[bytes]:
         now = rest.pop(0) if len(rest) > 1 else rest[0]
         for piece in [now] if isinstance(now, bytes) else now:
             yield piece
 
-    return answer
+    return response
 
 
 def _parsed(text: bytes, writer: asyncio.StreamWriter, connection: int) -> Request:
@@ -167,10 +167,10 @@ def _parsed(text: bytes, writer: asyncio.StreamWriter, connection: int) -> Reque
 class ConnectProxy:
     """A running proxy, with the heads of the requests that it got."""
 
-    def __init__(self, refusal: bytes | None) -> None:
+    def __init__(self, rejection: bytes | None) -> None:
         self.heads: list[str] = []
         self.port = 0
-        self._refusal = refusal
+        self._rejection = rejection
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -181,8 +181,8 @@ class ConnectProxy:
         with suppress(asyncio.CancelledError, asyncio.IncompleteReadError, ConnectionError):
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
             self.heads.append(head)
-            if self._refusal is not None:
-                writer.write(self._refusal)
+            if self._rejection is not None:
+                writer.write(self._rejection)
             else:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
                 port = int(head.split()[1].rpartition(":")[2])
@@ -201,9 +201,9 @@ class ConnectProxy:
 
 
 @asynccontextmanager
-async def proxying(refusal: bytes | None = None) -> AsyncIterator[ConnectProxy]:
-    """Run a proxy on a free port of this machine; with `refusal` it answers that to everybody."""
-    proxy = ConnectProxy(refusal)
+async def proxying(rejection: bytes | None = None) -> AsyncIterator[ConnectProxy]:
+    """Run a proxy on a free port of this machine; with `rejection` it answers that to everybody."""
+    proxy = ConnectProxy(rejection)
     server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
     proxy.port = server.sockets[0].getsockname()[1]
     try:

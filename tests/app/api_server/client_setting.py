@@ -11,7 +11,7 @@ import yaml
 
 from app.api_server.client import ApiClient
 from app.api_server.credentials import Credentials, load_credentials
-from tests.app.api_server.api_server import Answer, ApiServer, Request, serving
+from tests.app.api_server.api_server import ApiServer, Request, Response, serving
 from tests.openssl import Authority
 
 _LOOPBACK: Final = "subjectAltName=DNS:localhost,IP:127.0.0.1"
@@ -133,12 +133,12 @@ class Setting:
         credentials = load_credentials(config, None, clock=self.clock)
         return ApiClient(credentials, connect_timeout=connect_timeout, read_timeout=read_timeout)
 
-    def run(self, answer: Answer, exchange: Callable[[ApiClient, ApiServer], Awaitable[T]], **limits: float) -> T:
+    def run(self, response: Response, exchange: Callable[[ApiClient, ApiServer], Awaitable[T]], **limits: float) -> T:
         """Talk to a server that answers so."""
 
         async def main() -> T:
             tls = self.certificates.asking_tls()
-            async with serving(answer, tls) as server:
+            async with serving(response, tls) as server:
                 client = self.client(server.url, **limits)
                 try:
                     return await exchange(client, server)
@@ -147,7 +147,7 @@ class Setting:
 
         return asyncio.run(main())
 
-    def ask(self, answer: Answer, times: int = 1) -> list[Request]:
+    def ask(self, response: Response, times: int = 1) -> list[Request]:
         """Send requests one after the other, and give what reached the server."""
 
         async def exchange(client: ApiClient, server: ApiServer) -> list[Request]:
@@ -155,4 +155,4 @@ class Setting:
                 await client.get(PODS, {})
             return server.requests
 
-        return self.run(answer, exchange)
+        return self.run(response, exchange)

@@ -9,8 +9,8 @@ import pytest
 
 from app.api_server import access_reviews
 from app.api_server.access_reviews import (
-    KEPT_SECONDS,
-    MAX_KEPT,
+    MAX_REVIEWS,
+    REVIEW_SECONDS,
     AccessReviews,
     ReviewError,
     TokenCaller,
@@ -28,7 +28,7 @@ SELF = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 ALLOWED = response(b'{"status":{"allowed":true}}', status="201 Created")
 
 
-def asked(reviews: AccessReviews, *questions: tuple[TokenCaller, str]) -> list[bool]:
+def requested(reviews: AccessReviews, *questions: tuple[TokenCaller, str]) -> list[bool]:
     async def main() -> list[bool]:
         return [await reviews.may_list_pods(caller, namespace) for caller, namespace in questions]
 
@@ -36,15 +36,15 @@ def asked(reviews: AccessReviews, *questions: tuple[TokenCaller, str]) -> list[b
 
 
 def over_tls(
-    setting: Setting, answer: bytes, exchange: Callable[[AccessReviews], Awaitable[T]]
+    setting: Setting, response: bytes, exchange: Callable[[AccessReviews], Awaitable[T]]
 ) -> tuple[T, list[Request]]:
     """Review by a server that asks for a client certificate, as the user of a kubeconfig."""
 
-    async def answered(_: Request) -> AsyncIterator[bytes]:
-        yield answer
+    async def responded(_: Request) -> AsyncIterator[bytes]:
+        yield response
 
     async def main() -> tuple[T, list[Request]]:
-        async with serving(answered, setting.certificates.asking_tls()) as server:
+        async with serving(responded, setting.certificates.asking_tls()) as server:
             config = write_kubeconfig(setting.folder / "config", server.url, cluster=setting.cluster, user=setting.user)
             credentials = load_credentials(config, None)
             nobody = ApiClient(credentials.without_login())
@@ -78,20 +78,20 @@ def test_an_answer_is_kept_for_a_caller_and_a_namespace_and_no_longer() -> None:
     reviews = server.reviews()
     assert reviews.known(ANN, "shop") is None
     questions = ((ANN, "shop"), (ANN, "bank"), (TokenCaller("bob"), "shop"))
-    assert asked(reviews, *questions, *questions) == [True, False, False] * 2
-    assert len(server.asked) == 3
+    assert requested(reviews, *questions, *questions) == [True, False, False] * 2
+    assert len(server.requested) == 3
     assert (reviews.known(ANN, "shop"), reviews.known(ANN, "bank")) == (True, False)
-    server.now = KEPT_SECONDS
+    server.now = REVIEW_SECONDS
     server.allowed = {"ann": (), "bob": ()}
     assert reviews.known(ANN, "shop") is None
-    assert asked(reviews, (ANN, "shop")) == [False]
+    assert requested(reviews, (ANN, "shop")) == [False]
 
 
 def test_no_more_answers_are_kept_than_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert MAX_KEPT == 4096
-    monkeypatch.setattr(access_reviews, "MAX_KEPT", 2)
+    assert MAX_REVIEWS == 4096
+    monkeypatch.setattr(access_reviews, "MAX_REVIEWS", 2)
     reviews = ReviewingServer({"ann": ("a", "b", "c")}).reviews()
-    asked(reviews, *((ANN, namespace) for namespace in "abc"))
+    requested(reviews, *((ANN, namespace) for namespace in "abc"))
     assert [reviews.known(ANN, namespace) for namespace in "abc"] == [None, True, True]
 
 
@@ -104,15 +104,15 @@ def test_a_token_that_is_not_accepted_is_asked_about_once(setting: Setting) -> N
             messages.append(str(caught.value))
         return messages
 
-    refusal = response(b'{"kind":"Status","code":401,"reason":"Unauthorized"}', status="401 Unauthorized")
-    messages, requests = over_tls(setting, refusal, twice)
+    rejection = response(b'{"kind":"Status","code":401,"reason":"Unauthorized"}', status="401 Unauthorized")
+    messages, requests = over_tls(setting, rejection, twice)
     assert messages == ["the API server does not accept the caller's own token"] * 2
     assert {request.headers["authorization"] for request in requests} == {"Bearer ann"}
     assert len(requests) <= 2
 
 
 @pytest.mark.parametrize(
-    ("answer", "message"),
+    ("response", "message"),
     [
         (response(b"{}", status="500 Internal Server Error"), "the API server could not be reached: "),
         (response(b'{"kind":"Status","code":403}', status="403 Forbidden"), "the API server could not be reached: "),
@@ -120,15 +120,15 @@ def test_a_token_that_is_not_accepted_is_asked_about_once(setting: Setting) -> N
         (response(b"{}", status="201 Created"), "the API server sent no valid review"),
     ],
 )
-def test_without_a_clear_answer_nothing_is_known(setting: Setting, answer: bytes, message: str) -> None:
+def test_without_a_clear_answer_nothing_is_known(setting: Setting, response: bytes, message: str) -> None:
     async def failing(reviews: AccessReviews) -> tuple[str, bool | None]:
         with pytest.raises(ReviewError) as caught:
             await reviews.may_list_pods(ANN, "shop")
         assert not isinstance(caught.value, UnknownCallerError)
         return str(caught.value), reviews.known(ANN, "shop")
 
-    (said, known), _ = over_tls(setting, answer, failing)
-    assert said.startswith(message)
+    (stated, known), _ = over_tls(setting, response, failing)
+    assert stated.startswith(message)
     assert known is None
 
 
@@ -140,10 +140,10 @@ def test_a_server_that_hangs_is_waited_for_so_long_and_no_longer(monkeypatch: py
 
     monkeypatch.setattr(access_reviews, "_PATIENCE", 0.01)
     with pytest.raises(ReviewError, match=r"^the API server did not respond within 0\.01 s$"):
-        asked(Hanging({}).reviews(), (ANN, "shop"))
+        requested(Hanging({}).reviews(), (ANN, "shop"))
 
 
 def test_a_token_is_in_no_text() -> None:
     reviews = ReviewingServer({"s3cr3t": ()}).reviews()
-    asked(reviews, (TokenCaller("s3cr3t"), "shop"))
+    requested(reviews, (TokenCaller("s3cr3t"), "shop"))
     assert "s3cr3t" not in f"{TokenCaller('s3cr3t')!r} {vars(reviews)['_kept']}"

@@ -49,15 +49,15 @@ def test_the_servers_name_is_the_one_of_the_configuration(setting: Setting) -> N
     setting.cluster |= {"tls-server-name": "kube.example"}
 
     async def main(name: str) -> bytes:
-        tls, asked = setting.certificates.server_tls(name), []
-        tls.sni_callback = lambda _, sent, __: asked.append(sent)
+        tls, requested = setting.certificates.server_tls(name), []
+        tls.sni_callback = lambda _, sent, __: requested.append(sent)
         async with serving(in_turn(response()), tls) as server:
             client = setting.client(server.url)
             try:
                 return await client.get(PODS, {})
             finally:
                 await client.close()
-                assert asked == ["kube.example"]
+                assert requested == ["kube.example"]
 
     assert asyncio.run(main("named")) == b'{"kind":"PodList"}'
     with pytest.raises(ConnectionFailedError, match=r"certificate is not valid for 'kube\.example'"):
@@ -70,7 +70,7 @@ def test_the_servers_name_is_the_one_of_the_configuration(setting: Setting) -> N
 def test_chunks_are_given_as_they_arrive(setting: Setting) -> None:
     taken = asyncio.Event()
 
-    async def answer(_: Request) -> AsyncIterator[bytes]:
+    async def respond(_: Request) -> AsyncIterator[bytes]:
         yield head(Transfer_Encoding="chunked")
         for data in (b'{"a"', b":1}\n", b"\xe2\x80\xa8\n"):
             yield chunk(data)
@@ -79,21 +79,21 @@ def test_chunks_are_given_as_they_arrive(setting: Setting) -> None:
         yield b"0\r\n\r\n"
 
     async def exchange(client: ApiClient, _: ApiServer) -> list[bytes]:
-        told: list[bytes] = []
+        reported: list[bytes] = []
         async with client.stream(PODS, {"watch": "true"}) as chunks:
             async for each in chunks:
-                told.append(each)
+                reported.append(each)
                 taken.set()
-        return told
+        return reported
 
-    assert setting.run(answer, exchange) == [b'{"a"', b":1}\n", b"\xe2\x80\xa8\n"]
+    assert setting.run(respond, exchange) == [b'{"a"', b":1}\n", b"\xe2\x80\xa8\n"]
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "GZIP"])
 def test_what_a_proxy_compresses_is_decoded_as_it_arrives(setting: Setting, encoding: str) -> None:
     taken = asyncio.Event()
 
-    async def answer(_: Request) -> AsyncIterator[bytes]:
+    async def respond(_: Request) -> AsyncIterator[bytes]:
         packer = zlib.compressobj(wbits=zlib.MAX_WBITS if encoding == "deflate" else zlib.MAX_WBITS | 16)
         yield head(Transfer_Encoding="chunked", Content_Encoding=encoding)
         for data in (b"one\n", b"two\n"):
@@ -103,14 +103,14 @@ def test_what_a_proxy_compresses_is_decoded_as_it_arrives(setting: Setting, enco
         yield chunk(packer.flush()) + b"0\r\n\r\n"
 
     async def exchange(client: ApiClient, _: ApiServer) -> list[bytes]:
-        told: list[bytes] = []
+        reported: list[bytes] = []
         async with client.stream(PODS, {"watch": "true"}) as chunks:
             async for each in chunks:
-                told.append(each)
+                reported.append(each)
                 taken.set()
-        return told
+        return reported
 
-    assert setting.run(answer, exchange) == [b"one\n", b"two\n"]
+    assert setting.run(respond, exchange) == [b"one\n", b"two\n"]
 
 
 def test_a_compressed_list_is_decoded(setting: Setting) -> None:
@@ -153,7 +153,7 @@ def test_a_stream_that_is_left_closes_its_connection(setting: Setting, how: str)
 
 
 def test_lists_share_a_connection_and_watches_have_their_own(setting: Setting) -> None:
-    async def answer(request: Request) -> AsyncIterator[bytes]:
+    async def respond(request: Request) -> AsyncIterator[bytes]:
         async for piece in (_endless if "watch" in request.query else in_turn(response()))(request):
             yield piece
 
@@ -164,7 +164,7 @@ def test_lists_share_a_connection_and_watches_have_their_own(setting: Setting) -
                     pass
 
         watches = [asyncio.create_task(watch()) for _ in range(30)]
-        await server.asked(30)
+        await server.requested(30)
         for _ in range(3):
             await client.get(PODS, {})
         for task in watches:
@@ -172,7 +172,7 @@ def test_lists_share_a_connection_and_watches_have_their_own(setting: Setting) -
         await asyncio.gather(*watches, return_exceptions=True)
         return [request.connection for request in server.requests[30:]]
 
-    assert setting.run(answer, exchange) == [30, 30, 30]
+    assert setting.run(respond, exchange) == [30, 30, 30]
 
 
 def test_a_dead_peer_is_looked_for_by_the_system(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,12 +235,12 @@ def test_what_is_written_is_sent_whole_and_only_a_deletion_may_take_its_time(
         assert await getattr(client, method)(f"{PODS}/web", b'{"a":1}') == b'{"b":2}'
         return server.requests[0]
 
-    answer = in_turn(response(b'{"b":2}', status=status))
+    served = in_turn(response(b'{"b":2}', status=status))
     if not kind:
         with pytest.raises(StatusError, match=status):
-            setting.run(answer, exchange)
+            setting.run(served, exchange)
         return
-    request = setting.run(answer, exchange)
+    request = setting.run(served, exchange)
     assert request.line.startswith(f"{method.upper()} {PODS}/web ")
     assert (request.body, request.headers["content-type"]) == (b'{"a":1}', kind)
 

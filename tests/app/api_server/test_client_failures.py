@@ -20,9 +20,9 @@ from tests.app.api_server.api_server import (
     END,
     NO_TLS,
     RESET,
-    Answer,
     ApiServer,
     Request,
+    Response,
     chunk,
     head,
     in_turn,
@@ -36,21 +36,21 @@ on_both_loops = pytest.mark.usefixtures("both_loops")
 HEAD = f"GET {PODS} at SERVER"
 
 
-def told(error: BaseException, server: str) -> str:
+def reported(error: BaseException, server: str) -> str:
     """Return the message, the same on all ports."""
     assert "\n" not in str(error)
     return str(error).replace(server, "SERVER")
 
 
-def fails(setting: Setting, answer: Answer, **limits: float) -> tuple[type[ApiError], str]:
+def fails(setting: Setting, response: Response, **limits: float) -> tuple[type[ApiError], str]:
     """Return how a request fails."""
 
     async def exchange(client: ApiClient, server: ApiServer) -> tuple[type[ApiError], str]:
         with pytest.raises(ApiError) as caught:
             await client.get(PODS, {"limit": "500"})
-        return caught.type, told(caught.value, server.url)
+        return caught.type, reported(caught.value, server.url)
 
-    return setting.run(answer, exchange, **limits)
+    return setting.run(response, exchange, **limits)
 
 
 async def failure_at(setting: Setting, url: str, **limits: float) -> str:
@@ -59,7 +59,7 @@ async def failure_at(setting: Setting, url: str, **limits: float) -> str:
     with pytest.raises(ConnectionFailedError) as caught:
         await client.get(PODS, {})
     await client.close()
-    return told(caught.value, url)
+    return reported(caught.value, url)
 
 
 def fails_at(setting: Setting, url: str, **limits: float) -> str:
@@ -95,7 +95,7 @@ def test_an_address_that_does_not_answer_leaves_time_for_the_next(
             for each in taken:
                 each.settimeout(0.0)
                 each.connect_ex(("127.0.0.2", port))
-            server = await asyncio.start_server(_answer_ok, "127.0.0.1", port, ssl=setting.certificates.server_tls())
+            server = await asyncio.start_server(_response_ok, "127.0.0.1", port, ssl=setting.certificates.server_tls())
             resolve_to(monkeypatch, "127.0.0.2", "127.0.0.1", port=port)
             client = setting.client(f"https://localhost:{port}", connect_timeout=5.0)
             try:
@@ -109,7 +109,7 @@ def test_an_address_that_does_not_answer_leaves_time_for_the_next(
     assert asyncio.run(main()) == b'{"kind":"PodList"}'
 
 
-async def _answer_ok(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _response_ok(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     await reader.readuntil(b"\r\n\r\n")
     writer.write(response())
     await writer.drain()
@@ -300,7 +300,7 @@ def test_what_came_before_a_break_is_given(setting: Setting) -> None:
             got = await anext(chunks)
             with pytest.raises(ConnectionFailedError) as caught:
                 await anext(chunks)
-        return got, told(caught.value, server.url)
+        return got, reported(caught.value, server.url)
 
     got, text = setting.run(in_turn([head(Transfer_Encoding="chunked") + chunk(b"1\n"), END]), exchange)
     assert got == b"1\n"
@@ -338,9 +338,9 @@ def test_a_proxy_is_gone_through_with_its_password_and_the_servers_name(setting:
             assert proxy.heads[0].startswith(f"CONNECT 127.0.0.1:{server.port} HTTP/1.1\r\n")
             return proxy.heads[0]
 
-    asked = asyncio.run(main())
-    assert "Proxy-Authorization: Basic am9lOnB3\r\n" in asked
-    assert "Bearer" not in asked
+    requested = asyncio.run(main())
+    assert "Proxy-Authorization: Basic am9lOnB3\r\n" in requested
+    assert "Bearer" not in requested
 
 
 def test_a_proxy_that_refuses(setting: Setting) -> None:
@@ -369,7 +369,7 @@ def test_a_server_that_is_not_trusted_behind_a_proxy_does_not_use_up_the_connect
             for _ in range(4):
                 with pytest.raises(ConnectionFailedError) as caught:
                     await client.get(PODS, {})
-                texts.add(told(caught.value, server.url))
+                texts.add(reported(caught.value, server.url))
             await client.close()
             return texts
 
@@ -380,14 +380,14 @@ def test_a_server_that_is_not_trusted_behind_a_proxy_does_not_use_up_the_connect
 # What is too large.
 
 
-def endless(*before: bytes) -> Answer:
-    async def answer(_: Request) -> AsyncIterator[bytes]:
+def endless(*before: bytes) -> Response:
+    async def response(_: Request) -> AsyncIterator[bytes]:
         for each in before:
             yield each
         while True:
             yield chunk(b"x" * 65_536)
 
-    return answer
+    return response
 
 
 def test_an_answer_without_end_is_refused_at_the_limit(setting: Setting) -> None:

@@ -55,7 +55,7 @@ def test_a_new_client_certificate_reaches_the_server_and_streams_go_on(setting: 
     setting.user = certificate_user(setting, "alice")
     go_on = asyncio.Event()
 
-    async def answer(request: Request) -> AsyncIterator[bytes]:
+    async def respond(request: Request) -> AsyncIterator[bytes]:
         if "watch" not in request.query:
             yield response()
             return
@@ -65,18 +65,18 @@ def test_a_new_client_certificate_reaches_the_server_and_streams_go_on(setting: 
 
     async def exchange(client: ApiClient, server: ApiServer) -> tuple[list[tuple[str, int]], bytes]:
         async with client.stream(PODS, {"watch": "true"}) as chunks:
-            told = await anext(chunks)
+            reported = await anext(chunks)
             for name in ("alice", "bob", "bob"):
                 certificate_user(setting, name)
                 setting.clock.now += 60
                 await client.get(PODS, {})
             go_on.set()
-            told += b"".join([each async for each in chunks])
+            reported += b"".join([each async for each in chunks])
         await asyncio.wait_for(server.hung_up.wait(), 5)  # the connections of the old certificate
-        return [(request.client, request.connection) for request in server.requests], told
+        return [(request.client, request.connection) for request in server.requests], reported
 
     # Three connections: the stream's, the lists' as alice, and as bob.
-    assert setting.run(answer, exchange) == ([("alice", 0), ("alice", 1), ("bob", 2), ("bob", 2)], b"1\n2\n")
+    assert setting.run(respond, exchange) == ([("alice", 0), ("alice", 1), ("bob", 2), ("bob", 2)], b"1\n2\n")
 
 
 # Logins that are refused.
@@ -107,7 +107,7 @@ def test_requests_that_are_refused_at_the_same_time_renew_the_login_once(setting
     script.write_text(script.read_text() + printing('{"token": "t$n"}').replace("<<'END'", "<<END"))
     setting.user = exec_user(script)
 
-    async def answer(request: Request) -> AsyncIterator[bytes]:
+    async def respond(request: Request) -> AsyncIterator[bytes]:
         fresh = request.headers["authorization"] == "Bearer t2"
         await asyncio.sleep(0.02 * request.connection)  # so that some are refused when the login is renewed already
         yield response() if fresh else UNAUTHORIZED
@@ -115,7 +115,7 @@ def test_requests_that_are_refused_at_the_same_time_renew_the_login_once(setting
     async def exchange(client: ApiClient, _: ApiServer) -> None:
         await asyncio.gather(*(client.get(PODS, {}) for _ in range(10)))
 
-    setting.run(answer, exchange)
+    setting.run(respond, exchange)
     assert runs(setting.folder) == 2
 
 
@@ -123,7 +123,7 @@ def test_certificates_that_are_refused_at_the_same_time_are_renewed_once(setting
     write_plugin(setting.folder, printing(certificate_status(setting.certificates, "alice")))
     setting.user = exec_user(setting.folder / "plugin")
 
-    async def answer(request: Request) -> AsyncIterator[bytes]:
+    async def respond(request: Request) -> AsyncIterator[bytes]:
         write_plugin(setting.folder, printing(certificate_status(setting.certificates, "bob")))
         await asyncio.sleep(0.05 * request.connection)  # so that some are refused when it is renewed already
         yield response() if request.client == "bob" else UNAUTHORIZED
@@ -131,7 +131,7 @@ def test_certificates_that_are_refused_at_the_same_time_are_renewed_once(setting
     async def exchange(client: ApiClient, _: ApiServer) -> None:
         await asyncio.gather(*(client.get(PODS, {}) for _ in range(6)))
 
-    setting.run(answer, exchange)
+    setting.run(respond, exchange)
     assert runs(setting.folder) == 2
 
 
@@ -161,8 +161,8 @@ def test_other_refusals_are_not_asked_again(setting: Setting, status: str) -> No
         return caught.value.code, len(server.requests)
 
     code = int(status.split(maxsplit=1)[0])
-    answer = in_turn(b"HTTP/1.1 204 No Content\r\n\r\n" if code == 204 else response(b"", status))
-    assert setting.run(answer, exchange) == (code, 1)
+    served = in_turn(b"HTTP/1.1 204 No Content\r\n\r\n" if code == 204 else response(b"", status))
+    assert setting.run(served, exchange) == (code, 1)
 
 
 def test_a_refusal_is_told_with_its_status_and_its_wait(setting: Setting) -> None:
@@ -173,8 +173,8 @@ def test_a_refusal_is_told_with_its_status_and_its_wait(setting: Setting) -> Non
             await client.get(PODS, {"limit": "1"})
         return str(caught.value).replace(server.url, "SERVER"), caught.value.retry_after
 
-    told = setting.run(in_turn(response(body, "429 Too Many Requests", Retry_After="3")), exchange)
-    assert told == (f"GET {PODS} at SERVER: 429 TooManyRequests: later", 3.0)
+    reported = setting.run(in_turn(response(body, "429 Too Many Requests", Retry_After="3")), exchange)
+    assert reported == (f"GET {PODS} at SERVER: 429 TooManyRequests: later", 3.0)
 
 
 def test_a_refusal_that_is_cut_stalls_or_is_endless_is_still_told(setting: Setting) -> None:
@@ -199,7 +199,7 @@ def test_a_refusal_that_is_cut_stalls_or_is_endless_is_still_told(setting: Setti
         return caught.value.message[:10]
 
     cut = [head("503 Service Unavailable", "text/plain", Content_Length="99") + b"busy busy busy", END]
-    for answer, limit in ((in_turn(cut), 10.0), (stalls, 1.0), (endless, 10.0), (drips, 1.0)):
+    for served, limit in ((in_turn(cut), 10.0), (stalls, 1.0), (endless, 10.0), (drips, 1.0)):
         began = time.monotonic()
-        assert setting.run(answer, exchange, connect_timeout=limit) == "busy busy "
+        assert setting.run(served, exchange, connect_timeout=limit) == "busy busy "
         assert time.monotonic() - began < 8

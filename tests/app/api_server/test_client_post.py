@@ -12,9 +12,9 @@ from app.api_server.client import ApiClient, ApiError, ConnectionFailedError, Re
 from tests.app.api_server.api_server import (
     END,
     RESET,
-    Answer,
     ApiServer,
     Request,
+    Response,
     head,
     in_turn,
     proxying,
@@ -36,8 +36,8 @@ def test_json_is_posted_and_the_answer_given(setting: Setting) -> None:
     async def exchange(client: ApiClient, server: ApiServer) -> tuple[bytes, list[Request]]:
         return await post(client, server), server.requests
 
-    answer, (request,) = setting.run(in_turn(DONE), exchange)
-    assert answer == b'{"status":"Success"}'
+    response, (request,) = setting.run(in_turn(DONE), exchange)
+    assert response == b'{"status":"Success"}'
     assert request.line.startswith(f"POST {BINDING} ")
     assert (request.body, request.headers["content-type"]) == (BODY, "application/json")
     assert (request.headers["accept"], request.headers["accept-encoding"]) == ("application/json", "identity")
@@ -172,7 +172,7 @@ def test_nothing_is_sent_again_because_a_kept_connection_broke(setting: Setting,
 # Which connections are kept.
 
 
-def connections(setting: Setting, answer: Answer, times: int = 2) -> list[int]:
+def connections(setting: Setting, response: Response, times: int = 2) -> list[int]:
     """Return the connections on which successful POSTs came, one after the other."""
 
     async def exchange(client: ApiClient, server: ApiServer) -> list[int]:
@@ -181,11 +181,11 @@ def connections(setting: Setting, answer: Answer, times: int = 2) -> list[int]:
             await asyncio.sleep(0.05)  # what the server does after its answer has arrived by then
         return [request.connection for request in server.requests]
 
-    return setting.run(answer, exchange)
+    return setting.run(response, exchange)
 
 
 @pytest.mark.parametrize(
-    ("pieces", "kept"),
+    ("pieces", "retained"),
     [
         pytest.param([DONE], True, id="as-usual"),
         pytest.param([response(b"{}", Connection="close")], False, id="server-wants-to-close"),
@@ -195,8 +195,8 @@ def connections(setting: Setting, answer: Answer, times: int = 2) -> list[int]:
         pytest.param([DONE.replace(b"HTTP/1.1", b"HTTP/1.0")], False, id="http-1.0"),
     ],
 )
-def test_a_connection_is_kept_while_it_is_of_use(setting: Setting, pieces: list[bytes], *, kept: bool) -> None:
-    assert connections(setting, in_turn(pieces)) == [0, 0 if kept else 1]
+def test_a_connection_is_kept_while_it_is_of_use(setting: Setting, pieces: list[bytes], *, retained: bool) -> None:
+    assert connections(setting, in_turn(pieces)) == [0, 0 if retained else 1]
 
 
 def test_a_connection_that_was_long_unused_is_left(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,8 +229,8 @@ def test_past_the_limit_requests_wait_and_are_not_sent_in_the_end(
         texts = {str(each).replace(server.url, "SERVER") for each in failed}
         return results.count(b'{"status":"Success"}'), len(server.requests), texts
 
-    answered, sent, texts = setting.run(slow, exchange, connect_timeout=1.0)
-    assert answered == sent == 4
+    responded, sent, texts = setting.run(slow, exchange, connect_timeout=1.0)
+    assert responded == sent == 4
     assert texts == {f"POST {BINDING} at SERVER: no connection within 1 s"}
 
 
@@ -240,10 +240,10 @@ def test_a_request_that_is_cancelled_takes_its_connection_with_it(setting: Setti
         yield response(b"%d" % request.connection)
 
     async def exchange(client: ApiClient, server: ApiServer) -> bytes:
-        asked = asyncio.create_task(post(client, server))
-        await server.asked(1)
-        asked.cancel()
-        await asyncio.gather(asked, return_exceptions=True)
+        requested = asyncio.create_task(post(client, server))
+        await server.requested(1)
+        requested.cancel()
+        await asyncio.gather(requested, return_exceptions=True)
         await asyncio.wait_for(server.hung_up.wait(), 5)
         return await post(client, server)
 

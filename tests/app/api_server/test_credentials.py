@@ -199,7 +199,7 @@ def test_a_proxy_of_the_environment_that_cannot_be_used_is_fatal(
 # How they are kept fresh.
 
 
-KEPT = "keeping the previous version"
+RETAINED = "keeping the previous version"
 
 
 def test_plain_http_has_no_tls_and_no_login(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_a_token_file_that_is_gone_leaves_the_token_that_was_read_unless_that_wa
     clock.now += 60
     assert authorization(credentials) == authorization(credentials) == "Bearer one"
     assert caplog.messages == [
-        f"kubeconfig {tmp_path}/config, context here: {token}: No such file or directory; {KEPT}"
+        f"kubeconfig {tmp_path}/config, context here: {token}: No such file or directory; {RETAINED}"
     ]
     token.write_text("")
     with pytest.raises(CredentialsError, match=r"context here: the user's tokenFile is no login"):
@@ -362,7 +362,7 @@ def test_a_login_is_not_sent_to_another_server(tmp_path: Path, caplog: pytest.Lo
     clock.now += 60
     assert authorization(credentials) == "Bearer one"
     expected = f"kubeconfig {config}, context here: the server is another one by now: needs a restart"
-    assert caplog.messages == [f"{expected}; {KEPT}"]
+    assert caplog.messages == [f"{expected}; {RETAINED}"]
     with pytest.raises(CredentialsError, match=expected):
         authorization(credentials, refresh=True)
 
@@ -436,7 +436,7 @@ def test_half_changed_certificates_leave_the_context_that_was(
     assert (credentials.tls(), credentials.generation) == (first, 0)
     where = f"kubeconfig {tmp_path}/config, context here"
     assert caplog.messages == [
-        f"{where}: client-key {tmp_path}/client.key does not fit client-certificate {tmp_path}/client.crt; {KEPT}"
+        f"{where}: client-key {tmp_path}/client.key does not fit client-certificate {tmp_path}/client.crt; {RETAINED}"
     ]
     replace_client(tmp_path, certificates, "bob")
     clock.now += 60

@@ -256,10 +256,10 @@ def test_the_plugin_gets_its_arguments_variables_and_the_cluster(tmp_path: Path)
     more = {"args": ["two words"], "env": [{"name": "A", "value": "a"}], "provideClusterInfo": True}
     access = read(tmp_path, cluster=cluster, user=exec_user(Path("bin/plugin"), **more))
     assert (access.authorization, access.renew_at) == ("Bearer abc", math.inf)
-    argument, variable, told = out.read_text().split("|", 2)
+    argument, variable, reported = out.read_text().split("|", 2)
     assert (argument, variable) == ("two words", "a")
-    assert json.loads(told)["spec"]["cluster"]["server"] == SERVER
-    assert json.loads(told)["spec"]["cluster"]["config"] == {"audience": "x"}
+    assert json.loads(reported)["spec"]["cluster"]["server"] == SERVER
+    assert json.loads(reported)["spec"]["cluster"]["config"] == {"audience": "x"}
 
 
 @pytest.mark.parametrize(

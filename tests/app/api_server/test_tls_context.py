@@ -28,8 +28,8 @@ def made(settings: TlsSettings) -> ssl.SSLContext:
 
 def shake_hands(context: ssl.SSLContext, server: ssl.SSLContext) -> str:
     """Connect to 127.0.0.1 by TLS, and give the name that the server was asked by."""
-    asked: list[str] = []
-    server.sni_callback = lambda _, name, __: asked.append(name or "")
+    requested: list[str] = []
+    server.sni_callback = lambda _, name, __: requested.append(name or "")
 
     async def connect() -> None:
         listening = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=server)
@@ -43,7 +43,7 @@ def shake_hands(context: ssl.SSLContext, server: ssl.SSLContext) -> str:
             transport.close()
 
     asyncio.run(connect())
-    return asked[0]
+    return requested[0]
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_insecure_trusts_whatever_answers(certificates: Certificates) -> None:
 
 def test_authorities_may_have_comments_of_any_language(certificates: Certificates, tmp_path: Path) -> None:
     bundle = tmp_path / "bundle"
-    stranger, ours = certificates.crt("stranger").read_bytes(), certificates.crt("authority").read_bytes()
-    bundle.write_bytes("# Autorité\n".encode() + stranger + "# Unsere für Tests\n".encode() + ours)
+    foreign, ours = certificates.crt("stranger").read_bytes(), certificates.crt("authority").read_bytes()
+    bundle.write_bytes("# Autorité\n".encode() + foreign + "# Unsere für Tests\n".encode() + ours)
     shake_hands(made(TlsSettings(authority=authority(bundle))), certificates.server_tls())
 
 

@@ -68,8 +68,8 @@ def test_the_token_is_sent_and_its_absence_told(tmp_path: Path) -> None:
 
     (tmp_path / "token").write_text("secret\n")
     with running(app) as server:
-        refused = units("--server", server.url)
-        assert (refused.exit_code, refused.stderr) == (
+        rejected = units("--server", server.url)
+        assert (rejected.exit_code, rejected.stderr) == (
             2,
             f"Error: {server.url}: 401 Unauthorized: --token-file has to hold the token of this port\n",
         )
@@ -89,11 +89,11 @@ def test_a_port_with_tls_is_asked_with_its_authorities(tmp_path: Path) -> None:
     app = FastAPI()
     app.get(ROUTE)(no_units)
     with running(app, authority) as server:
-        refused = units("--server", server.url)
-        assert refused.exit_code == 2
-        assert refused.stderr.startswith(f"Error: {server.url}: ")
-        assert refused.stderr.endswith("; see --ca-file\n")
-        assert "no service" not in refused.stderr
+        rejected = units("--server", server.url)
+        assert rejected.exit_code == 2
+        assert rejected.stderr.startswith(f"Error: {server.url}: ")
+        assert rejected.stderr.endswith("; see --ca-file\n")
+        assert "no service" not in rejected.stderr
         assert units("--server", server.url, "--ca-file", authority.crt()).exit_code == 0
 
 
@@ -103,5 +103,5 @@ def test_plain_http_and_tls_are_told_from_each_other(tmp_path: Path) -> None:
     with running(FastAPI(), authority) as server:
         assert "does the port expect https://?" in units("--server", server.url.replace("https", "http")).stderr
     with running(FastAPI()) as server:
-        refused = units("--server", server.url.replace("http", "https")).stderr
-        assert refused.endswith("; the port speaks plain HTTP: http://\n")
+        rejected = units("--server", server.url.replace("http", "https")).stderr
+        assert rejected.endswith("; the port speaks plain HTTP: http://\n")

@@ -9,7 +9,7 @@ from app.commands.amounts_text import cluster_amounts_text, node_amounts_text, r
 from app.commands.output import WIDTH, Line, laid_out
 from core.diagnosis.amounts import cluster_amounts, node_amounts
 from core.diagnosis.diagnosis import Diagnosis
-from core.diagnosis.remedies.what_would_help import what_would_help
+from core.diagnosis.remedies.find_remedies import find_remedies
 from core.diagnosis.wakes import wakes
 from core.explaining.bound_claims import BoundElsewhere, BoundElsewhereInCluster
 from core.plugins.amounts import ClusterAmounts, NodeAmounts
@@ -26,12 +26,12 @@ LONG = "a-very-long-name-" * 10
 
 
 def lines(found: Iterable[Line]) -> list[str]:
-    said = unstyle(laid_out(found)).splitlines()
-    assert all(len(line) <= WIDTH for line in said)
-    return said
+    stated = unstyle(laid_out(found)).splitlines()
+    assert all(len(line) <= WIDTH for line in stated)
+    return stated
 
 
-def refused() -> Diagnosis:
+def rejected() -> Diagnosis:
     nodes = (
         roomy("n1", cpu="4", disk="hdd", zone="a").taint("gpu", "yes", "NoSchedule"),
         roomy("n2", zone="a").unschedulable(),
@@ -44,7 +44,7 @@ def refused() -> Diagnosis:
 
 
 def test_what_was_measured_is_told_for_what_refuses_any_node() -> None:
-    assert lines(cluster_amounts_text(cluster_amounts(refused(), 5), 3))[:7] == [
+    assert lines(cluster_amounts_text(cluster_amounts(rejected(), 5), 3))[:7] == [
         "What was measured",
         "  needs cpu 7500m; most free on any node: 3200m, on n1; enough on no node",
         "  taint gpu=yes:NoSchedule: 1 node, n1",
@@ -60,8 +60,8 @@ def test_a_resource_that_no_node_offers_is_told_with_others_of_its_vendor() -> N
     node = roomy("n1").allocatable(**{"cpu": 8, "pods": 10, "nvidia.com/mig-1g.10gb": 7, "amd.com/gpu": 1})
     for resource, instead in (("nvidia.com/gpu", ", but nvidia.com/mig-1g.10gb"), ("example.com/x", "")):
         decision = decision_of(asking().requests(**{resource: "1"}), node)
-        (told,) = lines(cluster_amounts_text(cluster_amounts(decision, 5), 1))[1:]
-        assert told == f"  needs {resource} 1; no node offers it{instead}"
+        (reported,) = lines(cluster_amounts_text(cluster_amounts(decision, 5), 1))[1:]
+        assert reported == f"  needs {resource} 1; no node offers it{instead}"
 
 
 def test_a_resource_that_no_node_offers_is_told_without_a_node() -> None:
@@ -79,36 +79,36 @@ def test_a_resource_that_no_node_offers_is_told_without_a_node() -> None:
 
 
 def test_fewer_domains_than_asked_for_are_told() -> None:
-    for asked, told in ((3, True), (2, False)):
-        pod = asking().label("app", "web").spread(ZONE, labelled(app="web"), minDomains=asked)
+    for requested, reported in ((3, True), (2, False)):
+        pod = asking().label("app", "web").spread(ZONE, labelled(app="web"), minDomains=requested)
         web = (
             using("a", "n1").label("app", "web"),
             using("b", "n1").label("app", "web"),
             using("c", "n2").label("app", "web"),
         )
         decision = decision_of(pod, roomy("n1", zone="a"), roomy("n2", zone="b"), *web)
-        said = " ".join(" ".join(lines(cluster_amounts_text(cluster_amounts(decision, 5), 2))).split())
-        assert ("minDomains 3, and there are 2: the minimum counts as 0" in said) == told
+        stated = " ".join(" ".join(lines(cluster_amounts_text(cluster_amounts(decision, 5), 2))).split())
+        assert ("minDomains 3, and there are 2: the minimum counts as 0" in stated) == reported
 
 
 def test_one_node_is_told_with_what_it_has() -> None:
-    said = lines(node_amounts_text(node_amounts(refused(), 0, 5)))
-    assert said[:5] == [
+    stated = lines(node_amounts_text(node_amounts(rejected(), 0, 5)))
+    assert stated[:5] == [
         "  Measured",
         "    needs cpu 7500m; free 3200m (800m of 4 in use): 4300m too little",
         "    taints that are not tolerated: gpu=yes:NoSchedule",
         "    lacks disk=ssd (has hdd)",
         "    host port 0.0.0.0:80/TCP: held by default/web",
     ]
-    assert "    cordoned" in lines(node_amounts_text(node_amounts(refused(), 1, 5)))
-    assert f"    spread by {ZONE}: no such label" in lines(node_amounts_text(node_amounts(refused(), 2, 5)))
+    assert "    cordoned" in lines(node_amounts_text(node_amounts(rejected(), 1, 5)))
+    assert f"    spread by {ZONE}: no such label" in lines(node_amounts_text(node_amounts(rejected(), 2, 5)))
 
 
 def test_nothing_is_told_where_nothing_refuses() -> None:
     decision = decision_of(asking(cpu="1"), roomy("n1"))
     assert not lines(cluster_amounts_text(cluster_amounts(decision, 5), 1))
     assert not lines(node_amounts_text(node_amounts(decision, 0, 5)))
-    assert not lines(remedies_text(what_would_help(decision, 5), fits=True))
+    assert not lines(remedies_text(find_remedies(decision, 5), fits=True))
     assert lines(remedies_text(())) == ["No change that was tried would help"]
     assert not lines(wakes_text(wakes(decision), ()))
 
@@ -154,11 +154,11 @@ def test_volumes_features_and_names_are_told() -> None:
 
 def test_remedies_and_events_are_lists() -> None:
     decision = decision_of(asking(cpu="9"), make_node(LONG).allocatable(cpu=8, pods=10))
-    said = lines(remedies_text(what_would_help(decision, 5)))
-    assert said[0] == "Changes that would help, each by itself"
-    assert said[1].startswith("  - lower the cpu request by 1 to 8")
-    then = [msgspec.structs.replace(each, then="delete it") for each in what_would_help(decision, 5)]
-    assert lines(remedies_text(then))[len(said) :] == ["  After a change of the pod, delete it"]
+    stated = lines(remedies_text(find_remedies(decision, 5)))
+    assert stated[0] == "Changes that would help, each by itself"
+    assert stated[1].startswith("  - lower the cpu request by 1 to 8")
+    then = [msgspec.structs.replace(each, then="delete it") for each in find_remedies(decision, 5)]
+    assert lines(remedies_text(then))[len(stated) :] == ["  After a change of the pod, delete it"]
     assert lines(wakes_text(wakes(decision), ())) == [
         "kube-scheduler tries it again after",
         "  Pod: Delete, UpdatePodScaleDown",

@@ -75,8 +75,8 @@ def test_wrong_usage_ends_with_2(name: str) -> None:
 def test_the_help_has_the_first_sentence_of_each_command() -> None:
     with click.Context(main) as context:
         found = {name: main.get_command(context, name) for name in main.list_commands(context)}
-    told = {name: command.get_short_help_str(limit=sys.maxsize) for name, command in found.items() if command}
-    assert told == {name: sentence for name, (_, sentence) in COMMANDS.items()}
+    reported = {name: command.get_short_help_str(limit=sys.maxsize) for name, command in found.items() if command}
+    assert reported == {name: sentence for name, (_, sentence) in COMMANDS.items()}
 
 
 def test_the_help_of_the_program_imports_no_command() -> None:

@@ -47,7 +47,7 @@ def explained(folder: Path, *items: Object, pod: str = "default/p") -> Result:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "stated"),
     [
         (
             b"kind: Pod\nmetadata:\n  name: {{ .Release.Name }}\n",
@@ -57,10 +57,10 @@ def explained(folder: Path, *items: Object, pod: str = "default/p") -> Result:
         (b"replicaCount: 1\nimage: {repository: nginx}\n", "with a pod template, found replicaCount, image"),
     ],
 )
-def test_what_is_no_manifest_says_what_it_is(text: bytes, said: str, tmp_path: Path) -> None:
+def test_what_is_no_manifest_says_what_it_is(text: bytes, stated: str, tmp_path: Path) -> None:
     result = kindred("explain", "-f", saved(tmp_path, "x.yaml", text), "--demo")
     assert result.exit_code == 2
-    assert said in result.stderr
+    assert stated in result.stderr
 
 
 def test_an_empty_dump_says_how_it_comes_about(tmp_path: Path) -> None:
@@ -202,8 +202,8 @@ def test_the_volume_rules_of_a_dump_without_claims_are_not_judged_and_the_others
     result = kindred("explain", "default/db-0", "--snapshot", dump)
     assert "create the PersistentVolumeClaim" not in one_line(result)
     assert "Insufficient cpu (NodeResourcesFit" in one_line(result)
-    told = [line for line in result.stdout.splitlines() if line.startswith("Not judged: ")]
-    assert told == ["Not judged: VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone: the"]
+    reported = [line for line in result.stdout.splitlines() if line.startswith("Not judged: ")]
+    assert reported == ["Not judged: VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone: the"]
     kinds = "pv,pvc,sc,csinodes,csidrivers,csistoragecapacities,volumeattachments"
     assert f"  kubectl get -A -o json {kinds} >> {dump}\n" in result.stdout
 
@@ -224,9 +224,9 @@ def test_a_claim_that_the_scheduler_did_not_find_is_not_there(tmp_path: Path) ->
     (pod,) = kinded(make_pod("p").volume(CLAIM))
     message = '0/1 nodes are available: persistentvolumeclaim "data" not found. preemption: not helpful.'
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
-    told = one_line(explained(tmp_path, *kinded(NODE), {**pod, "status": {"conditions": [condition]}}))
-    assert "Pod default/p fits on none of 1 node." in told
-    assert 'persistentvolumeclaim "data" not found (VolumeRestrictions' in told
+    reported = one_line(explained(tmp_path, *kinded(NODE), {**pod, "status": {"conditions": [condition]}}))
+    assert "Pod default/p fits on none of 1 node." in reported
+    assert 'persistentvolumeclaim "data" not found (VolumeRestrictions' in reported
 
 
 NEAR = {"matchLabels": {"app": "db"}}
@@ -253,15 +253,15 @@ def test_namespaces_of_pods_are_known_by_name_and_not_by_other_labels(
 def test_a_term_of_another_pod_by_labels_of_namespaces_is_not_judged(tmp_path: Path) -> None:
     repels = {**term(HOST, {"matchLabels": {"app": "p"}}), "namespaceSelector": {"matchLabels": {"team": "x"}}}
     other = make_pod("other").in_namespace("data").required_anti_affinity(repels).on("n1")
-    told = one_line(explained(tmp_path, *kinded(NODE, make_pod("p").label("app", "p"), other)))
-    assert "Not judged: InterPodAffinity: the dump has no Namespace of some pods" in told
+    reported = one_line(explained(tmp_path, *kinded(NODE, make_pod("p").label("app", "p"), other)))
+    assert "Not judged: InterPodAffinity: the dump has no Namespace of some pods" in reported
     assert "fits on 1 of 1 node" in one_line(explained(tmp_path, *kinded(NODE, make_pod("p").label("app", "q"), other)))
 
 
 def test_a_score_that_needs_what_is_not_there_changes_no_verdict(tmp_path: Path) -> None:
-    told = one_line(explained(tmp_path, *kinded(NODE, make_pod("p").label("app", "p"))))
-    assert "Pod default/p fits on 1 of 1 node." in told
-    assert "not in these scores: PodTopologySpread: the dump has no services, replicasets, statefulsets, " in told
+    reported = one_line(explained(tmp_path, *kinded(NODE, make_pod("p").label("app", "p"))))
+    assert "Pod default/p fits on 1 of 1 node." in reported
+    assert "not in these scores: PodTopologySpread: the dump has no services, replicasets, statefulsets, " in reported
 
 
 STATIC = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "local"}}
@@ -289,9 +289,9 @@ def test_a_claim_is_judged_as_far_as_the_objects_behind_it_are_there(
         "annotations": {"pv.kubernetes.io/bind-completed": "yes"} if "volumeName" in spec else None,
     }
     items = [claim, *([storage_class] if storage_class else []), *kinded(NODE, make_pod("p").volume(CLAIM))]
-    told = one_line(explained(tmp_path, *items))
-    assert f"{rules}: the dump has no " in told
-    assert "may fit on 1 of 1 node" in told
+    reported = one_line(explained(tmp_path, *items))
+    assert f"{rules}: the dump has no " in reported
+    assert "may fit on 1 of 1 node" in reported
 
 
 def test_nodes_without_any_pod_are_said_to_be_judged_as_empty(tmp_path: Path) -> None:
@@ -299,12 +299,12 @@ def test_nodes_without_any_pod_are_said_to_be_judged_as_empty(tmp_path: Path) ->
     warning += f"  kubectl get -A -o json po >> {tmp_path / 'dump.json'}\n"
     pods = {"apiVersion": "v1", "kind": "PodList", "items": []}
     for text, expected in ((as_json(listed(*kinded(NODE))), warning), (as_json(listed(*kinded(NODE), pods)), "")):
-        told = kindred("pending", "--snapshot", saved(tmp_path, "dump.json", text)).stderr
-        assert told == f"Loaded 1 nodes, 0 pods, 0 namespaces\n{expected}"
+        reported = kindred("pending", "--snapshot", saved(tmp_path, "dump.json", text)).stderr
+        assert reported == f"Loaded 1 nodes, 0 pods, 0 namespaces\n{expected}"
 
 
 @pytest.mark.parametrize(
-    ("others", "told"),
+    ("others", "reported"),
     [
         ([], 1),  # kubectl get nodes,pods -o json, without -A
         ([make_pod("q").in_namespace("kube-system").on("n1")], 0),
@@ -312,21 +312,23 @@ def test_nodes_without_any_pod_are_said_to_be_judged_as_empty(tmp_path: Path) ->
         ([make_namespace("default"), make_namespace("kube-system")], 1),
     ],
 )
-def test_a_dump_of_one_namespace_is_said_to_lack_the_others(others: Sequence[Any], told: int, tmp_path: Path) -> None:
+def test_a_dump_of_one_namespace_is_said_to_lack_the_others(
+    others: Sequence[Any], reported: int, tmp_path: Path
+) -> None:
     dump = saved(tmp_path, "dump.json", as_json(listed(*kinded(NODE, make_pod("p").on("n1"), *others))))
     warning = (
         "Warning: all pods are in the namespace default; those of others use nodes, too. This adds them:\n"
         f"  kubectl get -A -o json po >> {dump}\n"
     )
-    assert kindred("pending", "--snapshot", dump).stderr.count(warning) == told
+    assert kindred("pending", "--snapshot", dump).stderr.count(warning) == reported
 
 
 def test_a_dump_of_pods_alone_says_how_to_add_the_nodes(tmp_path: Path) -> None:
     """`kubectl get all -A -o json` prints no node: kubernetes/kubectl#151."""
     dump = saved(tmp_path, "dump.json", as_json(listed(*kinded(make_pod("p")))))
-    told = kindred("pending", "--snapshot", dump).stderr
-    assert "Warning: the dump has no node, so no pod fits anywhere. This adds them:" in told
-    assert f"  kubectl get -A -o json no >> {dump}\n" in told
+    reported = kindred("pending", "--snapshot", dump).stderr
+    assert "Warning: the dump has no node, so no pod fits anywhere. This adds them:" in reported
+    assert f"  kubectl get -A -o json no >> {dump}\n" in reported
 
 
 def test_pending_says_what_is_not_judged(tmp_path: Path) -> None:

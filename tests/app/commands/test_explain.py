@@ -79,7 +79,7 @@ def of_dump(folder: Path, *arguments: str, **how: Any) -> Result:  # noqa: ANN40
     return explain("--snapshot", str(folder / "dump.json"), *placed, **how)
 
 
-def told(result: Result) -> dict[str, Any]:
+def reported(result: Result) -> dict[str, Any]:
     assert result.exit_code in {0, 1}, result.output
     explanation: dict[str, Any] = json.loads(result.stdout)
     return explanation
@@ -95,19 +95,19 @@ def test_it_ends_with_0_if_the_pod_fits_somewhere_and_with_1_if_nowhere(folder: 
 
 @pytest.mark.parametrize("file", ["pod.json", "deployment.json"])
 def test_a_manifest_is_asked_about(folder: Path, file: str) -> None:
-    summary = told(of_dump(folder, "-f", f"@{file}", "-o", "json"))["summary"]
+    summary = reported(of_dump(folder, "-f", f"@{file}", "-o", "json"))["summary"]
     assert (summary["nodes"], summary["fit"], [each["nodes"] for each in summary["reasons"]]) == (3, 0, [2, 1])
 
 
 def test_extender_args_ask_about_their_nodes_whatever_is_supposed(folder: Path) -> None:
-    assert told(of_dump(folder, "-f", "@args.json", "-o", "json"))["summary"]["nodes"] == 2
-    supposing = told(of_dump(folder, "-f", "@args.json", "-o", "json", "--remove", "default/shy"))["summary"]
+    assert reported(of_dump(folder, "-f", "@args.json", "-o", "json"))["summary"]["nodes"] == 2
+    supposing = reported(of_dump(folder, "-f", "@args.json", "-o", "json", "--remove", "default/shy"))["summary"]
     assert (supposing["nodes"], supposing["fit"]) == (2, 1)
 
 
 @pytest.mark.parametrize("name", ["default/waiting", "waiting", "pod/waiting", "default/po/waiting", "4711"])
 def test_a_pod_of_the_dump_that_waits_for_a_node_is_known_by_name_and_uid(folder: Path, name: str) -> None:
-    summary = told(of_dump(folder, name, "-o", "json"))["summary"]
+    summary = reported(of_dump(folder, name, "-o", "json"))["summary"]
     assert (summary["pod"], summary["fit"], [each["node"] for each in summary["best"]]) == (
         "default/waiting",
         1,
@@ -117,7 +117,7 @@ def test_a_pod_of_the_dump_that_waits_for_a_node_is_known_by_name_and_uid(folder
 
 def test_of_a_workload_in_a_dump_it_is_the_pending_pod_or_the_next_one_of_its_template(folder: Path) -> None:
     def pod_of(*arguments: str) -> str:
-        name: str = told(of_dump(folder, *arguments, "-o", "json"))["summary"]["pod"]
+        name: str = reported(of_dump(folder, *arguments, "-o", "json"))["summary"]["pod"]
         return name
 
     db = {"kind": "StatefulSet", **DEPLOYMENT, "metadata": {"name": "db", "namespace": "data"}}
@@ -126,14 +126,14 @@ def test_of_a_workload_in_a_dump_it_is_the_pending_pod_or_the_next_one_of_its_te
     (folder / "dump.json").write_bytes(as_json(dump))
     assert pod_of("deploy/next") == pod_of("deployments.apps", "next", "-n", "default") == "default/next-5-x"
     assert pod_of("sts/db") == pod_of("data/sts/db") == "data/db-0"
-    refused = of_dump(folder, "sts/db", "-n", "default")
-    assert "StatefulSet default/db: no pending pod is of it" in refused.stderr
+    rejected = of_dump(folder, "sts/db", "-n", "default")
+    assert "StatefulSet default/db: no pending pod is of it" in rejected.stderr
     assert pod_of("sts/db", "-f", "@dump.json") == "data/db-0"
 
 
 def test_what_is_supposed_changes_the_answer(folder: Path) -> None:
     def fit(*arguments: str) -> int:
-        number: int = told(of_dump(folder, "-f", "@pod.json", "-o", "json", *arguments))["summary"]["fit"]
+        number: int = reported(of_dump(folder, "-f", "@pod.json", "-o", "json", *arguments))["summary"]["fit"]
         return number
 
     both = ("--remove", "default/web", "--remove", "default/shy")
@@ -146,8 +146,8 @@ def test_what_is_supposed_changes_the_answer(folder: Path) -> None:
 
 
 def test_limit_score_and_profile_are_as_the_route_has_them(folder: Path) -> None:
-    asked = ("-f", "@pod.json", "-o", "json", "--limit", "1", "--score", "all", "--profile", "full")
-    summary = told(of_dump(folder, *asked))["summary"]
+    requested = ("-f", "@pod.json", "-o", "json", "--limit", "1", "--score", "all", "--profile", "full")
+    summary = reported(of_dump(folder, *requested))["summary"]
     assert (len(summary["best"]), len(summary["topologies"][0]["shown"])) == (1, 1)
     assert len(summary["scores"]) > 1
 
@@ -207,11 +207,11 @@ QUESTIONS = [
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_running_service_says_what_is_said_of_its_dump(service: str, folder: Path, question: list[str]) -> None:
     placed = [argument.replace("@", f"{folder}/", 1) if argument[0] == "@" else argument for argument in question]
-    asked = explain(*placed, "--server", service, "-o", "json")
+    requested = explain(*placed, "--server", service, "-o", "json")
     read = of_dump(folder, *question, "-o", "json")
-    assert told(asked) == told(read)
-    assert told(asked)["equivalence"] is not None
-    assert asked.exit_code == read.exit_code
+    assert reported(requested) == reported(read)
+    assert reported(requested)["equivalence"] is not None
+    assert requested.exit_code == read.exit_code
     assert explain(*placed, "--server", service).stdout == of_dump(folder, *question).stdout
 
 
@@ -318,11 +318,11 @@ def test_kubectl_finds_the_plugin_of_the_wheel(folder: Path, installed: Path) ->
     environment = {**os.environ, "PATH": f"{installed / 'bin'}{os.pathsep}{os.environ['PATH']}"}
     environment["PYTHONPATH"] = str(installed)
     by_kubectl = ["kubectl", "kindred"] if shutil.which("kubectl") else ["kubectl-kindred"]
-    asked = ["explain", "--snapshot", str(folder / "dump.json"), "-f", str(folder / "pod.json")]
+    requested = ["explain", "--snapshot", str(folder / "dump.json"), "-f", str(folder / "pod.json")]
     program = shutil.which(by_kubectl[0], path=environment["PATH"])
     assert program is not None
     ran = subprocess.run(  # noqa: S603  # our own program
-        [program, *by_kubectl[1:], *asked], check=False, capture_output=True, text=True, env=environment
+        [program, *by_kubectl[1:], *requested], check=False, capture_output=True, text=True, env=environment
     )
     assert (ran.returncode, ran.stdout.splitlines()[0]) == (1, "Pod default/next fits on none of 3 nodes.")
 
@@ -363,7 +363,7 @@ def test_who_judges_is_only_told_where_a_kindred_is_registered(configured: Path)
     extender = "extenders: [{urlPrefix: 'http://kindred:8888', prioritizeVerb: prioritize, weight: 1}]\n"
     (configured / "without.yaml").write_text(without, "utf-8")
     (configured / "with.yaml").write_text(without + extender, "utf-8")
-    for arguments, is_told in (
+    for arguments, is_reported in (
         ([], False),
         (["--scheduler-config", "@without.yaml"], False),
         (["--scheduler-config", "@with.yaml"], True),
@@ -371,7 +371,7 @@ def test_who_judges_is_only_told_where_a_kindred_is_registered(configured: Path)
     ):
         result = of_dump(configured, "-f", "@large.json", *arguments)
         assert result.exit_code == 1
-        assert ("judged by kube-scheduler" in " ".join(result.stdout.split())) is is_told
+        assert ("judged by kube-scheduler" in " ".join(result.stdout.split())) is is_reported
 
 
 def test_a_scheduler_without_a_profile_is_said_and_every_rule_judged(configured: Path) -> None:
@@ -409,5 +409,5 @@ def test_a_dump_is_answered_as_the_release_of_its_newest_kubelet_or_of_the_setti
         node["status"] = {**node.get("status", {}), "nodeInfo": {"kubeletVersion": version}}
     (folder / "dump.json").write_bytes(as_json(listed(*nodes, *kinded(make_namespace("default")))))
     result = of_dump(folder, "-f", "@pod.json", "-o", "json", *arguments)
-    kubernetes = told(result)["kubernetes"]
+    kubernetes = reported(result)["kubernetes"]
     assert tuple(kubernetes[member] for member in ("release", "source", "told", "ignored_gates")) == expected

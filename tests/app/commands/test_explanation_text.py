@@ -17,7 +17,7 @@ from app.explain.explainer import Detail, Explainer
 from app.explain.known_pods import KnownPods
 from app.feeds.dump_text import read_dump
 from app.feeds.freshness import OF_A_DUMP, Freshness, ResourceState
-from app.feeds.release import AnsweredRelease
+from app.feeds.release import ReleaseTracker
 from app.feeds.snapshot_file import load_items
 from app.objects.decode_pod import decode_pod
 from app.objects.resources import RESOURCES
@@ -49,7 +49,7 @@ LONG = "a-name-that-goes-on-" * 13  # 260 characters, and no longer fits in two 
 NEXT = make_pod("next").label("app", "web").required_anti_affinity(term(ZONE, WEB))
 
 
-class Told(Explainer):
+class Reported(Explainer):
     """An explainer of pods that wait for what a test says."""
 
     def __init__(self, setting: "Setting", *parts: Any, **more: Any) -> None:  # noqa: ANN401  # of an Explainer
@@ -73,13 +73,13 @@ class Setting:
         cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
         self.extender = Extender(profile, mirror, cache)
         self.effects = effects_over(mirror)
-        known, release = KnownPods(mirror, self.effects.recent_pods), AnsweredRelease(Settings(), mirror)
-        self._explainer = Told(self, served_alone(profile), known, cache, freshness, release=release)
+        known, release = KnownPods(mirror, self.effects.recent_pods), ReleaseTracker(Settings(), mirror)
+        self._explainer = Reported(self, served_alone(profile), known, cache, freshness, release=release)
 
     def text(self, question: dict[str, Any], detail: Detail, *, wide: bool = True) -> str:
         body = json.dumps(question).encode()
-        asked = decode_explain_request(body, self._explainer.mirror)
-        return laid_out(explanation_text(asyncio.run(self._explainer.explain(asked, detail)), wide=wide))
+        requested = decode_explain_request(body, self._explainer.mirror)
+        return laid_out(explanation_text(asyncio.run(self._explainer.explain(requested, detail)), wide=wide))
 
     def lines(self, question: dict[str, Any], *nodes: str) -> list[str]:
         return unstyle(self.text(question, Detail(nodes))).splitlines()
@@ -177,8 +177,8 @@ def test_nominated_pods_are_told_with_what_they_do(small: ClusterMirror) -> None
         "  a2: default/waits",
         "  b1: default/plain",
     ]
-    told = lines.index("  Nominated for it, and counted: default/waits (priority 7); with them it does")
-    assert lines[told + 1 :][:3] == [
+    reported = lines.index("  Nominated for it, and counted: default/waits (priority 7); with them it does")
+    assert lines[reported + 1 :][:3] == [
         "    not fit",
         "  Predicates, each by itself, without nominated pods",
         "    passed: InterPodAffinity",
@@ -208,8 +208,8 @@ def test_scores_come_with_their_parts_and_the_best_nodes(small: ClusterMirror) -
     ]
     assert "    each adds +10 to the raw score of the nodes of its domain" in lines
     begin = lines.index("Node a1: it fits")
-    told = lines.index("    scores +10: its own rule: preferred affinity by", begin)
-    assert lines[told + 1] == "      topology.kubernetes.io/zone=a"
+    reported = lines.index("    scores +10: its own rule: preferred affinity by", begin)
+    assert lines[reported + 1] == "      topology.kubernetes.io/zone=a"
     assert lines[lines.index("  Score 100") + 2] == "    InterPodAffinity       2   10         100"
 
 
@@ -290,8 +290,8 @@ def test_the_class_and_what_is_kept_of_it_are_told(small: ClusterMirror) -> None
     setting = Setting(small, affinity_profile())
     setting.extender.filter(Request(json.dumps({"Pod": NEXT.obj(), "NodeNames": ["a1"]}).encode()), setting.effects)
     lines = setting.lines({"pod": NEXT.obj()}, "a1", "b1")
-    told = "first pod default/next: 1 request, 0 hits, 1 miss"
-    assert told in " ".join(" ".join(lines).split()).partition("Class ")[2]
+    reported = "first pod default/next: 1 request, 0 hits, 1 miss"
+    assert reported in " ".join(" ".join(lines).split()).partition("Class ")[2]
     assert "    InterPodAffinity: does not fit: node(s) didn't match pod anti-affinity rules" in lines
     assert any(line.startswith("    InterPodAffinity: invalid (") for line in lines)
 
@@ -358,9 +358,9 @@ def test_at_most_25_lines_are_told_of_any_pod_and_the_last_one_says_what_is_left
         assert {*not_judged} <= {*short}
         assert any(each.startswith("-o wide shows more: ") for each in short[-2:])
         begin = " ".join(short[:6])
-        is_refused, is_tried = " fits on none of " in begin, "no scheduler places it" not in begin
-        assert ("Best scores" in short) is not is_refused, short
-        assert any("would help" in line for line in short) in {is_refused, is_refused and is_tried}, short
+        is_rejected, is_tried = " fits on none of " in begin, "no scheduler places it" not in begin
+        assert ("Best scores" in short) is not is_rejected, short
+        assert any("would help" in line for line in short) in {is_rejected, is_rejected and is_tried}, short
         cut += any(line.endswith(", see -o wide") for line in short)
         unjudged += any(not_judged)
     assert cut > 10
@@ -368,10 +368,10 @@ def test_at_most_25_lines_are_told_of_any_pod_and_the_last_one_says_what_is_left
 
 
 def test_lines_that_are_always_told_are_not_cut() -> None:
-    kept = _whole(f"Not judged: {number}" for number in range(30))
+    retained = _whole(f"Not judged: {number}" for number in range(30))
     rest = Part([[f"  - {number}"] * 9 for number in range(9)], "Changes", item="change", least=1)
     nodes = Part([["Node n1: it fits"] * 40], is_extra=True)
-    lines = [*shortened([kept, rest, nodes, Part([["a"]], name="scores", in_short=False)])]
+    lines = [*shortened([retained, rest, nodes, Part([["a"]], name="scores", in_short=False)])]
     assert lines[:31] == [f"Not judged: {number}" for number in range(30)] + [""]
     assert lines[31:37] == ["Changes", *["  - 0"] * 4, "    ..."]
     assert lines[37:40] == ["  ... and 8 more changes, see -o wide", "", "Node n1: it fits"]
@@ -436,7 +436,7 @@ def test_the_profile_and_the_extender_are_named() -> None:
 
 
 def test_a_sample_is_told_where_more_nodes_fit() -> None:
-    told = text(sample_text(state(), 600))
-    assert "kube-scheduler looks for 500 nodes that fit" in told
-    assert "(percentageOfNodesToScore: by the size of the cluster)" in told
+    reported = text(sample_text(state(), 600))
+    assert "kube-scheduler looks for 500 nodes that fit" in reported
+    assert "(percentageOfNodesToScore: by the size of the cluster)" in reported
     assert not [*sample_text(state(), 500)]

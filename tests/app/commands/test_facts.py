@@ -36,11 +36,11 @@ def explained(pod: str, dump: str, *more: str) -> tuple[int, str]:
     ids=["openebs/zfs-localpv#453", "longhorn/longhorn#12807", "openebs/lvm-localpv#265"],
 )
 def test_the_capacities_of_a_driver_are_told(dump: str, fact: str) -> None:
-    code, said = explained("db", f"capacity-{dump}.json")
+    code, stated = explained("db", f"capacity-{dump}.json")
     assert code == 1
-    assert "did not have enough free storage" in said
-    assert "claim default/data: StorageClass pool is of driver pool.csi.example; it needs 4Gi" in said
-    assert fact in said
+    assert "did not have enough free storage" in stated
+    assert "claim default/data: StorageClass pool is of driver pool.csi.example; it needs 4Gi" in stated
+    assert fact in stated
 
 
 @pytest.mark.parametrize(
@@ -52,10 +52,10 @@ def test_the_capacities_of_a_driver_are_told(dump: str, fact: str) -> None:
     ids=["kubernetes/kubernetes#86488", "kubernetes/kubernetes#126325"],
 )
 def test_a_node_selector_that_can_match_no_node_is_told(pod: str, fact: str) -> None:
-    code, said = explained(pod, "selector-that-cannot-match.json")
+    code, stated = explained(pod, "selector-that-cannot-match.json")
     assert code == 1
-    assert fact in said
-    assert "lacks" not in said
+    assert fact in stated
+    assert "lacks" not in stated
 
 
 def test_a_label_that_is_no_integer_is_told() -> None:
@@ -69,9 +69,9 @@ def test_a_label_that_is_no_integer_is_told() -> None:
 
 def test_a_request_that_overflows_is_told_although_the_pod_fits() -> None:
     """Source: kubernetes/kubernetes#102134."""
-    code, said = explained("huge", "memory-beyond-int64.json", "--profile", "full")
+    code, stated = explained("huge", "memory-beyond-int64.json", "--profile", "full")
     assert code == 0
-    assert "the request of memory is more than an int64 holds: it overflows, and kube-scheduler counts 0" in said
+    assert "the request of memory is more than an int64 holds: it overflows, and kube-scheduler counts 0" in stated
 
 
 def test_the_container_that_decides_an_amount_is_told() -> None:
@@ -85,7 +85,7 @@ GONE = "2026-01-01T00:00:00Z"
 
 
 @pytest.mark.parametrize(
-    ("pod", "said"),
+    ("pod", "stated"),
     [
         ("ended", "it has ended (phase Succeeded or Failed), so no scheduler places it."),
         ("deleted", "it is being deleted, so no scheduler places it."),
@@ -94,7 +94,7 @@ GONE = "2026-01-01T00:00:00Z"
         ("gated", ""),
     ],
 )
-def test_a_pod_that_no_scheduler_tries_is_told_first(tmp_path: Path, pod: str, said: str) -> None:
+def test_a_pod_that_no_scheduler_tries_is_told_first(tmp_path: Path, pod: str, stated: str) -> None:
     """Source: upstream skipPodSchedule; kubernetes/website#36424, gocrane/crane-scheduler#5, scheduler-plugins#571."""
     failed = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1"}
     other = {"schedulerName": "my-scheduler"}
@@ -109,10 +109,10 @@ def test_a_pod_that_no_scheduler_tries_is_told_first(tmp_path: Path, pod: str, s
     node = {"kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"pods": "9"}}}
     dump = tmp_path / "dump.json"
     dump.write_bytes(as_json(listed(*items, node, {"kind": "Namespace", "metadata": {"name": "default"}})))
-    _, told = explained(pod, str(dump))
+    _, reported = explained(pod, str(dump))
     verdict = f"Pod default/{pod} fits on 1 of 1 node."
-    assert told[: told.index(verdict)].endswith(said + " ") if said else "no scheduler" not in told
-    assert verdict in told
+    assert reported[: reported.index(verdict)].endswith(stated + " ") if stated else "no scheduler" not in reported
+    assert verdict in reported
 
 
 def test_a_pod_that_has_ended_or_is_on_a_node_has_no_changes_that_would_help(tmp_path: Path) -> None:
@@ -132,11 +132,14 @@ def test_a_pod_that_has_ended_or_is_on_a_node_has_no_changes_that_would_help(tmp
     }
     dump = tmp_path / "dump.json"
     dump.write_bytes(as_json(listed(*items, node, {"kind": "Namespace", "metadata": {"name": "default"}})))
-    told = {each["metadata"]["name"]: explained(each["metadata"]["name"], str(dump), "-o", "wide")[1] for each in pods}
+    reported = {
+        each["metadata"]["name"]: explained(each["metadata"]["name"], str(dump), "-o", "wide")[1] for each in pods
+    }
     assert (
-        "Pod default/bound: it is on n already, and is explained as if it were deleted. Pod default/b" in told["bound"]
+        "Pod default/bound: it is on n already, and is explained as if it were deleted. Pod default/b"
+        in reported["bound"]
     )
-    for name, text in told.items():
+    for name, text in reported.items():
         assert f"Pod default/{name} fits on none of 1 node." in text
         assert ("uncordon" in text) == ("tries it again" in text) == (name == "waits")
         assert "No change" not in text

@@ -170,7 +170,7 @@ def _nothing_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uvicorn.Server, "run", refuse)
 
 
-def assert_refused(result: Result, message: str) -> None:
+def assert_rejected(result: Result, message: str) -> None:
     """Hold a command to status 2, nothing on standard output and the message last on standard error."""
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.endswith(f"Error: {message}\n")
@@ -191,7 +191,7 @@ def assert_refused(result: Result, message: str) -> None:
     ids=["two-dumps", "demo-and-context", "dump-and-kubeconfig", "skip-invalid-of-a-cluster"],
 )
 def test_options_of_a_dump_and_of_a_cluster_do_not_mix(arguments: list[str], expected: str, dump: str) -> None:
-    assert_refused(kindred("serve", *(dump if each == "DUMP" else each for each in arguments)), expected)
+    assert_rejected(kindred("serve", *(dump if each == "DUMP" else each for each in arguments)), expected)
 
 
 def test_without_any_cluster_it_says_where_it_looked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,15 +202,15 @@ def test_without_any_cluster_it_says_where_it_looked(tmp_path: Path, monkeypatch
         "no cluster is configured: no kubeconfig given, $KUBECONFIG not set, not in a pod (KUBERNETES_SERVICE_HOST not "
         f"set), no file {tmp_path}/.kube/config"
     )
-    assert_refused(kindred("serve"), expected)
+    assert_rejected(kindred("serve"), expected)
 
 
 def test_broken_objects_are_named_and_counted_when_they_are_skipped(pod: str, tmp_path: Path) -> None:
     items = [*DUMP["items"], *[{"kind": "Node"}] * 25]
     dump = saved(tmp_path, "dump", as_json(listed(*items)))
     result = kindred("filter", "--snapshot", dump, "--skip-invalid", "--pod", pod)
-    shown = [f"Invalid: items[{number}] (Node ?): metadata.name: required" for number in range(7, 27)]
-    assert result.stderr.splitlines() == [*shown, "... and 5 more", LOADED.rstrip() + "; invalid: 25"]
+    rendered = [f"Invalid: items[{number}] (Node ?): metadata.name: required" for number in range(7, 27)]
+    assert result.stderr.splitlines() == [*rendered, "... and 5 more", LOADED.rstrip() + "; invalid: 25"]
     assert json.loads(result.stdout)["NodeNames"] == ["a1", "b1"]
     assert result.exit_code == 0
 
@@ -229,7 +229,7 @@ def test_broken_objects_are_named_and_counted_when_they_are_skipped(pod: str, tm
 @pytest.mark.parametrize("command", ["serve", "filter"])
 def test_what_is_no_dump_is_refused(command: str, text: bytes, message: str, pod: str, tmp_path: Path) -> None:
     question = [] if command == "serve" else ["--pod", pod]
-    assert_refused(kindred(command, "--snapshot", saved(tmp_path, "dump", text), *question), message)
+    assert_rejected(kindred(command, "--snapshot", saved(tmp_path, "dump", text), *question), message)
 
 
 @pytest.mark.parametrize(
@@ -245,12 +245,12 @@ def test_what_is_no_dump_is_refused(command: str, text: bytes, message: str, pod
     ],
 )
 def test_a_broken_manifest_is_refused_with_the_field(text: bytes, message: str, dump: str, tmp_path: Path) -> None:
-    assert_refused(kindred("filter", "--snapshot", dump, "--pod", saved(tmp_path, "p", text)), message)
+    assert_rejected(kindred("filter", "--snapshot", dump, "--pod", saved(tmp_path, "p", text)), message)
 
 
 def test_a_pod_with_a_broken_term_is_an_error_of_the_command(dump: str, tmp_path: Path) -> None:
     result = kindred("filter", "--snapshot", dump, "--pod", saved(tmp_path, "p", NEAR_NOBODY.json()))
-    assert_refused(result, OPERATOR_ERROR)
+    assert_rejected(result, OPERATOR_ERROR)
 
 
 def test_a_dump_without_nodes_is_warned_of(pod: str, tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_a_dump_without_nodes_is_warned_of(pod: str, tmp_path: Path) -> None:
 def test_a_node_name_that_is_not_utf_8_is_refused_without_a_traceback(dump: str, pod: str) -> None:
     # The shell's byte 0xff, as Python hands it over.
     result = kindred("filter", "--snapshot", dump, "--pod", pod, "--nodes", "\udcff")
-    assert_refused(result, "an argument is not UTF-8")
+    assert_rejected(result, "an argument is not UTF-8")
 
 
 def test_a_snapshot_that_takes_most_of_the_memory_is_refused(
@@ -303,7 +303,7 @@ FILTERED: dict[str, Any] = {
 
 
 @pytest.fixture
-def asked(tmp_path: Path) -> list[str]:
+def requested(tmp_path: Path) -> list[str]:
     """Return the arguments for a pod that must not be beside the one on b1."""
     pod = make_pod("next").required_anti_affinity(term(HOST, WEB))
     nodes = (make_node(name).label(HOST, name) for name in ("a1", "b1"))
@@ -319,13 +319,13 @@ def printed(*arguments: str) -> Result:
     return result
 
 
-def test_filter_prints_the_message_of_the_protocol_unless_another_format_is_wanted(asked: list[str]) -> None:
-    plain = printed("filter", *asked).stdout
+def test_filter_prints_the_message_of_the_protocol_unless_another_format_is_wanted(requested: list[str]) -> None:
+    plain = printed("filter", *requested).stdout
     assert json.loads(plain)["FailedNodes"] == {"b1": RULES}
-    assert printed("filter", *asked, "-o", "json").stdout == plain
-    assert yaml.safe_load(kindred("filter", *asked, "-o", "yaml").stdout) == json.loads(plain)
-    assert printed("filter", *asked, "-o", "name").stdout == "node/a1\n"
-    assert printed("filter", *asked, "-o", "table").stdout.splitlines() == [
+    assert printed("filter", *requested, "-o", "json").stdout == plain
+    assert yaml.safe_load(kindred("filter", *requested, "-o", "yaml").stdout) == json.loads(plain)
+    assert printed("filter", *requested, "-o", "name").stdout == "node/a1\n"
+    assert printed("filter", *requested, "-o", "table").stdout.splitlines() == [
         "Fits on 1 of 2 nodes by InterPodAffinity alone (`kindred explain` judges all).",
         "NODE  VERDICT  REASON",
         "a1    fits",
@@ -341,6 +341,6 @@ def test_unresolvable_nodes_are_apart_from_those_that_preemption_could_help() ->
 
 
 def test_an_error_is_all_there_is_to_say() -> None:
-    refused = {**dict.fromkeys(FILTERED), "Error": "too much work"}
-    assert laid_out(filter_text(refused, [], wide=False)) == "Error: too much work"
-    assert list(filter_names(refused)) == []
+    rejected = {**dict.fromkeys(FILTERED), "Error": "too much work"}
+    assert laid_out(filter_text(rejected, [], wide=False)) == "Error: too much work"
+    assert list(filter_names(rejected)) == []

@@ -19,7 +19,7 @@ from app.commands import cli
 from app.commands.cli import main
 from app.commands.output import OutputFormat
 from app.objects.decode_groups import decode_scheduling_group
-from app.process.logs import shown
+from app.process.logs import escaped
 from app.settings.settings import Settings
 from app.wiring.main import create_service
 from core.events import ClusterEvent
@@ -263,7 +263,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
 def problem(printed: str) -> str:
     """Return what no output may have: a character that has to be escaped, or a line that begins with data."""
     plain = OUR_COLOURS.sub("", printed)
-    raw = sorted({repr(each) for each in plain if each != "\n" and shown(each) != each})
+    raw = sorted({repr(each) for each in plain if each != "\n" and escaped(each) != each})
     forged = [line for line in plain.split("\n") if line.lstrip().startswith(WORD)]
     return f"{raw} {forged}" if raw or forged else ""
 

@@ -12,7 +12,7 @@ from app.commands.manifests import InputError, read_input
 MEBIBYTE = 1024 * 1024
 
 
-def refusal(path: Path | str, most: int = MEBIBYTE) -> str:
+def rejection(path: Path | str, most: int = MEBIBYTE) -> str:
     with Path(path).open("rb") as file, pytest.raises(InputError) as caught:
         read_input(file, most, "the limit")
     return str(caught.value)
@@ -40,10 +40,10 @@ def test_a_pipe_without_end_is_refused_at_the_limit() -> None:
 def test_a_fifo_without_end_is_refused_at_the_limit(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "f")
     with subprocess.Popen(["/bin/sh", "-c", f"yes > {tmp_path}/f 2>&-"]):  # noqa: S603  # our own pipe
-        assert refusal(tmp_path / "f") == "more than 1048576 bytes (the limit)"
+        assert rejection(tmp_path / "f") == "more than 1048576 bytes (the limit)"
 
 
 def test_what_is_no_text_is_told_at_once() -> None:
-    assert refusal("/dev/zero", 1 << 40) == "a NUL at byte 0: neither JSON nor YAML in UTF-8 or UTF-16"
+    assert rejection("/dev/zero", 1 << 40) == "a NUL at byte 0: neither JSON nor YAML in UTF-8 or UTF-16"
     with pytest.raises(InputError, match=r"^a NUL at byte 3145728: "):
         read_input(io.BytesIO(b"x" * 3 * MEBIBYTE + b"\0"), 1 << 40, "the limit")

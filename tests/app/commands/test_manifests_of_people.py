@@ -43,7 +43,7 @@ def explained(folder: Path, manifest: str, objects: str = "", *arguments: str) -
     return CliRunner().invoke(main, ["explain", *files, *arguments])
 
 
-def told(result: Result) -> dict[str, Any]:
+def reported(result: Result) -> dict[str, Any]:
     assert result.exit_code in {0, 1}, result.output
     explanation: dict[str, Any] = json.loads(result.stdout)
     return explanation
@@ -88,7 +88,7 @@ def test_filter_judges_the_pod_as_it_would_be_stored() -> None:
 
 
 def test_filter_supposes_the_claims_and_the_end_of_pods_of_a_manifest(tmp_path: Path) -> None:
-    held = """
+    stored = """
     - {kind: Pod, metadata: {name: d-x, labels: {d: d}, ownerReferences: [
         {apiVersion: apps/v1, kind: DaemonSet, name: d, uid: u, controller: true}]},
         spec: {nodeName: a, containers: [{name: c, resources: {requests: {cpu: "4"}}}]}}
@@ -101,7 +101,7 @@ def test_filter_supposes_the_claims_and_the_end_of_pods_of_a_manifest(tmp_path: 
         {name: w, ephemeral: {volumeClaimTemplate: {spec: {storageClassName: wait}}}},
         {name: i, ephemeral: {volumeClaimTemplate: {spec: {storageClassName: imm}}}}]}}}}
     """
-    explained(tmp_path, manifest, held)
+    explained(tmp_path, manifest, stored)
     files = ["--snapshot", str(tmp_path / "cluster.json"), "--pod", str(tmp_path / "manifest.yaml")]
     result = CliRunner().invoke(main, ["filter", *files, "--profile", "full"])
     assert json.loads(result.stdout)["NodeNames"] == ["a", "b"]
@@ -110,7 +110,7 @@ def test_filter_supposes_the_claims_and_the_end_of_pods_of_a_manifest(tmp_path: 
 
 @pytest.mark.parametrize("case", PUBLISHED, ids=lambda each: each["source"].partition(":")[0])
 def test_what_was_published_is_right(case: dict[str, Any], tmp_path: Path) -> None:
-    explanation = told(explained(tmp_path, case["manifest"], case.get("objects", ""), "-o", "json"))
+    explanation = reported(explained(tmp_path, case["manifest"], case.get("objects", ""), "-o", "json"))
     assert fitting(explanation) == case["nodes"], reasons(explanation)
     assert case["text"] in "; ".join((*explanation["manifest"]["completed"], *explanation["manifest"]["unknown"]))
 
@@ -125,8 +125,8 @@ def test_what_is_not_judged_is_said_before_the_reasons(tmp_path: Path) -> None:
 def test_a_new_claim_is_not_judged_while_the_default_class_is_unknown(tmp_path: Path) -> None:
     volume = "{name: d, ephemeral: {volumeClaimTemplate: {spec: {}}}}"
     pod = f"{{kind: Pod, metadata: {{name: p}}, spec: {{containers: [{{name: c}}], volumes: [{volume}]}}}}"
-    held = "[{kind: PersistentVolumeClaim, metadata: {name: x}}, {kind: PersistentVolume, metadata: {name: x}}]"
-    lines = explained(tmp_path, pod, held).stdout.splitlines()
+    stored = "[{kind: PersistentVolumeClaim, metadata: {name: x}}, {kind: PersistentVolume, metadata: {name: x}}]"
+    lines = explained(tmp_path, pod, stored).stdout.splitlines()
     assert lines[0] == "Pod default/p may fit on 2 of 2 nodes: not every rule was judged."
     assert any(line.startswith("Not judged: ") and "VolumeBinding" in line for line in lines)
 
@@ -134,7 +134,7 @@ def test_a_new_claim_is_not_judged_while_the_default_class_is_unknown(tmp_path: 
 @pytest.mark.parametrize(("cpu", "unknown"), [("1", 0), ("9", 1)])
 def test_an_unknown_priority_is_said_of_a_pod_that_fits_nowhere(cpu: str, unknown: int, tmp_path: Path) -> None:
     spec = f'{{priorityClassName: high, containers: [{{name: c, resources: {{requests: {{cpu: "{cpu}"}}}}}}]}}'
-    explanation = told(explained(tmp_path, f"{{kind: Pod, metadata: {{name: p}}, spec: {spec}}}", "", "-o", "json"))
+    explanation = reported(explained(tmp_path, f"{{kind: Pod, metadata: {{name: p}}, spec: {spec}}}", "", "-o", "json"))
     found = (explanation["manifest"] or {"unknown": []})["unknown"]
     assert [each.partition(":")[0] for each in found] == ["priorityClassName high"] * unknown
 
@@ -232,7 +232,7 @@ SEVERAL: Final = """
 
 @pytest.mark.parametrize("name", ["shop/web", "web", "Deployment/web", "deployment/web"])
 def test_of_several_workloads_a_name_chooses_one(name: str, tmp_path: Path) -> None:
-    assert told(explained(tmp_path, SEVERAL, "", name, "-o", "json"))["summary"]["pod"] == "shop/web-0"
+    assert reported(explained(tmp_path, SEVERAL, "", name, "-o", "json"))["summary"]["pod"] == "shop/web-0"
 
 
 @pytest.mark.parametrize(

@@ -34,15 +34,15 @@ from app.commands.output import (
 )
 
 BAD = "a\n\x1b[7m\u202e"
-SHOWN = r"a\n\x1b[7m\u202e"
+RENDERED = r"a\n\x1b[7m\u202e"
 
 
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        (BAD, SHOWN),
-        (Styled(BAD, bold=True), f"\x1b[1m{SHOWN}\x1b[0m"),
-        (Styled(BAD, fg="red", dim=True, rest=BAD), f"\x1b[31m\x1b[2m{SHOWN}\x1b[0m{SHOWN}"),
+        (BAD, RENDERED),
+        (Styled(BAD, bold=True), f"\x1b[1m{RENDERED}\x1b[0m"),
+        (Styled(BAD, fg="red", dim=True, rest=BAD), f"\x1b[31m\x1b[2m{RENDERED}\x1b[0m{RENDERED}"),
     ],
     ids=["plain", "styled", "rest"],
 )

@@ -43,7 +43,7 @@ WAITING = replace(
     OLD, pod="dev/fits", uid="u2", seconds=5.0, state=PendingState.FITS, nominated_node="n7", scheduler="mine", place=1
 )
 CLAIMING = replace(OLD, pod="dev/claims", uid="u3", seconds=1.0, state=PendingState.NOT_JUDGED, place=2)
-LEFT = replace(OLD, pod="dev/left", uid="u4", seconds=0.0, state=PendingState.NOT_ASKED, place=None)
+LEFT = replace(OLD, pod="dev/left", uid="u4", seconds=0.0, state=PendingState.NO_REQUEST, place=None)
 NOWHERE = PendingClass(
     pods=2,
     first_pod="shop/web-0",
@@ -240,8 +240,8 @@ profiles:
         "utf-8",
     )
     arguments = ("--snapshot", f"{tmp_path}/dump.json", "--scheduler-config", f"{tmp_path}/scheduler.yaml")
-    answer = json.loads(pending(*arguments, "-o", "json").stdout)
-    by_name = {each["pod"]: answer["classes"][each["class"]] for each in answer["pods"]}
+    response = json.loads(pending(*arguments, "-o", "json").stdout)
+    by_name = {each["pod"]: response["classes"][each["class"]] for each in response["pods"]}
     assert {name: each["fit"] for name, each in by_name.items()} == {"shop/strict": 0, "shop/lax": 2, "shop/unknown": 0}
     assert by_name["shop/lax"]["scheduler"]["filters_off"] == ["NodeResourcesFit"]
     table = pending(*arguments).stdout

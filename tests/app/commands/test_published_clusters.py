@@ -37,7 +37,7 @@ def test_what_is_said_of_a_pod_is_right(cluster: dict[str, Any], tmp_path: Path)
     pod, release = cluster["pod"], cluster.get("release", "1.36")
     words = ["explain", pod if "/" in pod else f"default/{pod}", "--snapshot", str(dump), "--kubernetes", release]
     result = CliRunner().invoke(main, [*words, "-o", "wide"])
-    told = " ".join(result.output.split())
-    assert result.exit_code == cluster["status"], told
-    assert [text for text in cluster["said"] if text not in told] == [], told
-    assert cluster.get("unsaid", "create the PersistentVolumeClaim") not in told
+    reported = " ".join(result.output.split())
+    assert result.exit_code == cluster["status"], reported
+    assert [text for text in cluster["said"] if text not in reported] == [], reported
+    assert cluster.get("unsaid", "create the PersistentVolumeClaim") not in reported

@@ -119,11 +119,11 @@ def printed(*arguments: str, variables: dict[str, str] | None = None) -> list[di
 def test_it_is_printed_as_manifests_for_the_settings_of_a_file_the_environment_and_flags(tmp_path: Path) -> None:
     file = tmp_path / "kindred.yaml"
     file.write_text(f"{HEAD}preempt: verb\nleaderElection: kindred\nprofile: full\n")
-    shown = printed(
+    rendered = printed(
         "--config", str(file), "--profile", "affinity", "--bind", "true", variables={"KINDRED_PREEMPT": "evict"}
     )
     settings = Settings(preempt="evict", bind=True, leader_election="kindred")
-    assert rbac_documents(settings) == shown
+    assert rbac_documents(settings) == rendered
 
 
 def test_what_is_printed_is_what_is_meant_also_for_names_that_look_like_numbers() -> None:

@@ -51,7 +51,7 @@ def speaks_ipv6() -> bool:
 def test_the_demo_prints_its_page_first_then_its_address_and_curl_lines_that_can_be_pasted(
     tmp_path: Path, *, inside: bool
 ) -> None:
-    directory, shown = (ROOT, Path()) if inside else (tmp_path, ROOT)
+    directory, rendered = (ROOT, Path()) if inside else (tmp_path, ROOT)
     with kindred(tmp_path, "serve", "--demo", *ANY_PORT, directory=directory) as service:
         until(lambda: "prioritize" in service.stdout)
         lines = service.stdout.splitlines()
@@ -67,12 +67,12 @@ def test_the_demo_prints_its_page_first_then_its_address_and_curl_lines_that_can
         for line in lines[4:]:
             _, _, url, _, data = shlex.split(line)
             path = Path(data.removeprefix("@"))
-            assert shown / "app/demo/requests" == path.parent
+            assert rendered / "app/demo/requests" == path.parent
             # curl takes the line breaks of the file out and calls the body a form.
             body = (directory / path).read_bytes().replace(b"\n", b"")
             form = {"content-type": "application/x-www-form-urlencoded"}
-            answer = httpx.post(url, content=body, headers=form).json()
-            assert answer["NodeNames"] if url.endswith("/filter") else len(answer) > 1
+            response = httpx.post(url, content=body, headers=form).json()
+            assert response["NodeNames"] if url.endswith("/filter") else len(response) > 1
         assert service.stderr.startswith("Loaded 60 nodes, 306 pods, 7 namespaces (")
         assert service.stderr.count("\n") == 1
 
@@ -85,8 +85,8 @@ def test_a_dump_is_served_and_questions_are_answered(from_stdin: bool, tmp_path:
         assert service.stdout == f"Kindred {__version__} answers at {service.url}\n"
         readiness = httpx.get(f"{service.url}/readyz").json()
         assert (readiness["ready"], readiness["nodes"], readiness["pods"]) == (True, 2, 1)
-        answer = httpx.post(f"{service.url}/filter", content=by_name(WANTS_WEB, "a1", "b1"))
-        assert answer.json()["NodeNames"] == ["a1"]
+        response = httpx.post(f"{service.url}/filter", content=by_name(WANTS_WEB, "a1", "b1"))
+        assert response.json()["NodeNames"] == ["a1"]
         chunked = httpx.post(f"{service.url}/filter", content=iter([by_name(WANTS_WEB, "a1", "b1"), b" "]))
         assert chunked.status_code == 411
 
@@ -175,9 +175,9 @@ async def until_ready(service: Service) -> None:
 async def fitting(service: Service) -> list[str]:
     """Ask where a pod fits that wants to be near a web pod."""
     async with httpx.AsyncClient() as client:
-        answer = (await client.post(f"{service.url}/filter", content=QUESTION)).json()
-    assert answer["Error"] == ""
-    names: list[str] = answer["NodeNames"]
+        response = (await client.post(f"{service.url}/filter", content=QUESTION)).json()
+    assert response["Error"] == ""
+    names: list[str] = response["NodeNames"]
     return names
 
 
@@ -231,9 +231,9 @@ def test_a_server_that_is_not_there_yet_is_tried_until_it_is(tmp_path: Path) -> 
                     assert (code, state["ready"], state["pods"]) == (503, False, 0)
                     assert f"pods: not synced ({problem})" in state["problems"]
                     async with httpx.AsyncClient() as client:
-                        answer = (await client.post(f"{service.url}/filter", content=QUESTION)).json()
-                    assert answer["Error"].startswith("the mirror is not synced: ")
-                    assert answer["NodeNames"] is None
+                        response = (await client.post(f"{service.url}/filter", content=QUESTION)).json()
+                    assert response["Error"].startswith("the mirror is not synced: ")
+                    assert response["NodeNames"] is None
                     await server.listen()
                     await until_ready(service)
                     assert await fitting(service) == ["a1"]
@@ -293,10 +293,10 @@ BEGUN: Final = request_head(len(QUESTION)) + QUESTION[:10]
 def finish(request: socket.socket) -> bytes:
     """Send the rest of a request, and give the answer."""
     request.sendall(QUESTION[10:])
-    answer = b""
+    response = b""
     while chunk := request.recv(65536):
-        answer += chunk
-    return answer
+        response += chunk
+    return response
 
 
 def test_sigterm_lets_a_request_under_way_finish(tmp_path: Path) -> None:

@@ -40,9 +40,9 @@ def flags(secret: MountedSecret) -> list[str]:
 
 
 def nodes(client: httpx.Client, service: Service) -> list[str]:
-    answer = client.post(f"{service.url}/filter", content=QUESTION)
-    assert answer.status_code == 200
-    names: list[str] = answer.json()["NodeNames"]
+    response = client.post(f"{service.url}/filter", content=QUESTION)
+    assert response.status_code == 200
+    names: list[str] = response.json()["NodeNames"]
     return names
 
 

@@ -123,11 +123,11 @@ def test_what_is_behind_is_named_with_its_problem() -> None:
 def test_an_outage_is_one_line_and_many_problems_are_cut() -> None:
     """An API server that is gone: sixteen resources, one cause. The table of -o wide has each once."""
     names = ["nodes", "pods", "csinodes"]
-    refused = {
+    rejected = {
         name: BROKEN.model_copy(update={"problem": f"GET /api/v1/{name} at https://10.96.0.1:443: Connection refused"})
         for name in names
     }
-    status = STATUS._replace(readiness=READY.model_copy(update={"resources": refused}))
+    status = STATUS._replace(readiness=READY.model_copy(update={"resources": rejected}))
     assert lines(status)[4:7] == [
         "Resources   3 resources followed, 3 behind",
         "            nodes, pods, csinodes: synced, 95.0 s ago: https://10.96.0.1:443:",

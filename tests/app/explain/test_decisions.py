@@ -130,8 +130,8 @@ def test_all_that_is_kept_is_bounded_by_bytes(decisions: Decisions, recent: Rece
     assert numbers(decisions) == [8, 7, 6, 5, 4, 3, 2]  # the bodies take some, too
     for number in range(3000):
         decisions(about(f"{number}", bytes(SMALL)))
-    held = sum(len(each.pod_sent) + len(each.request) + len(each.response) for each in decisions.latest())
-    assert MAX_BYTES * 0.9 < held < MAX_BYTES
+    stored = sum(len(each.pod_sent) + len(each.request) + len(each.response) for each in decisions.latest())
+    assert MAX_BYTES * 0.9 < stored < MAX_BYTES
     assert numbers(decisions, "u") == []
 
 

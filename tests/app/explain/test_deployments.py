@@ -31,8 +31,10 @@ def deployed(objects: Objects, **spec: object) -> Manifest:
     hand = at_hand(objects)
     for name in ("n1", "n2"):
         hand.mirror.apply(ClusterEvent("Add", Node(name, {})))
-        held = make_pod(f"web-{name}").label("pod-template-hash", "1a").owned_by("ReplicaSet", "web-1a", "r1").on(name)
-        hand.mirror.apply(ClusterEvent("Add", decode_pod(held.json())))
+        stored = (
+            make_pod(f"web-{name}").label("pod-template-hash", "1a").owned_by("ReplicaSet", "web-1a", "r1").on(name)
+        )
+        hand.mirror.apply(ClusterEvent("Add", decode_pod(stored.json())))
     term = {"topologyKey": "zone", "labelSelector": {}, "matchLabelKeys": ["pod-template-hash"]}
     affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     template = {

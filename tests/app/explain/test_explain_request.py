@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.explain.explain_request import MAX_SUPPOSED, ExplainRequest, Placing, Supposed, decode_explain_request
+from app.explain.explain_request import MAX_CHANGES, ExplainRequest, Placing, WhatIf, decode_explain_request
 from app.objects.decode import DecodeError
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
@@ -41,7 +41,7 @@ def test_whole_nodes_stand_where_the_mirror_has_none() -> None:
     question = decoded({"Pod": POD, "Nodes": nodes}, mirror)
     assert question.batch is not None
     assert list(question.batch.names) == ["n1", "n2"]
-    assert {place: node and node.labels["zone"] for place, node in question.batch.strangers.items()} == {1: "a"}
+    assert {place: node and node.labels["zone"] for place, node in question.batch.unmirrored.items()} == {1: "a"}
 
 
 @pytest.mark.parametrize("body", [POD, {"kind": "Pod", **POD}, {"pod": POD}, {"pod": {"kind": "Pod", **POD}}][1:])
@@ -69,13 +69,13 @@ def test_a_pod_is_asked_about_by_name_with_what_is_to_be_supposed() -> None:
         "remove": ["shop/old", "uid-7"],
         "assume": [{"pod": "shop/next", "node": "n1"}, {"pod": POD, "node": "n9"}],
     })  # fmt: skip
-    (added,) = question.supposed.add_nodes
-    (first, second) = question.supposed.assume
+    (added,) = question.what_if.add_nodes
+    (first, second) = question.what_if.assume
     assert added.labels["zone"] == "a"
     assert first == Placing("shop/next", "n1")
     assert isinstance(second.pod, Pod)
     assert question == ExplainRequest(
-        "shop/web", ["n1"], Supposed((added,), ("shop/old", "uid-7"), (first, Placing(second.pod, "n9")))
+        "shop/web", ["n1"], WhatIf((added,), ("shop/old", "uid-7"), (first, Placing(second.pod, "n9")))
     )
 
 
@@ -95,7 +95,7 @@ def test_a_pod_is_asked_about_by_name_with_what_is_to_be_supposed() -> None:
         pytest.param({"pod": "a/b", "assume": [{"node": "n"}]}, "assume[0].pod", "required", id="nobody"),
         pytest.param({"pod": "a/b", "add_nodes": [{}]}, "add_nodes[0].metadata.name", "required", id="nameless-node"),
         pytest.param(
-            {"pod": "a/b", "remove": ["a"] * (MAX_SUPPOSED + 1)}, "remove", "at most 1000, got 1001", id="many"
+            {"pod": "a/b", "remove": ["a"] * (MAX_CHANGES + 1)}, "remove", "at most 1000, got 1001", id="many"
         ),
         pytest.param({"kind": "Service", "metadata": {"name": "x"}}, "kind", "this Service has none", id="kind"),
         pytest.param(

@@ -135,9 +135,9 @@ def test_names_that_begin_with_the_text_come_before_those_that_have_it_in_them(
         mirror.apply(ClusterEvent("Add", Node(node)))
     for there, name, node in pods:
         mirror.apply(ClusterEvent("Add", Pod(name, there, name, {}, node)))
-    told = asyncio.run(NameSearch(mirror, recent, LongWork()).find(text, limit))
-    assert (told.nodes, [each.pod for each in told.pods], told.more) == found
-    assert all(bool(each.node) == (each.pod in {"shop/web-0", "web/db", "shop/old-web"}) for each in told.pods)
+    reported = asyncio.run(NameSearch(mirror, recent, LongWork()).find(text, limit))
+    assert (reported.nodes, [each.pod for each in reported.pods], reported.more) == found
+    assert all(bool(each.node) == (each.pod in {"shop/web-0", "web/db", "shop/old-web"}) for each in reported.pods)
 
 
 @pytest.mark.parametrize(("limit", "pods"), [(1, 2), (100, 7)], ids=["full", "all"])

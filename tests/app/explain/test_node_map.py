@@ -32,7 +32,7 @@ def test_golden_cases_are_drawn_as_filter_and_prioritize_answer_them() -> None:
             combined_profile(case.get("args") or {}),
         )
         drawn = drawn_of(mirror, profile, case["pod"], [node["metadata"]["name"] for node in case["nodes"]])
-        assert_as_answered(drawn, Extender(profile, mirror, None), case["pod"])
+        assert_as_responded(drawn, Extender(profile, mirror, None), case["pod"])
         looked_at += 1
         failing += any(drawn.verdict)
     assert looked_at > 20
@@ -43,21 +43,21 @@ def drawn_of(mirror: ClusterMirror, profile: Profile, pod: Members, names: list[
     return node_map(Diagnosis(profile, mirror, decoded_pod(pod), mirror.batch(names)))
 
 
-def assert_as_answered(drawn: NodeMap, extender: Extender, pod: Members) -> None:
+def assert_as_responded(drawn: NodeMap, extender: Extender, pod: Members) -> None:
     args = {"Pod": pod, "NodeNames": list(drawn.names)}
-    answer = json.loads(extender.filter(Request(json.dumps(args).encode())).body)
+    response = json.loads(extender.filter(Request(json.dumps(args).encode())).body)
     assert {name: drawn.reasons[number].reason for name, number in zip(drawn.names, drawn.verdict, strict=True)} == {
-        **dict.fromkeys(answer["NodeNames"], ""),
-        **(answer["FailedNodes"] or {}),
-        **(answer["FailedAndUnresolvableNodes"] or {}),
+        **dict.fromkeys(response["NodeNames"], ""),
+        **(response["FailedNodes"] or {}),
+        **(response["FailedAndUnresolvableNodes"] or {}),
     }
     assert [each.nodes for each in drawn.reasons] == [
         list(drawn.verdict).count(number) for number in range(len(drawn.reasons))
     ]
     scored = {name: score for name, score in zip(drawn.names, drawn.score, strict=True) if score is not None}
-    assert set(scored) == set(answer["NodeNames"])
+    assert set(scored) == set(response["NodeNames"])
     if scored:
-        priorities = extender.prioritize(Request(json.dumps({**args, "NodeNames": answer["NodeNames"]}).encode()))
+        priorities = extender.prioritize(Request(json.dumps({**args, "NodeNames": response["NodeNames"]}).encode()))
         assert scored == {each["Host"]: each["Score"] for each in json.loads(priorities.body)}
 
 

@@ -10,7 +10,7 @@ from app.explain.explainer import Explainer
 from app.explain.known_pods import KnownPods
 from app.explain.pending import MAX_CLASSES, PendingPods, PendingPodsExplainer, PendingState
 from app.feeds.freshness import OF_A_DUMP
-from app.feeds.release import AnsweredRelease
+from app.feeds.release import ReleaseTracker
 from app.objects.decode_pod import decode_pod
 from app.process.long_work import LongWork
 from app.settings.settings import Settings
@@ -41,18 +41,18 @@ def explainer_of(mirror: ClusterMirror, now: float = 0.0) -> PendingPodsExplaine
         KnownPods(mirror, RecentPods(), work),
         None,
         OF_A_DUMP,
-        release=AnsweredRelease(Settings(), mirror),
+        release=ReleaseTracker(Settings(), mirror),
     )
     return PendingPodsExplainer(explainer, work, lambda: NOON, waits=lambda: victims_by_pod(mirror, now))
 
 
 def pending(mirror: ClusterMirror, namespace: str | None = None) -> PendingPods:
     explainer = explainer_of(mirror)
-    return explainer.view(asyncio.run(explainer.judge()), namespace).told()
+    return explainer.view(asyncio.run(explainer.judge()), namespace).message()
 
 
 def test_pods_are_told_oldest_first_with_how_long_they_wait() -> None:
-    told = pending(
+    message = pending(
         cluster(
             make_pod("unknown"),
             make_pod("young").created("2026-01-01T11:59:00Z").unschedulable("0/2 nodes", "2026-01-01T11:59:30Z"),
@@ -61,13 +61,13 @@ def test_pods_are_told_oldest_first_with_how_long_they_wait() -> None:
             make_pod("deleted").terminating(),
         )
     )
-    assert [(each.pod, each.seconds) for each in told.pods] == [
+    assert [(each.pod, each.seconds) for each in message.pods] == [
         ("default/old", 3600.0),
         ("default/young", 60.0),
         ("default/unknown", None),
     ]
-    assert told.pods[0].nominated_node == "n1"
-    condition = told.pods[1].condition
+    assert message.pods[0].nominated_node == "n1"
+    condition = message.pods[1].condition
     assert condition is not None
     assert (condition.reason, condition.message, condition.since) == (
         "Unschedulable",
@@ -78,15 +78,15 @@ def test_pods_are_told_oldest_first_with_how_long_they_wait() -> None:
 
 def test_pods_that_plugins_cannot_tell_apart_are_judged_once_and_by_every_rule() -> None:
     large = [make_pod(f"large-{number}").requests(cpu=5).created(f"2026-01-01T0{number}:00:00Z") for number in (1, 2)]
-    told = pending(cluster(*large, make_pod("small").requests(cpu=1)))
-    assert [each.place for each in told.pods] == [0, 0, 1]
-    first, second = told.classes
+    message = pending(cluster(*large, make_pod("small").requests(cpu=1)))
+    assert [each.place for each in message.pods] == [0, 0, 1]
+    first, second = message.classes
     assert (first.pods, first.first_pod, first.oldest) == (2, "default/large-1", "2026-01-01T01:00:00Z")
     assert (first.state, first.nodes, first.fit) == (PendingState.UNSCHEDULABLE, 2, 0)
     assert (first.plugin, first.first_reason) == ("NodeResourcesFit", "Insufficient cpu")
     assert first.message == "0/2 nodes are available: 2 Insufficient cpu."
     assert (second.state, second.fit, second.first_reason) == (PendingState.FITS, 2, "")
-    assert [each.state for each in told.pods] == [PendingState.UNSCHEDULABLE] * 2 + [PendingState.FITS]
+    assert [each.state for each in message.pods] == [PendingState.UNSCHEDULABLE] * 2 + [PendingState.FITS]
     assert first.helps
     assert "cpu" in first.helps[0]
     assert second.helps == []
@@ -99,7 +99,7 @@ def test_a_pod_that_waits_for_victims_of_preemption_says_for_which_and_since_whe
     mirror.preemptors.follow(10.0)
     explainer = explainer_of(mirror, now=50.0)
     judged = asyncio.run(explainer.judge())
-    waits = {each.pod: each.waits_for for each in explainer.view(judged).told().pods}
+    waits = {each.pod: each.waits_for for each in explainer.view(judged).message().pods}
     assert waits == {"default/high": [AwaitedVictim("shop/low", "v", "n1", 40.0)], "default/other": ()}
     assert {*judged.namespaces("default")} == {"default", "shop"}
 
@@ -111,39 +111,43 @@ def test_each_group_is_told_once_with_its_state() -> None:
         make_pod("x").in_namespace("shop").in_scheduling_group("team").created("2026-01-01T11:40:00Z"),
     )
     mirror.apply(ClusterEvent("Add", SchedulingGroup(namespace="default", name="team", minimum=3)))
-    told = pending(mirror)
-    assert [(each.pod, each.unit) for each in told.pods] == [
+    message = pending(mirror)
+    assert [(each.pod, each.unit) for each in message.pods] == [
         ("default/alone", None),
         ("default/m0", 0),
         ("default/m1", 0),
         ("shop/x", 1),
     ]
-    assert [(each.unit, each.members, each.reason) for each in told.units] == [
+    assert [(each.unit, each.members, each.reason) for each in message.units] == [
         ("default/team", 2, "waits for 1 more member of 3"),
         ("shop/team", 1, "no PodGroup shop/team is known, and kube-scheduler waits for it"),
     ]
 
 
 def test_gates_come_before_what_nodes_say() -> None:
-    (told,) = pending(cluster(make_pod("p").gated("example.com/wait"))).pods
-    assert (told.state, told.gates) == (PendingState.GATED, ("example.com/wait",))
+    (message,) = pending(cluster(make_pod("p").gated("example.com/wait"))).pods
+    assert (message.state, message.gates) == (PendingState.GATED, ("example.com/wait",))
 
 
 def test_a_namespace_has_its_own_pods_and_classes() -> None:
     mirror = cluster(
         make_pod("a").requests(cpu=9), make_pod("b").in_namespace("shop").requests(cpu=8), make_pod("c").requests(cpu=8)
     )
-    told = pending(mirror, "shop")
-    assert [(each.pod, each.place) for each in told.pods] == [("shop/b", 0)]
-    assert [each.first_pod for each in told.classes] == ["shop/b"]
+    message = pending(mirror, "shop")
+    assert [(each.pod, each.place) for each in message.pods] == [("shop/b", 0)]
+    assert [each.first_pod for each in message.classes] == ["shop/b"]
     assert pending(mirror, "nowhere").pods == []
 
 
 def test_a_resource_claim_is_not_taken_for_fitting() -> None:
     pod = make_pod("p").obj()
     pod["spec"] = {"resourceClaims": [{"name": "gpu"}]}
-    (told,) = pending(load([], [make_node("n1").allocatable(pods=10).obj()], [pod])).classes
-    assert (told.state, told.fit, told.not_judged[0].plugin) == (PendingState.NOT_JUDGED, 1, "DynamicResources")
+    (message,) = pending(load([], [make_node("n1").allocatable(pods=10).obj()], [pod])).classes
+    assert (message.state, message.fit, message.not_judged[0].plugin) == (
+        PendingState.NOT_JUDGED,
+        1,
+        "DynamicResources",
+    )
 
 
 def test_assumed_pods_do_not_wait() -> None:
@@ -160,23 +164,23 @@ def test_pods_that_are_bound_while_others_are_judged_are_left_out() -> None:
 
         pieces = 0
 
-        async def wait_for_lull(self) -> None:
+        async def wait_until_idle(self) -> None:
             self.pieces += 1
             mirror.apply(ClusterEvent("Update", pod_of(make_pod("p").on("n1"))))
 
     explainer = explainer_of(mirror)
     explainer._work = Binding()  # noqa: SLF001  # the moment between two pieces is not seen from outside
-    assert [each.pod for each in explainer.view(asyncio.run(explainer.judge())).told().pods] == ["default/q"]
+    assert [each.pod for each in explainer.view(asyncio.run(explainer.judge())).message().pods] == ["default/q"]
 
 
 def test_pods_that_are_bound_while_others_are_told_are_left_out() -> None:
     mirror = cluster(make_pod("p"), make_pod("q"))
     explainer = explainer_of(mirror)
     view = explainer.view(asyncio.run(explainer.judge()))
-    told = view.pods()
-    assert next(told).pod == "default/p"
+    message = view.pods()
+    assert next(message).pod == "default/p"
     mirror.apply(ClusterEvent("Update", pod_of(make_pod("q").on("n1"))))
-    assert [*told] == []
+    assert [*message] == []
     assert [each.pods for each in view.classes()] == [1]
 
 
@@ -193,9 +197,9 @@ def test_no_more_than_a_few_hundred_pods_are_looked_at_in_one_step() -> None:
 
 def test_classes_beyond_the_limit_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.explain.pending.MAX_CLASSES", 2)
-    told = pending(cluster(*(make_pod(f"p{number}").requests(cpu=number) for number in (1, 2, 3))))
-    assert len(told.classes) == 2 < MAX_CLASSES
-    assert [(each.state, each.place) for each in told.pods][-1] == (PendingState.NOT_ASKED, None)
+    message = pending(cluster(*(make_pod(f"p{number}").requests(cpu=number) for number in (1, 2, 3))))
+    assert len(message.classes) == 2 < MAX_CLASSES
+    assert [(each.state, each.place) for each in message.pods][-1] == (PendingState.NO_REQUEST, None)
 
 
 def test_twenty_thousand_pending_pods_take_at_most_60_mb() -> None:

@@ -19,7 +19,7 @@ from app.wiring.engine import create_profile, explained_profile
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.summary import summary
 from core.profile import COMPOSITES
-from tests.app.commands.doctor.registrations import BESIDE, DECIDE, DECIDING, FULL_OFFLOAD, SCORE_OFFLOAD
+from tests.app.commands.doctor.registrations import DECIDE, DECIDING, FULL_OFFLOAD, NEXT_TO, SCORE_OFFLOAD
 from tests.builders import make_node, make_pod
 from tests.core.decoded import mirror_of, pod_of
 from tests.depth import tries
@@ -64,7 +64,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @settings(deadline=None, max_examples=tries(default=25, full=100))
 @given(st.data())
 def test_every_rule_is_judged_or_off_and_never_both(file: Path, data: st.DataObject) -> None:
-    document: dict[str, Any] = copy.deepcopy(data.draw(st.sampled_from([SCORE_OFFLOAD, FULL_OFFLOAD, BESIDE, DECIDE])))
+    document: dict[str, Any] = copy.deepcopy(data.draw(st.sampled_from([SCORE_OFFLOAD, FULL_OFFLOAD, NEXT_TO, DECIDE])))
     for profile in document["profiles"]:
         profile["plugins"] = data.draw(PLUGINS)
         profile["pluginConfig"] = data.draw(st.lists(ARGS, max_size=2))
@@ -80,13 +80,13 @@ def test_every_rule_is_judged_or_off_and_never_both(file: Path, data: st.DataObj
     for profile in document["profiles"]:
         pod = replace(POD, scheduler_name=profile["schedulerName"])
         explained = profiles.of(pod)
-        told = summary(Diagnosis(explained, mirror, pod, mirror.batch(["n1", "n2"])), 3).scheduler
-        assert told is not None
-        assert told.has_profile
+        reported = summary(Diagnosis(explained, mirror, pod, mirror.batch(["n1", "n2"])), 3).scheduler
+        assert reported is not None
+        assert reported.has_profile
         judged = {each.name for each in explained.profile.filters}
         assert len(judged) == len(explained.profile.filters)
         judged |= {part for each in judged for part in COMPOSITES.get(each, ())}
-        off = set(told.filters_off) - {"DynamicResources"}
+        off = set(reported.filters_off) - {"DynamicResources"}
         assert judged & off == set()
         assert explained.scheduler is not None
         assert judged | {each.name for each in explained.scheduler.off.filters} >= FILTERS

@@ -10,7 +10,7 @@ from app.process.json_text import decode, encode
 from app.settings.settings import Settings
 from app.wiring.engine import create_profile, explained_profile
 from core.diagnosis.diagnosis import Diagnosis
-from core.diagnosis.explained_profile import ExplainedProfile, Judge
+from core.diagnosis.explained_profile import ExplainProfile, Judge
 from core.diagnosis.node_detail import node_detail
 from core.diagnosis.summary import summary
 from core.framework.interface import Code
@@ -26,7 +26,7 @@ some_parts = pytest.mark.parametrize("number", range(min(PARTS, tries(default=1,
 OFF = {"plugins": {"multiPoint": {"disabled": [{"name": FIT}]}}}
 
 
-def told(decision: Diagnosis) -> Any:  # noqa: ANN401  # JSON
+def reported(decision: Diagnosis) -> Any:  # noqa: ANN401  # JSON
     """Return all that an explanation says, but for the scheduler and who judges."""
     details = [node_detail(decision, position, 3) for position in range(len(decision.batch))]
     return _without(decode(encode([summary(decision, 3), details])))
@@ -40,13 +40,13 @@ def _without(value: Any) -> Any:  # noqa: ANN401  # JSON
     return value
 
 
-def decided(explained: ExplainedProfile, case: Members) -> Diagnosis:
+def decided(explained: ExplainProfile, case: Members) -> Diagnosis:
     """Decide in a mirror of its own: the counters of an earlier decision would list equal domains otherwise."""
     mirror = mirror_of(case)
     return Diagnosis(explained, mirror, decoded_pod(case["pod"]), mirror.batch(names_of(case)))
 
 
-def profiles_of(document: dict[str, Any], case: Members, settings: Settings) -> ExplainedProfile:
+def profiles_of(document: dict[str, Any], case: Members, settings: Settings) -> ExplainProfile:
     """Return what is explained of the pod of a case by a configuration with one profile."""
     pod = decoded_pod(case["pod"])
     document["profiles"][0]["schedulerName"] = pod.scheduler_name or "default-scheduler"
@@ -63,7 +63,9 @@ def test_defaults_that_are_written_explain_what_defaults_explain(number: int) ->
     for case in part(number):
         settings = settings_of(case)
         found = decided(profiles_of(with_args("InterPodAffinity", **(case.get("args") or {})), case, settings), case)
-        assert told(found) == told(decided(explained_profile(settings, create_profile(settings)), case)), case["name"]
+        assert reported(found) == reported(decided(explained_profile(settings, create_profile(settings)), case)), case[
+            "name"
+        ]
         assert found.scheduler is not None
         assert found.scheduler.filters_off == []
         assert {found.judge_of(each.name) for each in found.profile.filters} == {Judge.SCHEDULER}
@@ -79,10 +81,10 @@ def test_without_a_plugin_a_node_is_refused_by_the_others_alone(number: int) -> 
         assert found.scheduler is not None
         assert found.scheduler.filters_off == [FIT]
         for position in range(len(found.batch)):
-            refused = {name for name, status in with_it.predicates(position) if status.code not in _PASSED}
-            if refused - {FIT}:
+            rejected = {name for name, status in with_it.predicates(position) if status.code not in _PASSED}
+            if rejected - {FIT}:
                 assert found.verdicts.codes[position]
-            elif not with_it.nominated_beside(position):
+            elif not with_it.nominated_on(position):
                 assert not found.verdicts.codes[position]
-                passed += bool(refused)
+                passed += bool(rejected)
     assert passed

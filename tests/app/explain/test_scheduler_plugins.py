@@ -17,8 +17,10 @@ NEXT = make_pod("next").label("app", "web").requests(cpu=4, memory="8Gi")
 
 
 def decision(document: dict[str, Any], pod: PodBuilder, *objects: Builder) -> Diagnosis:
-    asked, mirror = pod_of(pod), mirror_of(*objects)
-    return Diagnosis(scheduler_profiles(document).of(asked), mirror, asked, mirror.batch(sorted(mirror.nodes.slots)))
+    requested, mirror = pod_of(pod), mirror_of(*objects)
+    return Diagnosis(
+        scheduler_profiles(document).of(requested), mirror, requested, mirror.batch(sorted(mirror.nodes.slots))
+    )
 
 
 def fitting(found: Diagnosis) -> list[str]:
@@ -78,7 +80,7 @@ def test_required_affinity_of_placed_pods_scores_by_the_weight_of_the_profile() 
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "stated"),
     [
         pytest.param({"shape": [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]}, True, id="shape"),
         pytest.param(
@@ -87,10 +89,10 @@ def test_required_affinity_of_placed_pods_scores_by_the_weight_of_the_profile() 
         pytest.param({"shape": [], "bindTimeoutSeconds": 60}, False, id="time-to-bind"),
     ],
 )
-def test_the_shape_of_storage_scores_is_not_judged_and_said(args: dict[str, Any], said: bool) -> None:  # noqa: FBT001  # a parameter
+def test_the_shape_of_storage_scores_is_not_judged_and_said(args: dict[str, Any], stated: bool) -> None:  # noqa: FBT001  # a parameter
     found = decision(with_args("VolumeBinding", **args), NEXT, EMPTY).scheduler
     assert found is not None
-    assert names(found.not_scored) == (["VolumeBinding"] if said else [])
+    assert names(found.not_scored) == (["VolumeBinding"] if stated else [])
 
 
 def test_plugins_that_are_not_in_tree_are_not_judged() -> None:

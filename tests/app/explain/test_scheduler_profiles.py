@@ -7,11 +7,11 @@ import pytest
 from app.explain.scheduler_profiles import SchedulerProfiles
 from app.settings.settings import Settings
 from app.wiring.engine import create_profile, explained_profile
-from core.diagnosis.explained_profile import ExplainedProfile, Judge
+from core.diagnosis.explained_profile import ExplainProfile, Judge
 from core.objects.pod import Pod
 from core.plugins.noderesources.fit import NodeResourcesFit
 from core.profile import full_profile
-from tests.app.commands.doctor.registrations import BESIDE, DECIDE, FULL_OFFLOAD, SCORE_OFFLOAD
+from tests.app.commands.doctor.registrations import DECIDE, FULL_OFFLOAD, NEXT_TO, SCORE_OFFLOAD
 from tests.app.explain.configured import config_of, configured, names, with_args
 from tests.builders import expressed
 
@@ -27,21 +27,21 @@ def pod_asking(resource: str) -> Pod:
     return Pod(uid="u", namespace="default", name="p", requests={resource: 1})
 
 
-def explained(document: dict[str, Any], pod: Pod | None = None, **settings: Any) -> ExplainedProfile:  # noqa: ANN401  # of any setting
+def explained(document: dict[str, Any], pod: Pod | None = None, **settings: Any) -> ExplainProfile:  # noqa: ANN401  # of any setting
     chosen = Settings(**settings)
     every = explained_profile(chosen, create_profile(chosen))
     return SchedulerProfiles(config_of(document), chosen, every).of(pod or pod_of_scheduler())
 
 
-def judges(found: ExplainedProfile) -> dict[str, Judge]:
+def judges(found: ExplainProfile) -> dict[str, Judge]:
     return {each.name: found.judge_of_filter(each.name) for each in found.profile.filters}
 
 
-def weights(found: ExplainedProfile) -> dict[str, int]:
+def weights(found: ExplainProfile) -> dict[str, int]:
     return {plugin.name: weight for plugin, weight in found.profile.scores}
 
 
-def off(found: ExplainedProfile) -> tuple[list[str], list[str]]:
+def off(found: ExplainProfile) -> tuple[list[str], list[str]]:
     assert found.scheduler is not None
     return [each.name for each in found.scheduler.off.filters], [each.name for each, _ in found.scheduler.off.scores]
 
@@ -74,7 +74,7 @@ def test_full_offload_leaves_inter_pod_affinity_to_kindred() -> None:
 
 
 def test_beside_both_judge() -> None:
-    found = explained(BESIDE)
+    found = explained(NEXT_TO)
     assert judges(found)[AFFINITY] is Judge.BOTH
     assert judges(found)[FIT] is Judge.SCHEDULER
     assert found.judge_of_score(AFFINITY) is Judge.BOTH
@@ -102,7 +102,7 @@ def test_a_composite_stands_for_its_parts() -> None:
     [
         pytest.param(FULL_OFFLOAD, {"max_score": 20}, {AFFINITY: 2, "TaintToleration": 3}, id="as in-tree"),
         pytest.param(FULL_OFFLOAD, {}, {AFFINITY: 10, "TaintToleration": 3}, id="five times too strong"),
-        pytest.param(BESIDE, {"max_score": 20}, {AFFINITY: 4, "TaintToleration": 3}, id="counted twice"),
+        pytest.param(NEXT_TO, {"max_score": 20}, {AFFINITY: 4, "TaintToleration": 3}, id="counted twice"),
         pytest.param(
             FULL_OFFLOAD, {"max_score": 25}, {AFFINITY: 5, "TaintToleration": 6}, id="a weight of two and a half"
         ),
@@ -200,15 +200,15 @@ def test_the_only_extender_is_not_kindred_if_it_is_there_for_a_resource() -> Non
     assert [each.plugin for each in found.scheduler.not_judged] == ["extender http://gpus:80"]
 
 
-def beside_with(plugin: str, **args: Any) -> dict[str, Any]:  # noqa: ANN401  # any YAML
-    return {**BESIDE, "profiles": with_args(plugin, **args)["profiles"]}
+def next_to_with(plugin: str, **args: Any) -> dict[str, Any]:  # noqa: ANN401  # any YAML
+    return {**NEXT_TO, "profiles": with_args(plugin, **args)["profiles"]}
 
 
 def test_other_arguments_of_what_both_judge_are_said() -> None:
     wants = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [expressed("zone", "In", "a")]}}
-    affinity = explained(beside_with("NodeAffinity", addedAffinity=wants), profile="full").scheduler
-    fit = explained(beside_with(FIT, scoringStrategy={"type": "MostAllocated"}), profile="full").scheduler
-    ignoring = explained(beside_with(FIT, ignoredResources=["x/gpu"]), profile="full").scheduler
+    affinity = explained(next_to_with("NodeAffinity", addedAffinity=wants), profile="full").scheduler
+    fit = explained(next_to_with(FIT, scoringStrategy={"type": "MostAllocated"}), profile="full").scheduler
+    ignoring = explained(next_to_with(FIT, ignoredResources=["x/gpu"]), profile="full").scheduler
     assert affinity is not None
     assert fit is not None
     assert ignoring is not None
@@ -219,7 +219,8 @@ def test_other_arguments_of_what_both_judge_are_said() -> None:
 
 def test_a_plugin_with_the_same_arguments_is_asked_once() -> None:
     found = explained(
-        beside_with(AFFINITY, hardPodAffinityWeight=9), plugin_args='{"InterPodAffinity": {"hardPodAffinityWeight": 9}}'
+        next_to_with(AFFINITY, hardPodAffinityWeight=9),
+        plugin_args='{"InterPodAffinity": {"hardPodAffinityWeight": 9}}',
     )
     assert found.scheduler is not None
     assert (found.scheduler.not_judged, found.scheduler.not_scored) == ((), ())
@@ -227,7 +228,7 @@ def test_a_plugin_with_the_same_arguments_is_asked_once() -> None:
 
 
 def test_a_former_name_of_a_score_stands_for_its_strategy() -> None:
-    found = explained(BESIDE, profile="filter:NodeName,MostRequestedPriority").scheduler
+    found = explained(NEXT_TO, profile="filter:NodeName,MostRequestedPriority").scheduler
     assert found is not None
     assert names(found.not_scored) == [FIT]
 

@@ -78,8 +78,8 @@ def test_a_limit_range_comes_before_requests_of_the_whole_pod_since_1_37(release
     item = {"type": "Container", "defaultRequest": {"memory": "64Mi"}}
     objects = {"LimitRange": [{"metadata": {"name": "l"}, "spec": {"limits": [item]}}]}
     whole = pod(resources={"limits": {"memory": "1Gi"}}, containers=[{"name": "c"}])
-    wanted = make_pod("w").requests(memory=memory).obj()
-    assert manifest(whole, objects, release).pod.requests == manifest(wanted).pod.requests
+    required = make_pod("w").requests(memory=memory).obj()
+    assert manifest(whole, objects, release).pod.requests == manifest(required).pod.requests
 
 
 def test_requests_of_containers_are_those_of_the_whole_pod() -> None:
@@ -151,8 +151,8 @@ def test_the_priority_is_that_of_the_class(spec: dict[str, Any], objects: Object
 
 def test_classes_of_the_file_alone_do_not_say_that_another_is_absent() -> None:
     own = pod(priorityClassName="absent", runtimeClassName="absent", priority=3)
-    beside = [{"kind": kind, "metadata": {"name": "other"}} for kind in ("PriorityClass", "RuntimeClass")]
-    found = manifest({"kind": "List", "items": [own, *beside]})
+    next_to = [{"kind": kind, "metadata": {"name": "other"}} for kind in ("PriorityClass", "RuntimeClass")]
+    found = manifest({"kind": "List", "items": [own, *next_to]})
     assert (found.pod.priority, [each.partition(":")[0] for each in found.notes.unknown]) == (
         3,
         ["runtimeClassName absent"],
@@ -307,8 +307,8 @@ def test_labels_that_a_stored_job_has_stay() -> None:
 def test_a_daemon_set_deletes_a_pod_before_it_makes_the_next_but_for_its_surge(strategy: object, gone: int) -> None:
     hand = at_hand({})
     hand.mirror.apply(ClusterEvent("Add", Node("n1", {})))
-    held = make_pod("web-x").owned_by("DaemonSet", "web", "d1").on("n1")
-    hand.mirror.apply(ClusterEvent("Add", decode_pod(held.json())))
+    stored = make_pod("web-x").owned_by("DaemonSet", "web", "d1").on("n1")
+    hand.mirror.apply(ClusterEvent("Add", decode_pod(stored.json())))
     of = {"kind": "DaemonSet", "metadata": {"name": "web"}, "spec": {"template": TEMPLATE, "updateStrategy": strategy}}
     assert len(decode_manifest(json.dumps(of).encode(), hand).replaced) == gone
 

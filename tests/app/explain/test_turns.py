@@ -17,7 +17,7 @@ from app.admin.explain_routes import explain_router
 from app.explain.explainer import Explainer
 from app.explain.known_pods import KnownPods
 from app.feeds.freshness import OF_A_DUMP
-from app.feeds.release import AnsweredRelease
+from app.feeds.release import ReleaseTracker
 from app.process.long_work import LongWork
 from app.server.ports import admin_port, extender_port
 from app.settings.settings import Settings
@@ -25,7 +25,7 @@ from app.verbs.admission import Admission
 from app.verbs.filter import Extender
 from app.verbs.request import Request as VerbRequest
 from core.diagnosis.explained_profile import served_alone
-from tests.app.server.conversations import PATIENCE, answer, connected, request, serving
+from tests.app.server.conversations import PATIENCE, connected, read_response, request, serving
 from tests.app.verbs.receptions import effects_over, extender_app, reception
 from tests.builders import make_namespace, make_node, make_pod
 from tests.conformance.engine import load
@@ -54,8 +54,8 @@ class Setting:
         profile = affinity_profile()
         mirror = load([make_namespace("default").obj()], [make_node(name).obj() for name in names(10)], [])
         extender, effects = Extender(profile, mirror, None), effects_over(mirror)
-        release = AnsweredRelease(Settings(), mirror)
-        work = LongWork(self._lull, PATIENCE)
+        release = ReleaseTracker(Settings(), mirror)
+        work = LongWork(self._idle, PATIENCE)
         explainer = Explainer(
             served_alone(profile), KnownPods(mirror, effects.recent_pods, work), None, OF_A_DUMP, release=release
         )
@@ -63,8 +63,8 @@ class Setting:
         self.admin = FastAPI()
         self.admin.include_router(explain_router(explainer, 2**20, Access(None)))
 
-    async def _lull(self, patience: float) -> None:
-        await self._admission.lull(patience)
+    async def _idle(self, patience: float) -> None:
+        await self._admission.wait_until_idle(patience)
         self.log.append("explanation")
         self.begins()
 
@@ -80,7 +80,7 @@ async def explained(port: int) -> None:
     async with connected(port) as (reader, writer):
         body = {"Pod": POD, "NodeNames": names(10)}
         writer.write(request("/explain", json.dumps(body).encode()))
-        assert (await answer(reader))[0] == 200
+        assert (await read_response(reader))[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_question_that_comes_within_an_explanation_is_answered_before_the_next
     padding: int, schedulers: int, loop: LoopFactory
 ) -> None:
     setting = Setting(admission())
-    asked = request("/filter", json.dumps({"Pod": POD, "NodeNames": names(10), "padding": "x" * padding}).encode())
+    requested = request("/filter", json.dumps({"Pod": POD, "NodeNames": names(10), "padding": "x" * padding}).encode())
 
     async def story() -> None:
         async with AsyncExitStack() as stack:
@@ -107,7 +107,7 @@ def test_a_question_that_comes_within_an_explanation_is_answered_before_the_next
 
                 def ask() -> None:
                     for each in clients:
-                        each.sendall(asked)
+                        each.sendall(requested)
 
                 setting.begins = ask
                 await asyncio.gather(*(explained(admin) for _ in range(PEOPLE)))
@@ -139,7 +139,7 @@ def test_people_wait_while_questions_wait_but_not_for_ever() -> None:
     async def story() -> None:
         waiting = admission()
         began = time.monotonic()
-        task = asyncio.create_task(waiting.lull(0.3))
+        task = asyncio.create_task(waiting.wait_until_idle(0.3))
         requests = []
         while not task.done():
             requests += [asyncio.create_task(come(waiting)) for _ in range(3)]

@@ -25,9 +25,9 @@ def test_what_the_api_server_makes_of_a_mistake_is_told(case: dict[str, Any]) ->
     of = case.get("manifest") or pod(**{"containers": [], **case["spec"]})
     limits = [{"metadata": {"name": "l"}, "spec": {"limits": [case["limit"]]}}] if "limit" in case else []
     if "unknown" in case:
-        told = ": there is no such field, so the API server refuses or drops it"
+        reported = ": there is no such field, so the API server refuses or drops it"
         assert manifest(of, {"LimitRange": limits}).notes.unknown == (
-            [case["unknown"] + told] if case["unknown"] else []
+            [case["unknown"] + reported] if case["unknown"] else []
         )
         return
     with pytest.raises(DecodeError) as error:

@@ -86,7 +86,7 @@ class Witness:
         self._timing = timing
         self._lines = 0
         self._lists = 0
-        self.shown_at = begin
+        self.rendered_at = begin
 
     @property
     def _path(self) -> str:
@@ -95,7 +95,7 @@ class Witness:
     def look(self, now: float) -> None:
         """Look for a line of a watch, a watch that stands, or a list that was completed since the last look."""
         if self._state.absent:
-            self.shown_at = now
+            self.rendered_at = now
         watches = self._server.requests.of(self._path, "watch", "watch-list")
         lines = sum(watch.events for watch in watches)
         stands = any(
@@ -103,7 +103,7 @@ class Witness:
             for watch in watches
         )
         if stands or lines > self._lines:
-            self.shown_at = now
+            self.rendered_at = now
         self._lines = lines
         begun = 0.0
         lists = 0
@@ -112,7 +112,7 @@ class Witness:
             if request.status == 200 and request.ended:
                 lists += 1
                 if lists > self._lists:
-                    self.shown_at = max(self.shown_at, begun)
+                    self.rendered_at = max(self.rendered_at, begun)
         self._lists = lists
 
 
@@ -282,7 +282,7 @@ class Following:
             standing = self.freshness.status()
             self.seen.add(standing)
             if standing is SyncStatus.FRESH:
-                ages = [now - witness.shown_at for witness in witnesses]
+                ages = [now - witness.rendered_at for witness in witnesses]
                 assert max(ages) <= STALE_AFTER + _SLACK, f"fresh, and not followed for {max(ages)} s"
                 self._complete = self._complete or self._assert_complete()
             await asyncio.sleep(0.005)
@@ -296,8 +296,8 @@ class Following:
         return True
 
     def _situation(self) -> str:
-        asked = [(request.path, request.kind, request.status, request.events) for request in self.server.requests]
-        return f"{self.freshness.status()} {self.freshness.problems()} {self.differences()[:3]} {asked[-20:]}"
+        requested = [(request.path, request.kind, request.status, request.events) for request in self.server.requests]
+        return f"{self.freshness.status()} {self.freshness.problems()} {self.differences()[:3]} {requested[-20:]}"
 
 
 def mirror_differences(fresh: ClusterMirror, mirror: ClusterMirror) -> list[str]:

@@ -1,6 +1,6 @@
 """An API server without objects and without a network, for tests of who asks it when; in virtual time.
 
-What it refuses and breaks is up to the test: `refusal`, `breaks`, `is_silent`, and `end` for watches that are open.
+What it refuses and breaks is up to the test: `rejection`, `breaks`, `is_silent`, and `end` for watches that are open.
 Bookmarks come often enough that no watch stays quiet for longer than a read may take.
 """
 
@@ -23,7 +23,7 @@ Ending = bytes | ApiError | None
 """A line that is not an event, an error, or the normal end of a watch."""
 
 
-class Asked(NamedTuple):
+class Requested(NamedTuple):
     """A request, and whether the server was well when it came. One that is repeated with a new login counts once."""
 
     at: float
@@ -45,10 +45,10 @@ class SimulatedServer(ApiClient):
 
     def __init__(self, chance: random.Random) -> None:  # no connections: what is inherited is not used
         self.chance = chance
-        self.asked: list[Asked] = []
+        self.requested: list[Requested] = []
         self.watches: dict[Watch, None] = {}
         """In the order in which they were accepted. In a set, their addresses would decide which ends first."""
-        self.refusal: Callable[[str], ApiError | None] = lambda _: None
+        self.rejection: Callable[[str], ApiError | None] = lambda _: None
         """Path -> the error of a request."""
         self.never: Mapping[str, ApiError] = {}
         """Path -> the error of all requests for it."""
@@ -80,9 +80,9 @@ class SimulatedServer(ApiClient):
             if path in {None, watch.path} and not watch.ended.done():
                 watch.ended.set_result(ending)
 
-    def most_asked_while_unwell(self, seconds: float) -> int:
+    def most_requested_while_unwell(self, seconds: float) -> int:
         """Return how many requests came at most within so many seconds while it was not well."""
-        times = [asked.at for asked in self.asked if not asked.well]
+        times = [requested.at for requested in self.requested if not requested.well]
         return max((sum(at - seconds < other <= at for other in times) for at in times), default=0)
 
     async def get(self, path: str, _params: Mapping[str, str], _most: int = 0) -> bytes:
@@ -127,18 +127,18 @@ class SimulatedServer(ApiClient):
                 raise error
 
     async def _ask(self, path: str) -> None:
-        self.asked.append(Asked(asyncio.get_running_loop().time(), path, self._well))
+        self.requested.append(Requested(asyncio.get_running_loop().time(), path, self._well))
         await self._reach()
         await self._travel()
-        error = self._refusal_of(path)
+        error = self._rejection_of(path)
         if isinstance(error, StatusError) and error.code == HTTPStatus.UNAUTHORIZED:
             await self._travel()  # once more, with a new login
-            error = self._refusal_of(path)
+            error = self._rejection_of(path)
         if error is not None:
             raise error
 
-    def _refusal_of(self, path: str) -> ApiError | None:
-        return self.refusal(path) or self.never.get(path)
+    def _rejection_of(self, path: str) -> ApiError | None:
+        return self.rejection(path) or self.never.get(path)
 
     async def _travel(self) -> None:
         await asyncio.sleep(self.chance.uniform(*LATENCY))

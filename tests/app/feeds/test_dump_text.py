@@ -311,7 +311,7 @@ def test_namespaces_of_pods_exist_with_their_names() -> None:
 
 
 def test_the_command_asks_for_every_kind_that_the_servers_of_all_releases_have() -> None:
-    asked = DUMP_COMMAND.removeprefix("kubectl get -A -o json ").split(",")
+    requested = DUMP_COMMAND.removeprefix("kubectl get -A -o json ").split(",")
     short = {resource.short or resource.plural for resource in RESOURCES.values() if not resource.optional}
-    assert {*asked} == short | {"deviceclasses", "pc", "runtimeclasses", "limits", "controllerrevisions"}
+    assert {*requested} == short | {"deviceclasses", "pc", "runtimeclasses", "limits", "controllerrevisions"}
     assert dump_command([Node, Pod, CSINode]) == "kubectl get -A -o json no,po,csinodes"

@@ -79,7 +79,7 @@ def test_problems_say_what_is_wrong_and_what_would_help() -> None:
     assert len(freshness.problems()) == 1
 
 
-class Told(NamedTuple):
+class Reported(NamedTuple):
     """A resource of the mirror, in its state after a step."""
 
     number: int
@@ -88,9 +88,12 @@ class Told(NamedTuple):
 
 
 numbers = st.integers(0, 2)
-steps: SearchStrategy[Told | float | None] = st.one_of(
+steps: SearchStrategy[Reported | float | None] = st.one_of(
     st.builds(
-        Told, st.integers(0, 2), st.sampled_from(("followed", "synced", "absent")), st.sampled_from((0.0, 9.0, 50.0))
+        Reported,
+        st.integers(0, 2),
+        st.sampled_from(("followed", "synced", "absent")),
+        st.sampled_from((0.0, 9.0, 50.0)),
     ),
     st.sampled_from((0.0, 0.1, 3.0, 10.0, 10.1)),  # seconds that pass
     st.none(),  # the release becomes known
@@ -106,7 +109,7 @@ def status_of_each(states: Sequence[ResourceState], now: float, *, release_known
 
 
 @given(st.lists(steps, max_size=40))
-def test_the_status_is_at_every_time_that_of_the_worst_resource(sequence: Sequence[Told | float | None]) -> None:
+def test_the_status_is_at_every_time_that_of_the_worst_resource(sequence: Sequence[Reported | float | None]) -> None:
     now, release_known = 100.0, False
     states = [ResourceState(RESOURCES[Node]), ResourceState(RESOURCES[Pod]), ResourceState(RESOURCES[DeviceClass])]
     states[1].serves = bool(len(sequence) % 2)
@@ -115,11 +118,11 @@ def test_the_status_is_at_every_time_that_of_the_worst_resource(sequence: Sequen
         match step:
             case None:
                 release_known = True
-            case Told(number, "followed", _) if not states[number].absent:
+            case Reported(number, "followed", _) if not states[number].absent:
                 states[number].followed_at = now
-            case Told(number, "synced", age):
+            case Reported(number, "synced", age):
                 states[number].complete(now - age)
-            case Told(number, "absent", _):
+            case Reported(number, "absent", _):
                 states[number].synced = states[number].absent = True
             case float():
                 now += step

@@ -19,20 +19,20 @@ MEBIBYTE = 1024**2
 class Process:
     """A process whose memory and clock tests move; `kept` is what it gives back when it is asked to."""
 
-    def __init__(self, held: int) -> None:
-        self.held = held * MEBIBYTE
-        self.kept = 0
+    def __init__(self, stored: int) -> None:
+        self.stored = stored * MEBIBYTE
+        self.retained = 0
         self.now = 1000.0
-        self.looked = self.asked = 0
+        self.looked = self.requested = 0
 
     def resident(self) -> int:
         self.looked += 1
-        return self.held
+        return self.stored
 
     def give_back(self) -> None:
-        self.asked += 1
-        self.held -= self.kept
-        self.kept = 0
+        self.requested += 1
+        self.stored -= self.retained
+        self.retained = 0
 
     def watch(self, *states: ResourceState, limit: MemoryLimit = LIMIT) -> MemoryWatch:
         """Watch it with the mark at 900 MiB or so."""
@@ -75,17 +75,17 @@ def test_halfway_from_the_mark_to_the_limit_it_is_full_and_no_sync_begins() -> N
 
 def test_memory_that_is_only_kept_is_given_back_first_and_not_at_every_look() -> None:
     process = Process(950)
-    process.kept = 100 * MEBIBYTE
+    process.retained = 100 * MEBIBYTE
     watch = process.watch()
     assert not watch.is_above()
-    process.held = 950 * MEBIBYTE
+    process.stored = 950 * MEBIBYTE
     process.now += 9.0
     assert watch.is_above()
-    assert process.asked == 1
+    assert process.requested == 1
     process.now += 2.0
     assert watch.is_above()
-    assert process.asked == 2
-    process.held, process.now = 800 * MEBIBYTE, process.now + 1.0
+    assert process.requested == 2
+    process.stored, process.now = 800 * MEBIBYTE, process.now + 1.0
     assert watch.problem() == ""
 
 
@@ -108,9 +108,9 @@ def test_without_a_limit_there_is_no_mark() -> None:
 def test_what_a_sync_gathers_counts_beside_what_is_known_once() -> None:
     state = state_of(Pod, 100, 50)
     state.listed = 300
-    assert (state.held(), state.wire_size()) == (300, 15_000)
+    assert (state.stored(), state.wire_size()) == (300, 15_000)
     state.listed = 0
-    assert (state.held(), state.wire_size()) == (100, 5_000)
+    assert (state.stored(), state.wire_size()) == (100, 5_000)
     assert ResourceState(RESOURCES[Pod]).wire_size() == 0
 
 
@@ -118,10 +118,10 @@ def test_a_sync_may_go_up_to_the_mark_or_to_what_there_was_when_it_began() -> No
     process = Process(800)
     watch = process.watch()
     assert watch.allowance() == watch.mark
-    process.held, process.now = 950 * MEBIBYTE, process.now + 1.0
+    process.stored, process.now = 950 * MEBIBYTE, process.now + 1.0
     allowed = watch.allowance()
     watch.refuse(allowed)  # what is free within the process may do
-    process.held, process.now = 951 * MEBIBYTE, process.now + 1.0
+    process.stored, process.now = 951 * MEBIBYTE, process.now + 1.0
     with pytest.raises(MemoryPressureError):
         watch.refuse(allowed)
 
@@ -157,17 +157,17 @@ def test_version_1_tells_the_path_of_the_host_and_mounts_the_container(tmp_path:
 
 
 def test_of_nested_limits_the_lowest_counts(tmp_path: Path) -> None:
-    told = limit(tmp_path, "0::/a/b\n", a__b__memory_max="max", a__memory_max=GIBIBYTE, memory_max=2 * GIBIBYTE)
-    assert told.bytes == GIBIBYTE
+    reported = limit(tmp_path, "0::/a/b\n", a__b__memory_max="max", a__memory_max=GIBIBYTE, memory_max=2 * GIBIBYTE)
+    assert reported.bytes == GIBIBYTE
     assert limit(tmp_path, "0::/a/b\n", a__b__memory_max=1000).bytes == 1000
 
 
 def test_what_the_process_holds_is_told_in_bytes(tmp_path: Path) -> None:
     before = resident_bytes()
     size = 64 * 1024 * 1024
-    with mmap(-1, size) as kept:  # pages of its own, whatever the process has freed and kept
-        kept.write(bytes(1024) * (size // 1024))
-        held = resident_bytes() - before
+    with mmap(-1, size) as retained:  # pages of its own, whatever the process has freed and kept
+        retained.write(bytes(1024) * (size // 1024))
+        stored = resident_bytes() - before
     assert before > 1024 * 1024
-    assert held > size // 2
+    assert stored > size // 2
     assert resident_bytes(tmp_path / "nowhere") == 0

@@ -26,8 +26,8 @@ def raw(body: object) -> msgspec.Raw:
 
 def test_a_readable_object_is_given_as_the_core_knows_it(caplog: pytest.LogCaptureFixture) -> None:
     state = ResourceState(RESOURCES[Namespace])
-    told = ObjectReader(state).read(raw(make_namespace("a").label("k", "v").obj()))
-    assert told == Namespace("a", {"k": "v"})
+    reported = ObjectReader(state).read(raw(make_namespace("a").label("k", "v").obj()))
+    assert reported == Namespace("a", {"k": "v"})
     assert state.decode_errors == 0
     assert caplog.text == ""
 
@@ -81,9 +81,9 @@ def test_a_pod_with_broken_terms_is_given_and_each_broken_list_named(caplog: pyt
     broken = {"topologyKey": "zone", "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Near"}]}}
     pod = make_pod("p").required_affinity(broken).preferred_anti_affinity(1, broken)
     state = ResourceState(RESOURCES[Pod])
-    told = ObjectReader(state).read(raw(pod.obj()))
-    assert isinstance(told, Pod)
-    assert told.full_name == "default/p"
+    reported = ObjectReader(state).read(raw(pod.obj()))
+    assert isinstance(reported, Pod)
+    assert reported.full_name == "default/p"
     assert state.decode_errors == 1
     first, second = caplog.messages
     assert first.startswith("pods: default/p: kept without its requiredAffinityTerms: spec.affinity.podAffinity.")
@@ -157,8 +157,8 @@ def test_an_object_larger_than_any_that_is_stored_is_passed_over_by_name(
 
 
 def test_an_object_as_large_as_a_pod_can_be_as_json_is_read() -> None:
-    told = ObjectReader(ResourceState(RESOURCES[Pod])).read(raw(make_pod("p").obj() | {"x": "\x01" * 1_572_864}))
-    assert isinstance(told, Pod)
+    reported = ObjectReader(ResourceState(RESOURCES[Pod])).read(raw(make_pod("p").obj() | {"x": "\x01" * 1_572_864}))
+    assert isinstance(reported, Pod)
 
 
 def test_the_sizes_of_what_is_read_are_added_up() -> None:
@@ -211,7 +211,7 @@ B1: Final = Namespace("b", uid="uc", resource_version="1")
 C1: Final = Namespace("c", uid="ud", resource_version="1")
 
 
-class Told:
+class Reported:
     """Takes down events, and raises where it is to."""
 
     def __init__(self) -> None:
@@ -231,16 +231,16 @@ class Told:
 
 
 @pytest.fixture
-def told() -> Told:
-    return Told()
+def reported() -> Reported:
+    return Reported()
 
 
-def knowing(told: Told, *objects: Namespace) -> KnownObjects:
+def knowing(reported: Reported, *objects: Namespace) -> KnownObjects:
     """Know some objects already."""
-    known = KnownObjects(told)
+    known = KnownObjects(reported)
     for each in objects:
         known.put(each)
-    told.take()
+    reported.take()
     return known
 
 
@@ -255,11 +255,11 @@ def knowing(told: Told, *objects: Namespace) -> KnownObjects:
     ],
 )
 def test_an_object_is_told_by_what_differs(
-    told: Told, before: Namespace, put: Namespace, expected: list[tuple[str, object]]
+    reported: Reported, before: Namespace, put: Namespace, expected: list[tuple[str, object]]
 ) -> None:
-    known = knowing(told, before)
+    known = knowing(reported, before)
     known.put(put)
-    assert told.take() == expected
+    assert reported.take() == expected
     assert put in list(known)
     assert len(known) == len({before.name, put.name})
 
@@ -275,11 +275,11 @@ def test_an_object_is_told_by_what_differs(
     ],
 )
 def test_a_deletion_tells_the_last_known_state(
-    told: Told, name: str, uid: str, expected: list[tuple[str, object]]
+    reported: Reported, name: str, uid: str, expected: list[tuple[str, object]]
 ) -> None:
-    known = knowing(told, A1, A2)
+    known = knowing(reported, A1, A2)
     known.drop(name, uid)
-    assert told.take() == expected
+    assert reported.take() == expected
     assert len(known) == (0 if expected else 1)
 
 
@@ -293,11 +293,11 @@ def test_a_deletion_tells_the_last_known_state(
     ],
 )
 def test_an_unreadable_object_drives_out_its_predecessor_only(
-    told: Told, name: str, uid: str, expected: list[tuple[str, object]]
+    reported: Reported, name: str, uid: str, expected: list[tuple[str, object]]
 ) -> None:
-    known = knowing(told, A1)
+    known = knowing(reported, A1)
     known.drop_predecessor(name, uid)
-    assert told.take() == expected
+    assert reported.take() == expected
 
 
 @pytest.mark.parametrize(
@@ -316,17 +316,20 @@ def test_an_unreadable_object_drives_out_its_predecessor_only(
     ],
 )
 def test_a_replacement_tells_what_differs(
-    told: Told, present: tuple[Namespace, ...], unreadable: Mapping[str, str], expected: list[tuple[str, object]]
+    reported: Reported,
+    present: tuple[Namespace, ...],
+    unreadable: Mapping[str, str],
+    expected: list[tuple[str, object]],
 ) -> None:
-    known = knowing(told, A1, B1)
+    known = knowing(reported, A1, B1)
     for _ in known.replace({each.name: each for each in present}, unreadable):
         pass
-    assert told.take() == expected
-    kept = {A1.name: A1} if unreadable.get("a") in {"", "ua"} else {}
-    assert {each.full_name: each for each in known} == kept | {each.name: each for each in present}
+    assert reported.take() == expected
+    retained = {A1.name: A1} if unreadable.get("a") in {"", "ua"} else {}
+    assert {each.full_name: each for each in known} == retained | {each.name: each for each in present}
 
 
-def test_a_replacement_pauses_after_each_object_that_is_looked_at(told: Told) -> None:
-    known = knowing(told, A1, B1)
-    seen = [told.take() for _ in known.replace({"b": B1, "c": C1}, {})]
+def test_a_replacement_pauses_after_each_object_that_is_looked_at(reported: Reported) -> None:
+    known = knowing(reported, A1, B1)
+    seen = [reported.take() for _ in known.replace({"b": B1, "c": C1}, {})]
     assert seen == [[("Delete", A1)], [], [], [("Add", C1)]]

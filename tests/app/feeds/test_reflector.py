@@ -162,13 +162,13 @@ async def test_a_list_shows_the_state_of_when_it_began(server: FakeApiServer) ->
     async with Following(server, Pod) as following:
         state = following.states[Pod]
         await following.until(lambda: len(server.requests.of(PODS, "list")) == 1, "asked")
-        asked = server.requests.of(PODS, "list")[0].time
+        requested = server.requests.of(PODS, "list")[0].time
         await asyncio.sleep(0.1)
         slow.release()
         await following.until(lambda: state.synced, "synced")
-        assert state.followed_at <= asked
+        assert state.followed_at <= requested
         # The watch that stands then shows that it is followed since.
-        await following.until(lambda: state.followed_at > asked, "followed")
+        await following.until(lambda: state.followed_at > requested, "followed")
         (watch,) = server.requests.of(PODS, "watch")
         assert state.followed_at >= watch.time + QUICK.shortest_watch - 0.01
 
@@ -252,15 +252,15 @@ FREE, SHORT, FULL = 50, 92, 99
 class Memory:
     """Memory that a test fills, or that is short from some look on."""
 
-    def __init__(self, held: int = FREE, enough_for: int = 1_000_000) -> None:
-        self.held = held
+    def __init__(self, stored: int = FREE, enough_for: int = 1_000_000) -> None:
+        self.stored = stored
         self.enough_for = enough_for
 
     def __call__(self) -> int:
         self.enough_for -= 1
         if self.enough_for < 0:
-            self.held = SHORT
-        return self.held
+            self.stored = SHORT
+        return self.stored
 
 
 @scenario()
@@ -272,7 +272,7 @@ async def test_near_the_limit_nothing_is_asked_for_and_below_it_goes_on(server: 
         await following.until(lambda: all(state.failures["MemoryPressure"] > 2 for state in states), "refused")
         assert not server.requests.of(PODS)
         assert following.freshness.problems()[1].startswith("pods: not synced (memory: 99 B in use, above the ")
-        memory.held = FREE
+        memory.stored = FREE
         await following.until_equal()
         assert following.freshness.problems() == []
 
@@ -300,7 +300,7 @@ async def test_a_sync_that_memory_gets_short_for_ends_and_says_how_much_there_wa
         assert 0 < state.listed < 20
         # What that sync held is free within the process, which the system is not told: the next one may use it.
         await following.until_equal()
-        assert memory.held == SHORT
+        assert memory.stored == SHORT
         assert (state.objects, state.read_objects > 20, state.wire_size() > 20 * 50) == (20, True, True)
 
 
@@ -308,7 +308,7 @@ async def test_a_sync_that_memory_gets_short_for_ends_and_says_how_much_there_wa
 async def test_a_mirror_that_is_complete_is_followed_above_the_watermark(server: FakeApiServer) -> None:
     memory = Memory()
     async with followed(server, Node, Pod, Namespace, resident=memory) as following:
-        memory.held = SHORT
+        memory.stored = SHORT
         churn(server)
         await following.until_equal()
         assert following.states[Pod].objects == len(following.reflectors[Pod].known)
@@ -319,13 +319,13 @@ async def test_near_the_limit_a_watch_takes_what_goes_and_nothing_that_comes(ser
     memory = Memory()
     async with followed(server, Pod, resident=memory) as following:
         known = following.reflectors[Pod].known
-        memory.held, before = FULL, len(known)
+        memory.stored, before = FULL, len(known)
         server.delete(PODS, "web", "shop")
         await following.until(lambda: len(known) == before - 1, "deleted")
         create(server, make_pod("more").on("n1"))
         await following.until(lambda: following.states[Pod].failures["MemoryPressure"] > 2, "refused")
         assert len(known) == before - 1
-        memory.held = FREE
+        memory.stored = FREE
         await following.until_equal()
         assert following.counts(Pod).relists == {}
 
@@ -341,8 +341,8 @@ async def test_pages_that_are_too_large_are_listed_in_smaller_ones(
     async with Following(server, Pod) as following:
         await following.until_equal()
         assert following.counts(Pod).failures == {}
-        asked = server.requests.of(PODS, "list", "page")
-        assert [request.query["limit"] for request in asked] == ["500", "62", "7", "14"]
+        requested = server.requests.of(PODS, "list", "page")
+        assert [request.query["limit"] for request in requested] == ["500", "62", "7", "14"]
 
 
 @scenario(watch_list="off")

@@ -219,14 +219,14 @@ async def test_an_outage_makes_the_mirror_stale_and_asks_at_most_once_for_each_w
         server.faults.add(action, PODS, times=None)
         server.end_watches(PODS)
         churn(server)
-        told = await following.until_stale(Pod)
+        reported = await following.until_stale(Pod)
         lasted = time.monotonic() - began
         assert lasted >= STALE_AFTER - 0.1  # bookmarks are 0.05 s apart
         # One that is refused with 401 is asked twice, with a new login.
         requests = sum(following.counts().requests.values()) / (2 if problem.startswith("401") else 1)
         assert requests <= FIRST_ATTEMPTS + ATTEMPTS_A_SECOND * lasted
-        assert told.startswith(f"pods: stale for {STALE_AFTER:.0f} s (")
-        assert problem in told
+        assert reported.startswith(f"pods: stale for {STALE_AFTER:.0f} s (")
+        assert problem in reported
         assert not any(following.states[other].problem for other in (Node, Namespace))
         server.faults.clear()
         await following.until_equal()
@@ -292,8 +292,8 @@ async def test_a_server_that_wants_to_be_left_alone_for_a_second_is(server: Fake
         server.end_watches(PODS)
         churn(server)
         await following.until_equal()
-        refused, accepted = following.requests()
-        assert 1.0 <= accepted.time - refused.time <= 2.0
+        rejected, accepted = following.requests()
+        assert 1.0 <= accepted.time - rejected.time <= 2.0
         assert following.counts().failures == {"429": 1}
 
 

@@ -240,13 +240,13 @@ async def test_a_resource_that_the_server_does_not_have_is_not_waited_for(
         async with Following(server, Node, Pod, Namespace, DeviceClass) as following:
             await following.until_equal()
             assert following.freshness.problems() == []
-            asked = len(server.requests.of(CLASSES))
-            await following.until(lambda: len(server.requests.of(CLASSES)) >= asked + 3, "looked for again")
+            requested = len(server.requests.of(CLASSES))
+            await following.until(lambda: len(server.requests.of(CLASSES)) >= requested + 3, "looked for again")
             state = following.states[DeviceClass]
             assert (state.absent, state.problem, state.failures.total()) == (True, "", 0)
             assert following.freshness.age(state) is None
-    told = [each.message for each in caplog.records if "deviceclasses" in each.message]
-    assert told == ["deviceclasses: the API server does not have resource.k8s.io/v1, skipped"]
+    reported = [each.message for each in caplog.records if "deviceclasses" in each.message]
+    assert reported == ["deviceclasses: the API server does not have resource.k8s.io/v1, skipped"]
 
 
 @scenario()

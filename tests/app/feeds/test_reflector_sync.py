@@ -15,10 +15,10 @@ from tests.builders import make_pod
 from tests.fake_apiserver import FakeApiServer
 from tests.fake_apiserver.faults import (
     Action,
-    Answer,
     Cut,
     End,
     Kind,
+    Response,
     SendLine,
     Stall,
     StreamError,
@@ -148,11 +148,11 @@ async def test_a_very_old_server_with_nothing_to_tell_is_listed(server: FakeApiS
         ),
         pytest.param("page", Stall(), Counts({"list": 2, "page": 3}, {"ReadTimeout": 1}), id="stall-in-a-page"),
         pytest.param(
-            "list", Answer(200, b'{"items":[', JSON), Counts({"list": 2, "page": 2}, {"Malformed": 1}), id="malformed"
+            "list", Response(200, b'{"items":[', JSON), Counts({"list": 2, "page": 2}, {"Malformed": 1}), id="malformed"
         ),
         pytest.param(
             "page",
-            Answer(200, b"<html>", {"Content-Type": "text/html"}),
+            Response(200, b"<html>", {"Content-Type": "text/html"}),
             Counts({"list": 2, "page": 3}, {"ConnectionFailed": 1}),
             id="page-of-a-proxy",
         ),

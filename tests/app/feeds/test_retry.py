@@ -338,7 +338,7 @@ class Probed:
 
 
 @pytest.mark.parametrize(
-    ("silent", "failing", "refusal", "expected"),
+    ("silent", "failing", "rejection", "expected"),
     [
         pytest.param(True, 2, None, ["pods", "namespaces"], id="network-is-back"),
         pytest.param(True, 2, status(403), ["pods", "namespaces"], id="a-refusal-is-a-response"),
@@ -348,25 +348,25 @@ class Probed:
     ],
 )
 def test_stuck_requests_are_made_again_when_the_network_is_back(
-    failing: int, refusal: ApiError | None, expected: list[str], *, silent: bool
+    failing: int, rejection: ApiError | None, expected: list[str], *, silent: bool
 ) -> None:
     async def main() -> list[str]:
         probed = Probed()
-        probed.server.refusal = lambda _: refusal
+        probed.server.rejection = lambda _: rejection
         await probed.pass_by(failing, silent=silent)
         return probed.interrupted
 
     assert run_in_virtual_time(main()) == expected
 
 
-@pytest.mark.parametrize(("answered", "expected"), [(False, 1), (True, 2)])
-def test_a_stuck_request_is_made_again_once_until_there_is_a_response(*, answered: bool, expected: int) -> None:
+@pytest.mark.parametrize(("responded", "expected"), [(False, 1), (True, 2)])
+def test_a_stuck_request_is_made_again_once_until_there_is_a_response(*, responded: bool, expected: int) -> None:
     async def main() -> int:
         probed = Probed()
         await probed.pass_by(2)
-        if answered:
+        if responded:
             probed.pods.succeeded()
         await probed.pass_by(2)
-        return probed.interrupted.count("namespaces" if not answered else "pods")
+        return probed.interrupted.count("namespaces" if not responded else "pods")
 
     assert run_in_virtual_time(main()) == expected

@@ -12,7 +12,7 @@ import pytest
 
 from app.api_server.client import ApiClient, ApiError, ConnectionFailedError, StatusError
 from app.feeds.freshness import Freshness, ResourceState, SyncStatus
-from app.feeds.release import AnsweredRelease, ServerRelease
+from app.feeds.release import ReleaseTracker, ServerRelease
 from app.objects.decode_node import decode_node
 from app.objects.resources import RESOURCES
 from app.settings.settings import Settings
@@ -29,7 +29,7 @@ from tests.app.questions import by_name, mirror_of
 from tests.builders import NodeBuilder, make_node, make_pod
 from tests.virtual_time import run_in_virtual_time
 
-Told = str | bytes | ApiError
+Reported = str | bytes | ApiError
 MINUTE: Final = 60.0
 _FIRST: Final = 0.5  # seconds: between the first two looks
 UNREACHABLE: Final = ConnectionFailedError("GET /version at https://server: Connection refused")
@@ -39,36 +39,36 @@ FORBIDDEN: Final = StatusError(403, "Forbidden", "GET /version: 403 Forbidden")
 class VersionServer(ApiClient):
     """Answers GET /version as the test says."""
 
-    def __init__(self, tell: Callable[[float], Told]) -> None:  # no connections: what is inherited is not used
+    def __init__(self, tell: Callable[[float], Reported]) -> None:  # no connections: what is inherited is not used
         self.tell = tell
-        self.asked: list[float] = []
+        self.requested: list[float] = []
 
     async def get(self, path: str, _params: Mapping[str, str], _most: int = 0) -> bytes:
         """Return what is told now."""
         assert path == "/version"
         now = asyncio.get_running_loop().time()
-        self.asked.append(now)
-        told = self.tell(now)
-        if isinstance(told, ApiError):
-            raise told
-        return told if isinstance(told, bytes) else msgspec.json.encode({"major": "1", "gitVersion": told})
+        self.requested.append(now)
+        reported = self.tell(now)
+        if isinstance(reported, ApiError):
+            raise reported
+        return reported if isinstance(reported, bytes) else msgspec.json.encode({"major": "1", "gitVersion": reported})
 
 
 class Asking:
     """A mirror whose rules follow a server's version."""
 
-    def __init__(self, tell: Callable[[float], Told], settings: Settings | None = None) -> None:
+    def __init__(self, tell: Callable[[float], Reported], settings: Settings | None = None) -> None:
         self.mirror = ClusterMirror()
-        self.answered = AnsweredRelease(settings or Settings(), self.mirror)
+        self.responded = ReleaseTracker(settings or Settings(), self.mirror)
         self.server = VersionServer(tell)
         self.pods = ResourceState(RESOURCES[Pod])
         clock = asyncio.get_running_loop().time
-        self.release = ServerRelease(self.server, self.answered, [self.pods], clock)
+        self.release = ServerRelease(self.server, self.responded, [self.pods], clock)
         self.freshness = Freshness([self.pods], 1e9, clock, self.release.problem)
         self._running = asyncio.create_task(self.release.run())
 
     @property
-    def answers_as(self) -> str:
+    def responses_as(self) -> str:
         return str(self.mirror.rules.release)
 
     def sync(self) -> None:
@@ -80,7 +80,7 @@ class Asking:
         await asyncio.gather(self._running, return_exceptions=True)
 
 
-def follows(tell: Callable[[float], Told], look: Callable[[Asking], Coroutine[Any, Any, None]]) -> Asking:
+def follows(tell: Callable[[float], Reported], look: Callable[[Asking], Coroutine[Any, Any, None]]) -> Asking:
     """Follow a server while the test looks at it."""
 
     async def main() -> Asking:
@@ -108,7 +108,7 @@ async def pass_minutes(asking: Asking, minutes: float) -> set[str]:
     """Let time pass; return the releases that were answered for, looked at every second."""
     seen = set()
     for _ in range(round(minutes * MINUTE)):
-        seen.add(asking.answers_as)
+        seen.add(asking.responses_as)
         await asyncio.sleep(1.0)
     return seen
 
@@ -116,7 +116,7 @@ async def pass_minutes(asking: Asking, minutes: float) -> set[str]:
 def test_the_servers_release_is_answered_for_before_the_first_request() -> None:
     async def look(asking: Asking) -> None:
         assert asking.freshness.status() is SyncStatus.FRESH
-        assert (asking.answers_as, asking.answered.status.told) == ("1.37", "v1.37.1")
+        assert (asking.responses_as, asking.responded.status.told) == ("1.37", "v1.37.1")
 
     follows(lambda _: "v1.37.1", look)
 
@@ -133,7 +133,7 @@ def test_an_upgrade_is_taken_over_when_only_the_new_version_was_told_for_two_min
 def test_while_an_old_server_answers_in_turn_the_release_stays() -> None:
     async def look(asking: Asking) -> None:
         assert await pass_minutes(asking, 120) == {"1.36"}
-        assert len(asking.server.asked) <= 241  # every 30 s
+        assert len(asking.server.requested) <= 241  # every 30 s
 
     follows(in_turns("v1.36.3", "v1.37.1", "v1.37.1"), look)
 
@@ -152,7 +152,7 @@ def test_a_restart_of_the_server_is_looked_at_within_seconds() -> None:
         await asyncio.sleep(3.0)
         asking.pods.failures["ConnectionFailed"] += 1
         await asyncio.sleep(8.0)
-        assert len(asking.server.asked) == 2
+        assert len(asking.server.requested) == 2
 
     follows(lambda _: "v1.37.1", look)
 
@@ -177,14 +177,14 @@ def test_requests_wait_for_the_release_while_the_server_cannot_be_reached() -> N
         )
         await asyncio.sleep(2 * MINUTE)
         asking.sync()
-        assert (asking.freshness.status(), asking.answers_as) == (SyncStatus.FRESH, "1.37")
+        assert (asking.freshness.status(), asking.responses_as) == (SyncStatus.FRESH, "1.37")
         await asking.end()
 
     run_in_virtual_time(main())
 
 
 @pytest.mark.parametrize(
-    "told",
+    "reported",
     [
         pytest.param(FORBIDDEN, id="forbidden"),
         pytest.param(b"<html>", id="no JSON"),
@@ -192,14 +192,14 @@ def test_requests_wait_for_the_release_while_the_server_cannot_be_reached() -> N
     ],
 )
 def test_a_server_that_does_not_say_is_answered_for_by_default_and_that_is_logged_once(
-    told: Told, caplog: pytest.LogCaptureFixture
+    reported: Reported, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def look(asking: Asking) -> None:
         assert await pass_minutes(asking, 30) == {"1.34"}
-        assert (asking.freshness.status(), asking.answered.status.source) == (SyncStatus.FRESH, "default")
-        assert len(asking.server.asked) <= 31
+        assert (asking.freshness.status(), asking.responded.status.source) == (SyncStatus.FRESH, "default")
+        assert len(asking.server.requested) <= 31
 
-    follows(lambda _: told, look)
+    follows(lambda _: reported, look)
     (line,) = [each.message for each in caplog.records if each.name == "app.feeds.release"]
     assert line.startswith("GET /version: ")
     assert line.endswith("; answers as Kubernetes 1.34, the default: no source reports the release")
@@ -225,26 +225,26 @@ def test_a_server_that_says_its_version_later_is_believed_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "release"),
+    ("reported", "release"),
     [("v1.38.0", "1.37"), ("v2.0.0", "1.37"), ("v1.33.5-eks-3025e55", "1.34"), ("", "1.34")],
 )
 def test_an_unknown_release_is_answered_for_by_the_nearest_and_logged_once(
-    told: str, release: str, caplog: pytest.LogCaptureFixture
+    reported: str, release: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def look(asking: Asking) -> None:
         await asyncio.sleep(1.0)
         assert await pass_minutes(asking, 30) == {release}
-        assert not asking.answered.status.exact
+        assert not asking.responded.status.exact
 
-    follows(lambda _: told, look)
+    follows(lambda _: reported, look)
     (line,) = [each.message for each in caplog.records if each.levelno == logging.WARNING]
-    assert line == f"answers as Kubernetes {release}, the nearest known release (API server: {told or 'unknown'})"
+    assert line == f"answers as Kubernetes {release}, the nearest known release (API server: {reported or 'unknown'})"
 
 
 def test_with_a_release_in_the_settings_requests_wait_for_no_server() -> None:
     async def main() -> None:
-        answered = AnsweredRelease(Settings(kubernetes="1.35"), ClusterMirror())
-        release = ServerRelease(VersionServer(lambda _: UNREACHABLE), answered, [], time.monotonic)
+        responded = ReleaseTracker(Settings(kubernetes="1.35"), ClusterMirror())
+        release = ServerRelease(VersionServer(lambda _: UNREACHABLE), responded, [], time.monotonic)
         assert release.problem() == ""
 
     run_in_virtual_time(main())
@@ -257,7 +257,7 @@ def test_every_request_during_an_upgrade_is_answered_by_the_rules_of_one_release
         make_node("n3").allocatable(cpu="2", memory="32Gi", pods=10),
     ]
     body = by_name(make_pod("p").requests(cpu="1", memory="1Gi"), "n1", "n2", "n3")
-    expected = {release: answers(full_profile(), mirror_with(release, *nodes), body) for release in ("1.34", "1.36")}
+    expected = {release: responses(full_profile(), mirror_with(release, *nodes), body) for release in ("1.34", "1.36")}
     assert expected["1.34"][0] != expected["1.36"][0]
     assert expected["1.34"][1] != expected["1.36"][1]
 
@@ -268,8 +268,8 @@ def test_every_request_during_an_upgrade_is_answered_by_the_rules_of_one_release
         cache = EquivalenceCache(asking.mirror, profile.plugins)
         seen = []
         for _ in range(150):
-            seen.append(asking.answers_as)
-            assert answers(profile, asking.mirror, body, cache) == expected[asking.answers_as]
+            seen.append(asking.responses_as)
+            assert responses(profile, asking.mirror, body, cache) == expected[asking.responses_as]
             await asyncio.sleep(4.0)
         assert seen == sorted(seen)
         assert set(seen) == expected.keys()
@@ -284,7 +284,7 @@ def mirror_with(release: str, *nodes: NodeBuilder) -> ClusterMirror:
     return mirror
 
 
-def answers(
+def responses(
     profile: Profile, mirror: ClusterMirror, body: bytes, cache: EquivalenceCache | None = None
 ) -> tuple[bytes, bytes]:
     """Return the answers of both verbs, whose order of nodes is that of the request."""

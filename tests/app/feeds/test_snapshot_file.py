@@ -78,7 +78,7 @@ OTHERS = [kind for kind in RESOURCES if kind not in (Node, Pod, Namespace)]
 each_other_kind = pytest.mark.parametrize("kind", OTHERS, ids=lambda kind: kind.__name__)
 
 
-def said(kind: Kind) -> Object:
+def stated(kind: Kind) -> Object:
     """Make an object as kubectl prints it."""
     return {"apiVersion": RESOURCES[kind].api_version, "kind": RESOURCES[kind].api_kind, **FULL_OBJECTS[kind]}
 
@@ -90,9 +90,9 @@ def test_every_kind_that_can_be_followed_can_be_in_a_dump(kind: Kind, form: str)
     alone = listed(FULL_OBJECTS[kind], kind=f"{resource.api_kind}List")
     listed_alone = {**alone, "apiVersion": resource.api_version}
     texts = {
-        "item": as_json(listed(*ITEMS, said(kind))),
+        "item": as_json(listed(*ITEMS, stated(kind))),
         "list-of-the-kind": yaml.safe_dump_all([listed(*ITEMS), listed_alone]).encode(),
-        "document": yaml.safe_dump_all([*ITEMS, said(kind)]).encode(),
+        "document": yaml.safe_dump_all([*ITEMS, stated(kind)]).encode(),
     }
     mirror, summary = load(texts[form])
     expected = resource.decode(json.dumps(FULL_OBJECTS[kind]).encode())
@@ -101,8 +101,8 @@ def test_every_kind_that_can_be_followed_can_be_in_a_dump(kind: Kind, form: str)
 
 
 def test_all_kinds_are_counted_in_one_line() -> None:
-    pending = {**said(Pod), "spec": {}}
-    _, summary = load(as_json(listed(*[said(kind) for kind in OTHERS], *kinded(*NODES), pending, {"kind": "Widget"})))
+    pending = {**stated(Pod), "spec": {}}
+    _, summary = load(as_json(listed(*[stated(kind) for kind in OTHERS], *kinded(*NODES), pending, {"kind": "Widget"})))
     assert str(summary) == (
         "2 nodes, 1 pods, 0 namespaces, 1 persistentvolumes, 1 persistentvolumeclaims, 1 storageclasses, 1 csinodes, "
         "1 csidrivers, 1 csistoragecapacities, 1 volumeattachments, 1 services, 1 poddisruptionbudgets, 1 replicasets, "
@@ -113,13 +113,13 @@ def test_all_kinds_are_counted_in_one_line() -> None:
 
 
 def test_an_older_version_of_a_scheduling_group_is_read() -> None:
-    older = {**said(SchedulingGroup), "apiVersion": "scheduling.k8s.io/v1alpha2"}
+    older = {**stated(SchedulingGroup), "apiVersion": "scheduling.k8s.io/v1alpha2"}
     assert list(load(as_json(listed(older)))[0].objects(SchedulingGroup)) == ["shop/train"]
 
 
 @pytest.mark.parametrize("kind", [kind for kind in OTHERS if not RESOURCES[kind].kind_name])
 def test_an_object_that_does_not_say_its_api_is_taken_for_the_kind_that_is_known(kind: Kind) -> None:
-    assert load(as_json(listed({**said(kind), "apiVersion": None})))[1].taken == {kind.__name__: 1}
+    assert load(as_json(listed({**stated(kind), "apiVersion": None})))[1].taken == {kind.__name__: 1}
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_an_object_that_does_not_say_its_api_is_taken_for_the_kind_that_is_known
     ids=["older", "another-group", "former-group", "beta"],
 )
 def test_a_kind_of_another_api_version_is_passed_over(kind: Kind, api_version: str) -> None:
-    summary = load(as_json(listed({**said(kind), "apiVersion": api_version})))[1]
+    summary = load(as_json(listed({**stated(kind), "apiVersion": api_version})))[1]
     assert summary.other_kinds == {f"{kind.__name__} of {api_version}": 1}
 
 

@@ -131,19 +131,19 @@ AVERAGED: Final = NodeMetrics(
 class Server(ApiClient):
     """Answers queries as a test says."""
 
-    def __init__(self, answers: Mapping[str, bytes]) -> None:  # no connections: what is inherited is not used
-        self.answers = answers
+    def __init__(self, responses: Mapping[str, bytes]) -> None:  # no connections: what is inherited is not used
+        self.responses = responses
 
     async def get(self, path: str, params: Mapping[str, str], _most: int = 0) -> bytes:
         """Return what stands for a query."""
         assert path == "/api/v1/query"
-        return self.answers[params["query"]]
+        return self.responses[params["query"]]
 
 
 def measurements(**changed: bytes) -> Measurements:
     names = {"time": TIME, "cpu": CPU, "cpu_deviation": CPU_DEVIATION, "memory": MEMORY}
-    answers = GOOD | {names[name]: answer for name, answer in changed.items()}
-    return asyncio.run(Prometheus(Server(answers), *QUERIES).measurements())
+    responses = GOOD | {names[name]: response for name, response in changed.items()}
+    return asyncio.run(Prometheus(Server(responses), *QUERIES).measurements())
 
 
 def test_cores_become_millicores_and_the_time_is_that_of_the_last_value() -> None:
@@ -151,7 +151,7 @@ def test_cores_become_millicores_and_the_time_is_that_of_the_last_value() -> Non
 
 
 def test_a_port_behind_the_name_of_a_node_is_passed_over() -> None:
-    found = {name: answer.replace(b'"n1"', b'"n1:9100"') for name, answer in GOOD.items()}
+    found = {name: response.replace(b'"n1"', b'"n1:9100"') for name, response in GOOD.items()}
     assert asyncio.run(Prometheus(Server(found), *QUERIES).measurements()) == ([AVERAGED], [])
 
 
@@ -197,7 +197,7 @@ def test_series_without_the_label_are_named_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "message"),
+    ("response", "message"),
     [
         pytest.param(b"<html>", "malformed JSON", id="no-json"),
         pytest.param(b'{"status":"error","error":"bad query"}', "status: expected success, got error bad", id="error"),
@@ -208,9 +208,9 @@ def test_series_without_the_label_are_named_once() -> None:
         ),
     ],
 )
-def test_a_response_that_is_no_vector_is_refused(answer: bytes, message: str) -> None:
+def test_a_response_that_is_no_vector_is_refused(response: bytes, message: str) -> None:
     with pytest.raises(DecodeError) as caught:
-        measurements(time=answer)
+        measurements(time=response)
     assert str(caught.value).startswith(message)
 
 

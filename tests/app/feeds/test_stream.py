@@ -232,11 +232,11 @@ def test_a_turn_is_over_after_a_few_milliseconds(clock: list[float]) -> None:
     async def take_turns() -> None:
         turns = LoopShare()
         assert turns.over  # nobody knows how long others have waited
-        await turns.give_way()
+        await turns.checkpoint()
         for milliseconds, over in ((0.0, False), (4.9, False), (5.1, True), (60.0, True)):
             clock[0] = 100.0 + milliseconds / 1000
             assert turns.over is over
-        await turns.give_way()
+        await turns.checkpoint()
         assert not turns.over
 
     asyncio.run(take_turns())
@@ -256,7 +256,7 @@ def test_the_others_run_once_before_the_next_turn_begins(clock: list[float]) -> 
         running = asyncio.create_task(other())
         for step in range(3):
             assert seen == list(range(step))
-            await turns.give_way()
+            await turns.checkpoint()
             assert not turns.over  # what the others took is not of this turn
         await running
 

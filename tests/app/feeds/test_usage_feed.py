@@ -26,7 +26,7 @@ from tests.fake_apiserver.usage import METRICS_PATH, FakeUsage
 from tests.virtual_time import run_in_virtual_time
 
 NOW: Final = 1_767_225_600.0
-REFUSED: Final = ConnectionFailedError("GET /x at https://server: Connection refused")
+REJECTED: Final = ConnectionFailedError("GET /x at https://server: Connection refused")
 
 
 def measured(name: str, age: float = 0.0, cpu: int = 100) -> NodeMetrics:
@@ -39,14 +39,14 @@ class Source:
 
     name = "source"
 
-    def __init__(self, *answers: Measurements | Exception) -> None:
-        self.answers = [*answers]
-        self.asked = 0
+    def __init__(self, *responses: Measurements | Exception) -> None:
+        self.responses = [*responses]
+        self.requested = 0
         self.closed = 0
 
     async def measurements(self) -> Measurements:
-        self.asked += 1
-        found = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        self.requested += 1
+        found = self.responses.pop(0) if len(self.responses) > 1 else self.responses[0]
         if isinstance(found, Exception):
             raise found
         return found
@@ -81,7 +81,7 @@ class Setting:
         asyncio.run(self.feed.age())
 
     @property
-    def held(self) -> dict[str, NodeMetrics]:
+    def stored(self) -> dict[str, NodeMetrics]:
         return dict(self.mirror.objects(NodeMetrics))
 
 
@@ -91,7 +91,7 @@ def good(*metrics: NodeMetrics, problems: Sequence[str] = ()) -> Measurements:
 
 def test_measurements_of_known_nodes_are_given_to_the_mirror() -> None:
     setting = Setting(Source(good(measured("n1"), measured("gone")))).polled()
-    assert setting.held == {"n1": measured("n1")}
+    assert setting.stored == {"n1": measured("n1")}
     assert setting.feed.counts() == {"measured": 1, "too_old": 0, "not_measured": 1}
 
 
@@ -100,7 +100,7 @@ def test_a_measurement_becomes_too_old_though_the_source_says_nothing_more(caplo
     setting.now += 175
     setting.aged()
     setting.aged()
-    assert {name: each.too_old for name, each in setting.held.items()} == {"n1": True, "n2": False}
+    assert {name: each.too_old for name, each in setting.stored.items()} == {"n1": True, "n2": False}
     assert setting.feed.counts() == {"measured": 1, "too_old": 1, "not_measured": 0}
     assert [line for line in caplog.messages if "ignored" in line] == [
         "node usage: nodes measured more than 180 s ago, ignored: 1, n1 first"
@@ -110,7 +110,7 @@ def test_a_measurement_becomes_too_old_though_the_source_says_nothing_more(caplo
 def test_a_measurement_that_is_hours_old_is_held_as_too_old_and_stays_so() -> None:
     setting = Setting(Source(good(measured("n1", age=7200)))).polled()
     generation = setting.mirror.generation
-    assert setting.polled(3).held["n1"].too_old
+    assert setting.polled(3).stored["n1"].too_old
     assert setting.mirror.generation == generation, "what is read again changes nothing"
 
 
@@ -118,7 +118,7 @@ def test_a_measurement_that_is_hours_old_is_held_as_too_old_and_stays_so() -> No
     ("error", "text"),
     [
         pytest.param(StatusError(404, "NotFound", "GET /apis: 404 NotFound"), "404 NotFound (try something)", id="404"),
-        pytest.param(REFUSED, "Connection refused; retried", id="unreachable"),
+        pytest.param(REJECTED, "Connection refused; retried", id="unreachable"),
         pytest.param(DecodeError("", "malformed JSON"), "malformed JSON; retried", id="no-json"),
     ],
 )
@@ -127,7 +127,7 @@ def test_a_failure_is_said_once_and_leaves_what_is_held(
 ) -> None:
     caplog.set_level(logging.INFO)
     setting = Setting(Source(good(measured("n1")), error, error, error, good(measured("n1")))).polled(4)
-    assert setting.held == {"n1": measured("n1")}
+    assert setting.stored == {"n1": measured("n1")}
     assert len(caplog.messages) == 1
     assert text in caplog.messages[0]
     setting.polled()
@@ -146,7 +146,7 @@ def test_values_that_cannot_be_used_are_said_once_until_they_are_others(caplog: 
 
 def test_a_clock_that_is_ahead_is_said_and_its_measurement_passed_over(caplog: pytest.LogCaptureFixture) -> None:
     setting = Setting(Source(good(measured("n1", age=-60), measured("n2", age=-61)))).polled()
-    assert set(setting.held) == {"n1"}
+    assert set(setting.stored) == {"n1"}
     assert caplog.messages == ["node usage: source: ignored: node n2: its clock is ahead"]
 
 
@@ -159,8 +159,8 @@ def test_the_source_is_asked_at_the_interval_and_one_that_is_silent_has_failed(
 
         class Silent(Source):
             async def measurements(self) -> Measurements:
-                self.asked += 1
-                if self.asked == 2:
+                self.requested += 1
+                if self.requested == 2:
                     await asyncio.sleep(10_000)
                 return good(measured("n1"))
 
@@ -169,7 +169,7 @@ def test_the_source_is_asked_at_the_interval_and_one_that_is_silent_has_failed(
         task = asyncio.create_task(feed.run())
         await asyncio.sleep(100)  # asked at 0, 30 (until 60) and 90
         task.cancel()
-        return source.asked
+        return source.requested
 
     assert run_in_virtual_time(main()) == 3
     assert sum("no response within 30 s" in line for line in caplog.messages) == 1
@@ -184,7 +184,7 @@ def test_the_source_is_asked_at_the_interval_though_the_clock_is_set_back() -> N
         setting.now -= 3600
         await asyncio.sleep(95)  # asked at 0, 30, 60 and 90
         task.cancel()
-        return source.asked
+        return source.requested
 
     assert run_in_virtual_time(main()) == 4
 
@@ -200,7 +200,7 @@ def test_the_source_is_closed_when_the_feed_ends() -> None:
         await asyncio.wait([task])
 
     asyncio.run(run_and_end())
-    assert (source.asked, source.closed) == (1, 1)
+    assert (source.requested, source.closed) == (1, 1)
 
 
 # In a service.
@@ -212,7 +212,7 @@ POD: Final = make_pod("p").image("a").limits(cpu="400m")
 PACKING: Final[dict[str, Any]] = {"profile": "TargetLoadPacking", "usage_source": "metrics-api", "usage_interval": 1.0}
 
 
-async def scores_beside(usage: FakeUsage, nodes: int) -> dict[str, int]:
+async def scores_next_to(usage: FakeUsage, nodes: int) -> dict[str, int]:
     """Return the scores of both nodes once so many are measured."""
     async with (
         FakeApiServer(Behaviour(other_apis=usage.apis)) as server,
@@ -226,7 +226,7 @@ async def scores_beside(usage: FakeUsage, nodes: int) -> dict[str, int]:
 def test_scores_follow_what_metrics_server_measures() -> None:
     usage = FakeUsage(cpu={"n1": 800, "n2": 2400}, memory={"n1": 2**30, "n2": 2**30})
     # n1: (800 + 400) / 4000 = 30 %: 60 * 30 / 40 + 40 = 85; n2: 70 %: 40 * 30 / 60 = 20
-    assert asyncio.run(scores_beside(usage, 2)) == {"n1": 85, "n2": 20}
+    assert asyncio.run(scores_next_to(usage, 2)) == {"n1": 85, "n2": 20}
 
 
 @pytest.mark.parametrize(

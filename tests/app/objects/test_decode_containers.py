@@ -104,7 +104,7 @@ PENDING = "PodResizePending"
 
 
 @pytest.mark.parametrize(
-    ("spec", "told", "expected"),
+    ("spec", "reported", "expected"),
     [
         pytest.param(ASKS_FIVE, {"containerStatuses": [status("6")]}, 6000, id="actual"),
         pytest.param(ASKS_FIVE, {"containerStatuses": [status("6", allocated="7")]}, 7000, id="allocated"),
@@ -160,12 +160,12 @@ PENDING = "PodResizePending"
         ),
     ],
 )
-def test_a_resize_in_place_is_read_from_the_status(spec: object, told: object, expected: int) -> None:
-    assert pod_of(spec, told).requests == {"cpu": expected}
+def test_a_resize_in_place_is_read_from_the_status(spec: object, reported: object, expected: int) -> None:
+    assert pod_of(spec, reported).requests == {"cpu": expected}
 
 
 @pytest.mark.parametrize(
-    ("spec", "told", "expected"),
+    ("spec", "reported", "expected"),
     [
         pytest.param({"containers": [container()]}, None, True, id="nothing-asked"),
         pytest.param({"containers": [container(resources={"limits": {"memory": 1}})]}, None, False, id="limit"),
@@ -179,10 +179,10 @@ def test_a_resize_in_place_is_read_from_the_status(spec: object, told: object, e
 )
 def test_a_pod_that_asks_for_nothing_is_best_effort(
     spec: object,
-    told: object,
+    reported: object,
     expected: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
-    assert expected is pod_of(spec, told).best_effort
+    assert expected is pod_of(spec, reported).best_effort
 
 
 # Errors.
@@ -192,7 +192,7 @@ BROKEN = asking(cpu="lots")
 
 
 @pytest.mark.parametrize(
-    ("spec", "told", "field"),
+    ("spec", "reported", "field"),
     [
         (
             {"containers": [GOOD, container("d", resources={"limits": {"example.com/gpu": "x"}})]},
@@ -219,9 +219,9 @@ BROKEN = asking(cpu="lots")
         (ASKS_FIVE, {"allocatedResources": {"cpu": "x"}}, "status.allocatedResources.cpu"),
     ],
 )
-def test_a_broken_quantity_is_refused_with_the_field(spec: object, told: object, field: str) -> None:
+def test_a_broken_quantity_is_refused_with_the_field(spec: object, reported: object, field: str) -> None:
     with pytest.raises(DecodeError) as caught:
-        pod_of(spec, told)
+        pod_of(spec, reported)
     assert (field, FORMAT) == (caught.value.field, caught.value.message)
 
 

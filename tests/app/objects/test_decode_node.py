@@ -25,9 +25,15 @@ def with_allocatable(allocatable: object) -> Node:
 
 
 def test_allocatable_has_cpu_in_thousandths_and_all_others_whole() -> None:
-    told = {"cpu": "3920m", "memory": "1500m", "ephemeral-storage": "1k", "example.com/gpu": 8, "hugepages-2Mi": "0"}
+    reported = {
+        "cpu": "3920m",
+        "memory": "1500m",
+        "ephemeral-storage": "1k",
+        "example.com/gpu": 8,
+        "hugepages-2Mi": "0",
+    }
     expected = {"cpu": 3920, "memory": 2, "ephemeral-storage": 1000, "example.com/gpu": 8, "hugepages-2Mi": 0}
-    assert expected == with_allocatable(told).allocatable
+    assert expected == with_allocatable(reported).allocatable
 
 
 # Taints.

@@ -125,13 +125,13 @@ def test_sizes_are_in_bytes(amounts: object, expected: int | None) -> None:
 
 
 def test_annotations_count_when_they_are_there_even_empty() -> None:
-    told = claim(annotations={"pv.kubernetes.io/bind-completed": "", "volume.kubernetes.io/selected-node": ""})
-    assert (told.bind_completed, told.selected_node) == (True, "")
+    reported = claim(annotations={"pv.kubernetes.io/bind-completed": "", "volume.kubernetes.io/selected-node": ""})
+    assert (reported.bind_completed, reported.selected_node) == (True, "")
 
 
 def test_a_claim_without_annotations_is_not_bound_and_for_no_node() -> None:
-    told = claim(annotations={"other": "x"})
-    assert (told.bind_completed, told.selected_node) == (False, None)
+    reported = claim(annotations={"other": "x"})
+    assert (reported.bind_completed, reported.selected_node) == (False, None)
 
 
 # Which nodes and which volumes.
@@ -171,13 +171,13 @@ def test_a_broken_term_of_a_node_affinity_is_kept_and_matches_nothing() -> None:
     ids=["null-restricts-nothing", "empty", "labels"],
 )
 def test_the_volumes_that_a_claim_may_take(selector: object, expected: Selector) -> None:
-    told = claim({"selector": selector})
-    assert (expected, "") == (told.selector, told.selector_error)
+    reported = claim({"selector": selector})
+    assert (expected, "") == (reported.selector, reported.selector_error)
 
 
 def test_a_broken_selector_is_told_and_takes_no_volume() -> None:
-    told = claim({"selector": expressed("app", "Near")})
-    assert (told.selector, told.selector_error) == (NOTHING, '"Near" is not a valid label selector operator')
+    reported = claim({"selector": expressed("app", "Near")})
+    assert (reported.selector, reported.selector_error) == (NOTHING, '"Near" is not a valid label selector operator')
 
 
 ZONE_A = {"matchLabelExpressions": [{"key": "zone", "values": ["a"]}]}
@@ -189,8 +189,8 @@ def storage_class(**members: object) -> StorageClass:
 
 
 def csi_node(*drivers: object, **metadata: object) -> CSINode:
-    told = {"metadata": {"name": "n1", **metadata}, "spec": {"drivers": drivers}}
-    return decode_csi_node(json.dumps(told).encode())
+    reported = {"metadata": {"name": "n1", **metadata}, "spec": {"drivers": drivers}}
+    return decode_csi_node(json.dumps(reported).encode())
 
 
 # StorageClasses.

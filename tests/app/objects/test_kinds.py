@@ -317,15 +317,19 @@ def test_the_key_of_a_wrong_value_in_a_map_is_named() -> None:
 @pytest.mark.parametrize("kind", RESOURCES, ids=lambda kind: RESOURCES[kind].name)
 def test_a_field_of_the_wrong_type_is_refused_with_its_path_or_not_read_at_all(kind: Kind) -> None:
     full = FULL_OBJECTS[kind]
-    whole, refused = outcome(kind, full), 0
+    whole, rejected = outcome(kind, full), 0
     for place in places(full)[1:]:
-        told = outcome(kind, replaced(full, place, [[]]))
-        refused += isinstance(told, str)
-        if isinstance(told, str) and "[...]." in told:  # msgspec names no key of a map but the last
+        reported = outcome(kind, replaced(full, place, [[]]))
+        rejected += isinstance(reported, str)
+        if isinstance(reported, str) and "[...]." in reported:  # msgspec names no key of a map but the last
             map_at = next(at for at, step in enumerate(place) if step in OF_OBJECTS)
-            told = told.replace("[...]", f".{place[map_at + 1]}")
-        assert told == whole or told in {written(place), f"{written(place[:-1])}[{place[-1]}]", f"{written(place)}[0]"}
-    assert refused >= 4  # the metadata, and at least the name, uid and resourceVersion in it
+            reported = reported.replace("[...]", f".{place[map_at + 1]}")
+        assert reported == whole or reported in {
+            written(place),
+            f"{written(place[:-1])}[{place[-1]}]",
+            f"{written(place)}[0]",
+        }
+    assert rejected >= 4  # the metadata, and at least the name, uid and resourceVersion in it
 
 
 # Maps in which null is a value.

@@ -72,7 +72,7 @@ def test_whatever_an_api_server_may_have_stored_is_read(allowed: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("refused", "message"),
+    ("rejected", "message"),
     [
         (pod({"name": "p" * 254}), "metadata.name: longer than 253 bytes"),
         (pod({"name": "", "generateName": "p" * 254}), "metadata.generateName: longer than 253 bytes"),
@@ -101,14 +101,14 @@ def test_whatever_an_api_server_may_have_stored_is_read(allowed: bytes) -> None:
     ],
     ids=lambda column: column.partition(": ")[0] if isinstance(column, str) else "",
 )
-def test_what_no_api_server_stores_is_refused_by_field(refused: bytes, message: str) -> None:
+def test_what_no_api_server_stores_is_refused_by_field(rejected: bytes, message: str) -> None:
     with pytest.raises(DecodeError) as caught:
-        decode_pod(refused)
+        decode_pod(rejected)
     assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(
-    ("decode", "refused", "message"),
+    ("decode", "rejected", "message"),
     [
         (
             decode_node,
@@ -127,9 +127,9 @@ def test_what_no_api_server_stores_is_refused_by_field(refused: bytes, message: 
     ],
     ids=["taint", "other-kinds", "volume"],
 )
-def test_other_kinds_are_bounded_as_well(decode: Callable[[bytes], object], refused: object, message: str) -> None:
+def test_other_kinds_are_bounded_as_well(decode: Callable[[bytes], object], rejected: object, message: str) -> None:
     with pytest.raises(DecodeError) as caught:
-        decode(json.dumps(refused).encode())
+        decode(json.dumps(rejected).encode())
     assert str(caught.value) == message
 
 

@@ -292,7 +292,7 @@ def test_args_that_are_wrong_are_refused_by_the_path_of_what_is(text: str, messa
     assert str(raised.value).startswith(message)
 
 
-REFUSED: Final[Mapping[str, Mapping[str, object]]] = {
+REJECTED: Final[Mapping[str, Mapping[str, object]]] = {
     "InterPodAffinity": {"hardPodAffinityWeight": -1},
     "NodeAffinity": {"addedAffinity": {REQUIRED: {"nodeSelectorTerms": [expressed("disk", "Near")]}}},
     "NodeResourcesFit": {
@@ -327,12 +327,12 @@ UNCHECKED: Final = {
 @pytest.mark.parametrize("plugin", PLUGINS)
 def test_every_argument_of_every_plugin_is_checked_or_takes_every_value(plugin: str) -> None:
     arguments = {each.encode_name for each in msgspec.structs.fields(args_type_of(PLUGINS[plugin]))}
-    refused = REFUSED.get(plugin, {})
-    assert {*refused} | UNCHECKED.get(plugin, set()) == arguments - {"apiVersion", "kind"}
-    for name, value in refused.items():
-        beside = {"defaultingType": "List"} if name == "defaultConstraints" else {}
+    rejected = REJECTED.get(plugin, {})
+    assert {*rejected} | UNCHECKED.get(plugin, set()) == arguments - {"apiVersion", "kind"}
+    for name, value in rejected.items():
+        next_to = {"defaultingType": "List"} if name == "defaultConstraints" else {}
         with pytest.raises(DecodeError, match=rf"^{plugin}(\.|: \[){name}"):
-            decode_plugin_args(args_of(plugin, **beside, **{name: value}))
+            decode_plugin_args(args_of(plugin, **next_to, **{name: value}))
 
 
 # In the settings.

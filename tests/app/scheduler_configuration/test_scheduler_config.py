@@ -308,9 +308,9 @@ def test_an_extender_of_resources_is_asked_about_pods_that_request_one() -> None
     everything, gpus = config(
         "extenders: [{urlPrefix: a}, {urlPrefix: b, managedResources: [{name: x/gpu}, {name: x/npu}]}]"
     ).extenders
-    assert everything.is_asked_about(())
-    assert gpus.is_asked_about({"cpu": 1, "x/npu": 1})
-    assert not gpus.is_asked_about({"cpu": 1})
+    assert everything.gets_requests_for(())
+    assert gpus.gets_requests_for({"cpu": 1, "x/npu": 1})
+    assert not gpus.gets_requests_for({"cpu": 1})
 
 
 @pytest.mark.parametrize(

@@ -119,12 +119,12 @@ class Balancer:
 def _pass_on_both_ways(here: socket.socket, there: socket.socket) -> None:
     for each in (here, there):
         each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    answers = threading.Thread(target=_pass_on, args=(there, here), daemon=True)
-    answers.start()
+    responses = threading.Thread(target=_pass_on, args=(there, here), daemon=True)
+    responses.start()
     try:
         _pass_on(here, there)
     finally:
-        answers.join()
+        responses.join()
 
 
 def _pass_on(source: socket.socket, target: socket.socket) -> None:

@@ -47,7 +47,7 @@ def request(path: str, body: bytes = b"", *headers: str, method: str = "POST", v
     return "\r\n".join(head).encode() + b"\r\n\r\n" + body
 
 
-async def answer(reader: asyncio.StreamReader) -> tuple[int, dict[str, str], bytes]:
+async def read_response(reader: asyncio.StreamReader) -> tuple[int, dict[str, str], bytes]:
     """Read an answer; headers without the date, which the clock decides."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
     headers = dict(line.split(": ", 1) for line in head[1:] if line)

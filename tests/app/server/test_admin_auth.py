@@ -13,14 +13,14 @@ from app.admin.openapi import describe
 from app.admin.page_routes import OPEN_PATHS
 from app.api_server.tls import ConfigurationError
 from app.server.auth import ADMIN, TOKEN_HEADER, AdminAuthentication, AdminToken
-from app.server.port import Connections, Refusal
+from app.server.port import Connections, RejectReason
 from app.server.ports import Port
 from app.settings.limits import DEFAULTS
 from app.settings.settings import Settings
 from app.wiring.main import create_service
 from tests.app.asgi import ask
 from tests.app.questions import shop
-from tests.app.server.conversations import PATIENCE, answer, connected, request, serving, until
+from tests.app.server.conversations import PATIENCE, connected, read_response, request, serving, until
 from tests.app.server.tls.secrets import Certificates
 
 TOKEN: Final = "s3cr3t-t0ken"  # noqa: S105 - of a test
@@ -86,10 +86,10 @@ def test_what_is_no_file_of_the_page_needs_proof(token_file: Path, path: str) ->
 @pytest.mark.parametrize("path", [PATH, "/debug/mirror", "/openapi.json", "/nowhere", "/page/nothing.js"])
 def test_whoever_bears_another_one_is_not(token_file: Path, headers: dict[str, str], path: str) -> None:
     port = admin(admin_token_file=token_file)
-    refusal = ask(port.app, "GET", path, headers=headers)
-    assert (refusal.status_code, refusal.json()) == (401, {"detail": "the admin port needs a bearer token"})
-    assert refusal.headers["www-authenticate"] == 'Bearer realm="kindred"'
-    assert port.connections.refused[Refusal.UNAUTHORIZED] == 1
+    rejection = ask(port.app, "GET", path, headers=headers)
+    assert (rejection.status_code, rejection.json()) == (401, {"detail": "the admin port needs a bearer token"})
+    assert rejection.headers["www-authenticate"] == 'Bearer realm="kindred"'
+    assert port.connections.rejected[RejectReason.UNAUTHORIZED] == 1
 
 
 def test_nobody_bears_an_empty_token(tmp_path: Path) -> None:
@@ -117,17 +117,17 @@ def test_the_token_is_read_again_when_it_changes(token_file: Path, caplog: pytes
         async with asyncio.timeout(PATIENCE):
             running = asyncio.create_task(token.run())
             token_file.write_text("another")  # noqa: ASYNC240 - of a test, and short
-            await until(lambda: token.is_borne(b"another"))
-            assert not token.is_borne(TOKEN.encode())
+            await until(lambda: token.matches(b"another"))
+            assert not token.matches(TOKEN.encode())
             token_file.unlink()  # noqa: ASYNC240 - the same
             await until(lambda: "No such file" in caplog.text)
-            assert token.is_borne(b"another")
+            assert token.matches(b"another")
             token_file.write_text("")  # noqa: ASYNC240 - the same
-            await until(lambda: not token.is_borne(b"another"))
+            await until(lambda: not token.matches(b"another"))
             running.cancel()
 
     asyncio.run(rotated())
-    assert not token.is_borne(b"")
+    assert not token.matches(b"")
     assert caplog.text.count("No such file") == 1
     assert "another" not in caplog.text
 
@@ -174,8 +174,8 @@ def test_the_token_for_reading_alone_guards_the_port(read_token_file: Path) -> N
 
 @pytest.mark.parametrize("token", ["wrong", "", READ_TOKEN[:-1]])
 def test_another_token_beside_the_one_for_reading_is_nobodys(read_token_file: Path, token: str) -> None:
-    refusal = ask(admin(admin_read_token_file=read_token_file).app, "GET", PATH, headers={"Kindred-Token": token})
-    assert (refusal.status_code, refusal.json()) == (401, {"detail": "the admin port needs a bearer token"})
+    rejection = ask(admin(admin_read_token_file=read_token_file).app, "GET", PATH, headers={"Kindred-Token": token})
+    assert (rejection.status_code, rejection.json()) == (401, {"detail": "the admin port needs a bearer token"})
 
 
 def test_a_wrong_header_of_our_own_is_not_made_good_by_the_other(token_file: Path) -> None:
@@ -223,14 +223,14 @@ def secured(certificates: Certificates, **settings: object) -> Port:
     )
 
 
-def asked(port: Port, tls: ssl.SSLContext, *headers: str) -> int:
+def requested(port: Port, tls: ssl.SSLContext, *headers: str) -> int:
     """Ask a port over a connection of its own; give the status."""
     statuses = []
 
     async def talked() -> None:
         async with asyncio.timeout(PATIENCE), serving(port) as (_, number), connected(number, tls) as (reader, writer):
             writer.write(request(PATH, b"", *headers, method="GET"))
-            statuses.append((await answer(reader))[0])
+            statuses.append((await read_response(reader))[0])
 
     asyncio.run(talked())
     return statuses[0]
@@ -239,12 +239,12 @@ def asked(port: Port, tls: ssl.SSLContext, *headers: str) -> int:
 def test_the_token_opens_the_port_over_tls(certificates: Certificates, token_file: Path) -> None:
     for token, status in ((TOKEN, 200), ("another", 401)):
         port = secured(certificates, admin_token_file=token_file)
-        assert asked(port, certificates.client_tls(), f"Authorization: Bearer {token}") == status
+        assert requested(port, certificates.client_tls(), f"Authorization: Bearer {token}") == status
 
 
 def test_the_schedulers_certificate_does_not_open_the_admin_port(certificates: Certificates, token_file: Path) -> None:
     port = admin(tls_directory=certificates.directory(clients=True), admin_token_file=token_file)
-    assert asked(port, certificates.client_tls("scheduler")) == 401
+    assert requested(port, certificates.client_tls("scheduler")) == 401
 
 
 def test_without_a_token_the_loopback_is_plain_http_because_no_certificate_names_it(certificates: Certificates) -> None:

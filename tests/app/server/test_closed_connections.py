@@ -13,7 +13,7 @@ import uvloop
 from app.server.ports import Port, extender_port
 from app.settings.settings import Settings
 from app.verbs.request import VerbResponse
-from tests.app.server.conversations import PATIENCE, answer, connected, request, serving, until
+from tests.app.server.conversations import PATIENCE, connected, read_response, request, serving, until
 from tests.app.server.tls.secrets import Certificates
 from tests.app.verbs.receptions import app_of, reception
 
@@ -75,7 +75,7 @@ def test_a_closed_connection_is_gone_without_a_collection(
                 del connection
                 if sent.endswith(b"{}"):
                     writer.write(sent)
-                    await answer(reader)
+                    await read_response(reader)
             await until(lambda: not port.connections.open)
             await until(lambda: seen() is None)
             left = sum(isinstance(each, ssl.SSLObject) for each in gc.get_objects())

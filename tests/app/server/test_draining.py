@@ -57,16 +57,16 @@ def test_bindings_under_way_are_finished_and_answered(tmp_path: Path, *, before_
             config = kubeconfig(tmp_path, server.url)
             with kindred(tmp_path, "serve", "--kubeconfig", config, *ANY_PORT, "--bind", "true") as service:
                 await until_ready(service)
-                asked = [asyncio.create_task(bind(client, service, pod)) for pod in pods]
+                requested = [asyncio.create_task(bind(client, service, pod)) for pod in pods]
                 await server.until(lambda: len(server.requests.of(None, "bind")) == BINDINGS, PATIENCE)
                 service.process.send_signal(signal.SIGTERM)
                 await until_closed(service)
                 stall.release()
-                answers = await asyncio.gather(*asked)
+                responses = await asyncio.gather(*requested)
                 assert await asyncio.to_thread(service.process.wait, PATIENCE) == 0
-            assert [answer.status_code for answer in answers] == [200] * BINDINGS
-            assert {answer.headers["connection"] for answer in answers} == {"close"}
-            assert {answer.json()["Error"] for answer in answers} == {""}
+            assert [response.status_code for response in responses] == [200] * BINDINGS
+            assert {response.headers["connection"] for response in responses} == {"close"}
+            assert {response.json()["Error"] for response in responses} == {""}
             assert set(nodes_of(server).values()) == {"n1"}
             assert len(server.requests.of(None, "bind")) == BINDINGS, "none was tried twice"
 
@@ -84,10 +84,10 @@ def test_a_binding_whose_caller_has_gone_is_finished(tmp_path: Path) -> None:
             with kindred(tmp_path, "serve", "--kubeconfig", config, *ANY_PORT, "--bind", "true") as service:
                 await until_ready(service)
                 async with httpx.AsyncClient(timeout=PATIENCE) as client:
-                    asked = asyncio.create_task(bind(client, service, pod))
+                    requested = asyncio.create_task(bind(client, service, pod))
                     await server.until(lambda: len(server.requests.of(None, "bind")) == 1, PATIENCE)
-                    asked.cancel()
-                    await asyncio.gather(asked, return_exceptions=True)
+                    requested.cancel()
+                    await asyncio.gather(requested, return_exceptions=True)
                 service.process.send_signal(signal.SIGTERM)
                 assert await asyncio.to_thread(service.process.wait, PATIENCE) == 0
             assert nodes_of(server) == {"p": "n1"}
@@ -115,11 +115,11 @@ def test_an_api_server_that_never_answers_does_not_keep_it_beyond_the_time_for_a
                 environment=environment,
             ) as service:
                 await until_ready(service)
-                asked = asyncio.create_task(bind(client, service, pod))
+                requested = asyncio.create_task(bind(client, service, pod))
                 await server.until(lambda: len(server.requests.of(None, "bind")) == 1, PATIENCE)
                 began = time.monotonic()
                 service.process.send_signal(signal.SIGTERM)
-                assert "the API server did not respond within 1.5 s" in (await asked).json()["Error"]
+                assert "the API server did not respond within 1.5 s" in (await requested).json()["Error"]
                 assert await asyncio.to_thread(service.process.wait, PATIENCE) == 0
                 assert time.monotonic() - began < 10
             assert nodes_of(server) == {"p": ""}
@@ -148,14 +148,14 @@ def test_health_is_told_until_the_end(tmp_path: Path) -> None:
                 environment=environment,
             ) as service:
                 await until_ready(service)
-                asked = asyncio.create_task(bind(client, service, pod))
+                requested = asyncio.create_task(bind(client, service, pod))
                 await server.until(lambda: len(server.requests.of(None, "bind")) == 1, PATIENCE)
                 service.process.send_signal(signal.SIGTERM)
                 await until_closed(service)
                 health = service.stdout.partition("Health and metrics at ")[2].split()[0]
                 assert (await client.get(health)).json()["problems"] == ["draining"]
                 stall.release()
-                assert (await asked).json()["Error"] == ""
+                assert (await requested).json()["Error"] == ""
                 assert await asyncio.to_thread(service.process.wait, PATIENCE) == 0
 
     asyncio.run(scenario())

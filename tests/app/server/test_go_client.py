@@ -34,9 +34,9 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_go_client_keeps_its_connection_for_as_long_as_it_wants(client: Path) -> None:
-    kept = DEFAULTS.idle_timeout
-    assert kept > OF_GO
-    limits = Limits(idle_timeout=kept / SCALE, read_timeout=0.1)
+    retained = DEFAULTS.idle_timeout
+    assert retained > OF_GO
+    limits = Limits(idle_timeout=retained / SCALE, read_timeout=0.1)
     port = create_service(Settings(listen="127.0.0.1:0"), shop(), None, limits=limits).ports[0]
 
     async def talked() -> list[str]:
@@ -46,8 +46,8 @@ def test_a_go_client_keeps_its_connection_for_as_long_as_it_wants(client: Path) 
                 *(client, f"http://127.0.0.1:{number}/filter", f"{OF_GO / SCALE}s", f"{0.95 * OF_GO / SCALE}s"),
                 stdout=asyncio.subprocess.PIPE,
             )
-            said, _ = await program.communicate()
+            stated, _ = await program.communicate()
             await until(lambda: port.connections.open == 0)
-            return said.decode().split()
+            return stated.decode().split()
 
     assert asyncio.run(talked()) == [f"{OF_GO // 60:.0f}m{OF_GO % 60:.0f}s", "false", "true", "true", "true"]

@@ -56,6 +56,6 @@ def test_a_stuck_loop_ends_the_process_and_says_where(hold: str, loop: str) -> N
 
 def test_a_loop_that_is_busy_for_a_bounded_time_goes_on_and_is_measured() -> None:
     ended = run("time.sleep(0.5)", 2.0)
-    lives, held = ended.stdout.split()
+    lives, stored = ended.stdout.split()
     assert (ended.returncode, lives, ended.stderr) == (0, "lives", "")
-    assert float(held) > 0.4
+    assert float(stored) > 0.4

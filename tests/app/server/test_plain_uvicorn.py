@@ -89,7 +89,7 @@ async def by_uvicorn(served: FastAPI) -> AsyncIterator[int]:
             await task
 
 
-async def answered(number: int, sent: bytes) -> bytes:
+async def responded(number: int, sent: bytes) -> bytes:
     """Send requests, the last of which closes the connection. Give what comes back, without dates."""
     async with connected(number) as (reader, writer):
         writer.write(sent)
@@ -100,12 +100,12 @@ async def answered(number: int, sent: bytes) -> bytes:
 def test_each_response_is_that_of_uvicorn_byte_for_byte(sent: bytes) -> None:
     async def compared() -> None:
         async with asyncio.timeout(PATIENCE), by_uvicorn(app()) as number:
-            expected = await answered(number, sent)
+            expected = await responded(number, sent)
         async with (
             asyncio.timeout(PATIENCE),
             serving(extender_port(Settings(listen="127.0.0.1:0"), app())) as (_, number),
         ):
-            assert await answered(number, sent) == expected
+            assert await responded(number, sent) == expected
         assert expected.startswith(b"HTTP/1.1 ")
 
     asyncio.run(compared())

@@ -14,13 +14,13 @@ from fastapi import FastAPI
 from starlette.responses import StreamingResponse
 
 from app.process.logs import LineRate
-from app.server.port import Connections, Refusal
+from app.server.port import Connections, RejectReason
 from app.server.ports import Port, extender_port
 from app.settings.limits import DEFAULTS, Limits
 from app.settings.settings import Settings
 from app.wiring.main import create_service
 from tests.app.questions import NEAR_WEB, by_name, shop
-from tests.app.server.conversations import PATIENCE, Connection, answer, connected, request, serving, until
+from tests.app.server.conversations import PATIENCE, Connection, connected, read_response, request, serving, until
 from tests.builders import make_pod
 
 QUESTION: Final = by_name(make_pod("p").required_affinity(NEAR_WEB), "a1", "c1")
@@ -63,11 +63,11 @@ def streams(pieces: int) -> Port:
 
     @app.get("/much")
     async def much() -> StreamingResponse:
-        async def told() -> AsyncIterator[bytes]:
+        async def reported() -> AsyncIterator[bytes]:
             for _ in range(pieces):
                 yield bytes(1024 * 1024)
 
-        return StreamingResponse(told())
+        return StreamingResponse(reported())
 
     return extender_port(Settings(listen="127.0.0.1:0"), app, QUICK)
 
@@ -88,14 +88,14 @@ def test_a_request_that_is_not_complete_in_time_is_ended(
 ) -> None:
     async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(begun)
-        status, headers, _ = await answer(reader)
+        status, headers, _ = await read_response(reader)
         if begun.startswith(b"POST /nowhere"):
             assert status == 404  # before the body was read
         else:
             assert (status, headers["connection"]) == (408, "close")
         assert await closed(reader) == b""
 
-    assert talk(verbs(QUICK), say, loop).refused[Refusal.SLOW_REQUEST] == 1
+    assert talk(verbs(QUICK), say, loop).rejected[RejectReason.SLOW_REQUEST] == 1
 
 
 def test_a_request_that_comes_byte_by_byte_has_no_more_time_than_others() -> None:
@@ -135,14 +135,14 @@ def test_a_connection_without_a_request_is_closed_after_a_while(before: bytes) -
     async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(before)
         if before:
-            assert (await answer(reader))[0] == 200
+            assert (await read_response(reader))[0] == 200
         loop = asyncio.get_running_loop()
         began = loop.time()
         assert await closed(reader) == b""
         assert loop.time() - began >= 0.9
 
     connections = talk(verbs(Limits(idle_timeout=1, read_timeout=0.1)), say)
-    assert not connections.refused.total()
+    assert not connections.rejected.total()
 
 
 @pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
@@ -153,7 +153,7 @@ def test_an_answer_that_nobody_takes_is_thrown_away(loop: Callable[[], asyncio.A
         async with asyncio.timeout(PATIENCE), serving(port) as (_, number):
             with socket.create_connection(("127.0.0.1", number)) as client:
                 client.sendall(request("/much", method="GET"))
-                await until(lambda: port.connections.refused[Refusal.ANSWER_NOT_TAKEN] == 1)
+                await until(lambda: port.connections.rejected[RejectReason.RESPONSE_NOT_READ] == 1)
                 await until(lambda: port.connections.open == 0)
 
     run(talked(), loop)
@@ -168,7 +168,7 @@ def test_an_answer_that_is_taken_slowly_but_in_time_is_whole() -> None:
             await asyncio.sleep(0.02)
         assert read > 16 * 1024 * 1024
 
-    assert not talk(streams(16), say).refused.total()
+    assert not talk(streams(16), say).rejected.total()
 
 
 @pytest.mark.parametrize(
@@ -193,20 +193,20 @@ def test_a_head_that_is_too_large_is_refused(head: bytes, piece: int) -> None:
 
         writing = asyncio.create_task(write())
         with contextlib.suppress(ConnectionError):  # or a reset came before it, as not all was read
-            status, headers, body = await answer(reader)
+            status, headers, body = await read_response(reader)
             assert (status, headers["connection"]) == (431, "close")
             assert body == b"The head of the request is larger than 1024 bytes."
         await closed(reader)
         writing.cancel()
 
-    assert talk(verbs(Limits(max_header_bytes=1024)), say).refused[Refusal.LARGE_HEAD] == 1
+    assert talk(verbs(Limits(max_header_bytes=1024)), say).rejected[RejectReason.LARGE_HEAD] == 1
 
 
 def test_a_small_head_before_a_large_body_is_none_too_large() -> None:
     async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         for _ in range(2):
             writer.write(request("/filter", QUESTION + b" " * 10_000))
-            assert json.loads((await answer(reader))[2])["NodeNames"] == ["a1"]
+            assert json.loads((await read_response(reader))[2])["NodeNames"] == ["a1"]
 
     talk(verbs(Limits(max_header_bytes=1024)), say)
 
@@ -241,10 +241,10 @@ def test_a_small_head_before_a_large_body_is_none_too_large() -> None:
 def test_what_is_no_http_1_1_gets_400_and_leaves_no_trace_back(sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
     async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(sent)
-        assert (await answer(reader))[0] == 400
+        assert (await read_response(reader))[0] == 400
         assert await closed(reader) == b""
 
-    assert talk(verbs(), say).refused[Refusal.MALFORMED] == 1
+    assert talk(verbs(), say).rejected[RejectReason.MALFORMED] == 1
     assert [record.exc_info for record in caplog.records] == [None]
     assert "malformed request" in caplog.text
 
@@ -258,23 +258,23 @@ def test_connections_past_the_limit_are_closed_at_once(loop: Callable[[], asynci
             async with connected(number) as first, connected(number) as second:
                 for reader, writer in (first, second):
                     writer.write(request("/filter", QUESTION))
-                    assert (await answer(reader))[0] == 200
+                    assert (await read_response(reader))[0] == 200
                 assert port.connections.open == 2
                 async with connected(number) as (reader, _):
                     assert await closed(reader) == b""
-                assert await asked(first) == 200
+                assert await requested(first) == 200
             await until(lambda: port.connections.open == 0)
             async with connected(number) as third:
-                assert await asked(third) == 200
+                assert await requested(third) == 200
 
     run(talked(), loop)
-    assert port.connections.refused[Refusal.TOO_MANY] == 1
+    assert port.connections.rejected[RejectReason.TOO_MANY] == 1
 
 
-async def asked(connection: Connection) -> int:
+async def requested(connection: Connection) -> int:
     reader, writer = connection
     writer.write(request("/filter", QUESTION))
-    return (await answer(reader))[0]
+    return (await read_response(reader))[0]
 
 
 def test_who_stands_in_the_way_does_not_keep_others_from_being_answered() -> None:
@@ -286,7 +286,7 @@ def test_who_stands_in_the_way_does_not_keep_others_from_being_answered() -> Non
                 _, writer = await stack.enter_async_context(connected(number))
                 writer.write(b"POST /filter HTTP/1.1\r\nContent-Length: 100000\r\n\r\n{")
             async with connected(number) as connection:
-                assert await asked(connection) == 200
+                assert await requested(connection) == 200
 
     run(talked())
 
@@ -302,6 +302,6 @@ def test_many_refusals_are_one_line_a_second(caplog: pytest.LogCaptureFixture) -
                     await closed(reader)
 
     run(talked())
-    assert port.connections.refused[Refusal.MALFORMED] == 50
+    assert port.connections.rejected[RejectReason.MALFORMED] == 50
     rate = LineRate(time.monotonic)
     assert [rate.allows(line) for line in caplog.records] == [True, *49 * [False]]

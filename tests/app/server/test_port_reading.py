@@ -19,7 +19,7 @@ from app.settings.settings import Settings
 from app.verbs.request import VerbResponse
 from app.wiring.main import create_service
 from tests.app.questions import NEAR_WEB, by_name, shop
-from tests.app.server.conversations import PATIENCE, answer, connected, request, serving
+from tests.app.server.conversations import PATIENCE, connected, read_response, request, serving
 from tests.app.verbs.receptions import app_of, reception
 from tests.builders import make_pod
 
@@ -35,7 +35,7 @@ def verbs() -> Port:
     return create_service(Settings(listen="127.0.0.1:0"), shop(), None).ports[0]
 
 
-def talk(pieces: list[bytes], answers: int) -> list[tuple[int, bytes]]:
+def talk(pieces: list[bytes], responses: int) -> list[tuple[int, bytes]]:
     """Send pieces, one packet each; give so many answers, behind which the connection is closed."""
     found: list[tuple[int, bytes]] = []
 
@@ -45,8 +45,8 @@ def talk(pieces: list[bytes], answers: int) -> list[tuple[int, bytes]]:
                 writer.write(piece)
                 await writer.drain()
                 await asyncio.sleep(0.01)
-            for _ in range(answers):
-                status, _, body = await answer(reader)
+            for _ in range(responses):
+                status, _, body = await read_response(reader)
                 found.append((status, body))
             assert await reader.read() == b""
 
@@ -179,17 +179,17 @@ def test_clients_with_large_heads_are_read_one_after_the_other_and_the_loop_goes
         large = request("/preempt", b"{}", *("a: b",) * 800)
         talks = [wired(port) for _ in range(50)]
 
-        def answered() -> list[bool]:
+        def responded() -> list[bool]:
             return [wire.written.startswith(b"HTTP/1.1 200 ") for _, wire in talks]
 
         for protocol, _ in talks:
             protocol.data_received(large)
-        counts = [sum(answered())]
-        while not all(answered()):
-            assert answered() == sorted(answered(), reverse=True), "first come, first served"
-            assert [wire.paused for _, wire in talks] == [not each for each in answered()]
+        counts = [sum(responded())]
+        while not all(responded()):
+            assert responded() == sorted(responded(), reverse=True), "first come, first served"
+            assert [wire.paused for _, wire in talks] == [not each for each in responded()]
             await asyncio.sleep(0)
-            counts.append(sum(answered()))
+            counts.append(sum(responded()))
             assert len(counts) < 1000
         assert max(now - before for before, now in itertools.pairwise([0, *counts])) <= 10
         assert not any(wire.paused for _, wire in talks)

@@ -21,7 +21,7 @@ from app.verbs.request import VerbResponse
 from app.wiring.main import create_service
 from tests.app.asgi import ask
 from tests.app.questions import NEAR_WEB, by_name, shop
-from tests.app.server.conversations import PATIENCE, answer, connected, request, serving
+from tests.app.server.conversations import PATIENCE, connected, read_response, request, serving
 from tests.app.verbs.receptions import app_of, reception
 from tests.builders import make_pod
 
@@ -50,17 +50,17 @@ def talk(app: FastAPI, say: Callable[[asyncio.StreamReader, asyncio.StreamWriter
     return asyncio.run(talked())
 
 
-def asked(app: FastAPI, *requests: bytes) -> list[tuple[int, dict[str, str], bytes]]:
+def requested(app: FastAPI, *requests: bytes) -> list[tuple[int, dict[str, str], bytes]]:
     """Send requests, each after the answer to the one before."""
-    answers = []
+    responses = []
 
     async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         for each in requests:
             writer.write(each)
-            answers.append(await answer(reader))
+            responses.append(await read_response(reader))
 
     talk(app, say)
-    return answers
+    return responses
 
 
 @pytest.mark.parametrize("path", ["/filter", "/prioritize", "/bind", "/preempt"])
@@ -72,17 +72,19 @@ def asked(app: FastAPI, *requests: bytes) -> list[tuple[int, dict[str, str], byt
 def test_a_connection_answers_as_the_app_does(path: str, body: bytes, headers: dict[str, str]) -> None:
     by_asgi = ask(service(), "POST", path, body, headers)
     lines = [f"{name}: {value}" for name, value in headers.items()]
-    assert [(200, dict(by_asgi.headers), by_asgi.content)] == asked(service(), request(path, body, *lines))
+    assert [(200, dict(by_asgi.headers), by_asgi.content)] == requested(service(), request(path, body, *lines))
 
 
 def test_a_connection_is_kept_from_answer_to_answer() -> None:
-    answers = asked(service(), *[request("/filter", QUESTION)] * 3)
-    assert [json.loads(body)["NodeNames"] for _, _, body in answers] == [["a1"]] * 3
-    assert not any("connection" in headers for _, headers, _ in answers)
+    responses = requested(service(), *[request("/filter", QUESTION)] * 3)
+    assert [json.loads(body)["NodeNames"] for _, _, body in responses] == [["a1"]] * 3
+    assert not any("connection" in headers for _, headers, _ in responses)
 
 
 def test_a_connection_of_http_1_0_ends_with_its_answer_though_it_asks_to_be_kept() -> None:
-    ((status, headers, _),) = asked(service(), request("/filter", QUESTION, "Connection: keep-alive", version="1.0"))
+    ((status, headers, _),) = requested(
+        service(), request("/filter", QUESTION, "Connection: keep-alive", version="1.0")
+    )
     assert (status, headers["connection"]) == (200, "close")
 
 
@@ -97,7 +99,7 @@ def test_a_connection_of_http_1_0_ends_with_its_answer_though_it_asks_to_be_kept
     ids=["another-method", "another-path", "a-query", "not-a-verb"],
 )
 def test_what_is_no_plain_question_is_answered_too(sent: bytes, status: int) -> None:
-    first, second = asked(service(), sent, request("/filter", QUESTION))
+    first, second = requested(service(), sent, request("/filter", QUESTION))
     assert (status, 200) == (first[0], second[0])
 
 
@@ -108,7 +110,7 @@ def test_a_body_may_come_in_pieces() -> None:
             writer.write(sent[start : start + 100])
             await writer.drain()
             await asyncio.sleep(0.001)
-        assert json.loads((await answer(reader))[2])["NodeNames"] == ["a1"]
+        assert json.loads((await read_response(reader))[2])["NodeNames"] == ["a1"]
 
     talk(service(), say)
 
@@ -116,7 +118,7 @@ def test_a_body_may_come_in_pieces() -> None:
 def test_requests_that_do_not_wait_for_answers_are_answered_in_order() -> None:
     async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(request("/filter", QUESTION) + request("/livez", b"", method="GET") + request("/filter", b"{"))
-        bodies = [(await answer(reader))[2] for _ in range(3)]
+        bodies = [(await read_response(reader))[2] for _ in range(3)]
         assert b'"NodeNames":["a1"]' in bodies[0]
         assert bodies[1] == b'"ok"'
         assert b"malformed JSON" in bodies[2]
@@ -128,7 +130,7 @@ def test_a_client_whose_body_is_too_large_is_not_told_to_continue() -> None:
     async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         sent = request("/filter", b" " * (LARGEST + 1), "Expect: 100-continue")
         writer.write(sent[: sent.index(b"\r\n\r\n") + 4])
-        status, headers, body = await answer(reader)
+        status, headers, body = await read_response(reader)
         assert (status, headers["connection"]) == (200, "close")
         assert "larger than" in json.loads(body)["Error"]
 
@@ -141,7 +143,7 @@ def test_a_client_that_expects_to_be_told_to_continue_is_told() -> None:
         writer.write(head + b"\r\n\r\n")
         assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
         writer.write(body)
-        assert (await answer(reader))[0] == 200
+        assert (await read_response(reader))[0] == 200
 
     talk(service(), say)
 
@@ -154,7 +156,7 @@ def test_a_client_that_expects_to_be_told_to_continue_is_told() -> None:
 def test_a_connection_that_is_not_to_be_kept_is_closed(sent: bytes) -> None:
     async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(sent)
-        assert (await answer(reader))[1]["connection"] == "close"
+        assert (await read_response(reader))[1]["connection"] == "close"
         assert await reader.read() == b""
 
     talk(service(), say)
@@ -164,7 +166,7 @@ def test_a_connection_that_is_not_to_be_kept_is_closed(sent: bytes) -> None:
 def test_a_body_that_is_too_large_is_refused_and_the_connection_closed(times: int) -> None:
     async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(request("/filter", b" " * (times * LARGEST + 1)))
-        status, headers, body = await answer(reader)
+        status, headers, body = await read_response(reader)
         assert (status, headers["connection"]) == (200, "close")
         assert json.loads(body)["Error"] == f"body: larger than {LARGEST} bytes"
         assert await reader.read() == b""
@@ -178,7 +180,7 @@ def test_a_client_that_goes_on_writing_is_cut_off_before_its_end() -> None:
         writer.write(head.encode() + b" " * (4 * LARGEST + 1))  # and no more, so that only a cut ends it
         # What was not read yet makes the system reset the connection, and the answer may be lost with it.
         with contextlib.suppress(ConnectionError):
-            assert (await answer(reader))[1]["connection"] == "close"
+            assert (await read_response(reader))[1]["connection"] == "close"
             assert await reader.read() == b""
 
     talk(service(), say)
@@ -192,7 +194,7 @@ def test_a_client_that_goes_away_in_the_middle_leaves_nothing_behind(caplog: pyt
                 await writer.drain()
             async with connected(port) as (reader, writer):
                 writer.write(request("/filter", QUESTION))
-                assert (await answer(reader))[0] == 200
+                assert (await read_response(reader))[0] == 200
             while server.server_state.connections:  # noqa: ASYNC110 - uvicorn tells nobody
                 await asyncio.sleep(0.01)
 
@@ -212,17 +214,17 @@ def test_a_request_under_way_is_answered_when_the_server_ends() -> None:
             server.should_exit = True
             await asyncio.sleep(0.3)  # uvicorn looks for it every 0.1 s
             writer.write(sent[-10:])
-            assert (await answer(reader))[1]["connection"] == "close"
+            assert (await read_response(reader))[1]["connection"] == "close"
 
     asyncio.run(talked())
 
 
-def late(answered: Callable[[], VerbResponse]) -> ExtenderApp:
+def late(responded: Callable[[], VerbResponse]) -> ExtenderApp:
     """Make an app whose `preempt` answers after a moment."""
 
     async def later(_: Body) -> VerbResponse:
         await asyncio.sleep(0.05)
-        return answered()
+        return responded()
 
     return app_of(later, reception(max_body_bytes=LARGEST))
 
@@ -232,19 +234,19 @@ def fails() -> VerbResponse:
 
 
 @pytest.mark.parametrize(
-    ("answered", "expected"),
+    ("responded", "expected"),
     [(lambda: VerbResponse(b"late"), [b"late", b"late"]), (fails, [b"ZeroDivisionError", b"ZeroDivisionError"])],
     ids=["an-answer", "a-fault"],
 )
 def test_a_verb_may_answer_later_also_while_the_next_request_waits(
-    answered: Callable[[], VerbResponse], expected: list[bytes]
+    responded: Callable[[], VerbResponse], expected: list[bytes]
 ) -> None:
     async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(request("/preempt", b"{}") * 2)
-        bodies = [(await answer(reader))[2] for _ in expected]
+        bodies = [(await read_response(reader))[2] for _ in expected]
         assert all(part in body for part, body in zip(expected, bodies, strict=True))
 
-    talk(late(answered), say)
+    talk(late(responded), say)
 
 
 def test_head_and_body_arrive_together() -> None:
@@ -262,5 +264,5 @@ def test_head_and_body_arrive_together() -> None:
 )
 def test_a_body_may_be_as_large_as_it_says(more: int, outcome: str) -> None:
     body = QUESTION + b" " * (LARGEST + more - len(QUESTION))
-    [(status, _, said)] = asked(service(), request("/filter", body))
-    assert (status, json.loads(said)["Error"].partition(" (")[0]) == (200, outcome)
+    [(status, _, stated)] = requested(service(), request("/filter", body))
+    assert (status, json.loads(stated)["Error"].partition(" (")[0]) == (200, outcome)

@@ -22,7 +22,7 @@ def port_of(index: int, **settings: object) -> Port:
     return create_service(Settings.model_validate(values), shop(), None, limits=limits).ports[index]
 
 
-def head_of_answer(port: Port, sent: bytes) -> bytes:
+def head_of_response(port: Port, sent: bytes) -> bytes:
     async def talked() -> bytes:
         async with asyncio.timeout(PATIENCE), serving(port) as (_, number), connected(number) as (reader, writer):
             writer.write(sent)
@@ -59,7 +59,7 @@ def get(path: str, *headers: str, method: str = "GET") -> bytes:
     ids=lambda given: str(given) if isinstance(given, int) else given[:24].decode("ascii", "replace").strip(),
 )
 def test_every_answer_of_the_admin_port_is_kept_nowhere_and_is_what_it_says(sent: bytes, status: int) -> None:
-    head = head_of_answer(port_of(1), sent)
+    head = head_of_response(port_of(1), sent)
     assert head.startswith(b"HTTP/1.1 %d " % status)
     assert [head.lower().count(header) for header in ON_ALL] == [1, 1]
     assert head.lower().count(b"\r\ncache-control:") == 1
@@ -67,25 +67,25 @@ def test_every_answer_of_the_admin_port_is_kept_nowhere_and_is_what_it_says(sent
 
 def test_so_is_the_answer_to_who_bears_no_token(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("secret")
-    head = head_of_answer(port_of(1, admin_token_file=tmp_path / "token"), get("/debug/mirror"))
+    head = head_of_response(port_of(1, admin_token_file=tmp_path / "token"), get("/debug/mirror"))
     assert head.startswith(b"HTTP/1.1 401 ")
     assert [head.lower().count(header) for header in ON_ALL] == [1, 1]
 
 
 def test_the_schedulers_port_spends_no_bytes_on_it() -> None:
-    head = head_of_answer(port_of(0), request("/filter", b"{"))
+    head = head_of_response(port_of(0), request("/filter", b"{"))
     assert [head.lower().count(header) for header in ON_ALL] == [0, 0]
 
 
 @pytest.mark.parametrize("index", [0, 1], ids=["extender", "admin"])
 def test_refusals_have_a_date_as_answers_do(index: int) -> None:
-    assert head_of_answer(port_of(index), b"no http\r\n\r\n").lower().count(b"\r\ndate: ") == 1
+    assert head_of_response(port_of(index), b"no http\r\n\r\n").lower().count(b"\r\ndate: ") == 1
 
 
 def test_effects_that_every_client_can_use_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
-    told = "scheduler's port: every client that reaches it can use KINDRED_BIND=true and KINDRED_PREEMPT=evict"
+    reported = "scheduler's port: every client that reaches it can use KINDRED_BIND=true and KINDRED_PREEMPT=evict"
     create_service(Settings(bind=True, preempt="evict"), shop(), None)
-    assert told not in caplog.text
+    assert reported not in caplog.text
     allowed = Settings(bind=True, preempt="evict", listen="[::]:8888", allow_unauthenticated_effects=True)
     create_service(allowed, shop(), None)
-    assert told in caplog.text
+    assert reported in caplog.text

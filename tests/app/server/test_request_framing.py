@@ -6,12 +6,12 @@ from typing import Final
 
 import pytest
 
-from app.server.port import Refusal
+from app.server.port import RejectReason
 from app.server.ports import Port
 from app.settings.settings import Settings
 from app.wiring.main import create_service
 from tests.app.questions import NEAR_WEB, by_name, shop
-from tests.app.server.conversations import PATIENCE, answer, connected, serving
+from tests.app.server.conversations import PATIENCE, connected, read_response, serving
 from tests.builders import make_pod
 
 QUESTION: Final = by_name(make_pod("p").required_affinity(NEAR_WEB), "a1", "c1")
@@ -32,7 +32,7 @@ def ports(**settings: float) -> dict[str, Port]:
     return dict(zip(["extender", "admin"], service.ports, strict=True))
 
 
-def refused(sent: bytes) -> tuple[int, bytes]:
+def rejected(sent: bytes) -> tuple[int, bytes]:
     """Send bytes; give the answer, behind which the connection is closed."""
     port = ports()["extender"]
     found: list[tuple[int, bytes]] = []
@@ -40,13 +40,13 @@ def refused(sent: bytes) -> tuple[int, bytes]:
     async def talked() -> None:
         async with asyncio.timeout(PATIENCE), serving(port) as (_, number), connected(number) as (reader, writer):
             writer.write(sent)
-            status, headers, body = await answer(reader)
+            status, headers, body = await read_response(reader)
             assert headers["connection"] == "close"
             assert await reader.read() == b""
             found.append((status, body))
 
     asyncio.run(talked())
-    assert port.connections.refused[Refusal.MALFORMED] == 1
+    assert port.connections.rejected[RejectReason.MALFORMED] == 1
     return found[0]
 
 
@@ -94,7 +94,7 @@ MALFORMED: Final = dict(malformed())
 
 @pytest.mark.parametrize("sent", MALFORMED.values(), ids=MALFORMED)
 def test_what_others_may_read_differently_is_refused_and_the_connection_closed(sent: bytes) -> None:
-    assert refused(sent) == (400, b"Not HTTP/1.1.")
+    assert rejected(sent) == (400, b"Not HTTP/1.1.")
 
 
 CODINGS: Final = dict(codings())
@@ -102,4 +102,4 @@ CODINGS: Final = dict(codings())
 
 @pytest.mark.parametrize("sent", CODINGS.values(), ids=CODINGS)
 def test_a_body_without_a_length_is_refused_and_the_connection_closed(sent: bytes) -> None:
-    assert refused(sent) == (411, b"A body needs a Content-Length.")
+    assert rejected(sent) == (411, b"A body needs a Content-Length.")

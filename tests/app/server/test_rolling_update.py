@@ -31,7 +31,7 @@ class Client:
     """
 
     def __init__(self, address: tuple[str, int], *, keeps: bool) -> None:
-        self.asked = 0
+        self.requested = 0
         self.failures: list[str] = []
         self._address = address
         self._headers = {} if keeps else {"Connection": "close"}
@@ -54,14 +54,14 @@ class Client:
         try:
             connection.request("POST", f"/{verb}", body, self._headers)
             with connection.getresponse() as response:
-                answer = json.loads(response.read())
+                content = json.loads(response.read())
         except (OSError, http.client.HTTPException) as error:
             self.failures.append(f"{verb}: {error!r}")
             connection.close()
             return
-        self.asked += 1
-        if response.status != 200 or (isinstance(answer, dict) and answer["Error"]):
-            self.failures.append(f"{verb}: {response.status} {answer}")
+        self.requested += 1
+        if response.status != 200 or (isinstance(content, dict) and content["Error"]):
+            self.failures.append(f"{verb}: {response.status} {content}")
 
 
 @contextmanager
@@ -105,8 +105,8 @@ def test_no_question_fails_while_replicas_are_replaced(tmp_path: Path) -> None:
         for number in range(1, ROUNDS + 1):
             replicas.append(start(stack, tmp_path / str(number), service))
             assert replace(replicas.pop(0), service) >= DRAIN_DELAY
-            before = [client.asked for client in asking]
-            until(lambda: all(client.asked > so_far + 5 for client, so_far in zip(asking, before, strict=True)))  # noqa: B023  # awaited here
+            before = [client.requested for client in asking]
+            until(lambda: all(client.requested > so_far + 5 for client, so_far in zip(asking, before, strict=True)))  # noqa: B023  # awaited here
         for client in asking:
             client.stop()
         assert [failure for client in asking for failure in client.failures] == []

@@ -11,12 +11,12 @@ import pytest
 import uvloop
 from fastapi import FastAPI
 
-from app.server.port import Connection, Refusal
+from app.server.port import Connection, RejectReason
 from app.server.ports import Port, extender_port
 from app.server.server import listening_sockets
 from app.settings.limits import DEFAULTS, Limits
 from app.settings.settings import Settings
-from tests.app.server.conversations import PATIENCE, answer, connected, request, serving, until
+from tests.app.server.conversations import PATIENCE, connected, read_response, request, serving, until
 from tests.app.server.tls.secrets import Certificates
 
 BACKLOG: Final = 100
@@ -62,12 +62,12 @@ def test_who_never_begins_tls_counts_and_is_closed_in_time(certificates: Certifi
                 await until(lambda: connections.open == 3)
                 async with connected(number) as (reader, _):
                     assert await reader.read() == b""
-                assert connections.refused[Refusal.TOO_MANY] == 1
+                assert connections.rejected[RejectReason.TOO_MANY] == 1
                 await until(lambda: connections.open == 0)
-            assert connections.refused[Refusal.HANDSHAKE] == 3
+            assert connections.rejected[RejectReason.HANDSHAKE] == 3
             async with connected(number, certificates.client_tls()) as (reader, writer):
                 writer.write(request("/", method="GET"))
-                assert (await answer(reader))[0] == 200
+                assert (await read_response(reader))[0] == 200
                 assert connections.open == 1
 
     with asyncio.Runner(loop_factory=loop) as runner:

@@ -22,7 +22,7 @@ from tests.json_places import places
 
 SECRET: Final = "s3cr3t! \n=,"  # noqa: S105 - a mark; and no valid name, label or quantity
 MARK: Final = "s3cr3t"
-TOLD: Final = {
+REPORTED: Final = {
     *(("metadata", name) for name in ("name", "namespace", "uid")),
     *((name,) for name in ("PodName", "PodNamespace", "PodUID", "Node")),
 }
@@ -81,7 +81,7 @@ def marked(document: Any) -> Iterator[Any]:  # noqa: ANN401 - JSON
         for step in path[:-1]:
             parent = parent[step]
         last = path[-1]
-        if path[-2:] not in TOLD:
+        if path[-2:] not in REPORTED:
             value = parent[last]
             for mark in (SECRET, {SECRET: SECRET}, [SECRET], [{SECRET: SECRET}]):
                 parent[last] = mark
@@ -99,8 +99,8 @@ def test_no_value_of_a_question_is_in_the_log(verb: str, caplog: pytest.LogCaptu
     bodies = [json.dumps(each).encode() for document in BODIES[verb] for each in marked(document)]
     bodies += [f'{{"Pod": {SECRET}'.encode(), f'["{MARK}"]'.encode(), f'"{MARK}"'.encode(), MARK.encode() + b"\xff"]
     assert len(bodies) >= 8
-    answered = [ask(app, "POST", f"/{verb}", body).content for body in bodies]
-    assert any(MARK.encode() in content for content in answered)  # who asks is told what was wrong with it
+    responded = [ask(app, "POST", f"/{verb}", body).content for body in bodies]
+    assert any(MARK.encode() in content for content in responded)  # who asks is told what was wrong with it
     assert caplog.records
     assert MARK not in caplog.text
     assert [record for record in caplog.records if MARK in JsonLines().format(record)] == []

@@ -38,8 +38,10 @@ def test_all_questions_have_a_line_at_level_debug(caplog: pytest.LogCaptureFixtu
     app = create_service(Settings(), shop(), None).app
     for verb in ("filter", "prioritize"):
         ask(app, "POST", f"/{verb}", QUESTION)
-    told = [json.loads(JsonLines().format(record)) for record in caplog.records if record.name == "kindred.questions"]
-    assert [(each["verb"], each["outcome"], each["pod"], each["nodes"], each["passed"]) for each in told] == [
+    reported = [
+        json.loads(JsonLines().format(record)) for record in caplog.records if record.name == "kindred.questions"
+    ]
+    assert [(each["verb"], each["outcome"], each["pod"], each["nodes"], each["passed"]) for each in reported] == [
         ("filter", "fit", "default/p", 2, 1),
         ("prioritize", "fit", "default/p", 2, 2),
     ]

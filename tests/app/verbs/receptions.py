@@ -54,7 +54,7 @@ def app_of(verb: Callable[[Body], VerbResponse | Awaitable[VerbResponse]], desk:
     def run(request: Request) -> VerbResponse | Awaitable[VerbResponse]:
         return verb(request.body)
 
-    return app_with(desk(Verb("preempt", run, preempt_error, shed=preempt_error, untouched=lambda _: None)))
+    return app_with(desk(Verb("preempt", run, preempt_error, shed=preempt_error, bypassed=lambda _: None)))
 
 
 def extender_app(extender: Extender, mirror: ClusterMirror, desk: Reception) -> ExtenderApp:

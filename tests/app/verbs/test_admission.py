@@ -21,7 +21,7 @@ class Setting:
 
     def __init__(self, *, deadline: float = 100.0, queue_limit: int = 10, max_bytes: int = 100) -> None:
         self.now = 0.0
-        self.seconds_for_an_answer = 1.0
+        self.seconds_for_an_response = 1.0
         self.log: list[tuple[object, ...]] = []
         self.left: set[str] = set()
         self.admission = Admission(
@@ -46,7 +46,7 @@ class Setting:
             self.log.append((name, turn.shed, turn.waited))
         else:
             self.log.append((name, turn.waited))
-            self.now += self.seconds_for_an_answer
+            self.now += self.seconds_for_an_response
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
@@ -155,11 +155,11 @@ def test_nobody_is_answered_who_has_gone() -> None:
 
 def test_bytes_are_held_up_to_their_bound() -> None:
     admission = Setting(max_bytes=10).admission
-    assert admission.hold(6)
-    assert admission.hold(4)
-    assert not admission.hold(1)
-    admission.bytes_held -= 6
-    assert admission.hold(1)
+    assert admission.buffer(6)
+    assert admission.buffer(4)
+    assert not admission.buffer(1)
+    admission.buffered_bytes -= 6
+    assert admission.buffer(1)
 
 
 # Readiness.

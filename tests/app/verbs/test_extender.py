@@ -89,9 +89,9 @@ def test_prioritize_writes_a_list_for_a_single_node() -> None:
     ],
 )
 def test_filter_gives_the_reasons_of_the_plugin_and_passes_the_rest(pod: PodBuilder, expected: dict[str, str]) -> None:
-    answer = extender().filter(by_name(pod, *ALL))
-    assert expected == reasons(answer)
-    assert [name for name in ALL if name not in expected] == decoded(answer)["NodeNames"]
+    response = extender().filter(by_name(pod, *ALL))
+    assert expected == reasons(response)
+    assert [name for name in ALL if name not in expected] == decoded(response)["NodeNames"]
 
 
 def test_what_preemption_may_help_is_failed_and_the_rest_is_unresolvable() -> None:
@@ -142,13 +142,13 @@ ODD_B1 = b'{"spec":{"b":1,"a":2,"b":3},"metadata":{"name":"\\u00621","labels":nu
 def test_whole_nodes_come_back_byte_for_byte_in_their_envelope() -> None:
     envelope = b'"kind":"NodeList","apiVersion": "v1" ,"metadata":{ "resourceVersion":"7", "x":1.0 }'
     body = b'{"Pod":%s,"Nodes":{%s,"items":[ %s ,\n{"metadata":{"name":"c1"}},%s]}}'
-    answer = extender().filter(body % (WANTS_WEB.json(), envelope, ODD_A1, ODD_B1))
+    response = extender().filter(body % (WANTS_WEB.json(), envelope, ODD_A1, ODD_B1))
     expected = (
         b'{"Nodes":{"kind":"NodeList","apiVersion":"v1","metadata":{ "resourceVersion":"7", "x":1.0 },"items":[%s,%s]},'
         b'"NodeNames":null,"FailedNodes":{},"FailedAndUnresolvableNodes":'
         b'{"c1":"node(s) didn\'t match pod affinity rules"},"Error":""}'
     )
-    assert expected % (ODD_A1, ODD_B1) == answer
+    assert expected % (ODD_A1, ODD_B1) == response
 
 
 def test_the_envelope_has_only_items_when_it_came_with_only_items() -> None:
@@ -204,7 +204,7 @@ def test_a_name_that_nobody_knows_does_not_hide_that_all_others_are_repelled_les
 
 
 @pytest.mark.parametrize(
-    ("stranger", "expected"),
+    ("foreign", "expected"),
     [
         pytest.param(in_zone("new", "a"), None, id="zone-with-pods"),
         pytest.param(in_zone("new", "c"), AFFINITY_RULES, id="zone-without-pods"),
@@ -213,30 +213,30 @@ def test_a_name_that_nobody_knows_does_not_hide_that_all_others_are_repelled_les
     ],
 )
 def test_a_node_that_the_mirror_lacks_is_judged_by_the_labels_it_came_with(
-    stranger: NodeBuilder, expected: str | None
+    foreign: NodeBuilder, expected: str | None
 ) -> None:
-    answer = extender().filter(by_object(WANTS_WEB, make_node("a1"), stranger))
-    assert reasons(answer) == ({} if expected is None else {"new": expected})
-    kept = decoded(answer)["Nodes"]["items"]
-    assert kept == [make_node("a1").obj()] + ([stranger.obj()] if expected is None else [])
+    response = extender().filter(by_object(WANTS_WEB, make_node("a1"), foreign))
+    assert reasons(response) == ({} if expected is None else {"new": expected})
+    retained = decoded(response)["Nodes"]["items"]
+    assert retained == [make_node("a1").obj()] + ([foreign.obj()] if expected is None else [])
 
 
 def test_a_node_that_the_mirror_lacks_is_kept_from_by_pods_in_the_zone_it_came_with() -> None:
-    answer = extender().filter(by_object(INTRUDER, in_zone("new-a", "a"), in_zone("new-b", "b")))
-    assert reasons(answer) == {"new-b": EXISTING_ANTI_AFFINITY_RULES}
-    answer = extender().filter(by_object(AVOIDS_WEB, in_zone("new-c", "c"), in_zone("new-b", "b")))
-    assert reasons(answer) == {"new-b": ANTI_AFFINITY_RULES}
+    response = extender().filter(by_object(INTRUDER, in_zone("new-a", "a"), in_zone("new-b", "b")))
+    assert reasons(response) == {"new-b": EXISTING_ANTI_AFFINITY_RULES}
+    response = extender().filter(by_object(AVOIDS_WEB, in_zone("new-c", "c"), in_zone("new-b", "b")))
+    assert reasons(response) == {"new-b": ANTI_AFFINITY_RULES}
 
 
 def test_a_node_that_the_mirror_lacks_is_scored_by_the_labels_it_came_with() -> None:
-    strangers = [in_zone("in-a", "a"), in_zone("in-b", "b"), in_zone("in-z", "z"), make_node("nowhere")]
+    unmirrored = [in_zone("in-a", "a"), in_zone("in-b", "b"), in_zone("in-z", "z"), make_node("nowhere")]
     expected = {"in-a": 100, "in-b": 33, "in-z": 0, "nowhere": 0, "a1": 100}
-    assert expected == scores(extender().prioritize(by_object(LIKES_WEB, *strangers, make_node("a1"))))
+    assert expected == scores(extender().prioritize(by_object(LIKES_WEB, *unmirrored, make_node("a1"))))
 
 
 def test_a_node_that_the_mirror_knows_is_judged_by_the_mirror_and_not_by_the_object() -> None:
-    answer = extender().filter(by_object(WANTS_WEB, in_zone("c1", "a"), in_zone("a1", "c")))
-    assert reasons(answer) == {"c1": AFFINITY_RULES}
+    response = extender().filter(by_object(WANTS_WEB, in_zone("c1", "a"), in_zone("a1", "c")))
+    assert reasons(response) == {"c1": AFFINITY_RULES}
 
 
 def test_whole_nodes_do_not_enter_the_mirror() -> None:
@@ -258,9 +258,9 @@ def test_whole_nodes_do_not_enter_the_mirror() -> None:
     ],
 )
 def test_an_empty_mirror_judges_whole_nodes(pod: PodBuilder, expected: dict[str, str]) -> None:
-    answer = extender(ClusterMirror()).filter(by_object(pod, in_zone("new", "a"), make_node("bare")))
-    assert expected == reasons(answer)
-    assert not decoded(answer)["Error"]
+    response = extender(ClusterMirror()).filter(by_object(pod, in_zone("new", "a"), make_node("bare")))
+    assert expected == reasons(response)
+    assert not decoded(response)["Error"]
 
 
 def test_an_empty_mirror_fails_names_and_scores_zero() -> None:

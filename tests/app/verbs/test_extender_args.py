@@ -124,16 +124,16 @@ def extender() -> Serving:
     return Serving(mirror_of(*map(make_node, NAMES)))
 
 
-def passing(answer: bytes) -> list[str]:
-    names: list[str] = json.loads(answer)["NodeNames"]
+def passing(response: bytes) -> list[str]:
+    names: list[str] = json.loads(response)["NodeNames"]
     return names
 
 
 def test_prioritize_does_not_look_up_again_what_filter_has_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = extender()
-    passed = passing(asked.filter(body_of(NAMES[3:12])).body)
+    requested = extender()
+    passed = passing(requested.filter(body_of(NAMES[3:12])).body)
     monkeypatch.setattr(NodeBatch, "found", lambda *_: pytest.fail("looked up again"))
-    scored = json.loads(asked.prioritize(body_of(passed)).body)
+    scored = json.loads(requested.prioritize(body_of(passed)).body)
     assert [(name, 0) for name in NAMES[3:12]] == [(each["Host"], each["Score"]) for each in scored]
 
 
@@ -143,28 +143,28 @@ def test_prioritize_does_not_look_up_again_what_filter_has_passed_on(monkeypatch
     ids=["fewer", "more", "another-order", "two-changed-places", "another-name"],
 )
 def test_other_names_than_filter_has_passed_on_are_looked_up(names: Sequence[str]) -> None:
-    asked = extender()
-    asked.filter(body_of(NAMES[:4]))
-    assert list(names) == [each["Host"] for each in json.loads(asked.prioritize(body_of(names)).body)]
+    requested = extender()
+    requested.filter(body_of(NAMES[:4]))
+    assert list(names) == [each["Host"] for each in json.loads(requested.prioritize(body_of(names)).body)]
 
 
 def test_no_node_passed_on_is_no_node_to_ask_about() -> None:
-    asked = extender()
+    requested = extender()
     nowhere = b'{"metadata":{"name":"p","namespace":"default"},"spec":{"affinity":{"podAffinity":{"%s":[%s]}}}}' % (
         b"requiredDuringSchedulingIgnoredDuringExecution",
         b'{"labelSelector":{"matchLabels":{"a":"b"}},"topologyKey":"zone"}',
     )
-    assert passing(asked.filter(body_of(NAMES, pod=nowhere)).body) == []
-    assert json.loads(asked.prioritize(body_of([])).body) == []
-    assert "is empty" in json.loads(asked.filter(body_of([])).body)["Error"]
+    assert passing(requested.filter(body_of(NAMES, pod=nowhere)).body) == []
+    assert json.loads(requested.prioritize(body_of([])).body) == []
+    assert "is empty" in json.loads(requested.filter(body_of([])).body)["Error"]
 
 
 def test_what_filter_has_passed_on_is_forgotten_where_nodes_come_and_go() -> None:
     mirror = mirror_of(*map(make_node, NAMES))
-    asked = Serving(mirror)
-    passed = passing(asked.filter(body_of(NAMES[:2])).body)
+    requested = Serving(mirror)
+    passed = passing(requested.filter(body_of(NAMES[:2])).body)
     mirror.apply(ClusterEvent("Delete", decode_node(make_node(NAMES[0]).json())))
     mirror.apply(ClusterEvent("Add", decode_node(make_node("newcomer").json())))
-    hosts = [each["Host"] for each in json.loads(asked.prioritize(body_of(passed)).body)]
+    hosts = [each["Host"] for each in json.loads(requested.prioritize(body_of(passed)).body)]
     assert list(NAMES[:2]) == hosts, "and not the newcomer, who has the slot now"
-    assert json.loads(asked.filter(body_of(passed)).body)["FailedAndUnresolvableNodes"].keys() == {NAMES[0]}
+    assert json.loads(requested.filter(body_of(passed)).body)["FailedAndUnresolvableNodes"].keys() == {NAMES[0]}

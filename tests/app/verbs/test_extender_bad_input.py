@@ -218,8 +218,8 @@ def test_filter_answers_a_bad_request_with_an_error_that_names_the_field(
 def test_prioritize_answers_a_bad_request_with_zeros_where_its_nodes_can_be_read_and_quotes_nothing_of_it_in_the_log(
     body: bytes, error: str, neutral: list[str] | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    answer = extender().prioritize(body)
-    assert answer == (prioritize_error(error) if neutral is None else zeros(neutral))
+    response = extender().prioritize(body)
+    assert response == (prioritize_error(error) if neutral is None else zeros(neutral))
     assert caplog.records == []
 
 
@@ -229,7 +229,7 @@ def test_prioritize_answers_a_bad_request_with_zeros_where_its_nodes_can_be_read
 def test_the_nodes_of_a_request_whose_pod_alone_is_bad_are_not_read_again(
     question: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.verbs.filter.names_asked", lambda _: pytest.fail("read again"))
+    monkeypatch.setattr("app.verbs.filter.requested_names", lambda _: pytest.fail("read again"))
     monkeypatch.setattr("app.verbs.filter.decode_incoming_pod", lambda _: decode_incoming_pod(NULL))
     assert extender().prioritize(question) == zeros(TWO)
 
@@ -306,18 +306,18 @@ def spoiled_bodies(draw: st.DrawFn) -> bytes:
     return json.dumps(replaced(question, draw(st.sampled_from(places(question))), draw(json_values))).encode()
 
 
-def assert_answered(body: bytes) -> None:
+def assert_responded(body: bytes) -> None:
     """Hold both answers to their form: an Error, or each node asked exactly once."""
     mirror = shop()
     verbs, before = Bodies(create_extender(Settings(), mirror)), state(mirror)
     result, priorities = decoded(verbs.filter(body)), decoded(verbs.prioritize(body))
     assert list(result) == ["Nodes", "NodeNames", "FailedNodes", "FailedAndUnresolvableNodes", "Error"]
     if not result["Error"]:
-        kept = result["NodeNames"]
-        if kept is None:
-            kept = [item["metadata"]["name"] for item in result["Nodes"]["items"]]
-        asked = [entry["Host"] for entry in priorities]
-        assert sorted(asked) == sorted([*kept, *result["FailedNodes"], *result["FailedAndUnresolvableNodes"]])
+        retained = result["NodeNames"]
+        if retained is None:
+            retained = [item["metadata"]["name"] for item in result["Nodes"]["items"]]
+        requested = [entry["Host"] for entry in priorities]
+        assert sorted(requested) == sorted([*retained, *result["FailedNodes"], *result["FailedAndUnresolvableNodes"]])
         assert all(0 <= entry["Score"] <= 100 for entry in priorities)
     elif isinstance(priorities, list):
         assert not any(entry["Score"] for entry in priorities)
@@ -329,13 +329,13 @@ def assert_answered(body: bytes) -> None:
 @settings(deadline=None)
 @given(spoiled_bodies())
 def test_a_body_with_any_value_replaced_is_answered(body: bytes) -> None:
-    assert_answered(body)
+    assert_responded(body)
 
 
 @settings(deadline=None)
 @given(st.binary(max_size=200) | json_values.map(lambda value: json.dumps(value).encode()))
 def test_any_bytes_are_answered(body: bytes) -> None:
-    assert_answered(body)
+    assert_responded(body)
 
 
 @settings(deadline=None)
@@ -344,4 +344,4 @@ def test_a_body_cut_off_or_garbled_anywhere_is_answered(data: st.DataObject) -> 
     body = bytearray(json.dumps(data.draw(st.sampled_from([BY_NAME, BY_OBJECT]))).encode())
     position = data.draw(st.integers(0, len(body) - 1))
     body[position : data.draw(st.sampled_from([position, position + 1, len(body)]))] = data.draw(st.binary(max_size=2))
-    assert_answered(bytes(body))
+    assert_responded(bytes(body))

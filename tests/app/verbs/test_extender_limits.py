@@ -41,14 +41,14 @@ def by_object(items: bytes) -> bytes:
 def test_many_tiny_elements_are_refused_without_being_decoded(
     verb: Callable[[Bodies, bytes], bytes], body: bytes
 ) -> None:
-    asked = extender()
+    requested = extender()
     tracemalloc.start()
     try:
-        answer = decoded(verb(asked, body))
+        response = decoded(verb(requested, body))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert answer["Error"] == "body: more than 5000000 elements"
+    assert response["Error"] == "body: more than 5000000 elements"
     assert peak < MEBIBYTE
 
 
@@ -89,23 +89,23 @@ def test_a_pod_larger_than_any_api_server_stores_is_refused() -> None:
     ],
 )
 def test_a_node_name_longer_than_any_node_has_is_refused(write: Callable[[bytes], bytes], field: str) -> None:
-    def asked(length: int) -> bytes:
+    def requested(length: int) -> bytes:
         return b",".join((write(b"n1"), write(b"x" * length), write(b"n2")))
 
     body_of = by_name if field.startswith("NodeNames") else by_object
-    assert decoded(extender().filter(body_of(asked(254))))["Error"] == f"{field}: longer than 253 bytes"
-    assert decoded(extender().filter(body_of(asked(253))))["Error"] == ""
+    assert decoded(extender().filter(body_of(requested(254))))["Error"] == f"{field}: longer than 253 bytes"
+    assert decoded(extender().filter(body_of(requested(253))))["Error"] == ""
 
 
 def test_one_long_name_among_very_many_costs_no_more_than_they_do() -> None:
     names = [b"n%d" % number for number in range(90_000)]
     uniform, ragged = (by_name(b'"%s"' % b'","'.join((*names, last))) for last in (b"x", b"x" * 253))
-    asked = extender()
+    requested = extender()
     peaks = []
     for body in (uniform, ragged):
         tracemalloc.start()
         try:
-            assert decoded(asked.filter(body))["Error"] == ""
+            assert decoded(requested.filter(body))["Error"] == ""
             peaks.append(tracemalloc.get_traced_memory()[1])
         finally:
             tracemalloc.stop()

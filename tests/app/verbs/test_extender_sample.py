@@ -39,8 +39,8 @@ def test_so_many_are_passed_on_in_the_order_asked_and_all_refusals_told(percenta
 
 
 def test_whole_nodes_are_passed_on_likewise() -> None:
-    asked = extender(ADAPTIVE)
-    result = decoded(asked.filter(Request(by_object(LONER, *NODES))).body)
+    requested = extender(ADAPTIVE)
+    result = decoded(requested.filter(Request(by_object(LONER, *NODES))).body)
     names = [item["metadata"]["name"] for item in result["Nodes"]["items"]]
     assert names == sorted(set(NAMES) - set(REPELLED))[:100]
 

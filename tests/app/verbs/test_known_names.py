@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from app.objects.decode_node import decode_node
-from app.verbs.wire_in import _MAX_BYTES, _MISSES, KnownNames
+from app.verbs.wire_in import _MAX_BYTES, _MISSES, NameLists
 from core.events import ClusterEvent
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NodeBatch
@@ -27,18 +27,18 @@ def mirror() -> ClusterMirror:
 
 
 @pytest.fixture
-def known(mirror: ClusterMirror) -> KnownNames:
-    return KnownNames(mirror.nodes)
+def known(mirror: ClusterMirror) -> NameLists:
+    return NameLists(mirror.nodes)
 
 
-def learn(mirror: ClusterMirror, known: KnownNames, names: Sequence[str]) -> None:
+def learn(mirror: ClusterMirror, known: NameLists, names: Sequence[str]) -> None:
     text = written(names)
     batch = NodeBatch.found(mirror.nodes, text, 0, len(text))
     assert batch is not None
     known.remember(text, batch.slots)
 
 
-def found(mirror: ClusterMirror, known: KnownNames, text: bytes | bytearray) -> list[str] | None:
+def found(mirror: ClusterMirror, known: NameLists, text: bytes | bytearray) -> list[str] | None:
     """Return the names whose slots are found, with something around them, as there is in a body."""
     body = b'{"NodeNames":[' + text + b"]}"
     again = known.find(body, 14, 14 + len(text))
@@ -46,16 +46,16 @@ def found(mirror: ClusterMirror, known: KnownNames, text: bytes | bytearray) -> 
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "requested",
     [NAMES[:20], NAMES[:3], NAMES[5:9], NAMES[15:20], (*NAMES[12:20], *NAMES[:12])],
     ids=["whole", "beginning", "middle", "end", "turned"],
 )
 @pytest.mark.parametrize("kind", [bytes, bytearray])
 def test_the_same_names_have_the_same_slots(
-    mirror: ClusterMirror, known: KnownNames, asked: tuple[str, ...], kind: type[bytes | bytearray]
+    mirror: ClusterMirror, known: NameLists, requested: tuple[str, ...], kind: type[bytes | bytearray]
 ) -> None:
     learn(mirror, known, NAMES[:20])
-    assert list(asked) == found(mirror, known, kind(written(asked)))
+    assert list(requested) == found(mirror, known, kind(written(requested)))
 
 
 @pytest.mark.parametrize(
@@ -83,22 +83,20 @@ def test_the_same_names_have_the_same_slots(
         b'"\xff"',
     ],
 )
-def test_other_bytes_are_not_known(mirror: ClusterMirror, known: KnownNames, text: bytes) -> None:
+def test_other_bytes_are_not_known(mirror: ClusterMirror, known: NameLists, text: bytes) -> None:
     learn(mirror, known, NAMES[:20])
     assert found(mirror, known, text) is None
 
 
 def test_a_name_that_begins_as_a_known_one_is_another() -> None:
     mirror = mirror_of(make_node("a"), make_node("node-1"), make_node("node-12"))
-    known = KnownNames(mirror.nodes)
+    known = NameLists(mirror.nodes)
     learn(mirror, known, ["a", "node-12"])
     assert found(mirror, known, b'"a","node-1"') is None
     assert found(mirror, known, b'"a","node-12"') == ["a", "node-12"]
 
 
-def test_windows_of_one_order_are_joined_until_any_window_is_one_piece(
-    mirror: ClusterMirror, known: KnownNames
-) -> None:
+def test_windows_of_one_order_are_joined_until_any_window_is_one_piece(mirror: ClusterMirror, known: NameLists) -> None:
     for begin in range(0, 30, 6):
         learn(mirror, known, NAMES[begin : begin + 6])
     for begin in range(3, 24, 6):
@@ -110,7 +108,7 @@ def test_windows_of_one_order_are_joined_until_any_window_is_one_piece(
     assert list(NAMES[1:29]) == found(mirror, known, text)
 
 
-def test_whether_a_name_stands_twice_is_open_where_pieces_are_joined(mirror: ClusterMirror, known: KnownNames) -> None:
+def test_whether_a_name_stands_twice_is_open_where_pieces_are_joined(mirror: ClusterMirror, known: NameLists) -> None:
     learn(mirror, known, NAMES[:4])
     twice = written(NAMES[:4] * 2)
     again = known.find(twice, 0, len(twice))
@@ -119,7 +117,7 @@ def test_whether_a_name_stands_twice_is_open_where_pieces_are_joined(mirror: Clu
     assert list(NAMES[:4] * 2) == found(mirror, known, twice), "and was not remembered"
 
 
-def test_another_order_of_the_same_nodes_takes_the_place_of_the_first(mirror: ClusterMirror, known: KnownNames) -> None:
+def test_another_order_of_the_same_nodes_takes_the_place_of_the_first(mirror: ClusterMirror, known: NameLists) -> None:
     learn(mirror, known, NAMES)
     assert found(mirror, known, written(NAMES[3:10][::-1])) is None
     learn(mirror, known, NAMES[::-1])
@@ -127,9 +125,9 @@ def test_another_order_of_the_same_nodes_takes_the_place_of_the_first(mirror: Cl
     assert list(NAMES[::-1]) == found(mirror, known, written(NAMES[::-1]))
 
 
-def test_nothing_is_known_any_more_when_a_node_has_come_or_gone(mirror: ClusterMirror, known: KnownNames) -> None:
+def test_nothing_is_known_any_more_when_a_node_has_come_or_gone(mirror: ClusterMirror, known: NameLists) -> None:
     learn(mirror, known, NAMES[:5])
-    known.pass_on(written(NAMES[:2]), mirror.batch(NAMES[:2]).slots)
+    known.remember_passing(written(NAMES[:2]), mirror.batch(NAMES[:2]).slots)
     mirror.apply(ClusterEvent("Delete", decode_node(make_node(NAMES[0]).json())))
     mirror.apply(ClusterEvent("Add", decode_node(make_node("newcomer").json())))
     for names in (NAMES[:5], NAMES[:2], NAMES[1:4]):
@@ -138,7 +136,7 @@ def test_nothing_is_known_any_more_when_a_node_has_come_or_gone(mirror: ClusterM
     assert list(NAMES[2:4]) == found(mirror, known, written(NAMES[2:4]))
 
 
-def test_more_nodes_than_there_was_room_for_are_known_too(mirror: ClusterMirror, known: KnownNames) -> None:
+def test_more_nodes_than_there_was_room_for_are_known_too(mirror: ClusterMirror, known: NameLists) -> None:
     learn(mirror, known, NAMES)
     more = [f"more-{number}" for number in range(2 * mirror.nodes.capacity)]
     for name in more:
@@ -147,7 +145,7 @@ def test_more_nodes_than_there_was_room_for_are_known_too(mirror: ClusterMirror,
     assert more[50:] == found(mirror, known, written(more[50:]))
 
 
-def test_where_nothing_is_known_again_few_lists_are_remembered(mirror: ClusterMirror, known: KnownNames) -> None:
+def test_where_nothing_is_known_again_few_lists_are_remembered(mirror: ClusterMirror, known: NameLists) -> None:
     shuffled = random.Random(7)  # noqa: S311 - a test
     orders = [shuffled.sample(NAMES, len(NAMES)) for _ in range(3 * _MISSES)]
     remembered = []
@@ -163,7 +161,7 @@ def test_where_nothing_is_known_again_few_lists_are_remembered(mirror: ClusterMi
 def test_memory_is_bounded() -> None:
     names = [f"node-{number:060}" for number in range(5000)]
     mirror = mirror_of(*map(make_node, names))
-    known = KnownNames(mirror.nodes)
+    known = NameLists(mirror.nodes)
     for start in range(0, 20 * 37, 37):
         text = written(names[start:])
         known._misses = 0  # noqa: SLF001 - as if they were known again
@@ -173,7 +171,7 @@ def test_memory_is_bounded() -> None:
     assert all(each in known._lists.values() for each in known._of_length.values())  # noqa: SLF001 - likewise
 
 
-def test_random_requests_are_answered_as_by_the_look_up(mirror: ClusterMirror, known: KnownNames) -> None:
+def test_random_requests_are_answered_as_by_the_look_up(mirror: ClusterMirror, known: NameLists) -> None:
     chosen = random.Random(3)  # noqa: S311 - a test
     hits = 0
     for _ in range(3000):

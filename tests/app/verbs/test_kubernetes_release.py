@@ -17,8 +17,8 @@ from tests.fake_apiserver.statuses import failure, unavailable
 async def kubernetes_of(scheduler: Scheduler) -> dict[str, Any]:
     transport = httpx.ASGITransport(scheduler.service.app)
     async with httpx.AsyncClient(transport=transport, base_url="http://kindred") as client:
-        told: dict[str, Any] = (await client.get("/version")).json()["kubernetes"]
-        return told
+        reported: dict[str, Any] = (await client.get("/version")).json()["kubernetes"]
+        return reported
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,8 @@ async def test_the_release_of_the_server_is_answered_for(
 ) -> None:
     server.behaviour.git_version = git_version
     async with scheduling(server, N1) as scheduler:
-        told = {"release": release, "source": "server", "exact": exact, "told": git_version, "ignored_gates": []}
-        assert await kubernetes_of(scheduler) == told
+        reported = {"release": release, "source": "server", "exact": exact, "told": git_version, "ignored_gates": []}
+        assert await kubernetes_of(scheduler) == reported
         assert str(scheduler.mirror.rules.release) == release
         labels = f'exact="{str(exact).lower()}",release="{release}",source="server"'
         assert await scheduler.metric(f"kindred_kubernetes_release_info{{{labels}}}") == 1
@@ -69,5 +69,5 @@ async def test_readiness_waits_for_a_server_that_is_only_late_with_its_version(s
 async def test_readiness_does_not_wait_for_a_server_that_will_not_say(server: FakeApiServer) -> None:
     server.faults.add(refuse(failure(403, "Forbidden", "no")), VERSION_PATH, times=None)
     async with scheduling(server, N1) as scheduler:
-        told = await kubernetes_of(scheduler)
-        assert (told["source"], told["exact"], told["told"]) == ("default", False, "")
+        reported = await kubernetes_of(scheduler)
+        assert (reported["source"], reported["exact"], reported["told"]) == ("default", False, "")

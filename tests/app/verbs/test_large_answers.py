@@ -16,7 +16,7 @@ from app.settings.settings import Settings
 from app.verbs.admission import Admission
 from app.verbs.endpoint import ExtenderApp
 from app.verbs.request import VerbResponse
-from tests.app.server.conversations import PATIENCE, answer, connected, request, serving, until
+from tests.app.server.conversations import PATIENCE, connected, read_response, request, serving, until
 from tests.app.server.tls.secrets import Certificates
 from tests.app.verbs.receptions import app_of, reception
 
@@ -44,13 +44,13 @@ class Served:
 
     def __init__(self, certificates: Certificates | None) -> None:
         self._admission = Admission(deadline=4.0, queue_limit=100, max_bytes=1 << 30, clock=time.monotonic)
-        app = app_of(self._answer, reception(admission=self._admission))
+        app = app_of(self._response, reception(admission=self._admission))
         self.port = port_of(app, certificates)
         self.client_tls = certificates.client_tls() if certificates is not None else None
 
     @property
     def is_idle(self) -> bool:
-        return (self._admission.in_flight, self._admission.bytes_held) == (0, 0)
+        return (self._admission.in_flight, self._admission.buffered_bytes) == (0, 0)
 
     def unsent(self) -> int:
         """Return the bytes that wait to be sent on the only connection."""
@@ -59,7 +59,7 @@ class Served:
         size: int = connection.transport.get_write_buffer_size()
         return size
 
-    def _answer(self, _: Body) -> VerbResponse:
+    def _response(self, _: Body) -> VerbResponse:
         return VerbResponse(LARGE)
 
 
@@ -83,10 +83,10 @@ def test_each_answer_is_whole_and_in_its_turn(certificates: Certificates, loop: 
             connected(number, served.client_tls) as (reader, writer),
         ):
             writer.write(QUESTION)
-            assert (await answer(reader))[2] == LARGE
+            assert (await read_response(reader))[2] == LARGE
             writer.write(QUESTION * 3)  # at once: they are pipelined
             for _ in range(3):
-                assert (await answer(reader))[2] == LARGE
+                assert (await read_response(reader))[2] == LARGE
             await until(lambda: served.is_idle)
 
     run(loop, story)
@@ -128,6 +128,6 @@ def test_who_goes_away_in_the_middle_leaves_nothing_behind(
             await until(lambda: served.is_idle and not served.port.connections.connections)
             async with connected(number, served.client_tls) as (reader, writer):
                 writer.write(QUESTION)
-                assert (await answer(reader))[2] == LARGE
+                assert (await read_response(reader))[2] == LARGE
 
     run(loop, story)

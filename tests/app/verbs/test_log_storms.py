@@ -35,11 +35,11 @@ def log(tmp_path: Path) -> Iterator[Path]:
 def kinds(log: Path) -> dict[tuple[str, str, str], list[int]]:
     """Return (logger, verb, first word) of each kind of line -> its written lines, and those that its sums count."""
     found: dict[tuple[str, str, str], list[int]] = {}
-    for told in map(json.loads, log.read_text("utf-8").splitlines()):
-        like = told.get("like", told["message"])
-        counts = found.setdefault((told["logger"], told.get("verb", ""), like.split()[0]), [0, 0])
-        if "left_out" in told:
-            counts[1] += told["left_out"]
+    for reported in map(json.loads, log.read_text("utf-8").splitlines()):
+        like = reported.get("like", reported["message"])
+        counts = found.setdefault((reported["logger"], reported.get("verb", ""), like.split()[0]), [0, 0])
+        if "left_out" in reported:
+            counts[1] += reported["left_out"]
         else:
             counts[0] += 1
     return found

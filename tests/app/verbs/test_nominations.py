@@ -3,7 +3,7 @@
 import pytest
 
 from app.settings.settings import Settings
-from app.verbs.effects import Nominations, RefusedNodes
+from app.verbs.effects import Nominations, RejectedNodes
 from app.verbs.filter import Extender
 from app.verbs.request import Request, VerbResponse
 from app.wiring.engine import create_profile
@@ -26,7 +26,7 @@ def preemptor(nominated: str = "n0") -> PodBuilder:
     return pod.nominated(nominated) if nominated else pod
 
 
-class Asked:
+class Requested:
     """`filter` over a mirror, at a time that can be set."""
 
     def __init__(self, *pods: PodBuilder, ours: str = "") -> None:
@@ -34,26 +34,26 @@ class Asked:
         nodes = [make_node(name).label(HOSTNAME, name) for name in ("n0", "n1")]
         self.mirror = mirror_of(*nodes, *pods)
         nominations = Nominations(self.mirror, lambda: self.now, lambda uid: uid == ours)
-        self._refused = RefusedNodes(self.mirror, lambda: self.now)
+        self._rejected = RejectedNodes(self.mirror, lambda: self.now)
         self._extender = Extender(create_profile(Settings()), self.mirror)
         self._effects = effects_over(
-            self.mirror, lambda: self.now, refused_nodes=self._refused, nominations=nominations
+            self.mirror, lambda: self.now, rejected_nodes=self._rejected, nominations=nominations
         )
 
-    def refused(self) -> list[str]:
+    def rejected(self) -> list[str]:
         """Return the nodes that the preemptor was refused on."""
-        return self._refused.of_this_attempt(pod_of(preemptor()))
+        return self._rejected.of_this_attempt(pod_of(preemptor()))
 
-    def answer(self, pod: PodBuilder) -> VerbResponse:
+    def response(self, pod: PodBuilder) -> VerbResponse:
         """Return an answer about both nodes."""
         return self._extender.filter(Request(by_name(pod, "n0", "n1")), self._effects)
 
     def error(self, pod: PodBuilder, *names: str) -> str:
         """Return the error of an answer, which is empty where the nodes are judged."""
-        answer = decoded(self._extender.filter(Request(by_name(pod, *(names or ("n0", "n1")))), self._effects).body)
-        if not answer["Error"]:
-            assert set(answer["FailedNodes"].values()) <= {ANTI_AFFINITY_RULES}
-        error: str = answer["Error"]
+        response = decoded(self._extender.filter(Request(by_name(pod, *(names or ("n0", "n1")))), self._effects).body)
+        if not response["Error"]:
+            assert set(response["FailedNodes"].values()) <= {ANTI_AFFINITY_RULES}
+        error: str = response["Error"]
         return error
 
 
@@ -62,52 +62,52 @@ FULL = (standing("low", "n0"), standing("middle", "n1", 5))
 
 @pytest.mark.parametrize("names", [("n0",), ("n0", "n1")], ids=["the nominated node alone", "all nodes"])
 def test_a_refusal_is_held_back_while_a_possible_victim_stands_there(names: tuple[str, ...]) -> None:
-    error = Asked(*FULL).error(preemptor(), *names)
+    error = Requested(*FULL).error(preemptor(), *names)
     assert error.startswith("pod default/preemptor does not fit on its nominated node n0")
 
 
 def test_it_is_told_when_the_watch_has_had_its_time() -> None:
-    asked = Asked(*FULL)
-    assert asked.error(preemptor())
-    asked.now += 2.9
-    assert asked.error(preemptor())
-    asked.now += 0.2
-    assert not asked.error(preemptor())
+    requested = Requested(*FULL)
+    assert requested.error(preemptor())
+    requested.now += 2.9
+    assert requested.error(preemptor())
+    requested.now += 0.2
+    assert not requested.error(preemptor())
 
 
 def test_nodes_of_a_refusal_that_is_held_back_are_not_remembered_as_refused() -> None:
-    asked = Asked(*FULL)
-    assert asked.error(preemptor())
-    assert asked.refused() == []
-    asked.now += 3.1
-    assert asked.error(preemptor()) == ""
-    assert asked.refused() == ["n0", "n1"]
+    requested = Requested(*FULL)
+    assert requested.error(preemptor())
+    assert requested.rejected() == []
+    requested.now += 3.1
+    assert requested.error(preemptor()) == ""
+    assert requested.rejected() == ["n0", "n1"]
 
 
 def test_where_kindred_itself_evicts_the_refusal_is_told_and_yet_doubtful() -> None:
     pod = preemptor().uid("mine")
-    answer = Asked(*FULL, ours="mine").answer(pod)
-    assert answer.doubtful
-    assert decoded(answer.body)["FailedNodes"].keys() == {"n0", "n1"}
+    response = Requested(*FULL, ours="mine").response(pod)
+    assert response.retryable
+    assert decoded(response.body)["FailedNodes"].keys() == {"n0", "n1"}
 
 
 def test_an_error_is_doubtful_and_a_fit_is_not() -> None:
-    assert Asked(*FULL).answer(preemptor()).doubtful
-    assert not Asked(FULL[0]).answer(preemptor()).doubtful
+    assert Requested(*FULL).response(preemptor()).retryable
+    assert not Requested(FULL[0]).response(preemptor()).retryable
 
 
 def test_another_nomination_has_a_time_of_its_own() -> None:
-    asked = Asked(*FULL)
-    assert asked.error(preemptor())
-    asked.now += 3.1
-    assert asked.error(preemptor("n1"))
+    requested = Requested(*FULL)
+    assert requested.error(preemptor())
+    requested.now += 3.1
+    assert requested.error(preemptor("n1"))
 
 
 def test_the_pod_fits_as_soon_as_the_victim_is_seen_to_be_gone() -> None:
-    asked = Asked(*FULL)
-    assert asked.error(preemptor())
-    asked.mirror.apply(ClusterEvent("Delete", pod_of(FULL[0])))
-    assert not asked.error(preemptor())
+    requested = Requested(*FULL)
+    assert requested.error(preemptor())
+    requested.mirror.apply(ClusterEvent("Delete", pod_of(FULL[0])))
+    assert not requested.error(preemptor())
 
 
 @pytest.mark.parametrize(
@@ -124,4 +124,4 @@ def test_the_pod_fits_as_soon_as_the_victim_is_seen_to_be_gone() -> None:
     ],
 )
 def test_a_refusal_is_told_at_once_where(pods: tuple[PodBuilder, ...], pod: PodBuilder, names: tuple[str, ...]) -> None:
-    assert not Asked(*pods).error(pod, *names)
+    assert not Requested(*pods).error(pod, *names)

@@ -13,59 +13,59 @@ from core.mirror.cluster import ClusterMirror
 from core.objects.pod import Pod
 from tests.app.verbs.receptions import effects_over
 
-REFUSED = VerbResponse(b"refused", doubtful=True)
+REJECTED = VerbResponse(b"refused", retryable=True)
 FITS = VerbResponse(b"fits")
 
 
-class Told:
+class Reported:
     """Answers as it was told, the last answer again and again."""
 
-    def __init__(self, answers: Iterable[VerbResponse]) -> None:
-        self.answers = list(answers)
-        self.asked = 0
+    def __init__(self, responses: Iterable[VerbResponse]) -> None:
+        self.responses = list(responses)
+        self.requested = 0
         self.verb = Patient(self._evaluate, self._unread, effects_over(ClusterMirror()))
 
     def _evaluate(self, request: Request, effects: Effects | None) -> VerbResponse:
         assert request.dry_run == (effects is None)
-        self.asked += 1
-        return self.answers[min(self.asked, len(self.answers)) - 1]
+        self.requested += 1
+        return self.responses[min(self.requested, len(self.responses)) - 1]
 
     def _unread(self, _: Pod, problem: str, __: Effects) -> VerbResponse:
         raise AssertionError(problem)
 
 
-def ask(monkeypatch: pytest.MonkeyPatch, told: Told, request: Request | None = None) -> VerbResponse:
-    monkeypatch.setattr(routes, "_LOOKS_AGAIN", (0.0, 0.0, 0.0))
+def ask(monkeypatch: pytest.MonkeyPatch, reported: Reported, request: Request | None = None) -> VerbResponse:
+    monkeypatch.setattr(routes, "_RETRY_DELAYS", (0.0, 0.0, 0.0))
 
-    async def asked() -> VerbResponse:
-        answer = told.verb(request or Request())
-        return answer if isinstance(answer, VerbResponse) else await answer
+    async def requested() -> VerbResponse:
+        response = reported.verb(request or Request())
+        return response if isinstance(response, VerbResponse) else await response
 
-    return asyncio.run(asked())
+    return asyncio.run(requested())
 
 
 def test_an_answer_without_doubt_is_given_at_once() -> None:
-    answer = Told([FITS]).verb(Request())
-    assert answer is FITS
+    response = Reported([FITS]).verb(Request())
+    assert response is FITS
 
 
 def test_a_doubtful_one_is_looked_at_until_it_is_certain(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = Told([REFUSED, REFUSED, FITS, REFUSED])
-    assert ask(monkeypatch, told) is FITS
-    assert told.asked == 3
+    reported = Reported([REJECTED, REJECTED, FITS, REJECTED])
+    assert ask(monkeypatch, reported) is FITS
+    assert reported.requested == 3
 
 
 def test_it_is_given_if_it_remains(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = Told([REFUSED])
-    assert ask(monkeypatch, told) is REFUSED
-    assert told.asked == 4
+    reported = Reported([REJECTED])
+    assert ask(monkeypatch, reported) is REJECTED
+    assert reported.requested == 4
 
 
 def test_a_dry_run_is_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = Told([REFUSED, FITS])
-    assert ask(monkeypatch, told, Request(dry_run=True)) is REFUSED
-    assert told.asked == 1
+    reported = Reported([REJECTED, FITS])
+    assert ask(monkeypatch, reported, Request(dry_run=True)) is REJECTED
+    assert reported.requested == 1
 
 
 def test_all_looks_take_less_than_the_shortest_timeout_of_the_registrations() -> None:
-    assert sum(routes._LOOKS_AGAIN) < 1.0  # noqa: SLF001  # its very value
+    assert sum(routes._RETRY_DELAYS) < 1.0  # noqa: SLF001  # its very value

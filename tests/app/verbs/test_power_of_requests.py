@@ -98,25 +98,27 @@ async def test_a_dry_run_of_bind_binds_no_pod_that_passes_untouched_while_the_mi
         args = {"PodName": "p", "PodNamespace": "default", "PodUID": metadata["uid"], "Node": "n1"}
         response = await scheduler.send("POST", "/bind", args, DRY)
         assert b"stale" in response
-        assert (scheduler.node_of(pod), scheduler.asked()) == ("", [])
+        assert (scheduler.node_of(pod), scheduler.requested()) == ("", [])
         assert await scheduler.bind(pod, "n1") == ""
 
 
 @pytest.mark.parametrize(
-    ("node", "told"),
+    ("node", "reported"),
     [
         pytest.param("n1", "pod default/p may be bound to n1", id="fits"),
         pytest.param("control", "pod default/p does not fit on control: node(s) had untolerated taint", id="conflict"),
     ],
 )
 @scenario()
-async def test_a_dry_run_of_bind_says_whether_the_pod_may_be_bound(server: FakeApiServer, node: str, told: str) -> None:
+async def test_a_dry_run_of_bind_says_whether_the_pod_may_be_bound(
+    server: FakeApiServer, node: str, reported: str
+) -> None:
     async with scheduling(server, N1, CONTROL, profile="full", bind=True) as scheduler:
         pod = await scheduler.pending(make_pod("p"))
         args = {"PodName": "p", "PodNamespace": "default", "PodUID": pod["metadata"]["uid"], "Node": node}
         response = (await scheduler.send("POST", "/bind", args, DRY)).decode()
-        assert f"a dry run, so nothing was bound: {told}" in response
-        assert (scheduler.node_of(pod), scheduler.asked(), scheduler.is_assumed(pod)) == ("", [], False)
+        assert f"a dry run, so nothing was bound: {reported}" in response
+        assert (scheduler.node_of(pod), scheduler.requested(), scheduler.is_assumed(pod)) == ("", [], False)
 
 
 # The pod is the API server's.
@@ -187,8 +189,8 @@ async def test_preempt_is_for_the_priority_that_the_api_server_has(server: FakeA
     async with scheduling(server, N1, profile="full", preempt="verb") as scheduler:
         await placed(scheduler, "r", "n1", cpu=4, priority=5)
         pod = await scheduler.pending(make_pod("p").requests(cpu=4).priority(1))
-        answer = await scheduler.preempt({**pod, "spec": {**pod["spec"], "priority": 1000}}, {"n1": []})
-        assert answer == {"NodeNameToMetaVictims": {}}
+        response = await scheduler.preempt({**pod, "spec": {**pod["spec"], "priority": 1000}}, {"n1": []})
+        assert response == {"NodeNameToMetaVictims": {}}
 
 
 @scenario()
@@ -197,8 +199,8 @@ async def test_no_pod_is_preempted_for_a_pod_that_the_api_server_does_not_have(s
         victim = await placed(scheduler, "r", "n1", cpu=4)
         pod = await scheduler.pending(make_pod("p").requests(cpu=4).priority(10))
         invented = {**pod, "metadata": {**pod["metadata"], "uid": "invented"}}
-        answer = await scheduler.preempt(invented, {"n1": [victim]})
-        assert answer == {"NodeNameToMetaVictims": {}, "Error": "no pending pod default/p has this uid"}
+        response = await scheduler.preempt(invented, {"n1": [victim]})
+        assert response == {"NodeNameToMetaVictims": {}, "Error": "no pending pod default/p has this uid"}
         assert len((await scheduler.preempt(pod, {"n1": [victim]}))["NodeNameToMetaVictims"]) == 1
 
 
@@ -237,7 +239,7 @@ async def test_a_request_that_is_newer_than_the_watch_is_decided_for_as_the_api_
         scheduler.stall_watch()
         newer = changed(scheduler, pod, "4")
         assert await scheduler.filter(newer, "n1") == ["n1"]
-        assert scheduler.asked() == ["get"]
+        assert scheduler.requested() == ["get"]
         assert await scheduler.filter(other, "n1") == []
 
 
@@ -249,7 +251,7 @@ async def test_a_request_that_is_older_than_the_watch_costs_one_look_up(server: 
         await until(lambda: _version(scheduler, pod) == newer["metadata"]["resourceVersion"])
         for _ in range(3):
             assert await scheduler.filter(pod, "n1") == ["n1"]
-        assert scheduler.asked() == ["get"]
+        assert scheduler.requested() == ["get"]
         known = scheduler.mirror.get_pod(pod["metadata"]["uid"])
         assert known is not None
         assert known.requests["cpu"] == 3000
@@ -263,7 +265,7 @@ async def test_a_status_that_differs_costs_no_look_up(server: FakeApiServer) -> 
         assert newer["metadata"]["resourceVersion"] != pod["metadata"]["resourceVersion"]
         await until(lambda: _version(scheduler, pod) == newer["metadata"]["resourceVersion"])
         assert await scheduler.filter(pod, "n1") == ["n1"]
-        assert scheduler.asked() == []
+        assert scheduler.requested() == []
 
 
 def _version(scheduler: Scheduler, pod: Object) -> str:
@@ -286,7 +288,7 @@ def test_binds_of_invented_pods_read_no_more_than_so_many_pods_a_second(monkeypa
             errors = await asyncio.gather(*(scheduler.bind(pod, "n1", **each) for each in invented))
             seconds = time.monotonic() - began
             assert all(errors)
-            assert len(scheduler.asked()) <= 20 * (1 + seconds)
+            assert len(scheduler.requested()) <= 20 * (1 + seconds)
             assert any(error.endswith("more than 20 reads of pods a second") for error in errors)
 
     run()
@@ -299,7 +301,7 @@ async def test_one_name_is_read_so_many_times_a_second_whatever_the_uid(server: 
         began = time.monotonic()
         errors = [await scheduler.bind(pod, "n1", PodUID=f"u{number}") for number in range(50)]
         seconds = time.monotonic() - began
-        assert len(scheduler.asked()) <= READS_OF_A_NAME * (1 + seconds)
+        assert len(scheduler.requested()) <= READS_OF_A_NAME * (1 + seconds)
         assert errors[-1] == "pod default/p could not be read: more than 5 reads of pod default/p a second"
         assert await scheduler.bind(pod, "n1") == "", "the watch has the pod itself, so it needs no look-up"
 
@@ -315,4 +317,4 @@ async def test_that_a_pod_is_unknown_is_kept(server: FakeApiServer, verb: str) -
                 assert await scheduler.bind(invented, "n1") == "no pending pod default/p has this uid"
             else:
                 assert await scheduler.filter(invented, "n1") == ["n1"]
-        assert scheduler.asked() == ["get"]
+        assert scheduler.requested() == ["get"]

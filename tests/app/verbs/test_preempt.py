@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from app.verbs.effects import RefusedNodes
+from app.verbs.effects import RejectedNodes
 from app.verbs.filter import NOBODY as NO_BYPASS
 from app.verbs.preempt import PreemptVerb, preempt_verb
 from app.verbs.request import Request, VerbResponse
@@ -38,12 +38,12 @@ class Setting:
 
     def __init__(self, mirror: ClusterMirror, first: int = 0) -> None:
         self.now = 100.0
-        self.refused_nodes = RefusedNodes(mirror, lambda: self.now)
+        self.rejected_nodes = RejectedNodes(mirror, lambda: self.now)
         self._mirror = mirror
         self.preempter = PreemptVerb(
             affinity_profile(),
             mirror,
-            self.refused_nodes,
+            self.rejected_nodes,
             offset=lambda nodes: min(first, nodes - 1),
             bypass=NO_BYPASS,
         )
@@ -52,7 +52,7 @@ class Setting:
         """Let nodes be refused for a pod, as `filter` does."""
         value, batch = pod_of(pod), self._mirror.batch(nodes)
         verdicts = filter_nodes(affinity_profile(), FreshEvaluation(self._mirror, value), batch)
-        self.refused_nodes.note(value, batch, verdicts)
+        self.rejected_nodes.note(value, batch, verdicts)
 
     def ask(self, pod: PodBuilder, offers: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
         """Return the nodes of the answer."""
@@ -61,15 +61,15 @@ class Setting:
         return json.loads(response.body)["NodeNameToMetaVictims"]
 
 
-def answered(body: bytes) -> bytes:
+def responded(body: bytes) -> bytes:
     nodes = [make_node(name).label(HOST, name) for name in ("n1", "n2")]
     return Setting(mirror_of(*nodes, WEB, OTHER)).preempter.preempt(Request(body), None).body
 
 
-def asked(**fields: object) -> Mapping[str, Any]:
+def requested(**fields: object) -> Mapping[str, Any]:
     args = {"Pod": POD.obj(), "NodeNameToVictims": None, "NodeNameToMetaVictims": None, **fields}
-    answer: Mapping[str, Any] = json.loads(answered(json.dumps(args).encode()))
-    return answer
+    response: Mapping[str, Any] = json.loads(responded(json.dumps(args).encode()))
+    return response
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def asked(**fields: object) -> Mapping[str, Any]:
 def test_both_forms_are_answered_with_uids(fields: Mapping[str, object]) -> None:
     args = {"Pod": POD.obj(), **fields}
     expected = b'{"NodeNameToMetaVictims":{"n1":{"Pods":[{"UID":"u-other"},{"UID":"u-web"}],"NumPDBViolations":2}}}'
-    assert answered(json.dumps(args).encode()) == expected
+    assert responded(json.dumps(args).encode()) == expected
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ def test_both_forms_are_answered_with_uids(fields: Mapping[str, object]) -> None
 )
 def test_a_node_that_is_offered_without_victims_is_answered_with_those_that_are_found(victims: object) -> None:
     for form in ("NodeNameToMetaVictims", "NodeNameToVictims"):
-        assert asked(**{form: {"n1": victims}}) == {"NodeNameToMetaVictims": {"n1": meta("u-web")}}
+        assert requested(**{form: {"n1": victims}}) == {"NodeNameToMetaVictims": {"n1": meta("u-web")}}
 
 
 def test_nodes_where_nothing_helps_are_left_out() -> None:
     offers = {"n1": meta("u-web"), "n2": meta(), "unknown": meta("u-x")}
-    assert asked(NodeNameToMetaVictims=offers) == {"NodeNameToMetaVictims": {"n1": meta("u-web")}}
-    assert answered(json.dumps({"Pod": POD.obj(), "NodeNameToMetaVictims": {}}).encode()) == (
+    assert requested(NodeNameToMetaVictims=offers) == {"NodeNameToMetaVictims": {"n1": meta("u-web")}}
+    assert responded(json.dumps({"Pod": POD.obj(), "NodeNameToMetaVictims": {}}).encode()) == (
         b'{"NodeNameToMetaVictims":{}}'
     )
 
@@ -177,26 +177,26 @@ def test_nodes_where_nothing_helps_are_left_out() -> None:
     ],
 )
 def test_a_bad_request_lets_nobody_be_preempted_and_says_why(fields: Mapping[str, object], error: str) -> None:
-    assert asked(**fields) == {"NodeNameToMetaVictims": {}, "Error": error}
+    assert requested(**fields) == {"NodeNameToMetaVictims": {}, "Error": error}
 
 
 def test_a_body_that_is_not_json_lets_nobody_be_preempted() -> None:
-    answer = json.loads(answered(b'{"Pod":'))
-    assert answer["NodeNameToMetaVictims"] == {}
-    assert answer["Error"].startswith("body: malformed JSON")
+    response = json.loads(responded(b'{"Pod":'))
+    assert response["NodeNameToMetaVictims"] == {}
+    assert response["Error"].startswith("body: malformed JSON")
 
 
 def test_too_many_nodes_or_elements_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.verbs.preempt.MAX_NODES", 1)
-    assert asked(NodeNameToMetaVictims={"n1": meta(), "n2": meta()})["Error"] == (
+    assert requested(NodeNameToMetaVictims={"n1": meta(), "n2": meta()})["Error"] == (
         "NodeNameToMetaVictims: more than 1 nodes"
     )
-    assert json.loads(answered(b"," * 5_000_001))["Error"] == "body: more than 5000000 elements"
+    assert json.loads(responded(b"," * 5_000_001))["Error"] == "body: more than 5000000 elements"
 
 
 def test_an_error_is_cut_to_a_length_that_a_log_line_can_take() -> None:
-    answer = asked(**{"x" * 20_000: None})
-    assert len(answer["Error"]) == 8192
+    response = requested(**{"x" * 20_000: None})
+    assert len(response["Error"]) == 8192
 
 
 # Nodes that are not offered, as Kindred alone refused them.
@@ -248,16 +248,16 @@ def test_of_many_refused_nodes_as_many_are_looked_at_as_kube_scheduler_wants_can
 
 def test_switched_off_nobody_is_preempted_and_the_answer_says_what_to_set() -> None:
     off = preempt_verb(None, effects_over(ClusterMirror()))
-    assert off.untouched(Request(b"whatever")) is None
+    assert off.bypassed(Request(b"whatever")) is None
     response = off.run(Request(b"whatever"))
     assert isinstance(response, VerbResponse)
-    answer = json.loads(response.body)
-    assert answer["NodeNameToMetaVictims"] == {}
-    assert "KINDRED_PREEMPT=verb" in answer["Error"]
+    response = json.loads(response.body)
+    assert response["NodeNameToMetaVictims"] == {}
+    assert "KINDRED_PREEMPT=verb" in response["Error"]
 
 
 def test_of_pods_that_do_not_pass_and_of_bad_requests_nothing_is_answered_untouched() -> None:
     preempter = Setting(spread(("w0", 5))).preempter
     body = json.dumps({"Pod": POD.obj(), "NodeNameToMetaVictims": {"n0": meta("w0")}}).encode()
-    assert preempter.preempt_untouched(body) is None
-    assert preempter.preempt_untouched(b"{") is None
+    assert preempter.preempt_bypassed(body) is None
+    assert preempter.preempt_bypassed(b"{") is None

@@ -55,8 +55,8 @@ async def test_an_offer_is_completed_and_a_node_that_kindred_alone_refused_is_ad
         pod = scheduler.create(IMPORTANT)
         await settled(scheduler, first, second, offered)
         assert await scheduler.filter(pod, "n2") == []
-        answer = await scheduler.preempt(pod, {"n1": [offered]})
-        assert answer == {"NodeNameToMetaVictims": {"n1": victims(first, offered), "n2": victims(second)}}
+        response = await scheduler.preempt(pod, {"n1": [offered]})
+        assert response == {"NodeNameToMetaVictims": {"n1": victims(first, offered), "n2": victims(second)}}
         assert await scheduler.metric('kindred_request_duration_seconds_count{verb="preempt"}') == 1
 
 
@@ -68,12 +68,12 @@ async def test_violations_of_the_budgets_that_are_watched_are_counted(server: Fa
         other = scheduler.create(make_pod("other").on("n1"))
         await settled(scheduler, first, other)
         pod = scheduler.create(IMPORTANT)
-        answer = await scheduler.preempt(pod, {"n1": [other]})
-        assert answer == {"NodeNameToMetaVictims": {"n1": victims(first, other, violations=1)}}
+        response = await scheduler.preempt(pod, {"n1": [other]})
+        assert response == {"NodeNameToMetaVictims": {"n1": victims(first, other, violations=1)}}
         server.update(POD_DISRUPTION_BUDGETS.path, budget(1))
         await until(lambda: scheduler.mirror.objects(PodDisruptionBudget)["default/db"].disruptions_allowed == 1)
-        answer = await scheduler.preempt(pod, {"n1": [other]})
-        assert answer == {"NodeNameToMetaVictims": {"n1": victims(first, other)}}
+        response = await scheduler.preempt(pod, {"n1": [other]})
+        assert response == {"NodeNameToMetaVictims": {"n1": victims(first, other)}}
 
 
 @scenario()
@@ -84,9 +84,9 @@ async def test_the_service_is_not_ready_and_preempts_nobody_before_it_knows_the_
         await only_the_budgets_are_missing(scheduler)
         rule = 'apiGroups: ["policy"], resources: ["poddisruptionbudgets"], verbs: ["list", "watch"]'
         assert (await scheduler.readiness())["resources"]["poddisruptionbudgets"]["missing_rbac_rule"] == rule
-        answer = await scheduler.preempt(scheduler.create(IMPORTANT), {"n1": []})
-        assert answer["NodeNameToMetaVictims"] == {}
-        assert answer["Error"].startswith("the mirror is not synced: poddisruptionbudgets")
+        response = await scheduler.preempt(scheduler.create(IMPORTANT), {"n1": []})
+        assert response["NodeNameToMetaVictims"] == {}
+        assert response["Error"].startswith("the mirror is not synced: poddisruptionbudgets")
         for task in following:
             task.cancel()
         await asyncio.gather(*following, return_exceptions=True)
@@ -97,9 +97,9 @@ async def test_switched_off_budgets_are_not_watched_and_nobody_is_preempted(serv
     async with scheduling(server, N1) as scheduler:
         first = scheduler.create(loner("db").on("n1"))
         await settled(scheduler, first)
-        answer = await scheduler.preempt(scheduler.create(IMPORTANT), {"n1": [first]})
-        assert answer["NodeNameToMetaVictims"] == {}
-        assert "KINDRED_PREEMPT=verb" in answer["Error"]
+        response = await scheduler.preempt(scheduler.create(IMPORTANT), {"n1": [first]})
+        assert response["NodeNameToMetaVictims"] == {}
+        assert "KINDRED_PREEMPT=verb" in response["Error"]
         assert server.requests.of(POD_DISRUPTION_BUDGETS.path) == []
         assert await scheduler.metric('kindred_requests_total{outcome="no_fit",verb="preempt"}') == 1
 
@@ -114,5 +114,5 @@ def test_budgets_are_watched_where_preemption_is_answered(preempt: str, *, watch
 def test_a_dump_is_enough_for_an_answer() -> None:
     app = create_service(Settings(preempt="verb"), shop(), None).app
     body = b'{"Pod":{"metadata":{"name":"p"}},"NodeNameToMetaVictims":{"a1":{"Pods":[{"UID":"default/web-0"}]}}}'
-    answer = ask(app, "POST", "/preempt", body).json()
-    assert answer == {"NodeNameToMetaVictims": {"a1": {"Pods": [{"UID": "default/web-0"}], "NumPDBViolations": 0}}}
+    response = ask(app, "POST", "/preempt", body).json()
+    assert response == {"NodeNameToMetaVictims": {"a1": {"Pods": [{"UID": "default/web-0"}], "NumPDBViolations": 0}}}

@@ -85,9 +85,9 @@ def test_the_last_pod_is_known_by_its_json_too() -> None:
     recent = RecentPods()
     recent.add(pod(1), b"one")
     recent.add(pod(2), b"two")
-    assert recent.written_as(b"two") == pod(2)
-    assert recent.written_as(b"one") is None, "only the last: whoever asks again asks at once"
-    assert RecentPods().written_as(b"") is None
+    assert recent.by_json(b"two") == pod(2)
+    assert recent.by_json(b"one") is None, "only the last: whoever asks again asks at once"
+    assert RecentPods().by_json(b"") is None
 
 
 def test_the_json_of_a_pod_is_the_very_bytes_that_came() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from app.verbs.effects import RefusedNodes
+from app.verbs.effects import RejectedNodes
 from core.events import ClusterEvent
 from core.framework.interface import SUCCESS, Code, Status, Verdicts
 from core.mirror.cluster import ClusterMirror
@@ -32,26 +32,26 @@ class Noting:
     def __init__(self, mirror: ClusterMirror, *, tells: bool = False) -> None:
         self.now = 100.0
         self._mirror = mirror
-        self.told: list[tuple[str, int]] = []
-        refused_everywhere = (lambda pod, size: self.told.append((pod.uid, size))) if tells else None
-        self._refused = RefusedNodes(mirror, lambda: self.now, refused_everywhere)
+        self.reported: list[tuple[str, int]] = []
+        rejected_everywhere = (lambda pod, size: self.reported.append((pod.uid, size))) if tells else None
+        self._rejected = RejectedNodes(mirror, lambda: self.now, rejected_everywhere)
 
     def note(self, codes: Sequence[int], uid: str = "u", names: Sequence[str] = ("n0", "n1", "n2", "n3")) -> None:
         """Take note of verdicts."""
         verdicts = Verdicts(np.array(codes, np.int64), STATUSES)
-        self._refused.note(Pod(uid, "default", uid), self._mirror.batch(names[: len(codes)]), verdicts)
+        self._rejected.note(Pod(uid, "default", uid), self._mirror.batch(names[: len(codes)]), verdicts)
 
     def all_of_last_filter(self) -> list[str]:
         """Return the names."""
-        return self._refused.all_of_last_filter(Pod("u", "default", "u"))
+        return self._rejected.all_of_last_filter(Pod("u", "default", "u"))
 
     def known_of(self, pod: Pod) -> tuple[list[str], list[str]]:
         """Return the names of this attempt, and of the last filter, for a state of a pod."""
-        return self._refused.of_this_attempt(pod), self._refused.all_of_last_filter(pod)
+        return self._rejected.of_this_attempt(pod), self._rejected.all_of_last_filter(pod)
 
     def known(self, uid: str = "u") -> list[str]:
         """Return the names."""
-        return self._refused.of_this_attempt(Pod(uid, "default", uid))
+        return self._rejected.of_this_attempt(Pod(uid, "default", uid))
 
 
 def test_the_nodes_that_preemption_might_help_on_are_remembered() -> None:
@@ -137,7 +137,7 @@ def test_no_more_than_eight_mebibytes_are_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("codes", "told"),
+    ("codes", "reported"),
     [
         pytest.param([FULL, NEVER, REPELLED], True, id="refused-everywhere"),
         pytest.param([FULL, FITS], False, id="fits-somewhere"),
@@ -145,12 +145,12 @@ def test_no_more_than_eight_mebibytes_are_kept() -> None:
     ],
 )
 def test_a_pod_that_preemption_may_help_and_nothing_else_is_told_with_how_many_nodes_it_was(
-    codes: list[int], *, told: bool
+    codes: list[int], *, reported: bool
 ) -> None:
     noting = Noting(cluster(), tells=True)
     noting.note(codes)
-    assert noting.told == ([("u", len(codes))] if told else [])
-    assert noting.all_of_last_filter() == ([f"n{number}" for number in range(len(codes))] if told else [])
+    assert noting.reported == ([("u", len(codes))] if reported else [])
+    assert noting.all_of_last_filter() == ([f"n{number}" for number in range(len(codes))] if reported else [])
 
 
 def test_all_nodes_of_the_last_filter_are_known_for_as_long_as_it_was_the_last() -> None:

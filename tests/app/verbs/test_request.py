@@ -42,7 +42,7 @@ def test_the_body_is_all_pieces_in_their_order(pieces: tuple[bytes, ...]) -> Non
     assert reading.read()
     body = b"".join(pieces)
     assert reading.budget is not None
-    assert (reading.request.body, reading.request.size, reading.budget.bytes_held) == (body, len(body), len(body))
+    assert (reading.request.body, reading.request.size, reading.budget.buffered_bytes) == (body, len(body), len(body))
 
 
 def test_a_body_in_one_piece_is_not_copied() -> None:
@@ -56,17 +56,17 @@ def test_past_the_budget_of_all_nothing_is_held_nor_taken_again() -> None:
     reading = Reading(b"abc", b"def", b"g", budget=5)
     assert not reading.read()
     assert reading.budget is not None
-    assert (reading.request.body, reading.request.size, reading.budget.bytes_held) == (b"", 7, 0)
+    assert (reading.request.body, reading.request.size, reading.budget.buffered_bytes) == (b"", 7, 0)
 
 
 def test_what_is_held_is_released_once() -> None:
     reading = Reading(b"abc", budget=100)
     reading.read()
     assert reading.budget is not None
-    assert reading.budget.bytes_held == 3
+    assert reading.budget.buffered_bytes == 3
     for _ in range(2):
         reading.request.release(reading.budget)
-    assert (reading.request.body, reading.budget.bytes_held) == (b"", 0)
+    assert (reading.request.body, reading.budget.buffered_bytes) == (b"", 0)
 
 
 def test_a_body_is_read_to_its_end_and_no_further() -> None:

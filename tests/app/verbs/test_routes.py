@@ -82,8 +82,8 @@ def test_a_removed_plugin_of_the_profile_limits_the_volumes_of_a_node_as_the_plu
     mirror.apply(ClusterEvent("Add", claim("data", "disk")))
     pod = make_pod("p").volume({"name": "v", "persistentVolumeClaim": {"claimName": "data"}})
     service = create_service(Settings(profile=name), mirror, None)
-    answer = ask(service.app, "POST", "/filter", by_name(pod, "a1")).json()
-    assert (answer["NodeNames"], answer["FailedNodes"]) == ([], {"a1": "node(s) exceed max volume count"})
+    response = ask(service.app, "POST", "/filter", by_name(pod, "a1")).json()
+    assert (response["NodeNames"], response["FailedNodes"]) == ([], {"a1": "node(s) exceed max volume count"})
 
 
 def test_a_query_after_the_verb_is_passed_over() -> None:
@@ -136,14 +136,14 @@ def test_one_hundred_megabytes_are_refused_while_no_more_than_the_largest_body_i
     tracemalloc.start()
     try:
         response = ask(app, "POST", f"/{verb}", spaces(100 * MIB), headers)
-        held, peak = tracemalloc.get_traced_memory()
+        stored, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     error = f"body: larger than {LARGEST} bytes"
     assert response.status_code == 200
     assert response.content == {"filter": filter_error, "prioritize": prioritize_error}[verb](error)
     assert peak <= LARGEST + 2 * MIB
-    assert held <= MIB
+    assert stored <= MIB
     (record,) = caplog.records
     assert (record.getMessage(), vars(record)["outcome"]) == ("request", "bad_request")
     assert before == state(mirror)

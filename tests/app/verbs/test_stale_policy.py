@@ -105,6 +105,6 @@ def test_a_port_that_names_nothing_says_only_that_the_mirror_is_stale() -> None:
     assert decoded(never.content)["Error"] == "the mirror is not synced"
     followed.sync(followed.nodes, followed.pods)
     followed.now += STALE_AFTER + 1
-    refused, scored = (ask(followed.app, "POST", f"/{verb}", QUESTION) for verb in ("filter", "prioritize"))
-    assert decoded(refused.content)["Error"] == "the mirror is stale"
+    rejected, scored = (ask(followed.app, "POST", f"/{verb}", QUESTION) for verb in ("filter", "prioritize"))
+    assert decoded(rejected.content)["Error"] == "the mirror is stale"
     assert scored.headers["kindred-stale"] == "the mirror is stale"

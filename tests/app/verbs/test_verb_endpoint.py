@@ -58,9 +58,9 @@ def served(desk: Reception, bypass: Bypass | None = None) -> ExtenderApp:
 
 def observed(question: bytes, verb: str = "filter", **desk: object) -> tuple[httpx.Response, Request]:
     """Ask once; give the answer and what was told of it."""
-    told: list[Request] = []
-    response = ask(served(reception(observe=told.append, **desk)), "POST", f"/{verb}", question)  # type: ignore[arg-type]  # by their names
-    (request,) = told
+    reported: list[Request] = []
+    response = ask(served(reception(observe=reported.append, **desk)), "POST", f"/{verb}", question)  # type: ignore[arg-type]  # by their names
+    (request,) = reported
     assert request.verb == verb
     assert request.size == len(question)
     assert request.response.body == response.content
@@ -101,9 +101,9 @@ def test_a_fault_of_ours_is_told(caplog: pytest.LogCaptureFixture) -> None:
     def fails(body: object) -> VerbResponse:
         raise KeyError(body)
 
-    told: list[Request] = []
-    ask(app_of(fails, reception(observe=told.append)), "POST", "/preempt", b"{}")
-    (response,) = (each.response for each in told)
+    reported: list[Request] = []
+    ask(app_of(fails, reception(observe=reported.append)), "POST", "/preempt", b"{}")
+    (response,) = (each.response for each in reported)
     assert (response.outcome, response.error) == (VerbOutcome.INTERNAL_ERROR, "internal error: KeyError")
     assert caplog.records
 
@@ -135,11 +135,11 @@ def test_who_drains_answers_and_closes_the_connection() -> None:
 )
 @pytest.mark.parametrize("verb", ["filter", "prioritize"])
 def test_a_pod_that_passes_does_so_when_others_are_refused(desk: dict[str, object], verb: str) -> None:
-    told: list[Request] = []
-    app = served(reception(observe=told.append, **desk), Bypass(namespaces=("default",)))  # type: ignore[arg-type]  # by their names
-    answer = ask(app, "POST", f"/{verb}", QUESTION).json()
-    assert (answer["NodeNames"] if verb == "filter" else [each["Host"] for each in answer]) == ["a1", "a2", "c1"]
-    assert [each.response.outcome for each in told] == [VerbOutcome.BYPASSED]
+    reported: list[Request] = []
+    app = served(reception(observe=reported.append, **desk), Bypass(namespaces=("default",)))  # type: ignore[arg-type]  # by their names
+    response = ask(app, "POST", f"/{verb}", QUESTION).json()
+    assert (response["NodeNames"] if verb == "filter" else [each["Host"] for each in response]) == ["a1", "a2", "c1"]
+    assert [each.response.outcome for each in reported] == [VerbOutcome.BYPASSED]
 
 
 @pytest.mark.parametrize(
@@ -186,21 +186,21 @@ def test_who_is_turned_away_is_told_so_at_little_cost(
     assert reason == response.headers["kindred-shed"]
     assert (VerbOutcome.SHED, f"shed: {message}") == (request.response.outcome, request.response.error)
     assert admission.shed[reason] == 1
-    assert (admission.in_flight, admission.bytes_held, admission.waiting) == (0, 0, 0)
+    assert (admission.in_flight, admission.buffered_bytes, admission.waiting) == (0, 0, 0)
 
 
 def test_who_comes_while_the_queue_is_full_is_turned_away() -> None:
     admission = Admission(deadline=10.0, queue_limit=1, max_bytes=10_000, clock=lambda: 1.0)
     app = served(reception(admission=admission))
 
-    async def asked() -> list[httpx.Response]:
+    async def requested() -> list[httpx.Response]:
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://kindred") as client:
             return await asyncio.gather(*(client.post("/filter", content=QUESTION) for _ in range(4)))
 
-    responses = asyncio.run(asked())
+    responses = asyncio.run(requested())
     assert [each.headers.get("kindred-shed") for each in responses] == [None, None, "queue_full", "queue_full"]
     assert all(each.json()["NodeNames"] == ["a1", "a2"] for each in responses[:2])
     expected = "shed: too many requests are in the queue (1)"
     assert [each.json()["Error"] for each in responses[2:]] == [expected, expected]
-    assert (admission.in_flight, admission.bytes_held, admission.waiting) == (0, 0, 0)
+    assert (admission.in_flight, admission.buffered_bytes, admission.waiting) == (0, 0, 0)

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from app.verbs.effects import RefusedNodes
+from app.verbs.effects import RejectedNodes
 from app.verbs.filter import NOBODY, Extender
 from app.verbs.preempt import PreemptVerb
 from app.verbs.request import Request, VerbOutcome, VerbResponse
@@ -51,11 +51,11 @@ class Setting:
         profile = affinity_profile()
         self.cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec"))
         self.extender = Extender(profile, mirror, self.cache)
-        self.asked = 0
+        self.requested = 0
         plain = MatchCounters.of
 
         def counted(counters: MatchCounters, *args: Any) -> Any:  # noqa: ANN401 - whatever it is given, and gives
-            self.asked += 1
+            self.requested += 1
             return plain(counters, *args)
 
         monkeypatch.setattr(MatchCounters, "of", counted)
@@ -71,12 +71,12 @@ def setting(monkeypatch: pytest.MonkeyPatch) -> Setting:
 
 @pytest.mark.parametrize("cached", [True, False])
 def test_a_heavy_pod_is_refused_by_filter_with_the_field_and_the_numbers(setting: Setting, *, cached: bool) -> None:
-    answer = setting.filter(heavy(), cached=cached)
-    assert answer.outcome is VerbOutcome.TOO_MUCH_WORK
-    assert decoded(answer.body)["Error"] == answer.error
-    assert answer.error.startswith(REASON)
-    assert answer.error.endswith(f" of {LIMIT} units")
-    assert answer.pod == "default/heavy"
+    response = setting.filter(heavy(), cached=cached)
+    assert response.outcome is VerbOutcome.TOO_MUCH_WORK
+    assert decoded(response.body)["Error"] == response.error
+    assert response.error.startswith(REASON)
+    assert response.error.endswith(f" of {LIMIT} units")
+    assert response.pod == "default/heavy"
 
 
 def test_a_heavy_pod_leaves_no_counter_behind(setting: Setting) -> None:
@@ -86,10 +86,10 @@ def test_a_heavy_pod_leaves_no_counter_behind(setting: Setting) -> None:
 
 def test_a_pod_of_a_class_that_was_refused_costs_nothing(setting: Setting) -> None:
     first = setting.filter(heavy())
-    asked = setting.asked
+    requested = setting.requested
     again = setting.filter(heavy("twin"))
     assert (again.body, again.outcome) == (first.body, VerbOutcome.TOO_MUCH_WORK)
-    assert asked == setting.asked
+    assert requested == setting.requested
 
 
 def test_other_pods_are_answered_as_before(setting: Setting) -> None:
@@ -112,8 +112,8 @@ def test_a_refused_class_is_judged_again_when_the_cluster_has_shrunk(setting: Se
 def test_a_pod_that_is_heavy_to_score_is_scored_as_neutral_and_filtered_as_ever(setting: Setting) -> None:
     assert setting.filter(heavy_to_score()).outcome is VerbOutcome.FIT
     for _ in range(2):
-        answer = setting.extender.prioritize(Request(by_name(heavy_to_score(), *NODES)))
-        assert (scores(answer.body), answer.outcome) == ({"a1": 0, "b1": 0}, VerbOutcome.TOO_MUCH_WORK)
+        response = setting.extender.prioritize(Request(by_name(heavy_to_score(), *NODES)))
+        assert (scores(response.body), response.outcome) == ({"a1": 0, "b1": 0}, VerbOutcome.TOO_MUCH_WORK)
     assert setting.filter(heavy_to_score()).outcome is VerbOutcome.FIT
 
 
@@ -123,15 +123,15 @@ def test_preempt_offers_no_node_for_a_heavy_pod() -> None:
     preempter = PreemptVerb(
         affinity_profile(),
         mirror,
-        RefusedNodes(mirror, lambda: 0.0),
+        RejectedNodes(mirror, lambda: 0.0),
         offset=lambda _: 0,
         bypass=NOBODY,
     )
     victims = {"n1": {"Pods": [{"UID": "u-web"}], "NumPDBViolations": 0}}
     body = {"Pod": heavy().priority(10).obj(), "NodeNameToMetaVictims": victims}
-    answer = preempter.preempt(Request(json.dumps(body).encode()), None)
-    assert (answer.outcome, decoded(answer.body)["NodeNameToMetaVictims"]) == (VerbOutcome.TOO_MUCH_WORK, {})
-    assert answer.error.startswith(REASON)
+    response = preempter.preempt(Request(json.dumps(body).encode()), None)
+    assert (response.outcome, decoded(response.body)["NodeNameToMetaVictims"]) == (VerbOutcome.TOO_MUCH_WORK, {})
+    assert response.error.startswith(REASON)
 
 
 def test_the_shadow_check_charges_an_evaluation_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,8 +185,8 @@ def selecting_nodes(number: int) -> PodBuilder:
 def test_every_plugin_that_a_pod_can_burden_charges_for_it(pod: PodBuilder, field: str) -> None:
     mirror = shop()
     mirror.work.limit = LIMIT
-    answer = Extender(full_profile(), mirror).filter(Request(by_name(pod, *NODES)))
-    assert (answer.outcome, answer.error.partition(":")[0]) == (VerbOutcome.TOO_MUCH_WORK, field)
+    response = Extender(full_profile(), mirror).filter(Request(by_name(pod, *NODES)))
+    assert (response.outcome, response.error.partition(":")[0]) == (VerbOutcome.TOO_MUCH_WORK, field)
     mirror.work.limit = None
     assert (
         Extender(full_profile(), mirror).filter(Request(by_name(pod, *NODES))).outcome is not VerbOutcome.TOO_MUCH_WORK

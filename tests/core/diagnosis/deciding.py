@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from core.diagnosis.diagnosis import Diagnosis
-from core.diagnosis.remedies.what_would_help import what_would_help
+from core.diagnosis.remedies.find_remedies import find_remedies
 from core.events import ClusterEvent, Object
 from core.explaining.pod_steps import Kind
 from core.explaining.remedy import Remedy, Step
@@ -54,7 +54,7 @@ ALL: Final = 50
 
 def helps(pod: PodBuilder, *builders: Builder, objects: Sequence[Object] = ()) -> list[Remedy]:
     """Return all remedies of a pod."""
-    return [*what_would_help(decision_of(pod, *builders, objects=objects), ALL)]
+    return [*find_remedies(decision_of(pod, *builders, objects=objects), ALL)]
 
 
 def of_kind(kind: Kind, remedies: Sequence[Remedy]) -> list[tuple[str, list[Step]]]:

@@ -24,7 +24,7 @@ def web() -> PodBuilder:
 
 
 @pytest.mark.parametrize(
-    ("pod", "others", "said"),
+    ("pod", "others", "stated"),
     [
         pytest.param(
             web().required_affinity(term(ZONE, DB)).spread(ZONE, WEB),
@@ -81,12 +81,12 @@ def web() -> PodBuilder:
     ],
 )
 def test_rules_that_exclude_each_other_are_told(
-    pod: PodBuilder, others: list[NodeBuilder | PodBuilder], said: str
+    pod: PodBuilder, others: list[NodeBuilder | PodBuilder], stated: str
 ) -> None:
     decision = decision_of(pod, *others)
-    said = f"{HEAD}{said}" if said else ""
-    assert exclusion(decision) == said
-    assert cluster_amounts(decision, 5).exclusion == said
+    stated = f"{HEAD}{stated}" if stated else ""
+    assert exclusion(decision) == stated
+    assert cluster_amounts(decision, 5).exclusion == stated
 
 
 def test_a_volume_and_another_rule_exclude_each_other() -> None:

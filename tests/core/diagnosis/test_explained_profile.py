@@ -1,7 +1,7 @@
 """What explanations judge beside what is served, and what the scheduler's configuration changes."""
 
 from core.diagnosis.diagnosis import Diagnosis
-from core.diagnosis.explained_profile import ExplainedProfile, Judge, SchedulerRules, every_rule, joined, served_alone
+from core.diagnosis.explained_profile import ExplainProfile, Judge, SchedulerRules, every_rule, joined, served_alone
 from core.diagnosis.node_detail import node_detail
 from core.diagnosis.not_judged import NotJudged
 from core.diagnosis.summary import summary
@@ -59,25 +59,25 @@ def test_both_profiles_are_those_of_a_release() -> None:
 
 
 SCHEDULER = parse_profile("filter:NodeName,filter:NodeAffinity,score:NodeAffinity=2")
-ASKED = parse_profile("filter:NodeResourcesFit,filter:NodeAffinity,score:ImageLocality")
+REQUESTED = parse_profile("filter:NodeResourcesFit,filter:NodeAffinity,score:ImageLocality")
 OFF = parse_profile("TaintToleration,NodeDeclaredFeatures")
 RULES = SchedulerRules(
     "mine",
     has_profile=True,
     filters=frozenset({"NodeName", "NodeAffinity"}),
     scores=frozenset({"NodeAffinity"}),
-    asked_filters=frozenset({"NodeResourcesFit", "NodeAffinity"}),
-    asked_scores=frozenset({"ImageLocality"}),
+    extender_filters=frozenset({"NodeResourcesFit", "NodeAffinity"}),
+    extender_scores=frozenset({"ImageLocality"}),
     off=OFF,
     never_judged_off=frozenset({"DynamicResources"}),
     not_judged=(NotJudged("Mine", "no in-tree plugin"),),
     percentage_of_nodes_to_score=30,
 )
-JUDGED = joined(SCHEDULER, ASKED, {"NodeAffinity": 2, "ImageLocality": 1})
-EXPLAINED = ExplainedProfile(JUDGED, ASKED, RULES)
+JUDGED = joined(SCHEDULER, REQUESTED, {"NodeAffinity": 2, "ImageLocality": 1})
+EXPLAINED = ExplainProfile(JUDGED, REQUESTED, RULES)
 
 
-def decision(pod: Pod, *, cpu: str = "8", explained: ExplainedProfile = EXPLAINED) -> Diagnosis:
+def decision(pod: Pod, *, cpu: str = "8", explained: ExplainProfile = EXPLAINED) -> Diagnosis:
     mirror = mirror_of(roomy("n1", cpu, disk="ssd"))
     return Diagnosis(explained, mirror, pod, mirror.batch(["n1"]))
 
@@ -96,7 +96,7 @@ def test_who_judges_is_known() -> None:
 
 
 def test_without_a_profile_of_the_scheduler_the_serving_profile_says_who_judges() -> None:
-    unknown = ExplainedProfile(full_profile(), ASKED, SchedulerRules("other"))
+    unknown = ExplainProfile(full_profile(), REQUESTED, SchedulerRules("other"))
     assert unknown.configured is None
     assert unknown.judge_of_filter("NodeResourcesFit") is Judge.KINDRED
     assert unknown.judge_of_filter("NodeName") is Judge.SCHEDULER
@@ -104,11 +104,11 @@ def test_without_a_profile_of_the_scheduler_the_serving_profile_says_who_judges(
 
 
 def test_what_is_off_is_said_and_is_not_the_same_as_what_was_not_judged() -> None:
-    told = summary(decision(pod_of(asking())), 5)
-    assert told.scheduler is not None
-    assert told.scheduler.filters_off == ["TaintToleration"]
-    assert told.scheduler.scores_off == ["TaintToleration"]
-    assert [each.plugin for each in told.not_judged] == ["Mine"]
+    reported = summary(decision(pod_of(asking())), 5)
+    assert reported.scheduler is not None
+    assert reported.scheduler.filters_off == ["TaintToleration"]
+    assert reported.scheduler.scores_off == ["TaintToleration"]
+    assert [each.plugin for each in reported.not_judged] == ["Mine"]
 
 
 def test_a_release_without_a_plugin_does_not_have_it_off() -> None:
@@ -119,10 +119,10 @@ def test_a_release_without_a_plugin_does_not_have_it_off() -> None:
 
 def test_a_rule_that_is_never_judged_is_off_for_the_pods_that_it_is_about() -> None:
     pod = Pod(uid="u", namespace="default", name="p", resource_claims=(PodResourceClaim("c", "c"),))
-    told = decision(pod)
-    assert told.scheduler is not None
-    assert "DynamicResources" in told.scheduler.filters_off
-    assert "DynamicResources" not in {each.plugin for each in told.not_judged}
+    reported = decision(pod)
+    assert reported.scheduler is not None
+    assert "DynamicResources" in reported.scheduler.filters_off
+    assert "DynamicResources" not in {each.plugin for each in reported.not_judged}
 
 
 def test_a_plugin_of_the_scheduler_wakes_by_its_events_and_a_refusal_of_kindred_by_any() -> None:
@@ -136,17 +136,17 @@ def test_what_filter_returns_is_judged_by_kindreds_own_arguments() -> None:
     strict = parse_profile("filter:NodeResourcesFit")
     rules = SchedulerRules("mine", has_profile=True, filters=frozenset({"NodeResourcesFit"}))
     pod = pod_of(asking(**{"x/gpu": 1}))
-    detail = node_detail(decision(pod, explained=ExplainedProfile(ignoring, strict, rules)), 0, 5)
+    detail = node_detail(decision(pod, explained=ExplainProfile(ignoring, strict, rules)), 0, 5)
     assert (detail.fits, detail.answered) == (True, False)
 
 
 def test_what_is_off_is_not_measured_either() -> None:
-    rules = SchedulerRules("mine", has_profile=True, filters=frozenset({"NodeName"}), off=ASKED)
-    explained = ExplainedProfile(parse_profile("filter:NodeName"), ASKED, rules)
+    rules = SchedulerRules("mine", has_profile=True, filters=frozenset({"NodeName"}), off=REQUESTED)
+    explained = ExplainProfile(parse_profile("filter:NodeName"), REQUESTED, rules)
     found = decision(pod_of(asking(cpu="9")), explained=explained)
-    told = summary(found, 5)
-    assert (told.fit, told.answered_fit) == (1, 0)
-    assert not told.amounts.resources
+    reported = summary(found, 5)
+    assert (reported.fit, reported.answered_fit) == (1, 0)
+    assert not reported.amounts.resources
     assert not node_detail(found, 0, 5).amounts.resources
 
 
@@ -157,5 +157,5 @@ def test_a_sample_is_as_large_as_kube_scheduler_takes_it() -> None:
 
 
 def test_nothing_is_said_of_a_scheduler_whose_configuration_is_unknown() -> None:
-    assert decision(pod_of(asking()), explained=ExplainedProfile(JUDGED, ASKED)).scheduler is None
+    assert decision(pod_of(asking()), explained=ExplainProfile(JUDGED, REQUESTED)).scheduler is None
     assert Profile((), ()) == SchedulerRules("other").off

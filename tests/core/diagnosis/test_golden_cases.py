@@ -71,12 +71,12 @@ def test_verdicts_and_scores_are_the_schedulers(number: int) -> None:
         mirror = mirror_of(case)
         for way in ("feasible", "all"):
             _, details = explained(case, mirror, score_all=way == "all")
-            told = {each.node: {"code": each.code, "reasons": list(each.reasons)} for each in details}
-            wanted = {
+            reported = {each.node: {"code": each.code, "reasons": list(each.reasons)} for each in details}
+            required = {
                 node: {"code": verdict["code"], "reasons": list(verdict.get("reasons") or ())}
                 for node, verdict in expected["filter"].items()
             }
-            assert told == wanted, case["name"]
+            assert reported == required, case["name"]
             if expected[f"prescore_{way}"] != "Success":
                 continue
             raw = {each.node: each.score_parts[0].raw for each in details if each.score_parts}
@@ -118,14 +118,17 @@ def test_a_service_that_serves_affinity_explains_every_plugins_verdict_on_every_
         decision = Diagnosis(every_rule(affinity_of(case)), mirror, decoded_pod(case["pod"]), mirror.batch(names))
         for position, name in enumerate(names):
             detail = node_detail(decision, position, 0)
-            told = {each.plugin: each for each in detail.predicates}
+            reported = {each.plugin: each for each in detail.predicates}
             for plugin, expected in case["expected"]["plugins"].items():
-                if plugin not in told:  # it only scores
+                if plugin not in reported:  # it only scores
                     continue
-                assert (told[plugin].code, told[plugin].reasons) == _verdict_of(expected, name), (case["name"], plugin)
-                assert told[plugin].judged_by is Judge.SCHEDULER
-                judges += told[plugin].code != "Success"
-            assert told["InterPodAffinity"].judged_by is Judge.KINDRED
+                assert (reported[plugin].code, reported[plugin].reasons) == _verdict_of(expected, name), (
+                    case["name"],
+                    plugin,
+                )
+                assert reported[plugin].judged_by is Judge.SCHEDULER
+                judges += reported[plugin].code != "Success"
+            assert reported["InterPodAffinity"].judged_by is Judge.KINDRED
             assert detail.fits is (name in case["expected"]["combined"]["feasible"])
             assert detail.answered is (case["expected"]["filter"][name]["code"] == "Success")
     assert judges > 10
@@ -149,9 +152,9 @@ def test_the_terms_of_a_node_add_up_to_its_verdict_and_its_score(number: int) ->
                 assert sum(term.adds for term in each.terms) == each.score_parts[0].raw, case["name"]
             for term in each.terms:
                 assert len(term.named) == term.pods == len({pod.uid for pod in term.named})
-        told = summary(decision, EVERY)
-        assert sum(each.nodes for each in told.reasons) == len(details) - told.fit
-        for counted in told.terms:
+        reported = summary(decision, EVERY)
+        assert sum(each.nodes for each in reported.reasons) == len(details) - reported.fit
+        for counted in reported.terms:
             assert counted.pods == sum(domain.pods for domain in counted.shown)
 
 
@@ -174,7 +177,7 @@ def test_without_the_named_blockers_anti_affinity_refuses_no_node(number: int) -
             if any(term.effect is Effect.BLOCKS and wants(term) for term in each.terms):
                 continue  # pods are missing there, none is too many
             doomed = {pod.uid: pod for pod in blockers(each)}
-            with mirror.suppose() as gone:
+            with mirror.fork() as gone:
                 for uid in doomed:
                     pod = mirror.get_pod(uid)
                     assert pod is not None

@@ -3,7 +3,7 @@
 import pytest
 
 from core.diagnosis.diagnosis import Diagnosis
-from core.diagnosis.explained_profile import ExplainedProfile, SchedulerRules, every_rule
+from core.diagnosis.explained_profile import ExplainProfile, SchedulerRules, every_rule
 from core.diagnosis.not_judged import NotJudged, judged
 from core.events import ClusterEvent, Kind, Missing
 from core.objects.kinds import DeviceClass, Service
@@ -56,8 +56,8 @@ def test_the_score_of_a_pod_with_constraints_of_its_own_needs_no_owner() -> None
 
 def test_why_names_the_objects() -> None:
     missing: dict[Kind, Missing] = {PersistentVolumeClaim: Missing(CLAIMS, "get them")}
-    told, *_ = judged(full_profile(), pod_of(make_pod("p").volume(CLAIM)), missing, EMPTY).not_judged
-    assert (told.why, told.command) == (CLAIMS, "get them")
+    reported, *_ = judged(full_profile(), pod_of(make_pod("p").volume(CLAIM)), missing, EMPTY).not_judged
+    assert (reported.why, reported.command) == (CLAIMS, "get them")
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_a_rule_that_is_not_judged_refuses_no_node_and_is_no_verdict() -> None:
     assert len(fits.fitting) == 1
     assert NotJudged("VolumeBinding", CLAIMS) in fits.not_judged
     assert "VolumeBinding" not in {plugin for plugin, _ in fits.predicates(0)}
-    refused = Diagnosis(every_rule(affinity_profile()), mirror, pod, mirror.batch(["n1"]))
-    assert len(refused.fitting) == 0  # the mirror holds no such claim
+    rejected = Diagnosis(every_rule(affinity_profile()), mirror, pod, mirror.batch(["n1"]))
+    assert len(rejected.fitting) == 0  # the mirror holds no such claim
 
 
 GPU = "example.com/gpu"
@@ -136,7 +136,7 @@ def test_devices_that_no_program_allocates_are_told_of_though_the_rule_is_off() 
     mirror = load([], [NODES["absent"].obj()], [])
     mirror.change_rules(rules_of(Release(1, 37)))
     mirror.apply(ClusterEvent("Add", DeviceClass(name="gpu", extended_resource=GPU)))
-    explained = ExplainedProfile(full_profile(), full_profile(), rules)
+    explained = ExplainProfile(full_profile(), full_profile(), rules)
     pod = decoded_pod(make_pod("p").requests(**{GPU: 1}).obj())
-    (told,) = Diagnosis(explained, mirror, pod, mirror.batch(["absent"])).not_judged
-    assert told.why == "no program allocates the devices for example.com/gpu (DeviceClass gpu)"
+    (reported,) = Diagnosis(explained, mirror, pod, mirror.batch(["absent"])).not_judged
+    assert reported.why == "no program allocates the devices for example.com/gpu (DeviceClass gpu)"

@@ -11,7 +11,7 @@ from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.node_detail import node_detail
 from core.diagnosis.summary import _largest, summary
 from core.explaining.counted_terms import Effect
-from core.mirror.affinity_counts import MAX_KEPT_MATCHERS
+from core.mirror.affinity_counts import MAX_MATCHERS
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import ZONE
 from core.profile import full_profile
@@ -34,14 +34,14 @@ def diagnosis_of(pod: PodBuilder, *labels: dict[str, str], limit: int | None = N
 
 
 def test_nodes_without_the_label_are_no_domain_though_the_pod_fits_there() -> None:
-    told = summary(diagnosis_of(make_pod("next"), {ZONE: "a"}, {}, {}), 5)
-    [zones] = told.topologies
+    reported = summary(diagnosis_of(make_pod("next"), {ZONE: "a"}, {}, {}), 5)
+    [zones] = reported.topologies
     assert (zones.domains, zones.domains_with_fit) == (1, 1)
     assert [(each.value, each.nodes, each.fit) for each in zones.shown] == [("", 2, 2), ("a", 1, 1)]
 
 
 def test_a_pod_that_takes_all_of_its_work_is_explained() -> None:
-    many = [term(HOST, labelled(app=f"app-{number}")) for number in range(MAX_KEPT_MATCHERS + 1)]
+    many = [term(HOST, labelled(app=f"app-{number}")) for number in range(MAX_MATCHERS + 1)]
     pod = make_pod("next").required_anti_affinity(*many)
     spent = diagnosis_of(pod, {HOST: "n0"}).mirror.work.spent
     assert spent > 0
@@ -79,9 +79,9 @@ def test_domains_of_equally_many_pods_are_told_by_name_and_changes_whatever_the_
     nodes = [make_node(name).label(HOST, name).obj() for name in ("n2", "n1")]
     pods = [make_pod(name).label("app", "app-0").on(name).obj() for name in ("n2", "n1")]
     mirror = load([make_namespace("default").obj()], nodes, pods)
-    told = summary(decision_about(mirror, wanting_none_of(1)), 5)
-    assert [each.value for each in told.terms[0].shown] == ["n1", "n2"]
-    assert told.helps[:1] == summary(decision_about(mirror, wanting_none_of(1)), 0).helps != []
+    reported = summary(decision_about(mirror, wanting_none_of(1)), 5)
+    assert [each.value for each in reported.terms[0].shown] == ["n1", "n2"]
+    assert reported.helps[:1] == summary(decision_about(mirror, wanting_none_of(1)), 0).helps != []
 
 
 def wanting_none_of(apps: int, key: str = HOST) -> PodBuilder:
@@ -90,9 +90,9 @@ def wanting_none_of(apps: int, key: str = HOST) -> PodBuilder:
 
 def test_pods_are_named_until_the_search_has_taken_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("core.explaining.counted_terms._MAX_LOOKED_AT", 3 * (APPS + 1))
-    told = node_detail(decision_about(cluster(), wanting_none_of(5)), 0, 10)
-    assert [each.pods for each in told.terms] == [1] * 5
-    assert [len(each.named) for each in told.terms] == [1, 1, 1, 0, 0]
+    reported = node_detail(decision_about(cluster(), wanting_none_of(5)), 0, 10)
+    assert [each.pods for each in reported.terms] == [1] * 5
+    assert [len(each.named) for each in reported.terms] == [1, 1, 1, 0, 0]
 
 
 def test_pods_of_a_domain_are_looked_for_once_though_many_nodes_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,25 +106,25 @@ def test_of_too_many_terms_those_are_told_that_do_something_to_the_node(monkeypa
     monkeypatch.setattr("core.diagnosis.node_detail._MAX_TERMS", 2)
     none_here = term(HOST, selecting("nowhere"))
     pod = make_pod("next").required_anti_affinity(none_here, none_here, none_here, term(HOST, selecting("app-7")))
-    told = node_detail(decision_about(cluster(), pod), 0, 10)
-    assert [each.effect for each in told.terms] == [Effect.BLOCKS, Effect.NONE]
+    reported = node_detail(decision_about(cluster(), pod), 0, 10)
+    assert [each.effect for each in reported.terms] == [Effect.BLOCKS, Effect.NONE]
 
 
 def test_nodes_are_told_by_twenty_topology_keys_at_most() -> None:
     keys = [f"example.com/{number}" for number in range(30)]
     pod = make_pod("next").required_anti_affinity(*(term(key, selecting("app-1")) for key in keys))
-    told = summary(decision_about(cluster(), pod), 5)
-    assert [each.topology_key for each in told.topologies] == [ZONE, *keys[:19]]
-    assert len(told.terms) == 30
+    reported = summary(decision_about(cluster(), pod), 5)
+    assert [each.topology_key for each in reported.topologies] == [ZONE, *keys[:19]]
+    assert len(reported.terms) == 30
 
 
 def test_a_long_selector_is_cut_for_people() -> None:
     values = [f"value-{number}" for number in range(1000)]
     wide = {"matchExpressions": [{"key": "app", "operator": "In", "values": values}]}
-    told = summary(decision_about(cluster(), make_pod("next").required_anti_affinity(term(HOST, wide))), 5)
-    assert told.terms[0].selects.startswith("pods with app in (value-0")
-    assert told.terms[0].selects.endswith(" ...")
-    assert len(told.terms[0].selects) < 600
+    reported = summary(decision_about(cluster(), make_pod("next").required_anti_affinity(term(HOST, wide))), 5)
+    assert reported.terms[0].selects.startswith("pods with app in (value-0")
+    assert reported.terms[0].selects.endswith(" ...")
+    assert len(reported.terms[0].selects) < 600
 
 
 @given(st.lists(st.integers(1, 6), max_size=20), st.integers(0, 22))

@@ -66,8 +66,8 @@ def test_events_depend_on_the_release_and_its_gates(
     minor: int, gates: dict[str, bool], plugin: str, more: list[tuple[str, tuple[str, ...], bool]]
 ) -> None:
     found = events_of(PLUGINS[plugin](), rules_of(Release(1, minor), gates))
-    told = [(each.resource, each.actions, each.of_pod_itself) for each in found]
-    assert [*ALWAYS[plugin], *more] == told
+    reported = [(each.resource, each.actions, each.of_pod_itself) for each in found]
+    assert [*ALWAYS[plugin], *more] == reported
 
 
 def test_a_pod_wakes_by_the_events_of_the_release() -> None:
@@ -126,9 +126,9 @@ def test_events_that_a_hint_always_skips_for_the_pod_are_left_out() -> None:
     assert events(asking().required_node_affinity(expressed("disk", "Gt", "x")), roomy("n1")), "an error queues"
     assert events(asking().required_node_affinity(expressed("disk", "In", "ssd")), roomy("n1"))
     uneven = roomy("n1", zone="a")
-    for policy, told in (("Honor", True), ("Ignore", False)):
+    for policy, reported in (("Honor", True), ("Ignore", False)):
         pod = asking().spread("rack", WEB, nodeTaintsPolicy=policy)
-        assert (("Pod", "UpdatePodToleration") in events(pod, uneven)) is told
+        assert (("Pod", "UpdatePodToleration") in events(pod, uneven)) is reported
 
 
 def test_a_pod_that_fits_waits_for_nothing() -> None:

@@ -27,7 +27,7 @@ from core.objects.pod import Pod
 ANY = (Operation.ADD, Operation.UPDATE, Operation.DELETE)
 
 
-class SaidPlugin(FilterPlugin[Pod], ScorePlugin[Pod]):
+class StatedPlugin(FilterPlugin[Pod], ScorePlugin[Pod]):
     """Filters and scores by what was last said of a node's name; nothing said is SUCCESS, and 0.
 
     `asked` has the names of every batch that came to Filter or Score, `prepared` the pods that came to PreFilter or
@@ -48,12 +48,12 @@ class SaidPlugin(FilterPlugin[Pod], ScorePlugin[Pod]):
         self.name = name
         self.class_fields = class_fields
         self.invalidated_by = invalidated_by
-        self.said: dict[str, Status] = {}
+        self.stated: dict[str, Status] = {}
         self.raw: dict[str, int] = {}
         self.outcome: Status | None = None
         self.version: Hashable = 0
         self.reference: Hashable = None
-        self.asked: list[list[str]] = []
+        self.requested: list[list[str]] = []
         self.prepared: list[Pod] = []
 
     def references(self, _mirror: ClusterMirror, _pod: Pod) -> Hashable:
@@ -67,9 +67,9 @@ class SaidPlugin(FilterPlugin[Pod], ScorePlugin[Pod]):
 
     def filter(self, _state: Pod, batch: NodeBatch) -> Verdicts:
         """Return node -> its status, in the order of the batch."""
-        self.asked.append(list(batch.names))
+        self.requested.append(list(batch.names))
         codes: dict[Status, int] = {SUCCESS: 0}
-        found = [codes.setdefault(self.said.get(name, SUCCESS), len(codes)) for name in batch.names]
+        found = [codes.setdefault(self.stated.get(name, SUCCESS), len(codes)) for name in batch.names]
         return Verdicts(np.array(found, np.uint8), tuple(codes))
 
     def filter_versions(self, _state: Pod) -> Versions:
@@ -82,7 +82,7 @@ class SaidPlugin(FilterPlugin[Pod], ScorePlugin[Pod]):
 
     def score(self, _state: Pod, batch: NodeBatch) -> Int64Array:
         """Return node -> its status."""
-        self.asked.append(list(batch.names))
+        self.requested.append(list(batch.names))
         return np.array([self.raw.get(name, 0) for name in batch.names], np.int64)
 
     def score_versions(self, _state: Pod) -> Versions:

@@ -24,7 +24,7 @@ from core.plugins.tainttoleration import TaintToleration
 from core.plugins.volumebinding.plugin import VolumeBinding
 from tests.builders import Object, expressed, labelled, make_node, make_pod, term
 from tests.core.decoded import mirror_of, pod_of
-from tests.core.equivalence.said_plugin import SaidPlugin
+from tests.core.equivalence.said_plugin import StatedPlugin
 
 PLUGINS: Final = (
     InterPodAffinity(),
@@ -70,7 +70,7 @@ def test_mode_spec_gives_every_pod_a_class() -> None:
 
 
 def test_what_no_plugin_reads_is_not_part_of_the_class() -> None:
-    classifier = Classifier([SaidPlugin(class_fields=("namespace",))], "controller")
+    classifier = Classifier([StatedPlugin(class_fields=("namespace",))], "controller")
     pod = owned("p")
 
     assert classifier.fields == ("namespace",)
@@ -178,7 +178,7 @@ def test_a_pod_with_an_ephemeral_volume_is_of_a_class_of_its_own() -> None:
 
 
 def test_plugins_get_nothing_but_the_fields_that_are_declared() -> None:
-    classifier = Classifier([SaidPlugin(class_fields=("labels",)), NodePorts()], "controller")
+    classifier = Classifier([StatedPlugin(class_fields=("labels",)), NodePorts()], "controller")
     pod = replace(pod_of(make_pod("p").label("app", "web").host_port(80).requests(cpu="1")), node_name="n", uid="u")
 
     assert classifier.representative(pod) == Pod("", "", "", labels={"app": "web"}, host_ports=pod.host_ports)
@@ -186,7 +186,7 @@ def test_plugins_get_nothing_but_the_fields_that_are_declared() -> None:
 
 def test_a_field_that_pods_do_not_have_is_an_error_that_names_the_plugin() -> None:
     with pytest.raises(ClassFieldError, match="Said: pods have no field lables"):
-        Classifier([SaidPlugin(class_fields=("lables",))], "spec")
+        Classifier([StatedPlugin(class_fields=("lables",))], "spec")
 
 
 # The hash.

@@ -88,14 +88,14 @@ def results(
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_valid_is_what_the_next_question_gets_and_what_is_invalid_it_evaluates(seed: int) -> None:
     placed = [pool.placed(pool.PODS[at], (f"p{at}", f"p{at}"), pool.NODE_NAMES[at % 4]) for at in range(20)]
-    asked = [pool.incoming(pool.PODS[at], f"q{at}", "") for at in (4, 5, 9)]
+    requested = [pool.incoming(pool.PODS[at], f"q{at}", "") for at in (4, 5, 9)]
     mirror = ClusterMirror()
     cache = cache_of(mirror, *FILTERS, *SCORES)
     seen: Counter[str] = Counter()
     life = random_events(seed, [*pool.NODES, *placed, *pool.NAMESPACE_STATES, *pool.OTHERS], 150)
     for number, event in enumerate(life):
         mirror.apply(event)
-        for pod in asked:
+        for pod in requested:
             if number % 4 == 0:  # as a service asks, which goes to the plugins' rows only where it has to
                 cache.evaluation(pod).filtered(FILTERS, mirror.batch(list(mirror.nodes.slots)))
             for node in list(mirror.nodes.slots):
@@ -103,11 +103,11 @@ def test_what_is_valid_is_what_the_next_question_gets_and_what_is_invalid_it_eva
                 lookup = looked_up(cache, node)
                 cells: list[PredicateCell | ScoreCell] = [lookup.predicate(plugin) for plugin in FILTERS]
                 cells += [lookup.score(scorer) for scorer in SCORES]
-                for cell, (answer, misses) in zip(cells, results(cache, mirror, pod, node), strict=True):
+                for cell, (response, misses) in zip(cells, results(cache, mirror, pod, node), strict=True):
                     assert cell.invalid == bool(misses)
                     # A row that is dropped as a whole is missed for that reason, whatever its cells lacked before.
                     assert misses.keys() <= {str(cell.miss).upper(), "COUNTERS_CHANGED", "CLUSTER_CHANGED"}
-                    assert cell.invalid or cell == answer
+                    assert cell.invalid or cell == response
                     seen[cell.miss or "valid"] += 1
     assert seen.keys() == {"valid", "new_class", "node_changed", "cluster_changed", "counters_changed"}
 

@@ -40,7 +40,7 @@ from core.releases.release import RELEASES
 from tests.builders import labelled, make_node, make_pod, term
 from tests.core.decoded import node_of, pod_of
 from tests.core.equivalence.said_plugin import whole
-from tests.properties.equivalence_machine import EquivalenceMachine, Shown, shown
+from tests.properties.equivalence_machine import EquivalenceMachine, Rendered, rendered
 
 Row: TypeAlias = tuple[str, str]
 """Plugin and rule: KIND SCOPE, with the operations where there are two of that kind and scope; or COUNTERS."""
@@ -83,8 +83,8 @@ def without(plugin: Plugin, *names: str) -> Any:  # noqa: ANN401 - the same plug
     """Copy a plugin without some of its rules."""
     left_out = [rule for name in names if name for rule in rule_names(plugin)[name]]
     faulty = copy.copy(plugin)
-    kept = tuple(rule for rule in plugin.invalidated_by if not any(rule is each for each in left_out))
-    vars(faulty)["invalidated_by"] = kept
+    retained = tuple(rule for rule in plugin.invalidated_by if not any(rule is each for each in left_out))
+    vars(faulty)["invalidated_by"] = retained
     return faulty
 
 
@@ -306,22 +306,22 @@ class Life:
         plugin = plugin_of(row[0])
         self.profile = profile_of(without(plugin, row[1], self.fault.too) if faulty else without(plugin))
         self.mirror = ClusterMirror(rules=NEWEST)
-        self.told: list[Mismatch] = []
+        self.reported: list[Mismatch] = []
         options = CacheOptions(mode="spec", shadow_share=shadow_share)
-        self.cache = EquivalenceCache(self.mirror, self.profile.plugins, options, self.told.append)
+        self.cache = EquivalenceCache(self.mirror, self.profile.plugins, options, self.reported.append)
         tell(self.mirror, [ClusterEvent("Add", each) for each in self.fault.before])
 
     def goes_on(self) -> None:
         tell(self.mirror, self.fault.then)
 
-    def cached(self) -> Shown:
-        return self._shown(self.cache.evaluation(self.fault.asks))
+    def cached(self) -> Rendered:
+        return self._rendered(self.cache.evaluation(self.fault.asks))
 
-    def fresh(self) -> Shown:
-        return self._shown(FreshEvaluation(self.mirror, self.fault.asks))
+    def fresh(self) -> Rendered:
+        return self._rendered(FreshEvaluation(self.mirror, self.fault.asks))
 
-    def _shown(self, evaluation: Evaluation) -> Shown:
-        return shown(self.profile, evaluation, whole(self.mirror))
+    def _rendered(self, evaluation: Evaluation) -> Rendered:
+        return rendered(self.profile, evaluation, whole(self.mirror))
 
 
 def test_every_rule_of_every_plugin_is_left_out_once() -> None:
@@ -355,12 +355,12 @@ def test_the_shadow_check_finds_that_the_rule_is_left_out(row: Row) -> None:
     life = Life(row, faulty=True, shadow_share=1.0)
     life.cached()
     assert life.cache.statistics.checks
-    assert life.told == []
+    assert life.reported == []
 
     life.goes_on()
     assert life.cached() == life.fresh(), "the answer is the fresh one"
-    assert life.told
-    found = [difference for mismatch in life.told for difference in mismatch.differences]
+    assert life.reported
+    found = [difference for mismatch in life.reported for difference in mismatch.differences]
     assert {difference.plugin for difference in found} in ({row[0]}, {row[0], "first failing filter"})
     assert len(life.cache) == 0, "nothing is trusted any more"
 

@@ -17,8 +17,8 @@ def test_a_reason_per_event_does_not_let_the_statuses_grow_for_ever() -> None:
         row.cells.put(np.arange(2), row.codes_of((failing("stays"), failing(f"of event {number}"))))
         longest = max(longest, len(row.statuses))
         row.drop_some(first, Miss.NODE_CHANGED)
-        kept = row.cells.at(1)
-        assert isinstance(kept, Miss) or row.statuses[kept] == failing(f"of event {number}")
+        cached = row.cells.at(1)
+        assert isinstance(cached, Miss) or row.statuses[cached] == failing(f"of event {number}")
 
     assert 16 < longest < 2000
 
@@ -29,7 +29,7 @@ def test_a_cluster_with_a_reason_for_each_node_keeps_them() -> None:
     row.cells.put(np.arange(4000), row.codes_of(tuple(failing(f"of node {number}") for number in range(4000))))
     row.drop_some(np.arange(4000) == 7, Miss.NODE_CHANGED)
 
-    assert row.cells.kept == 3999
+    assert row.cells.cached == 3999
 
 
 def slots(*numbers: int) -> IntpArray:
@@ -44,7 +44,7 @@ def which(*chosen: bool) -> BoolArray:
     return np.array(chosen, np.bool_)
 
 
-def shown(cells: Cells) -> list[Miss | int]:
+def rendered(cells: Cells) -> list[Miss | int]:
     return [cells.at(slot) for slot in range(len(cells.values))]
 
 
@@ -81,20 +81,20 @@ def test_cells_are_as_wide_as_their_widest_number(number: int, width: type[np.si
     cells.put(slots(7), numbers(number))
 
     assert cells.values.dtype == width
-    assert shown(cells) == [-3, 100, *list(Miss)[1:], Miss.NEW_CLASS, number]
+    assert rendered(cells) == [-3, 100, *list(Miss)[1:], Miss.NEW_CLASS, number]
 
 
 def test_a_dropped_cell_keeps_the_reason_that_it_has_already() -> None:
     cells = Cells(3, Miss.NEW_CLASS)
     cells.put(slots(1, 2), numbers(4, 5))
     cells.drop(which(True, True, False), Miss.NODE_CHANGED)  # noqa: FBT003 - a mask
-    assert shown(cells) == [Miss.NEW_CLASS, Miss.NODE_CHANGED, 5]
+    assert rendered(cells) == [Miss.NEW_CLASS, Miss.NODE_CHANGED, 5]
 
     cells.drop(which(True, True, True), Miss.COUNTERS_CHANGED)  # noqa: FBT003 - a mask
-    assert shown(cells) == [Miss.NEW_CLASS, Miss.NODE_CHANGED, Miss.COUNTERS_CHANGED]
+    assert rendered(cells) == [Miss.NEW_CLASS, Miss.NODE_CHANGED, Miss.COUNTERS_CHANGED]
 
     cells.drop_all(Miss.CLUSTER_CHANGED)
-    assert shown(cells) == [Miss.NEW_CLASS, Miss.NODE_CHANGED, Miss.COUNTERS_CHANGED]
+    assert rendered(cells) == [Miss.NEW_CLASS, Miss.NODE_CHANGED, Miss.COUNTERS_CHANGED]
 
 
 @pytest.mark.parametrize("number", [1, 2**40])
@@ -103,5 +103,5 @@ def test_nobody_has_asked_for_the_slots_that_are_new(number: int) -> None:
     cells.put(slots(0), numbers(number))
     cells.grow(4)
 
-    assert shown(cells) == [number, Miss.EVICTED, Miss.NEW_CLASS, Miss.NEW_CLASS]
+    assert rendered(cells) == [number, Miss.EVICTED, Miss.NEW_CLASS, Miss.NEW_CLASS]
     assert cells.at(4) == Miss.NEW_CLASS

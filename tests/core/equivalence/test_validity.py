@@ -11,7 +11,7 @@ from core.objects.kinds import Namespace
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.objects.volumes import CSINode, PersistentVolume
-from tests.core.equivalence.said_plugin import SaidPlugin, when
+from tests.core.equivalence.said_plugin import StatedPlugin, when
 from tests.core.mirror.values import node, pod
 
 CAPACITY = 4
@@ -19,9 +19,9 @@ NODE, OTHER_NODE, POD, OTHER_POD = node("n"), node("n", cpu=1), pod("p"), pod("p
 CSI_NODE, VOLUME = CSINode(name="n"), PersistentVolume(name="v")
 
 
-def told(rules: tuple[InvalidationRule, ...], *changes: ClusterChange) -> Validity:
+def reported(rules: tuple[InvalidationRule, ...], *changes: ClusterChange) -> Validity:
     """Return the validity of a plugin with these rules, after the changes."""
-    validities = Validities([SaidPlugin(invalidated_by=rules)], CAPACITY)
+    validities = Validities([StatedPlugin(invalidated_by=rules)], CAPACITY)
     for change in changes:
         validities.changed(change, CAPACITY)
     return validities.of["Said"]
@@ -51,7 +51,7 @@ def invalid(validity: Validity) -> list[int] | str:
 def test_a_rule_makes_invalid_what_its_scope_says(
     kind: Kind, scope: Scope, change: ClusterChange, expected: list[int] | str
 ) -> None:
-    assert invalid(told((when(kind, scope),), change)) == expected
+    assert invalid(reported((when(kind, scope),), change)) == expected
 
 
 @pytest.mark.parametrize("operation", Operation)
@@ -66,7 +66,7 @@ def test_a_rule_makes_invalid_what_its_scope_says(
 def test_a_rule_hears_of_its_own_operations_alone(
     operation: Operation, before: Pod | None, after: Pod | None, happened: Operation
 ) -> None:
-    validity = told((when(Pod, Scope.NODE, (operation,)),), PodChange(1, before, after))
+    validity = reported((when(Pod, Scope.NODE, (operation,)),), PodChange(1, before, after))
 
     assert invalid(validity) == ([1] if operation is happened else [])
 
@@ -82,11 +82,11 @@ def test_a_rule_hears_of_its_own_operations_alone(
 def test_a_node_that_comes_or_goes_is_invalid_for_plugins_without_rules(
     change: ClusterChange, expected: list[int]
 ) -> None:
-    assert invalid(told((), change)) == expected
+    assert invalid(reported((), change)) == expected
 
 
 def test_invalidations_are_counted_by_kind_and_operation() -> None:
-    validity = told(
+    validity = reported(
         (when(Pod, Scope.NODE), when(Pod, Scope.COUNTERS), when(CSINode, Scope.NODE, touches=lambda *_: False)),
         PodChange(0, None, POD),
         PodChange(0, POD, OTHER_POD),
@@ -99,7 +99,7 @@ def test_invalidations_are_counted_by_kind_and_operation() -> None:
 
 
 def test_slots_that_come_later_have_times_too_and_the_old_ones_stay() -> None:
-    validities = Validities([SaidPlugin(invalidated_by=(when(Pod, Scope.NODE),))], CAPACITY)
+    validities = Validities([StatedPlugin(invalidated_by=(when(Pod, Scope.NODE),))], CAPACITY)
     validities.changed(PodChange(1, None, POD), CAPACITY)
     validities.changed(NodeChange(5, None, NODE), 2 * CAPACITY)
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from core.diagnosis.diagnosis import Diagnosis
-from core.diagnosis.remedies.what_would_help import what_would_help
+from core.diagnosis.remedies.find_remedies import find_remedies
 from core.explaining.owners import Way, owner_of
 from core.explaining.pod_steps import Kind
 from core.explaining.remedy import AddNode, RemovePod
@@ -57,12 +57,12 @@ def test_kube_scheduler_preempts_where_it_does_the_least_harm() -> None:
     """Source: defaultpreemption/default_preemption.go, preemption.go (pickOneNodeForPreemption)."""
     web = of_deployment(using("web", "n1", cpu="7"), "1").priority(5)
     low = [using(f"low-{at}", "n2", cpu="4").priority(-1) for at in (1, 2)]
-    asked = asking(cpu="8").priority(9)
+    requested = asking(cpu="8").priority(9)
     nodes = roomy("n1"), roomy("n2")
-    assert PREEMPTED not in {way for _, way, *_ in ways(asked.preemption_policy("Never"), web)}
-    assert ways(asked, web)[0] == ("default/web", PREEMPTED, "Deployment", "default/web")
+    assert PREEMPTED not in {way for _, way, *_ in ways(requested.preemption_policy("Never"), web)}
+    assert ways(requested, web)[0] == ("default/web", PREEMPTED, "Deployment", "default/web")
     assert PREEMPTED not in {way for _, way, *_ in ways(asking(cpu="8").priority(5), web)}
-    (first, *_) = helps(asked, *nodes, web, *low)
+    (first, *_) = helps(requested, *nodes, web, *low)
     assert [getattr(each, "pod", "") for each in first.steps] == ["default/low-1", "default/low-2"]
     assert first.node == "n2"
 
@@ -110,9 +110,9 @@ def test_an_owner_with_a_pod_that_waits_deletes_that_one_first() -> None:
 def test_a_pod_that_has_not_started_goes_before_one_of_the_least_cost() -> None:
     """controller_utils.go, ActivePodsWithRanks.Less: the phase comes before the deletion cost."""
     started = of_deployment(using("web-1-x", "n1", cpu="1").started("2026-01-01T00:00:00Z"), "1")
-    beside = of_deployment(using("web-1-y", "n0"), "1")
-    assert not ways(asking(cpu="8"), started, beside)
-    assert ways(asking(cpu="8"), started, beside.started("2026-01-01T00:00:00Z"))
+    next_to = of_deployment(using("web-1-y", "n0"), "1")
+    assert not ways(asking(cpu="8"), started, next_to)
+    assert ways(asking(cpu="8"), started, next_to.started("2026-01-01T00:00:00Z"))
 
 
 def removals(pod: PodBuilder, *running: PodBuilder) -> Sequence[tuple[str, int, int]]:
@@ -159,7 +159,7 @@ def test_a_pod_that_no_owner_replaces_has_to_be_made_again(kind: str, then: str)
     elif kind:
         pod = pod.owned_by(kind, "o", "o")
     mirror = mirror_of(roomy("n1"), using("p", "n1", cpu="1"), pod)
-    found = what_would_help(Diagnosis(full_profile(), mirror, pod_of(pod), mirror.batch(["n1"])), 9)
+    found = find_remedies(Diagnosis(full_profile(), mirror, pod_of(pod), mirror.batch(["n1"])), 9)
     assert {each.then for each in found if each.kind is Kind.LOWER_REQUESTS} == {then}
     assert not any(each.then for each in helps(pod, roomy("n1")))  # a pod that is only asked about
 
@@ -168,7 +168,7 @@ def test_a_toleration_is_added_to_a_pod_itself() -> None:
     """pkg/apis/core/validation, ValidatePodUpdate: additions to existing tolerations are allowed."""
     pod = asking().unschedulable("")
     mirror = mirror_of(roomy("n1").taint("x", "", "NoSchedule"), pod)
-    found = what_would_help(Diagnosis(full_profile(), mirror, pod_of(pod), mirror.batch(["n1"])), 9)
+    found = find_remedies(Diagnosis(full_profile(), mirror, pod_of(pod), mirror.batch(["n1"])), 9)
     assert [each.then for each in found if each.kind is Kind.TOLERATE_TAINTS] == [""]
 
 

@@ -52,10 +52,10 @@ def test_a_name_is_shown_to_those_who_see_its_namespace(
 ) -> None:
     assert plain == value
     assert hash(plain) == hash(value)
-    assert value.shown(sees) == seen
-    assert value.shown(lambda _: True) == plain
+    assert value.rendered(sees) == seen
+    assert value.rendered(lambda _: True) == plain
     assert [*value.namespaces()] == namespaces
-    assert type(value.shown(sees)) is str
+    assert type(value.rendered(sees)) is str
 
 
 def test_a_name_without_a_namespace_is_of_the_empty_one() -> None:

@@ -32,7 +32,7 @@ from core.explaining.remedy import (
     copy_of,
 )
 from core.explaining.requirements import AskedOfNode, Source
-from core.mirror.what_if import WhatIfError
+from core.mirror.fork import ForkError
 from core.objects.node import HOSTNAME, ZONE, Node
 from core.objects.pod import Taint, Toleration
 from tests.builders import expressed, named
@@ -164,7 +164,7 @@ def test_every_step_survives_json() -> None:
     )
 
 
-def asked(term: int, key: str, operator: str, *values: str) -> DropRequirement:
+def requested(term: int, key: str, operator: str, *values: str) -> DropRequirement:
     return DropRequirement(AskedOfNode(Source.NODE_AFFINITY, term, key, operator, values))
 
 
@@ -181,7 +181,7 @@ def test_a_requirement_leaves_its_term_and_no_other() -> None:
     required = pod.node_affinity.required
     assert required is not None
     place = next(at for at, term in enumerate(required.terms) if term.requirements)
-    left = asked(place, "b", "Exists").changed(pod).node_affinity
+    left = requested(place, "b", "Exists").changed(pod).node_affinity
     assert left.selector == pod.node_affinity.selector
     assert left.required is not None
     assert [each.key for each in left.required.terms[place].requirements] == ["a"]
@@ -189,7 +189,7 @@ def test_a_requirement_leaves_its_term_and_no_other() -> None:
 
 
 def test_without_the_last_requirement_of_a_term_there_is_no_required_affinity() -> None:
-    left = asked(0, "metadata.name", "In", "n1").changed(pod_of(asking().required_node_affinity(named("In", "n1"))))
+    left = requested(0, "metadata.name", "In", "n1").changed(pod_of(asking().required_node_affinity(named("In", "n1"))))
     assert (left.node_affinity.required, left.node_affinity.node_names) == (None, None)
 
 
@@ -200,17 +200,17 @@ def test_without_a_name_a_term_allows_any_node_by_name() -> None:
     assert required is not None
     place = next(at for at, each in enumerate(required.terms) if each.requirements)
     assert pod.node_affinity.node_names == frozenset({"n1", "n2"})
-    assert asked(place, "metadata.name", "In", "n1").changed(pod).node_affinity.node_names is None
-    assert asked(place, "disk", "Exists").changed(pod).node_affinity.node_names == frozenset({"n1", "n2"})
+    assert requested(place, "metadata.name", "In", "n1").changed(pod).node_affinity.node_names is None
+    assert requested(place, "disk", "Exists").changed(pod).node_affinity.node_names == frozenset({"n1", "n2"})
 
 
 def test_steps_on_one_node_are_supposed_together() -> None:
     mirror = mirror_of(
         roomy("n1", disk="hdd").unschedulable().taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
     )
-    with mirror.suppose() as supposed:
+    with mirror.fork() as forked:
         for step in (SetLabel("n1", "disk", "ssd", "hdd"), Uncordon("n1"), SetLabel("n1", HOSTNAME, None, "n1")):
-            step.suppose(mirror, supposed)
+            step.apply(mirror, forked)
         node = mirror.nodes.infos["n1"].node
         assert node is not None
         assert (dict(node.labels), node.unschedulable, node.taints) == ({"disk": "ssd"}, False, ())
@@ -219,8 +219,8 @@ def test_steps_on_one_node_are_supposed_together() -> None:
 def test_what_is_not_there_cannot_be_changed() -> None:
     mirror = mirror_of(roomy("n1"))
     for step in (Uncordon("gone"), RemovePod("default/gone", "gone", "n1")):
-        with mirror.suppose() as supposed, pytest.raises(WhatIfError, match="gone is not there"):
-            step.suppose(mirror, supposed)
+        with mirror.fork() as forked, pytest.raises(ForkError, match="gone is not there"):
+            step.apply(mirror, forked)
 
 
 def test_a_copy_has_its_own_name_and_no_trouble() -> None:

@@ -6,7 +6,7 @@ from core.explaining.typos import mistaken, mistaken_key, mistaken_value
 
 
 @pytest.mark.parametrize(
-    ("asked", "there"),
+    ("requested", "there"),
     [
         ("sdd", "ssd"),
         ("SSD", "ssd"),
@@ -18,13 +18,13 @@ from core.explaining.typos import mistaken, mistaken_key, mistaken_value
         ("ssd-high-iosp", "ssd-high-iops"),
     ],
 )
-def test_a_typo(asked: str, there: str) -> None:
-    assert mistaken(asked, there)
-    assert mistaken(there, asked)
+def test_a_typo(requested: str, there: str) -> None:
+    assert mistaken(requested, there)
+    assert mistaken(there, requested)
 
 
 @pytest.mark.parametrize(
-    ("asked", "there"),
+    ("requested", "there"),
     [
         ("ssd", "ssd"),
         ("ssd", "hdd"),
@@ -42,9 +42,9 @@ def test_a_typo(asked: str, there: str) -> None:
         ("prod", "production"),
     ],
 )
-def test_another_name(asked: str, there: str) -> None:
-    assert not mistaken(asked, there)
-    assert not mistaken(there, asked)
+def test_another_name(requested: str, there: str) -> None:
+    assert not mistaken(requested, there)
+    assert not mistaken(there, requested)
 
 
 def test_a_key_may_have_been_renamed() -> None:

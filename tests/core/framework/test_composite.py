@@ -224,7 +224,7 @@ class Fake(PlainPlugin, FilterPlugin[Pod]):
         self.kinds: tuple[Kind, ...] = kinds
         self.fails = fails
         self.skips = skips
-        self.asked: list[list[str]] = []
+        self.requested: list[list[str]] = []
         self.invalidated_by = tuple(
             InvalidationRule(kind=kind, operations=(Operation.UPDATE,), scope=Scope.NODE, because="a test")
             for kind in kinds
@@ -236,7 +236,7 @@ class Fake(PlainPlugin, FilterPlugin[Pod]):
 
     def filter(self, _state: Pod, batch: NodeBatch) -> Verdicts:
         """Look the names up."""
-        self.asked.append(list(batch.names))
+        self.requested.append(list(batch.names))
         statuses = (SUCCESS, *dict.fromkeys(self.fails.values()))
         codes = [statuses.index(self.fails.get(name, SUCCESS)) for name in batch.names]
         return Verdicts(np.array(codes, np.uint8), statuses)
@@ -255,12 +255,12 @@ def test_the_first_predicate_that_fails_a_node_is_told_with_its_status() -> None
 def test_only_predicates_that_read_pods_are_asked_again_and_only_about_the_node() -> None:
     reads, reads_not = Fake("Reads", {"n1": DISK}, Node, Pod), Fake("ReadsNot", {}, Node)
     checks = FitChecks(mirror_of(make_node("n0"), make_node("n1")), (reads_not, reads), POD, ["n0", "n1"])
-    assert reads.asked == reads_not.asked == [["n0", "n1"]]
+    assert reads.requested == reads_not.requested == [["n0", "n1"]]
 
     reads.fails = {}
     assert checks.failure(1) is None
-    assert reads.asked[1:] == [["n1"]]
-    assert reads_not.asked[1:] == []
+    assert reads.requested[1:] == [["n1"]]
+    assert reads_not.requested[1:] == []
     assert checks.failures() == [None, Failure(DISK, "Reads")]
 
 
@@ -275,7 +275,7 @@ def test_predicates_after_the_one_that_fails_are_not_asked() -> None:
     first, second = Fake("First", {"n0": DISK}, Pod), Fake("Second", {}, Pod)
     checks = FitChecks(mirror_of(make_node("n0")), (first, second), POD, ["n0"])
     assert checks.failure(0) == Failure(DISK, "First")
-    assert second.asked[1:] == []
+    assert second.requested[1:] == []
 
 
 class _Broken(Fake):
@@ -303,8 +303,8 @@ def test_an_empty_selector_of_a_spread_constraint_counts_only_pods_that_come_aft
     checks = FitChecks(mirror, (PodTopologySpread(),), spread, ["n0"])
 
     assert checks.failures() == [None]
-    failure = checks.failure_beside(0, (pod_of(make_pod("nominated")),))
+    failure = checks.failure_with(0, (pod_of(make_pod("nominated")),))
     assert failure is not None
     assert failure.plugin == "PodTopologySpread"
-    assert checks.failure_beside(0, (pod_of(make_pod("of others").in_namespace("elsewhere")),)) is None
+    assert checks.failure_with(0, (pod_of(make_pod("of others").in_namespace("elsewhere")),)) is None
     assert checks.failures() == [None]

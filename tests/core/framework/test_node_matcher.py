@@ -58,10 +58,10 @@ def test_nodes_of_a_request_are_judged_as_each_alone(seed: int) -> None:
     random = Random(seed)  # noqa: S311 - a test that is the same each time
     known = [node(f"n{number}", labels=any_labels(random, ("zone", "gen"))) for number in range(6)]
     mirror = mirror_of(*known)
-    strangers = [node(name, labels=any_labels(random, KEYS[:3])) for name in ("new", "newer")]
-    nodes: list[Node | None] = [*known[:UNKNOWN], None, *known[UNKNOWN:], *strangers]
+    unmirrored = [node(name, labels=any_labels(random, KEYS[:3])) for name in ("new", "newer")]
+    nodes: list[Node | None] = [*known[:UNKNOWN], None, *known[UNKNOWN:], *unmirrored]
     names = [each.name if each is not None else "nobody" for each in nodes]
-    batch = mirror.batch(names, {len(names) - 2: strangers[0], len(names) - 1: strangers[1]})
+    batch = mirror.batch(names, {len(names) - 2: unmirrored[0], len(names) - 1: unmirrored[1]})
     for _ in range(40):
         affinity = any_affinity(random)
         found = NodeMatcher(mirror, batch, label_keys(affinity)).required(affinity)

@@ -1,7 +1,7 @@
 """Gangs over a small mirror, by all rules of kube-scheduler's default profile."""
 
 from core.equivalence.cache import CacheOptions, EquivalenceCache
-from core.gangs.gangs import Gangs, Placed, Refused
+from core.gangs.gangs import Gangs, Placed, Rejected
 from core.gangs.placing import Placer
 from core.gangs.unit import UnitStatus
 from core.mirror.cluster import ClusterMirror
@@ -58,9 +58,9 @@ class GangSetting:
 
     def place_of(self, pod: PodBuilder) -> str:
         """Return the node on which a pod counts."""
-        held = self.mirror.get_pod(pod_of(pod).uid)
-        assert held is not None
-        return held.node_name
+        stored = self.mirror.get_pod(pod_of(pod).uid)
+        assert stored is not None
+        return stored.node_name
 
     def delete(self, *pods: PodBuilder) -> None:
         """Let the watch show that pods are gone."""
@@ -77,7 +77,7 @@ class GangSetting:
                 self.mirror.assume(value, name, self.now)
                 self.mirror.finish_binding(value.uid, self.now)
                 return f"on {name}"
-            case Refused(reason=reason):
+            case Rejected(reason=reason):
                 return reason
             case _:
                 return "ordinary"

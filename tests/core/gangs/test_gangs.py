@@ -116,9 +116,9 @@ def test_a_place_that_no_longer_fits_has_the_gang_placed_anew() -> None:
     setting.ask(A)
     gone = setting.place_of(B)
     setting.lose_node(gone)
-    answer = setting.ask(B)
-    assert answer.startswith("on ")
-    assert answer != f"on {gone}"
+    response = setting.ask(B)
+    assert response.startswith("on ")
+    assert response != f"on {gone}"
     assert setting.ask(C).startswith("on ")
     assert audit(setting.mirror) == []
 
@@ -332,10 +332,10 @@ def test_a_gang_that_was_overtaken_twenty_times_holds_up_those_behind_it_for_its
         setting.delete(*pods)
     late = small_gang(20)
     setting.see(*late)
-    told = "group default/s20: waits behind group default/large, which was overtaken too often"
-    assert setting.ask(late[0]) == told
+    reported = "group default/s20: waits behind group default/large, which was overtaken too often"
+    assert setting.ask(late[0]) == reported
     setting.now = 59.0
-    assert setting.ask(late[0]) == told
+    assert setting.ask(late[0]) == reported
     setting.now = 60.0
     assert setting.ask(late[0]) == "on n0"
 
@@ -348,8 +348,8 @@ def test_a_gang_that_was_refused_for_another_is_tried_anew_though_nothing_has_ch
     setting.see(*large)
     assert "1 of 2" in setting.ask(large[0])
     assert "1 of 3" in setting.ask(late[0])
-    held = setting.gangs._units["default/large"]  # noqa: SLF001  # as if it had been overtaken
-    held.holds_until = 1.0
+    stored = setting.gangs._units["default/large"]  # noqa: SLF001  # as if it had been overtaken
+    stored.holds_until = 1.0
     assert "waits behind group default/large" in setting.ask(late[0])
     setting.now = 1.0
     assert "1 of 3" in setting.ask(late[0])

@@ -30,7 +30,7 @@ class Scheduler:
         self.mirror.apply(ClusterEvent("Add", Node("n1")))
         self.set_minimum(minimum)
         self.cycles = GroupCycles(self.mirror)
-        self.cycles.asked(OTHER, 0.0)
+        self.cycles.requested(OTHER, 0.0)
         self.now = LONG_AGO
 
     def set_minimum(self, minimum: int) -> None:
@@ -46,12 +46,12 @@ class Scheduler:
         first: list[Released | None] = []
         for pod in pods:
             self.now += 0.01
-            first.append(self.cycles.asked(pod, self.now))
+            first.append(self.cycles.requested(pod, self.now))
             if self.mirror.is_assumed(pod.uid):
                 self.mirror.forget(pod.uid)
             self.mirror.assume(pod, "n1", self.now)
             if pod.in_scheduling_group:
-                self.cycles.answered(pod, self.now)
+                self.cycles.responded(pod, self.now)
         return first[0]
 
     def assumed(self) -> set[str]:

@@ -37,7 +37,7 @@ def nodes(*cpus: int) -> list[NodeBuilder]:
 
 def test_one_member_too_many_leaves_nothing() -> None:
     found = shortfall(mirror_of(*nodes(2, 2)), *(member(name) for name in "abcde"))
-    assert (found.placed, found.wanted, found.pod.name, found.is_proved) == (4, 5, "e", True)
+    assert (found.placed, found.needed, found.pod.name, found.is_proved) == (4, 5, "e", True)
     assert found.verdicts.status(0).reasons == ("Insufficient cpu",)
 
 
@@ -93,11 +93,11 @@ NEAR = Packing(PackingWay.NEAR, ZONE)
 
 
 def placed(
-    mirror: ClusterMirror, packing: Packing, *pods: PodBuilder, max_steps: int = 1000, beside: tuple[str, ...] = ()
+    mirror: ClusterMirror, packing: Packing, *pods: PodBuilder, max_steps: int = 1000, others_on: tuple[str, ...] = ()
 ) -> dict[str, str]:
     """Return pod -> node."""
     found = placer(mirror).place(
-        [pod_of(pod) for pod in pods], 0.0, max_steps=max_steps, packing=packing, beside=beside
+        [pod_of(pod) for pod in pods], 0.0, max_steps=max_steps, packing=packing, others_on=others_on
     )
     assert not isinstance(found, Shortfall)
     assert audit(mirror) == []
@@ -163,7 +163,7 @@ def test_spreading_ends_when_it_has_used_as_many_nodes_if_it_cannot_fail() -> No
 @pytest.mark.parametrize(("packing", "expected"), [(PACK, {"b1"}), (NEAR, {"b0", "b1"})])
 def test_domains_of_members_that_have_a_node_come_first(packing: Packing, expected: set[str]) -> None:
     mirror = mirror_of(*zones(a=[2], b=[4, 4], c=[2]))
-    assert set(placed(mirror, packing, *gang(2), beside=("b1", "gone")).values()) == expected
+    assert set(placed(mirror, packing, *gang(2), others_on=("b1", "gone")).values()) == expected
 
 
 def test_what_does_not_fit_is_refused_as_if_it_were_spread_and_leaves_nothing() -> None:
@@ -171,7 +171,7 @@ def test_what_does_not_fit_is_refused_as_if_it_were_spread_and_leaves_nothing() 
         mirror = mirror_of(*zones(a=[2], b=[2]))
         found = placer(mirror).place([pod_of(pod) for pod in gang(5)], 0.0, max_steps=1000, packing=packing)
         assert isinstance(found, Shortfall)
-        assert (found.placed, found.wanted, found.is_proved) == (4, 5, True)
+        assert (found.placed, found.needed, found.is_proved) == (4, 5, True)
         assert not mirror.assumed
         assert audit(mirror) == []
 

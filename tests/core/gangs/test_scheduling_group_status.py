@@ -23,10 +23,10 @@ PENDING, SCHEDULING, SCHEDULED = (
 )
 V1_36: Final = Release(1, 36)
 V1_37: Final = Release(1, 37)
-REFUSED: Final = GroupCondition(
+REJECTED: Final = GroupCondition(
     "PodGroupInitiallyScheduled", "False", "Unschedulable", "0/3 nodes are available", "2026-01-01T00:00:02Z"
 )
-SAID: Final = "PodGroupInitiallyScheduled=False (Unschedulable): 0/3 nodes are available"
+STATED: Final = "PodGroupInitiallyScheduled=False (Unschedulable): 0/3 nodes are available"
 
 
 def mirror_of(group: SchedulingGroup | None, *pods: Pod, release: Release = V1_37) -> ClusterMirror:
@@ -82,7 +82,7 @@ def gated(number: int) -> Pod:
 def test_members_are_counted_by_state() -> None:
     assumed = member(1)
     mirror = mirror_of(
-        gang(3, REFUSED),
+        gang(3, REJECTED),
         member(0, node="n1", priority=7),
         assumed,
         member(2),
@@ -104,7 +104,7 @@ def test_members_are_counted_by_state() -> None:
         terminating=1,
         priority=7,
         packing=None,
-        conditions=(REFUSED,),
+        conditions=(REJECTED,),
     )
 
 
@@ -146,29 +146,29 @@ def test_every_group_is_listed_by_name_with_and_without_members() -> None:
             id="a-terminating-member-is-not-scheduled",
         ),
         pytest.param(
-            gang(2, REFUSED),
+            gang(2, REJECTED),
             members(8),
             SCHEDULING,
-            f"{SAID}; kube-scheduler tries it again, with a backoff of at most 28 s",
+            f"{STATED}; kube-scheduler tries it again, with a backoff of at most 28 s",
             id="the-backoff-grows-with-the-root-of-the-pending-members",
         ),
         pytest.param(
-            gang(2, REFUSED),
+            gang(2, REJECTED),
             [bound(0), member(1, terminating=True)],
             SCHEDULING,
-            SAID,
+            STATED,
             id="no-backoff-without-a-pending-member",
         ),
         pytest.param(
             gang(
                 2,
-                REFUSED,
+                REJECTED,
                 GroupCondition("Other", "False", since="2026-01-01T00:00:01Z"),
                 GroupCondition("DisruptionTarget", "True", since="2026-01-01T00:00:03Z"),
             ),
             members(4),
             SCHEDULING,
-            f"{SAID}; kube-scheduler tries it again, with a backoff of at most 20 s",
+            f"{STATED}; kube-scheduler tries it again, with a backoff of at most 20 s",
             id="the-newest-condition-that-is-false",
         ),
         pytest.param(
@@ -218,13 +218,13 @@ GATED: Final = "waits until the scheduling gates of 1 member are removed"
         ),
         pytest.param(
             [member(0), member(1, priority=9)],
-            (SCHEDULING, SAID),
+            (SCHEDULING, STATED),
             (SCHEDULING, TWO_PRIORITIES),
             id="two-priorities",
         ),
         pytest.param([member(0), gated(1)], (PENDING, GATED), (PENDING, GATED), id="a-needed-member-is-gated"),
         pytest.param(
-            [member(0), member(1), gated(2)], (SCHEDULING, SAID), (PENDING, GATED), id="a-further-member-is-gated"
+            [member(0), member(1), gated(2)], (SCHEDULING, STATED), (PENDING, GATED), id="a-further-member-is-gated"
         ),
         pytest.param(
             [bound(0), bound(1), gated(2)], (SCHEDULED, ""), (SCHEDULED, GATED), id="gated-beyond-the-minimum"
@@ -235,7 +235,7 @@ def test_members_are_held_against_each_other_by_release(
     pods: Sequence[Pod], in_1_36: tuple[SchedulingStatus, str], in_1_37: tuple[SchedulingStatus, str]
 ) -> None:
     for release, expected in ((V1_36, in_1_36), (V1_37, in_1_37)):
-        found = status(mirror_of(gang(2, REFUSED), *pods, release=release))
+        found = status(mirror_of(gang(2, REJECTED), *pods, release=release))
         assert (found.status, found.reason) == expected
 
 

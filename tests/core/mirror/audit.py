@@ -54,7 +54,7 @@ class Auditor:
             if info.node is None and not on:
                 yield f"{name}: neither a known node nor named by a pod"
 
-    def figures(self, kept: Figures) -> Iterator[str]:
+    def figures(self, retained: Figures) -> Iterator[str]:
         """Sum the allocatable resources of nodes and the requests of pods."""
         cluster: dict[str, Counter[str]] = {figure: Counter() for figure in _FIGURES}
         for name, info in self._nodes.infos.items():
@@ -62,7 +62,7 @@ class Auditor:
             yield from _differing(name, info.figures, recounted)
             for figure, amounts in recounted.items():
                 cluster[figure].update(amounts if info.node else {})
-        yield from _differing("the cluster", kept, cluster)
+        yield from _differing("the cluster", retained, cluster)
 
     def partition(self) -> Iterator[str]:
         """Apply the partition's rule to every node."""
@@ -107,11 +107,11 @@ def _recounted(info: NodeInfo, pods: Iterable[Pod]) -> dict[str, Counter[str]]:
     return dict(zip(_FIGURES, (allocatable, requested[False], left, requested[True]), strict=True))
 
 
-def _differing(name: str, kept: Figures, recounted: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+def _differing(name: str, retained: Figures, recounted: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
     for figure, amounts in recounted.items():
         nonzero = {resource: amount for resource, amount in amounts.items() if amount}
-        if getattr(kept, figure) != nonzero:
-            yield f"{name}: {figure} is {getattr(kept, figure)}, recounted {nonzero}"
+        if getattr(retained, figure) != nonzero:
+            yield f"{name}: {figure} is {getattr(retained, figure)}, recounted {nonzero}"
 
 
 # The term counters of inter-pod affinity. What they hold shows nowhere else, so this looks inside.
@@ -119,12 +119,12 @@ def _differing(name: str, kept: Figures, recounted: Mapping[str, Mapping[str, in
 
 def owner_counts(mirror: ClusterMirror) -> dict[str, dict[str, int]]:
     """Return each owner counter as topology value -> pods, under a name that depends only on the term."""
-    return {_shown(term): by_value(counter) for term, counter in _owners(mirror).items()}
+    return {_rendered(term): by_value(counter) for term, counter in _owners(mirror).items()}
 
 
 def match_counts(mirror: ClusterMirror) -> dict[str, dict[str, int]]:
     """Return each match counter as topology value -> pods, under a name that depends only on the terms."""
-    return {_shown(terms): by_value(counter) for terms, counter in _matches(mirror).items()}
+    return {_rendered(terms): by_value(counter) for terms, counter in _matches(mirror).items()}
 
 
 def audit_counters(mirror: ClusterMirror) -> list[str]:
@@ -138,15 +138,15 @@ def audit_counters(mirror: ClusterMirror) -> list[str]:
             continue
         labels = node.labels
         for owner_term in owner_terms(pod.affinity):
-            _count_value(owners.setdefault(_shown(owner_term), {}), labels, owner_term.term.topology_key)
+            _count_value(owners.setdefault(_rendered(owner_term), {}), labels, owner_term.term.topology_key)
         for terms in _matches(mirror):
             if mirror.affinity.matches.selects_all(terms.matchers, pod):
-                _count_value(matches[_shown(terms)], labels, terms.topology_key)
+                _count_value(matches[_rendered(terms)], labels, terms.topology_key)
     return _misnumbered(mirror) + [
-        f"{name}: counted {kept.get(name)}, recounted {values}"
-        for kept, recounts in ((owner_counts(mirror), owners), (match_counts(mirror), matches))
+        f"{name}: counted {retained.get(name)}, recounted {values}"
+        for retained, recounts in ((owner_counts(mirror), owners), (match_counts(mirror), matches))
         for name, values in recounts.items()
-        if kept.get(name) != values
+        if retained.get(name) != values
     ]
 
 
@@ -161,12 +161,12 @@ def _misnumbered(mirror: ClusterMirror) -> list[str]:
     wrong = [f"{len(numbers) - len(set(numbers.values()))} term sets have the number of another"]
     found = wrong * (len(numbers) != len(set(numbers.values())))
     for row in mirror.pods.rows.values():
-        pod, kept = mirror.pods.pods[row], int(mirror.pods.term_set_of_row[row])
-        if kept != numbers.get(pod.affinity, NO_TERMS):
-            found.append(f"{pod.full_name}: term set {kept}")
+        pod, retained = mirror.pods.pods[row], int(mirror.pods.term_set_of_row[row])
+        if retained != numbers.get(pod.affinity, NO_TERMS):
+            found.append(f"{pod.full_name}: term set {retained}")
     for owner_term, counter in _owners(mirror).items():
         if counter.term_sets != of_term.get(owner_term):
-            found.append(f"{_shown(owner_term)}: term sets {counter.term_sets}")
+            found.append(f"{_rendered(owner_term)}: term sets {counter.term_sets}")
     return found
 
 
@@ -183,5 +183,5 @@ def _count_value(into: dict[str, int], labels: Mapping[str, str], key: str) -> N
         into[labels[key]] = into.get(labels[key], 0) + 1
 
 
-def _shown(value: object) -> str:
+def _rendered(value: object) -> str:
     return msgspec.json.encode(value, order="deterministic").decode()

@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from core.events import Action
-from core.mirror.affinity_counts import MAX_KEPT_MATCHERS, MatchTerms, OwnerCounter
+from core.mirror.affinity_counts import MAX_MATCHERS, MatchTerms, OwnerCounter
 from core.mirror.cluster import ClusterMirror
 from core.mirror.pod_columns import PodColumns
 from core.mirror.topology import DomainCounts
@@ -96,15 +96,15 @@ def test_nothing_is_left_when_all_pods_are_gone_and_the_match_counters_evicted()
     assert keys_in_use(mirror, "zone", "host", "rack") == ["rack"]
     assert (owner_counts(mirror), match_counts(mirror)) == ({}, match_counts(fresh))
     # What is still held by an index or a memo shows nowhere else.
-    held, held_fresh = (
+    stored, stored_fresh = (
         [each._term_sets, vars(each._owner_index), vars(each.matches._index)]  # noqa: SLF001
         for each in (mirror.affinity, fresh.affinity)
     )
-    assert held_fresh == held
+    assert stored_fresh == stored
 
 
 @pytest.mark.parametrize(
-    ("listed", "action", "told", "recounted"),
+    ("listed", "action", "reported", "recounted"),
     [
         pytest.param([], "Add", X, {"not-blue"}, id="namespace-appears-without-labels"),
         pytest.param([], "Add", X.label("team", "red"), {"red", "not-blue"}, id="namespace-appears-selected"),
@@ -119,13 +119,13 @@ def test_nothing_is_left_when_all_pods_are_gone_and_the_match_counters_evicted()
     ],
 )
 def test_a_namespace_event_recounts_only_what_reaches_it_or_did(
-    listed: Sequence[Builder], action: Action, told: Builder, recounted: set[str]
+    listed: Sequence[Builder], action: Action, reported: Builder, recounted: set[str]
 ) -> None:
     mirror = mirror_of(*NODES, *listed, WEB_POD.in_namespace("x").on("na"))
     terms = {"unrelated": UNRELATED, "red": RED, "not-blue": NOT_BLUE, "all": EVERYWHERE, "red-or-x": RED_OR_NAMED}
     counters = {name: match_counter(mirror, v1_term) for name, v1_term in terms.items()}
     counts = {name: counter.counts for name, counter in counters.items()}
-    tell(mirror, action, told)
+    tell(mirror, action, reported)
     assert recounted == {name for name, counter in counters.items() if counter.counts is not counts[name]}
     assert audit(mirror) == []
 
@@ -140,7 +140,7 @@ def test_a_namespace_event_that_one_of_several_terms_sees_recounts_them_together
     assert counter.version != before
 
 
-MANY: Final = MAX_KEPT_MATCHERS + 1
+MANY: Final = MAX_MATCHERS + 1
 
 
 def selecting(*apps: str) -> PodMatcher:
@@ -152,8 +152,8 @@ def many_terms(key: str = "zone") -> list[MatchTerms]:
     return [MatchTerms((selecting("web", f"other-{number}"),), key) for number in range(MANY)]
 
 
-def counted(mirror: ClusterMirror, wanted: list[MatchTerms]) -> list[dict[str, int]]:
-    return [by_value(counter) for counter in mirror.affinity.matches.of(wanted, "spec.affinity")]
+def counted(mirror: ClusterMirror, required: list[MatchTerms]) -> list[dict[str, int]]:
+    return [by_value(counter) for counter in mirror.affinity.matches.of(required, "spec.affinity")]
 
 
 @pytest.fixture
@@ -197,32 +197,32 @@ def test_matchers_that_are_shared_by_many_keys_look_for_pods_once(rows_looked_up
 @pytest.mark.parametrize("number", [MANY, 2])
 def test_keys_that_no_node_has_look_for_no_pods(rows_looked_up: list[object], number: int) -> None:
     mirror = mirror_of(*NODES, WEB_POD.on("na"))
-    wanted = [MatchTerms((selecting("web"),), f"key-{each}") for each in range(number)]
-    assert counted(mirror, wanted) == [{}] * number
+    required = [MatchTerms((selecting("web"),), f"key-{each}") for each in range(number)]
+    assert counted(mirror, required) == [{}] * number
     assert rows_looked_up == []
 
 
 def test_work_past_the_limit_is_refused_before_it_is_done(rows_looked_up: list[object]) -> None:
     mirror = mirror_of(*NODES, WEB_POD.on("na"))
     mirror.work.limit = 1_000_000
-    wanted = many_terms()
+    required = many_terms()
     with pytest.raises(
         WorkLimitError, match=rf"^Pod.spec.affinity: too much work: {MANY} entries, \d+ of 1000000 "
     ) as raised:
-        mirror.affinity.matches.of(wanted, "spec.affinity")
+        mirror.affinity.matches.of(required, "spec.affinity")
     assert raised.value.field == "Pod.spec.affinity"
     assert rows_looked_up == []
     mirror.work.spent = 0
-    assert counted(mirror, wanted[:2]) == [{"a": 1}] * 2
+    assert counted(mirror, required[:2]) == [{"a": 1}] * 2
 
 
 def test_counters_that_are_known_cost_no_work() -> None:
     mirror = mirror_of(*NODES, WEB_POD.on("na"))
-    wanted = many_terms()[:3]
-    counted(mirror, wanted)
+    required = many_terms()[:3]
+    counted(mirror, required)
     spent = mirror.work.spent
     assert spent > 0
-    counted(mirror, wanted)
+    counted(mirror, required)
     assert spent == mirror.work.spent
 
 

@@ -38,10 +38,10 @@ def refuse(*_: object) -> NoReturn:
     pytest.fail("counted again")
 
 
-@pytest.mark.parametrize("asked_first", [0, 1], ids=["asked-at-last", "asked-at-first"])
-def test_more_nodes_than_columns_have_room_for_at_first_count_all_the_same(asked_first: int) -> None:
+@pytest.mark.parametrize("requested_first", [0, 1], ids=["asked-at-last", "asked-at-first"])
+def test_more_nodes_than_columns_have_room_for_at_first_count_all_the_same(requested_first: int) -> None:
     mirror = mirror_of(*(POD.uid(str(number)).on(f"n{number}") for number in range(70)))
-    assert [{}] * asked_first == [web_pods(mirror) for _ in range(asked_first)]
+    assert [{}] * requested_first == [web_pods(mirror) for _ in range(requested_first)]
     tell(mirror, "Add", *(make_node(f"n{number}").label("zone", str(number % 35)) for number in range(70)))
     assert {str(zone): 2 for zone in range(35)} == web_pods(mirror)
 
@@ -75,8 +75,8 @@ def test_an_update_that_changes_nothing_that_counts_is_free(monkeypatch: pytest.
 def test_a_batch_reads_objects_only_where_the_mirror_does_not_know_the_name() -> None:
     mirror = mirror_of(N_A, POD.on("na"))
     column = counter_of(mirror, (matcher_of(WEB),), "zone").column
-    stranger = node_of(make_node("new").label("zone", "a"))
-    batch = mirror.batch(["na", "new", "unknown"], {0: node_of(N_A.label("zone", "z")), 1: stranger})
+    foreign = node_of(make_node("new").label("zone", "a"))
+    batch = mirror.batch(["na", "new", "unknown"], {0: node_of(N_A.label("zone", "z")), 1: foreign})
     assert batch.unknown == [2]
     assert [column.ids["a"]] * 2 == batch.value_ids(column)[:2].tolist()
 
@@ -149,10 +149,10 @@ class Recorder:
     hears: Final = EVERY_CHANGE
 
     def __init__(self) -> None:
-        self.told: list[Change] = []
+        self.reported: list[Change] = []
 
     def changed(self, change: Change) -> None:
-        self.told.append(change)
+        self.reported.append(change)
 
 
 def test_a_mirror_begins_with_the_default_release_unless_told() -> None:
@@ -183,12 +183,12 @@ def test_listeners_are_told_of_the_pods_first_and_then_of_the_rules() -> None:
     mirror, recorder = ruled(resized("p"), asking("1")), Recorder()
     mirror.listen(recorder)
     mirror.change_rules(NEW)
-    assert [type(change) for change in recorder.told] == [PodChange, RulesChange]
-    assert recorder.told[-1] == RulesChange(OLD, NEW)
+    assert [type(change) for change in recorder.reported] == [PodChange, RulesChange]
+    assert recorder.reported[-1] == RulesChange(OLD, NEW)
 
 
 def test_equal_rules_change_nothing() -> None:
     mirror, recorder = ruled(resized("p")), Recorder()
     mirror.listen(recorder)
     mirror.change_rules(rules_of(Release(1, 34), {"PodLevelResources": True}))
-    assert recorder.told == []
+    assert recorder.reported == []

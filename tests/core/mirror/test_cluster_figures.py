@@ -72,17 +72,17 @@ class Follower:
 
     def __init__(self, mirror: ClusterMirror) -> None:
         self.mirror = mirror
-        self.held: dict[str, int] = {}
-        self.follower = NodeFollower(self.held.keys())
+        self.stored: dict[str, int] = {}
+        self.follower = NodeFollower(self.stored.keys())
         self.looked = 0
 
     def look(self, name: str) -> None:
         self.looked += 1
         info = self.mirror.nodes.known.values.get(name)
         if info is None:
-            self.held.pop(name, None)
+            self.stored.pop(name, None)
         else:
-            self.held[name] = info.generation
+            self.stored[name] = info.generation
 
     def finish(self) -> int:
         """Return how many were looked at without a pause."""
@@ -92,7 +92,7 @@ class Follower:
         return len(rest)
 
     def is_up_to_date(self) -> bool:
-        return self.held == {info.name: info.generation for info in self.mirror.nodes.known.values.values()}
+        return self.stored == {info.name: info.generation for info in self.mirror.nodes.known.values.values()}
 
 
 def large(count: int = MANY) -> ClusterMirror:

@@ -83,7 +83,7 @@ def test_another_version_of_an_equal_object_is_told_but_no_difference(thing: Obj
 
 
 @pytest.mark.parametrize(
-    ("held", "change", "fields"),
+    ("stored", "change", "fields"),
     [
         pytest.param(WEB, {"labels": {"app": "api"}}, ("labels",), id="labels-of-a-pod"),
         pytest.param(WEB, {"node_name": "n2"}, ("node_name",), id="node-of-a-pod"),
@@ -99,10 +99,12 @@ def test_another_version_of_an_equal_object_is_told_but_no_difference(thing: Obj
         pytest.param(EACH_KIND[8], {"disruptions_allowed": 0}, ("disruptions_allowed",), id="budget"),
     ],
 )
-def test_the_fields_that_differ_are_named(held: Object, change: Mapping[str, object], fields: tuple[str, ...]) -> None:
-    found = compared(mirror_of(held), type(held), [msgspec.structs.replace(held, **change)])
-    uid = "" if isinstance(held, Namespace) else held.uid
-    assert found == Differences(listed=1, differing=[Difference(held.full_name, uid, fields)])
+def test_the_fields_that_differ_are_named(
+    stored: Object, change: Mapping[str, object], fields: tuple[str, ...]
+) -> None:
+    found = compared(mirror_of(stored), type(stored), [msgspec.structs.replace(stored, **change)])
+    uid = "" if isinstance(stored, Namespace) else stored.uid
+    assert found == Differences(listed=1, differing=[Difference(stored.full_name, uid, fields)])
     assert found
 
 
@@ -165,9 +167,9 @@ def test_a_node_that_only_pods_name_is_missed_when_listed_and_not_redundant_othe
 
 
 def test_nothing_is_said_of_an_object_that_could_not_be_read() -> None:
-    for held, kind in ((WEB, Pod), (EACH_KIND[0], Node)):
-        comparer = Comparer(mirror_of(held), kind)
-        comparer.pass_over(held.full_name, held.uid)
+    for stored, kind in ((WEB, Pod), (EACH_KIND[0], Node)):
+        comparer = Comparer(mirror_of(stored), kind)
+        comparer.pass_over(stored.full_name, stored.uid)
         comparer.pass_over("", "")
         list(comparer.finish())
         assert comparer.differences() == Differences(listed=0, unreadable=2)

@@ -30,7 +30,7 @@ def cluster() -> ClusterMirror:
     return mirror
 
 
-def shown(dump: MirrorDump) -> tuple[dict[str, list[str]], list[str]]:
+def rendered(dump: MirrorDump) -> tuple[dict[str, list[str]], list[str]]:
     """Return node -> uids of its pods, and the uids of those on unknown nodes."""
     nodes = {found.name: [each.uid for each in found.pods] for found in dump.nodes}
     return nodes, [each.uid for each in dump.pods_of_unknown_nodes]
@@ -39,7 +39,7 @@ def shown(dump: MirrorDump) -> tuple[dict[str, list[str]], list[str]]:
 def test_a_dump_shows_every_node_with_its_pods_in_the_order_of_their_names() -> None:
     mirror = cluster()
     dump = mirror.dump()
-    assert shown(dump) == ({"na": ["4"], "nb": ["1", "2", "3"]}, ["w"])
+    assert rendered(dump) == ({"na": ["4"], "nb": ["1", "2", "3"]}, ["w"])
     assert (dump.generation, dump.figures) == (mirror.generation, mirror.figures)
     na, nb = dump.nodes
     assert (na.slot, nb.slot) == (mirror.nodes.slots["na"], mirror.nodes.slots["nb"])
@@ -62,7 +62,7 @@ def test_a_dump_shows_the_state_of_each_pod() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked_node", "asked_pod", "expected"),
+    ("requested_node", "pod_query", "expected"),
     [
         pytest.param("nb", None, ({"nb": ["1", "2", "3"]}, []), id="a-node"),
         pytest.param("waiting", None, ({}, ["w"]), id="an-unknown-node-that-pods-name"),
@@ -76,11 +76,11 @@ def test_a_dump_shows_the_state_of_each_pod() -> None:
     ],
 )
 def test_a_dump_shows_the_part_that_was_asked_for(
-    asked_node: str | None, asked_pod: str | None, expected: tuple[dict[str, list[str]], list[str]]
+    requested_node: str | None, pod_query: str | None, expected: tuple[dict[str, list[str]], list[str]]
 ) -> None:
     mirror = cluster()
-    dump = mirror.dump(asked_node, asked_pod)
-    assert expected == shown(dump)
+    dump = mirror.dump(requested_node, pod_query)
+    assert expected == rendered(dump)
     assert dump.figures == mirror.figures
 
 
@@ -88,14 +88,14 @@ def test_a_dump_shows_the_pods_that_have_no_node_and_are_not_assumed() -> None:
     mirror = cluster()
     waiting = replace(pod("7"), nominated_node_name="na", priority=5)
     tell(mirror, "Add", waiting, pod("6"), replace(pod("3"), nominated_node_name="na"))
-    shown = PendingPodDump("7", "default/7", "na", 5)
-    assert mirror.dump().pending_pods == (PendingPodDump("6", "default/6", "", 0), shown)
-    assert (mirror.dump("na").pending_pods, mirror.dump("nb").pending_pods) == ((shown,), ())
-    assert (mirror.dump(pod="default/7").pending_pods, mirror.dump(pod="7").pending_pods) == ((shown,), (shown,))
+    rendered = PendingPodDump("7", "default/7", "na", 5)
+    assert mirror.dump().pending_pods == (PendingPodDump("6", "default/6", "", 0), rendered)
+    assert (mirror.dump("na").pending_pods, mirror.dump("nb").pending_pods) == ((rendered,), ())
+    assert (mirror.dump(pod="default/7").pending_pods, mirror.dump(pod="7").pending_pods) == ((rendered,), (rendered,))
     copy = mirror.copy()
     assert list(copy.steps()) == []
     tell(mirror, "Delete", waiting)
-    assert list(copy.pending_pods()) == [PendingPodDump("6", "default/6", "", 0), shown]
+    assert list(copy.pending_pods()) == [PendingPodDump("6", "default/6", "", 0), rendered]
 
 
 def test_a_dump_shows_the_victims_that_pods_wait_for() -> None:

@@ -41,8 +41,8 @@ def test_a_reader_who_missed_more_than_the_journal_holds_looks_through_all_that_
     store.remove("d")  # 7
     store.set("e", "e1")  # 8
     store.remove("e")  # 9
-    held = {"a", "b", "c", "d", "e"}
-    assert expected == set(store.deleted_since(since, held))
+    stored = {"a", "b", "c", "d", "e"}
+    assert expected == set(store.deleted_since(since, stored))
 
 
 changes = st.tuples(st.sampled_from(("set", "touch", "remove", "look")), st.sampled_from("abcd"))
@@ -56,7 +56,7 @@ def test_a_reader_who_looks_now_and_then_holds_what_the_store_holds(
         patched.setattr(generation_store, "JOURNAL_LENGTH", journal_length)
         counter = GenerationCounter()
         store: GenerationStore[str] = GenerationStore(counter)
-        held: dict[str, str] = {}
+        stored: dict[str, str] = {}
         seen = 0
         for number, (step, key) in enumerate([*steps, ("look", "")]):
             if step == "set":
@@ -66,11 +66,11 @@ def test_a_reader_who_looks_now_and_then_holds_what_the_store_holds(
             elif step == "remove" and key in store.values:
                 store.remove(key)
             elif step == "look":
-                for gone in store.deleted_since(seen, held):
-                    held.pop(gone, None)
-                held.update((value[0], value) for value in store.changed_since(seen))
+                for gone in store.deleted_since(seen, stored):
+                    stored.pop(gone, None)
+                stored.update((value[0], value) for value in store.changed_since(seen))
                 seen = counter.last
-                assert dict(store.values) == held
+                assert dict(store.values) == stored
 
 
 RED = budget("a/red", selecting(team="red"))

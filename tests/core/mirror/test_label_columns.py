@@ -103,8 +103,8 @@ def test_columns_follow_any_changes_of_nodes(seed: int) -> None:
 
 def batch_of(mirror: ClusterMirror) -> NodeBatch:
     """Return two known nodes, two strangers, and a name of which nothing is known."""
-    strangers = {1: node("new", labels={"gen": "7", "rare": "x"}), 3: node("newer", labels={"gen": "new"})}
-    return mirror.batch(["a", "new", "nobody", "newer", "b"], strangers)
+    unmirrored = {1: node("new", labels={"gen": "7", "rare": "x"}), 3: node("newer", labels={"gen": "new"})}
+    return mirror.batch(["a", "new", "nobody", "newer", "b"], unmirrored)
 
 
 @pytest.fixture

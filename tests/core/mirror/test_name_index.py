@@ -45,8 +45,8 @@ def found(index: NameIndex, text: bytes) -> list[int] | None:
 def test_thousands_of_names_are_found_in_any_order(name_of: Callable[[int], str]) -> None:
     names = [name_of(number) for number in range(15_000)]
     index = index_of(names)
-    asked = [(number * 37) % 15_000 for number in range(15_000)]
-    assert asked == found(index, written([names[slot] for slot in asked]))
+    requested = [(number * 37) % 15_000 for number in range(15_000)]
+    assert requested == found(index, written([names[slot] for slot in requested]))
     for slot in range(0, 15_000, 2):
         index.remove(slot)
     assert list(range(1, 15_000, 2)) == found(index, written(names[1::2]))
@@ -111,19 +111,19 @@ def test_a_name_that_json_writes_in_another_way_is_not_found(name: str) -> None:
     st.lists(st.tuples(st.integers(0, 40), st.none() | NAMES), max_size=60), st.lists(st.integers(0, 40), max_size=8)
 )
 def test_what_is_found_is_what_was_added_last_and_not_removed(
-    steps: Sequence[tuple[int, str | None]], asked: Sequence[int]
+    steps: Sequence[tuple[int, str | None]], requested: Sequence[int]
 ) -> None:
     index = NameIndex()
-    held: dict[int, str] = {}
+    stored: dict[int, str] = {}
     for slot, name in steps:
         index.remove(slot)
-        held.pop(slot, None)
-        if name is not None and name not in held.values():
+        stored.pop(slot, None)
+        if name is not None and name not in stored.values():
             index.add(name, slot)
-            held[slot] = name
-    slots = list(dict.fromkeys(slot for slot in asked if slot in held and ordinary(held[slot])))
-    assert (slots or None) == found(index, written([held[slot] for slot in slots]))
-    gone = [name for _, name in steps if name is not None and name not in held.values()]
+            stored[slot] = name
+    slots = list(dict.fromkeys(slot for slot in requested if slot in stored and ordinary(stored[slot])))
+    assert (slots or None) == found(index, written([stored[slot] for slot in slots]))
+    gone = [name for _, name in steps if name is not None and name not in stored.values()]
     assert all(found(index, written([name])) is None for name in gone)
 
 

@@ -30,7 +30,7 @@ def batch_of(table: NodeTable, names: Sequence[str], objects: Mapping[int, Node]
     return NodeBatch.of(table, names, objects or {})
 
 
-def shown_names(batch: NodeBatch) -> list[str]:
+def rendered_names(batch: NodeBatch) -> list[str]:
     return [json.loads(fragment) for fragment in batch.name_json()]
 
 
@@ -51,10 +51,10 @@ def test_label_keys_are_counted_by_the_nodes_that_have_them() -> None:
     assert table.label_keys == {"zone": 2, "rack": 1}
     table.vacate(two)
     assert table.label_keys == {"zone": 1, "rack": 1}
-    supposed = table.info("three")
-    table.suppose(supposed, Node("three", {"disk": "ssd"}))
+    forked = table.info("three")
+    table.fork(forked, Node("three", {"disk": "ssd"}))
     assert table.label_keys == {"zone": 1, "rack": 1, "disk": 1}
-    table.withdraw(supposed)
+    table.withdraw(forked)
     table.vacate(one)
     assert table.label_keys == {}
 
@@ -73,7 +73,7 @@ def test_more_nodes_than_slots_make_room_for_twice_as_many(count: int, capacity:
     table = table_of(*numbered(count))
     assert capacity == table.capacity
     assert set(range(count)) == set(table.slots.values())
-    assert numbered(count) == shown_names(batch_of(table, numbered(count)))
+    assert numbered(count) == rendered_names(batch_of(table, numbered(count)))
 
 
 def test_names_are_shown_as_json_from_the_slots_and_from_the_question() -> None:
@@ -85,14 +85,14 @@ def test_names_are_shown_as_json_from_the_slots_and_from_the_question() -> None:
 @pytest.mark.parametrize("known", [3, 5_000], ids=["a-few", "very-many"])
 @pytest.mark.parametrize("longest", [125, 253, 100_000])
 def test_names_are_shown_however_much_longer_than_the_others_one_is(known: int, longest: int) -> None:
-    asked = [*numbered(known), "x" * longest, *(f"stranger-{number}" for number in range(known))]
-    assert shown_names(batch_of(table_of(*numbered(known)), asked)) == asked
-    assert shown_names(batch_of(table_of(*asked), asked)) == asked
+    requested = [*numbered(known), "x" * longest, *(f"stranger-{number}" for number in range(known))]
+    assert rendered_names(batch_of(table_of(*numbered(known)), requested)) == requested
+    assert rendered_names(batch_of(table_of(*requested), requested)) == requested
 
 
 def test_one_long_name_among_many_costs_its_own_length() -> None:
-    asked = [*numbered(100_000), "x" * 100_000]  # 10 GB, were each as long
-    batch = batch_of(table_of(), asked)
+    requested = [*numbered(100_000), "x" * 100_000]  # 10 GB, were each as long
+    batch = batch_of(table_of(), requested)
     tracemalloc.start()
     try:
         texts = batch.name_json()

@@ -48,29 +48,29 @@ def with_disk(name: str, kind: str | None = None) -> Node:
 
 def test_a_value_is_judged_once_for_all_nodes_that_have_it() -> None:
     mirror = mirror_of(*(with_disk(f"n{number}", ("ssd", None)[number % 2]) for number in range(40)))
-    asked: list[str | None] = []
+    requested: list[str | None] = []
 
     def judge(value: str | None) -> int:
-        asked.append(value)
-        return len(asked)
+        requested.append(value)
+        return len(requested)
 
     NodeValues(mirror, disk).judged(mirror.batch(list(mirror.nodes.slots)), judge)
 
-    assert sorted(asked, key=str) == [None, "ssd"]
+    assert sorted(requested, key=str) == [None, "ssd"]
 
 
 def test_more_values_than_nodes_asked_about_are_not_all_judged() -> None:
     mirror = mirror_of(*(with_disk(f"n{number}", str(number)) for number in range(40)))
-    asked: list[str | None] = []
+    requested: list[str | None] = []
 
     def judge(value: str | None) -> int:
-        asked.append(value)
+        requested.append(value)
         return int(value or -1)
 
     found = NodeValues(mirror, disk).judged(mirror.batch(["n7", "n39", "n7"]), judge)
 
     assert found.tolist() == [7, 39, 7]
-    assert sorted(asked, key=str) == ["39", "7"]
+    assert sorted(requested, key=str) == ["39", "7"]
 
 
 @pytest.mark.parametrize("known", [1, 40])

@@ -23,7 +23,7 @@ def showing(*pods: PodBuilder) -> ClusterMirror:
     return mirror
 
 
-def held(mirror: ClusterMirror) -> list[Pod]:
+def stored(mirror: ClusterMirror) -> list[Pod]:
     return list(mirror.pending)
 
 
@@ -37,7 +37,7 @@ def held(mirror: ClusterMirror) -> list[Pod]:
 )
 def test_a_pod_is_pending_until_it_is_bound_or_has_ended(after: PodBuilder) -> None:
     mirror = showing(P.nominated("n2"), after)
-    assert held(mirror) == []
+    assert stored(mirror) == []
     assert mirror.pending.nominated == {}
 
 
@@ -269,7 +269,7 @@ def test_a_pod_group_has_the_rule_of_its_members(minimum: int, timeout: int, exp
 
 
 @pytest.mark.parametrize(
-    ("said", "packing"),
+    ("stated", "packing"),
     [
         pytest.param(["", ""], SPREAD, id="no-member"),
         pytest.param(["", "pack"], Packing(PackingWay.PACK), id="one-member"),
@@ -288,8 +288,8 @@ def test_a_pod_group_has_the_rule_of_its_members(minimum: int, timeout: int, exp
         ),
     ],
 )
-def test_the_packing_is_what_members_say(said: list[str], packing: Packing) -> None:
-    mirror = seen(*(member(f"m{number}").packed(way) for number, way in enumerate(said)))
+def test_the_packing_is_what_members_say(stated: list[str], packing: Packing) -> None:
+    mirror = seen(*(member(f"m{number}").packed(way) for number, way in enumerate(stated)))
     assert group_of(mirror).packing(mirror.objects(PodGroup)) == packing
 
 
@@ -304,7 +304,7 @@ def test_the_packing_of_a_pod_group_is_that_of_the_object() -> None:
 MEMBER = Pod("u", "ns", "m", scheduling_group="ns/g")
 
 
-def told(mirror: ClusterMirror, *objects: Pod | SchedulingGroup, action: Action = "Update") -> None:
+def reported(mirror: ClusterMirror, *objects: Pod | SchedulingGroup, action: Action = "Update") -> None:
     for each in objects:
         mirror.apply(ClusterEvent(action, each))
 
@@ -315,11 +315,11 @@ def group(minimum: int) -> SchedulingGroup:
 
 def test_members_are_kept_with_and_without_a_node_until_they_end() -> None:
     mirror = ClusterMirror()
-    told(mirror, MEMBER, replace(MEMBER, uid="u2", name="m2", node_name="n1"))
+    reported(mirror, MEMBER, replace(MEMBER, uid="u2", name="m2", node_name="n1"))
     assert list(mirror.scheduling_groups.members("ns/g")) == ["u", "u2"]
-    told(mirror, replace(MEMBER, uid="u2", node_name="n1", terminal=True))
+    reported(mirror, replace(MEMBER, uid="u2", node_name="n1", terminal=True))
     assert mirror.scheduling_groups.take_left() == ["ns/g"]
-    told(mirror, MEMBER, action="Delete")
+    reported(mirror, MEMBER, action="Delete")
     assert mirror.scheduling_groups.take_left() == []  # it had no node
     assert not [*mirror.scheduling_groups]
 
@@ -328,12 +328,12 @@ def test_the_smallest_minimum_is_kept_as_long_as_the_group_or_a_member_exists() 
     mirror = ClusterMirror()
     groups = mirror.scheduling_groups
     assert groups.smallest_minimum("ns/g") == 1
-    told(mirror, group(4), group(2), group(8), MEMBER)
+    reported(mirror, group(4), group(2), group(8), MEMBER)
     assert groups.smallest_minimum("ns/g") == 2
-    told(mirror, group(8), action="Delete")
-    told(mirror, group(8))
+    reported(mirror, group(8), action="Delete")
+    reported(mirror, group(8))
     assert groups.smallest_minimum("ns/g") == 2
-    told(mirror, MEMBER, action="Delete")
-    told(mirror, group(8), action="Delete")
-    told(mirror, group(8))
+    reported(mirror, MEMBER, action="Delete")
+    reported(mirror, group(8), action="Delete")
+    reported(mirror, group(8))
     assert groups.smallest_minimum("ns/g") == 8

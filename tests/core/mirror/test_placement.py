@@ -94,10 +94,10 @@ ON_NA, ON_NB = pod("x", "na", cpu=5), pod("x", "nb", cpu=5)
 def test_the_end_of_an_assumption_is_told(action: Action, seen: Pod, to_state: PodState) -> None:
     mirror = mirror_of(node("na", cpu=10), node("nb", cpu=10))
     mirror.assume(UNPLACED, "na", 0.0)
-    told = tell(mirror, action, seen)
-    assert told is not None
-    assert (told.from_state, told.to_state, told.from_node) == (PodState.ASSUMED, to_state, "na")
-    assert told.to_node == seen.node_name
+    reported = tell(mirror, action, seen)
+    assert reported is not None
+    assert (reported.from_state, reported.to_state, reported.from_node) == (PodState.ASSUMED, to_state, "na")
+    assert reported.to_node == seen.node_name
     assert mirror.is_mirrored("x") is (to_state is PodState.ADDED)
     assert (mirror.is_assumed("x"), audit(mirror)) == (False, [])
 

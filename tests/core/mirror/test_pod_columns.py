@@ -103,10 +103,10 @@ events = st.one_of(st.tuples(pods, st.integers(-1, 4)), st.sampled_from("123456"
 @settings(deadline=None)
 @given(st.lists(events, max_size=25), questions)
 def test_after_any_events_the_columns_select_what_a_loop_selects(
-    told: Sequence[tuple[Pod, int] | str | list[PodMatcher]], last: list[PodMatcher]
+    reported: Sequence[tuple[Pod, int] | str | list[PodMatcher]], last: list[PodMatcher]
 ) -> None:
     cluster = Cluster()
-    for event in [*told, last]:
+    for event in [*reported, last]:
         match event:
             case (Pod() as placed, int(slot)):
                 cluster.place(placed, slot)
@@ -146,8 +146,8 @@ def test_every_pod_of_many_with_a_value_of_its_own_is_found_when_stale_values_ar
         own = pod(uid, f"namespace-{uid}", one=str(uid))
         cluster.place(own, 2)
         in_own_namespace = PodMatcher(frozenset({own.namespace}), NOTHING, EVERYTHING)
-        asked = (any_value, in_own_namespace, labelled_with(one=str(uid)), labelled_with(one="keeper"))
-        assert [cluster.selected(each) for each in asked] == [[1, 2], [2], [2], [1]]
+        requested = (any_value, in_own_namespace, labelled_with(one=str(uid)), labelled_with(one="keeper"))
+        assert [cluster.selected(each) for each in requested] == [[1, 2], [2], [2], [1]]
         cluster.displace(str(uid))
 
 

@@ -44,10 +44,10 @@ def numbered_column(values: int) -> TopologyColumn:
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([None, "", "a", "b", "c", "d"])), max_size=40))
-def test_after_any_assignments_every_slot_has_its_last_value(told: list[tuple[int, str | None]]) -> None:
+def test_after_any_assignments_every_slot_has_its_last_value(reported: list[tuple[int, str | None]]) -> None:
     column = column_of(*[None] * 6)
     expected: list[str | None] = [None] * 6
-    for slot, value in told:
+    for slot, value in reported:
         column.assign(slot, value)
         expected[slot] = value
         assert expected == values_of(column)
@@ -63,11 +63,11 @@ def test_counts_of_many_domains_take_a_small_part_of_what_a_dict_takes(how: str)
         counts = TopologyCounts.of(value_ids) if how == "at-once" else TopologyCounts()
         for value_id in value_ids.tolist() if how == "one-by-one" else ():
             counts.add(value_id, 1)
-        held, _ = tracemalloc.get_traced_memory()
+        stored, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert counts.nonzero == 5000
-    assert held < 50_000
+    assert stored < 50_000
 
 
 @settings(deadline=None)
@@ -76,9 +76,9 @@ def test_counts_of_many_domains_take_a_small_part_of_what_a_dict_takes(how: str)
     st.lists(st.tuples(st.integers(0, 700), st.booleans()), max_size=30),
     st.integers(-100, 100),
 )
-def test_counts_equal_a_plain_counter(domains: int, told: list[tuple[int, bool]], weight: int) -> None:
+def test_counts_equal_a_plain_counter(domains: int, reported: list[tuple[int, bool]], weight: int) -> None:
     counts, expected = counts_of(range(domains)), Counter(range(domains))
-    for value_id, arrives in told:
+    for value_id, arrives in reported:
         delta = 1 if arrives else -1
         if expected[value_id] + delta >= 0:
             counts.add(value_id, delta)
@@ -120,10 +120,10 @@ def test_of_columns_without_users_the_oldest_goes() -> None:
     columns = columns_in_use()
     keys = [f"key-{number}" for number in range(MAX_UNUSED_COLUMNS + 1)]
     nodes = nodes_of(dict.fromkeys(keys, "x"))
-    held = [columns.acquire(key, nodes) for key in keys]
-    for column in held:
+    stored = [columns.acquire(key, nodes) for key in keys]
+    for column in stored:
         columns.release(column)
-    assert [columns.acquire(key, nodes) is column for key, column in zip(keys, held, strict=True)] == [
+    assert [columns.acquire(key, nodes) is column for key, column in zip(keys, stored, strict=True)] == [
         False,
         *[True] * MAX_UNUSED_COLUMNS,
     ]

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from core.mirror.changes import EVERY_CHANGE, Change, NodeChange, ObjectChange, PodChange
 from core.mirror.cluster import ClusterMirror
+from core.mirror.fork import Fork, ForkError
 from core.mirror.node_info import NO_SLOT
-from core.mirror.what_if import Supposition, WhatIfError
 from core.objects.affinity import PodMatcher
 from core.objects.labels import NOTHING
 from core.objects.volumes import PersistentVolumeClaim
@@ -23,11 +23,11 @@ NEW = node("new", labels={"zone": "c"}, cpu=4)
 WEB = PodMatcher(frozenset({"default"}), NOTHING, selecting(app="web"))
 FIRST, SECOND, OTHER = pod("first", "n1", cpu=1, affinity=REPELLING), pod("second", "n1"), pod("other", "n2")
 WAITING = pod("waiting", "new", affinity=REPELLING)
-STRANGER = pod("stranger", affinity=REPELLING)
+FOREIGN = pod("stranger", affinity=REPELLING)
 CLAIM = PersistentVolumeClaim(namespace="default", name="data")
 
 
-class Told:
+class Reported:
     """Notes every change."""
 
     hears: Final = EVERY_CHANGE
@@ -68,23 +68,23 @@ def seen(mirror: ClusterMirror) -> list[object]:
     ]
 
 
-def suppose_much(supposed: Supposition) -> None:
+def fork_much(forked: Fork) -> None:
     """Take every kind of step, some upon others."""
-    supposed.remove(FIRST)
-    supposed.add_node(NEW)
-    supposed.add_node(node("newer", labels={"zone": "a"}))
-    supposed.place(FIRST, "new")
-    supposed.place(replace(STRANGER, affinity=ATTRACTED), "n1")
-    supposed.remove(OTHER)
-    supposed.remove(WAITING)
-    supposed.place(replace(WAITING, labels={"app": "db"}, namespace="elsewhere"), "newer")
-    supposed.put_back("other")
-    supposed.add_object(CLAIM)
+    forked.remove(FIRST)
+    forked.add_node(NEW)
+    forked.add_node(node("newer", labels={"zone": "a"}))
+    forked.place(FIRST, "new")
+    forked.place(replace(FOREIGN, affinity=ATTRACTED), "n1")
+    forked.remove(OTHER)
+    forked.remove(WAITING)
+    forked.place(replace(WAITING, labels={"app": "db"}, namespace="elsewhere"), "newer")
+    forked.put_back("other")
+    forked.add_object(CLAIM)
 
 
-def suppose_and_raise(mirror: ClusterMirror) -> None:
-    with mirror.suppose() as supposed:
-        suppose_much(supposed)
+def fork_and_raise(mirror: ClusterMirror) -> None:
+    with mirror.fork() as forked:
+        fork_much(forked)
         raise RuntimeError("a plugin")
 
 
@@ -92,18 +92,18 @@ def test_afterwards_the_mirror_is_exactly_as_before_when_somebody_raised() -> No
     mirror = cluster()
     before = seen(mirror)
     with pytest.raises(RuntimeError, match="a plugin"):
-        suppose_and_raise(mirror)
+        fork_and_raise(mirror)
     assert seen(mirror) == before
 
 
 def test_states_that_plugins_derive_are_told_and_other_listeners_are_not() -> None:
     mirror = cluster()
-    derived, other = mirror.derived(Told), Told(mirror)
+    derived, other = mirror.derived(Reported), Reported(mirror)
     mirror.listen(other)
     slot = mirror.nodes.slots["n1"]
-    with mirror.suppose() as supposed:
-        supposed.remove(FIRST)
-        supposed.add_object(CLAIM)
+    with mirror.fork() as forked:
+        forked.remove(FIRST)
+        forked.add_object(CLAIM)
         assert mirror.objects(PersistentVolumeClaim) == {"default/data": CLAIM}
     assert derived.changes == [
         PodChange(slot, FIRST, None),
@@ -117,32 +117,32 @@ def test_states_that_plugins_derive_are_told_and_other_listeners_are_not() -> No
 @pytest.mark.parametrize("as_running", [False, True])
 def test_derived_states_are_told_of_a_pod_as_it_is_held_or_as_if_it_did_not_terminate(as_running: bool) -> None:  # noqa: FBT001 - a case
     mirror = cluster()
-    held = replace(FIRST, terminating=True)
-    tell(mirror, "Update", held)
-    derived, slot = mirror.derived(Told), mirror.nodes.slots["n1"]
-    with mirror.suppose() as supposed:
-        supposed.remove(replace(STRANGER, uid=held.uid), as_running=as_running)
-    told = FIRST if as_running else held
-    assert derived.changes == [PodChange(slot, told, None), PodChange(slot, None, told)]
-    assert mirror.get_pod("first") is held
+    stored = replace(FIRST, terminating=True)
+    tell(mirror, "Update", stored)
+    derived, slot = mirror.derived(Reported), mirror.nodes.slots["n1"]
+    with mirror.fork() as forked:
+        forked.remove(replace(FOREIGN, uid=stored.uid), as_running=as_running)
+    reported = FIRST if as_running else stored
+    assert derived.changes == [PodChange(slot, reported, None), PodChange(slot, None, reported)]
+    assert mirror.get_pod("first") is stored
 
 
 def test_a_state_that_is_first_asked_for_meanwhile_is_told_of_a_pod_as_it_is_held() -> None:
     mirror = cluster()
-    held = replace(FIRST, terminating=True)
-    tell(mirror, "Update", held)
-    with mirror.suppose() as supposed:
-        supposed.remove(held, as_running=True)
-        late = mirror.derived(Told)
-    assert late.changes == [PodChange(mirror.nodes.slots["n1"], None, held)]
+    stored = replace(FIRST, terminating=True)
+    tell(mirror, "Update", stored)
+    with mirror.fork() as forked:
+        forked.remove(stored, as_running=True)
+        late = mirror.derived(Reported)
+    assert late.changes == [PodChange(mirror.nodes.slots["n1"], None, stored)]
 
 
 def test_versions_of_counters_do_not_come_again() -> None:
     mirror = cluster()
     counter = counter_of(mirror, (WEB,), "zone")
     versions = [counter.version]
-    with mirror.suppose() as supposed:
-        supposed.remove(FIRST)
+    with mirror.fork() as forked:
+        forked.remove(FIRST)
         versions.append(counter.version)
     versions.append(counter.version)
     assert len(set(versions)) == 3
@@ -153,28 +153,28 @@ def test_versions_of_counters_do_not_come_again() -> None:
 
 def test_a_pod_that_was_gone_at_a_mark_is_not_put_back_as_long_as_the_mark_stands() -> None:
     mirror = cluster()
-    with mirror.suppose() as supposed:
-        supposed.remove(FIRST)
-        supposed.mark()
-        supposed.remove(SECOND)
-        supposed.put_back("second")
-        with pytest.raises(WhatIfError, match="pod first cannot be put back: it was gone at the last mark"):
-            supposed.put_back("first")
-        supposed.undo_to(0)
-        supposed.remove(FIRST)
-        supposed.put_back("first")
+    with mirror.fork() as forked:
+        forked.remove(FIRST)
+        forked.savepoint()
+        forked.remove(SECOND)
+        forked.put_back("second")
+        with pytest.raises(ForkError, match="pod first cannot be put back: it was gone at the last mark"):
+            forked.put_back("first")
+        forked.revert_to(0)
+        forked.remove(FIRST)
+        forked.put_back("first")
         assert matched(mirror) == {"a": 2, "b": 1}
 
 
 def test_with_the_cache_following_every_listener_is_told_of_each_change_and_each_undo() -> None:
     mirror = cluster()
-    derived, other = mirror.derived(Told), Told(mirror)
+    derived, other = mirror.derived(Reported), Reported(mirror)
     mirror.listen(other)
     slot = mirror.nodes.slots["n2"]
-    with mirror.suppose(cache_follows=True) as supposed:
-        placed = supposed.place(STRANGER, "n2")
-        supposed.remove(OTHER)
-        supposed.undo_to(1)
+    with mirror.fork(cache_follows=True) as forked:
+        placed = forked.place(FOREIGN, "n2")
+        forked.remove(OTHER)
+        forked.revert_to(1)
     changes: list[Change] = [PodChange(slot, None, placed), PodChange(slot, OTHER, None)]
     changes += [PodChange(slot, None, OTHER), PodChange(slot, placed, None)]
     assert changes == other.changes == derived.changes
@@ -182,22 +182,22 @@ def test_with_the_cache_following_every_listener_is_told_of_each_change_and_each
 
 def test_pods_that_were_placed_are_assumed_as_if_one_by_one_and_nobody_is_told_again() -> None:
     mirror, twin = cluster(), cluster()
-    told = Told(mirror)
-    mirror.listen(told)
+    reported = Reported(mirror)
+    mirror.listen(reported)
     generation = mirror.generation
-    pods = [pod("p", cpu=2), replace(STRANGER, labels={"app": "db"})]
-    with mirror.suppose(cache_follows=True) as supposed:
-        supposed.place(pod("taken-back"), "n1")
-        supposed.undo_to(0)
+    pods = [pod("p", cpu=2), replace(FOREIGN, labels={"app": "db"})]
+    with mirror.fork(cache_follows=True) as forked:
+        forked.place(pod("taken-back"), "n1")
+        forked.revert_to(0)
         for each in pods:
-            supposed.place(each, "n2")
+            forked.place(each, "n2")
         assert (mirror.generation, dict(mirror.assumed)) == (generation, {})
-        changes = len(told.changes)
-        kept = mirror.assume_placed(supposed, 7.0)
-    assert [twin.assume(each, "n2", 7.0) for each in pods] == kept
+        changes = len(reported.changes)
+        retained = mirror.assume_placed(forked, 7.0)
+    assert [twin.assume(each, "n2", 7.0) for each in pods] == retained
     assert seen(twin) == seen(mirror)
     assert dict(twin.assumed) == dict(mirror.assumed)
-    assert changes == len(told.changes) == 4
+    assert changes == len(reported.changes) == 4
     assert list(mirror.nodes.known.changed_since(generation)) == [mirror.nodes.infos["n2"]]
 
 
@@ -205,12 +205,12 @@ def test_pods_that_were_placed_are_assumed_as_if_one_by_one_and_nobody_is_told_a
 def test_only_pods_that_were_placed_for_all_to_know_can_be_assumed(cache_follows: bool) -> None:  # noqa: FBT001 - a case
     mirror = cluster()
     before = seen(mirror)
-    with mirror.suppose(cache_follows=cache_follows) as supposed:
-        supposed.place(STRANGER, "n2")
+    with mirror.fork(cache_follows=cache_follows) as forked:
+        forked.place(FOREIGN, "n2")
         if cache_follows:
-            supposed.remove(FIRST)
-        with pytest.raises(WhatIfError, match="cannot be kept"):
-            mirror.assume_placed(supposed, 0.0)
+            forked.remove(FIRST)
+        with pytest.raises(ForkError, match="cannot be kept"):
+            mirror.assume_placed(forked, 0.0)
         assert not mirror.assumed
     assert seen(mirror) == before
 
@@ -218,61 +218,61 @@ def test_only_pods_that_were_placed_for_all_to_know_can_be_assumed(cache_follows
 MOVED = pod("moved", "n1")
 TERMINATING = replace(pod("terminating", "n1"), terminating=True)
 
-CONTRADICTIONS: Final[dict[str, tuple[Callable[[Supposition], object], str]]] = {
+CONTRADICTIONS: Final[dict[str, tuple[Callable[[Fork], object], str]]] = {
     "remove-unknown": (
-        lambda supposed: supposed.remove(STRANGER),
+        lambda forked: forked.remove(FOREIGN),
         "pod default/stranger (stranger) cannot be removed: there is no such pod on any node",
     ),
     "remove-waiting": (
-        lambda supposed: supposed.remove(WAITING),
+        lambda forked: forked.remove(WAITING),
         "pod default/waiting (waiting) cannot be removed: it is on new, which is not known",
     ),
     "remove-gone": (
-        lambda supposed: supposed.remove(SECOND),
+        lambda forked: forked.remove(SECOND),
         "pod default/second (second) cannot be removed: it is gone already",
     ),
-    "put-back-unknown": (lambda supposed: supposed.put_back("what"), "pod what cannot be put back: it is not gone"),
-    "put-back-there": (lambda supposed: supposed.put_back("first"), "pod first cannot be put back: it is not gone"),
-    "put-back-placed": (lambda supposed: supposed.put_back("moved"), "pod moved cannot be put back: it is not gone"),
+    "put-back-unknown": (lambda forked: forked.put_back("what"), "pod what cannot be put back: it is not gone"),
+    "put-back-there": (lambda forked: forked.put_back("first"), "pod first cannot be put back: it is not gone"),
+    "put-back-placed": (lambda forked: forked.put_back("moved"), "pod moved cannot be put back: it is not gone"),
     "place-there": (
-        lambda supposed: supposed.place(FIRST, "n1"),
+        lambda forked: forked.place(FIRST, "n1"),
         "pod default/first (first) cannot be placed on n1: it is on n1 already",
     ),
     "place-elsewhere": (
-        lambda supposed: supposed.place(FIRST, "n2"),
+        lambda forked: forked.place(FIRST, "n2"),
         "pod default/first (first) cannot be placed on n2: it is on n1 already",
     ),
     "place-placed": (
-        lambda supposed: supposed.place(pod("moved"), "n1"),
+        lambda forked: forked.place(pod("moved"), "n1"),
         "pod default/moved (moved) cannot be placed on n1: it is on n2 already",
     ),
     "place-waiting": (
-        lambda supposed: supposed.place(WAITING, "n1"),
+        lambda forked: forked.place(WAITING, "n1"),
         "pod default/waiting (waiting) cannot be placed on n1: it is on new, which is not known",
     ),
     "place-ended": (
-        lambda supposed: supposed.place(pod("job", ended=True), "n1"),
+        lambda forked: forked.place(pod("job", ended=True), "n1"),
         "pod default/job (job) cannot be placed on n1: it has ended",
     ),
     "place-on-unknown": (
-        lambda supposed: supposed.place(STRANGER, "new"),
+        lambda forked: forked.place(FOREIGN, "new"),
         "pod default/stranger (stranger) cannot be placed on new: there is no such node",
     ),
     "place-nowhere": (
-        lambda supposed: supposed.place(STRANGER, ""),
+        lambda forked: forked.place(FOREIGN, ""),
         "pod default/stranger (stranger) cannot be placed on no node: there is no such node",
     ),
     "place-other": (
-        lambda supposed: supposed.place(pod("terminating"), "n1"),
+        lambda forked: forked.place(pod("terminating"), "n1"),
         "pod default/terminating (terminating) cannot be placed on n1: it terminates, and is gone as if it did not",
     ),
-    "add-known": (lambda supposed: supposed.add_node(N1), "node n1 cannot be added: there is one of that name"),
+    "add-known": (lambda forked: forked.add_node(N1), "node n1 cannot be added: there is one of that name"),
     "add-supposed": (
-        lambda supposed: supposed.add_node(node("supposed", cpu=1)),
+        lambda forked: forked.add_node(node("supposed", cpu=1)),
         "node supposed cannot be added: there is one of that name",
     ),
     "add-claim": (
-        lambda supposed: supposed.add_object(CLAIM),
+        lambda forked: forked.add_object(CLAIM),
         "PersistentVolumeClaim default/data cannot be added: there is one of that name",
     ),
 }
@@ -280,21 +280,21 @@ CONTRADICTIONS: Final[dict[str, tuple[Callable[[Supposition], object], str]]] = 
 
 @pytest.mark.parametrize(("contradict", "message"), CONTRADICTIONS.values(), ids=CONTRADICTIONS.keys())
 def test_what_contradicts_the_mirror_or_the_supposition_is_refused_and_changes_nothing(
-    contradict: Callable[[Supposition], object], message: str
+    contradict: Callable[[Fork], object], message: str
 ) -> None:
     mirror = cluster()
     tell(mirror, "Add", MOVED, TERMINATING)
     before = seen(mirror)
-    with mirror.suppose() as supposed:
-        supposed.remove(SECOND)
-        supposed.remove(MOVED)
-        supposed.place(MOVED, "n2")
-        supposed.remove(TERMINATING, as_running=True)
-        supposed.add_node(node("supposed"))
-        supposed.add_object(CLAIM)
+    with mirror.fork() as forked:
+        forked.remove(SECOND)
+        forked.remove(MOVED)
+        forked.place(MOVED, "n2")
+        forked.remove(TERMINATING, as_running=True)
+        forked.add_node(node("supposed"))
+        forked.add_object(CLAIM)
         then = seen(mirror)
-        with pytest.raises(WhatIfError) as raised:
-            contradict(supposed)
+        with pytest.raises(ForkError) as raised:
+            contradict(forked)
         assert str(raised.value) == message
         assert seen(mirror) == then
     assert seen(mirror) == before
@@ -302,17 +302,17 @@ def test_what_contradicts_the_mirror_or_the_supposition_is_refused_and_changes_n
 
 def test_a_supposed_node_is_known_with_the_pods_that_wait_for_it() -> None:
     mirror = cluster()
-    derived, other = mirror.derived(Told), Told(mirror)
+    derived, other = mirror.derived(Reported), Reported(mirror)
     mirror.listen(other)
     assert matched(mirror) == {"a": 2, "b": 1}
-    with mirror.suppose() as supposed:
-        supposed.add_node(NEW)
+    with mirror.fork() as forked:
+        forked.add_node(NEW)
         batch = mirror.batch(["new", "n1"])
         slot = mirror.nodes.slots["new"]
-        assert (batch.slots.tolist(), batch.strangers) == ([slot, mirror.nodes.slots["n1"]], {})
+        assert (batch.slots.tolist(), batch.unmirrored) == ([slot, mirror.nodes.slots["n1"]], {})
         assert mirror.nodes.name(slot) == "new"
         assert matched(mirror) == {"a": 2, "b": 1, "c": 1}
-        supposed.remove(WAITING)
+        forked.remove(WAITING)
         assert matched(mirror) == {"a": 2, "b": 1}
     assert derived.changes == [
         NodeChange(slot, None, NEW),
@@ -329,24 +329,24 @@ def test_a_supposed_node_is_known_with_the_pods_that_wait_for_it() -> None:
 def test_pods_that_are_supposed_to_be_gone_or_here_stay_so_when_their_node_changes() -> None:
     mirror = cluster()
     before = seen(mirror)
-    with mirror.suppose() as supposed:
-        supposed.remove(FIRST)
-        supposed.place(STRANGER, "n1")
-        supposed.change_node(replace(N1, labels={"zone": "c"}))
+    with mirror.fork() as forked:
+        forked.remove(FIRST)
+        forked.place(FOREIGN, "n1")
+        forked.change_node(replace(N1, labels={"zone": "c"}))
         assert matched(mirror) == {"b": 1, "c": 2}
-        supposed.put_back("first")
+        forked.put_back("first")
         assert matched(mirror) == {"b": 1, "c": 3}
     assert seen(mirror) == before
 
 
 def test_so_many_supposed_nodes_that_every_column_grows_leave_nothing_behind() -> None:
     mirror = cluster()
-    before, lives = seen(mirror), mirror.nodes.lives
-    with mirror.suppose() as supposed:
+    before, epoch = seen(mirror), mirror.nodes.epoch
+    with mirror.fork() as forked:
         for number in range(100):
-            supposed.add_node(node(f"new-{number}", labels={"zone": f"new-{number}"}))
-            supposed.place(pod(f"new-{number}", affinity=REPELLING), f"new-{number}")
+            forked.add_node(node(f"new-{number}", labels={"zone": f"new-{number}"}))
+            forked.place(pod(f"new-{number}", affinity=REPELLING), f"new-{number}")
         assert len(matched(mirror)) == 102
         assert mirror.nodes.extent > 100
     assert seen(mirror) == before
-    assert mirror.nodes.lives > lives  # what was found out about slots in the block is of no use
+    assert mirror.nodes.epoch > epoch  # what was found out about slots in the block is of no use

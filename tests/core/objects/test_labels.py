@@ -111,8 +111,8 @@ def test_no_order_and_no_repetition_changes_a_selector(written: list[Expression]
     assert (one, hash(one)) == (other, hash(other))
 
 
-def bad_value(index: int, shown: str = '"-"', key: str = "a") -> str:
-    return f"values[{index}][{key}]: Invalid value: {shown}: {VALUE_RULE}"
+def bad_value(index: int, rendered: str = '"-"', key: str = "a") -> str:
+    return f"values[{index}][{key}]: Invalid value: {rendered}: {VALUE_RULE}"
 
 
 @pytest.mark.parametrize(
@@ -211,9 +211,9 @@ def bad_value(index: int, shown: str = '"-"', key: str = "a") -> str:
 def test_a_broken_selector_is_refused_in_the_words_of_upstream(
     match_labels: Mapping[str, str], match_expressions: Sequence[Expression], field: str, expected: str
 ) -> None:
-    with pytest.raises(SelectorError) as refused:
+    with pytest.raises(SelectorError) as rejected:
         parse_selector(match_labels, match_expressions)
-    assert (field, expected) == (refused.value.field, str(refused.value))
+    assert (field, expected) == (rejected.value.field, str(rejected.value))
 
 
 @pytest.mark.parametrize(
@@ -233,9 +233,9 @@ def test_a_broken_selector_is_refused_in_the_words_of_upstream(
 def test_what_is_refused_is_shown_in_the_notation_of_go(
     match_labels: Mapping[str, str], match_expressions: Sequence[Expression], expected: str
 ) -> None:
-    with pytest.raises(SelectorError) as refused:
+    with pytest.raises(SelectorError) as rejected:
         parse_selector(match_labels, match_expressions)
-    assert expected == str(refused.value)
+    assert expected == str(rejected.value)
 
 
 @pytest.mark.parametrize(

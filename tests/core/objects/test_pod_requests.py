@@ -36,9 +36,9 @@ def sidecar(**requests: str) -> Container:
     return Container(Resources(amounts(**requests)), sidecar=True)
 
 
-def resized(asked: str, *, actual: str | None, allocated: str | None = None, is_sidecar: bool = False) -> Container:
+def resized(requested: str, *, actual: str | None, allocated: str | None = None, is_sidecar: bool = False) -> Container:
     return Container(
-        Resources(amounts(cpu=asked)),
+        Resources(amounts(cpu=requested)),
         sidecar=is_sidecar,
         actual=None if actual is None else amounts(cpu=actual),
         allocated=None if allocated is None else amounts(cpu=allocated),
@@ -213,7 +213,7 @@ def test_the_incoming_pod_is_scored_by_what_its_containers_ask_for(
 # Many containers.
 
 
-def held_naively(pod: PodResources) -> dict[str, int]:
+def stored_naively(pod: PodResources) -> dict[str, int]:
     """Return the largest sum of requests at one time: beside each init container, and of the containers."""
     running: dict[str, int] = {}
     sidecars: dict[str, int] = {}
@@ -242,7 +242,7 @@ def test_what_is_held_is_the_most_of_any_stage(seed: int) -> None:
         [container(may_stay=False) for _ in range(random.randrange(4))],
         [container(may_stay=True) for _ in range(random.randrange(8))],
     )
-    assert pod_requests(pod, OLD) == rounded(held_naively(pod))
+    assert pod_requests(pod, OLD) == rounded(stored_naively(pod))
 
 
 def test_sidecars_and_init_containers_cost_the_sum_of_what_they_ask_and_not_the_product() -> None:

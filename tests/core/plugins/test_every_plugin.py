@@ -24,7 +24,7 @@ from core.releases.differences import rules_of
 from core.releases.release import RELEASES
 from tests.core.plugins.values import random_events
 from tests.properties import scheduling_pool as pool
-from tests.properties.equivalence_machine import shown
+from tests.properties.equivalence_machine import rendered
 
 EVERY_PLUGIN: Final[Profile] = parse_profile(
     ",".join((*PLUGINS, "GeneralPredicates")), {"ServiceAffinity": {"affinity_labels": (pool.ZONE,)}}
@@ -39,7 +39,7 @@ IN_TREE: Final[tuple[Object, ...]] = (
     ),
     *(
         CSINode(name=name, volume_limits={pool.DRIVER: limit}, migrated_plugins=frozenset(plugins))
-        for name in (*pool.NODE_NAMES, pool.STRANGER)
+        for name in (*pool.NODE_NAMES, pool.FOREIGN)
         for limit, plugins in ((0, ()), (2, (EBS,)))
     ),
     *(
@@ -52,7 +52,7 @@ IN_TREE: Final[tuple[Object, ...]] = (
         PersistentVolumeClaim(namespace=namespace, name=name, storage_class="fast", requested=1, selected_node=node)
         for namespace in pool.NAMESPACES
         for name in ("c0", "c1")
-        for node in (pool.STRANGER, "n1")
+        for node in (pool.FOREIGN, "n1")
     ),
     *(PersistentVolume(name="pv1", storage_class="fast", capacity=2**31, phase=phase) for phase in ("Available", "")),
     *(
@@ -83,7 +83,7 @@ POOL: Final[tuple[Object, ...]] = (
 )  # fmt: skip
 
 
-def told(objects: Iterable[Object], release: int) -> ClusterMirror:
+def reported(objects: Iterable[Object], release: int) -> ClusterMirror:
     mirror = ClusterMirror(rules=rules_of(RELEASES[release]))
     for each in objects:
         mirror.apply(ClusterEvent("Add", each))
@@ -93,7 +93,7 @@ def told(objects: Iterable[Object], release: int) -> ClusterMirror:
 @pytest.mark.parametrize("release", range(len(RELEASES)))
 def test_answers_after_any_events_are_those_of_a_mirror_made_anew(release: int) -> None:
     random = Random(release)  # noqa: S311 - no secret; the same in every run
-    mirror, present = told((), release), dict[tuple[type, str], Object]()
+    mirror, present = reported((), release), dict[tuple[type, str], Object]()
     for number, event in enumerate(random_events(release, POOL, 1000)):
         mirror.apply(event)
         each = event.object
@@ -104,29 +104,29 @@ def test_answers_after_any_events_are_those_of_a_mirror_made_anew(release: int) 
         if number % 10 == 0:
             objects = list(present.values())
             random.shuffle(objects)
-            anew, names = told(objects, release), list(mirror.nodes.slots)
+            anew, names = reported(objects, release), list(mirror.nodes.slots)
             pod = pool.incoming(random.choice(pool.PODS), "q", random.choice(("", "rs-1")))
-            kept = shown(EVERY_PLUGIN, FreshEvaluation(mirror, pod), mirror.batch(names))
-            assert kept == shown(EVERY_PLUGIN, FreshEvaluation(anew, pod), anew.batch(names))
+            retained = rendered(EVERY_PLUGIN, FreshEvaluation(mirror, pod), mirror.batch(names))
+            assert retained == rendered(EVERY_PLUGIN, FreshEvaluation(anew, pod), anew.batch(names))
 
 
 @pytest.mark.parametrize("seed", range(24))
 def test_a_stranger_is_judged_as_a_node_without_pods(seed: int) -> None:
     random, release = Random(seed), seed % len(RELEASES)  # noqa: S311 - no secret; the same in every run
-    strangers = [each for each in pool.NODES if each.name == pool.STRANGER]
-    others = [each for each in POOL if not (isinstance(each, Node) and each.name == pool.STRANGER)]
-    mirror = told(random.sample(others, 120), release)
-    names = [*mirror.nodes.slots, pool.STRANGER]
+    unmirrored = [each for each in pool.NODES if each.name == pool.FOREIGN]
+    others = [each for each in POOL if not (isinstance(each, Node) and each.name == pool.FOREIGN)]
+    mirror = reported(random.sample(others, 120), release)
+    names = [*mirror.nodes.slots, pool.FOREIGN]
     random.shuffle(names)
     for _ in range(5):
         templates = random.choice((pool.PODS, [each for each in pool.PODS if "volumes" in each["spec"]]))
-        stranger, pod = random.choice(strangers), pool.incoming(random.choice(templates), "q", "rs-1")
-        pod = random.choice((pod, replace(pod, node_name=pool.STRANGER)))
-        at = names.index(pool.STRANGER)
-        found = shown(EVERY_PLUGIN, FreshEvaluation(mirror, pod), mirror.batch(names, {at: stranger}))
-        mirror.apply(ClusterEvent("Add", stranger))
-        expected = shown(EVERY_PLUGIN, FreshEvaluation(mirror, pod), mirror.batch(names))
-        mirror.apply(ClusterEvent("Delete", stranger))
+        foreign, pod = random.choice(unmirrored), pool.incoming(random.choice(templates), "q", "rs-1")
+        pod = random.choice((pod, replace(pod, node_name=pool.FOREIGN)))
+        at = names.index(pool.FOREIGN)
+        found = rendered(EVERY_PLUGIN, FreshEvaluation(mirror, pod), mirror.batch(names, {at: foreign}))
+        mirror.apply(ClusterEvent("Add", foreign))
+        expected = rendered(EVERY_PLUGIN, FreshEvaluation(mirror, pod), mirror.batch(names))
+        mirror.apply(ClusterEvent("Delete", foreign))
         assert {side: each[at] for side, each in found.items()} == {side: each[at] for side, each in expected.items()}
 
 

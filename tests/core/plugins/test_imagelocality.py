@@ -58,12 +58,12 @@ def test_many_images_are_added_up_as_few_are(monkeypatch: pytest.MonkeyPatch, se
         for name in random.sample(names, 20):
             node = node.image(random.randrange(300 * MIB), name)
         nodes.append(node)
-    mirror, stranger = mirror_of(*nodes[:10]), node_of(nodes[11])
+    mirror, foreign = mirror_of(*nodes[:10]), node_of(nodes[11])
     pod = pod_with(*random.choices((*names, "rare:1"), k=25))
     found = []
     for many in (0, 1000):
         monkeypatch.setattr("core.plugins.imagelocality.MANY_IMAGES", many)
-        found.append(scores(mirror, pod, *(f"n{number}" for number in range(10)), whole=(stranger,)))
+        found.append(scores(mirror, pod, *(f"n{number}" for number in range(10)), whole=(foreign,)))
     assert found[0] == found[1]
     assert len(set(found[0])) > 1
 

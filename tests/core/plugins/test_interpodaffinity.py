@@ -79,8 +79,8 @@ BROKEN_TEXT: Final = "values: Invalid value: null: for 'in', 'notin' operators, 
 def test_a_pod_with_broken_terms_is_refused_everywhere_with_the_text_of_upstream(
     incoming: PodBuilder, expected: str
 ) -> None:
-    refusal = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (f"parsing pod: {expected}",))
-    assert (refusal, refusal) == (pre_filter([], incoming), pre_score([WEB.on("n1")], incoming))
+    rejection = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (f"parsing pod: {expected}",))
+    assert (rejection, rejection) == (pre_filter([], incoming), pre_score([WEB.on("n1")], incoming))
 
 
 @pytest.mark.parametrize("broken", [BROKEN, term("zone", expressed("app", "Exists", "x"))], ids=["in", "exists"])

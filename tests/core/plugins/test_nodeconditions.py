@@ -94,12 +94,12 @@ def test_no_toleration_helps_against_a_cordon_here() -> None:
 
 @pressures
 @pytest.mark.parametrize(
-    ("said", "fails"), [("True", True), ("False", False), ("Unknown", False)], ids=["true", "false", "unknown"]
+    ("stated", "fails"), [("True", True), ("False", False), ("Unknown", False)], ids=["true", "false", "unknown"]
 )
 def test_a_node_fails_under_pressure(
-    predicate: type[AnyFilter], kind: str, reason: str, said: str, *, fails: bool
+    predicate: type[AnyFilter], kind: str, reason: str, stated: str, *, fails: bool
 ) -> None:
-    judged = node(conditions={"Ready": "False", kind: said})
+    judged = node(conditions={"Ready": "False", kind: stated})
     assert status(predicate(), judged) == (unfit(reason) if fails else SUCCESS)
 
 

@@ -50,10 +50,10 @@ def conflict(one: HostPort, other: HostPort) -> bool:
 def test_nothing_is_kept_of_ports_that_nobody_has() -> None:
     pod = pod_with(HTTP, on="n1")
     mirror = mirror_with(pod)
-    kept = mirror.derived(HostPortsInUse)
-    assert kept.in_use == {(80, "TCP"): {HostPort(80): {mirror.nodes.slots["n1"]: 1}}}
+    retained = mirror.derived(HostPortsInUse)
+    assert retained.in_use == {(80, "TCP"): {HostPort(80): {mirror.nodes.slots["n1"]: 1}}}
     delete(mirror, pod)
-    assert kept.in_use == {}
+    assert retained.in_use == {}
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -75,15 +75,15 @@ def test_ports_are_taken_where_any_port_in_use_conflicts(seed: int) -> None:
     in_use = {name: ports() for name in names[:5]}
     add(mirror, *(pod(f"on-{name}", name, taken) for name, taken in in_use.items()))
     for _ in range(20):
-        wanted = ports()
-        found = statuses(mirror, pod("p", "", wanted), *names)
-        conflicts = [any(conflict(port, other) for port in wanted for other in in_use.get(n, ())) for n in names]
+        required = ports()
+        found = statuses(mirror, pod("p", "", required), *names)
+        conflicts = [any(conflict(port, other) for port in required for other in in_use.get(n, ())) for n in names]
         assert [status == TAKEN for status in found] == conflicts
 
 
 def test_many_addresses_of_one_port_conflict_where_one_of_them_is_in_use() -> None:
     addresses = [HostPort(80, ip=f"10.0.{number // 256}.{number % 256}") for number in range(2000)]
     mirror = mirror_with(replace(pod_with(name="there", on="n1"), host_ports=frozenset(addresses[:1000])))
-    wanted = [frozenset(addresses[1000:]), frozenset(addresses[500:])]
-    found = [statuses(mirror, replace(pod_with(), host_ports=ports), "n1", "n2") for ports in wanted]
+    required = [frozenset(addresses[1000:]), frozenset(addresses[500:])]
+    found = [statuses(mirror, replace(pod_with(), host_ports=ports), "n1", "n2") for ports in required]
     assert found == [[SUCCESS, SUCCESS], [TAKEN, SUCCESS]]

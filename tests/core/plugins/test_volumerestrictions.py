@@ -69,24 +69,24 @@ VOLUMES: list[tuple[PodVolume, ...]] = [
 
 def test_nothing_is_left_of_a_pod_that_is_gone() -> None:
     mirror = ClusterMirror()
-    kept = mirror.derived(VolumesInUse)
+    retained = mirror.derived(VolumesInUse)
     pod = pod_with(*VOLUMES[2], *VOLUMES[1], on="n")
     for event in (ClusterEvent("Add", Node(name="n")), ClusterEvent("Add", pod), ClusterEvent("Delete", pod)):
         mirror.apply(event)
-    assert (dict(kept.disks), dict(kept.claims)) == ({}, {})
+    assert (dict(retained.disks), dict(retained.claims)) == ({}, {})
 
 
 def test_readers_of_one_disk_are_in_no_conflict() -> None:
     mirror = mirror_of(Node(name="n"), pod_with(gce("d", read_only=True), on="n"))
-    kept = mirror.derived(VolumesInUse)
-    found = [kept.conflicts([gce("d", read_only=read_only)]) for read_only in (True, False)]
+    retained = mirror.derived(VolumesInUse)
+    found = [retained.conflicts([gce("d", read_only=read_only)]) for read_only in (True, False)]
     assert found == [set(), {mirror.nodes.slots["n"]}]
 
 
 def test_asking_for_a_disk_that_nobody_uses_leaves_nothing_behind() -> None:
-    kept = ClusterMirror().derived(VolumesInUse)
-    assert kept.conflicts([gce("d"), rbd("a")]) == set()
-    assert not kept.disks
+    retained = ClusterMirror().derived(VolumesInUse)
+    assert retained.conflicts([gce("d"), rbd("a")]) == set()
+    assert not retained.disks
 
 
 # Which nodes VolumeRestrictions keeps a pod from, and what changes that.

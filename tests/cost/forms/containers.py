@@ -28,7 +28,7 @@ def _requests(index: int) -> Object:
 def _statuses(size: int) -> Object:
     third = (size - ROOM) // 3
     containers = grown(third, lambda index: _container(index, resources={"requests": {"cpu": "1"}}))
-    told = grown(
+    reported = grown(
         2 * third,
         lambda index: {
             "name": f"c-{index}",
@@ -36,7 +36,7 @@ def _statuses(size: int) -> Object:
             "resources": {"requests": {"cpu": "2"}},
         },
     )
-    return pod({"containers": containers}, status={"containerStatuses": told})
+    return pod({"containers": containers}, status={"containerStatuses": reported})
 
 
 FORMS: Final = [

@@ -26,8 +26,8 @@ def _deep(size: int) -> Object:
 
 
 def _conditions(size: int) -> Object:
-    told = grown(size - ROOM, lambda index: {"type": f"PodResizePending{index}", "reason": "Infeasible"})
-    return pod({}, status={"conditions": told})
+    reported = grown(size - ROOM, lambda index: {"type": f"PodResizePending{index}", "reason": "Infeasible"})
+    return pod({}, status={"conditions": reported})
 
 
 FORMS: Final = [

@@ -32,7 +32,7 @@ def _flood(name: str, before: str, text: str, connections: int = 4, sizes: tuple
     return Form(name, "wire", "wire", document, sizes=sizes)
 
 
-def _asked(name: str, path: str, port: str, connections: int, times: int) -> Form:
+def _requested(name: str, path: str, port: str, connections: int, times: int) -> Form:
     """Return a form of clients that request a page."""
     document = {"path": path, "port": port, "connections": connections, "times": times}
     return Form(name, "pages", "wire", lambda _: dict(document), sizes=(1024,))
@@ -53,11 +53,11 @@ _ALL: Final = [
     _flood("wire-line-feeds", "", "\r\n"),
     _flood("wire-garbage", "", "\x00\xff"),
     _flood("wire-upload", _HEAD + "Content-Length: 67108864\r\n\r\n", " ", sizes=_LARGE),
-    _asked("pages-metrics", "/metrics", "scheduler", 8, 5),
-    _asked("pages-mirror", "/debug/mirror", "admin", 10, 1),
-    _asked("pages-mirror-diff", "/debug/mirror/diff", "admin", 4, 1),
-    _asked("pages-equivalence", "/debug/equivalence", "admin", 4, 2),
-    _asked("pages-decisions", "/debug/decisions", "admin", 4, 4),
+    _requested("pages-metrics", "/metrics", "scheduler", 8, 5),
+    _requested("pages-mirror", "/debug/mirror", "admin", 10, 1),
+    _requested("pages-mirror-diff", "/debug/mirror/diff", "admin", 4, 1),
+    _requested("pages-equivalence", "/debug/equivalence", "admin", 4, 2),
+    _requested("pages-decisions", "/debug/decisions", "admin", 4, 4),
 ]
 _OF_ISSUE: Final = {"wire-endless-trailer", "wire-upgrade", "pages-metrics", "pages-mirror"}
 FORMS: Final = [replace(form, of_issue=form.name in _OF_ISSUE) for form in _ALL]

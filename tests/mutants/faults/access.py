@@ -17,8 +17,8 @@ FAULTS: Final = (
     Fault(
         id="unknown-routes-let-through",
         breaks="A route that shows pods of all namespaces is open to whoever may list none.",
-        old="if sight.is_full or path in NAMELESS or path in HIDING:",
-        new='if sight.is_full or path in NAMELESS or path in HIDING or path.startswith("/debug"):',
+        old="if viewer.is_full or path in NAMELESS or path in HIDING:",
+        new='if viewer.is_full or path in NAMELESS or path in HIDING or path.startswith("/debug"):',
         tests=_HIDDEN,
     ),
     Fault(
@@ -52,8 +52,8 @@ FAULTS: Final = (
     Fault(
         id="unknown-uid-answered-without-a-review",
         breaks="While the API server is down, only the uids of pods that exist get 503.",
-        old="            await sight.need(asked.named)",
-        new="            await sight.need({*asked.named, *asked.of_others})",
+        old="            await viewer.need(namespaces.named)",
+        new="            await viewer.need({*namespaces.named, *namespaces.of_others})",
         tests=_HIDDEN,
     ),
     Fault(

@@ -22,8 +22,8 @@ FAULTS: Final = (
     Fault(
         id="ranking-of-other-nodes",
         breaks="A decision among other nodes, or in another order, is made by positions that stand for other nodes.",
-        old="        if ranking.slots is not question.batch.slots:",
-        new="        if len(ranking.slots) != len(question.batch.slots):",
+        old="        if ranking.slots is not request.batch.slots:",
+        new="        if len(ranking.slots) != len(request.batch.slots):",
         tests=("test_ranking.py",),
     ),
     Fault(
@@ -50,8 +50,8 @@ FAULTS: Final = (
     Fault(
         id="error-of-a-node-kept",
         breaks="An error of Filter for one node, which may be gone by the next request, is kept for the class.",
-        old="kept: BoolArray | None = ~np.isin(codes, errors) if errors else None",
-        new="kept: BoolArray | None = None",
+        old="cacheable: BoolArray | None = ~np.isin(codes, errors) if errors else None",
+        new="cacheable: BoolArray | None = None",
         tests=("test_cached_evaluation.py",),
     ),
     Fault(

@@ -22,8 +22,8 @@ FAULTS: Final = (
     Fault(
         id="cells-told-of-a-supposed-state",
         breaks="An explanation of a supposed state shows what the cache has of the real one.",
-        old="        if supposed.added_nodes or supposed.removed or supposed.assumed or found",
-        new="        if supposed.added_nodes or supposed.assumed or found",
+        old="        if what_if.added_nodes or what_if.removed or what_if.assumed or found",
+        new="        if what_if.added_nodes or what_if.assumed or found",
         tests=("test_explain*.py",),
     ),
     Fault(
@@ -134,7 +134,7 @@ FAULTS: Final = (
     Fault(
         id="template-is-new-without-replica-sets",
         breaks="A dump without ReplicaSets makes every template a new revision.",
-        old='    return not owner.at_hand.objects("ReplicaSet") and bool(owner.held)',
+        old='    return not owner.at_hand.objects("ReplicaSet") and bool(owner.stored_pods)',
         new="    return False",
         tests=("test_deployments.py",),
     ),
@@ -155,14 +155,14 @@ FAULTS: Final = (
     Fault(
         id="pods-of-a-daemon-set-stay",
         breaks="The present pods of a DaemonSet keep its next revision off their nodes.",
-        old="    for pod in found.replaced:\n        supposing.remove(pod)\n",
+        old="    for pod in found.replaced:\n        fork.remove(pod)\n",
         new="",
         tests=("test_manifests_of_people.py",),
     ),
     Fault(
         id="claims-to-be-made-are-missing",
         breaks="A claim that a controller will make counts as missing.",
-        old="    for each in found.made:\n        supposing.add_object(each)\n",
+        old="    for each in found.made:\n        fork.add_object(each)\n",
         new="",
         tests=("test_manifests_of_people.py",),
     ),
@@ -232,8 +232,8 @@ FAULTS: Final = (
     Fault(
         id="absent-label-contradicts",
         breaks="Requirements that a node without the label meets are told to contradict each other.",
-        old="    if all(each.matches({}) for each in asked):\n        return False",
-        new="    if all(each.matches({}) for each in asked):\n        return True",
+        old="    if all(each.matches({}) for each in required):\n        return False",
+        new="    if all(each.matches({}) for each in required):\n        return True",
         tests=("test_requirements.py",),
     ),
     Fault(
@@ -260,8 +260,8 @@ FAULTS: Final = (
     Fault(
         id="resize-of-what-the-pod-does-not-request",
         breaks="Pods are told to hold a resource that the pod does not request.",
-        old="if decision.pod.requests.get(resource) and holds > min(actual, asked):",
-        new="if holds > min(actual, asked):",
+        old="if decision.pod.requests.get(resource) and holds > min(actual, requested):",
+        new="if holds > min(actual, requested):",
         tests=("test_amounts.py",),
     ),
 )

@@ -162,8 +162,8 @@ FAULTS: Final = (
     Fault(
         id="new-node-without-its-daemons",
         breaks="A new node is tried without the pods of DaemonSets that it gets.",
-        old="            if belongs_to_node(pod):\n                supposed.place(",
-        new="            if pod is None:\n                supposed.place(",
+        old="            if belongs_to_node(pod):\n                fork.place(",
+        new="            if pod is None:\n                fork.place(",
         tests=("explaining/test_owners.py", "properties/test_remedies.py"),
     ),
     Fault(
@@ -176,7 +176,7 @@ FAULTS: Final = (
     Fault(
         id="gpu-taken-for-a-typo",
         breaks="A label with one letter in place of another is taken for a typo, such as gpu and cpu.",
-        old="    return left[1:] == right[1:] and (left[0] in beside or right[0] in beside)\n",
+        old="    return left[1:] == right[1:] and (left[0] in around or right[0] in around)\n",
         new="    return left[1:] == right[1:]\n",
         tests=("explaining/test_typos.py",),
     ),

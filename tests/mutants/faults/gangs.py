@@ -15,7 +15,7 @@ FAULTS: Final = (
     Fault(
         id="used-domains-not-looked-up",
         breaks="The rest of a gang is placed apart from the members that run.",
-        old="self._used = self._domains_of(beside)",
+        old="self._used = self._domains_of(others_on)",
         new="self._used = self._domains_of(())",
         tests=("core/gangs/test_placing.py",),
     ),

@@ -29,8 +29,8 @@ FAULTS: Final = (
     Fault(
         id="released-lease-still-trusted",
         breaks="A replica that gives its Lease up goes on to lead until the renew deadline.",
-        old="        self._renewed_at = -math.inf\n        answer = yield Get()\n",
-        new="        answer = yield Get()\n",
+        old="        self._renewed_at = -math.inf\n        response = yield Get()\n",
+        new="        response = yield Get()\n",
         tests=("test_election.py", "test_election_machine.py", "test_elector.py"),
     ),
     Fault(

@@ -38,15 +38,15 @@ FAULTS: Final = (
     Fault(
         id="nominated-pods-refuse-nobody",
         breaks="The verdicts of filter are those without nominated pods.",
-        old="verdicts = _refused(verdicts, refused)",
-        new="verdicts = _refused(verdicts, {})",
+        old="verdicts = _with_rejections(verdicts, rejections)",
+        new="verdicts = _with_rejections(verdicts, {})",
         tests=_TESTS,
     ),
     Fault(
         id="out-of-partition-judged-beside-nominated-pods",
         breaks="A node of another scheduler costs an evaluation for each pod nominated there.",
-        old="if position not in batch.strangers and not (outside is not None and outside[position])",
-        new="if position not in batch.strangers",
+        old="if position not in batch.unmirrored and not (outside is not None and outside[position])",
+        new="if position not in batch.unmirrored",
         tests=_TESTS,
     ),
     Fault(
@@ -59,7 +59,7 @@ FAULTS: Final = (
     Fault(
         id="victims-make-no-room-for-nominated-pods",
         breaks="The dry run of preemption evicts too few pods where another pod is nominated for the node.",
-        old="return self._checks.failure_beside(position, self._nominated[position]) or self._checks.failure(position)",
+        old="return self._checks.failure_with(position, self._nominated[position]) or self._checks.failure(position)",
         new="return self._checks.failure(position)",
         tests=("core/test_preemption.py",),
     ),

@@ -85,8 +85,8 @@ FAULTS: Final = (
     Fault(
         id="sidecars-not-held-by-init-containers",
         breaks="What an init container needs is not added to the sidecars that were started before it.",
-        old="held = {name: amount + sidecars.get(name, 0) for name, amount in requests.items()}",
-        new="held = {name: amount for name, amount in requests.items()}",
+        old="limited = {name: amount + sidecars.get(name, 0) for name, amount in requests.items()}",
+        new="limited = {name: amount for name, amount in requests.items()}",
         tests=("test_pod_requests.py",),
     ),
     Fault(
@@ -142,12 +142,12 @@ FAULTS: Final = (
         id="pod-affinity-before-enforced-affinity",
         breaks="A node that fails both kinds of node affinity is given the reason of the pod's own.",
         old=(
-            "        codes[~matcher.required(state.asked)] = STATUSES.index(POD_AFFINITY)\n"
+            "        codes[~matcher.required(state.affinity)] = STATUSES.index(POD_AFFINITY)\n"
             "        codes[~matcher.required(state.added)] = STATUSES.index(ENFORCED_AFFINITY)\n"
         ),
         new=(
             "        codes[~matcher.required(state.added)] = STATUSES.index(ENFORCED_AFFINITY)\n"
-            "        codes[~matcher.required(state.asked)] = STATUSES.index(POD_AFFINITY)\n"
+            "        codes[~matcher.required(state.affinity)] = STATUSES.index(POD_AFFINITY)\n"
         ),
         tests=("test_nodeaffinity.py",),
     ),
@@ -203,8 +203,8 @@ FAULTS: Final = (
     Fault(
         id="gang-not-bounded-by-a-resource-with-a-device-class",
         breaks="The room of a node for a gang ignores the amount of a resource that nobody allocates by devices.",
-        old="return room_for(mirror, pods, self._ignored, batch, self.device_schedulers)",
-        new="return room_for(mirror, pods, self._ignored, batch)",
+        old="return capacity_for(mirror, pods, self._ignored, batch, self.device_schedulers)",
+        new="return capacity_for(mirror, pods, self._ignored, batch)",
         tests=("noderesources/test_columns.py",),
     ),
 )

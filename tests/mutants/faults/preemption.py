@@ -50,8 +50,8 @@ FAULTS: Final = (
     Fault(
         id="terminating-victim-taken-away-as-terminating",
         breaks="A victim that terminates already is not taken from what topology spread constraints count.",
-        old="supposed.remove(pod, as_running=True)",
-        new="supposed.remove(pod, as_running=False)",
+        old="fork.remove(pod, as_running=True)",
+        new="fork.remove(pod, as_running=False)",
         tests=("core/test_preemption.py", "test_falsified_cases.py"),
     ),
     Fault(
@@ -64,15 +64,15 @@ FAULTS: Final = (
     Fault(
         id="skipped-predicates-asked-anew",
         breaks="A predicate that PreFilter has skipped judges the pod while victims are supposed to be gone.",
-        old="asked_anew=verdicts is not None and _reads_pods(plugin))",
-        new="asked_anew=_reads_pods(plugin))",
+        old="runs_afresh=verdicts is not None and _reads_pods(plugin))",
+        new="runs_afresh=_reads_pods(plugin))",
         tests=("core/framework/test_composite.py", "core/test_preemption.py"),
     ),
     Fault(
         id="enough-candidates-though-all-violate",
         breaks="The search for candidates ends though each of them violates a budget.",
-        old="return len(candidates) >= wanted and any(not each.pdb_violations for each in candidates.values())",
-        new="return len(candidates) >= wanted",
+        old="return len(candidates) >= needed and any(not each.pdb_violations for each in candidates.values())",
+        new="return len(candidates) >= needed",
         tests=("core/test_preemption.py",),
     ),
     Fault(

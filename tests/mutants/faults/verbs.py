@@ -22,29 +22,29 @@ FAULTS: Final = (
     Fault(
         id="late-copy-of-a-bound-pod",
         breaks="A copy of a pod from before its binding is answered with another node.",
-        old="            return shown\n        return pod if pod.node_name else None",
+        old="            return watched\n        return pod if pod.node_name else None",
         new="            pass\n        return pod if pod.node_name else None",
         tests=("deciding/test_odd_requests.py",),
     ),
     Fault(
         id="resized-pod-counts-beside-itself",
         breaks="A pod that is resized needs room for its new requests beside its old ones.",
-        old="        supposed.remove(held)\n        yield True\n",
+        old="        fork.remove(stored)\n        yield True\n",
         new="        yield True\n",
         tests=("deciding/test_odd_requests.py",),
     ),
     Fault(
         id="resized-pod-judged-as-if-new",
         breaks="A pod that is resized on a cordoned node has no room there.",
-        old="self._of_requests if shown else self._profile",
+        old="self._of_requests if watched else self._profile",
         new="self._profile",
         tests=("deciding/test_odd_requests.py",),
     ),
     Fault(
         id="response-sleeps-though-the-watch-shows-the-pod",
         breaks="While pods are created, a decision takes 10 ms longer: the watch does not end its wait.",
-        old="with self._mirror.pending.expecting(asked.uid, shown.set), suppress(TimeoutError):",
-        new="with self._mirror.pending.expecting(asked.uid, bool), suppress(TimeoutError):",
+        old="with self._mirror.pending.expecting(sent.uid, watched.set), suppress(TimeoutError):",
+        new="with self._mirror.pending.expecting(sent.uid, bool), suppress(TimeoutError):",
         tests=("test_pod_lookup.py",),
     ),
     Fault(
@@ -78,8 +78,8 @@ FAULTS: Final = (
     Fault(
         id="dry-run-of-bind-binds-an-untouched-pod",
         breaks="While the mirror is stale, a dry run of bind binds a pod that passes untouched.",
-        old="None if request.dry_run else binder.bind_untouched(request.body)",
-        new="binder.bind_untouched(request.body)",
+        old="None if request.dry_run else binder.bind_bypassed(request.body)",
+        new="binder.bind_bypassed(request.body)",
         tests=("test_power_of_requests.py",),
     ),
     Fault(
@@ -92,21 +92,21 @@ FAULTS: Final = (
     Fault(
         id="name-of-a-known-uid-not-compared",
         breaks="A request for another name, with the uid of a pending pod, assumes or binds that pod.",
-        old="            if shown.full_name != full_name:\n                return _SETTLED\n",
+        old="            if watched.full_name != full_name:\n                return _SETTLED\n",
         new="",
         tests=("test_power_of_requests.py", "test_pod_lookup.py"),
     ),
     Fault(
         id="pod-of-the-request-is-assumed",
         breaks="A forged pod is assumed with the spec of the request.",
-        old="return Found(Standing.PENDING, shown)",
-        new="return Found(Standing.PENDING, asked or shown)",
+        old="return Found(LookupState.PENDING, watched)",
+        new="return Found(LookupState.PENDING, sent or watched)",
         tests=("test_power_of_requests.py",),
     ),
     Fault(
         id="late-watch-not-noticed",
         breaks="A pod that was changed a moment ago is decided for as it was before.",
-        old="        if versions[0] == versions[1] or decides_alike(shown, self._mirror.counted(asked)):\n",
+        old="        if versions[0] == versions[1] or decides_alike(watched, self._mirror.counted(sent)):\n",
         new="        if True:\n",
         tests=("test_power_of_requests.py", "test_pod_lookup.py"),
     ),
@@ -120,15 +120,15 @@ FAULTS: Final = (
     Fault(
         id="old-request-looked-up-each-time",
         breaks="A scheduler that is behind costs a wait and a GET for each of its requests.",
-        old="        return self._compared.get(shown.uid) == versions\n",
+        old="        return self._compared.get(watched.uid) == versions\n",
         new="        return False\n",
         tests=("test_power_of_requests.py",),
     ),
     Fault(
         id="another-state-is-preempted-for",
         breaks="A rejection of a forged pod lets preemption search the nodes for the real one.",
-        old="refusal if refusal is not None and decides_alike(refusal.pod, self._mirror.counted(pod)) else None",
-        new="refusal",
+        old="rejection if rejection is not None and decides_alike(rejection.pod, self._mirror.counted(pod)) else None",
+        new="rejection",
         tests=("test_refused_nodes.py", "test_power_of_requests.py"),
     ),
     Fault(
@@ -218,14 +218,14 @@ FAULTS: Final = (
     Fault(
         id="passed-on-slots-of-other-nodes",
         breaks="prioritize scores the nodes that have taken the places of those that filter passed on.",
-        old="if names and lives == self._nodes.lives and len(names) == end - begin",
+        old="if names and epoch == self._nodes.epoch and len(names) == end - begin",
         new="if names and len(names) == end - begin",
         tests=("test_known_names.py", "test_extender*.py"),
     ),
     Fault(
         id="known-names-of-other-nodes",
         breaks="Names that are known again have the slots that their nodes had before some came and went.",
-        old="        if self._lives != self._nodes.lives:\n            return None\n",
+        old="        if self._epoch != self._nodes.epoch:\n            return None\n",
         new="",
         tests=("test_known_names.py", "test_extender*.py"),
     ),
@@ -253,16 +253,16 @@ FAULTS: Final = (
     Fault(
         id="heavy-pod-evaluated-again",
         breaks="A pod that takes too much work is evaluated anew for each request.",
-        old="            self._to_filter.refused(pod, error, cached=cached)\n",
+        old="            self._to_filter.rejected(pod, error, cached=cached)\n",
         new="",
         tests=("test_work_limit.py", "test_extender*.py"),
     ),
     Fault(
         id="doubted-refusal-remembered",
         breaks="A refusal that is not told, as the watch may be late, still counts as one to preempt for.",
-        old="        if doubt is not None and not doubt.told:\n",
+        old="        if stale_rejection is not None and not stale_rejection.is_returned:\n",
         new=(
-            "        if doubt is not None and not doubt.told:\n"
+            "        if stale_rejection is not None and not stale_rejection.is_returned:\n"
             "            if effects is not None:\n"
             "                effects.reject(pod, batch, verdicts)\n"
         ),
@@ -285,21 +285,21 @@ FAULTS: Final = (
     Fault(
         id="refused-slot-of-another-node",
         breaks="Victims are looked for on the node that has taken the slot of the refused one.",
-        old="same = [slot for slot in slots if self._changed_hands.get(slot, 0) <= refusal.node_lives]",
+        old="same = [slot for slot in slots if self._changed_hands.get(slot, 0) <= rejection.node_lives]",
         new="same = slots",
         tests=("test_refused_nodes.py",),
     ),
     Fault(
         id="unknown-binding-forgotten",
         breaks="A pod whose binding may have succeeded no longer counts on its node.",
-        old="        if result in {BindingResult.REFUSED, BindingResult.UNREACHABLE}:",
-        new="        if result in {BindingResult.REFUSED, BindingResult.UNREACHABLE, BindingResult.UNKNOWN}:",
+        old="        if result in {BindingResult.REJECTED, BindingResult.UNREACHABLE}:",
+        new="        if result in {BindingResult.REJECTED, BindingResult.UNREACHABLE, BindingResult.UNKNOWN}:",
         tests=("test_binding_failures.py", "test_binding.py", "test_binding_faults.py"),
     ),
     Fault(
         id="refused-binding-stays-assumed",
         breaks="A pod whose binding the API server has refused counts on its node until the TTL is over.",
-        old="        if result in {BindingResult.REFUSED, BindingResult.UNREACHABLE}:",
+        old="        if result in {BindingResult.REJECTED, BindingResult.UNREACHABLE}:",
         new="        if result in {BindingResult.UNREACHABLE}:",
         tests=("test_binding_failures.py", "test_binding.py", "test_binding_faults.py"),
     ),
@@ -348,8 +348,8 @@ FAULTS: Final = (
     Fault(
         id="bypassed-pod-refused-by-a-stale-mirror",
         breaks="Kindred's own pods are not scheduled while the mirror is stale.",
-        old="if refused is None else self.verb.untouched(request)",
-        new="if refused is None else None",
+        old="if rejected is None else self.verb.bypassed(request)",
+        new="if rejected is None else None",
         tests=("test_verb_endpoint.py", "test_bypass.py", "test_stale_policy.py"),
     ),
     Fault(
@@ -383,8 +383,8 @@ FAULTS: Final = (
     Fault(
         id="device-scheduler-not-told",
         breaks="A pod that lacks a device is not told the scheduler to use.",
-        old="        told = self._needs.with_device_needs(pod, verdicts)\n",
-        new="        told = verdicts\n",
+        old="        message = self._needs.with_device_needs(pod, verdicts)\n",
+        new="        message = verdicts\n",
         tests=("deciding/test_devices.py",),
     ),
 )

@@ -50,7 +50,7 @@ FAULTS: Final = (
     Fault(
         id="recreated-object-updated",
         breaks="An object that was deleted and created again is taken for a change of the old one.",
-        old="        elif known.uid != told.uid:\n            # The object was deleted and created again",
+        old="        elif known.uid != stored.uid:\n            # The object was deleted and created again",
         new="        elif False:\n            # The object was deleted and created again",
         tests=("feeds/test_objects.py",),
     ),
@@ -92,15 +92,15 @@ FAULTS: Final = (
     Fault(
         id="release-changed-by-one-answer",
         breaks="While API servers are upgraded one by one, the release that is answered for flaps.",
-        old="if self._candidate.answers >= _STEADY_ANSWERS and now - before.since >= _STEADY_FOR:",
-        new="if self._candidate.answers:",
+        old="if self._candidate.responses >= _STEADY_RESPONSES and now - before.since >= _STEADY_FOR:",
+        new="if self._candidate.responses:",
         tests=("test_server_release.py",),
     ),
     Fault(
         id="other-versions-between-not-noticed",
         breaks="Answers of the old release between those of the new one do not begin the two minutes again.",
-        old="        elif told == status.told or not told:\n            self._candidate = None\n",
-        new="        elif told == status.told or not told:\n            pass\n",
+        old="        elif version == status.told or not version:\n            self._candidate = None\n",
+        new="        elif version == status.version or not version:\n            pass\n",
         tests=("test_server_release.py",),
     ),
     Fault(
@@ -218,7 +218,7 @@ FAULTS: Final = (
     Fault(
         id="sync-above-the-watermark-refused",
         breaks="A replica above the memory watermark never syncs again, though its cluster has become smaller.",
-        old="        return max(self.mark, self._held)\n",
+        old="        return max(self.mark, self._resident_bytes)\n",
         new="        return self.mark\n",
         tests=("feeds/test_memory.py", "test_reflector.py"),
     ),

@@ -22,14 +22,14 @@ FAULTS: Final = (
     Fault(
         id="waiting-pods-searched-at-once",
         breaks="A request by the name of a workload holds the loop for as long as a pass over all pending pods takes.",
-        old="            yield pod\n            if self.work.over:\n                await self.work.give_way()\n",
+        old="            yield pod\n            if self.work.over:\n                await self.work.checkpoint()\n",
         new="            yield pod\n",
         tests=("test_known_pods.py",),
     ),
     Fault(
         id="namespace-taken-for-a-type",
         breaks="With -n deploy, NAME is taken for a Deployment of any namespace.",
-        old='    return within if asked_pod(within).namespace else f"{namespace}/pod/{text}"',
+        old='    return within if pod_query(within).namespace else f"{namespace}/pod/{text}"',
         new="    return within",
         tests=("test_explain.py",),
     ),

@@ -78,14 +78,14 @@ FAULTS: Final = (
     Fault(
         id="slow-client-keeps-its-answer",
         breaks="A client that does not take its answer is never cut off.",
-        old="        elif self.phase in {Phase.TAKING, Phase.ANSWERING} or self.write_paused:\n",
-        new="        elif self.phase is Phase.TAKING:\n",
+        old="        elif self.phase in {Phase.FLUSHING, Phase.RESPONDING} or self.write_paused:\n",
+        new="        elif self.phase is Phase.FLUSHING:\n",
         tests=("test_port_limits.py", "test_large_answers.py"),
     ),
     Fault(
         id="bytes-held-for-ever",
         breaks="The bytes of answered requests count as held, until every request is shed.",
-        old="        self.bytes_held -= size\n",
+        old="        self.buffered_bytes -= size\n",
         new="",
         tests=("test_admission.py", "test_port_verbs.py", "test_shedding.py"),
     ),
@@ -155,7 +155,7 @@ FAULTS: Final = (
     Fault(
         id="binding-sent-after-all",
         breaks="A binding is written though the Lease was lost while a connection was made.",
-        old="if may_send is not None and not may_send():\n        raise _HeldBackError",
+        old="if may_send is not None and not may_send():\n        raise _ThrottledError",
         new="if may_send is not None:\n        may_send()",
         tests=("test_client_post.py", "test_binding_leadership.py"),
     ),

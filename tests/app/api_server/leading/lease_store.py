@@ -72,8 +72,8 @@ def run(exchange: Exchange, store: LeaseStore, lost: Collection[int] = ()) -> bo
     try:
         request = next(exchange)
         for number in count():
-            answer = store.carry_out(request)
-            request = exchange.send(Failure.FAILED if number in lost else answer)
+            response = store.carry_out(request)
+            request = exchange.send(Failure.FAILED if number in lost else response)
     except StopIteration as end:
         reached: bool = end.value
         return reached

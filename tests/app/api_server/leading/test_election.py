@@ -86,10 +86,10 @@ def test_the_time_counts_from_when_the_renewal_was_sent() -> None:
     setting.time.now = 3
     request = exchange.send(Failure.ABSENT)
     setting.time.now = 4
-    answer = setting.store.carry_out(request)
+    response = setting.store.carry_out(request)
     setting.time.now = 5
     with pytest.raises(StopIteration):
-        exchange.send(answer)
+        exchange.send(response)
     assert setting.a.holds_until == 10
 
 

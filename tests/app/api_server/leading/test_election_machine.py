@@ -23,7 +23,7 @@ class Replica:
         self.election = election
         self.exchange: Exchange | None = None
         self.request: Request | None = None  # on its way
-        self.answer: LeaseResponse | None = None  # on its way
+        self.response: LeaseResponse | None = None  # on its way
 
     def begin(self, begun: Callable[[], Exchange]) -> None:
         """Begin an exchange, unless one is under way."""
@@ -31,12 +31,12 @@ class Replica:
             self.exchange = begun()
             self.request = next(self.exchange)
 
-    def take(self, answer: LeaseResponse) -> None:
+    def take(self, response: LeaseResponse) -> None:
         """Go on with an answer."""
         assert self.exchange is not None
-        self.request = self.answer = None
+        self.request = self.response = None
         try:
-            self.request = self.exchange.send(answer)
+            self.request = self.exchange.send(response)
         except StopIteration:
             self.exchange = None
 
@@ -81,10 +81,10 @@ class Elections(RuleBasedStateMachine):
         replica.begin(replica.election.attempt)
         while replica.exchange is not None:
             self.server_carries_out(which)
-            self.answer_comes(which)
+            self.response_comes(which)
 
     @rule(which=WHICH, on_the_way=SECONDS, back=SECONDS)
-    def attempts_and_the_answer_is_late_where_others_have_seen_it(
+    def attempts_and_the_response_is_late_where_others_have_seen_it(
         self, which: int, on_the_way: float, back: float
     ) -> None:
         replica = self.replicas[which]
@@ -95,7 +95,7 @@ class Elections(RuleBasedStateMachine):
             if other != which:
                 self.attempts_and_all_goes_well(other)
         self.time_passes(back)
-        self.answer_comes(which)
+        self.response_comes(which)
 
     @rule(which=WHICH)
     def releases(self, which: int) -> None:
@@ -106,17 +106,17 @@ class Elections(RuleBasedStateMachine):
     def server_carries_out(self, which: int) -> None:
         replica = self.replicas[which]
         if replica.request is not None:
-            replica.answer = self.store.carry_out(replica.request)
+            replica.response = self.store.carry_out(replica.request)
             replica.request = None
 
     @rule(which=WHICH)
-    def answer_comes(self, which: int) -> None:
+    def response_comes(self, which: int) -> None:
         replica = self.replicas[which]
-        if replica.answer is not None:
-            replica.take(replica.answer)
+        if replica.response is not None:
+            replica.take(replica.response)
 
     @rule(which=WHICH)
-    def answer_is_lost(self, which: int) -> None:
+    def response_is_lost(self, which: int) -> None:
         replica = self.replicas[which]
         if replica.exchange is not None:
             if replica.request is not None:

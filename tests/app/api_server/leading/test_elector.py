@@ -131,9 +131,9 @@ async def test_without_an_api_server_the_leader_stops_before_the_lease_runs_out_
         a.start()
         await until(a.elector.leads)
         async with server.refusing_connections(drop=True):
-            refused = time.monotonic()
+            rejected = time.monotonic()
             await until(lambda: not a.elector.leads())
-            assert time.monotonic() - refused < DURATION
+            assert time.monotonic() - rejected < DURATION
             assert a.elector.problem().startswith("the lease was not renewed in time (GET ")
             assert a.elector.seconds_left() > 0, "others wait longer"
             await until(lambda: "no longer leads: the lease was not renewed in time" in caplog.text)

@@ -38,8 +38,8 @@ class Replica:
     async def bind(self, pod: dict[str, Any], node: str) -> str:
         metadata = pod["metadata"]
         args = {"PodName": metadata["name"], "PodNamespace": metadata["namespace"], "PodUID": metadata["uid"]}
-        answer = await self._client.post(f"{self.service.url}/bind", json={**args, "Node": node})
-        error: str = answer.json()["Error"]
+        response = await self._client.post(f"{self.service.url}/bind", json={**args, "Node": node})
+        error: str = response.json()["Error"]
         return error
 
     async def ended(self) -> int:
@@ -91,10 +91,10 @@ def test_a_leader_that_was_stopped_decides_nothing_when_it_goes_on_and_one_that_
             async with replicas(tmp_path, {"first": server, "second": server}) as (first, second):
                 assert (await second.bind(pod, "n1")).startswith("not leading: another replica leads: first")
                 first.process.send_signal(signal.SIGSTOP)
-                asked = asyncio.create_task(first.bind(pod, "n1"))  # waits in its socket
+                requested = asyncio.create_task(first.bind(pod, "n1"))  # waits in its socket
                 await until_async(second.is_ready)  # once the lease has run out
                 first.process.send_signal(signal.SIGCONT)
-                assert (await asked).startswith("not leading: ")
+                assert (await requested).startswith("not leading: ")
                 assert server.requests.of(None, "bind") == []
                 await until_async(lambda: problem_of(first, "another replica leads: second"))
                 assert await second.is_ready()

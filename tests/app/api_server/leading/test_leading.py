@@ -48,16 +48,16 @@ async def test_one_replica_is_ready_and_the_other_decides_nothing_and_sends_its_
     async with two_replicas(server) as (first, second):
         pod = first.create(WEB)
         assert (await first.readiness())["leader"].startswith("first_")
-        answer = await second.ask("filter", pod, "n1")
-        assert answer.json()["Error"] == "not leading: another replica leads: first"
-        assert answer.headers["connection"] == "close"
+        response = await second.ask("filter", pod, "n1")
+        assert response.json()["Error"] == "not leading: another replica leads: first"
+        assert response.headers["connection"] == "close"
         assert (await second.ask("prioritize", pod, "n1")).json() == {
             "Error": "not leading: another replica leads: first"
         }
         assert await second.bind(pod, "n1") == "not leading: another replica leads: first"
         assert server.requests.of(None, "bind") == []
-        answer = await first.ask("filter", pod, "n1")
-        assert (answer.json()["NodeNames"], answer.headers.get("connection")) == (["n1"], None)
+        response = await first.ask("filter", pod, "n1")
+        assert (response.json()["NodeNames"], response.headers.get("connection")) == (["n1"], None)
         assert await first.bind(pod, "n1") == ""
         assert [await each.metric("kindred_leader") for each in (first, second)] == [1.0, 0.0]
 

@@ -38,7 +38,7 @@ FULL_OFFLOAD: Final[dict[str, Any]] = {
     ],
 }
 """Likewise."""
-BESIDE: Final[dict[str, Any]] = {
+NEXT_TO: Final[dict[str, Any]] = {
     **SCORE_OFFLOAD,
     "profiles": [{"schedulerName": "default-scheduler"}],
     "extenders": [{**SCORE_OFFLOAD["extenders"][0], "filterVerb": "filter", "ignorable": True}],
@@ -168,7 +168,7 @@ def found(looked_at: Registration, check: str) -> list[Finding]:
     return chosen.findings(looked_at)
 
 
-def assert_told_apart(case: Case) -> None:
+def assert_reported_apart(case: Case) -> None:
     """Assert that the wrong one is found, there and as bad as it is, and the right one is not."""
     assert found(case.right, case.check) == []
     findings = found(case.wrong, case.check)

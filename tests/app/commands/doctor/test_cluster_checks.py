@@ -27,17 +27,17 @@ from tests.app.api_server.client_setting import write_kubeconfig
 ACCOUNT = Account("kindred", "kindred")
 
 
-def asked(
+def requested(
     folder: Path, settings: Settings, allowed: Callable[[dict[str, str]], bool]
 ) -> tuple[list[str], list[Request]]:
     """Ask a server that allows so; give what was found to be missing, and the requests."""
 
-    async def answer(request: Request) -> AsyncIterator[bytes]:
+    async def respond(request: Request) -> AsyncIterator[bytes]:
         attributes = msgspec.json.decode(request.body)["spec"]["resourceAttributes"]
         yield response(msgspec.json.encode({"status": {"allowed": allowed(attributes)}}), "201 Created")
 
     async def main() -> tuple[list[str], list[Request]]:
-        async with serving(answer) as server:
+        async with serving(respond) as server:
             credentials = load_credentials(write_kubeconfig(folder / "config", server.url), None)
             findings = await asyncio.to_thread(lambda: [*rbac_findings(credentials, settings, ACCOUNT)])
             return [f"{each.severity.value}: {each.message}" for each in findings], server.requests
@@ -46,7 +46,7 @@ def asked(
 
 
 def test_nothing_is_found_where_all_is_allowed(tmp_path: Path) -> None:
-    missing, requests = asked(tmp_path, Settings(), lambda _: True)
+    missing, requests = requested(tmp_path, Settings(), lambda _: True)
     assert missing == []
     assert {"/apis/authorization.k8s.io/v1/subjectaccessreviews"} == {request.path for request in requests}
     spec: dict[str, Any] = msgspec.json.decode(requests[0].body)["spec"]
@@ -55,7 +55,7 @@ def test_nothing_is_found_where_all_is_allowed(tmp_path: Path) -> None:
 
 
 def test_every_resource_with_verbs_that_are_not_allowed_is_found_once(tmp_path: Path) -> None:
-    missing, _ = asked(tmp_path, Settings(), lambda attributes: attributes["resource"] != "pods")
+    missing, _ = requested(tmp_path, Settings(), lambda attributes: attributes["resource"] != "pods")
     assert missing == [
         "error: the service account kindred/kindred may not list and watch pods in all namespaces",
     ]
@@ -63,7 +63,7 @@ def test_every_resource_with_verbs_that_are_not_allowed_is_found_once(tmp_path: 
 
 def test_what_only_explanations_read_is_a_warning(tmp_path: Path) -> None:
     settings = Settings(admin="127.0.0.1:0")
-    missing, _ = asked(tmp_path, settings, lambda attributes: attributes["resource"] not in {"csinodes", "pods"})
+    missing, _ = requested(tmp_path, settings, lambda attributes: attributes["resource"] not in {"csinodes", "pods"})
     assert missing == [
         "error: the service account kindred/kindred may not list and watch pods in all namespaces",
         (
@@ -74,14 +74,14 @@ def test_what_only_explanations_read_is_a_warning(tmp_path: Path) -> None:
 
 
 def test_the_lease_is_needed_in_a_namespace_and_by_name() -> None:
-    wanted = [*needs(Settings(leader_election="kindred"), ACCOUNT)]
+    required = [*needs(Settings(leader_election="kindred"), ACCOUNT)]
     assert [
         Need("coordination.k8s.io", "leases", "create", "kindred"),
         Need("coordination.k8s.io", "leases", "get", "kindred", "kindred"),
         Need("coordination.k8s.io", "leases", "update", "kindred", "kindred"),
-    ] == [need for need in wanted if need.resource == "leases"]
-    assert rule_of(*wanted[:2]) == '- {apiGroups: [""], resources: ["nodes"], verbs: ["list", "watch"]}'
-    assert 'resourceNames: ["kindred"], verbs: ["get"]' in rule_of(wanted[-2])
+    ] == [need for need in required if need.resource == "leases"]
+    assert rule_of(*required[:2]) == '- {apiGroups: [""], resources: ["nodes"], verbs: ["list", "watch"]}'
+    assert 'resourceNames: ["kindred"], verbs: ["get"]' in rule_of(required[-2])
 
 
 def test_who_may_not_ask_is_told(tmp_path: Path) -> None:
@@ -106,11 +106,11 @@ def test_an_account_is_a_namespace_and_a_name(text: str) -> None:
 def found(folder: Path, settings: Settings, body: bytes, status: str = "200 OK") -> list[Finding]:
     """Ask a server that answers so."""
 
-    async def answer(_: Request) -> AsyncIterator[bytes]:
+    async def respond(_: Request) -> AsyncIterator[bytes]:
         yield response(body, status)
 
     async def main() -> list[Finding]:
-        async with serving(answer) as server:
+        async with serving(respond) as server:
             credentials = load_credentials(write_kubeconfig(folder / "config", server.url), None)
             findings = await asyncio.to_thread(lambda: [*release_findings(credentials, settings)])
             assert {request.path for request in server.requests} == {"/version"}
@@ -182,16 +182,16 @@ def differing(flag: str, **settings: object) -> list[str]:
 
 @pytest.mark.parametrize("kubernetes", ["1.36", "auto"])
 def test_devices_that_are_off_in_kube_scheduler_alone_are_an_error(kubernetes: str) -> None:
-    (told,) = differing(DEVICES_OFF, kubernetes=kubernetes)
-    assert told == (
+    (reported,) = differing(DEVICES_OFF, kubernetes=kubernetes)
+    assert reported == (
         "error: DRAExtendedResource is off in kube-scheduler and on in Kindred, with Kubernetes 1.36: Kindred passes "
         "nodes for devices that no program allocates; featureGates: DRAExtendedResource=false (KINDRED_FEATURE_GATES)"
     )
 
 
 def test_groups_that_are_cycles_for_kindred_alone_are_an_error() -> None:
-    (told,) = differing("", kubernetes="1.37", feature_gates="GenericWorkload=true")
-    assert told == (
+    (reported,) = differing("", kubernetes="1.37", feature_gates="GenericWorkload=true")
+    assert reported == (
         "error: GenericWorkload is off in kube-scheduler and on in Kindred, with Kubernetes 1.37: Kindred releases the "
         "places of members that kube-scheduler binds one by one; featureGates: GenericWorkload=false "
         "(KINDRED_FEATURE_GATES)"

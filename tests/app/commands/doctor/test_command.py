@@ -15,7 +15,7 @@ from app.commands.doctor.command import doctor_command
 from app.commands.doctor.examination import OTHER_CHECKS, REGISTRATION_CHECKS
 from app.settings.configuration import HEAD
 from tests.app.api_server.client_setting import write_kubeconfig
-from tests.app.commands.doctor.registrations import BESIDE, DECIDE, FULL_OFFLOAD, SCORE_OFFLOAD
+from tests.app.commands.doctor.registrations import DECIDE, FULL_OFFLOAD, NEXT_TO, SCORE_OFFLOAD
 from tests.app.serving import ANY_PORT, kindred
 
 
@@ -63,7 +63,7 @@ def test_it_ends_with_1_for_warnings_where_they_count(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         pytest.param([], "Give --scheduler-config FILE, --url URL, --kubeconfig FILE", id="nothing"),
         pytest.param(["--scheduler-config", "absent.yaml"], "absent.yaml: No such file or directory", id="no file"),
@@ -73,19 +73,19 @@ def test_it_ends_with_1_for_warnings_where_they_count(tmp_path: Path) -> None:
         pytest.param(["--kubeconfig", "x", "--service-account", "x"], "expected NAMESPACE/NAME", id="no account"),
     ],
 )
-def test_bad_input_ends_with_2_and_a_line_that_says_it(arguments: list[str], told: str) -> None:
+def test_bad_input_ends_with_2_and_a_line_that_says_it(arguments: list[str], reported: str) -> None:
     result = doctor(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert told in result.stderr.splitlines()[-1]
+    assert reported in result.stderr.splitlines()[-1]
 
 
 def test_json_has_every_field(tmp_path: Path, settings: Path) -> None:
-    told = report("--scheduler-config", written(tmp_path, DECIDE), "--config", settings)
-    assert {"inputs", "findings", "skipped", "summary"} == set(told)
-    (finding,) = told["findings"]
+    reported = report("--scheduler-config", written(tmp_path, DECIDE), "--config", settings)
+    assert {"inputs", "findings", "skipped", "summary"} == set(reported)
+    (finding,) = reported["findings"]
     assert {"id", "severity", "where", "message", "fix", "reference"} == set(finding)
-    assert told["summary"] == {"errors": 1, "warnings": 0, "infos": 0, "skipped": 12}
-    assert {"settings", "scheduler configuration", "extender"} == set(told["inputs"])
+    assert reported["summary"] == {"errors": 1, "warnings": 0, "infos": 0, "skipped": 12}
+    assert {"settings", "scheduler configuration", "extender"} == set(reported["inputs"])
 
 
 def test_yaml_is_the_same_report_and_wide_text_has_each_sentence_on_one_line(tmp_path: Path) -> None:
@@ -98,14 +98,14 @@ def test_yaml_is_the_same_report_and_wide_text_has_each_sentence_on_one_line(tmp
 
 
 def test_checks_that_were_not_made_are_counted(tmp_path: Path) -> None:
-    document = written(tmp_path, BESIDE)
+    document = written(tmp_path, NEXT_TO)
     counted = doctor("--scheduler-config", document).stdout.partition("Not checked\n")[2]
     assert counted.startswith("  without --url URL: 3 checks\n  without Kindred's settings: --config FILE: 7 checks\n")
     assert "service-" not in counted
 
 
 def test_checks_that_lack_an_input_are_named_with_it(tmp_path: Path) -> None:
-    needs = {each["id"]: each["needs"] for each in report("--scheduler-config", written(tmp_path, BESIDE))["skipped"]}
+    needs = {each["id"]: each["needs"] for each in report("--scheduler-config", written(tmp_path, NEXT_TO))["skipped"]}
     assert {"--url URL"} == {needs.pop(check) for check in OTHER_CHECKS[:3]}
     assert needs.pop("rbac") == "--kubeconfig FILE or --context NAME"
     assert needs.pop("kubernetes-release") == "--kubeconfig FILE or --context NAME"
@@ -114,9 +114,9 @@ def test_checks_that_lack_an_input_are_named_with_it(tmp_path: Path) -> None:
 
 
 def test_without_settings_those_that_the_configuration_implies_are_assumed(tmp_path: Path) -> None:
-    told = report("--scheduler-config", written(tmp_path, SCORE_OFFLOAD))
-    assert told["inputs"]["settings"] == "none given: those that the configuration implies"
-    assert told["findings"] == []
+    reported = report("--scheduler-config", written(tmp_path, SCORE_OFFLOAD))
+    assert reported["inputs"]["settings"] == "none given: those that the configuration implies"
+    assert reported["findings"] == []
 
 
 def test_a_variable_for_the_log_is_no_settings_of_kindred_and_one_for_the_verbs_is(
@@ -136,8 +136,8 @@ def test_a_variable_for_the_log_is_no_settings_of_kindred_and_one_for_the_verbs_
 def test_decide_is_recognised_though_a_filter_is_left_in(tmp_path: Path, left_in: str) -> None:
     document = copy.deepcopy(DECIDE)
     document["profiles"][0]["plugins"]["multiPoint"]["enabled"].append({"name": left_in})
-    told = report("--scheduler-config", written(tmp_path, document))
-    ids = [finding["id"] for finding in told["findings"]]
+    reported = report("--scheduler-config", written(tmp_path, document))
+    ids = [finding["id"] for finding in reported["findings"]]
     assert ids == ["decide-filters", "decide-preemption"], "which has no other filter for its dry run"
 
 
@@ -156,25 +156,25 @@ def test_all_scores_of_kindred_are_recognised_and_one_that_comes_twice_is_found(
 def test_a_running_service_is_looked_at(tmp_path: Path, settings: Path) -> None:
     document = written(tmp_path, SCORE_OFFLOAD)
     with kindred(tmp_path, "serve", "--demo", *ANY_PORT) as service:
-        told = report("--scheduler-config", document, "--url", service.url, "--config", settings)
-    assert service.url == told["inputs"]["service"]
-    assert [finding["id"] for finding in told["findings"]] == []
-    assert [each["id"] for each in told["skipped"]] == ["rbac", "kubernetes-release", "feature-gates"]
+        reported = report("--scheduler-config", document, "--url", service.url, "--config", settings)
+    assert service.url == reported["inputs"]["service"]
+    assert [finding["id"] for finding in reported["findings"]] == []
+    assert [each["id"] for each in reported["skipped"]] == ["rbac", "kubernetes-release", "feature-gates"]
 
 
 def test_a_service_that_is_not_there_is_an_error_and_the_rest_is_looked_at() -> None:
-    told = report("--url", "http://127.0.0.1:1")
-    assert [finding["id"] for finding in told["findings"]] == ["service-reachable"]
-    needs = {each["id"]: each["needs"] for each in told["skipped"]}
+    reported = report("--url", "http://127.0.0.1:1")
+    assert [finding["id"] for finding in reported["findings"]] == ["service-reachable"]
+    needs = {each["id"]: each["needs"] for each in reported["skipped"]}
     assert {"a Kindred that responds at --url"} == {needs[check] for check in OTHER_CHECKS[1:3]}
     assert {"--scheduler-config FILE"} == {needs[check.id] for check in REGISTRATION_CHECKS}
 
 
 def test_an_api_server_that_is_not_there_is_an_error_once(tmp_path: Path) -> None:
-    told = report("--kubeconfig", write_kubeconfig(tmp_path / "config", "http://127.0.0.1:1"))
-    assert [(each["id"], each["severity"]) for each in told["findings"]] == [("rbac", "error")]
-    assert "Connection refused" in told["findings"][0]["message"]
-    needs = {each["id"]: each["needs"] for each in told["skipped"]}
+    reported = report("--kubeconfig", write_kubeconfig(tmp_path / "config", "http://127.0.0.1:1"))
+    assert [(each["id"], each["severity"]) for each in reported["findings"]] == [("rbac", "error")]
+    assert "Connection refused" in reported["findings"][0]["message"]
+    needs = {each["id"]: each["needs"] for each in reported["skipped"]}
     assert needs["kubernetes-release"].startswith("a response of the API server: ")
 
 
@@ -200,15 +200,17 @@ def test_what_is_shipped_together_is_right(name: str) -> None:
 
 @pytest.mark.parametrize("file", SHIPPED, ids=str)
 def test_of_each_shipped_configuration_nothing_is_said_without_settings(file: Path) -> None:
-    told = report("--scheduler-config", file)
-    assert (told["findings"], len(SHIPPED)) == ([], 5)
+    reported = report("--scheduler-config", file)
+    assert (reported["findings"], len(SHIPPED)) == ([], 5)
 
 
 @pytest.mark.parametrize("file", CONFIGURATIONS)
 @pytest.mark.parametrize("settings", CONFIGURATIONS)
 def test_settings_of_another_registration_are_one_finding(file: str, settings: str) -> None:
-    told = report("--scheduler-config", SCHEDULER / f"{file}.yaml", "--config", OVERLAYS / settings / "kindred.yaml")
-    ids = [finding["id"] for finding in told["findings"]]
+    reported = report(
+        "--scheduler-config", SCHEDULER / f"{file}.yaml", "--config", OVERLAYS / settings / "kindred.yaml"
+    )
+    ids = [finding["id"] for finding in reported["findings"]]
     assert ids == ([] if file == settings else ["other-registration"])
 
 

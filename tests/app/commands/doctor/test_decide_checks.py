@@ -7,15 +7,15 @@ import pytest
 from app.commands.doctor.examination import REGISTRATION_CHECKS
 from core.profile import full_profile
 from tests.app.commands.doctor.registrations import (
-    BESIDE,
     CLAIMS_IN_TREE,
     DECIDE,
     FULL_OFFLOAD,
+    NEXT_TO,
     NOTHING_IN_TREE,
     OFF,
     SCORE_OFFLOAD,
     Case,
-    assert_told_apart,
+    assert_reported_apart,
     deciding,
     error,
     extenders,
@@ -233,7 +233,7 @@ CASES = {
         "gap",
         "extenders[1].bindVerb",
         registration(extenders(FULL_OFFLOAD, OTHER_BINDER), bindVerb=None),
-        registration(extenders(BESIDE, OTHER_BINDER)),
+        registration(extenders(NEXT_TO, OTHER_BINDER)),
     ),
     "a-verb-that-binds-no-pod": error(
         "bind-off", BIND, registration(FULL_OFFLOAD, settings={"bind": False}), registration(FULL_OFFLOAD)
@@ -280,14 +280,14 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_it_is_found_where_it_is_wrong_and_nowhere_else(case: Case) -> None:
-    assert_told_apart(case)
+    assert_reported_apart(case)
 
 
 @pytest.mark.parametrize("settings", [pytest.param({}, id="any-node"), pytest.param(LISTED, id="listed-nodes")])
 def test_of_a_right_one_nothing_is_said(settings: dict[str, Any]) -> None:
     document = DECIDE if not settings else profile_changed(0, percentageOfNodesToScore=100)
-    said = [found(deciding(document, settings), check.id) for check in REGISTRATION_CHECKS]
-    assert [findings for findings in said if findings] == []
+    stated = [found(deciding(document, settings), check.id) for check in REGISTRATION_CHECKS]
+    assert [findings for findings in stated if findings] == []
 
 
 def test_without_decide_none_of_it_is_looked_at() -> None:

@@ -16,12 +16,12 @@ from app.scheduler_configuration.validation import UnreadableError
 from app.settings.settings import Settings
 from app.wiring.engine import create_profile
 from tests.app.commands.doctor.registrations import (
-    BESIDE,
     DECIDING,
     FULL_OFFLOAD,
+    NEXT_TO,
     SCORE_OFFLOAD,
     Case,
-    assert_told_apart,
+    assert_reported_apart,
     deciding,
     error,
     extenders,
@@ -44,7 +44,7 @@ ASKING: dict[str, Any] = {**SERVED, "tls_client_names": ["kube-scheduler"]}
 
 
 def behind(**fields: Any) -> dict[str, Any]:  # noqa: ANN401  # of an extender
-    return {**BESIDE, "extenders": [*BESIDE["extenders"], {**OTHER, **fields}]}
+    return {**NEXT_TO, "extenders": [*NEXT_TO["extenders"], {**OTHER, **fields}]}
 
 
 def with_kindred_first(document: dict[str, Any], **settings: object) -> Any:  # noqa: ANN401  # a registration
@@ -75,7 +75,7 @@ CASES = {
     "no-url": error(
         "url-prefix",
         "extenders[1].urlPrefix",
-        registration(extenders(BESIDE, OTHER), urlPrefix="//10.96.0.10:8888"),
+        registration(extenders(NEXT_TO, OTHER), urlPrefix="//10.96.0.10:8888"),
         registration(),
     ),
     "a-port-that-is-none": error("url-prefix", PREFIX, registration(urlPrefix="http://kindred:http"), registration()),
@@ -187,7 +187,7 @@ CASES = {
         "managed-resources",
         "extenders[0].managedResources",
         registration(FULL_OFFLOAD, managedResources=[GPU]),
-        registration(BESIDE, managedResources=[GPU]),
+        registration(NEXT_TO, managedResources=[GPU]),
     ),
     "a-sample-for-those-behind": warning(
         "other-extenders",
@@ -255,7 +255,7 @@ CASES = {
     "whole-nodes-and-a-filter": error(
         "node-cache-capable",
         "extenders[0].nodeCacheCapable",
-        registration(BESIDE, nodeCacheCapable=False),
+        registration(NEXT_TO, nodeCacheCapable=False),
         registration(nodeCacheCapable=None),
     ),
 }
@@ -263,7 +263,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_it_is_found_where_it_is_wrong_and_nowhere_else(case: Case) -> None:
-    assert_told_apart(case)
+    assert_reported_apart(case)
 
 
 def test_the_mending_of_a_short_timeout_is_right() -> None:
@@ -314,7 +314,7 @@ def places(node: Any) -> list[dict[str, Any]]:  # noqa: ANN401  # whatever YAML 
 @settings(deadline=None)
 @given(st.data())
 def test_no_document_is_too_much(data: st.DataObject) -> None:
-    document = copy.deepcopy(data.draw(st.sampled_from([SCORE_OFFLOAD, FULL_OFFLOAD, BESIDE])))
+    document = copy.deepcopy(data.draw(st.sampled_from([SCORE_OFFLOAD, FULL_OFFLOAD, NEXT_TO])))
     for _ in range(data.draw(st.integers(1, 4))):
         place = data.draw(st.sampled_from(places(document)))
         key = data.draw(st.one_of(KEYS, st.sampled_from(sorted(place)) if place else KEYS))

@@ -47,7 +47,7 @@ def at(url: str, **fields: object) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("extenders", "told"),
+    ("extenders", "reported"),
     [
         pytest.param([GPU_SHARE, KINDRED], [], id="gpushare-scheduler-extender#128 beside Kindred"),
         pytest.param([*OF_INTEL, KINDRED], [], id="platform-aware-scheduling beside Kindred"),
@@ -74,10 +74,10 @@ def at(url: str, **fields: object) -> dict[str, Any]:
     ],
 )
 def test_what_is_told_of_it_is_the_mistake_and_its_fix_leads_to_kindred(
-    tmp_path: Path, extenders: list[dict[str, Any]], told: list[tuple[str, str]]
+    tmp_path: Path, extenders: list[dict[str, Any]], reported: list[tuple[str, str]]
 ) -> None:
     findings = report("--scheduler-config", written(tmp_path, {**SCORE_OFFLOAD, "extenders": extenders}))["findings"]
-    assert [(finding["severity"], finding["fix"]) for finding in findings] == told
+    assert [(finding["severity"], finding["fix"]) for finding in findings] == reported
     assert all(finding["id"] == "url-prefix" for finding in findings)
 
 
@@ -91,7 +91,7 @@ ALONE: Final = {**SCORE_OFFLOAD["profiles"][0]["plugins"], "score": {"disabled":
 
 
 @pytest.mark.parametrize(
-    ("text", "old", "new", "told"),
+    ("text", "old", "new", "reported"),
     [
         pytest.param(
             OFFLOAD,
@@ -136,16 +136,18 @@ ALONE: Final = {**SCORE_OFFLOAD["profiles"][0]["plugins"], "score": {"disabled":
         pytest.param(DECIDES, "  resourceName: kindred-scheduler\n", "", "decide-scheduler", id="one Lease"),
     ],
 )
-def test_one_mistake_in_a_shipped_file_is_one_finding(tmp_path: Path, text: str, old: str, new: str, told: str) -> None:
+def test_one_mistake_in_a_shipped_file_is_one_finding(
+    tmp_path: Path, text: str, old: str, new: str, reported: str
+) -> None:
     assert old in text
     (tmp_path / "scheduler.yaml").write_text(text.replace(old, new))
     assert [finding["id"] for finding in report("--scheduler-config", tmp_path / "scheduler.yaml")["findings"]] == [
-        told
+        reported
     ]
 
 
 @pytest.mark.parametrize(
-    ("document", "settings", "told"),
+    ("document", "settings", "reported"),
     [
         pytest.param(
             DECIDES,
@@ -171,11 +173,11 @@ def test_one_mistake_in_a_shipped_file_is_one_finding(tmp_path: Path, text: str,
     ],
 )
 def test_a_mistake_between_both_files_is_one_finding(
-    tmp_path: Path, document: str, settings: dict[str, Any], told: tuple[str, str]
+    tmp_path: Path, document: str, settings: dict[str, Any], reported: tuple[str, str]
 ) -> None:
     (tmp_path / "scheduler.yaml").write_text(document)
     effects = {"profile": "full", "preempt": "evict", "leaderElection": "kindred", "tlsDirectory": "/nowhere"}
     given = {**HEAD, **settings, **(effects if "decide" in settings else {})}
     files = ("--scheduler-config", tmp_path / "scheduler.yaml", "--config", written(tmp_path, given, "kindred.yaml"))
     (finding,) = report(*files)["findings"]
-    assert (finding["id"], finding["message"][: len(told[1])]) == told
+    assert (finding["id"], finding["message"][: len(reported[1])]) == reported

@@ -6,12 +6,12 @@ import pytest
 
 from app.commands.doctor.rule_checks import finest_pair
 from tests.app.commands.doctor.registrations import (
-    BESIDE,
     FULL_OFFLOAD,
+    NEXT_TO,
     OFF,
     SCORE_OFFLOAD,
     Case,
-    assert_told_apart,
+    assert_reported_apart,
     error,
     extenders,
     found,
@@ -73,7 +73,7 @@ CASES = {
         "ignorable",
         "extenders[0].ignorable",
         registration(FULL_OFFLOAD, ignorable=True),
-        registration(BESIDE, ignorable=True),
+        registration(NEXT_TO, ignorable=True),
     ),
     "nobody-filters": error(
         "filter-by-nobody",
@@ -114,8 +114,8 @@ CASES = {
     "a-refusal-to-bind-is-passed-over": warning(
         "ignorable",
         "extenders[0].ignorable",
-        registration(BESIDE, bindVerb="bind", ignorable=True),
-        registration(BESIDE, ignorable=True),
+        registration(NEXT_TO, bindVerb="bind", ignorable=True),
+        registration(NEXT_TO, ignorable=True),
     ),
     "the-default-maximum-for-a-weight-of-2": warning(
         "weight-balance", WEIGHT, registration(settings={"max_score": 100}), registration(settings={"max_score": 20})
@@ -150,7 +150,7 @@ CASES = {
         registration(profiles(SCORE_OFFLOAD, {"score": ALL_OFF}), settings={"profile": "full", "max_score": 50}),
     ),
     "every-score-counted-twice": warning(
-        "score-once", "profiles[0].plugins.score", registration(BESIDE), registration()
+        "score-once", "profiles[0].plugins.score", registration(NEXT_TO), registration()
     ),
     "nobody-scores-as-prioritize-is-not-asked": warning(
         "score-once",
@@ -163,7 +163,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_it_is_found_where_it_is_wrong_and_nowhere_else(case: Case) -> None:
-    assert_told_apart(case)
+    assert_reported_apart(case)
 
 
 def test_arguments_that_kindred_does_not_read_are_no_finding() -> None:

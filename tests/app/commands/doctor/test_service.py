@@ -14,15 +14,15 @@ from app.commands.admin_client import Access, UnusableFileError
 from app.commands.doctor.findings import Finding, Severity
 from app.commands.doctor.service import Visit, service_findings, visit
 from app.settings.settings import Settings
-from tests.app.api_server.api_server import END, Answer, in_turn, response, serving
+from tests.app.api_server.api_server import END, Response, in_turn, response, serving
 from tests.app.api_server.client_setting import Certificates
 
 PLAIN = Access(url="")
 
 
-def visited(answer: Answer, tls: ssl.SSLContext | None = None, access: Access = PLAIN, scheme: str = "") -> Visit:
+def visited(response: Response, tls: ssl.SSLContext | None = None, access: Access = PLAIN, scheme: str = "") -> Visit:
     async def main() -> Visit:
-        async with serving(answer, tls) as server:
+        async with serving(response, tls) as server:
             url = f"{scheme or ('https' if tls else 'http')}://127.0.0.1:{server.port}"
             return await asyncio.to_thread(visit, {**access, "url": url})
 
@@ -40,17 +40,17 @@ def test_a_server_may_want_a_certificate(certificates: Certificates, *, given: b
 
 
 @pytest.mark.parametrize(
-    ("server", "trusted", "told"),
+    ("server", "trusted", "reported"),
     [
         ("server", "stranger", "certificate verify failed"),
         ("named", "authority", "IP address mismatch"),
     ],
 )
 def test_a_certificate_that_is_not_accepted_is_told(
-    certificates: Certificates, server: str, trusted: str, told: str
+    certificates: Certificates, server: str, trusted: str, reported: str
 ) -> None:
     access = Access(url="", ca_file=certificates.crt(trusted))
-    assert told in visited(in_turn(response()), certificates.server_tls(server), access).failure
+    assert reported in visited(in_turn(response()), certificates.server_tls(server), access).failure
 
 
 def test_a_service_that_does_not_respond_is_told_with_what_to_look_at(certificates: Certificates) -> None:
@@ -83,31 +83,31 @@ GROUPS = "podgroups.scheduling.k8s.io"
 GROUPING = Settings(admin="127.0.0.1:0", decide_groups_scheduler="kindred-groups")
 
 
-def answer(document: object, status: int = 200) -> httpx.Response:
+def as_response(document: object, status: int = 200) -> httpx.Response:
     return httpx.Response(status, content=document if isinstance(document, bytes) else msgspec.json.encode(document))
 
 
-def found(answers: Mapping[str, httpx.Response], settings: Settings = GROUPING) -> list[Finding]:
+def found(responses: Mapping[str, httpx.Response], settings: Settings = GROUPING) -> list[Finding]:
     """Check a Kindred that is well, but for these responses."""
-    given = {"version": answer(VERSION), "readyz": answer(READY), **answers}
+    given = {"version": as_response(VERSION), "readyz": as_response(READY), **responses}
     return [*service_findings(Visit(URL, {f"/{path}": each for path, each in given.items()}), settings)]
 
 
 def readiness(status: int = 503, **fields: Any) -> httpx.Response:  # noqa: ANN401  # of JSON
-    return answer({**READY, "ready": status == 200, **fields}, status)
+    return as_response({**READY, "ready": status == 200, **fields}, status)
 
 
 NO_GROUPS = readiness(200, resources={GROUPS: {**WATCHED, "absent": True}})
 
 
 @pytest.mark.parametrize(
-    ("check", "severity", "where", "answers"),
+    ("check", "severity", "where", "responses"),
     [
         pytest.param(
-            "service-reachable", Severity.ERROR, "/version", {"version": answer(b"<html>", 404)}, id="another"
+            "service-reachable", Severity.ERROR, "/version", {"version": as_response(b"<html>", 404)}, id="another"
         ),
         pytest.param("service-ready", Severity.ERROR, "/readyz", {"readyz": readiness()}, id="no reason"),
-        pytest.param("service-ready", Severity.ERROR, "/readyz", {"readyz": answer(b"", 500)}, id="no readiness"),
+        pytest.param("service-ready", Severity.ERROR, "/readyz", {"readyz": as_response(b"", 500)}, id="no readiness"),
         pytest.param("service-ready", Severity.ERROR, "/readyz", {"readyz": readiness(200, nodes=0)}, id="no node"),
         pytest.param(
             "service-ready",
@@ -136,9 +136,9 @@ NO_GROUPS = readiness(200, resources={GROUPS: {**WATCHED, "absent": True}})
     ],
 )
 def test_what_is_wrong_is_found_once(
-    check: str, severity: Severity, where: str, answers: dict[str, httpx.Response]
+    check: str, severity: Severity, where: str, responses: dict[str, httpx.Response]
 ) -> None:
-    (finding,) = found(answers)
+    (finding,) = found(responses)
     assert (check, severity, URL + where) == (finding.id, finding.severity, finding.where)
 
 

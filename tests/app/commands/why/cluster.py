@@ -29,7 +29,7 @@ _ONE_BY_ONE: Final = 2
 """Objects in a page of a list, so that every list of more has several."""
 
 
-class Asked(NamedTuple):
+class Requested(NamedTuple):
     """A request."""
 
     method: str
@@ -57,7 +57,7 @@ class SmallCluster:
         """What the service proxy reaches."""
         self.git_version: str | None = "v1.36.2"
         """What `GET /version` says. None: it is not found."""
-        self.asked: list[Asked] = []
+        self.requested: list[Requested] = []
         self.url = ""
 
     def add(self, plural: str, *objects: Mapping[str, Any]) -> None:
@@ -66,7 +66,7 @@ class SmallCluster:
 
     def lists(self) -> list[str]:
         """Return the plurals that were listed, each once, in order."""
-        found = [_PATH.fullmatch(each.path) for each in self.asked]
+        found = [_PATH.fullmatch(each.path) for each in self.requested]
         return list(dict.fromkeys(each["plural"] for each in found if each is not None and not each["name"]))
 
 
@@ -87,8 +87,8 @@ class _Handler(BaseHTTPRequestHandler):
         url = urlsplit(self.path)
         headers = {name.lower(): self.headers.get_all(name, []) for name in self.headers}
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        asked = Asked(self.command, url.path, dict(parse_qsl(url.query)), headers, body)
-        self.cluster.asked.append(asked)
+        requested = Requested(self.command, url.path, dict(parse_qsl(url.query)), headers, body)
+        self.cluster.requested.append(requested)
         found = _PATH.fullmatch(url.path)
         if url.path == "/version" and self.cluster.git_version is not None:
             self._send(200, {"gitVersion": self.cluster.git_version})
@@ -97,21 +97,21 @@ class _Handler(BaseHTTPRequestHandler):
         elif found is None or found["plural"] in self.cluster.absent:
             self._status(404, "NotFound", "the server could not find the requested resource")
         else:
-            self._answer(asked, found)
+            self._response(requested, found)
 
-    def _answer(self, asked: Asked, found: re.Match[str]) -> None:
+    def _response(self, requested: Requested, found: re.Match[str]) -> None:
         plural, namespace, name, part = found["plural"], found["namespace"] or "", found["name"], found["part"]
         resource = f"{plural}/{part}" if part else plural
-        verb = _VERBS[asked.method] if name else "list"
+        verb = _VERBS[requested.method] if name else "list"
         if {f"{verb} {resource}", f"{verb} {resource} {namespace}"} & self.cluster.forbidden:
             text = f'{plural} is forbidden: User "{USER}" cannot {verb} resource "{resource}" in API group ""'
             self._status(403, "Forbidden", text)
         elif part == "proxy":
-            self._proxy(asked, found["rest"])
+            self._proxy(requested, found["rest"])
         elif name:
             self._get(plural, namespace, name)
         else:
-            self._list(asked, plural, namespace)
+            self._list(requested, plural, namespace)
 
     def _get(self, plural: str, namespace: str, name: str) -> None:
         for each in self.cluster.objects[plural]:
@@ -120,28 +120,30 @@ class _Handler(BaseHTTPRequestHandler):
                 return
         self._status(404, "NotFound", f'{plural} "{name}" not found')
 
-    def _list(self, asked: Asked, plural: str, namespace: str) -> None:
+    def _list(self, requested: Requested, plural: str, namespace: str) -> None:
         items = [
             each
             for each in self.cluster.objects[plural]
-            if (not namespace or each["metadata"]["namespace"] == namespace) and _selected(each, asked.query)
+            if (not namespace or each["metadata"]["namespace"] == namespace) and _selected(each, requested.query)
         ]
-        begin = int(asked.query.get("continue", "0"))
-        end = begin + min(_ONE_BY_ONE, int(asked.query.get("limit", len(items) or 1)))
-        if "limit" not in asked.query:
+        begin = int(requested.query.get("continue", "0"))
+        end = begin + min(_ONE_BY_ONE, int(requested.query.get("limit", len(items) or 1)))
+        if "limit" not in requested.query:
             end = len(items)
         metadata = {"resourceVersion": "7", **({"continue": str(end)} if end < len(items) else {})}
         self._send(200, {"kind": "List", "metadata": metadata, "items": items[begin:end]})
 
-    def _proxy(self, asked: Asked, rest: str) -> None:
+    def _proxy(self, requested: Requested, rest: str) -> None:
         if self.cluster.admin is None:
             self._status(503, "ServiceUnavailable", 'no endpoints available for service "kindred-admin"')
             return
         # The API server takes the login out (k8s.io/apiserver pkg/endpoints/filters/authentication.go).
-        headers = {name: values[0] for name, values in asked.headers.items() if name not in {"authorization", "host"}}
+        headers = {
+            name: values[0] for name, values in requested.headers.items() if name not in {"authorization", "host"}
+        }
         query = urlsplit(self.path).query
-        answer = ask(self.cluster.admin, asked.method, f"{rest}?{query}", asked.body, headers)
-        self._send(answer.status_code, msgspec.json.decode(answer.content))
+        response = ask(self.cluster.admin, requested.method, f"{rest}?{query}", requested.body, headers)
+        self._send(response.status_code, msgspec.json.decode(response.content))
 
     def _status(self, code: int, reason: str, message: str) -> None:
         self._send(code, {"kind": "Status", "code": code, "reason": reason, "message": message})
@@ -158,8 +160,8 @@ class _Handler(BaseHTTPRequestHandler):
 def _selected(each: Mapping[str, Any], query: Mapping[str, str]) -> bool:
     """Return whether an object is selected by labels, with `=` alone."""
     labels = each["metadata"].get("labels", {})
-    wanted = [part.split("=") for part in query.get("labelSelector", "").split(",") if part]
-    return all(labels.get(key) == value for key, value in wanted)
+    required = [part.split("=") for part in query.get("labelSelector", "").split(",") if part]
+    return all(labels.get(key) == value for key, value in required)
 
 
 @contextmanager

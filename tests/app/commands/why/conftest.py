@@ -39,7 +39,7 @@ class Kubectl:
         (self.folder / "complaint").write_text(text)
 
     @property
-    def asked(self) -> list[str]:
+    def requested(self) -> list[str]:
         return (self.folder / "asked").read_text().splitlines()
 
 

@@ -15,8 +15,8 @@ HERE = Path(sys.argv[0]).parent
 
 def main() -> None:
     """Forward each connection to the port, as kubectl: it prints an error if nobody listens there."""
-    with (HERE / "asked").open("a") as asked:
-        asked.write(" ".join(sys.argv[1:]) + "\n")
+    with (HERE / "asked").open("a") as requested:
+        requested.write(" ".join(sys.argv[1:]) + "\n")
     complaint = HERE / "complaint"
     if complaint.exists():
         sys.exit(complaint.read_text())

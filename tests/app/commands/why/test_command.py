@@ -50,9 +50,9 @@ def test_without_a_service_the_cluster_is_listed_and_every_rule_judged(cluster: 
 def test_it_ends_with_0_if_the_pod_fits_somewhere(why: Why) -> None:
     somewhere = why("pod/small", "--local", "-o", "json")
     assert somewhere.exit_code == 0, somewhere.stderr
-    told = json.loads(somewhere.stdout)
-    assert (told["summary"]["nodes"], told["summary"]["fit"]) == (3, 2)
-    assert told["kubernetes"]["told"] == "v1.36.2"
+    reported = json.loads(somewhere.stdout)
+    assert (reported["summary"]["nodes"], reported["summary"]["fit"]) == (3, 2)
+    assert reported["kubernetes"]["told"] == "v1.36.2"
 
 
 def test_the_namespace_is_that_of_the_context(cluster: SmallCluster, tmp_path: Path) -> None:
@@ -110,37 +110,37 @@ def test_a_service_with_an_admin_port_is_asked_through_the_proxy(cluster: SmallC
     assert result.stdout.startswith("Pod shop/large fits on none of 3 nodes.\n")
     assert result.stderr == "Calling service kindred/kindred-admin through the API server's proxy\n"
     assert "nodes" not in cluster.lists()
-    assert cluster.asked[-1].path == "/api/v1/namespaces/kindred/services/kindred-admin:admin/proxy/explain"
+    assert cluster.requested[-1].path == "/api/v1/namespaces/kindred/services/kindred-admin:admin/proxy/explain"
 
 
 def test_a_service_that_speaks_tls_is_asked_so(cluster: SmallCluster, why: Why) -> None:
     cluster.admin = admin_app()
     cluster.add("services", service("kindred-admin", {"name": "admin", "port": 8890, "appProtocol": "https"}))
     assert why("small").exit_code == 0
-    assert "/services/https:kindred-admin:admin/proxy/" in cluster.asked[-1].path
+    assert "/services/https:kindred-admin:admin/proxy/" in cluster.requested[-1].path
 
 
 def test_the_token_goes_where_the_proxy_lets_it_through(cluster: SmallCluster, why: Why, tmp_path: Path) -> None:
     (tmp_path / "token").write_text(f"{TOKEN}\n")
     cluster.admin = admin_app(tmp_path / "token")
     cluster.add("services", service("kindred-admin", {"name": "admin", "port": 8890}))
-    refused = why("large", "--service", "kindred-admin")
-    assert (refused.exit_code, refused.stdout) == (2, "")
-    assert "401 Unauthorized: --token-file has to hold" in refused.stderr
+    rejected = why("large", "--service", "kindred-admin")
+    assert (rejected.exit_code, rejected.stdout) == (2, "")
+    assert "401 Unauthorized: --token-file has to hold" in rejected.stderr
     assert why("large", "--service", "kindred/kindred-admin", "--token-file", tmp_path / "token").exit_code == 1
 
 
 def test_a_service_that_hides_names_says_which_option_shows_who_asks(cluster: SmallCluster, why: Why) -> None:
     cluster.admin = limited_service(mirror(), ReviewingServer({})).admin
     cluster.add("services", service("kindred-admin", {"name": "admin", "port": 8890}))
-    refused = why("large")
-    assert (refused.exit_code, refused.stdout) == (2, "")
-    assert refused.stderr.splitlines()[-1] == (
+    rejected = why("large")
+    assert (rejected.exit_code, rejected.stdout) == (2, "")
+    assert rejected.stderr.splitlines()[-1] == (
         "Error: pod: no caller is known: send a token of the Kubernetes API in the header Kindred-Caller-Token, or use "
         "a token of an admin; --send-token sends the token of your kubeconfig to the service, which you must trust; "
         "--local calls no service"
     )
-    assert "Kindred-Caller-Token" not in cluster.asked[-1].headers
+    assert "Kindred-Caller-Token" not in cluster.requested[-1].headers
 
 
 def test_only_a_token_can_be_sent_and_only_ones_own(cluster: SmallCluster, why: Why) -> None:
@@ -161,8 +161,8 @@ def test_an_unknown_node_is_told_whoever_answers(cluster: SmallCluster, why: Why
     alone = why("large", "--local", "--why-not", "n9")
     cluster.admin = admin_app()
     cluster.add("services", service("kindred-admin", {"name": "admin", "port": 8890}))
-    asked = why("large", "--why-not", "n9")
-    for result in (alone, asked):
+    requested = why("large", "--why-not", "n9")
+    for result in (alone, requested):
         assert result.exit_code == 2
         assert result.stderr.splitlines()[-1].startswith("Error: node: node n9: ")
 
@@ -172,11 +172,11 @@ def test_a_right_to_the_proxy_that_is_missing_is_told_and_the_cluster_listed(clu
     cluster.add("services", service("kindred-admin", {"name": "admin", "port": 8890}))
     listed = why("large")
     assert listed.exit_code == 1
-    told = "Listing the cluster, because the service cannot be called: dev may not create services/proxy"
-    assert told in listed.stderr
-    wanted = why("large", "--service", "kindred-admin")
-    assert wanted.exit_code == 2
-    assert wanted.stderr.splitlines()[-2:] == [
+    reported = "Listing the cluster, because the service cannot be called: dev may not create services/proxy"
+    assert reported in listed.stderr
+    required = why("large", "--service", "kindred-admin")
+    assert required.exit_code == 2
+    assert required.stderr.splitlines()[-2:] == [
         "Error: dev may not create services/proxy in namespace kindred. Add to a Role in namespace kindred:",
         '  - {apiGroups: [""], resources: ["services/proxy"], verbs: ["create"]}',
     ]
@@ -215,8 +215,8 @@ def test_a_token_that_cannot_be_read_is_told(
 
 def test_impersonation_is_that_of_kubectl(cluster: SmallCluster, why: Why) -> None:
     assert why("large", "--local", "--as", "jane", "--as-group", "a", "--as-group", "b").exit_code == 1
-    for asked in cluster.asked:
-        assert (asked.headers["impersonate-user"], asked.headers["impersonate-group"]) == (["jane"], ["a", "b"])
+    for requested in cluster.requested:
+        assert (requested.headers["impersonate-user"], requested.headers["impersonate-group"]) == (["jane"], ["a", "b"])
 
 
 @pytest.mark.parametrize(
@@ -314,12 +314,12 @@ def test_a_service_without_an_admin_port_is_asked_by_a_port_forward(
         kubectl.forwards_to(port_of(server))
         result = why("large", "--why-not", "n1", "-o", "json", "--as", "jane", "--as-group", "a", "--as-group", "b")
     assert result.exit_code == 1, result.stderr
-    told = json.loads(result.stdout)
-    assert [each["decision"]["node"] for each in told["nodes"]] == ["n1"]
+    reported = json.loads(result.stdout)
+    assert [each["decision"]["node"] for each in reported["nodes"]] == ["n1"]
     assert result.stderr == "Calling pod kindred/kindred-b by a port-forward to port 8890\n"
     options = f"--kubeconfig={why.kubeconfig} --as=jane --as-group=a --as-group=b"
     target = "--namespace=kindred pod/kindred-b :8890 --address=127.0.0.1"
-    assert kubectl.asked == [f"port-forward {options} {target}"]
+    assert kubectl.requested == [f"port-forward {options} {target}"]
 
 
 def test_nothing_is_forwarded_any_more_afterwards(cluster: SmallCluster, why: Why, kubectl: Kubectl) -> None:
@@ -342,9 +342,9 @@ def test_a_pod_whose_admin_port_speaks_tls_is_asked_so(
         assert why("large", "--service", "kindred").exit_code == 1
         assert why("large", "--service", "kindred", "--ca-file", authority.crt()).exit_code == 1
         authority.make("another", "basicConstraints=critical,CA:TRUE", signed=False)
-        refused = why("large", "--service", "kindred", "--ca-file", authority.crt("another"))
-    assert refused.exit_code == 2
-    assert "certificate verify failed" in refused.stderr
+        rejected = why("large", "--service", "kindred", "--ca-file", authority.crt("another"))
+    assert rejected.exit_code == 2
+    assert "certificate verify failed" in rejected.stderr
 
 
 def test_a_port_on_which_nobody_listens_is_told_and_the_cluster_listed(
@@ -355,7 +355,7 @@ def test_a_port_on_which_nobody_listens_is_told_and_the_cluster_listed(
     assert listed.exit_code == 1
     assert "pod kindred/kindred-a by a port-forward to port 8891: an error occurred forwarding: " in listed.stderr
     assert "Connection refused" in listed.stderr
-    assert kubectl.asked[-1].endswith(" pod/kindred-a :8891 --address=127.0.0.1")
+    assert kubectl.requested[-1].endswith(" pod/kindred-a :8891 --address=127.0.0.1")
 
 
 @pytest.mark.parametrize(
@@ -383,10 +383,10 @@ def test_without_kubectl_that_is_told(cluster: SmallCluster, why: Why, monkeypat
     cluster.add("services", WITHOUT_ADMIN_PORT)
     cluster.add("pods", replica("kindred-a"))
     monkeypatch.setenv("PATH", "/nowhere")
-    told = "pod kindred/kindred-a by a port-forward to port 8890: kubectl is not in the PATH"
-    wanted = why("large", "--service", "kindred")
-    assert (wanted.exit_code, told in wanted.stderr) == (2, True)
-    assert told in why("large").stderr
+    reported = "pod kindred/kindred-a by a port-forward to port 8890: kubectl is not in the PATH"
+    required = why("large", "--service", "kindred")
+    assert (required.exit_code, reported in required.stderr) == (2, True)
+    assert reported in why("large").stderr
 
 
 def test_a_port_that_does_not_answer_in_time_is_told(

@@ -89,15 +89,19 @@ def test_all_pages_of_all_kinds_are_in_the_mirror(cluster: SmallCluster, tmp_pat
     found = listed(cluster, tmp_path)
     assert {f"n{number}" for number in range(5)} == {*found.mirror.nodes.slots}
     assert found.mirror.pod_count() == 1
-    assert [each.query.get("continue") for each in cluster.asked if each.path == "/api/v1/nodes"] == [None, "2", "4"]
+    assert [each.query.get("continue") for each in cluster.requested if each.path == "/api/v1/nodes"] == [
+        None,
+        "2",
+        "4",
+    ]
     assert found.freshness.status() is SyncStatus.FRESH
     assert found.freshness.missing_for_explanations() == {}
 
 
 def test_pods_that_have_ended_are_not_asked_for(cluster: SmallCluster, tmp_path: Path) -> None:
     listed(cluster, tmp_path)
-    (asked,) = (each for each in cluster.asked if each.path == "/api/v1/pods")
-    assert asked.query["fieldSelector"] == "status.phase!=Succeeded,status.phase!=Failed"
+    (requested,) = (each for each in cluster.requested if each.path == "/api/v1/pods")
+    assert requested.query["fieldSelector"] == "status.phase!=Succeeded,status.phase!=Failed"
 
 
 def test_a_kind_that_is_forbidden_is_missing_with_the_rule(cluster: SmallCluster, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from app.settings.limits import DEFAULTS
 from app.settings.settings import Settings
 from app.wiring.main import create_service
 from tests.app.questions import NEAR_WEB, by_name, shop
-from tests.app.server.conversations import PATIENCE, Connection, answer, connected, request, serving, until
+from tests.app.server.conversations import PATIENCE, Connection, connected, read_response, request, serving, until
 from tests.app.server.tls.secrets import Certificates, MountedSecret
 from tests.builders import make_pod
 
@@ -89,17 +89,17 @@ def reloaded(tls: ReloadedTls) -> None:
     run(following())
 
 
-async def asked(connection: Connection) -> int:
+async def requested(connection: Connection) -> int:
     reader, writer = connection
     writer.write(request("/filter", QUESTION))
-    return (await answer(reader))[0]
+    return (await read_response(reader))[0]
 
 
-async def is_answered(number: int, tls: ssl.SSLContext) -> bool:
+async def is_responded(number: int, tls: ssl.SSLContext) -> bool:
     """Return whether a new connection is; the client may be told that it is not at once, or when it asks."""
     try:
         async with connected(number, tls) as connection:
-            return await asked(connection) == 200
+            return await requested(connection) == 200
     except (ssl.SSLError, ConnectionError, asyncio.IncompleteReadError):
         return False
 
@@ -114,15 +114,15 @@ def test_new_connections_get_what_the_files_hold_now_and_standing_ones_go_on(
         async with asyncio.timeout(PATIENCE), serving(port(tls)) as (_, number):
             before, after = old.client_tls("scheduler"), new.client_tls("scheduler")
             async with connected(number, before) as standing:
-                assert await asked(standing) == 200
+                assert await requested(standing) == 200
                 secret.replace(new.secret())
                 await until(lambda: tls.reloads["success"] == 1)
-                assert await asked(standing) == 200
-                assert await is_answered(number, after)
-                assert not await is_answered(number, before)
+                assert await requested(standing) == 200
+                assert await is_responded(number, after)
+                assert not await is_responded(number, before)
                 # The authority that was taken away is trusted no more, whatever the client thinks of the server.
-                assert not await is_answered(number, old.client_tls("scheduler", trusted=new))
-                assert await asked(standing) == 200
+                assert not await is_responded(number, old.client_tls("scheduler", trusted=new))
+                assert await requested(standing) == 200
 
     run(talked(), loop)
     assert tls.reloads == {"success": 1, "failure": 0}
@@ -185,11 +185,11 @@ def test_files_that_cannot_be_used_change_nothing_until_they_can(
         async with asyncio.timeout(PATIENCE), serving(port(tls)) as (_, number):
             secret.replace({name: each for name, each in {**old.secret(), **broken}.items() if each is not None})
             await until(lambda: tls.reloads["failure"] >= 3)
-            assert not await is_answered(number, old.client_tls())
-            assert await is_answered(number, old.client_tls("scheduler"))
+            assert not await is_responded(number, old.client_tls())
+            assert await is_responded(number, old.client_tls("scheduler"))
             secret.replace(new.secret())
             await until(lambda: tls.reloads["success"] == 1)
-            assert await is_answered(number, new.client_tls("scheduler"))
+            assert await is_responded(number, new.client_tls("scheduler"))
 
     run(talked())
     (error,) = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
@@ -209,7 +209,7 @@ def test_a_certificate_that_has_expired_does_not_replace_another(
         async with asyncio.timeout(PATIENCE), serving(port(tls)) as (_, number):
             secret.replace(new.secret())
             await until(lambda: tls.reloads["failure"] >= 1)
-            assert await is_answered(number, old.client_tls("scheduler"))
+            assert await is_responded(number, old.client_tls("scheduler"))
 
     run(talked())
     assert "has expired; keeping the previous version" in caplog.text

@@ -12,13 +12,13 @@ import pytest
 import uvloop
 
 from app.api_server.tls import ConfigurationError
-from app.server.port import Refusal
+from app.server.port import RejectReason
 from app.server.ports import Port
 from app.server.tls import server_tls
 from app.settings.settings import Settings, port_rule, wants_certificates
 from app.wiring.main import create_service
 from tests.app.questions import NEAR_WEB, by_name, shop
-from tests.app.server.conversations import PATIENCE, answer, connected, request, serving
+from tests.app.server.conversations import PATIENCE, connected, read_response, request, serving
 from tests.app.server.tls.secrets import Certificates, MountedSecret
 from tests.builders import make_pod
 
@@ -45,9 +45,9 @@ def port(certificates: Certificates, **settings: object) -> Port:
     return create_service(Settings.model_validate({**named, **settings}), shop(), None).ports[0]
 
 
-def asked(served: Port, tls: ssl.SSLContext, loop: LoopFactory = asyncio.new_event_loop) -> tuple[int, bytes]:
+def requested(served: Port, tls: ssl.SSLContext, loop: LoopFactory = asyncio.new_event_loop) -> tuple[int, bytes]:
     """Ask over a connection of its own; raises what a client is told of the connection."""
-    answers = []
+    responses = []
 
     async def talked() -> None:
         async with (
@@ -56,16 +56,16 @@ def asked(served: Port, tls: ssl.SSLContext, loop: LoopFactory = asyncio.new_eve
             connected(number, tls) as (reader, writer),
         ):
             writer.write(request("/filter", QUESTION))
-            status, _, body = await answer(reader)
-            answers.append((status, body))
+            status, _, body = await read_response(reader)
+            responses.append((status, body))
 
     run(talked(), loop)
-    return answers[0]
+    return responses[0]
 
 
 @ON_BOTH_LOOPS
 def test_questions_are_answered_over_tls(certificates: Certificates, loop: LoopFactory) -> None:
-    status, body = asked(port(certificates), certificates.client_tls(), loop)
+    status, body = requested(port(certificates), certificates.client_tls(), loop)
     assert (status, json.loads(body)["NodeNames"]) == (200, ["a1"])
 
 
@@ -89,15 +89,15 @@ def test_lower_versions_are_refused(certificates: Certificates, caplog: pytest.L
         tls.minimum_version = tls.maximum_version = ssl.TLSVersion.TLSv1_1
     served = port(certificates)
     with pytest.raises((ssl.SSLError, ConnectionError)):
-        asked(served, tls)
+        requested(served, tls)
     assert "rejected 127.0.0.1: tls handshake: unsupported protocol" in caplog.text
-    assert served.connections.refused[Refusal.HANDSHAKE] == 1
+    assert served.connections.rejected[RejectReason.HANDSHAKE] == 1
 
 
 def test_tls_1_2_is_spoken(certificates: Certificates) -> None:
     tls = certificates.client_tls()
     tls.maximum_version = ssl.TLSVersion.TLSv1_2
-    assert asked(port(certificates), tls)[0] == 200
+    assert requested(port(certificates), tls)[0] == 200
 
 
 # Client certificates.
@@ -108,7 +108,7 @@ def test_a_client_with_a_certificate_of_the_authorities_is_answered(
     certificates: Certificates, loop: LoopFactory
 ) -> None:
     served = port(certificates, tls_directory=certificates.directory(clients=True))
-    assert asked(served, certificates.client_tls("scheduler"), loop)[0] == 200
+    assert requested(served, certificates.client_tls("scheduler"), loop)[0] == 200
 
 
 @ON_BOTH_LOOPS
@@ -122,8 +122,8 @@ def test_a_client_without_one_is_not(
     tls = certificates.client_tls() if of == "nobody" else other.client_tls("scheduler", certificates)
     tls.maximum_version = version
     with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
-        asked(served, tls, loop)
-    assert served.connections.refused[Refusal.HANDSHAKE] == 1
+        requested(served, tls, loop)
+    assert served.connections.rejected[RejectReason.HANDSHAKE] == 1
     assert "extender port: rejected 127.0.0.1: tls handshake: " in caplog.text
     assert ("peer did not return a certificate" if of == "nobody" else "certificate verify failed") in caplog.text
 
@@ -141,7 +141,7 @@ def test_a_client_of_a_certain_name_is_answered(
     certificates: Certificates, loop: LoopFactory, client: str, name: str
 ) -> None:
     served = port(certificates, tls_directory=certificates.directory(clients=True), tls_client_names=["somebody", name])
-    assert asked(served, certificates.client_tls(client), loop)[0] == 200
+    assert requested(served, certificates.client_tls(client), loop)[0] == 200
 
 
 @ON_BOTH_LOOPS
@@ -153,9 +153,9 @@ def test_a_client_of_another_name_is_told_that_it_may_not_ask(
 ) -> None:
     certificates = Certificates(tmp_path / "ca")
     served = port(certificates, tls_directory=certificates.directory(clients=True), tls_client_names=[name])
-    status, body = asked(served, certificates.client_tls(client), loop)
+    status, body = requested(served, certificates.client_tls(client), loop)
     assert (status, body) == (403, b"The client certificate is not allowed.")
-    assert served.connections.refused[Refusal.CLIENT_NAME] == 1
+    assert served.connections.rejected[RejectReason.CLIENT_NAME] == 1
     assert "not for one of KINDRED_TLS_CLIENT_NAMES" in caplog.text
 
 

@@ -19,8 +19,8 @@ def openssl(*options: str, given: bytes) -> bytes:
 def test_the_end_is_what_openssl_shows(days: int, tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     pem = openssl("-signkey", str(authority.key("authority")), "-days", str(days), given=authority.crt().read_bytes())
-    shown = openssl("-noout", "-enddate", given=pem).decode().strip()
-    expected = datetime.strptime(shown, "notAfter=%b %d %H:%M:%S %Y GMT").replace(tzinfo=UTC)
+    rendered = openssl("-noout", "-enddate", given=pem).decode().strip()
+    expected = datetime.strptime(rendered, "notAfter=%b %d %H:%M:%S %Y GMT").replace(tzinfo=UTC)
     assert expected.timestamp() == not_after(pem)
 
 

@@ -13,7 +13,7 @@ from prometheus_client import Metric
 from app import __version__
 from app.feeds.freshness import OF_A_DUMP, Freshness, ResourceState
 from app.feeds.memory import MemoryLimit, MemoryWatch
-from app.feeds.release import AnsweredRelease
+from app.feeds.release import ReleaseTracker
 from app.objects.resources import RESOURCES
 from app.settings.settings import Settings
 from app.telemetry.metrics import (
@@ -84,10 +84,10 @@ def watched(*states: ResourceState, known: dict[str, list[str]] | None = None) -
     return watch_metrics(Freshness(states, STALE_AFTER, lambda: NOW), lambda: UNIX_NOW, known or {})
 
 
-def release(told: str) -> AnsweredRelease:
-    answered = AnsweredRelease(Settings(), ClusterMirror())
-    answered.take(told, "server")
-    return answered
+def release(reported: str) -> ReleaseTracker:
+    responded = ReleaseTracker(Settings(), ClusterMirror())
+    responded.take(reported, "server")
+    return responded
 
 
 def usage() -> Setting:

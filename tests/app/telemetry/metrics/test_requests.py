@@ -9,7 +9,7 @@ from app.verbs.request import BindingResult, Request, VerbOutcome, VerbResponse
 from tests.app.telemetry.metrics.scraped import values
 
 
-def answered(  # noqa: PLR0913  # what is counted
+def responded(  # noqa: PLR0913  # what is counted
     verb: str = "filter",
     outcome: VerbOutcome = VerbOutcome.FIT,
     *,
@@ -65,18 +65,18 @@ def test_every_outcome_and_result_that_there_can_be_is_told_before_it_has_happen
 @pytest.mark.parametrize("verb", OUTCOMES)
 @pytest.mark.parametrize("outcome", VerbOutcome, ids=lambda outcome: outcome.value)
 def test_a_question_is_counted_by_verb_and_outcome_whether_foreseen_or_not(verb: str, outcome: VerbOutcome) -> None:
-    metrics = counted(answered(), answered(verb, outcome))
+    metrics = counted(responded(), responded(verb, outcome))
     expected = {("fit", "filter"): 1.0}
     expected[outcome.value, verb] = expected.get((outcome.value, verb), 0) + 1
     assert counts(metrics, "kindred_requests_total") == expected
 
 
 def test_a_verb_that_nobody_has_foreseen_is_counted_too() -> None:
-    assert counts(counted(answered("other")), "kindred_requests_total") == {("fit", "other"): 1}
+    assert counts(counted(responded("other")), "kindred_requests_total") == {("fit", "other"): 1}
 
 
 def test_the_answer_to_a_bound_is_still_inside_of_its_bucket() -> None:
-    metrics = counted(*(answered(seconds=seconds) for seconds in (0.0001, 0.00025, 0.0003, 10.0, 11.0)))
+    metrics = counted(*(responded(seconds=seconds) for seconds in (0.0001, 0.00025, 0.0003, 10.0, 11.0)))
     found = buckets(metrics, "kindred_request_duration_seconds", "filter")
     assert (found[0.00025], found[0.0005], found[5.0], found[10.0], found[float("inf")]) == (2, 3, 3, 4, 5)
     assert counts(metrics, "kindred_request_duration_seconds_count") == {("filter",): 5}
@@ -84,7 +84,7 @@ def test_the_answer_to_a_bound_is_still_inside_of_its_bucket() -> None:
 
 
 def test_the_time_in_the_queue_has_a_histogram_of_its_own() -> None:
-    metrics = counted(answered(seconds=0.3, waited=0.2))
+    metrics = counted(responded(seconds=0.3, waited=0.2))
     assert counts(metrics, "kindred_request_duration_seconds_sum") == {("filter",): 0.3}
     assert counts(metrics, "kindred_request_queue_seconds_sum") == {("filter",): 0.2}
     found = buckets(metrics, "kindred_request_queue_seconds", "filter")
@@ -94,9 +94,9 @@ def test_the_time_in_the_queue_has_a_histogram_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("request_", "expected"),
     [
-        *(pytest.param(answered("bind", result=each), {(each.value,): 1}, id=each.value) for each in BindingResult),
-        pytest.param(answered("bind", result=BindingResult.BOUND, dry_run=True), {}, id="a-dry-run-binds-nothing"),
-        pytest.param(answered("bind", VerbOutcome.SHED), {}, id="what-did-not-run-has-no-result"),
+        *(pytest.param(responded("bind", result=each), {(each.value,): 1}, id=each.value) for each in BindingResult),
+        pytest.param(responded("bind", result=BindingResult.BOUND, dry_run=True), {}, id="a-dry-run-binds-nothing"),
+        pytest.param(responded("bind", VerbOutcome.SHED), {}, id="what-did-not-run-has-no-result"),
     ],
 )
 def test_a_binding_is_counted_by_its_result(request_: Request, expected: dict[tuple[str, ...], float]) -> None:

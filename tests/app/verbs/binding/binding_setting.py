@@ -67,18 +67,18 @@ class Scheduler:
 
     async def filter(self, pod: Object, *nodes: str) -> list[str]:
         """Ask where a pod fits."""
-        answer = await self._post("filter", {"Pod": pod, "NodeNames": nodes})
-        assert answer["Error"] == ""
-        names: list[str] = answer["NodeNames"]
+        response = await self._post("filter", {"Pod": pod, "NodeNames": nodes})
+        assert response["Error"] == ""
+        names: list[str] = response["NodeNames"]
         return names
 
     async def bind(self, pod: Object, node: str, **other: str) -> str:
         """Have a pod bound; give the error. `other` replaces arguments."""
         metadata = pod["metadata"]
         args = {"PodName": metadata["name"], "PodNamespace": metadata["namespace"], "PodUID": metadata["uid"]}
-        answer = await self._post("bind", {**args, "Node": node, **other})
-        assert answer.keys() == {"Error"}
-        error: str = answer["Error"]
+        response = await self._post("bind", {**args, "Node": node, **other})
+        assert response.keys() == {"Error"}
+        error: str = response["Error"]
         assert error.isprintable()
         return error
 
@@ -118,7 +118,7 @@ class Scheduler:
         assert self.server.disturb(stall, PODS.path) == 1
         return stall
 
-    def asked(self) -> list[str]:
+    def requested(self) -> list[str]:
         """Return the kinds of requests for single pods so far."""
         return [request.kind for request in self.server.requests.of(None, *POD_KINDS)]
 

@@ -34,7 +34,7 @@ async def test_a_pod_is_bound_and_counts_until_the_watch_confirms_it(server: Fak
 async def test_a_pod_that_the_watch_has_shown_is_not_read(server: FakeApiServer) -> None:
     async with scheduling(server, N1) as scheduler:
         assert await scheduler.decide(await scheduler.pending(WEB), "n1") == ""
-        assert scheduler.asked() == ["bind"]
+        assert scheduler.requested() == ["bind"]
 
 
 @scenario()
@@ -45,7 +45,7 @@ async def test_a_pod_that_the_watch_has_not_shown_is_read_from_the_server(server
         pod = scheduler.create(loner("second"))
         assert "anti-affinity rules" in await scheduler.bind(pod, "n1")
         assert await scheduler.bind(pod, "n2") == ""
-        assert scheduler.asked() == ["get", "bind", "get", "get", "bind"]
+        assert scheduler.requested() == ["get", "bind", "get", "get", "bind"]
 
 
 @scenario()
@@ -54,7 +54,7 @@ async def test_a_pod_asked_about_counts_only_under_its_own_name(server: FakeApiS
         pod = await scheduler.pending(WEB)
         await scheduler.filter(pod, "n1")
         assert await scheduler.bind(pod, "n1", PodName="other") == "no pending pod default/other has this uid"
-        assert scheduler.asked() == []
+        assert scheduler.requested() == []
 
 
 @scenario()
@@ -140,7 +140,7 @@ async def test_a_pod_that_the_watch_has_shown_on_the_node_is_bound(server: FakeA
         await until(lambda: scheduler.is_added(pod, "n1"))
         assert await scheduler.bind(pod, "n1") == ""
         assert await scheduler.bind(pod, "n2") == "pod default/web is bound to another node"
-        assert scheduler.asked() == []
+        assert scheduler.requested() == []
 
 
 @scenario()
@@ -150,11 +150,11 @@ async def test_a_binding_that_succeeded_succeeds_again_while_the_watch_is_late(s
         scheduler.stall_watch()
         assert [await scheduler.decide(pod, "n1"), await scheduler.bind(pod, "n1")] == ["", ""]
         assert await scheduler.bind(pod, "n2") == "pod default/first is bound to another node"
-        assert scheduler.asked() == ["bind", "get", "get"]
+        assert scheduler.requested() == ["bind", "get", "get"]
         assert scheduler.is_assumed(pod)
 
 
-@pytest.mark.parametrize("asked", [True, False], ids=["asked-about", "not-asked-about"])
+@pytest.mark.parametrize("requested", [True, False], ids=["asked-about", "not-asked-about"])
 @pytest.mark.parametrize(
     ("node", "error"),
     [("n1", ""), ("n2", "pod default/first is bound to another node")],
@@ -162,12 +162,12 @@ async def test_a_binding_that_succeeded_succeeds_again_while_the_watch_is_late(s
 )
 @scenario()
 async def test_a_pod_that_somebody_else_bound_counts_where_it_is(
-    server: FakeApiServer, node: str, error: str, *, asked: bool
+    server: FakeApiServer, node: str, error: str, *, requested: bool
 ) -> None:
     async with scheduling(server, N1, N2) as scheduler:
         pod = scheduler.create(loner("first"))
         scheduler.stall_watch()
-        if asked:
+        if requested:
             await scheduler.filter(pod, "n1", "n2")
         server.update(PODS.path, {**pod, "spec": {**pod["spec"], "nodeName": "n1"}})
         assert await scheduler.bind(pod, node) == error
@@ -181,7 +181,7 @@ async def test_a_pod_that_has_its_node_by_an_earlier_attempt_is_bound(server: Fa
         scheduler.stall_watch()
         server.update(PODS.path, {**pod, "spec": {**pod["spec"], "nodeName": "n1"}})
         assert await scheduler.bind(pod, "n1") == ""
-        assert scheduler.asked() == ["bind", "get"]
+        assert scheduler.requested() == ["bind", "get"]
 
 
 @scenario()
@@ -191,12 +191,12 @@ async def test_the_same_binding_twice_at_once_is_posted_once(server: FakeApiServ
         stall = Stall(before_head=True)
         server.faults.add(stall, None, "bind")
         binding = [asyncio.create_task(scheduler.bind(pod, "n1")) for _ in range(3)]
-        await server.until(lambda: scheduler.asked() == ["bind"])
+        await server.until(lambda: scheduler.requested() == ["bind"])
         assert await scheduler.bind(pod, "n2") == "pod default/first is being bound to another node"
         assert not any(task.done() for task in binding)
         stall.release()
         assert await asyncio.gather(*binding) == ["", "", ""]
-        assert scheduler.asked() == ["bind"]
+        assert scheduler.requested() == ["bind"]
 
 
 @scenario()
@@ -216,7 +216,7 @@ async def test_a_binding_goes_on_when_its_caller_goes_away(server: FakeApiServer
         stall = Stall(before_head=True)
         server.faults.add(stall, None, "bind")
         binding = asyncio.create_task(scheduler.bind(pod, "n1"))
-        await server.until(lambda: "bind" in scheduler.asked())
+        await server.until(lambda: "bind" in scheduler.requested())
         binding.cancel()
         await asyncio.wait([binding])
         stall.release()
@@ -251,25 +251,25 @@ async def test_a_successor_that_the_watch_has_not_shown_is_not_bound(server: Fak
         assert (scheduler.node_of(successor), scheduler.is_assumed(pod)) == ("", False)
 
 
-@pytest.mark.parametrize("shown", [True, False], ids=["shown", "not-shown"])
+@pytest.mark.parametrize("rendered", [True, False], ids=["shown", "not-shown"])
 @scenario()
-async def test_a_pod_that_is_gone_is_not_bound(server: FakeApiServer, *, shown: bool) -> None:
+async def test_a_pod_that_is_gone_is_not_bound(server: FakeApiServer, *, rendered: bool) -> None:
     async with scheduling(server, N1) as scheduler:
-        pod = await scheduler.pending(WEB) if shown else None
+        pod = await scheduler.pending(WEB) if rendered else None
         scheduler.stall_watch()
         pod = pod or scheduler.create(WEB)
         server.delete(PODS.path, "web", "default")
         error = await scheduler.bind(pod, "n1")
-        assert 'pods "web" not found' in error if shown else error == "no pending pod default/web has this uid"
+        assert 'pods "web" not found' in error if rendered else error == "no pending pod default/web has this uid"
         assert not scheduler.is_assumed(pod)
 
 
-@pytest.mark.parametrize("asked", [True, False], ids=["asked-about", "not-asked-about"])
+@pytest.mark.parametrize("requested", [True, False], ids=["asked-about", "not-asked-about"])
 @scenario()
-async def test_a_pod_that_is_being_deleted_is_not_bound(server: FakeApiServer, *, asked: bool) -> None:
+async def test_a_pod_that_is_being_deleted_is_not_bound(server: FakeApiServer, *, requested: bool) -> None:
     async with scheduling(server, N1) as scheduler:
         pod = scheduler.create(WEB.terminating())
-        if asked:
+        if requested:
             await scheduler.filter(pod, "n1")
         assert (await scheduler.bind(pod, "n1")).endswith("pod web is being deleted, cannot be assigned to a host")
         assert (scheduler.node_of(pod), scheduler.is_assumed(pod)) == ("", False)
@@ -322,7 +322,7 @@ async def test_nothing_is_bound_before_the_mirror_is_complete(server: FakeApiSer
     async with scheduling(server, N1, following=False) as scheduler:
         pod = scheduler.create(WEB)
         assert (await scheduler.bind(pod, "n1")).startswith("the mirror is not synced: ")
-        assert scheduler.asked() == []
+        assert scheduler.requested() == []
         assert await scheduler.metric('kindred_stale_requests_total{verb="bind"}') == 1
 
 

@@ -10,7 +10,7 @@ from tests.app.feeds.following import scenario
 from tests.app.verbs.binding.binding_setting import FORBIDDEN, N1, N2, WEB, loner, scheduling, until
 from tests.builders import make_pod
 from tests.fake_apiserver import FakeApiServer
-from tests.fake_apiserver.faults import Action, Answer, Close, Stall, overloaded, refuse
+from tests.fake_apiserver.faults import Action, Close, Response, Stall, overloaded, refuse
 from tests.fake_apiserver.resources import PODS
 from tests.fake_apiserver.single_objects import binding_path
 from tests.fake_apiserver.statuses import internal_error, too_many_requests, unavailable
@@ -30,7 +30,7 @@ async def test_what_passes_is_tried_again(server: FakeApiServer, action: Action,
         server.faults.add(action, None, "bind", times=times)
         pod = await scheduler.pending(WEB)
         assert await scheduler.decide(pod, "n1") == ""
-        assert scheduler.asked() == ["bind"] * posted
+        assert scheduler.requested() == ["bind"] * posted
         assert scheduler.node_of(pod) == "n1"
 
 
@@ -51,7 +51,7 @@ async def test_retry_after_is_waited_for(server: FakeApiServer) -> None:
         ),
         pytest.param(overloaded(60), 1, "429 Too Many Requests", id="429-for-longer-than-there-is-time"),
         pytest.param(refuse(unavailable()), 3, "503 ServiceUnavailable", id="503-always"),
-        pytest.param(Answer(200, b"<html>", {"Content-Type": "text/html"}), 1, "text/html", id="login-page"),
+        pytest.param(Response(200, b"<html>", {"Content-Type": "text/html"}), 1, "text/html", id="login-page"),
         pytest.param(Close(), 1, "Server disconnected without sending a response", id="closed"),
         pytest.param(Close(reset=True), 1, "Connection reset by peer", id="reset"),
         pytest.param(Stall(before_head=True), 1, "the API server did not respond within 0.7", id="silence"),
@@ -65,7 +65,7 @@ async def test_a_binding_that_failed_is_forgotten_and_can_be_tried_again(
         fault = server.faults.add(action, None, "bind", times=None)
         pod = scheduler.create(loner("first"))
         assert error in await scheduler.decide(pod, "n1")
-        assert scheduler.asked().count("bind") == posted
+        assert scheduler.requested().count("bind") == posted
         assert (scheduler.node_of(pod), scheduler.is_assumed(pod)) == ("", False)
         assert await scheduler.filter(scheduler.create(loner("second")), "n1") == ["n1"]
         server.faults.remove(fault)
@@ -96,7 +96,7 @@ async def test_a_binding_whose_answer_is_lost_is_found_to_have_succeeded(server:
         scheduler.stall_watch()
         server.faults.add(action, None, "bind")
         assert await scheduler.decide(pod, "n1") == ""
-        assert scheduler.asked() == ["bind", "get"]
+        assert scheduler.requested() == ["bind", "get"]
         assert (scheduler.node_of(pod), scheduler.is_assumed(pod)) == ("n1", True)
 
 
@@ -107,10 +107,10 @@ async def test_a_success_behind_an_error_of_the_server_is_success(server: FakeAp
         scheduler.stall_watch()
         server.faults.add(refuse(internal_error()), binding_path("web"))
         binding = asyncio.create_task(scheduler.decide(pod, "n1"))
-        await server.until(lambda: scheduler.asked() == ["bind"])
+        await server.until(lambda: scheduler.requested() == ["bind"])
         server.update(PODS.path, {**pod, "spec": {**pod["spec"], "nodeName": "n1"}})  # what etcd took all the same
         assert await binding == ""
-        assert scheduler.asked() == ["bind", "bind", "get"]
+        assert scheduler.requested() == ["bind", "bind", "get"]
 
 
 @pytest.mark.parametrize(

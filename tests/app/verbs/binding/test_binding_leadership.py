@@ -59,7 +59,7 @@ async def test_a_pod_that_is_still_looked_at_when_the_leadership_ends_is_not_ass
         stall.release()
         assert await binding == NOT_LEADING
         assert not scheduler.is_assumed(pod)
-        assert scheduler.asked() == ["get"]
+        assert scheduler.requested() == ["get"]
         assert await scheduler.metric('kindred_binds_total{result="not_leading"}') == 1
 
 
@@ -72,7 +72,7 @@ async def test_it_is_asked_right_before_the_binding_is_written(server: FakeApiSe
         leadership.grants = 0
         error = await scheduler.bind(pod, "n1")
         assert error.endswith(": held back")
-        assert scheduler.asked() == []
+        assert scheduler.requested() == []
         assert not scheduler.is_assumed(pod), "what was not sent is not done"
         leadership.grants = None
         assert await scheduler.bind(pod, "n1") == ""
@@ -86,8 +86,8 @@ async def test_a_binding_without_an_answer_ends_with_the_time_in_which_no_other_
         given_to(scheduler, left=0.5)
         server.faults.add(Stall(before_head=True), binding_path("web"), "bind")
         began = time.monotonic()
-        said = await scheduler.bind(pod, "n1")
-        assert re.search(r"the API server did not respond within 0\.[1-5]\d? s", said)  # what is left of the time
+        stated = await scheduler.bind(pod, "n1")
+        assert re.search(r"the API server did not respond within 0\.[1-5]\d? s", stated)  # what is left of the time
         assert time.monotonic() - began < 20
 
 
@@ -98,4 +98,4 @@ async def test_pods_that_pass_untouched_are_not_bound_either(server: FakeApiServ
         assert await scheduler.filter(pod, "n1") == ["n1"]
         given_to(scheduler).is_given = False
         assert await scheduler.bind(pod, "n1") == NOT_LEADING
-        assert "bind" not in scheduler.asked()
+        assert "bind" not in scheduler.requested()

@@ -26,7 +26,7 @@ class Turns:
         asyncio.run(self._rate.turn(name))
         return self.waited
 
-    def refused(self, name: str) -> str:
+    def rejected(self, name: str) -> str:
         """Return why there is no turn."""
         with pytest.raises(TooManyReadsError) as found:
             self.take(name)
@@ -43,7 +43,7 @@ def test_further_reads_wait_for_their_turn_and_have_none_if_it_is_too_far_away(m
     waits = [turns.take(f"p{number}") for number in range(2 * READS_A_SECOND)]
     assert waits == sorted(waits)
     assert waits[-1] == pytest.approx(1.0)
-    assert turns.refused("q") == f"more than {READS_A_SECOND} reads of pods a second"
+    assert turns.rejected("q") == f"more than {READS_A_SECOND} reads of pods a second"
     turns.now += 1.0
     assert turns.take("q") <= 1.0
 
@@ -52,7 +52,7 @@ def test_a_name_has_its_own_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     turns = Turns(monkeypatch)
     for _ in range(READS_OF_A_NAME):
         assert turns.take("default/p") == 0.0
-    assert turns.refused("default/p") == f"more than {READS_OF_A_NAME} reads of pod default/p a second"
+    assert turns.rejected("default/p") == f"more than {READS_OF_A_NAME} reads of pod default/p a second"
     assert turns.take("default/q") == 0.0
     turns.now += 1.0 / READS_OF_A_NAME
     assert turns.take("default/p") == 0.0
@@ -63,7 +63,7 @@ def test_a_name_that_was_refused_has_its_next_turn_no_later(monkeypatch: pytest.
     for _ in range(READS_OF_A_NAME):
         turns.take("default/p")
     for _ in range(100):
-        turns.refused("default/p")
+        turns.rejected("default/p")
     turns.now += 1.0 / READS_OF_A_NAME
     assert turns.take("default/p") == 0.0
 
@@ -74,5 +74,5 @@ def test_only_so_many_names_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a", "b", "c"):
         for _ in range(READS_OF_A_NAME):
             turns.take(name)
-    assert turns.refused("c")
+    assert turns.rejected("c")
     assert turns.take("a") == 0.0

@@ -30,11 +30,11 @@ class FakePods(PodApi):
     def __init__(self) -> None:
         self.live: dict[str, Pod] = {}  # NAMESPACE/NAME -> pod
         self.error: Exception | None = None
-        self.asked = 0
+        self.requested = 0
 
     async def get(self, args: BindingArgs, *, limited: bool = True) -> Pod | None:
         assert limited
-        self.asked += 1
+        self.requested += 1
         if self.error is not None:
             raise self.error
         return self.live.get(args.full_name)
@@ -52,7 +52,7 @@ class DecidingSetting:
         cached: bool = True,
         claims_scheduler: str = "",
         groups_scheduler: str = "",
-        asked_to_preempt: bool = True,
+        preempt_verb_enabled: bool = True,
         gangs: bool = False,
     ) -> None:
         """Decide for all pods in one scope; among equals the first one is taken, unless `turn` is set."""
@@ -60,7 +60,7 @@ class DecidingSetting:
         self.pods = FakePods()
         self.now = 0.0
         self.turn = 0
-        self.refusal = ""
+        self.rejection = ""
         profile = profile or full_profile()
         cache = EquivalenceCache(mirror, profile.plugins, CacheOptions(mode="spec")) if cached else None
         evaluations, scopes = Evaluations(profile.plugins, mirror, cache), DecideScopes(scope)
@@ -72,8 +72,8 @@ class DecidingSetting:
             scopes,
             needs=needs,
             choose=self._choose,
-            refusal=lambda: self.refusal,
-            asked_to_preempt=asked_to_preempt,
+            rejection=lambda: self.rejection,
+            preempt_verb_enabled=preempt_verb_enabled,
         )
         self.effects = Effects(
             mirror,

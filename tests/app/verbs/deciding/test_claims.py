@@ -42,19 +42,19 @@ def pod(*, scheduler: str = "", claims: bool = False, volume: bool = False) -> P
 
 
 @pytest.mark.parametrize(
-    ("asked", "claim"),
+    ("requested", "claim"),
     [
         pytest.param(pod(), None, id="plain"),
         pytest.param(pod(volume=True), BOUND, id="bound-claim"),
         pytest.param(pod(volume=True), None, id="missing-claim-which-its-filter-refuses"),
     ],
 )
-def test_who_needs_nothing_is_decided_for(asked: Pod, claim: PersistentVolumeClaim | None) -> None:
-    assert InTreeNeeds(mirror(claim)).problem(asked) == ""
+def test_who_needs_nothing_is_decided_for(requested: Pod, claim: PersistentVolumeClaim | None) -> None:
+    assert InTreeNeeds(mirror(claim)).in_tree_plugin_needed(requested) == ""
 
 
 @pytest.mark.parametrize(
-    ("asked", "need"),
+    ("requested", "need"),
     [
         pytest.param(
             pod(volume=True), "has the unbound claim data, which needs the in-tree plugin VolumeBinding", id="claim"
@@ -64,19 +64,19 @@ def test_who_needs_nothing_is_decided_for(asked: Pod, claim: PersistentVolumeCla
         ),
     ],
 )
-def test_who_needs_a_plugin_is_told_which_scheduler_has_it(asked: Pod, need: str) -> None:
+def test_who_needs_a_plugin_is_told_which_scheduler_has_it(requested: Pod, need: str) -> None:
     unnamed, named = InTreeNeeds(mirror(WAITS)), InTreeNeeds(mirror(WAITS), "careful")
     remedy = "name a scheduler whose profile keeps that plugin, KINDRED_DECIDE_CLAIMS_SCHEDULER"
-    assert unnamed.problem(asked) == f"pod default/p {need}: {remedy}"
-    assert named.problem(asked) == f"pod default/p {need}: give it spec.schedulerName: careful"
-    assert named.problem(replace(asked, scheduler_name="careful")) == ""
+    assert unnamed.in_tree_plugin_needed(requested) == f"pod default/p {need}: {remedy}"
+    assert named.in_tree_plugin_needed(requested) == f"pod default/p {need}: give it spec.schedulerName: careful"
+    assert named.in_tree_plugin_needed(replace(requested, scheduler_name="careful")) == ""
 
 
 def test_it_is_an_error_that_ends_the_attempt_and_assumes_nothing() -> None:
     setting = DecidingSetting(mirror(WAITS), DecideScope.ANY_NODE)
-    asked = make_pod("p").volume({"name": "v", "persistentVolumeClaim": {"claimName": "data"}})
-    setting.tell(asked)
-    response = setting.ask(asked, ["n1"])
-    assert response.outcome is VerbOutcome.REFUSED
+    requested = make_pod("p").volume({"name": "v", "persistentVolumeClaim": {"claimName": "data"}})
+    setting.tell(requested)
+    response = setting.ask(requested, ["n1"])
+    assert response.outcome is VerbOutcome.REJECTED
     assert "unbound claim data" in json.loads(response.body)["Error"]
     assert (setting.assumed(), setting.counts()) == ({}, {"refused": 1})

@@ -82,8 +82,8 @@ def test_a_thousand_ties_are_spread_over_all_equals() -> None:
     setting = cluster()
     service = create_service(Settings(decide="listed-nodes", profile="full"), setting.mirror, None)
     setting.tell(make_pod("p"))
-    asked = [ask(service.app, "POST", "/filter", args(make_pod("p"), NAMES)).json() for _ in range(1000)]
-    chosen = Counter(name for answer in asked for name in answer["NodeNames"])
+    requested = [ask(service.app, "POST", "/filter", args(make_pod("p"), NAMES)).json() for _ in range(1000)]
+    chosen = Counter(name for response in requested for name in response["NodeNames"])
     assert chosen.keys() == set(NAMES)
     assert min(chosen.values()) > 150  # of 250; fewer than 151 come once in 10**13 runs
 
@@ -188,7 +188,7 @@ def test_whole_nodes_come_back_as_they_came() -> None:
 def test_a_pod_that_the_watch_has_not_shown_is_to_be_looked_up() -> None:
     setting = cluster()
     response = setting.ask(make_pod("p"), NAMES)
-    assert response.outcome is VerbOutcome.DOUBTED
+    assert response.outcome is VerbOutcome.RETRIED
     assert response.unknown_pod is not None
     assert json.loads(response.body)["Error"] == "pod default/p is not in the watch yet"
     assert setting.assumed() == {}
@@ -197,15 +197,15 @@ def test_a_pod_that_the_watch_has_not_shown_is_to_be_looked_up() -> None:
 def test_a_few_nodes_have_a_reason_each_and_many_have_one_together() -> None:
     setting = cluster()
     setting.tell(make_pod("p").requests(cpu="5"))
-    told = json.loads(setting.ask(make_pod("p").requests(cpu="5"), NAMES).body)
-    assert told["FailedAndUnresolvableNodes"] == dict.fromkeys(NAMES, "Insufficient cpu")
+    reported = json.loads(setting.ask(make_pod("p").requests(cpu="5"), NAMES).body)
+    assert reported["FailedAndUnresolvableNodes"] == dict.fromkeys(NAMES, "Insufficient cpu")
     many = [f"m{number}" for number in range(101)]
     setting = DecidingSetting(mirror_of(*(node(name) for name in many)), DecideScope.ANY_NODE)
     setting.tell(make_pod("p").required_node_affinity(expressed("no", "Exists")))
-    told = json.loads(setting.ask(make_pod("p").required_node_affinity(expressed("no", "Exists")), many[:7]).body)
+    reported = json.loads(setting.ask(make_pod("p").required_node_affinity(expressed("no", "Exists")), many[:7]).body)
     reason = "decision of kindred for 101 nodes: 101 node(s) didn't match Pod's node affinity/selector"
-    assert told["FailedAndUnresolvableNodes"] == {"m0": reason}
-    assert (told["FailedNodes"], told["NodeNames"], told["Error"]) == ({}, [], "")
+    assert reported["FailedAndUnresolvableNodes"] == {"m0": reason}
+    assert (reported["FailedNodes"], reported["NodeNames"], reported["Error"]) == ({}, [], "")
 
 
 # Nominated pods that are refused.
@@ -217,10 +217,10 @@ def test_a_refusal_of_the_nominated_node_is_told_though_the_watch_may_be_late_wi
     setting.tell(pod)
     for names in (["n1"], NAMES):
         response = setting.ask(pod, names)
-        assert response.doubtful, "it is looked at again for a moment"
-        told = json.loads(response.body)
-        assert told["Error"] == ""
-        assert told["FailedNodes"] == dict.fromkeys(names, "Insufficient cpu")
+        assert response.retryable, "it is looked at again for a moment"
+        reported = json.loads(response.body)
+        assert reported["Error"] == ""
+        assert reported["FailedNodes"] == dict.fromkeys(names, "Insufficient cpu")
 
 
 @pytest.mark.parametrize(
@@ -234,11 +234,11 @@ def test_a_refusal_on_many_nodes_at_once_is_told_for_the_nominated_one(cpu: str,
     setting = DecidingSetting(mirror_of(*map(node, many), *low, large, busy), DecideScope.ANY_NODE)
     pod = make_pod("p").priority(10).requests(cpu=cpu).nominated("m9")
     setting.tell(pod)
-    told = json.loads(setting.ask(pod, many[:7]).body)
+    reported = json.loads(setting.ask(pod, many[:7]).body)
     failed, others = ("FailedNodes", "FailedAndUnresolvableNodes")[:: 1 if resolvable else -1]
-    assert told[failed].keys() == {"m9"}
-    assert told[failed]["m9"].startswith("decision of kindred for 102 nodes: ")
-    assert told[others] == {}
+    assert reported[failed].keys() == {"m9"}
+    assert reported[failed]["m9"].startswith("decision of kindred for 102 nodes: ")
+    assert reported[others] == {}
 
 
 @pytest.mark.parametrize("nominated", ["", "n1"])
@@ -247,14 +247,14 @@ def test_where_kube_scheduler_is_not_asked_for_victims_it_looks_for_none_and_kee
     nominated: str, scope: DecideScope
 ) -> None:
     low = (make_pod(f"low-{name}").requests(cpu="3").on(name) for name in NAMES)
-    setting = DecidingSetting(mirror_of(*map(node, NAMES), *low), scope, asked_to_preempt=False)
+    setting = DecidingSetting(mirror_of(*map(node, NAMES), *low), scope, preempt_verb_enabled=False)
     pod = make_pod("p").priority(10).requests(cpu="3")
     pod = pod.nominated(nominated) if nominated else pod
     setting.tell(pod)
-    told = json.loads(setting.ask(pod, NAMES).body)
-    assert told["FailedNodes"].keys() == ({nominated} if nominated else set())
-    assert told["FailedAndUnresolvableNodes"].keys() <= set(NAMES) - {nominated}
-    reasons = [*told["FailedNodes"].values(), *told["FailedAndUnresolvableNodes"].values()]
+    reported = json.loads(setting.ask(pod, NAMES).body)
+    assert reported["FailedNodes"].keys() == ({nominated} if nominated else set())
+    assert reported["FailedAndUnresolvableNodes"].keys() <= set(NAMES) - {nominated}
+    reasons = [*reported["FailedNodes"].values(), *reported["FailedAndUnresolvableNodes"].values()]
     if scope is DecideScope.LISTED_NODES:
         assert reasons == ["Insufficient cpu"] * 4
     else:

@@ -74,16 +74,18 @@ def of_dump(pod: PodBuilder, settings: Mapping[str, Any], *classes: DeviceClass,
     return ask(service.app, "POST", "/filter", by_name(pod, *names)).json()
 
 
-def chosen(answer: Any) -> str:  # noqa: ANN401  # JSON
+def chosen(response: Any) -> str:  # noqa: ANN401  # JSON
     """Return the one node of an answer, in either form. Empty if there is none."""
-    assert answer["Error"] == ""
-    names = answer["NodeNames"] or [item["metadata"]["name"] for item in (answer["Nodes"] or {"items": []})["items"]]
+    assert response["Error"] == ""
+    names = response["NodeNames"] or [
+        item["metadata"]["name"] for item in (response["Nodes"] or {"items": []})["items"]
+    ]
     assert len(names) <= 1
     return str(names[0]) if names else ""
 
 
-def reasons(answer: Any) -> set[str]:  # noqa: ANN401  # JSON
-    return {*answer["FailedNodes"].values(), *answer["FailedAndUnresolvableNodes"].values()}
+def reasons(response: Any) -> set[str]:  # noqa: ANN401  # JSON
+    return {*response["FailedNodes"].values(), *response["FailedAndUnresolvableNodes"].values()}
 
 
 @SCOPES
@@ -93,10 +95,10 @@ def test_a_pod_whose_device_nobody_allocates_gets_no_node_and_the_scheduler_to_u
 ) -> None:
     settings = decides(scope, release)
     for amounts in ({GPU: 5}, {GPU: 5, BY_ITS_NAME: 0}):
-        answer = of_dump(requesting(PLAIN, **amounts), settings, NAMED)
-        assert chosen(answer) == ""
+        response = of_dump(requesting(PLAIN, **amounts), settings, NAMED)
+        assert chosen(response) == ""
         whole = LACKS if scope == "listed-nodes" else f"decision of kindred for 3 nodes: 3 {LACKS}"
-        assert reasons(answer) == {whole}
+        assert reasons(response) == {whole}
     assert chosen(of_dump(requesting(PLAIN, **{BY_ITS_NAME: 1}), settings, NAMED)) == ""
 
 
@@ -105,38 +107,38 @@ def test_a_pod_whose_device_nobody_allocates_gets_no_node_and_the_scheduler_to_u
 def test_a_node_whose_device_plugin_has_enough_is_chosen(scope: str, release: Release) -> None:
     settings = decides(scope, release)
     assert chosen(of_dump(requesting(PLAIN, **{GPU: 4}), settings, NAMED)) == "plugin"
-    answer = of_dump(requesting(PLAIN, **{GPU: 4}), settings, NAMED, names=["absent", "zero"])
-    assert chosen(answer) == ("" if scope == "listed-nodes" else "plugin")
+    response = of_dump(requesting(PLAIN, **{GPU: 4}), settings, NAMED, names=["absent", "zero"])
+    assert chosen(response) == ("" if scope == "listed-nodes" else "plugin")
 
 
 @OF_RELEASES
 def test_the_scheduler_for_claims_gets_the_nodes_that_are_left_to_devices(release: Release) -> None:
     settings = decides("listed-nodes", release)
     for name in NAMES:
-        answer = of_dump(requesting(CLAIMS, **{GPU: 5}), settings, NAMED, names=[name])
-        assert (chosen(answer) == name) is (name in left(release))
+        response = of_dump(requesting(CLAIMS, **{GPU: 5}), settings, NAMED, names=[name])
+        assert (chosen(response) == name) is (name in left(release))
         assert chosen(of_dump(requesting(CLAIMS, **{BY_ITS_NAME: 1}), settings, NAMED, names=[name])) == name
-    answer = of_dump(requesting(CLAIMS, **{GPU: 5}), settings, NAMED, names=["plugin"])
-    assert reasons(answer) == {f"Insufficient {GPU}"}
+    response = of_dump(requesting(CLAIMS, **{GPU: 5}), settings, NAMED, names=["plugin"])
+    assert reasons(response) == {f"Insufficient {GPU}"}
 
 
 @pytest.mark.parametrize("release", [Release(1, 34), Release(1, 35)], ids=str)
 def test_a_class_is_not_named_where_the_gate_is_off(release: Release) -> None:
-    answer = of_dump(requesting(PLAIN, **{GPU: 5}), decides("listed-nodes", release, feature_gates={}), NAMED)
-    assert (chosen(answer), reasons(answer)) == ("", {f"Insufficient {GPU}"})
+    response = of_dump(requesting(PLAIN, **{GPU: 5}), decides("listed-nodes", release, feature_gates={}), NAMED)
+    assert (chosen(response), reasons(response)) == ("", {f"Insufficient {GPU}"})
 
 
 def test_a_resource_without_a_class_and_another_reason_have_no_remedy() -> None:
     pod = requesting(PLAIN, **{"example.com/disk": 1, GPU: 4, "cpu": 9})
-    answer = of_dump(pod, decides("listed-nodes"), NAMED, names=["plugin"])
-    assert reasons(answer) == {"Insufficient cpu, Insufficient example.com/disk"}
+    response = of_dump(pod, decides("listed-nodes"), NAMED, names=["plugin"])
+    assert reasons(response) == {"Insufficient cpu, Insufficient example.com/disk"}
 
 
 def test_with_no_scheduler_for_claims_the_reason_says_what_kind_to_name() -> None:
     settings = decides("listed-nodes", decide_schedulers=[], decide_claims_scheduler="")
     for scheduler in (PLAIN, CLAIMS):
-        answer = of_dump(requesting(scheduler, **{GPU: 5}), settings, NAMED)
-        (reason,) = reasons(answer)
+        response = of_dump(requesting(scheduler, **{GPU: 5}), settings, NAMED)
+        (reason,) = reasons(response)
         assert reason.endswith("DynamicResources: name a scheduler whose profile keeps that plugin)")
 
 
@@ -206,20 +208,20 @@ async def test_a_class_that_comes_or_goes_between_two_requests_does_not_matter(
         devices = await scheduler.pending(make_pod("devices").scheduler(CLAIMS).requests(**{GPU: 5}))
         for there in (False, True, False):
             await _with_class(scheduler, there=there)
-            assert chosen(await _answer(scheduler, greedy)) == ""
+            assert chosen(await _response(scheduler, greedy)) == ""
             assert not scheduler.is_assumed(greedy)
-            assert (chosen(await _answer(scheduler, devices)) in left(release)) is there
+            assert (chosen(await _response(scheduler, devices)) in left(release)) is there
         modest = await scheduler.pending(make_pod("modest").scheduler(PLAIN).requests(**{GPU: 3}))
-        assert chosen(await _answer(scheduler, modest)) == "plugin"
+        assert chosen(await _response(scheduler, modest)) == "plugin"
         assert scheduler.is_assumed(modest)
         last = await scheduler.pending(make_pod("last").scheduler(PLAIN).requests(**{GPU: 2}))
         await _with_class(scheduler, there=True)
-        assert chosen(await _answer(scheduler, last)) == ""
+        assert chosen(await _response(scheduler, last)) == ""
         one = await scheduler.pending(make_pod("one").scheduler(PLAIN).requests(**{GPU: 1}))
-        assert chosen(await _answer(scheduler, one)) == "plugin"
+        assert chosen(await _response(scheduler, one)) == "plugin"
 
 
-async def _answer(scheduler: Scheduler, pod: dict[str, Any]) -> Any:  # noqa: ANN401  # JSON
+async def _response(scheduler: Scheduler, pod: dict[str, Any]) -> Any:  # noqa: ANN401  # JSON
     return json.loads((await scheduler.ask("filter", pod, *NAMES)).content)
 
 
@@ -242,8 +244,8 @@ async def test_a_group_whose_device_nobody_allocates_is_told_the_scheduler_to_us
         for name in ("a", "b"):
             member = make_pod(name).of_group("train", 2).scheduler(PLAIN).requests(**{GPU: 3})
             pod = await scheduler.pending(member)
-        answer = await _answer(scheduler, pod)
-        assert chosen(answer) == ""
-        (reason,) = reasons(answer)
+        response = await _response(scheduler, pod)
+        assert chosen(response) == ""
+        (reason,) = reasons(response)
         assert f"Insufficient {GPU}" in reason
         assert reason.endswith(f" ({LACKS.partition(' (')[2]}")

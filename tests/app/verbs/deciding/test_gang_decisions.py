@@ -22,7 +22,7 @@ def cluster(*pods: PodBuilder, scope: DecideScope = DecideScope.ANY_NODE, cpu: i
     return DecidingSetting(mirror_of(*(node(name, cpu) for name in NAMES), *pods), scope, gangs=True)
 
 
-def refusals(setting: DecidingSetting, pod: PodBuilder) -> dict[str, str]:
+def rejections(setting: DecidingSetting, pod: PodBuilder) -> dict[str, str]:
     response = setting.ask(pod, NAMES)
     result = json.loads(response.body)
     assert (result["Error"], result["NodeNames"], result["FailedNodes"]) == ("", [], {})
@@ -53,7 +53,7 @@ def test_all_members_get_the_places_that_were_reserved_at_the_first_request(
 def test_while_members_are_missing_one_entry_tells_of_all_nodes_and_no_eviction_helps(scope: DecideScope) -> None:
     setting = cluster(scope=scope)
     setting.tell(A)
-    assert refusals(setting, A) == {"n0": f"decision of kindred for 2 nodes: {WAITS}"}
+    assert rejections(setting, A) == {"n0": f"decision of kindred for 2 nodes: {WAITS}"}
     assert setting.counts() == {"gang_waits": 1}
     assert setting.assumed() == {}
 
@@ -97,8 +97,8 @@ def test_members_that_need_an_in_tree_plugin_are_waited_for() -> None:
     for pod in (A, B):
         setting.tell(pod)
     setting.tell_object(claims)
-    told = refusals(setting, A)["n0"]
-    assert told.endswith("waits for 1 more member of 3; 1 cannot be placed by this scheduler now")
+    reported = rejections(setting, A)["n0"]
+    assert reported.endswith("waits for 1 more member of 3; 1 cannot be placed by this scheduler now")
 
 
 def test_the_nodes_of_the_request_hold_for_the_pod_that_it_is_about() -> None:

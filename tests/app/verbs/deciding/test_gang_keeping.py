@@ -11,7 +11,7 @@ from tests.core.gangs.gang_setting import GangSetting, member, node
 
 
 @pytest.mark.parametrize(
-    ("now", "refusal", "left"),
+    ("now", "rejection", "left"),
     [
         pytest.param(59.0, "", {"a", "b"}, id="in time"),
         pytest.param(60.0, "", {"a"}, id="too old"),
@@ -19,7 +19,7 @@ from tests.core.gangs.gang_setting import GangSetting, member, node
     ],
 )
 def test_reservations_are_looked_at_again_and_again(
-    now: float, refusal: str, left: set[str], monkeypatch: pytest.MonkeyPatch
+    now: float, rejection: str, left: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(effects, "_REVIEW_EVERY", 0.0)
     setting = GangSetting(node("n0"))
@@ -28,15 +28,15 @@ def test_reservations_are_looked_at_again_and_again(
     turns = iter([now] * 6)
 
     async def keep() -> None:
-        await effects_over(setting.mirror, lambda: next(turns), gangs=setting.gangs).keep(lambda: refusal)
+        await effects_over(setting.mirror, lambda: next(turns), gangs=setting.gangs).keep(lambda: rejection)
 
-    async def kept() -> None:
+    async def retained() -> None:
         keeping = asyncio.create_task(keep())
         for _ in range(4):
             await asyncio.sleep(0)
         keeping.cancel()
 
-    asyncio.run(kept())
+    asyncio.run(retained())
     assert setting.assumed() == left
 
 
@@ -46,16 +46,16 @@ def test_a_wrong_packing_is_logged_once(monkeypatch: pytest.MonkeyPatch, caplog:
     setting.see(member("a").packed("dense"), member("b"))
     setting.ask(member("a").packed("dense"))
 
-    async def kept() -> None:
+    async def retained() -> None:
         keeping = asyncio.create_task(effects_over(setting.mirror, lambda: 1.0, gangs=setting.gangs).keep(lambda: ""))
         for _ in range(4):
             await asyncio.sleep(0)
         keeping.cancel()
 
-    asyncio.run(kept())
+    asyncio.run(retained())
     problem = "metadata.annotations[kindred.dev/group-packing]: expected spread, pack or near, got 'dense'"
-    said = [record.getMessage() for record in caplog.records if record.name == effects.__name__]
-    assert said == [f"group default/train is placed as spread: {problem}"]
+    stated = [record.getMessage() for record in caplog.records if record.name == effects.__name__]
+    assert stated == [f"group default/train is placed as spread: {problem}"]
 
 
 def test_places_of_unproved_cycles_are_looked_at_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,12 +68,12 @@ def test_places_of_unproved_cycles_are_looked_at_again_and_again(monkeypatch: py
     async def relist() -> None:
         """List nothing."""
 
-    async def kept() -> None:
+    async def retained() -> None:
         keeping = asyncio.create_task(made.keep_releasing(relist))
         for _ in range(4):
             await asyncio.sleep(0)
         keeping.cancel()
 
     monkeypatch.setattr(made, "release_unproved", looked)
-    asyncio.run(kept())
+    asyncio.run(retained())
     assert looks[:2] == [relist, relist]

@@ -45,16 +45,18 @@ async def pending(scheduler: Scheduler, name: str = "p") -> Object:
     return pod
 
 
-async def answered(scheduler: Scheduler, pod: Object, *nodes: str) -> Any:  # noqa: ANN401 - JSON
+async def responded(scheduler: Scheduler, pod: Object, *nodes: str) -> Any:  # noqa: ANN401 - JSON
     response = await scheduler.ask("filter", pod, *nodes)
     assert response.status_code == 200
     return response.json()
 
 
-def chosen(answer: Any) -> str:  # noqa: ANN401 - JSON
+def chosen(response: Any) -> str:  # noqa: ANN401 - JSON
     """Return the one node of an answer, in either form."""
-    assert answer["Error"] == ""
-    names = answer["NodeNames"] or [item["metadata"]["name"] for item in (answer["Nodes"] or {"items": []})["items"]]
+    assert response["Error"] == ""
+    names = response["NodeNames"] or [
+        item["metadata"]["name"] for item in (response["Nodes"] or {"items": []})["items"]
+    ]
     assert len(names) == 1
     return str(names[0])
 
@@ -64,7 +66,9 @@ def chosen(answer: Any) -> str:  # noqa: ANN401 - JSON
 async def test_an_unknown_node_is_not_chosen(server: FakeApiServer, scope: str) -> None:
     async with deciding(server, scope) as scheduler:
         pod = await pending(scheduler)
-        assert chosen(await answered(scheduler, pod, "n9", "n2")) in {"n2"} | ({"n1"} if scope == "any-node" else set())
+        assert chosen(await responded(scheduler, pod, "n9", "n2")) in {"n2"} | (
+            {"n1"} if scope == "any-node" else set()
+        )
         assert scheduler.is_assumed(pod)
 
 
@@ -72,9 +76,11 @@ async def test_an_unknown_node_is_not_chosen(server: FakeApiServer, scope: str) 
 async def test_an_unknown_node_alone_has_a_reason(server: FakeApiServer) -> None:
     async with deciding(server, "listed-nodes") as scheduler:
         pod = await pending(scheduler)
-        answer = await answered(scheduler, pod, "n9")
-        assert (answer["NodeNames"], answer["Error"]) == ([], "")
-        assert answer["FailedNodes"] | answer["FailedAndUnresolvableNodes"] == {"n9": "node(s) unknown to the extender"}
+        response = await responded(scheduler, pod, "n9")
+        assert (response["NodeNames"], response["Error"]) == ([], "")
+        assert response["FailedNodes"] | response["FailedAndUnresolvableNodes"] == {
+            "n9": "node(s) unknown to the extender"
+        }
         assert not scheduler.is_assumed(pod)
 
 
@@ -82,7 +88,7 @@ async def test_an_unknown_node_alone_has_a_reason(server: FakeApiServer) -> None
 async def test_unknown_nodes_alone_are_no_matter_where_any_node_will_do(server: FakeApiServer) -> None:
     async with deciding(server, "any-node") as scheduler:
         pod = await pending(scheduler)
-        assert chosen(await answered(scheduler, pod, "n9")) in {"n1", "n2"}
+        assert chosen(await responded(scheduler, pod, "n9")) in {"n1", "n2"}
 
 
 @SCOPES
@@ -99,7 +105,7 @@ async def test_a_list_of_nodes_that_is_wrong_is_an_error(
 ) -> None:
     async with deciding(server, scope) as scheduler:
         pod = await pending(scheduler)
-        assert (await answered(scheduler, pod, *nodes))["Error"] == error
+        assert (await responded(scheduler, pod, *nodes))["Error"] == error
         assert not scheduler.is_assumed(pod)
 
 
@@ -113,7 +119,7 @@ async def test_a_pod_without_a_uid_is_answered_and_not_assumed(
         pod = await pending(scheduler)
         gone = {"uid"} if version else {"uid", "resourceVersion"}
         metadata = {key: value for key, value in pod["metadata"].items() if key not in gone}
-        assert chosen(await answered(scheduler, {**pod, "metadata": metadata}, "n1", "n2"))
+        assert chosen(await responded(scheduler, {**pod, "metadata": metadata}, "n1", "n2"))
         assert scheduler.mirror.assumed == {}
 
 
@@ -128,7 +134,7 @@ async def test_a_pod_that_is_bound_is_answered_with_its_node_and_not_assumed(
         bound = server.update(PODS.path, {**pod, "spec": {**pod["spec"], "nodeName": "n2"}})
         await until(lambda: scheduler.is_added(pod, "n2"))
         for _ in range(8):  # one of two equal nodes is taken at random
-            assert chosen(await answered(scheduler, pod if late else bound, "n1", "n2")) == "n2"
+            assert chosen(await responded(scheduler, pod if late else bound, "n1", "n2")) == "n2"
         assert scheduler.is_added(pod, "n2")
         assert await scheduler.metrics(*DECISIONS) == [0, 0, 8, 0, 0]
 
@@ -175,19 +181,19 @@ async def test_a_pod_that_is_resized_in_place_gets_its_own_node_or_none(  # noqa
     failed: dict[str, str],
 ) -> None:
     async with deciding(server, scope) as scheduler:
-        beside = make_pod("beside").requests(cpu="1").on("n2").obj()
-        pod, _ = server.create(PODS.path, resized(cpu)), server.create(PODS.path, beside)
+        next_to = make_pod("beside").requests(cpu="1").on("n2").obj()
+        pod, _ = server.create(PODS.path, resized(cpu)), server.create(PODS.path, next_to)
         await until(lambda: scheduler.mirror.pod_count() == 2)
         before = scheduler.mirror.get_pod(pod["metadata"]["uid"])
-        answer = (await scheduler.ask("filter", pod, *nodes, headers=headers)).json()
+        response = (await scheduler.ask("filter", pod, *nodes, headers=headers)).json()
         if failed:
-            assert (answer["NodeNames"], answer["Nodes"], answer["Error"]) == ([], None, "")
+            assert (response["NodeNames"], response["Nodes"], response["Error"]) == ([], None, "")
         else:
-            assert chosen(answer) == "n2"
-        assert answer["FailedNodes"] | answer["FailedAndUnresolvableNodes"] == failed
+            assert chosen(response) == "n2"
+        assert response["FailedNodes"] | response["FailedAndUnresolvableNodes"] == failed
         assert scheduler.mirror.get_pod(pod["metadata"]["uid"]) is before
         assert scheduler.mirror.assumed == {}
-        assert scheduler.asked() == []
+        assert scheduler.requested() == []
 
 
 @SCOPES
@@ -203,7 +209,7 @@ async def test_a_pod_that_is_resized_is_judged_by_its_requests_alone_as_in_tree(
         pod["spec"] |= {"schedulingGroup": {"podGroupName": "g"}, "resourceClaims": [{"name": "gpu"}]}
         pod = server.create(PODS.path, pod)
         await until(lambda: scheduler.mirror.pod_count() == 1)
-        assert chosen(await answered(scheduler, pod, "n1", "n2")) == "n2"
+        assert chosen(await responded(scheduler, pod, "n1", "n2")) == "n2"
 
 
 @SCOPES
@@ -216,9 +222,9 @@ async def test_a_pod_that_the_watch_does_not_show_bound_yet_gets_the_node_of_the
         stall = scheduler.stall_watch()
         bound = server.update(PODS.path, {**pod, "spec": {**pod["spec"], "nodeName": "n2"}})
         for _ in range(8):
-            assert chosen(await answered(scheduler, bound, "n1", "n2")) == "n2"
-        answer = await answered(scheduler, bound, "n1")
-        assert (answer["NodeNames"], answer["Nodes"]) == ([], None)
+            assert chosen(await responded(scheduler, bound, "n1", "n2")) == "n2"
+        response = await responded(scheduler, bound, "n1")
+        assert (response["NodeNames"], response["Nodes"]) == ([], None)
         assert scheduler.mirror.assumed == {}
         stall.release()
 
@@ -229,7 +235,7 @@ async def test_a_profile_without_the_plugin_for_the_named_node_moves_no_bound_po
         pod = server.create(PODS.path, resized("2"))
         await until(lambda: scheduler.mirror.pod_count() == 1)
         for _ in range(8):
-            assert chosen(await answered(scheduler, pod, "n1", "n2")) == "n2"
+            assert chosen(await responded(scheduler, pod, "n1", "n2")) == "n2"
 
 
 @pytest.mark.parametrize("profile", ["affinity", "full"])
@@ -243,9 +249,9 @@ async def test_a_bound_pod_is_not_in_its_own_way_where_all_nodes_that_fit_are_an
         pod["spec"] |= {"affinity": loner("p").obj()["spec"]["affinity"]}
         pod = server.create(PODS.path, pod)
         await until(lambda: scheduler.mirror.pod_count() == 1)
-        before = await answered(scheduler, pod, "n2")
+        before = await responded(scheduler, pod, "n2")
         assert (before["NodeNames"], before["Error"]) == (["n2"], "")
-        assert ("n1" in (await answered(scheduler, pod, "n1", "n2"))["NodeNames"]) is (profile == "affinity")
+        assert ("n1" in (await responded(scheduler, pod, "n1", "n2"))["NodeNames"]) is (profile == "affinity")
         assert scheduler.mirror.pod_count() == 1
         assert audit(scheduler.mirror) == []
 
@@ -280,7 +286,7 @@ async def test_a_pod_that_kube_scheduler_places_with_its_group_gets_no_node_here
         member["spec"] |= membership
         pod = server.create(PODS.path, member)
         await until(lambda: pod["metadata"]["uid"] in scheduler.mirror.pending)
-        assert (await answered(scheduler, pod, "n1", "n2"))["Error"] == (
+        assert (await responded(scheduler, pod, "n1", "n2"))["Error"] == (
             f"pod default/p is in the scheduling group {group}, which needs all in-tree filters: "
             "name a scheduler whose profile keeps them, KINDRED_DECIDE_GROUPS_SCHEDULER"
         )
@@ -292,12 +298,12 @@ async def test_a_pod_that_kube_scheduler_places_with_its_group_gets_no_node_here
 async def test_of_two_questions_for_one_pod_at_once_the_last_answer_counts(server: FakeApiServer, scope: str) -> None:
     async with deciding(server, scope) as scheduler:
         pod, other = await pending(scheduler), await pending(scheduler, "q")
-        answers = await asyncio.gather(*(answered(scheduler, pod, "n1", "n2") for _ in range(2)))
+        responses = await asyncio.gather(*(responded(scheduler, pod, "n1", "n2") for _ in range(2)))
         assert await scheduler.metrics(ASSUMED, *DECISIONS) == [1, 1, 1, 0, 0, 0]
         known = scheduler.mirror.get_pod(pod["metadata"]["uid"])
         assert known is not None
-        assert known.node_name in {chosen(answer) for answer in answers}
-        assert chosen(await answered(scheduler, other, "n1", "n2")) != known.node_name
+        assert known.node_name in {chosen(response) for response in responses}
+        assert chosen(await responded(scheduler, other, "n1", "n2")) != known.node_name
 
 
 @SCOPES
@@ -307,12 +313,12 @@ async def test_a_deleted_pod_that_is_asked_about_late_is_answered_and_not_assume
 ) -> None:
     async with deciding(server, scope) as scheduler:
         pod = await pending(scheduler)
-        chosen(await answered(scheduler, pod, "n1", "n2"))
+        chosen(await responded(scheduler, pod, "n1", "n2"))
         server.delete(PODS.path, "p", "default")
         await until(lambda: not scheduler.is_assumed(pod))
-        assert chosen(await answered(scheduler, pod, "n1", "n2"))
+        assert chosen(await responded(scheduler, pod, "n1", "n2"))
         assert not scheduler.is_assumed(pod)
-        assert scheduler.asked() == ["get"]
+        assert scheduler.requested() == ["get"]
 
 
 @SCOPES
@@ -323,22 +329,22 @@ async def test_a_pod_that_was_looked_up_once_and_then_deleted_is_looked_up_again
     async with deciding(server, scope) as scheduler:
         stall = scheduler.stall_watch()
         pod = scheduler.create(loner("p"))
-        chosen(await answered(scheduler, pod, "n1", "n2"))
+        chosen(await responded(scheduler, pod, "n1", "n2"))
         assert scheduler.is_assumed(pod)
         stall.release()
         await until(lambda: pod["metadata"]["uid"] in scheduler.mirror.pending)
         server.delete(PODS.path, "p", "default")
         await until(lambda: not scheduler.is_assumed(pod))
-        assert chosen(await answered(scheduler, pod, "n1", "n2"))
+        assert chosen(await responded(scheduler, pod, "n1", "n2"))
         assert not scheduler.is_assumed(pod)
-        assert scheduler.asked() == ["get", "get"]
+        assert scheduler.requested() == ["get", "get"]
 
 
 @scenario()
 async def test_a_dry_run_is_answered_and_changes_nothing(server: FakeApiServer) -> None:
     async with deciding(server, "listed-nodes") as scheduler:
         pod = await pending(scheduler)
-        chosen(await answered(scheduler, pod, "n1", "n2"))
+        chosen(await responded(scheduler, pod, "n1", "n2"))
         before = scheduler.mirror.get_pod(pod["metadata"]["uid"])
         response = await scheduler.ask("filter", pod, "n1", "n2", headers={"Kindred-Dry-Run": "true"})
         assert chosen(response.json())

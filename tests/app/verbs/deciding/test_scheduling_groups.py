@@ -46,14 +46,14 @@ def member(name: str, *, cpu: str = "2", scheduler: str = GROUPS, nominated: str
     return pod
 
 
-def asked(made: DecidingSetting, pod: dict[str, Any], names: list[str], *, dry_run: bool = False) -> VerbResponse:
+def requested(made: DecidingSetting, pod: dict[str, Any], names: list[str], *, dry_run: bool = False) -> VerbResponse:
     body = json.dumps({"Pod": pod, "NodeNames": names}).encode()
     return made.extender.filter(Request(body, cached=not dry_run), None if dry_run else made.effects)
 
 
-def answer(made: DecidingSetting, pod: dict[str, Any], *names: str) -> str:
+def response(made: DecidingSetting, pod: dict[str, Any], *names: str) -> str:
     made.tell_object(pod)
-    return node_of(asked(made, pod, list(names)))
+    return node_of(requested(made, pod, list(names)))
 
 
 def single(name: str) -> PodBuilder:
@@ -62,7 +62,7 @@ def single(name: str) -> PodBuilder:
 
 def test_a_member_counts_from_its_answer_on() -> None:
     made = setting()
-    assert answer(made, member("m"), "n0", "n1") == "n0"
+    assert response(made, member("m"), "n0", "n1") == "n0"
     assert made.assumed() == {"default/m": "n0"}
     assert made.decide(single("p"), NAMES) == "n1"
     assert made.decide(single("q"), NAMES) == ""
@@ -72,10 +72,10 @@ def test_a_member_counts_from_its_answer_on() -> None:
 def test_a_node_that_fits_here_is_preferred_and_none_is_refused() -> None:
     made = setting()
     assert made.decide(single("p"), ["n0"]) == "n0"
-    assert answer(made, member("m"), "n0", "n1") == "n1"
-    assert answer(made, member("m2"), "n0", "n1") in NAMES  # kube-scheduler knows what Kindred does not: p has gone
-    assert answer(made, member("m3"), "n0") == "n0"
-    assert answer(made, member("m4"), "unknown") == "unknown"
+    assert response(made, member("m"), "n0", "n1") == "n1"
+    assert response(made, member("m2"), "n0", "n1") in NAMES  # kube-scheduler knows what Kindred does not: p has gone
+    assert response(made, member("m3"), "n0") == "n0"
+    assert response(made, member("m4"), "unknown") == "unknown"
     assert audit(made.mirror) == []
 
 
@@ -84,7 +84,7 @@ def test_no_node_is_rejected_for_a_member_so_kindred_preempts_for_none(monkeypat
     rejected: list[str] = []
     monkeypatch.setattr(made.effects, "reject", lambda pod, *_: rejected.append(pod.name))
     assert made.decide(single("p"), ["n0"]) == "n0"
-    assert answer(made, member("m"), "n0") == "n0"
+    assert response(made, member("m"), "n0") == "n0"
     assert made.decide(single("q"), ["n0"]) == ""
     assert rejected == ["q"]
 
@@ -97,15 +97,15 @@ def test_too_much_work_for_the_scores_of_a_member_is_an_error(monkeypatch: pytes
     monkeypatch.setattr(decider, "best_by_score", heavy)
     assert made.decide(single("p"), ["n0"]) == "n0"
     made.tell_object(member("m"))
-    assert "Pod.spec.affinity: too much work" in json.loads(asked(made, member("m"), ["n0"]).body)["Error"]
+    assert "Pod.spec.affinity: too much work" in json.loads(requested(made, member("m"), ["n0"]).body)["Error"]
     assert made.assumed() == {"default/p": "n0"}
 
 
 def test_a_member_that_is_asked_about_again_moves_and_its_siblings_stay() -> None:
     made = setting()
-    assert answer(made, member("m"), "n0") == "n0"
-    assert answer(made, member("m2"), "n1") == "n1"
-    assert answer(made, member("m"), "n1") == "n1"
+    assert response(made, member("m"), "n0") == "n0"
+    assert response(made, member("m2"), "n1") == "n1"
+    assert response(made, member("m"), "n1") == "n1"
     assert made.assumed() == {"default/m": "n1", "default/m2": "n1"}
     assert made.counts() == {"assumed": 3}  # none is counted as replaced: each cycle asks again
 
@@ -115,8 +115,8 @@ def test_a_cycle_below_the_minimum_leaves_no_place(caplog: pytest.LogCaptureFixt
     made.decide(make_pod("first"), ["n1"])
     made.now = 31.0
     with caplog.at_level(logging.INFO, "app.verbs.effects"):
-        answer(made, member("m"), "n0")
-        answer(made, member("m2"), "n1")
+        response(made, member("m"), "n0")
+        response(made, member("m2"), "n1")
         assert made.decide(single("p"), NAMES) == "n0"
     assert made.assumed() == {"default/first": "n1", "default/p": "n0"}
     assert [record.message for record in caplog.records] == [
@@ -128,7 +128,7 @@ def test_a_cycle_ends_by_silence() -> None:
     made = setting(minimum=3)
     made.decide(make_pod("first"), ["n1"])
     made.now = 31.0
-    answer(made, member("m"), "n0")
+    response(made, member("m"), "n0")
     made.now = 42.0
     made.effects.review_cycles()
     assert made.assumed() == {"default/first": "n1"}
@@ -145,11 +145,11 @@ def test_places_of_cycles_after_a_start_block_no_pod_for_as_long_as_a_binding_ma
 
     made = setting(minimum=3)
     made.effects.take_over()
-    answer(made, member("m"), "n0", "n1")
-    answer(made, member("m2"), "n0", "n1")
+    response(made, member("m"), "n0", "n1")
+    response(made, member("m2"), "n0", "n1")
     assert made.decide(single("p"), NAMES) == ""
     made.now = 31.0
-    answer(made, member("m"), "n1")
+    response(made, member("m"), "n1")
     assert made.decide(single("p"), NAMES) == "n0"
     assert made.decide(single("q"), NAMES) == ""  # m2 still has its place
     with caplog.at_level(logging.INFO, "app.verbs.effects"):
@@ -164,7 +164,7 @@ def test_places_of_cycles_after_a_start_block_no_pod_for_as_long_as_a_binding_ma
 
 def test_without_cycles_its_own_signs_alone_end_a_place() -> None:
     made = setting(minimum=3, cycles=False)
-    answer(made, member("m"), "n0")
+    response(made, member("m"), "n0")
     assert made.decide(single("p"), NAMES) == "n1"
     made.now = LONGEST_WAIT
     made.effects.review_cycles()
@@ -196,7 +196,7 @@ def test_a_member_that_cannot_be_placed_is_an_error_with_the_remedy(
 ) -> None:
     made = setting()
     made.tell_object(pod)
-    response = asked(made, pod, NAMES, dry_run=dry_run)
+    response = requested(made, pod, NAMES, dry_run=dry_run)
     assert json.loads(response.body)["Error"] == problem
     assert made.assumed() == {}
 
@@ -205,7 +205,7 @@ def test_a_member_that_cannot_be_placed_is_an_error_with_the_remedy(
 def test_a_group_of_which_placements_are_tried_is_an_error(field: str) -> None:
     made = setting(unsupported=field)
     made.tell_object(member("m"))
-    assert json.loads(asked(made, member("m"), NAMES).body)["Error"] == (
+    assert json.loads(requested(made, member("m"), NAMES).body)["Error"] == (
         f"pod default/m is in the scheduling group default/g, whose {field} makes kube-scheduler try several "
         "placements: give all its members a scheduler that Kindred does not decide for"
     )
@@ -216,14 +216,14 @@ def test_a_member_of_a_workload_of_1_35_counts_without_an_object() -> None:
     pod = member("m")
     del pod["spec"]["schedulingGroup"]
     pod["spec"]["workloadRef"] = {"name": "w", "podGroup": "g"}
-    assert answer(made, pod, "n0") == "n0"
+    assert response(made, pod, "n0") == "n0"
     assert made.assumed() == {"default/m": "n0"}
 
 
 def test_a_dry_run_answers_alike_and_changes_nothing() -> None:
     made = setting()
     made.tell_object(member("m"))
-    assert node_of(asked(made, member("m"), ["n1"], dry_run=True)) == "n1"
+    assert node_of(requested(made, member("m"), ["n1"], dry_run=True)) == "n1"
     assert (made.assumed(), made.counts()) == ({}, {})
 
 
@@ -231,13 +231,13 @@ def test_a_pod_without_a_group_is_judged_by_kindred_too() -> None:
     made = setting()
     pod = written(single("p"))
     pod["spec"]["schedulerName"] = GROUPS
-    assert answer(made, member("m"), "n0") == "n0"
-    assert answer(made, pod, "n0", "n1") == "n1"
+    assert response(made, member("m"), "n0") == "n0"
+    assert response(made, pod, "n0", "n1") == "n1"
 
 
 def test_a_place_outlives_its_deadline_while_the_pod_is_nominated_there() -> None:
     made = setting(cycles=False)
-    answer(made, member("m"), "n0")
+    response(made, member("m"), "n0")
     made.tell_object(member("m", nominated="n0"))
     assert made.mirror.expire(LONGEST_WAIT + 1.0) == []
     made.tell_object(member("m", nominated="n1"))
@@ -248,7 +248,7 @@ def test_a_place_outlives_its_deadline_while_the_pod_is_nominated_there() -> Non
 def test_the_condition_of_a_member_ends_no_place() -> None:
     """It is not written again if it is unchanged, and an earlier one may come late."""
     made = setting(cycles=False)
-    answer(made, member("m"), "n0")
+    response(made, member("m"), "n0")
     feed = MirrorFeed(made.mirror, lambda: 400.0, lambda _: None)
     failed = member("m")
     failed["status"] = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}
@@ -275,9 +275,9 @@ def test_a_request_for_a_nominated_member_ends_no_cycle() -> None:
     made.effects.take_over()
     made.decide(make_pod("first"), ["n1"])
     made.now = 31.0
-    answer(made, member("m2"), "n1")
-    answer(made, member("m"), "n0")
-    answer(made, member("m3", cpu="0"), "n1")
+    response(made, member("m2"), "n1")
+    response(made, member("m"), "n0")
+    response(made, member("m3", cpu="0"), "n1")
     assert made.decide(single("p"), NAMES) == ""
     assert made.assumed().keys() == {"default/m", "default/m2", "default/m3", "default/first"}
 

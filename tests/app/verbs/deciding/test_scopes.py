@@ -47,8 +47,8 @@ def test_a_pod_of_another_scheduler_is_answered_with_all_nodes_that_fit() -> Non
     nodes = [make_node(name).allocatable(pods=10) for name in ("n1", "n2")]
     settings = Settings(decide="listed-nodes", decide_schedulers=("a",), profile="full")
     app = create_service(settings, mirror_of(*nodes), None).app
-    answered = {}
+    responded = {}
     for scheduler in "ab":
         pod = replace(make_pod("p"), spec={"schedulerName": scheduler})
-        answered[scheduler] = len(ask(app, "POST", "/filter", by_name(pod, "n1", "n2")).json()["NodeNames"])
-    assert answered == {"a": 1, "b": 2}
+        responded[scheduler] = len(ask(app, "POST", "/filter", by_name(pod, "n1", "n2")).json()["NodeNames"])
+    assert responded == {"a": 1, "b": 2}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.verbs.admission import ServingState, Settling
+from app.verbs.admission import ServingState, TakeoverDelay
 
 
 class Timeline:
@@ -15,7 +15,7 @@ class Timeline:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, pending: int) -> None:
         self.now = 0.0
         self.relists: list[float] = []
-        self.settling = Settling(3.0, pending=lambda: pending, relist=self._relist, clock=lambda: self.now)
+        self.settling = TakeoverDelay(3.0, pending=lambda: pending, relist=self._relist, clock=lambda: self.now)
         self._sleep = asyncio.sleep
         monkeypatch.setattr("app.verbs.admission.asyncio.sleep", self._pass)
 
@@ -61,7 +61,7 @@ def test_after_an_election_the_pods_are_listed_before_and_after(monkeypatch: pyt
 def test_no_question_is_answered_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     line = Timeline(monkeypatch, pending=0)
     state = ServingState(settling=line.settling)
-    told = "waiting for earlier decisions to settle"
-    assert (state.may_decide(), state.refusal(), state.problems()) == (False, told, [told])
+    reported = "waiting for earlier decisions to settle"
+    assert (state.may_decide(), state.rejection(), state.problems()) == (False, reported, [reported])
     asyncio.run(line.started(lambda: True))
-    assert (state.may_decide(), state.refusal(), state.problems()) == (True, "", [])
+    assert (state.may_decide(), state.rejection(), state.problems()) == (True, "", [])

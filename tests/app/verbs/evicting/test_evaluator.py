@@ -44,28 +44,28 @@ def planned(  # noqa: PLR0913 - what a case may set
         meanwhile()
 
     async def main() -> Plan | EvictionResult:
-        asked = [*mirror.nodes.slots] if names is None else names
-        plan, _ = await asyncio.gather(evaluator.plan(pod_of(pod), asked, going or {}), change())
+        requested = [*mirror.nodes.slots] if names is None else names
+        plan, _ = await asyncio.gather(evaluator.plan(pod_of(pod), requested, going or {}), change())
         return plan
 
     return asyncio.run(main())
 
 
-def shown(plan: Plan | EvictionResult) -> tuple[str, list[str]]:
+def rendered(plan: Plan | EvictionResult) -> tuple[str, list[str]]:
     assert isinstance(plan, Plan), plan
     return plan.node, [pod.name for pod in plan.victims]
 
 
 def test_the_node_where_it_does_the_least_harm_is_planned() -> None:
-    assert shown(planned(cluster(5, 3, 4))) == ("n1", ["web-n1"])
-    assert shown(planned(cluster(5, 3, 4), ["n0", "n2"])) == ("n2", ["web-n2"])
+    assert rendered(planned(cluster(5, 3, 4))) == ("n1", ["web-n1"])
+    assert rendered(planned(cluster(5, 3, 4), ["n0", "n2"])) == ("n2", ["web-n2"])
 
 
 def test_all_nodes_are_looked_at_until_there_are_enough_candidates_beginning_with_any_one() -> None:
-    assert shown(planned(cluster(*[5] * 119, 3), first=30)) == ("n119", ["web-n119"])
+    assert rendered(planned(cluster(*[5] * 119, 3), first=30)) == ("n119", ["web-n119"])
     hundred_and_eight = planned(cluster(*[5] * 150, 3), first=20)
-    assert shown(hundred_and_eight)[0] != "n150", "104 others have been looked at before"
-    assert shown(planned(cluster(*[10] * 150, 3), first=0)) == ("n150", ["web-n150"])
+    assert rendered(hundred_and_eight)[0] != "n150", "104 others have been looked at before"
+    assert rendered(planned(cluster(*[10] * 150, 3), first=0)) == ("n150", ["web-n150"])
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ def test_a_pod_that_fits_meanwhile_preempts_nobody() -> None:
 def test_instead_of_a_node_that_has_become_hopeless_meanwhile_the_next_best_is_planned() -> None:
     mirror = cluster(1, 3, 2, *[3] * 20)
     higher = web("n0", 20).uid("another")
-    assert shown(planned(mirror))[0] == "n0"
-    assert shown(planned(mirror, meanwhile=others_come_and_go(mirror, ("Add", higher)))) == ("n2", ["web-n2"])
+    assert rendered(planned(mirror))[0] == "n0"
+    assert rendered(planned(mirror, meanwhile=others_come_and_go(mirror, ("Add", higher)))) == ("n2", ["web-n2"])
 
 
 def test_where_all_candidates_have_become_hopeless_there_is_no_plan() -> None:
@@ -110,14 +110,14 @@ def test_where_all_candidates_have_become_hopeless_there_is_no_plan() -> None:
 def test_the_victims_are_those_of_the_end() -> None:
     mirror = cluster(1, *[3] * 20)
     second = web("n0", 2).uid("second")
-    node, victims = shown(planned(mirror, meanwhile=others_come_and_go(mirror, ("Add", second))))
+    node, victims = rendered(planned(mirror, meanwhile=others_come_and_go(mirror, ("Add", second))))
     assert (node, len(victims)) == ("n0", 2)
 
 
 def test_a_node_that_goes_away_meanwhile_is_passed_over() -> None:
     mirror = cluster(*[3] * 20)
     plan = planned(mirror, meanwhile=lambda: tell(mirror, "Delete", *(make_node(f"n{n}") for n in range(1, 20))))
-    assert shown(plan) == ("n0", ["web-n0"])
+    assert rendered(plan) == ("n0", ["web-n0"])
 
 
 def test_a_pod_that_never_preempts_and_one_for_which_nothing_helps_have_no_plan() -> None:

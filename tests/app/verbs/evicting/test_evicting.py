@@ -161,7 +161,7 @@ async def test_while_its_victims_terminate_nobody_else_is_evicted_for_a_pod(serv
             assert await scheduler.filter(stored(scheduler, "p"), "n1", "n2") == []
             await until_counted(scheduler, preempted=1, waits=times)
         assert terminates(scheduler, "a", "b") == [True, False]
-        assert scheduler.asked() == ["get"], "nor is the server asked about it again"
+        assert scheduler.requested() == ["get"], "nor is the server asked about it again"
 
 
 @scenario()
@@ -256,7 +256,7 @@ async def room_is_made(scheduler: Scheduler, pod: Object) -> None:
     await until(lambda: scheduler.mirror.pod_count() == 0)
 
 
-async def asked_again_and_fits_elsewhere(scheduler: Scheduler, pod: Object) -> None:
+async def requested_again_and_fits_elsewhere(scheduler: Scheduler, pod: Object) -> None:
     give_up(scheduler, pod)
     assert await scheduler.filter(pod, "n1", "n2") == ["n2"]
 
@@ -272,7 +272,7 @@ async def asked_again_and_fits_elsewhere(scheduler: Scheduler, pod: Object) -> N
         (failed_otherwise, "not_given_up"),
         (nominated_by_the_scheduler, "nominated"),
         (room_is_made, "fits"),
-        (asked_again_and_fits_elsewhere, "fits"),
+        (requested_again_and_fits_elsewhere, "fits"),
     ],
     ids=lambda each: each.__name__.replace("_", "-") if callable(each) else each,
 )
@@ -308,7 +308,7 @@ async def test_a_pod_that_no_eviction_helps_or_that_has_a_node_left_gets_no_turn
         nowhere = make_pod("x").priority(10).required_affinity(DB)
         assert await scheduler.filter(scheduler.create(nowhere), "n1", "n2") == []
         await asyncio.sleep(0.2)
-        assert scheduler.asked() == []
+        assert scheduler.requested() == []
 
 
 @scenario(bookmark_interval=60.0)
@@ -320,7 +320,7 @@ async def test_a_stale_mirror_evicts_nobody(server: FakeApiServer) -> None:
         await asyncio.sleep(1.2)
         assert "stale" in (await scheduler.ask("filter", pod, "n1")).json()["Error"]
         await asyncio.sleep(0.2)
-        assert scheduler.asked() == []
+        assert scheduler.requested() == []
 
 
 @scenario()
@@ -329,7 +329,7 @@ async def test_the_verb_alone_evicts_nobody(server: FakeApiServer) -> None:
         await running(scheduler, web("victim", "n1"))
         await attempt(scheduler, scheduler.create(IMPORTANT), "n1")
         await asyncio.sleep(0.2)
-        assert scheduler.asked() == []
+        assert scheduler.requested() == []
         assert writes(scheduler) == []
 
 
@@ -337,9 +337,9 @@ async def test_the_verb_alone_evicts_nobody(server: FakeApiServer) -> None:
 async def test_the_verb_is_answered_too(server: FakeApiServer) -> None:
     async with scheduling(server, N1, preempt="evict") as scheduler:
         (victim,) = await running(scheduler, web("victim", "n1"))
-        answer = await scheduler.preempt(scheduler.create(IMPORTANT), {"n1": [victim]})
-        assert [*answer] == ["NodeNameToMetaVictims"]
-        assert answer["NodeNameToMetaVictims"].keys() == {"n1"}
+        response = await scheduler.preempt(scheduler.create(IMPORTANT), {"n1": [victim]})
+        assert [*response] == ["NodeNameToMetaVictims"]
+        assert response["NodeNameToMetaVictims"].keys() == {"n1"}
 
 
 def test_over_a_dump_there_is_nobody_to_evict() -> None:

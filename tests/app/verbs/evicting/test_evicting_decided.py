@@ -29,7 +29,7 @@ SCOPES = pytest.mark.parametrize("scope", ["listed-nodes", "any-node"])
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.verbs.evictor._PAUSE", 0.05)
     monkeypatch.setattr("app.verbs.evictor._LONGER_PAUSE", 0.1)
-    monkeypatch.setattr("app.verbs.filter._LOOKS_AGAIN", (0.001, 0.001, 0.001))
+    monkeypatch.setattr("app.verbs.filter._RETRY_DELAYS", (0.001, 0.001, 0.001))
 
 
 def node(name: str) -> NodeBuilder:
@@ -48,14 +48,14 @@ async def pending(scheduler: Scheduler, pod: PodBuilder) -> Object:
     return created
 
 
-async def answer(scheduler: Scheduler, pod: Object, *nodes: str) -> Any:  # noqa: ANN401 - JSON
+async def response(scheduler: Scheduler, pod: Object, *nodes: str) -> Any:  # noqa: ANN401 - JSON
     """Ask about a pod as the server has it."""
     return (await scheduler.ask("filter", stored(scheduler, pod["metadata"]["name"]), *nodes)).json()
 
 
 async def node_for(scheduler: Scheduler, pod: Object, *nodes: str) -> str:
     """Return the node that is decided for. Empty if there is none."""
-    found = await answer(scheduler, pod, *nodes)
+    found = await response(scheduler, pod, *nodes)
     assert found["Error"] == ""
     names = found["NodeNames"]
     if names is None:
@@ -76,9 +76,9 @@ async def test_a_nominated_pod_is_refused_without_an_error_until_its_victim_is_g
         await until_counted(scheduler, preempted=1)
         assert writes(scheduler) == [patched("p"), patched("low"), deleted("low")]
         for nodes in (("n1",), ("n1", "n2")):
-            told = await answer(scheduler, pod, *nodes)
-            assert (told["Error"], told["NodeNames"]) == ("", [])
-            assert "Insufficient cpu" in told["FailedNodes"]["n1"]
+            reported = await response(scheduler, pod, *nodes)
+            assert (reported["Error"], reported["NodeNames"]) == ("", [])
+            assert "Insufficient cpu" in reported["FailedNodes"]["n1"]
         await until(lambda: bool(scheduler.mirror.pending.nominated_for("n1")))
         release(scheduler, "low")
         await until(lambda: scheduler.mirror.pod_count() == 1)

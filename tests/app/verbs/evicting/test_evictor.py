@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
-from app.verbs.effects import RefusedNodes
+from app.verbs.effects import RejectedNodes
 from app.verbs.evictor import Evaluator, Evictor, UnschedulablePods
 from app.verbs.executor import EvictionApi, EvictionOutcome, EvictionResult, Executor, Plan, Preemptions
 from core.objects.pod import Pod, Waiting
@@ -18,7 +18,7 @@ PLAN_TAKES: Final = 0.05  # seconds
 A, B = (Pod(uid, "default", uid) for uid in "ab")
 
 
-class AllRefused(RefusedNodes):
+class AllRejected(RejectedNodes):
     """What is remembered of a cluster where every pod was refused on one node."""
 
     def all_of_last_filter(self, pod: Pod) -> list[str]:
@@ -30,22 +30,22 @@ class AllGivenUp(EvictionApi):
     """An API server that has every pod, given up by its scheduler, and what it was asked."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.requested: list[str] = []
 
     async def read(self, pod: Pod) -> Pod | None:
-        self.asked.append("read")
+        self.requested.append("read")
         return replace(pod, scheduler_name="mine", waiting=Waiting(reason="Unschedulable"))
 
     async def nominate(self, pod: Pod, node: str) -> bool:
-        self.asked.append(f"nominate {pod.name} {node}")
+        self.requested.append(f"nominate {pod.name} {node}")
         return True
 
     async def evict(self, victim: Pod, scheduler_name: str) -> bool:
-        self.asked.append(f"evict {victim.name} for {scheduler_name}")
+        self.requested.append(f"evict {victim.name} for {scheduler_name}")
         return True
 
     async def create_event(self, namespace: str, event: Mapping[str, Any]) -> None:
-        self.asked.append(f"event {namespace}/{event['regarding']['name']}")
+        self.requested.append(f"event {namespace}/{event['regarding']['name']}")
 
 
 class Slow(Evaluator):
@@ -62,7 +62,7 @@ class Slow(Evaluator):
         return self._result
 
 
-async def turns(result: EvictionResult, *asked: Pod, number: int) -> list[tuple[str, float]]:
+async def turns(result: EvictionResult, *requested: Pod, number: int) -> list[tuple[str, float]]:
     """Ask about pods without end; give who got the first turns, and the seconds since the turn before."""
     mirror = mirror_of(make_node("n1"))
     evaluator = Slow(result)
@@ -75,7 +75,7 @@ async def turns(result: EvictionResult, *asked: Pod, number: int) -> list[tuple[
         pods,
         preemptions,
         evaluator,
-        AllRefused(mirror, clock),
+        AllRejected(mirror, clock),
         Executor(api, preemptions, mirror.pending, lambda: True),
         clock=clock,
         observe=outcomes.append,
@@ -83,7 +83,7 @@ async def turns(result: EvictionResult, *asked: Pod, number: int) -> list[tuple[
     running = asyncio.create_task(evictor.run())
     async with asyncio.timeout(10):
         while len(evaluator.looked_at) < number:
-            for pod in asked:
+            for pod in requested:
                 pods.add(pod, 1)
             await asyncio.sleep(0.01)
     running.cancel()
@@ -108,7 +108,7 @@ def test_a_pod_that_is_asked_about_again_and_again_has_its_turns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fresh", "result", "asked"),
+    ("fresh", "result", "requested"),
     [
         pytest.param(
             [True, True, True],
@@ -124,7 +124,7 @@ def test_a_pod_that_is_asked_about_again_and_again_has_its_turns() -> None:
     ],
 )
 def test_a_plan_is_carried_out_only_if_the_mirror_is_fresh_still(
-    fresh: list[bool], result: EvictionResult, asked: list[str]
+    fresh: list[bool], result: EvictionResult, requested: list[str]
 ) -> None:
     async def main() -> EvictionOutcome:
         mirror = mirror_of(make_node("n1"))
@@ -137,7 +137,7 @@ def test_a_plan_is_carried_out_only_if_the_mirror_is_fresh_still(
             pods,
             preemptions,
             Slow(Plan("n1", (B,))),
-            AllRefused(mirror, clock),
+            AllRejected(mirror, clock),
             Executor(api, preemptions, mirror.pending, may_evict),
             clock=clock,
             observe=outcomes.put_nowait,
@@ -151,4 +151,4 @@ def test_a_plan_is_carried_out_only_if_the_mirror_is_fresh_still(
 
     api = AllGivenUp()
     assert asyncio.run(main()).result is result
-    assert api.asked == asked
+    assert api.requested == requested

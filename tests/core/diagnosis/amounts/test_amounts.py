@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from app.objects.decode_pod import decode_pod
 from core.diagnosis.amounts import cluster_amounts, node_amounts
 from core.diagnosis.diagnosis import Diagnosis
-from core.diagnosis.remedies.what_would_help import what_would_help
+from core.diagnosis.remedies.find_remedies import find_remedies
 from core.events import ClusterEvent
 from core.explaining.pod_steps import Kind
 from core.mirror.cluster import ClusterMirror
@@ -70,9 +70,9 @@ def test_of_an_unknown_node_nothing_is_measured() -> None:
 
 def test_a_node_that_comes_with_the_question_has_no_pods() -> None:
     mirror = mirror_of(roomy("n1"), using("web", "n1").host_port(80))
-    stranger = Node("s", allocatable={"cpu": 1000, "pods": 10})
+    foreign = Node("s", allocatable={"cpu": 1000, "pods": 10})
     pod = pod_of(asking(cpu="2").host_port(80).volume({"name": "v", "gcePersistentDisk": {"pdName": "d"}}))
-    decision = Diagnosis(full_profile(), mirror, pod, mirror.batch(["s"], {0: stranger}))
+    decision = Diagnosis(full_profile(), mirror, pod, mirror.batch(["s"], {0: foreign}))
     found = node_amounts(decision, 0, 5)
     assert [(each.resource, each.free) for each in found.resources] == [("pods", 10), ("cpu", 1000)]
     assert [len(each) for each in (found.ports, found.disks, found.drivers)] == [0] * 3
@@ -143,9 +143,9 @@ def test_the_most_that_is_free_is_told_with_its_node() -> None:
     ] == list(found)
 
 
-def resized(name: str, node: str, asked: str, actual: str) -> Pod:
+def resized(name: str, node: str, requested: str, actual: str) -> Pod:
     """Return a running pod whose container has other resources than it asks."""
-    container = {"name": "c", "resources": {"requests": {"cpu": asked}}}
+    container = {"name": "c", "resources": {"requests": {"cpu": requested}}}
     status = {"name": "c", "resources": {"requests": {"cpu": actual}}, "allocatedResources": {"cpu": actual}}
     wire = {
         "metadata": {"name": name, "uid": name},
@@ -162,12 +162,12 @@ def test_pods_whose_resize_waits_are_told_with_what_they_hold() -> None:
         resized("d", "n2", "1", "1"),
     )
     decision = decision_of(asking(cpu="4"), *NODES, objects=[grows, shrinks, done])
-    told = [
+    reported = [
         WaitingResize("default/shrinks", "n2", "cpu", 6000, 6000, 1000),
         WaitingResize("default/grows", "n1", "cpu", 3000, 1000, 3000),
     ]
-    assert list(waiting_resizes(decision, 5)) == told
-    assert list(cluster_amounts(decision, 1).resizes) == told[:1]
+    assert list(waiting_resizes(decision, 5)) == reported
+    assert list(cluster_amounts(decision, 1).resizes) == reported[:1]
     assert not waiting_resizes(decision_of(asking(memory="1Ti"), *NODES, objects=[grows]), 5), "the pod asks no cpu"
     assert not waiting_resizes(decision_of(asking(cpu="1"), *NODES, objects=[grows]), 5), "it fits"
 
@@ -185,7 +185,7 @@ def test_what_a_release_leaves_to_devices_is_not_missing(minor: int, missing: in
         mirror.apply(ClusterEvent("Add", each))
     decision = decision_in(mirror, pod_of(asking(**{"example.com/gpu": 1})))
     assert [each.missing for each in resources_on_node(decision, 0)] == [0, missing]
-    helps = [each.kind for each in what_would_help(decision, 5)]
+    helps = [each.kind for each in find_remedies(decision, 5)]
     assert helps == ([Kind.LOWER_REQUESTS] if missing else [])
 
 
@@ -325,8 +325,8 @@ def test_domains_are_told_that_hold_the_minimum_and_refuse_the_pod() -> None:
     control = [roomy(f"c{at}").taint("control", "", "NoSchedule") for at in range(3)]
     pod = asking().label("app", "web").spread(HOST, labelled(app="web"))
     web = using("web", "w1").label("app", "web")
-    (held,) = spread_in_cluster(decision_of(pod, *control, roomy("w1"), web), 2)
-    assert (held.fewest, held.domains_holding, held.holding) == (0, 3, ["c0", "c1"])
+    (stored,) = spread_in_cluster(decision_of(pod, *control, roomy("w1"), web), 2)
+    assert (stored.fewest, stored.domains_holding, stored.holding) == (0, 3, ["c0", "c1"])
     (fits,) = spread_in_cluster(decision_of(pod, *control, roomy("w1"), roomy("w2"), web), 2)
     assert (fits.nodes_refused, fits.domains_holding, fits.holding) == (1, 0, ())
 

@@ -60,7 +60,7 @@ def why(*objects: Object) -> str:
 
 
 @pytest.mark.parametrize(
-    ("objects", "said"),
+    ("objects", "stated"),
     [
         pytest.param(
             [replace(CLAIM, selected_node="ip-10-0-92-212"), WAITS],
@@ -140,8 +140,8 @@ def why(*objects: Object) -> str:
         ),
     ],
 )
-def test_what_a_claim_waits_for_is_said(objects: Sequence[Object], said: str) -> None:
-    assert why(*objects) == said
+def test_what_a_claim_waits_for_is_said(objects: Sequence[Object], stated: str) -> None:
+    assert why(*objects) == stated
 
 
 def test_a_claim_that_its_controller_makes_is_said_to_be_awaited() -> None:
@@ -154,7 +154,7 @@ def test_a_claim_that_its_controller_makes_is_said_to_be_awaited() -> None:
 
 
 @pytest.mark.parametrize(
-    ("capacities", "said"),
+    ("capacities", "stated"),
     [
         ([], "and the driver has reported no capacity for this class (no CSIStorageCapacity)"),
         (
@@ -171,16 +171,16 @@ def test_a_claim_that_its_controller_makes_is_said_to_be_awaited() -> None:
     ],
     ids=["openebs/zfs-localpv#453", "longhorn/longhorn#12807", "openebs/lvm-localpv#265"],
 )
-def test_capacities_that_the_driver_has_reported_are_said(capacities: list[tuple[int, str, str]], said: str) -> None:
+def test_capacities_that_the_driver_has_reported_are_said(capacities: list[tuple[int, str, str]], stated: str) -> None:
     published = [
         CSIStorageCapacity(
             namespace="s", name=f"c{place}", storage_class="pool", topology=selecting(key, value), limit=limit
         )
         for place, (limit, key, value) in enumerate(capacities)
     ]
-    told = why(CLAIM, WAITS, PUBLISHES, *published)
-    assert told.startswith("StorageClass pool is of driver csi.example; it needs 4Gi")
-    assert told.endswith(said)
+    reported = why(CLAIM, WAITS, PUBLISHES, *published)
+    assert reported.startswith("StorageClass pool is of driver csi.example; it needs 4Gi")
+    assert reported.endswith(stated)
 
 
 def test_a_claim_is_not_told_where_no_rule_of_volumes_rejects_a_node() -> None:

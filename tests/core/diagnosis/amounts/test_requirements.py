@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.diagnosis.remedies.what_would_help import what_would_help
+from core.diagnosis.remedies.find_remedies import find_remedies
 from core.explaining.pod_steps import Kind
 from core.explaining.requirements import AskedOfNode, Source, UnmetRequirement
 from core.plugins.nodeaffinity import explaining as requirements
@@ -94,7 +94,7 @@ def in_list(key: str, *values: str, operator: str = "In") -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("pod", "said"),
+    ("pod", "stated"),
     [
         pytest.param(
             asking().required_node_affinity(expressed("appVersion", "Gt", "150.1")),
@@ -135,11 +135,11 @@ def in_list(key: str, *values: str, operator: str = "In") -> dict[str, object]:
         ),
     ],
 )
-def test_what_no_node_can_match_is_told_in_place_of_a_node_that_is_near(pod: PodBuilder, said: str) -> None:
+def test_what_no_node_can_match_is_told_in_place_of_a_node_that_is_near(pod: PodBuilder, stated: str) -> None:
     decision = decision_of(pod, *NODES)
-    assert list(impossible_terms(decision, 5)) == [said]
+    assert list(impossible_terms(decision, 5)) == [stated]
     assert nearest_node(decision) is None
-    assert not of_kind(Kind.LABEL_NODE, what_would_help(decision, 50))
+    assert not of_kind(Kind.LABEL_NODE, find_remedies(decision, 50))
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,8 @@ def test_a_volume_is_told_that_a_node_cannot_reach() -> None:
     local = objects(replace(VOLUME, node_affinity=IN_B))
     decision = decision_of(with_claim(asking()), *NODES, objects=local)
     needs = f"{ZONE}=b"
-    told = BoundElsewhere("VolumeBinding", "default/data", "pv", needs, f"{ZONE}=a")
-    assert [told] == node_amounts(decision, 0, 3).bound_elsewhere
+    reported = BoundElsewhere("VolumeBinding", "default/data", "pv", needs, f"{ZONE}=a")
+    assert [reported] == node_amounts(decision, 0, 3).bound_elsewhere
     assert not node_amounts(decision, 1, 3).bound_elsewhere
     expected = BoundElsewhereInCluster("VolumeBinding", "default/data", "pv", needs, "", 1)
     assert [expected] == cluster_amounts(decision, 3).bound_elsewhere

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from core.diagnosis.remedies.what_would_help import what_would_help
+from core.diagnosis.remedies.find_remedies import find_remedies
 from core.explaining.pod_steps import Kind
 from core.explaining.remedy import AddNode, RemovePod
 from core.objects.affinity import parse_node_selector
@@ -17,7 +17,7 @@ from tests.core.diagnosis.deciding import ALL, HOST, ZONE, asking, decision_of, 
 
 def test_a_node_that_the_pod_names_comes_to_be() -> None:
     pod = replace(pod_of(asking()), node_name="n9")
-    found = [*what_would_help(decision_of(pod, roomy("n1")), ALL)]
+    found = [*find_remedies(decision_of(pod, roomy("n1")), ALL)]
     assert [("n9", [AddNode("n9", "n1", "")])] == of_kind(Kind.ADD_NODE, found)
 
 
@@ -153,7 +153,7 @@ def test_the_user_of_a_claim_of_one_pod_is_removed() -> None:
     user = using("user", "n1").volume(volume)
     nodes = (roomy("n1"), roomy("n2"))
     decision = decision_of(asking().volume(volume), *nodes, user, objects=[claim, PersistentVolume(name="pv")])
-    found = of_kind(Kind.REMOVE_POD, what_would_help(decision, ALL))
+    found = of_kind(Kind.REMOVE_POD, find_remedies(decision, ALL))
     assert [RemovePod("default/user", "user", "n1")] in [steps for _, steps in found]
 
 

@@ -106,8 +106,8 @@ def test_a_selector_that_misspells_the_pod_itself_is_corrected() -> None:
 def test_a_misspelt_selector_of_pods_is_corrected() -> None:
     db = using("db", "n1").label("app", "database")
     found = helps(asking().required_affinity(term(ZONE, labelled(app="databse"))), roomy("n1", zone="a"), db)
-    said = f"select app=database instead of app=databse in the required pod affinity by {ZONE} (then it fits on n1)"
-    assert texts(found)[0] == said
+    stated = f"select app=database instead of app=databse in the required pod affinity by {ZONE} (then it fits on n1)"
+    assert texts(found)[0] == stated
     other = using("other", "n1").label("app", "databse").in_namespace("elsewhere")
     found = helps(asking().required_affinity(term(ZONE, labelled(app="databse"))), roomy("n1", zone="a"), db, other)
     assert found[0].kind is Kind.SELECT_NAMESPACE
@@ -136,8 +136,8 @@ def test_a_topology_key_with_a_wrong_prefix_is_the_one_of_that_name(key: str) ->
     spread = helps(asking().label("app", "a").spread(key, labelled(app="a")), *nodes)
     (_, steps), *_ = of_kind(Kind.CHANGE_TOPOLOGY_KEY, spread)
     assert steps == [ChangeTopologyKey(RequiredRule.SPREAD, 0, key, ZONE)]
-    beside = asking().required_affinity(term(key, labelled(app="b")))
-    (_, steps), *_ = of_kind(Kind.CHANGE_TOPOLOGY_KEY, helps(beside, *nodes, using("b", "n1").label("app", "b")))
+    next_to = asking().required_affinity(term(key, labelled(app="b")))
+    (_, steps), *_ = of_kind(Kind.CHANGE_TOPOLOGY_KEY, helps(next_to, *nodes, using("b", "n1").label("app", "b")))
     assert steps == [ChangeTopologyKey(RequiredRule.AFFINITY, 0, key, ZONE)]
     assert not of_kind(Kind.ADD_NODE, spread)
 
@@ -186,8 +186,8 @@ def test_anti_affinity_against_others_needs_no_sibling() -> None:
 
 
 def test_pods_of_others_that_repel_are_not_made_again() -> None:
-    stranger = using("x", "n1").required_anti_affinity(term(ZONE, labelled(app="queue"))).label("app", "queue")
-    found = helps(queue("", ""), roomy("n1", zone="a"), stranger)
+    foreign = using("x", "n1").required_anti_affinity(term(ZONE, labelled(app="queue"))).label("app", "queue")
+    found = helps(queue("", ""), roomy("n1", zone="a"), foreign)
     assert not [step for each in found for step in each.steps if isinstance(step, RemakePod)]
 
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from core.diagnosis.diagnosis import Diagnosis
-from core.diagnosis.remedies.what_would_help import what_would_help
+from core.diagnosis.remedies.find_remedies import find_remedies
 from core.explaining.pod_steps import (
     DropRequirement,
     Kind,
@@ -33,7 +33,7 @@ def test_nothing_helps_a_pod_that_fits() -> None:
 
 
 def test_none_are_looked_for_where_none_are_asked_for() -> None:
-    assert not what_would_help(decision_of(asking(cpu="9"), roomy("n1")), 0)
+    assert not find_remedies(decision_of(asking(cpu="9"), roomy("n1")), 0)
 
 
 def test_a_request_is_lowered_to_the_most_that_is_free() -> None:
@@ -145,8 +145,8 @@ def test_a_label_is_added_to_the_nearest_node_or_its_requirement_dropped() -> No
     pod = asking().node_selector({"disk": "ssd", "team": "red"})
     found = helps(pod, roomy("n1", disk="hdd", team="red"), roomy("n2"))
     assert [("n1", [SetLabel("n1", "disk", "ssd", "hdd")])] == of_kind(Kind.LABEL_NODE, found)
-    asked = AskedOfNode(Source.NODE_SELECTOR, None, "disk", "In", ("ssd",))
-    assert [("n1", [DropRequirement(asked)])] == of_kind(Kind.DROP_REQUIREMENTS, found)
+    requested = AskedOfNode(Source.NODE_SELECTOR, None, "disk", "In", ("ssd",))
+    assert [("n1", [DropRequirement(requested)])] == of_kind(Kind.DROP_REQUIREMENTS, found)
     assert [each.kind for each in found] == [Kind.DROP_REQUIREMENTS, Kind.LABEL_NODE]
 
 
@@ -187,8 +187,8 @@ def test_a_platform_on_which_the_containers_do_not_run_stays_required(key: str) 
 
 def test_the_last_requirement_of_a_term_takes_the_affinity_with_it() -> None:
     found = helps(asking().required_node_affinity(named("In", "n9")), roomy("n1"))
-    asked = AskedOfNode(Source.NODE_AFFINITY, 0, "metadata.name", "In", ("n9",))
-    assert [("n1", [DropRequirement(asked)])] == of_kind(Kind.DROP_REQUIREMENTS, found)
+    requested = AskedOfNode(Source.NODE_AFFINITY, 0, "metadata.name", "In", ("n9",))
+    assert [("n1", [DropRequirement(requested)])] == of_kind(Kind.DROP_REQUIREMENTS, found)
 
 
 def test_a_requirement_of_the_scheduler_is_met_by_a_label_and_not_dropped() -> None:
@@ -198,7 +198,7 @@ def test_a_requirement_of_the_scheduler_is_met_by_a_label_and_not_dropped() -> N
     filters = tuple(plugin if each.name == plugin.name else each for each in full.filters)
     mirror = mirror_of(roomy("n1"))
     decision = Diagnosis(replace(full, filters=filters), mirror, pod_of(asking()), mirror.batch(["n1"]))
-    found = what_would_help(decision, ALL)
+    found = find_remedies(decision, ALL)
     assert [("n1", [SetLabel("n1", "team", "red", None)])] == of_kind(Kind.LABEL_NODE, found)
     assert not of_kind(Kind.DROP_REQUIREMENTS, found)
 
@@ -230,10 +230,10 @@ def test_a_node_that_several_plugins_refuse_takes_several_steps() -> None:
     near = roomy("n1", cpu="4", disk="hdd").taint("gpu", "", "NoSchedule")
     far = roomy("n2", cpu="1").taint("a", "", "NoSchedule").taint("b", "", "NoSchedule")
     found = helps(asking(cpu="6").node_selector({"disk": "ssd"}), near, far)
-    asked = AskedOfNode(Source.NODE_SELECTOR, None, "disk", "In", ("ssd",))
+    requested = AskedOfNode(Source.NODE_SELECTOR, None, "disk", "In", ("ssd",))
     steps: list[Step] = [
         TolerateTaint("gpu", "", "NoSchedule"),
-        DropRequirement(asked),
+        DropRequirement(requested),
         LowerRequest("cpu", 2000, 4000),
     ]
     assert [("n1", steps)] == of_kind(Kind.COMBINED, found)
@@ -269,26 +269,26 @@ def test_remedies_are_in_the_order_of_how_little_they_change() -> None:
     kinds = [Kind.LOWER_REQUESTS, Kind.UNCORDON_NODE, Kind.REMOVE_POD, Kind.ADD_NODE]
     assert kinds == [each.kind for each in found]
     assert found[:2] == [
-        *what_would_help(decision_of(asking(cpu="8"), cordoned, roomy("n2"), using("a", "n2", cpu="100m")), 2)
+        *find_remedies(decision_of(asking(cpu="8"), cordoned, roomy("n2"), using("a", "n2", cpu="100m")), 2)
     ]
 
 
 def test_nothing_is_left_of_what_was_supposed() -> None:
     decision = decision_of(asking(cpu="9").node_selector({"disk": "ssd"}), roomy("n1"), using("a", "n1", cpu="1"))
     before = decision.mirror.dump(), decision.mirror.generation
-    what_would_help(decision, ALL)
+    find_remedies(decision, ALL)
     assert before == (decision.mirror.dump(), decision.mirror.generation)
     assert not audit(decision.mirror)
 
 
 def test_a_search_ends_when_no_trials_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.diagnosis.remedies.what_would_help.MAX_TRIALS", 1)
+    monkeypatch.setattr("core.diagnosis.remedies.find_remedies.MAX_TRIALS", 1)
     found = helps(asking(cpu="9"), roomy("n1"), using("a", "n1", cpu="1"))
     assert [each.kind for each in found] == [Kind.LOWER_REQUESTS]
 
 
 def test_a_pod_that_takes_too_much_work_has_few_trials(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.diagnosis.remedies.what_would_help.MAX_UNITS", 1)
+    monkeypatch.setattr("core.diagnosis.remedies.find_remedies.MAX_UNITS", 1)
     many = [term(HOST, labelled(app=f"app-{number}")) for number in range(200)]
     pod = asking(cpu="9").required_anti_affinity(*many)
     assert len(helps(pod, roomy("n1"), using("a", "n1", cpu="1"))) <= 1
@@ -298,7 +298,7 @@ def test_a_profile_of_one_plugin_has_its_remedies() -> None:
     profile: Profile = parse_profile("TaintToleration")
     mirror = mirror_of(roomy("n1").taint("x", "", "NoSchedule").unschedulable())
     decision = Diagnosis(profile, mirror, pod_of(asking()), mirror.batch(["n1"]))
-    found = what_would_help(decision, ALL)
+    found = find_remedies(decision, ALL)
     assert [("n1", [TolerateTaint("x", "", "NoSchedule")])] == of_kind(Kind.TOLERATE_TAINTS, found)
 
 
@@ -317,7 +317,7 @@ def test_only_the_constraints_that_fail_become_preferences() -> None:
 
 def test_a_node_that_the_pod_names_has_remedies_of_its_own() -> None:
     pod = replace(pod_of(asking(cpu="9")), node_name="n1")
-    found = [*what_would_help(decision_of(pod, roomy("n1"), roomy("n2", cpu="4")), ALL)]
+    found = [*find_remedies(decision_of(pod, roomy("n1"), roomy("n2", cpu="4")), ALL)]
     assert [("n1", [LowerRequest("cpu", 1000, 8000)])] == of_kind(Kind.LOWER_REQUESTS, found)
 
 
@@ -339,17 +339,21 @@ def test_each_domain_is_proposed_once() -> None:
 def test_the_pod_runs_in_a_namespace_that_the_terms_speak_of() -> None:
     named = term(HOST, labelled(app="db"), namespaces=["shop"])
     selected = term(HOST, labelled(app="db"), namespace_selector=labelled(team="red"))
-    for wanted, namespace in ((named, "shop"), (selected, "crimson")):
+    for required, namespace in ((named, "shop"), (selected, "crimson")):
         spaces = make_namespace("default"), make_namespace("crimson").label("team", "red")
-        ((_, (step,)),) = of_kind(Kind.RUN_POD, helps(asking().required_affinity(wanted), roomy("n1"), *spaces))
+        ((_, (step,)),) = of_kind(Kind.RUN_POD, helps(asking().required_affinity(required), roomy("n1"), *spaces))
         assert isinstance(step, RunPod)
         assert namespace == step.namespace
 
 
 def test_no_pod_is_run_that_cannot_be() -> None:
     both = {"matchExpressions": [{"key": "x", "operator": each} for each in ("Exists", "DoesNotExist")]}
-    for wanted in (term(HOST, both), term(HOST), term(HOST, labelled(app="db"), namespace_selector=labelled(team="x"))):
-        assert not of_kind(Kind.RUN_POD, helps(asking().required_affinity(wanted), roomy("n1")))
+    for required in (
+        term(HOST, both),
+        term(HOST),
+        term(HOST, labelled(app="db"), namespace_selector=labelled(team="x")),
+    ):
+        assert not of_kind(Kind.RUN_POD, helps(asking().required_affinity(required), roomy("n1")))
 
 
 def test_no_pod_is_run_where_the_topology_key_is_missing() -> None:

@@ -72,9 +72,9 @@ def measured(*pods: PodBuilder) -> tuple[ClusterMirror, UnmeasuredUsage]:
 def millicores(mirror: ClusterMirror, name: str = "n1") -> int:
     """Return what is kept for a node, which has to be what a new state counts."""
     batch = mirror.batch([name])
-    kept = int(mirror.derived(STATE).of(0, batch)[0])
-    assert kept == int(UnmeasuredUsage(mirror, STATE.prediction).of(0, batch)[0])
-    return kept
+    retained = int(mirror.derived(STATE).of(0, batch)[0])
+    assert retained == int(UnmeasuredUsage(mirror, STATE.prediction).of(0, batch)[0])
+    return retained
 
 
 def test_a_pod_counts_until_a_measurement_covers_its_start() -> None:

@@ -57,12 +57,12 @@ def test_a_resource_has_a_column_only_while_anything_of_it_is_there() -> None:
 
 def test_a_sum_overflows_as_in_go() -> None:
     mirror = mirror_of(offering("a", {}), asking("p", {"memory": MAX_INT64}, "a"))
-    kept = columns_of(mirror)
+    retained = columns_of(mirror)
     tell(mirror, "Add", asking("q", {"memory": MAX_INT64}, "a"))
-    for columns in (kept, ResourceColumns(mirror)):
+    for columns in (retained, ResourceColumns(mirror)):
         assert columns.requested.at("memory", mirror.batch(["a"])).tolist() == [-2]
     tell(mirror, "Delete", asking("q", {}, "a"))
-    assert kept.requested.at("memory", mirror.batch(["a"])).tolist() == [MAX_INT64]
+    assert retained.requested.at("memory", mirror.batch(["a"])).tolist() == [MAX_INT64]
 
 
 def test_an_answer_is_the_asker_s_own() -> None:
@@ -109,13 +109,15 @@ class Cluster:
 @pytest.mark.parametrize("nodes", [5, 200], ids=["few-nodes", "many-nodes"])
 def test_columns_kept_by_any_events_are_as_those_made_anew(seed: int, nodes: int) -> None:
     cluster = Cluster(seed, nodes)
-    kept = columns_of(cluster.mirror)
+    retained = columns_of(cluster.mirror)
     for number in range(1200):
         cluster.step()
         if number % 100 == 99:
             fresh = ResourceColumns(cluster.mirror)
-            assert amounts_of(fresh, cluster.mirror, cluster.known) == amounts_of(kept, cluster.mirror, cluster.known)
-            for one, other in ((fresh.requested, kept.requested), (fresh.allocatable, kept.allocatable)):
+            assert amounts_of(fresh, cluster.mirror, cluster.known) == amounts_of(
+                retained, cluster.mirror, cluster.known
+            )
+            for one, other in ((fresh.requested, retained.requested), (fresh.allocatable, retained.allocatable)):
                 assert {name: (column.nonzero, column.lowest) for name, column in one.of.items()} == {
                     name: (column.nonzero, column.lowest) for name, column in other.of.items()
                 }
@@ -136,12 +138,12 @@ CLAIMS = DeviceSchedulers(frozenset({"claims"}), others=False)
 OTHERS = DeviceSchedulers(frozenset({"plain"}))
 
 
-def refused(mirror: ClusterMirror, **requests: int) -> list[str]:
+def rejected(mirror: ClusterMirror, **requests: int) -> list[str]:
     """Return the nodes that the pod does not fit, with a scheduler that allocates devices."""
-    return refused_by(mirror, "", EVERY_SCHEDULER, requests)
+    return rejected_by(mirror, "", EVERY_SCHEDULER, requests)
 
 
-def refused_by(mirror: ClusterMirror, scheduler: str, devices: DeviceSchedulers, requests: Amounts) -> list[str]:
+def rejected_by(mirror: ClusterMirror, scheduler: str, devices: DeviceSchedulers, requests: Amounts) -> list[str]:
     """Return the nodes that a pod of a scheduler does not fit."""
     pod = replace(asking("p", requests), scheduler_name=scheduler)
     fit = NodeResourcesFit(device_schedulers=devices)
@@ -171,19 +173,19 @@ def mirror_with(release: Release, *classes: DeviceClass, gates: dict[str, bool] 
 def test_it_is_left_where_the_node_has_none_of_its_own(
     release: Release, gates: dict[str, bool], expected: list[str]
 ) -> None:
-    assert refused(mirror_with(release, NAMED, gates=gates), **{GPU: 2}) == expected
+    assert rejected(mirror_with(release, NAMED, gates=gates), **{GPU: 2}) == expected
 
 
 def test_every_class_stands_for_a_resource_of_its_name() -> None:
     mirror = mirror_with(Release(1, 37), DeviceClass(name="gpu"))
-    assert refused(mirror, **{BY_ITS_NAME: 1}) == []
-    assert refused(mirror, **{BY_ITS_NAME + "s": 1}) == ["without", "with-none", "with-one"]
+    assert rejected(mirror, **{BY_ITS_NAME: 1}) == []
+    assert rejected(mirror, **{BY_ITS_NAME + "s": 1}) == ["without", "with-none", "with-one"]
 
 
 def test_1_34_leaves_what_is_not_listed_of_a_pod_without_extended_resources() -> None:
     mirror = mirror_with(Release(1, 34), gates=ON)
-    assert refused(mirror, **{"hugepages-2Mi": 1}) == []
-    assert refused(mirror, **{"hugepages-2Mi": 1, GPU: 1}) == ["without", "with-none", "with-one"]
+    assert rejected(mirror, **{"hugepages-2Mi": 1}) == []
+    assert rejected(mirror, **{"hugepages-2Mi": 1, GPU: 1}) == ["without", "with-none", "with-one"]
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -191,16 +193,16 @@ def test_nothing_is_left_for_a_scheduler_that_allocates_no_device(release: Relea
     gates = ON if release < Release(1, 37) else {}
     mirror = mirror_with(release, NAMED, gates=gates)
     for devices, with_none, with_it in ((CLAIMS, "plain", "claims"), (OTHERS, "plain", "any")):
-        assert refused_by(mirror, with_none, devices, {GPU: 1}) == ["without", "with-none"]
-        assert refused_by(mirror, with_none, devices, {GPU: 2}) == NAMES
-        assert refused_by(mirror, with_none, devices, {BY_ITS_NAME: 1}) == NAMES
-        assert refused_by(mirror, with_it, devices, {GPU: 2}) == refused(mirror, **{GPU: 2}) != NAMES
+        assert rejected_by(mirror, with_none, devices, {GPU: 1}) == ["without", "with-none"]
+        assert rejected_by(mirror, with_none, devices, {GPU: 2}) == NAMES
+        assert rejected_by(mirror, with_none, devices, {BY_ITS_NAME: 1}) == NAMES
+        assert rejected_by(mirror, with_it, devices, {GPU: 2}) == rejected(mirror, **{GPU: 2}) != NAMES
 
 
 def test_1_34_leaves_no_unlisted_resource_for_a_scheduler_that_allocates_no_device() -> None:
     mirror = mirror_with(Release(1, 34), gates=ON)
-    assert refused_by(mirror, "plain", CLAIMS, {"hugepages-2Mi": 1}) == NAMES
-    assert refused_by(mirror, "claims", CLAIMS, {"hugepages-2Mi": 1}) == []
+    assert rejected_by(mirror, "plain", CLAIMS, {"hugepages-2Mi": 1}) == NAMES
+    assert rejected_by(mirror, "claims", CLAIMS, {"hugepages-2Mi": 1}) == []
 
 
 def test_pods_that_differ_in_the_scheduler_alone_are_two_classes_where_only_one_gets_devices() -> None:
@@ -222,7 +224,7 @@ def test_a_resource_bounds_how_many_pods_a_node_holds_unless_devices_back_it(sch
     mirror, fit = mirror_with(Release(1, 37), NAMED), NodeResourcesFit(device_schedulers=CLAIMS)
     pods = [replace(asking(name, {GPU: 1}), scheduler_name=scheduler) for name in "pqr"]
     expected = {"plain": [0, 0, 1], "claims": [3, 3, 3]}
-    assert fit.room_for(mirror, pods, mirror.batch(NAMES)).most.tolist() == expected[scheduler]
+    assert fit.capacity_for(mirror, pods, mirror.batch(NAMES)).most.tolist() == expected[scheduler]
 
 
 def test_the_first_class_by_name_is_the_one_that_is_named() -> None:

@@ -19,7 +19,7 @@ from core.objects.kinds import DeviceClass
 from core.objects.pod import Pod
 from core.plugins.noderesources.arguments import ResourceSpec, ScoringStrategy, UtilizationShapePoint
 from core.plugins.noderesources.columns import LARGEST_AMOUNT, Offered, ResourceColumns
-from core.plugins.noderesources.filtering import MAX_TOLD
+from core.plugins.noderesources.filtering import MAX_REPORTED
 from core.plugins.noderesources.fit import NodeResourcesFit
 from core.plugins.noderesources.strategies import NodeResourcesBalancedAllocation
 from core.releases.differences import rules_of
@@ -224,7 +224,7 @@ def test_of_very_many_resources_the_first_are_told_by_name() -> None:
     mirror = mirror_of(offering("none", {}), offering("all", dict.fromkeys(names, 1)), offering("last", {names[-1]: 1}))
     batch = mirror.batch(["none", "all", "last"])
     found = verdicts(mirror, asking("p", dict.fromkeys(names, 1)), batch)
-    reasons = [f"Insufficient {name}" for name in names[:MAX_TOLD]]
+    reasons = [f"Insufficient {name}" for name in names[:MAX_REPORTED]]
     assert found.status(0) == unresolvable(*reasons, "Insufficient other resources")
     assert found.status(1) == SUCCESS
     assert found.status(2) == unresolvable(*reasons, "Insufficient other resources")
@@ -241,9 +241,9 @@ def test_a_resource_that_no_node_offers_is_short_without_a_look_at_the_nodes(mon
     looks: list[str] = []
     whole = ResourceColumns.allocatable_of
 
-    def allocatable_of(columns: ResourceColumns, resource: str, batch: NodeBatch, strangers: Offered) -> Int64Array:
+    def allocatable_of(columns: ResourceColumns, resource: str, batch: NodeBatch, unmirrored: Offered) -> Int64Array:
         looks.append(resource)
-        return whole(columns, resource, batch, strangers)
+        return whole(columns, resource, batch, unmirrored)
 
     monkeypatch.setattr(ResourceColumns, "allocatable_of", allocatable_of)
     found = verdicts(mirror, asking("p", dict.fromkeys(names, 1)), mirror.batch(["n"]))
@@ -265,8 +265,8 @@ AMOUNTS = st.dictionaries(st.sampled_from(("cpu", "memory", GPU)), st.integers(0
 def most(node: Amounts, *pods: Amounts, plugin: NodeResourcesFit | None = None, there: Amounts | None = None) -> int:
     placed = [] if there is None else [asking("there", there, "n")]
     mirror = mirror_of(offering("n", node), *placed)
-    asked = [asking(f"p{number}", each) for number, each in enumerate(pods)]
-    return int((plugin or NodeResourcesFit()).room_for(mirror, asked, mirror.batch(["n"])).most[0])
+    requested = [asking(f"p{number}", each) for number, each in enumerate(pods)]
+    return int((plugin or NodeResourcesFit()).capacity_for(mirror, requested, mirror.batch(["n"])).most[0])
 
 
 @pytest.mark.parametrize(
@@ -297,16 +297,16 @@ def test_what_the_filter_does_not_look_at_is_no_bound() -> None:
     fits = FreshEvaluation(mirror, pods[0]).verdicts(NodeResourcesFit(), mirror.batch(["n"]))
     assert fits is not None
     assert not fits.codes.any()
-    assert NodeResourcesFit().room_for(mirror, pods, mirror.batch(["n"])).most.tolist() == [1]
+    assert NodeResourcesFit().capacity_for(mirror, pods, mirror.batch(["n"])).most.tolist() == [1]
 
 
 @given(AMOUNTS, st.lists(AMOUNTS, min_size=1, max_size=5))
 def test_no_order_of_placing_exceeds_it(node: Amounts, pods: list[Amounts]) -> None:
     mirror = mirror_of(offering("n", {**node, "pods": 3}))
-    asked = [asking(f"p{number}", each) for number, each in enumerate(pods)]
-    bound = int(NodeResourcesFit().room_for(mirror, asked, mirror.batch(["n"])).most[0])
+    requested = [asking(f"p{number}", each) for number, each in enumerate(pods)]
+    bound = int(NodeResourcesFit().capacity_for(mirror, requested, mirror.batch(["n"])).most[0])
     placed = 0
-    for pod in asked:
+    for pod in requested:
         verdicts = FreshEvaluation(mirror, pod).verdicts(NodeResourcesFit(), mirror.batch(["n"]))
         if verdicts is None or not verdicts.codes[0]:
             mirror.assume(pod, "n", 0.0)
@@ -316,7 +316,7 @@ def test_no_order_of_placing_exceeds_it(node: Amounts, pods: list[Amounts]) -> N
 
 def test_the_scarcest_resource_tells_how_many_times_over_all_have_room() -> None:
     mirror = mirror_of(offering("n", {"cpu": 12, "memory": 3, "pods": 100}))
-    room = NodeResourcesFit().room_for(
+    room = NodeResourcesFit().capacity_for(
         mirror, [asking("a", {"cpu": 2, "memory": 2}), asking("b", {})], mirror.all_nodes()
     )
     assert (room.most.tolist(), room.times.tolist()) == ([2], [1.5])
@@ -343,8 +343,8 @@ def mirror_with(release: str, given_nodes: list[tuple[Amounts, list[Amounts]]]) 
     mirror = ClusterMirror(rules=rules_of(nearest(release).release))
     for number, (offered, pods) in enumerate(given_nodes):
         tell(mirror, "Add", offering(f"n{number}", {"pods": 3, **offered}))
-        held = [asking(f"p{number}-{index}", each, f"n{number}", (7, 9)) for index, each in enumerate(pods)]
-        tell(mirror, "Add", *held)
+        stored = [asking(f"p{number}-{index}", each, f"n{number}", (7, 9)) for index, each in enumerate(pods)]
+        tell(mirror, "Add", *stored)
     return mirror
 
 

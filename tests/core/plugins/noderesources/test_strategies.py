@@ -115,18 +115,18 @@ def test_an_extended_resource_is_scored_for_pods_that_ask_for_it_on_nodes_that_h
     assert expected == scores(weighted(LEAST, cpu=1, gpu=1), incoming, there, nodes)
 
 
-def reference(strategy: ScoringStrategy, requested: Sequence[int], allocatable: Sequence[int]) -> int:
+def reference(strategy: ScoringStrategy, requests: Sequence[int], allocatable: Sequence[int]) -> int:
     """Score one node as the Go code does, in Python's exact integers."""
     total = weights = 0
-    for spec, asked, capacity in zip(with_default_weights(strategy.resources), requested, allocatable, strict=True):
+    for spec, requested, capacity in zip(with_default_weights(strategy.resources), requests, allocatable, strict=True):
         if capacity == 0:
             continue
         if strategy.type == "LeastAllocated":
-            score = 0 if asked > capacity else (capacity - asked) * 100 // capacity
+            score = 0 if requested > capacity else (capacity - requested) * 100 // capacity
         elif strategy.type == "MostAllocated":
-            score = min(asked, capacity) * 100 // capacity
+            score = min(requested, capacity) * 100 // capacity
         else:
-            score = _on_shape(strategy.shape, 100 if asked > capacity else asked * 100 // capacity)
+            score = _on_shape(strategy.shape, 100 if requested > capacity else requested * 100 // capacity)
             if score == 0:
                 continue
         total, weights = total + score * spec.weight, weights + spec.weight
@@ -241,9 +241,9 @@ def test_sums_that_overflow_give_a_score_in_range() -> None:
     assert plugin.normalize(raw).tolist() == [0]
 
 
-def balance_reference(asked: Sequence[int], allocatable: Sequence[int]) -> int:
+def balance_reference(requested: Sequence[int], allocatable: Sequence[int]) -> int:
     """Score one node as balancedResourceScorer does, operation by operation."""
-    shares = [min(each / most, 1.0) for each, most in zip(asked, allocatable, strict=True) if most]
+    shares = [min(each / most, 1.0) for each, most in zip(requested, allocatable, strict=True) if most]
     deviation = 0.0
     if len(shares) == 2:
         deviation = abs((shares[0] - shares[1]) / 2)

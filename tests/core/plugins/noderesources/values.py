@@ -41,7 +41,7 @@ def mirror_of(*things: Object) -> ClusterMirror:
     return mirror
 
 
-def stranger(amounts: Amounts) -> tuple[ClusterMirror, NodeBatch]:
+def foreign(amounts: Amounts) -> tuple[ClusterMirror, NodeBatch]:
     """Return a batch of one whole node that the mirror does not know, though the mirror is not empty."""
     mirror = mirror_of(offering("known", {"cpu": 1, "memory": 1}), asking("there", {"cpu": 1, "memory": 1}, "known"))
     return mirror, mirror.batch(["strange"], {0: offering("strange", amounts)})

@@ -332,11 +332,11 @@ def test_nodes_counted_by_what_a_large_pod_asks_are_not_kept() -> None:
     assert domains_of(mirror, large) is not domains_of(mirror, large)
 
 
-@pytest.mark.parametrize("kept", [0, 1])
+@pytest.mark.parametrize("retained", [0, 1])
 def test_a_request_whose_columns_are_too_large_to_keep_is_answered_right(
-    monkeypatch: pytest.MonkeyPatch, kept: int
+    monkeypatch: pytest.MonkeyPatch, retained: int
 ) -> None:
-    monkeypatch.setattr("core.mirror.label_columns.MAX_BYTES", kept)
+    monkeypatch.setattr("core.mirror.label_columns.MAX_BYTES", retained)
     mirror = mirror_of(*EVERYWHERE)
     both = CountedNodes((HOST, ZONE), None, None)
     assert domains(mirror, both) == {"a": 3, "b": 1}

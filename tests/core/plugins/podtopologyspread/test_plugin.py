@@ -100,10 +100,10 @@ def test_the_references_of_a_pod_are_what_selects_its_like_where_defaults_apply(
     assert LISTED.references(mirror, incoming()) is None
 
 
-Answers: TypeAlias = tuple[Mapping[str, Status], Sequence[int] | None]
+Responses: TypeAlias = tuple[Mapping[str, Status], Sequence[int] | None]
 
 
-def answers(plugin: PodTopologySpread, evaluation: Evaluation, batch: NodeBatch) -> Answers:
+def responses(plugin: PodTopologySpread, evaluation: Evaluation, batch: NodeBatch) -> Responses:
     """Return the statuses and the normalised scores."""
     verdicts, raw = evaluation.verdicts(plugin, batch), evaluation.raw_scores(plugin, batch)
     statuses = {name: verdicts.status(at) if verdicts else SUCCESS for at, name in enumerate(batch.names)}
@@ -128,13 +128,13 @@ def answers(plugin: PodTopologySpread, evaluation: Evaluation, batch: NodeBatch)
 )
 def test_default_constraints_score(plugin: PodTopologySpread, scores: Sequence[int]) -> None:
     mirror = mirror_of(WEB, *placed(a1="web web"))
-    _, found = answers(plugin, FreshEvaluation(mirror, incoming()), mirror.batch(NAMES))
+    _, found = responses(plugin, FreshEvaluation(mirror, incoming()), mirror.batch(NAMES))
     assert scores == found
 
 
 def test_default_constraints_filter() -> None:
     mirror = mirror_of(WEB, *placed(a1="web"))
-    statuses, _ = answers(WITH_DEFAULTS, FreshEvaluation(mirror, incoming()), mirror.batch(["a1", "a2", "b1"]))
+    statuses, _ = responses(WITH_DEFAULTS, FreshEvaluation(mirror, incoming()), mirror.batch(["a1", "a2", "b1"]))
     assert [status.code for status in statuses.values()] == [Code.UNSCHEDULABLE, Code.UNSCHEDULABLE, Code.SUCCESS]
 
 
@@ -142,22 +142,22 @@ def skewed(*names: str) -> dict[str, Status]:
     return dict.fromkeys(names, CONSTRAINTS_NOT_MATCHED)
 
 
-def refusals(
-    mirror: ClusterMirror, pod: Pod, names: Sequence[str] = NAMES, strangers: Sequence[Node] = ()
+def rejections(
+    mirror: ClusterMirror, pod: Pod, names: Sequence[str] = NAMES, unmirrored: Sequence[Node] = ()
 ) -> dict[str, Status]:
     """Filter and give the statuses of the nodes that do not pass."""
     state = PreFilterState(mirror, pod, own_constraints(pod, DO_NOT_SCHEDULE))
-    asked = [*names, *(node.name for node in strangers)]
-    verdicts = state.judge(mirror.batch(asked, {len(names) + at: node for at, node in enumerate(strangers)}))
-    statuses = {name: verdicts.status(position) for position, name in enumerate(asked)}
+    requested = [*names, *(node.name for node in unmirrored)]
+    verdicts = state.judge(mirror.batch(requested, {len(names) + at: node for at, node in enumerate(unmirrored)}))
+    statuses = {name: verdicts.status(position) for position, name in enumerate(requested)}
     return {name: status for name, status in statuses.items() if status != SUCCESS}
 
 
 def test_the_empty_selector_selects_the_pod_itself() -> None:
     # countPodsMatchSelector passes over the empty selector, Filter's self-match does not.
     pod = incoming(must(ZONE, 0, selecting()))
-    assert refusals(mirror_of(), pod, ["a1", "b1"]) == skewed("a1", "b1")
-    assert refusals(mirror_of(), incoming(must(ZONE, 0, NOTHING)), ["a1", "b1"]) == {}
+    assert rejections(mirror_of(), pod, ["a1", "b1"]) == skewed("a1", "b1")
+    assert rejections(mirror_of(), incoming(must(ZONE, 0, NOTHING)), ["a1", "b1"]) == {}
 
 
 def test_the_versions_are_those_of_the_counters() -> None:
@@ -184,16 +184,16 @@ def raw(
     mirror: ClusterMirror,
     pod: Pod,
     names: Sequence[str] = NAMES,
-    strangers: Sequence[Node] = (),
+    unmirrored: Sequence[Node] = (),
     *,
     require_all_topologies: bool = True,
 ) -> Mapping[str, int]:
     """Return the raw scores by node."""
-    asked = [*names, *(node.name for node in strangers)]
-    batch = mirror.batch(asked, {len(names) + at: node for at, node in enumerate(strangers)})
+    requested = [*names, *(node.name for node in unmirrored)]
+    batch = mirror.batch(requested, {len(names) + at: node for at, node in enumerate(unmirrored)})
     constraints = own_constraints(pod, SCHEDULE_ANYWAY)
     state = PreScoreState(mirror, pod, constraints, batch, require_all_topologies=require_all_topologies)
-    return by_name(state.score(batch).tolist(), asked)
+    return by_name(state.score(batch).tolist(), requested)
 
 
 def weighed(**counts: float) -> Mapping[str, int]:
@@ -222,8 +222,8 @@ def test_without_requiring_all_labels_the_empty_value_is_that_of_nodes_without_t
 
 
 def test_without_requiring_all_labels_a_node_without_a_hostname_scores_nothing_beside_an_unknown_hostname() -> None:
-    pod, strangers = incoming(should(HOST, max_skew=3)), [Node("s", {HOST: "s"}), Node("t")]
-    scores = raw(mirror_of(*PODS), pod, ["a1", "bare"], strangers, require_all_topologies=False)
+    pod, unmirrored = incoming(should(HOST, max_skew=3)), [Node("s", {HOST: "s"}), Node("t")]
+    scores = raw(mirror_of(*PODS), pod, ["a1", "bare"], unmirrored, require_all_topologies=False)
     assert scores == {"a1": round(3 * log(6) + 2), "bare": 0, "s": 2, "t": 0}
 
 

@@ -116,9 +116,9 @@ def test_migration_is_a_matter_of_each_node() -> None:
     labels = {ZONE: "a"}
     nodes = [Node(name=name, labels=labels) for name in ("n1", "n2")]
     mirror = mirror_of(MIGRATED, bound("a", "pv"), ebs_volume("pv", within(ZONE, "a")), *nodes)
-    strangers = [Node(name="n3", labels=labels)]
+    unmirrored = [Node(name="n3", labels=labels)]
     expected = [SUCCESS, verdict(NODE_CONFLICT), SUCCESS]
-    assert statuses(mirror, pod_with("a"), "n2", "n1", whole=strangers) == expected
+    assert statuses(mirror, pod_with("a"), "n2", "n1", whole=unmirrored) == expected
 
 
 # Free volumes for claims that wait.

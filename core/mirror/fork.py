@@ -1,4 +1,4 @@
-"""Suppositions: tentative changes of the mirror, which plugins treat as real until they are undone.
+"""Forks: tentative changes of the mirror, which plugins treat as real until they are undone.
 
 Explanations ("what if"), the dry run of preemption and the placing of gangs use them.
 """
@@ -19,7 +19,7 @@ from core.objects.node import Node
 from core.objects.pod import Pod, counted
 
 
-class WhatIfError(Exception):
+class ForkError(Exception):
     """A change cannot be supposed or undone. The state was not changed."""
 
 
@@ -31,10 +31,10 @@ class _Step(NamedTuple):
     """The pod that the step places, with its node."""
 
 
-class Supposition:
+class Fork:
     """Supposes pods gone or on other nodes, new nodes, other states of nodes, and new objects such as claims.
 
-    The supposition holds until the `with` block ends, or until `undo_to` undoes it to a `mark`. Plugins that are
+    A fork holds until the `with` block ends, or until `revert_to` undoes it to a `savepoint`. Plugins that are
     evaluated afresh in the block give the results for the supposed state: term counters, columns and all states derived
     from the mirror follow it, and batches find the nodes by name. The rest of the mirror stays as it is:
 
@@ -51,13 +51,13 @@ class Supposition:
 
     - Versions stay advanced. A counter that counted a supposed pod has a new version, so results for the old version
       are computed again. To restore the version would be wrong: a result for the supposed state could be stored under a
-      number that a later change reaches. The same applies to `NodeTable.lives`, if nodes were supposed.
+      number that a later change reaches. The same applies to `NodeTable.epoch`, if nodes were supposed.
     - Capacity stays grown: of tables and columns, free rows of pods, ids of topology values, and the width of names.
       Counters and derived states that were created in the block stay, and are correct.
 
     In the block, the mirror must not be changed. Without `cache_follows`, the cache must not be used, because it would
     store supposed results. Batches stay valid until the next step or undo that adds or removes a node. Another
-    Supposition may begin in the block, and must end before it. It may have `cache_follows` only if the outer one has.
+    Fork may begin in the block, and must end before it. It may have `cache_follows` only if the outer one has.
 
     `after_pre_filter` is for pods that kube-scheduler supposes between PreFilter and Filter. It reports them to plugins
     by AddPod and RemovePod.
@@ -79,7 +79,7 @@ class Supposition:
         self._after_pre_filter = after_pre_filter
         self._cache_follows = cache_follows
         self._steps: list[_Step] = []
-        self._marked = 0  # steps up to the last mark
+        self._savepoint = 0  # steps up to the last one
 
     def __enter__(self) -> Self:
         return self
@@ -87,34 +87,34 @@ class Supposition:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.undo_to(0)
+        self.revert_to(0)
 
-    def mark(self) -> int:
-        """Return a mark of the present state, for `undo_to`."""
-        self._marked = len(self._steps)
-        return self._marked
+    def savepoint(self) -> int:
+        """Return a savepoint: the present state, for `revert_to`."""
+        self._savepoint = len(self._steps)
+        return self._savepoint
 
-    def undo_to(self, mark: int) -> None:
-        """Undo all steps since a mark, and invalidate later marks. 0 is the mark of the beginning of the block."""
-        while len(self._steps) > mark:  # in reverse order: a pod must leave a node before the node is removed
+    def revert_to(self, savepoint: int) -> None:
+        """Undo all steps since a savepoint, and invalidate later ones. 0 is the beginning of the block."""
+        while len(self._steps) > savepoint:  # in reverse order: a pod must leave a node before the node is removed
             self._steps.pop().undo()
-        self._marked = min(self._marked, mark)
+        self._savepoint = min(self._savepoint, savepoint)
 
     @property
     def placed(self) -> Sequence[Pod]:
         """The pods of all `place` steps with their nodes, in order, including pods that a later step has removed."""
         return [step.placed for step in self._steps if step.placed is not None]
 
-    def keep(self) -> list[Pod]:
+    def commit(self) -> list[Pod]:
         """Add the placed pods to their NodeInfos, and forget the steps. Called by `ClusterMirror.assume_placed`.
 
         Raises WhatIfError if there are other steps, or without `cache_follows`.
         """
         placed = [*self.placed]
         if len(placed) < len(self._steps) or not self._cache_follows:
-            raise WhatIfError("the supposition cannot be kept: it has more than pods, or the cache does not follow")
+            raise ForkError("the supposition cannot be kept: it has more than pods, or the cache does not follow")
         self._steps.clear()
-        self._marked = 0
+        self._savepoint = 0
         for pod in placed:
             self._placement.join(self._placement.pods.rows[pod.uid], pod)
         return placed
@@ -127,25 +127,25 @@ class Supposition:
         """
         slot = self._slot(pod.uid)
         if slot == NO_SLOT:
-            raise WhatIfError(f"pod {pod.full_name} ({pod.uid}) cannot be removed: {self._whereabouts(pod.uid)}")
-        gone = self._held(pod.uid)
+            raise ForkError(f"pod {pod.full_name} ({pod.uid}) cannot be removed: {self._whereabouts(pod.uid)}")
+        gone = self._stored_pod(pod.uid)
         if as_running and gone.terminating:
             gone = replace(gone, terminating=False)
         self._placement.displace(self._placement.pods.rows[pod.uid])
-        told = tuple(self._followers.get(PodChange, ()))
-        self._steps.append(_Step(partial(self._bring_back, gone, slot, told), gone))
+        listeners = tuple(self._followers.get(PodChange, ()))
+        self._steps.append(_Step(partial(self._bring_back, gone, slot, listeners), gone))
         self._tell(self._pod_change(slot, gone, None))
 
     def put_back(self, uid: str) -> None:
         """Restore a pod that is supposed gone.
 
-        Raises WhatIfError for another pod, if it is placed again, and if it was gone at the last mark.
+        Raises WhatIfError for another pod, if it is placed again, and if it was gone at the last savepoint.
         """
         at = self._removal(uid)
         if at is None or self._slot(uid) != NO_SLOT:
-            raise WhatIfError(f"pod {uid} cannot be put back: it is not gone")
-        if at < self._marked:
-            raise WhatIfError(f"pod {uid} cannot be put back: it was gone at the last mark")
+            raise ForkError(f"pod {uid} cannot be put back: it is not gone")
+        if at < self._savepoint:
+            raise ForkError(f"pod {uid} cannot be put back: it was gone at the last mark")
         self._steps.pop(at).undo()
 
     def place(self, pod: Pod, node_name: str) -> Pod:
@@ -156,11 +156,9 @@ class Supposition:
         """
         why_not = self._why_not_placed(pod, node_name)
         if why_not:
-            raise WhatIfError(
-                f"pod {pod.full_name} ({pod.uid}) cannot be placed on {node_name or 'no node'}: {why_not}"
-            )
+            raise ForkError(f"pod {pod.full_name} ({pod.uid}) cannot be placed on {node_name or 'no node'}: {why_not}")
         placed = counted(replace(pod, node_name=node_name), self._placement.counting)
-        row = self._placement.suppose_pod(placed)
+        row = self._placement.add_tentative_pod(placed)
         self._steps.append(_Step(partial(self._take_away, placed, row), placed=placed))
         self._tell(self._pod_change(self._placement.nodes.slots[node_name], None, placed))
         return placed
@@ -171,8 +169,8 @@ class Supposition:
         Raises WhatIfError if a node of that name is known or supposed.
         """
         if node.name in self._placement.nodes.slots:
-            raise WhatIfError(f"node {node.name} cannot be added: there is one of that name")
-        info = self._placement.suppose_node(node)
+            raise ForkError(f"node {node.name} cannot be added: there is one of that name")
+        info = self._placement.add_tentative_node(node)
         self._steps.append(_Step(partial(self._take_node, node)))
         pods = [self._placement.pods.pods[row] for row in info.rows]
         self._tell(NodeChange(info.slot, None, node), *(PodChange(info.slot, None, pod) for pod in pods))
@@ -184,7 +182,7 @@ class Supposition:
         """
         info = self._placement.nodes.infos.get(node.name)
         if info is None or info.node is None:
-            raise WhatIfError(f"node {node.name} cannot be changed: there is no such node")
+            raise ForkError(f"node {node.name} cannot be changed: there is no such node")
         self._steps.append(_Step(partial(self._change_node, info.node)))
         self._change_node(node)
 
@@ -195,8 +193,8 @@ class Supposition:
         """
         kind, store = type(added), self._objects.of(type(added))
         if added.full_name in store.values:
-            raise WhatIfError(f"{kind.__name__} {added.full_name} cannot be added: there is one of that name")
-        store.suppose(added.full_name, added)
+            raise ForkError(f"{kind.__name__} {added.full_name} cannot be added: there is one of that name")
+        store.fork(added.full_name, added)
         self._steps.append(_Step(partial(self._take_object, added)))
         self._tell(ObjectChange(kind, NO_SLOT, None, added))
 
@@ -206,13 +204,13 @@ class Supposition:
         self._objects.of(type(added)).withdraw(added.full_name)
         self._tell(ObjectChange(type(added), NO_SLOT, added, None))
 
-    def _bring_back(self, pod: Pod, slot: int, told: Sequence[Listener]) -> None:
+    def _bring_back(self, pod: Pod, slot: int, listeners: Sequence[Listener]) -> None:
         self._placement.place(self._placement.pods.rows[pod.uid], slot)
-        held = self._held(pod.uid)
+        stored = self._stored_pod(pod.uid)
         for listener in self._followers.get(PodChange, ()):
             # One that was made since then has never seen the pod, and will hear of it next as it is held.
-            knew = any(listener is each for each in told)
-            listener.changed(self._pod_change(slot, None, pod if knew else held))
+            knew = any(listener is each for each in listeners)
+            listener.changed(self._pod_change(slot, None, pod if knew else stored))
 
     def _take_away(self, placed: Pod, row: int | None) -> None:
         self._placement.withdraw_pod(placed, row)
@@ -231,7 +229,7 @@ class Supposition:
 
     # Reads.
 
-    def _held(self, uid: str) -> Pod:
+    def _stored_pod(self, uid: str) -> Pod:
         return self._placement.pods.pods[self._placement.pods.rows[uid]]
 
     def _slot(self, uid: str) -> int:
@@ -244,31 +242,31 @@ class Supposition:
         places = reversed(range(len(self._steps)))
         return next((at for at in places if (gone := self._steps[at].gone) is not None and gone.uid == uid), None)
 
-    def _is_gone(self, held: Pod) -> bool:
+    def _is_gone(self, stored: Pod) -> bool:
         """Return whether a pod with a known node is not counted, because of this block or an enclosing one."""
-        return self._slot(held.uid) == NO_SLOT and held.node_name in self._placement.nodes.slots
+        return self._slot(stored.uid) == NO_SLOT and stored.node_name in self._placement.nodes.slots
 
     def _why_not_placed(self, pod: Pod, node_name: str) -> str:
         if pod.terminal:
             return "it has ended"
-        held = self._placement.pods.get(pod.uid)
-        if held is not None:
-            if not self._is_gone(held):
+        stored = self._placement.pods.get(pod.uid)
+        if stored is not None:
+            if not self._is_gone(stored):
                 return self._whereabouts(pod.uid)
             at = self._removal(pod.uid)
-            if at is not None and self._steps[at].gone != held:
+            if at is not None and self._steps[at].gone != stored:
                 # Derived states may hold terminating pods by UID, and would confuse the two.
                 return "it terminates, and is gone as if it did not"
         return "" if node_name in self._placement.nodes.slots else "there is no such node"
 
     def _whereabouts(self, uid: str) -> str:
-        held = self._placement.pods.get(uid)
-        if held is None:
+        stored = self._placement.pods.get(uid)
+        if stored is None:
             return "there is no such pod on any node"
-        if self._is_gone(held):
+        if self._is_gone(stored):
             return "it is gone already"
-        known = held.node_name in self._placement.nodes.slots
-        return f"it is on {held.node_name}{' already' if known else ', which is not known'}"
+        known = stored.node_name in self._placement.nodes.slots
+        return f"it is on {stored.node_name}{' already' if known else ', which is not known'}"
 
     def _pod_change(self, slot: int, before: Pod | None, after: Pod | None) -> PodChange:
         return PodChange(slot, before, after, self._after_pre_filter)

@@ -19,7 +19,7 @@ from core.explaining.pod_names import PodText
 from core.explaining.pod_steps import Changing, Kind, LowerRequest, TolerateTaint
 from core.explaining.remedy import RemakePod, Remedy, RemovePod, Step
 from core.framework.evaluation import FreshEvaluation
-from core.mirror.what_if import Supposition, WhatIfError
+from core.mirror.fork import Fork, ForkError
 from core.mirror.work import WorkLimitError
 from core.objects.pod import Pod
 from core.scheduling_cycle import filter_nodes
@@ -94,37 +94,37 @@ class Trials:
             return None
         self._left -= 1
         mirror = self._decision.mirror
-        with mirror.work.apart(), mirror.suppose() as supposed:
+        with mirror.work.apart(), mirror.fork() as fork:
             try:
                 changed = reduce(lambda pod, step: step.changed(pod), steps, self._pod)
                 for step in steps:
-                    step.suppose(mirror, supposed)
-                if not all(self._remade(step, changed, supposed) for step in steps if isinstance(step, RemakePod)):
+                    step.apply(mirror, fork)
+                if not all(self._remade(step, changed, fork) for step in steps if isinstance(step, RemakePod)):
                     return None
                 batch = self._everywhere if node is None else mirror.batch([node])
                 evaluation = FreshEvaluation(mirror, changed)
                 verdicts = filter_nodes(self._decision.profile, evaluation, batch)
-            except (WhatIfError, WorkLimitError):
+            except (ForkError, WorkLimitError):
                 return None
             finally:
                 self._units -= mirror.work.spent
         fitting = np.flatnonzero(verdicts.codes == 0)
         return batch.names[int(fitting[0])] if len(fitting) else None
 
-    def _remade(self, step: RemakePod, changed: Pod, supposed: Supposition) -> bool:
+    def _remade(self, step: RemakePod, changed: Pod, fork: Fork) -> bool:
         """Suppose that a sibling is made again like the changed pod, on its node. Return whether it fits there."""
         mirror = self._decision.mirror
-        held = mirror.get_pod(step.uid)
-        if held is None:
+        stored = mirror.get_pod(step.uid)
+        if stored is None:
             return False
-        supposed.remove(held)
-        made = replace(held, affinity=changed.affinity)
+        fork.remove(stored)
+        made = replace(stored, affinity=changed.affinity)
         verdicts = filter_nodes(self._decision.profile, FreshEvaluation(mirror, made), mirror.batch([step.node]))
-        supposed.place(made, step.node)
+        fork.place(made, step.node)
         return not verdicts.codes.any()
 
 
-def what_would_help(decision: Diagnosis, limit: int) -> Sequence[Remedy]:
+def find_remedies(decision: Diagnosis, limit: int) -> Sequence[Remedy]:
     """Return up to `limit` of the smallest changes. Each change alone lets the pod fit on a node.
 
     If the pod already fits on a node, there are none. Each remedy has been tried: filter_nodes passes the node for the
@@ -164,9 +164,9 @@ def what_would_help(decision: Diagnosis, limit: int) -> Sequence[Remedy]:
 
 
 def _obstacles(decision: Diagnosis) -> Obstacles:
-    beside = {position: refusal.failure.plugin for position, refusal in decision.refused_beside.items()}
+    by_nominated = {position: each.failure.plugin for position, each in decision.rejected_with_nominated.items()}
     fixes = {each.name: each.remedies.fix for each in decision.profile.explained if each.remedies.fix}
-    return Obstacles(decision, [plugin.name for plugin in decision.profile.filters], beside, fixes)
+    return Obstacles(decision, [plugin.name for plugin in decision.profile.filters], by_nominated, fixes)
 
 
 def _then(decision: Diagnosis, steps: Sequence[Step]) -> str:
@@ -254,7 +254,7 @@ def cost(decision: Decision, kind: Kind, steps: Sequence[Step]) -> int:
         if isinstance(step, LowerRequest):
             found += _OF_WHOLE_REQUEST * step.by // max(requests.get(step.resource, 0), 1)
         elif isinstance(step, TolerateTaint):
-            found += _OF_CONTROL_PLANE * (step.key in _CONTROL_PLANE - _keys_asked(decision.pod))
+            found += _OF_CONTROL_PLANE * (step.key in _CONTROL_PLANE - _required_keys(decision.pod))
         elif isinstance(step, RemovePod) and step.way in _BY_ITSELF:
             return _BY_ITSELF[step.way]
         elif isinstance(step, RemovePod):
@@ -263,8 +263,8 @@ def cost(decision: Decision, kind: Kind, steps: Sequence[Step]) -> int:
     return found
 
 
-def _keys_asked(pod: Pod) -> set[str]:
+def _required_keys(pod: Pod) -> set[str]:
     """Return the keys of the labels that the pod asks of its node."""
     selector, required = pod.node_affinity.selector, pod.node_affinity.required
     terms = () if required is None else required.terms
-    return {each.key for each in (*selector.requirements, *(asked for term in terms for asked in term.requirements))}
+    return {each.key for each in (*selector.requirements, *(one for term in terms for one in term.requirements))}
