@@ -70,7 +70,7 @@ class Equalities(Building):
         self._arithmetic = any(_ARITHMETIC & set(each.overload_id) for each in self._references.values())
         self._depth = 0
         """The number of comprehensions around."""
-        self._versions = False
+        self._versions = self._lists = False
         self.panics: list[Node] = []
         """Expressions that are true if cel-go may panic."""
 
@@ -81,6 +81,7 @@ class Equalities(Building):
         elif cel_types.dynamic(one):
             if cel_types.deep(other):
                 self._fragile()
+            self._lists = self._lists or not cel_types.scalar(other)
             if node.call_expr.function == "_==_":  # != is true in both engines
                 self._guard(node, arguments[0])
         elif cel_types.deep(one) or cel_types.deep(other):
@@ -146,6 +147,6 @@ class Equalities(Building):
         self._become(node, "_?_:_", [self._is_version(value), self._made("_==_", texts), plain])
 
     def _fragile(self) -> None:
-        self._versions = True
+        self._versions = self._lists = True
         if self._guarded:
             raise UnknownResultError("equality in lists, with a device that has versions")

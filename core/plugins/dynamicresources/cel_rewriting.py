@@ -78,6 +78,8 @@ class Needs(NamedTuple):
     """It also looks up the driver's domain by `device.driver`."""
     versions: bool
     """With a device that has versions, it has to be rewritten with `guarded`."""
+    lists: bool
+    """With a device that has lists of versions, it cannot be evaluated."""
 
 
 class Rewriting(Equalities):
@@ -110,7 +112,7 @@ class Rewriting(Equalities):
         del self._checked.reference_map[:]
         for key, each in kept:
             self._checked.reference_map.add(key=key, value=each)
-        return Needs(frozenset(self._domains), self._drivers, self._versions)
+        return Needs(frozenset(self._domains), self._drivers, self._versions, self._lists)
 
     def _visit(self, node: Node) -> None:
         match node.WhichOneof("kind"):
@@ -321,8 +323,9 @@ class Rewriting(Equalities):
 
     def _includes(self, node: Node, arguments: list[Node]) -> None:
         target, value = arguments
-        if cel_types.messages(self._type(target)) or cel_types.messages(self._type(value)):
-            raise UnknownResultError("includes of a quantity or a version")
+        names = {cel_types.message_name(self._type(each)) for each in arguments}
+        if names - {"", "Semver"} or (cel_types.inner(self._type(target)) and cel_types.messages(self._type(target))):
+            raise UnknownResultError("includes of a quantity")
         empty = checked_expression.node(id=self._new(), list_expr={})
         is_list = self._made("_==_", [self._made("type", [target]), self._made("type", [empty])])
         within, equal = self._made("@in", [value, target]), self._made("_==_", [target, value])

@@ -121,7 +121,7 @@ def _variables(device: SelectedDevice, needs: "cel_rewriting.Needs", *, lists: b
     versions = False
     for name, value in device.attributes.items():
         domain, identifier = _split(name, device.driver)
-        if isinstance(value, tuple) and needs.versions and any(isinstance(each, Version) for each in value):
+        if isinstance(value, tuple) and needs.lists and any(isinstance(each, Version) for each in value):
             raise UnknownResultError("an equality, with a device that has lists of versions")
         versions = versions or isinstance(value, Version)
         attributes.setdefault(domain, {})[identifier] = _attribute(name, value, lists=lists)
