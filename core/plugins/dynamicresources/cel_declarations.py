@@ -112,6 +112,13 @@ CROSS_TYPE: Final = [
 """Comparisons that cel-cpp has, but does not declare (CrossTypeNumericComparisons)."""
 
 
+_OTHERS: Final = {
+    **dict.fromkeys(("string_to_int64", "string_to_double", "string_to_bool"), ("string",)),
+    "string_substring_int_int": ("string", "int", "int"),
+}
+"""Parameters of overloads that both have, but that differ."""
+
+
 def parameters(overload: str) -> tuple[str, ...]:
     """Return the types of the parameters of an overload of `cel_functions.FUNCTIONS`."""
-    return ELSEWHERE[overload].parameters if overload in ELSEWHERE else ("string",)
+    return ELSEWHERE[overload].parameters if overload in ELSEWHERE else _OTHERS[overload]

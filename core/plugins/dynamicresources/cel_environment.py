@@ -249,12 +249,12 @@ class Environment:
             raise UnknownResultError("a word of Kindred, or a character 0")
         if expression.count("optMap") + expression.count("optFlatMap") > _MOST_DOUBLINGS:
             raise UnknownResultError("many uses of optMap")
+        if "has" in expression:
+            self._refuse_has(expression)
         try:
             checked = self._environment.compile(expression)
         except (ValueError, LookupError, RuntimeError) as error:
             raise _refused(expression, str(error)) from error
-        if "has" in expression:
-            self._refuse_has(expression)
         kind = checked.return_type().name()
         unknown = "DYN" if self._lists else "ERROR"  # the package has no name for any
         if kind not in ("BOOL", unknown):
@@ -263,8 +263,11 @@ class Environment:
 
     def _refuse_has(self, expression: str) -> None:
         """Refuse has(device.driver): the package compiles it to device.driver."""
-        parsed = any_pb2.Any.FromString(self._environment.compile(expression, disable_check=True).serialize())
-        if checked_expression.tests_field_of(parsed.value, "device"):
+        try:
+            parsed = self._environment.compile(expression, disable_check=True).serialize()
+        except (ValueError, LookupError, RuntimeError):  # of which the checker has an error, too
+            return
+        if checked_expression.tests_field_of(any_pb2.Any.FromString(parsed).value, "device"):
             raise UnknownResultError("has() of a field of device")
 
 

@@ -247,6 +247,13 @@ def _bool(text: str) -> bool:
     return _BOOLS[text]
 
 
+def _substring(text: str, start: str, end: str) -> str:
+    # cel-cpp (cel-expr-python 0.1.3) refuses an end that is the size.
+    if not 0 <= int(start) <= int(end) <= len(text):
+        raise FunctionError("substring: index out of range")
+    return text[int(start) : int(end)]
+
+
 FUNCTIONS: Final[Mapping[str, Callable[..., Value]]] = {
     "string_to_quantity": _quantity,
     "is_quantity_string": _valid(_quantity),
@@ -289,5 +296,6 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Value]]] = {
     "string_to_int64": _int,
     "string_to_double": _double,
     "string_to_bool": _bool,
+    "string_substring_int_int": _substring,
 }
 """The functions by upstream's names of their overloads. A value of a type of its own is passed as its text."""

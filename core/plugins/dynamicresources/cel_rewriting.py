@@ -48,7 +48,7 @@ _NAMES: Final = """
 _&&_ _||_ !_ _?_:_ @not_strictly_false _<_ _<=_ _>_ _>=_ _+_ _-_ _*_ _/_ _%_ -_ _[_] _?._ _[?_] size string
 contains startsWith endsWith charAt indexOf lastIndexOf join lowerAscii upperAscii replace split substring trim
 optional.of optional.none hasValue value or orValue sets.contains sets.equivalent sets.intersects
-distinct flatten lists.range slice sort reverse @sortByAssociatedKeys
+distinct lists.range slice sort reverse @sortByAssociatedKeys
 """
 _NATIVE: Final = frozenset(_NAMES.split())
 """Functions that both engines have, and that were compared."""
@@ -60,6 +60,8 @@ _ELSEWHERE: Final = frozenset(cel_declarations.ELSEWHERE)
 """Overloads that cel-cpp does not have."""
 _WITHOUT_OFFSET: Final = 2
 """Arguments of indexOf. For an offset that is out of range, engines differ."""
+_DOUBLES: Final = frozenset({"add_double", "subtract_double", "multiply_double", "divide_double"})
+"""Arithmetic that may make a NaN. cel-go has an error for its order."""
 _KEYED: Final = ("_[_]", "_[?_]")
 _DEEP: Final = frozenset(["sets.contains", "sets.equivalent", "sets.intersects", "distinct", "indexOf", "lastIndexOf"])
 """Functions that compare elements of lists for equality."""
@@ -181,6 +183,8 @@ class Rewriting(Equalities):
                 raise InvalidExpressionError("a list or map of several types")
 
     def _comprehension(self, node: Node) -> None:
+        if node.iter_range.HasField("list_expr") and not node.iter_range.list_expr.elements:
+            raise UnknownResultError("a loop over an empty list, whose elements have no type")
         self._as_they_are.add(node.iter_range.id)
         for each in (node.iter_range, node.accu_init):
             self._visit(each)
@@ -213,7 +217,10 @@ class Rewriting(Equalities):
             self._equality(node, arguments)
         elif call.function == "@in":
             self._within(arguments)
-        elif not (_ELSEWHERE.isdisjoint(overloads) and self._known(call.function, overloads, arguments)):
+        elif not (
+            (call.function == "string" or _ELSEWHERE.isdisjoint(overloads))
+            and self._known(call.function, overloads, arguments)
+        ):
             raise UnknownResultError(f"the function {call.function}")
 
     def _operands(self, function: str, arguments: list[Node]) -> None:
@@ -248,21 +255,32 @@ class Rewriting(Equalities):
     def _known(self, function: str, overloads: list[str], arguments: list[Node]) -> bool:
         """Return whether both engines do the same."""
         types = [self._type(each) for each in arguments]
+        if self._differing(function, arguments) or (_DOUBLES.intersection(overloads) and len(overloads) == 1):
+            return False
         if function in _KEYED and types[0].HasField("map_type") and cel_types.dynamic(types[1]):
             self._note_panic(arguments[1])
         if function in _DEEP and any(cel_types.deep(each) for each in types):
             self._fragile()
+        if function in ("int", "double"):
+            literal = arguments[0].const_expr.HasField("double_value")
+            return len(overloads) == 1 and overloads[0] in _NUMERIC and not literal
+        if function in _OPTIONAL:
+            return not cel_types.dynamic(types[0])
+        return function == "dyn" or function in _NATIVE
+
+    def _differing(self, function: str, arguments: list[Node]) -> bool:
+        """Return whether the engines differ for some arguments of a function that both have."""
+        types = [self._type(each) for each in arguments]
         match function:
             case "dyn":
-                return cel_types.plain(types[0])
-            case "int" | "double":
-                literal = arguments[0].const_expr.HasField("double_value")
-                return len(overloads) == 1 and overloads[0] in _NUMERIC and not literal
+                return not cel_types.plain(types[0])
             case "string":
-                return not any(each.primitive == checked_expression.DOUBLE for each in types)
+                return any(each.primitive == checked_expression.DOUBLE for each in types)
             case "indexOf" | "lastIndexOf":
-                return len(arguments) == _WITHOUT_OFFSET
-        return function in _NATIVE and not (function in _OPTIONAL and cel_types.dynamic(types[0]))
+                return len(arguments) != _WITHOUT_OFFSET
+            case "split":
+                return arguments[1].const_expr.string_value == ""
+        return False
 
     def _order(self, node: Node, arguments: list[Node], overload: str) -> None:
         of = "Quantity" if overload.startswith("quantity") else "Semver"
