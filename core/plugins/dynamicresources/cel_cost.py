@@ -7,7 +7,7 @@ call. An expression above LIMIT is not evaluated. One below it is below upstream
 
 from typing import Final, NamedTuple
 
-from core.plugins.dynamicresources import cel_types, checked_expression
+from core.plugins.dynamicresources import cel_equality, cel_types, checked_expression
 from core.plugins.dynamicresources.cel_functions import UnknownResultError
 from core.plugins.dynamicresources.checked_expression import Node
 
@@ -35,6 +35,7 @@ _ONE: Final = Weight(1, 1, 1)
 _ATTRIBUTE: Final = Weight(_ATTRIBUTE_LENGTH, _ATTRIBUTE_LENGTH * _ATTRIBUTE_LENGTH, _ATTRIBUTE_LENGTH)
 _ATTRIBUTES: Final = Weight(_DOMAINS, _DOMAINS * _ATTRIBUTE.total, _ATTRIBUTE.total)
 _TEXT: Final = Weight(_NUMBER_LENGTH, _NUMBER_LENGTH, 1)
+_FIELDS: Final = frozenset(cel_equality.FIELDS.values())
 _COMPARED: Final = frozenset({"_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"})
 _SEARCHED: Final = frozenset({"contains", "indexOf", "lastIndexOf", "matches", "split", "startsWith", "endsWith"})
 _PAIRED: Final = frozenset({"sets.contains", "sets.intersects", "sets.equivalent"})
@@ -90,6 +91,8 @@ class Costs:
         kind = self._types.get(node.id)
         if function in ("_[_]", "_?._", "_[?_]"):
             self._pay(0, times)
+            if node.select_expr.field in _FIELDS:
+                return _TEXT
             if kind is None or cel_types.dynamic(kind):
                 return _ATTRIBUTE
             return _ATTRIBUTES if parts[0] == _ATTRIBUTES else Weight(*[max(parts[0].each, _NUMBER_LENGTH)] * 3)

@@ -24,6 +24,7 @@ from core.plugins.dynamicresources.cel_functions import (
 try:
     from cel_expr_python import cel
     from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory
+    from google.protobuf.message import DecodeError
 
     from core.plugins.dynamicresources import cel_cost, cel_equality, cel_rewriting, cel_types, checked_expression
 except ImportError:  # the optional packages are not installed
@@ -179,7 +180,12 @@ class _Runtime:
 
     def planned(self, checked: bytes, *, guarded: bool) -> Plan:
         """Return the expression to evaluate. Raises InvalidExpressionError or UnknownResultError."""
-        decoded = checked_expression.decoded(checked)
+        try:
+            return self._planned(checked_expression.decoded(checked), guarded=guarded)
+        except (ValueError, LookupError, RuntimeError, DecodeError) as error:  # RecursionError, too
+            raise UnknownResultError(_first_line(str(error))) from error
+
+    def _planned(self, decoded: Native, *, guarded: bool) -> Plan:
         rewriting = cel_rewriting.Rewriting(decoded, guarded=guarded)
         needs = rewriting.rewrite()
         costs = cel_cost.Costs(decoded)
@@ -198,10 +204,7 @@ class _Runtime:
 
     def _deserialized(self, checked: Native) -> Native:
         program = self.environment.deserialize(checked_expression.encoded(checked))
-        try:
-            program.eval(data={})  # plans it
-        except (ValueError, LookupError, RuntimeError) as error:
-            raise UnknownResultError(_first_line(str(error))) from error
+        program.eval(data={})  # plans it
         return program
 
     def _validate(self, pattern: str) -> None:

@@ -105,10 +105,7 @@ class Rewriting(Equalities):
         """Change the expression. Raises InvalidExpressionError or UnknownResultError."""
         for each in self._types.values():
             cel_types.refuse_type(each)
-        try:
-            checked_expression.inline_bindings(self._checked.expr)
-        except ValueError as error:
-            raise UnknownResultError(str(error)) from error
+        checked_expression.inline_bindings(self._checked.expr)
         self._visit(self._checked.expr)
         kept = [(key, each) for key, each in self._references.items()]
         del self._checked.reference_map[:]
@@ -279,7 +276,7 @@ class Rewriting(Equalities):
             case "indexOf" | "lastIndexOf":
                 return len(arguments) != _WITHOUT_OFFSET
             case "split":
-                return arguments[1].const_expr.string_value == ""
+                return not arguments[1].const_expr.string_value
         return False
 
     def _order(self, node: Node, arguments: list[Node], overload: str) -> None:
