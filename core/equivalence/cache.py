@@ -200,7 +200,7 @@ class EquivalenceCache:
         if entry is not None:
             self._entries.move_to_end(key)
         else:
-            entry = ClassEntry(key, pod, self._classifier.representative(pod), now)
+            entry = ClassEntry(key, pod, self._classifier.representative(self._mirror, pod), now)
             if entry.hash in self._evicted:
                 del self._evicted[entry.hash]
                 entry.miss = Miss.EVICTED

@@ -49,6 +49,7 @@ class Classifier:
         """The fields that any enabled plugin reads, in the order of the Pod."""
         self._referring = [each for each in self._plugins if type(each).references is not Plugin.references]
         self._reads_volumes = "volumes" in declared
+        self._knowing = [each for each in self._plugins if type(each).knows_each is not Plugin.knows_each]
         self._read = tuple((field, isinstance(getattr(_BLANK, field), Mapping)) for field in self.fields)
 
     def key(self, mirror: ClusterMirror, pod: Pod) -> ClassKey | None:
@@ -62,17 +63,24 @@ class Classifier:
             frozenset(getattr(pod, field).items()) if is_mapping else getattr(pod, field)
             for field, is_mapping in self._read
         ]
-        identity = _identity(pod) if self._reads_volumes else None
+        identity = self._identity(mirror, pod)
         return (owner, identity, *parts, *[plugin.references(mirror, pod) for plugin in self._referring])
 
-    def representative(self, pod: Pod) -> Pod:
+    def _identity(self, mirror: ClusterMirror, pod: Pod) -> tuple[str, str] | None:
+        """Return the UID and name of a pod that must own its claims, or None for any other one."""
+        is_owner = self._reads_volumes and any(isinstance(each, PodClaim) and each.ephemeral for each in pod.volumes)
+        if is_owner or any(plugin.knows_each(mirror, pod) for plugin in self._knowing):
+            return pod.uid, pod.name
+        return None
+
+    def representative(self, mirror: ClusterMirror, pod: Pod) -> Pod:
         """Return the pod with only the declared fields. Plugins get this pod for the class.
 
         So a plugin that reads an undeclared field finds it blank at the first request already, not only in a cached
         result.
         """
         known = {field: getattr(pod, field) for field in self.fields}
-        if self._reads_volumes and _identity(pod) is not None:
+        if self._identity(mirror, pod) is not None:
             known |= {"uid": pod.uid, "name": pod.name}
         return msgspec.structs.replace(_BLANK, **known)
 
@@ -85,13 +93,6 @@ def equivalence_hash(key: ClassKey) -> int:
 def key_text(key: ClassKey) -> bytes:
     """Return a class as text, the same in every process."""
     return msgspec.json.encode(key, order="deterministic", enc_hook=str)
-
-
-def _identity(pod: Pod) -> tuple[str, str] | None:
-    """Return the UID and name of a pod with ephemeral volumes, which must own its claims, or None for other pods."""
-    if any(isinstance(volume, PodClaim) and volume.ephemeral for volume in pod.volumes):
-        return pod.uid, pod.name
-    return None
 
 
 ENTRY_BYTES: Final = 2500

@@ -137,6 +137,10 @@ class Plugin:
         The cache does not call a plugin that leaves this as it is.
         """
 
+    def knows_each(self, _mirror: ClusterMirror, _pod: Pod, /) -> bool:
+        """Return whether the results depend on the pod's own UID and name, so that no other pod has its class."""
+        return False
+
     @staticmethod
     def reserves_for(_mirror: ClusterMirror, _pod: Pod, /) -> str:
         """Return what kube-scheduler's plugin reserves for a pod, on nodes that its Filter saw. Empty: nothing."""

@@ -60,12 +60,15 @@ class Inventory:
         self._outcomes: OrderedDict[Hashable, dict[Hashable, Any]] = OrderedDict()
         self._ids: dict[Hashable, int] = {}
         self._last_id = 0
+        self.revision = 0
+        """It grows with every change of devices, of what is allocated of them, and of classes."""
         self.nodes: dict[int, Node] = dict(mirror.nodes)
         """Slot -> node."""
         self._reset()
 
     def _reset(self) -> None:
         mirror = self._mirror
+        self.revision += 1
         self.gates: Gates = gates_of(mirror.rules.release)
         self._rules = [*mirror.objects(DeviceTaintRule).values()]
         self._slices = Slices(mirror.objects(ResourceSlice).values(), self.gates)
@@ -97,6 +100,7 @@ class Inventory:
         elif change.kind is ResourceSlice:
             self._change_slice(change.before, change.after)
         elif change.kind is DeviceTaintRule:
+            self.revision += 1
             self._rules = [*self._mirror.objects(DeviceTaintRule).values()]
             self._forget_pools()
         elif change.kind is DeviceClass:
@@ -112,9 +116,9 @@ class Inventory:
             self._of_node.pop(change.slot, None)
 
     def _change_classes(self) -> None:
+        self.revision += 1
         self.extended = None
         self.selection = Selection(self._mirror.objects(DeviceClass), self._mirror.rules.release)
-        self._outcomes.clear()
 
     def _count(self, claim: ResourceClaim, sign: int) -> None:
         if claim.for_extended and claim.controller is not None:
@@ -128,6 +132,7 @@ class Inventory:
         for each in () if claim.allocation is None else claim.allocation.devices:
             if each.admin_access:
                 continue
+            self.revision += 1
             device = each.device
             if self.gates.shares and each.share is not None:
                 self._share(device, each.consumed, sign)
@@ -149,6 +154,7 @@ class Inventory:
             del self.shares[device]
 
     def _change_slice(self, before: ResourceSlice | None, after: ResourceSlice | None) -> None:
+        self.revision += 1
         for each in (before, after):
             if each is None:
                 continue

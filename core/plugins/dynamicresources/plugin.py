@@ -5,11 +5,13 @@ pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
-from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, ScorePlugin, Status, Verdicts
+from core.framework.interface import SKIP, SUCCESS, Code, FilterPlugin, ScorePlugin, Status, Verdicts, Versions
+from core.framework.invalidation import InvalidationRule, Scope, differs, node_update
 from core.framework.scores import default_normalize
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT, NodeBatch
@@ -18,6 +20,7 @@ from core.objects.devices import MAX_ALTERNATIVES, DeviceTaintRule, ResourceClai
 from core.objects.kinds import DeviceClass
 from core.objects.node import Node
 from core.objects.pod import Pod
+from core.objects.pod_requests import may_be_devices
 from core.plugins.dynamicresources.allocator import (
     AllocationError,
     OnThisNodeError,
@@ -170,9 +173,9 @@ class Claims:
             self.steps += search.steps
         if not found:
             return Outcome(CANNOT_ALLOCATE)
-        return Outcome(SUCCESS, self._score_of_allocated() + sum(map(_score_of, search.results)))
+        return Outcome(SUCCESS, sum(map(_score_of, search.results)))
 
-    def _score_of_allocated(self) -> int:
+    def score_of_allocated(self) -> int:
         """Return the score of the claims that were allocated before. Upstream computeScore."""
         score = 0
         for claim in self.all:
@@ -199,9 +202,54 @@ class Demand(NamedTuple):
     known: dict[Hashable, Outcome]
 
 
+def _unversioned(each: Any) -> Any:  # noqa: ANN401  # of any of the four kinds
+    return None if each is None else replace(each, uid="", resource_version="")
+
+
 def _score_of(results: Sequence[Result]) -> int:
     chosen = {(each.wanted.base, each.wanted.alternative) for each in results}
     return sum(MAX_ALTERNATIVES - at for _, at in chosen if at is not None)
+
+
+_INVALIDATED_BY: Final = (
+    node_update(
+        when="a label changed, an amount of an extended resource, or whether it declares DRAOptionalNodeOperations",
+        because="slices, devices and allocations select nodes by labels, and a device plugin may have the resource",
+        reads=lambda node: (
+            node.labels,
+            _OPTIONAL_OPERATIONS in node.declared_features,
+            {name: amount for name, amount in node.allocatable.items() if may_be_devices(name)},
+        ),
+    ),
+    InvalidationRule(
+        kind=ResourceSlice,
+        scope=Scope.COUNTERS,
+        when="it comes or goes, or anything in its spec changed",
+        because="its devices are what claims get, on every node that can see them",
+        touches=differs(_unversioned),
+    ),
+    InvalidationRule(
+        kind=ResourceClaim,
+        scope=Scope.COUNTERS,
+        when="the pod names it, or devices were allocated to it or no longer are",
+        because="a device of another claim is in use, and an allocated claim is where its devices are",
+        touches=differs(_unversioned),
+    ),
+    InvalidationRule(
+        kind=DeviceClass,
+        scope=Scope.COUNTERS,
+        when="it comes or goes, or its selectors or its extended resource changed",
+        because="requests of the class select other devices, or it provides another resource",
+        touches=differs(_unversioned),
+    ),
+    InvalidationRule(
+        kind=DeviceTaintRule,
+        scope=Scope.COUNTERS,
+        when="it comes or goes, or selects other devices, or taints otherwise",
+        because="its taint keeps claims off the devices that it selects",
+        touches=differs(_unversioned),
+    ),
+)
 
 
 class DynamicResources(FilterPlugin[Claims], ScorePlugin[Claims]):
@@ -216,8 +264,23 @@ class DynamicResources(FilterPlugin[Claims], ScorePlugin[Claims]):
     states = (Inventory,)
     scores_alone = True
     kinds = (Node, DeviceClass, ResourceSlice, ResourceClaim, DeviceTaintRule)
-    class_fields = ("uid", "namespace", "name", "requests", "resource_claims", "extended_requests")
-    invalidated_by = ()
+    class_fields = ("namespace", "requests", "resource_claims", "extended_requests")
+    invalidated_by = _INVALIDATED_BY
+
+    def knows_each(self, mirror: ClusterMirror, pod: Pod) -> bool:
+        """Return whether the pod must own a claim, of a template or for its extended resources."""
+        if any(each.of_template for each in pod.resource_claims):
+            return True
+        return bool(pod.extended_requests) and pod.uid in mirror.derived(Inventory).made_for
+
+    def filter_versions(self, state: Claims) -> Versions:
+        """Return the version of all devices, and what the pod's own claims say."""
+        own = [(claim.requests, claim.constraints, claim.allocation) for claim in state.all]
+        return (state.inventory.revision, tuple(own))
+
+    def score_versions(self, state: Claims) -> Versions:
+        """Return the same as for the verdicts."""
+        return self.filter_versions(state)
 
     def pre_filter(self, mirror: ClusterMirror, pod: Pod) -> tuple[Status, Claims | None]:
         """Find the claims of the pod. SKIP without any."""
@@ -246,7 +309,8 @@ class DynamicResources(FilterPlugin[Claims], ScorePlugin[Claims]):
 
     def score(self, state: Claims, batch: NodeBatch) -> Int64Array:
         """Return for each node how early the chosen alternatives are among those of their requests."""
-        return np.array([each.score for each in _outcomes(state, batch)], np.int64)
+        found = np.array([each.score for each in _outcomes(state, batch)], np.int64)
+        return found + state.score_of_allocated()
 
     def normalize(self, raw: Int64Array) -> Int64Array:
         """Scale so that the highest score is 100."""

@@ -173,15 +173,17 @@ def test_a_pod_with_an_ephemeral_volume_is_of_a_class_of_its_own() -> None:
     other = replace(one, uid="default/p again")
 
     assert classifier.key(ClusterMirror(), one) != classifier.key(ClusterMirror(), other)
-    assert classifier.representative(one).uid == one.uid
-    assert classifier.representative(one).full_name == one.full_name
+    assert classifier.representative(ClusterMirror(), one).uid == one.uid
+    assert classifier.representative(ClusterMirror(), one).full_name == one.full_name
 
 
 def test_plugins_get_nothing_but_the_fields_that_are_declared() -> None:
     classifier = Classifier([StatedPlugin(class_fields=("labels",)), NodePorts()], "controller")
     pod = replace(pod_of(make_pod("p").label("app", "web").host_port(80).requests(cpu="1")), node_name="n", uid="u")
 
-    assert classifier.representative(pod) == Pod("", "", "", labels={"app": "web"}, host_ports=pod.host_ports)
+    assert classifier.representative(ClusterMirror(), pod) == Pod(
+        "", "", "", labels={"app": "web"}, host_ports=pod.host_ports
+    )
 
 
 def test_a_field_that_pods_do_not_have_is_an_error_that_names_the_plugin() -> None:

@@ -57,8 +57,8 @@ FAULTS: Final = (
     Fault(
         id="ephemeral-claims-shared-in-a-class",
         breaks="Pods with ephemeral volumes, each with claims of its own, are of one class.",
-        old="identity = _identity(pod) if self._reads_volumes else None",
-        new="identity = None",
+        old="        identity = self._identity(mirror, pod)",
+        new="        identity = None",
         tests=("equivalence/test_classes.py",),
     ),
     Fault(

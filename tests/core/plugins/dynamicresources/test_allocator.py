@@ -60,6 +60,12 @@ def partitions(devices: list[V1]) -> list[V1]:
         ),
         pytest.param(
             TWO,
+            [claim([request("a", allocationMode="All"), request("b", allocationMode="All")])],
+            NONE,
+            id="all-twice",
+        ),
+        pytest.param(
+            TWO,
             [claim([request(adminAccess=True)]), claim([request()], "x", held("g0"))],
             "g0",
             id="admin-access-to-a-device-in-use",
@@ -178,6 +184,12 @@ def partitions(devices: list[V1]) -> list[V1]:
             id="counters-in-use",
         ),
         pytest.param(
+            partitions([{**consuming(6)[0], "taints": [HOT]}, {**consuming(6)[0], "name": "g1"}]),
+            [claim([request()])],
+            "g1",
+            id="counters-of-a-tainted-device",
+        ),
+        pytest.param(
             [slice_of("s", [device("g0", capacity={"m": {"value": "10"}})])],
             [claim([request(capacity={"requests": {"m": "11"}})])],
             NONE,
@@ -283,6 +295,13 @@ def test_a_search_that_is_too_long_is_undecided_and_no_refusal() -> None:
     assert process_time() - began < 0.5
     assert found["undecided"] == {"n0": "the search for devices takes too long"}
     assert found["feasible"] == ["n0"]
+
+
+def test_the_order_of_the_devices_of_one_request_is_not_tried() -> None:
+    """There are 252 sets of five of ten devices, and 30,240 orders, which would take too long."""
+    missing = request("b", selectors=[{"cel": {"expression": 'device.driver == "other"'}}])
+    ten = [slice_of("s", [device(f"g{at}") for at in range(10)])]
+    assert verdict(world(ten, [claim([request("a", count=5), missing])])) == NONE
 
 
 def test_nodes_whose_devices_look_alike_to_the_claim_are_judged_once() -> None:

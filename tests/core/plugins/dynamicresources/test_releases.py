@@ -33,6 +33,7 @@ TAINTED: Final = [slice_of("s", [device("g0", taints=[HOT])])]
 LATE: Final = [slice_of("s", [device("g0", bindingConditions=["A"])])]
 PER_DEVICE: Final = [slice_of("s", [device("g0", allNodes=True)], perDeviceNodeSelection=True)]
 THREE_OR_ALL: Final = [alternative("s", count=3), alternative("t", allocationMode="All")]
+HELD_FIRST: Final = {"request": "r/s", "driver": DRIVER, "pool": "pool", "device": "g0"}
 COUNTED: Final = [
     slice_of("s", [], count=2, sharedCounters=[{"name": "m", "counters": {"n": {"value": "1"}}}]),
     slice_of("t", [device("g0", consumesCounters=[{"counterSet": "m", "counters": {"n": {"value": "1"}}}])], count=2),
@@ -126,3 +127,5 @@ def test_scores_say_how_early_the_alternatives_come() -> None:
     both = world(TWO, [claim(listed), claim([request()], "c2", held("g0"))])
     error = "number of allocations 1 is smaller than number of claims"
     assert [scores(both, each) for each in RELEASES] == [None, error, {"n0": 7}, {"n0": 7}]
+    before = claim(listed, "c2", {"allocation": {"devices": {"results": [HELD_FIRST]}}})
+    assert [scores(world(TWO, [claim([request()]), before]), each) for each in RELEASES[2:]] == [{"n0": 8}] * 2

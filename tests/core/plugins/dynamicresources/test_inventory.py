@@ -1,0 +1,93 @@
+"""What events change of the devices, one kind after the other."""
+
+from typing import Any, Final
+
+import msgspec
+
+from app.objects.resources import RESOURCES
+from core.events import ClusterEvent, Kind
+from core.mirror.cluster import ClusterMirror
+from core.objects.devices import DeviceTaintRule, ResourceClaim, ResourceSlice
+from core.objects.kinds import DeviceClass
+from core.objects.node import Node
+from core.plugins.dynamicresources.plugin import DynamicResources
+from core.releases.differences import rules_of
+from core.releases.release import RELEASES
+from tests.conformance.engine import decoded_pod
+from tests.core.plugins.dynamicresources.world import (
+    DRIVER,
+    V1,
+    claim,
+    device,
+    held,
+    request,
+    slice_of,
+    world,
+)
+
+IN_Z1: Final = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["z1"]}]}]}
+OTHER: Final = {"cel": {"expression": 'device.driver == "other"'}}
+
+
+class Life:
+    """A mirror of a world that changes, and how many nodes have devices for the pod."""
+
+    def __init__(self, case: V1) -> None:
+        self.mirror = ClusterMirror(rules=rules_of(RELEASES[-1]))
+        self.mirror.derived(DynamicResources.states[0])
+        self._pod = decoded_pod(case["pod"])
+        for member, kind in (("nodes", Node), ("deviceclasses", DeviceClass), ("resourceslices", ResourceSlice)):
+            for each in case[member]:
+                self.tell(kind, each)
+        for each in case["resourceclaims"]:
+            self.tell(ResourceClaim, each)
+
+    def tell(self, kind: Kind, v1_object: Any, action: str = "Update") -> int:  # noqa: ANN401 - of any kind
+        """Apply an event, and return how many nodes have devices."""
+        decoded = RESOURCES[kind].decode(msgspec.json.encode(v1_object))
+        self.mirror.apply(ClusterEvent("Delete" if action == "Delete" else "Update", decoded))
+        return self.fitting()
+
+    def fitting(self) -> int:
+        """Return how many nodes have devices."""
+        plugin, batch = DynamicResources(), self.mirror.all_nodes()
+        _, state = plugin.pre_filter(self.mirror, self._pod)
+        return 0 if state is None else plugin.filter(state, batch).codes.tolist().count(0)
+
+
+def test_a_node_that_is_labelled_otherwise_sees_other_slices() -> None:
+    life = Life(world([slice_of("s", [device("g")], nodeSelector=IN_Z1)], [claim([request()])]))
+    assert life.fitting() == 0
+    assert life.tell(Node, {"metadata": {"name": "n0", "labels": {"zone": "z1"}}}) == 1
+    assert life.tell(Node, {"metadata": {"name": "n0", "labels": {"zone": "z2"}}}) == 0
+
+
+def test_a_class_that_selects_otherwise_selects_other_devices() -> None:
+    life = Life(world([slice_of("s", [device("g")])], [claim([request()])]))
+    assert life.fitting() == 1
+    assert life.tell(DeviceClass, {"metadata": {"name": "gpu"}, "spec": {"selectors": [OTHER]}}) == 0
+    assert life.tell(DeviceClass, {"metadata": {"name": "gpu"}}) == 1
+
+
+def test_a_device_is_in_use_as_long_as_any_claim_has_it() -> None:
+    life = Life(world([slice_of("s", [device("g")])], [claim([request()])]))
+    for name, fit in (("x", 0), ("y", 0)):
+        assert life.tell(ResourceClaim, claim([request()], name, held("g"))) == fit
+    assert life.tell(ResourceClaim, claim([request()], "x")) == 0
+    assert life.tell(ResourceClaim, claim([request()], "y"), "Delete") == 1
+
+
+def test_a_slice_of_another_node_completes_a_pool() -> None:
+    one, other = (slice_of(name, [device(name)], count=2, nodeName=node) for name, node in (("a", "n0"), ("b", "n1")))
+    life = Life(world([one], [claim([request()])], nodes=2))
+    assert life.fitting() == 0
+    assert life.tell(ResourceSlice, other) == 2
+    assert life.tell(ResourceSlice, other, "Delete") == 0
+
+
+def test_a_rule_that_goes_takes_its_taint_along() -> None:
+    life = Life(world([slice_of("s", [device("g")])], [claim([request()])]))
+    taint = {"key": "hot", "effect": "NoExecute"}
+    rule = {"metadata": {"name": "r"}, "spec": {"deviceSelector": {"driver": DRIVER}, "taint": taint}}
+    assert life.tell(DeviceTaintRule, rule) == 0
+    assert life.tell(DeviceTaintRule, rule, "Delete") == 1

@@ -1,0 +1,118 @@
+"""Faults of devices: the search, pools, what is in use, capacities, and what events keep."""
+
+from typing import Final
+
+from tests.mutants.fault import Fault
+
+_ALLOCATOR: Final = ("test_allocator.py", "test_releases.py")
+_STREAMS: Final = ("test_inventory.py", "test_devices.py")
+
+FAULTS: Final = (
+    Fault(
+        id="device-in-use-of-another-claim-taken",
+        breaks="A request takes a device that another request of the pod has taken.",
+        old="        return where[1] in self._taken[where[0]] or bool(holders)",
+        new="        return where[1] in self._taken[where[0]]",
+        tests=_ALLOCATOR,
+    ),
+    Fault(
+        id="next-device-of-a-request-from-the-start",
+        breaks="All orders of the devices of one request are tried, instead of all sets.",
+        old="code = self._next(at, index + 1, (place, position + 1))",
+        new="code = self._next(at, index + 1, (place, 0))",
+        tests=_ALLOCATOR,
+    ),
+    Fault(
+        id="constraint-keeps-a-device-that-was-given-back",
+        breaks="A constraint still counts the device that the search has given back.",
+        old="        for number in reversed(range(undo.constraints)):",
+        new="        for number in reversed(range(undo.constraints - 1)):",
+        tests=_ALLOCATOR,
+    ),
+    Fault(
+        id="counters-not-given-back",
+        breaks="Counters stay consumed by a device that the search has given back.",
+        old="        if undo.reserved:\n",
+        new="        if undo.reserved and undo.marked:\n",
+        tests=_ALLOCATOR,
+    ),
+    Fault(
+        id="counters-of-devices-in-use-free",
+        breaks="A device in use consumes no counters.",
+        old="            if each.counters and self._is_allocated(each):",
+        new="            if each.counters and not self._is_allocated(each):",
+        tests=_ALLOCATOR,
+    ),
+    Fault(
+        id="share-forgotten",
+        breaks="What is consumed of a shared device is free.",
+        old="        if amount + taken.get(name, 0) + taking.get(name, 0) > capacity.value:",
+        new="        if amount + taking.get(name, 0) > capacity.value:",
+        tests=_ALLOCATOR,
+    ),
+    Fault(
+        id="error-of-a-selector-no-match",
+        breaks="A selector that fails does not match, instead of ending the attempt.",
+        old="            if isinstance(outcome, SelectorError):\n",
+        new="            if isinstance(outcome, SelectorError):\n                return False\n",
+        tests=_ALLOCATOR,
+    ),
+    Fault(
+        id="long-search-refuses-the-node",
+        breaks="A search that is too long refuses the node, although devices may be free.",
+        old="        except UndecidedError as error:\n            return Outcome(SUCCESS, undecided=str(error))\n"
+        "        except AllocationError",
+        new="        except UndecidedError as error:\n            return Outcome(CANNOT_ALLOCATE)\n"
+        "        except AllocationError",
+        tests=_ALLOCATOR,
+    ),
+    Fault(
+        id="attributes-not-compared-between-nodes",
+        breaks="Nodes whose devices differ in an attribute that a selector reads are judged as one.",
+        old="        names = sorted(reads.attributes)",
+        new="        names: list[str] = []",
+        tests=_ALLOCATOR,
+    ),
+    Fault(
+        id="usage-not-read-again",
+        breaks="The devices of a pool that are in use are counted once, and not after an event.",
+        old="                pool.usage = None\n",
+        new="                pool.usage = pool.usage\n",
+        tests=_STREAMS,
+    ),
+    Fault(
+        id="pools-of-other-nodes-not-forgotten",
+        breaks="A slice that changes leaves the pools of other nodes that see its pool as they were.",
+        old="            for seeing in (*self._seen_by.pop(pool_id, ()), *(() if slot is None else (slot,))):",
+        new="            for seeing in () if slot is None else (slot,):",
+        tests=_STREAMS,
+    ),
+    Fault(
+        id="devices-without-a-revision",
+        breaks="A cached verdict outlives the allocation of a device.",
+        old="            self.revision += 1\n            device = each.device\n",
+        new="            device = each.device\n",
+        tests=_STREAMS,
+    ),
+    Fault(
+        id="own-claims-not-a-version",
+        breaks="A cached verdict outlives a change of the pod's own claim.",
+        old="        return (state.inventory.revision, tuple(own))",
+        new="        return (state.inventory.revision, len(own))",
+        tests=_STREAMS,
+    ),
+    Fault(
+        id="labels-of-a-node-not-for-devices",
+        breaks="A node's pools are as its labels were when they were first looked up.",
+        old="        if before is None or after is None or before.labels != after.labels:\n            self._of_node",
+        new="        if before is None or after is None:\n            self._of_node",
+        tests=_STREAMS,
+    ),
+    Fault(
+        id="score-of-another-pods-claims",
+        breaks="The score of claims that were allocated before is left out.",
+        old="        return found + state.score_of_allocated()",
+        new="        return found",
+        tests=_ALLOCATOR,
+    ),
+)

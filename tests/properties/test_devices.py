@@ -1,0 +1,88 @@
+"""Devices over random events: cached verdicts are fresh ones, and what events keep is what a list would give."""
+
+from collections.abc import Iterator
+from random import Random
+from typing import Any, Final
+
+import msgspec
+import pytest
+
+from app.objects.decode_node import decode_node
+from app.objects.resources import RESOURCES
+from core.equivalence.cache import CacheOptions, EquivalenceCache
+from core.events import ClusterEvent, Kind, Object
+from core.framework.evaluation import FreshEvaluation
+from core.framework.interface import Code, Status
+from core.mirror.cluster import ClusterMirror
+from core.objects.devices import DeviceTaintRule, ResourceClaim, ResourceSlice
+from core.objects.kinds import DeviceClass
+from core.objects.node import Node
+from core.plugins.dynamicresources.plugin import DynamicResources
+from core.releases.differences import rules_of
+from core.releases.release import RELEASES
+from tests.conformance.engine import decoded_pod
+from tests.depth import tries
+from tests.parity.random_devices import device_case
+
+STREAMS: Final = tries(default=40, full=400)
+EVENTS: Final = 40
+KINDS: Final[dict[str, Kind]] = {
+    "nodes": Node,
+    "deviceclasses": DeviceClass,
+    "resourceslices": ResourceSlice,
+    "resourceclaims": ResourceClaim,
+    "devicetaintrules": DeviceTaintRule,
+}
+
+
+def objects_of(case: dict[str, Any]) -> Iterator[Object]:
+    """Yield the objects of a case."""
+    for member, kind in KINDS.items():
+        for each in case.get(member, ()):
+            text = msgspec.json.encode(each)
+            yield decode_node(text) if kind is Node else RESOURCES[kind].decode(text)
+
+
+def answers(evaluation: Any, plugin: DynamicResources, mirror: ClusterMirror) -> list[object]:  # noqa: ANN401 - cached or fresh
+    """Return the verdicts on all nodes, and the scores of those that fit."""
+    batch = mirror.batch(sorted(mirror.nodes.slots))
+    verdicts = evaluation.verdicts(plugin, batch)
+    statuses = [Status(Code.SUCCESS) if verdicts is None else verdicts.status(at) for at in range(len(batch))]
+    fitting = mirror.batch(
+        [name for name, each in zip(batch.names, statuses, strict=True) if each.code is Code.SUCCESS]
+    )
+    raw = evaluation.raw_scores(plugin, fitting) if len(fitting) else None
+    return [*statuses, None if raw is None else raw.tolist()]
+
+
+def rebuilt(mirror: ClusterMirror) -> ClusterMirror:
+    """Return a mirror that got all objects as in a list."""
+    made = ClusterMirror(rules=mirror.rules)
+    for _, node in mirror.nodes:
+        made.apply(ClusterEvent("Add", node))
+    for kind in (DeviceClass, ResourceSlice, ResourceClaim, DeviceTaintRule):
+        for each in mirror.objects(kind).values():
+            made.apply(ClusterEvent("Add", each))
+    return made
+
+
+@pytest.mark.parametrize("seed", range(STREAMS))
+def test_cached_verdicts_are_fresh_ones_after_every_event(seed: int) -> None:
+    random = Random(seed)  # noqa: S311 - no secret; the same in every run
+    cases = [device_case(random) for _ in range(3)]
+    pool = [each for case in cases for each in objects_of(case)]
+    pods = [decoded_pod(case["pod"]) for case in cases]
+    plugin = DynamicResources()
+    mirror = ClusterMirror(rules=rules_of(RELEASES[-1 - seed % 2]))
+    cache = EquivalenceCache(mirror, [plugin], CacheOptions(mode="spec"))
+    for each in objects_of(cases[0]):
+        mirror.apply(ClusterEvent("Add", each))
+    for number in range(EVENTS):
+        deleted = random.random() < 0.3
+        mirror.apply(ClusterEvent("Delete" if deleted else "Update", random.choice(pool)))
+        if random.random() < 0.02:
+            mirror.change_rules(rules_of(random.choice(RELEASES)))
+        afresh = rebuilt(mirror)
+        for pod in pods:
+            wanted = answers(FreshEvaluation(afresh, pod), plugin, afresh)
+            assert answers(cache.evaluation(pod), plugin, mirror) == wanted, (seed, number)
