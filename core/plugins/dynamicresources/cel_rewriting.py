@@ -222,6 +222,8 @@ class Rewriting(Equalities):
 
     def _operands(self, function: str, arguments: list[Node]) -> None:
         """Note which maps of domains the call looks up, and which it takes as they are."""
+        if function == "format":  # a list in it may have several types (strings.go in cel-go's ext)
+            raise UnknownResultError("the function format")
         maps = [each for each in arguments if checked_expression.name_of(each) in MAPS]
         if function in ("_[_]", "_[?_]", "_?._") and maps and maps[0] is arguments[0]:
             if arguments[1].const_expr.HasField("string_value"):

@@ -41,3 +41,13 @@ def test_what_does_not_compile_has_an_error_and_is_not_evaluated() -> None:
     assert selector.error.kind is SelectorErrorKind.COMPILE
     with pytest.raises(SelectorError):
         selector.matches(_GPU)
+
+
+def test_a_list_for_format_may_have_several_types_and_is_not_evaluated() -> None:
+    for expression, kind in (
+        ('"%s-%d".format(["a", 1]) == "a-1"', SelectorErrorKind.NOT_EVALUATED),
+        ('["a", 1].size() == 2', SelectorErrorKind.COMPILE),
+    ):
+        error = compile_selector(expression, RELEASES[-1]).error
+        assert error is not None
+        assert error.kind is kind
