@@ -60,6 +60,8 @@ class NodeAmounts(msgspec.Struct, frozen=True, gc=False):
     """NodeDeclaredFeatures: the needed features that the node does not declare."""
     usage: UsageOnNode | None = None
     """TargetLoadPacking, LoadVariationRiskBalancing, LoadAware: the last measurement. None if none is enabled."""
+    facts: Sequence[str] = ()
+    """Any plugin: what it measured, in words and without names of pods. Numbers that programs read have a field."""
 
     def lines(self, when: Callable[[int], str]) -> Iterator[str]:
         """Yield the obstacles in words, plugin by plugin. `when` writes seconds since 1970 as a time."""
@@ -76,6 +78,7 @@ class NodeAmounts(msgspec.Struct, frozen=True, gc=False):
             yield f"does not declare {', '.join(self.missing_features)}"
         if self.usage is not None:
             yield self.usage.text(when)
+        yield from self.facts
 
 
 class ClusterAmounts(msgspec.Struct, frozen=True, gc=False):
@@ -119,6 +122,8 @@ class ClusterAmounts(msgspec.Struct, frozen=True, gc=False):
     """Two rules that exclude each other, if no single rule rejects every node. Empty otherwise."""
     usage: UsageInCluster | None = None
     """TargetLoadPacking, LoadVariationRiskBalancing, LoadAware: nodes by measurement. None if none is enabled."""
+    facts: Sequence[str] = ()
+    """As in NodeAmounts."""
 
     def lines(self, nodes: int) -> Iterator[str]:
         """Yield the obstacles on `nodes` nodes in words, plugin by plugin."""
@@ -141,15 +146,20 @@ class ClusterAmounts(msgspec.Struct, frozen=True, gc=False):
         yield from _texts(self.missing_features)
         if self.usage is not None and (self.usage.too_old or self.usage.not_measured):
             yield self.usage.text
+        yield from self.facts
 
 
 def merged(decision: Decision, facts: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the facts of all plugins. Of one fact by several plugins the first counts, but claims are by plugin."""
+    """Return the facts of all plugins. Of one fact by several plugins the first counts, but claims and words add up."""
     found: dict[str, Any] = {}
     elsewhere: list[BoundElsewhere] = []
+    words: list[str] = []
     for name, fact in facts:
         if name == "bound_elsewhere":
             elsewhere += fact
+        elif name == "facts":
+            words += fact
         found.setdefault(name, fact)
     order = [f"{decision.pod.namespace}/{each.name}" for each in named_claims(decision.pod)]
-    return {**found, "bound_elsewhere": sorted(elsewhere, key=lambda each: order.index(each.claim))}
+    claims = sorted(elsewhere, key=lambda each: order.index(each.claim))
+    return {**found, "bound_elsewhere": claims, "facts": (*words,)}

@@ -29,6 +29,7 @@ export function measuredOnNode(amounts) {
     ...amounts.disks.map((each) => `disk ${each.name} is in use by ${each.pods.join(", ") || "pods"}`),
     features.length ? `does not declare ${features.join(", ")}` : "",
     amounts.usage ? usageText(amounts.usage) : "",
+    ...amounts.facts,
   ].filter(Boolean);
 }
 
@@ -52,7 +53,7 @@ function usageText({ measured_at: at, too_old: tooOld, resources, pods_not_cover
 export function measuredInCluster(amounts, nodes) {
   const { cordoned, nearest } = amounts;
   return [
-    amounts.exclusion ? `${amounts.exclusion[0]?.toUpperCase()}${amounts.exclusion.slice(1)}.` : "",
+    amounts.exclusion ? sentence(amounts.exclusion) : "",
     ...amounts.resources.filter((each) => each.nodes < nodes).map(resourceInCluster),
     ...amounts.resizes.map((each) => `${each.pod} on ${each.node} holds more ${each.resource} until it is resized.`),
     ...amounts.overflows.map((each) => `The request of ${each}.`),
@@ -87,8 +88,12 @@ export function measuredInCluster(amounts, nodes) {
     amounts.usage && amounts.usage.too_old + amounts.usage.not_measured
       ? `Usage: not measured, or too long ago, on ${counted(amounts.usage.too_old + amounts.usage.not_measured, "node")}.`
       : "",
+    ...amounts.facts.map(sentence),
   ].filter(Boolean);
 }
+
+/** @param {string} text */
+const sentence = (text) => `${text[0]?.toUpperCase()}${text.slice(1)}.`;
 
 /** @param {NodeAmounts["resources"][number]} found */
 function resourceOnNode({ resource, requested, free, in_use: inUse, allocatable, missing }) {

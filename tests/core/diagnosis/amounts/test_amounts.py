@@ -11,6 +11,7 @@ from core.diagnosis.amounts import cluster_amounts, node_amounts
 from core.diagnosis.diagnosis import Diagnosis
 from core.diagnosis.remedies.find_remedies import find_remedies
 from core.events import ClusterEvent
+from core.explaining.explained import Measured
 from core.explaining.pod_steps import Kind
 from core.mirror.cluster import ClusterMirror
 from core.objects.kinds import DeviceClass
@@ -28,7 +29,7 @@ from core.plugins.noderesources.explaining import (
     resources_on_node,
     waiting_resizes,
 )
-from core.plugins.nodeunschedulable import CordonedNodes, cordoned_in_cluster, is_cordoned
+from core.plugins.nodeunschedulable import CordonedNodes, NodeUnschedulable, cordoned_in_cluster, is_cordoned
 from core.plugins.podtopologyspread.explaining import (
     SpreadDomain,
     SpreadInCluster,
@@ -37,7 +38,7 @@ from core.plugins.podtopologyspread.explaining import (
     spread_on_node,
 )
 from core.plugins.tainttoleration import NodeTaint, TaintInCluster, taints_in_cluster, taints_on_node
-from core.profile import full_profile, parse_profile
+from core.profile import Profile, full_profile, parse_profile
 from core.releases.differences import rules_of
 from core.releases.release import Release
 from tests.builders import PodBuilder, labelled, make_node
@@ -60,6 +61,24 @@ def test_every_plugin_that_has_something_to_say_is_in_it() -> None:
     assert msgspec.json.decode(msgspec.json.encode(found, enc_hook=str), type=NodeAmounts) == msgspec.convert(
         msgspec.to_builtins(found, enc_hook=str), NodeAmounts
     )
+
+
+class Avoided(NodeUnschedulable):
+    """A plugin that says in words what it measured."""
+
+    measured = Measured(
+        on_node={"facts": lambda decision, position, _: [f"{decision.batch.names[position]} is avoided"]},
+        in_cluster={"facts": lambda decision, limit: [f"{len(decision.batch)} nodes, in lists of {limit}"]},
+    )
+
+
+def test_what_plugins_measure_in_words_is_in_the_amounts_and_in_their_text() -> None:
+    mirror = mirror_of(roomy("n1"), roomy("n2"))
+    profile = Profile((Avoided(), Avoided()), ())
+    decision = Diagnosis(profile, mirror, pod_of(asking()), mirror.batch(["n1", "n2"]))
+    on_node, in_cluster = node_amounts(decision, 1, 5), cluster_amounts(decision, 5)
+    assert on_node.facts == (*on_node.lines(str),) == ("n2 is avoided",) * 2
+    assert in_cluster.facts == (*in_cluster.lines(2),) == ("2 nodes, in lists of 5",) * 2
 
 
 def test_of_an_unknown_node_nothing_is_measured() -> None:
