@@ -36,7 +36,7 @@ _FITS: Final = "Success"
 _SCORES: Final = ("raw_scores_feasible", "normalized_feasible", "score_error")
 _words_of_cel: Final = re.compile(r"(CEL (?:compile|runtime) error: ).*", re.DOTALL)
 _a_device: Final = re.compile(r"(?<= on device )\S+(?=:)|(?<=cannot add device )\S+|(?<=resource pool )\S+")
-_of_a_selector: Final = re.compile(r"(failed to perform node selection for ).*", re.DOTALL)
+_of_a_value: Final = re.compile(r"(failed to perform node selection for |'s range arithmetic).*", re.DOTALL)
 
 
 def answer(case: Members) -> Members:
@@ -190,11 +190,11 @@ def _of_node(members: Members, name: str) -> str:
 
 
 def _comparable(failed: Mapping[str, Members]) -> dict[str, Members]:
-    """Return verdicts without the words of cel-go, and without the text of a node selector."""
+    """Return verdicts without the words of cel-go, and without the text of a node selector or an amount."""
     return {
         name: {
             "code": each["code"],
-            "reasons": [_of_a_selector.sub(r"\1", _words_of_cel.sub(r"\1", reason)) for reason in each["reasons"]],
+            "reasons": [_of_a_value.sub(r"\1", _words_of_cel.sub(r"\1", reason)) for reason in each["reasons"]],
         }
         for name, each in failed.items()
     }

@@ -10,17 +10,21 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from tests.e2e.binaries import MODULE, BuildError, cache_folder, go_environment, go_output, module_of
 
 PACKAGES: Final = (
-    *("defaultpreemption", "imagelocality", "interpodaffinity", "nodeaffinity", "nodedeclaredfeatures", "nodename"),
-    *("nodeports", "noderesources", "nodeunschedulable", "nodevolumelimits", "podtopologyspread", "tainttoleration"),
-    *("volumebinding", "volumerestrictions", "volumezone"),
+    *("defaultpreemption", "dynamicresources", "imagelocality", "interpodaffinity", "nodeaffinity"),
+    *("nodedeclaredfeatures", "nodename", "nodeports", "noderesources", "nodeunschedulable", "nodevolumelimits"),
+    *("podtopologyspread", "tainttoleration", "volumebinding", "volumerestrictions", "volumezone"),
 )
 """Below pkg/scheduler/framework/plugins. A release may lack one."""
+_ALLOCATOR: Final = "k8s.io/dynamic-resource-allocation/structured/internal"
+_ALLOCATE: Final = re.compile(r"^func \(a \*Allocator\) Allocate\(ctx context\.Context, node .*\{$", re.MULTILINE)
 _POINT: Final = re.compile(
     r"^func \((?P<receiver>\w+) \*?\w+\) (?:PreFilter|Filter|PreScore|Score|SelectVictimsOnNode)\("
     r"(?P<parameters>[^{]*?)\) (?:\([^{]*\)|\*fwk\.Status) \{$",
@@ -45,6 +49,15 @@ def instrumented(source: str, package: str) -> str:
     if changed == source:
         return source
     return changed.replace("import (", 'import (\n\t"kindred.test/e2e/tables"', 1)
+
+
+def allocator(source: str) -> str:
+    """Return a file of the allocator of DynamicResources as it is in the copy, with a call of RecordAllocation."""
+    copied = source.replace(f'"{_ALLOCATOR}', '"kindred.test/e2e/tables/structured')
+    if "allSlices" not in source:  # another file, or a release whose allocator has other fields
+        return copied
+    changed = _ALLOCATE.sub(r"\g<0> tables.RecordAllocation(a, node, claims)", copied)
+    return changed if changed == copied else changed.replace("import (", 'import (\n\t"kindred.test/e2e/tables"', 1)
 
 
 def recorded(version: str) -> Path:
@@ -79,7 +92,14 @@ def _run_tests(module: Path, version: str, calls: Path) -> None:
     plugins = Path(described["Dir"]) / "pkg" / "scheduler" / "framework" / "plugins"
     for package in PACKAGES:
         if (plugins / package).exists():
-            _copy(plugins / package, module / "tables" / package)
+            _copy(plugins / package, module / "tables" / package, partial(instrumented, package=package))
+    described = json.loads(go_output(module, go, "mod", "download", "-json", _ALLOCATOR.split("/structured")[0]))
+    for folder in ("", "allocatortesting", "incubating"):
+        _copy(
+            Path(described["Dir"]) / "structured" / "internal" / folder,
+            module / "tables" / "structured" / folder,
+            allocator,
+        )
     shutil.rmtree(module / "cmd")
     go_output(module, go, "mod", "tidy")
     command = [go, "test", "-vet=off", "-p=1", "-count=1", "./tables/..."]
@@ -95,9 +115,9 @@ def _run_tests(module: Path, version: str, calls: Path) -> None:
         raise BuildError(f"{' '.join(command)}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
 
 
-def _copy(package: Path, into: Path) -> None:
-    into.mkdir(parents=True)
+def _copy(package: Path, into: Path, change: Callable[[str], str]) -> None:
+    into.mkdir(parents=True, exist_ok=True)
     for file in package.glob("*.go"):
         text = file.read_text("utf-8")
-        changed = text if file.name.endswith("_test.go") else instrumented(text, package.name)
-        (into / file.name).write_text(changed, "utf-8")
+        is_test = file.name.endswith("_test.go") and "incubating" not in package.parts
+        (into / file.name).write_text(text if is_test else change(text), "utf-8")

@@ -18,6 +18,7 @@ from tests.parity.random_nodes import V1
 from tests.parity.recording import recorded
 
 _OF_VOLUMES: Final = frozenset({"nodevolumelimits", "volumebinding", "volumerestrictions", "volumezone"})
+_OF_DEVICES: Final = ("deviceclasses", "resourceclaims", "resourceslices", "devicetaintrules")
 _DONE: Final = frozenset({"Succeeded", "Failed"})
 
 
@@ -42,10 +43,20 @@ def case_of(call: V1) -> V1:
     made |= {member: value for member, value in call.items() if member not in made and member != "package"}
     if call["package"] in _OF_VOLUMES:
         made["storageclasses"] = made.get("storageclasses") or []
+    if call["package"] == "dynamicresources":
+        made |= {member: made.get(member) or [] for member in _OF_DEVICES}
+        _name(made["resourceslices"], "resourceslice")
+        _name_alternatives(made["resourceclaims"])
     if call["package"] == "defaultpreemption":
         made["pdbs"] = made.get("pdbs") or []
     made["pods"] = [each for each in made["pods"] if (each.get("status") or {}).get("phase") not in _DONE]
-    for each in (made["pod"], *made["pods"], *made.get("pvcs", ()), *made.get("pdbs", ())):
+    for each in (
+        made["pod"],
+        *made["pods"],
+        *made.get("pvcs", ()),
+        *made.get("resourceclaims", ()),
+        *made.get("pdbs", ()),
+    ):
         each["metadata"]["namespace"] = each["metadata"].get("namespace") or "default"
     for each in made["pods"] if "pdbs" in made else ():
         # Without a start time, upstream compares the times of two calls of Now, and treats neither pod as older.
@@ -73,6 +84,16 @@ def _name(objects: Sequence[V1], kind: str) -> None:
             metadata["uid"] = f"uid-{number}"
         names.add((metadata.get("namespace"), metadata["name"]))
         uids.add(metadata.get("uid"))
+
+
+def _name_alternatives(claims: Sequence[V1]) -> None:
+    """Give the alternatives of a request different names, as an API server wants them."""
+    for claim in claims:
+        for request in claim["spec"].get("devices", {}).get("requests") or ():
+            alternatives = request.get("firstAvailable", ())
+            if len({each["name"] for each in alternatives}) < len(alternatives):
+                for number, each in enumerate(alternatives):
+                    each["name"] = f"alternative-{number}"
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -21,7 +21,7 @@ from tests.parity.generator import KINDS, case_of
 from tests.parity.intree import InTree, Reply
 from tests.parity.mutation import Mutator
 from tests.parity.random_nodes import V1
-from tests.parity.recording import instrumented
+from tests.parity.recording import allocator, instrumented
 from tests.parity.tables import cases
 
 REPLYING = """\
@@ -231,6 +231,38 @@ def test_each_extension_point_of_upstreams_plugins_records_its_call() -> None:
         'Record(pl, "nodename", incoming, filtered)',
     ]
     assert changed.count('"kindred.test/e2e/tables"') == 1
+
+
+ALLOCATOR = """\
+import (
+\t"k8s.io/dynamic-resource-allocation/structured/internal/schedulerapi"
+)
+
+func (a *Allocator) Allocate(ctx context.Context, node *v1.Node, claims []*Claim) (result []Result, err error) {
+\tuse(alloc.allSlices)
+}
+"""
+
+
+def test_each_call_of_the_allocator_is_recorded_in_its_copy() -> None:
+    changed = allocator(ALLOCATOR)
+    assert "{ tables.RecordAllocation(a, node, claims)" in changed
+    assert '"kindred.test/e2e/tables/structured/schedulerapi"' in changed
+    assert "RecordAllocation" not in allocator(ALLOCATOR.replace("allSlices", "slices"))
+
+
+def test_slices_and_alternatives_of_a_recorded_call_have_different_names(tmp_path: Path) -> None:
+    bare: V1 = {"metadata": {}, "spec": {}}
+    request = {"name": "r", "firstAvailable": [{"name": "s"}, {"name": "s"}]}
+    claims = [{"metadata": {"name": "k"}, "spec": {"devices": {"requests": [request]}}}]
+    call = {"package": "dynamicresources", "pod": bare, "nodes": [{"metadata": {}}], "pods": []}
+    slices = [{"metadata": {"name": "a"}}, {"metadata": {"name": "a"}}]
+    (tmp_path / "calls.jsonl").write_text(json.dumps({**call, "resourceclaims": claims, "resourceslices": slices}))
+    ((_, case),) = cases(tmp_path / "calls.jsonl")
+    assert len({each["metadata"]["name"] for each in case["resourceslices"]}) == 2
+    (made,) = case["resourceclaims"]
+    assert len({each["name"] for each in made["spec"]["devices"]["requests"][0]["firstAvailable"]}) == 2
+    assert (made["metadata"]["namespace"], case["devicetaintrules"]) == ("default", [])
 
 
 def test_a_recorded_call_makes_one_case_with_what_the_test_left_out(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from core.objects.devices import ALL, EXACT_COUNT, MAX_RESULTS, DeviceRequest
 from core.objects.node import Node
 from core.objects.pod import KEEP_PODS_OFF
-from core.plugins.dynamicresources.capacities import NOTHING, Amounts, CapacityError, consumption, fits
+from core.plugins.dynamicresources.capacities import NOTHING, Amounts, CapacityError, consumption, fits, int64
 from core.plugins.dynamicresources.constraints import (
     AnyConstraint,
     Distinct,
@@ -151,7 +151,7 @@ class Search:
                     f"claim {claim.name}, request {alternatives[0].base}: adding {fewest} devices exceeds the claim "
                     f"limit of {MAX_RESULTS}, with {least} already accounted for"
                 )
-            least += fewest
+            least = int64(least + fewest)
             found.append(demands)
         if least > MAX_RESULTS:
             raise AllocationError(
@@ -345,7 +345,7 @@ class Search:
         place, position = where
         device, wanted = self._pools[place].devices[position], demand.wanted
         shared = self._gates.shares and device.device.shareable
-        if self._is_in_use(at, where, wanted, shared=shared) or (device.counters and not self._gates.partitions):
+        if self._is_in_use(at, where, wanted, shared=shared) or (device.device.consumes and not self._gates.partitions):
             return None
         reserves = bool(device.counters) and not (shared and self._is_shared(where, device))
         if reserves and not self._reserve(place, device):

@@ -74,7 +74,12 @@ def _rounded_up(requested: int, allowed: ValidRange, lowest: int, name: str, *, 
     rounded = base + step * -((base - units(requested)) // step)
     if fixed and base >= 0 and rounded > MAX_INT64:
         raise CapacityError(_unrepresentable(name))
-    return rounded * _NANOS
+    return int64(rounded) * _NANOS
+
+
+def int64(number: int) -> int:
+    """Return a number as Go has it after an overflow, which releases before 1.37 do not notice."""
+    return (number + MAX_INT64 + 1) % (2 * MAX_INT64 + 2) - MAX_INT64 - 1
 
 
 def _unrepresentable(name: str) -> str:
@@ -93,4 +98,4 @@ def _is_outside(amount: int, allowed: ValidRange) -> bool:
     if allowed.max is not None and amount > allowed.max:
         return True
     step = 0 if allowed.step is None else units(allowed.step)
-    return bool(step) and (units(amount) - units(allowed.min or 0)) % step != 0
+    return bool(step) and int64(units(amount) - units(allowed.min or 0)) % step != 0

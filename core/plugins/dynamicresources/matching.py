@@ -16,6 +16,7 @@ from core.plugins.dynamicresources.selectors import (
 from core.releases.release import Release
 
 Outcome: TypeAlias = bool | SelectorError
+_NOT_TOLD: Final = Release(1, 35)
 _MAX_KNOWN: Final = 50_000
 """Outcomes of one selector that are kept."""
 _QUOTED: Final = r"""(?:"([^"\\]*)"|'([^'\\]*)')"""
@@ -55,6 +56,7 @@ class Matcher:
         self.expression = expression
         self.reads = reads_of(expression)
         self.evaluated = 0
+        self._release = release
         self._selector = compile_selector(expression, release)
         self._known: dict[Hashable, Outcome] = {}
 
@@ -67,7 +69,7 @@ class Matcher:
                 self._known.clear()
             self.evaluated += 1
             try:
-                found = self._selector.matches(selected(device))
+                found = self._selector.matches(selected(device, self._release))
             except SelectorError as error:
                 found = error
             self._known[key] = found
@@ -86,13 +88,13 @@ class Matcher:
         )
 
 
-def selected(device: PoolDevice) -> SelectedDevice:
-    """Return a device as selectors see it."""
+def selected(device: PoolDevice, release: Release) -> SelectedDevice:
+    """Return a device as selectors see it. The allocator of 1.35 does not tell them whether it may be shared."""
     return SelectedDevice(
         device.id.driver,
         {name: _value(each) for name, each in device.device.attributes.items()},
         {name: each.value for name, each in device.device.capacity.items()},
-        device.device.shareable,
+        None if release == _NOT_TOLD else device.device.shareable,
     )
 
 

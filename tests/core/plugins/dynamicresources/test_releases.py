@@ -129,3 +129,26 @@ def test_scores_say_how_early_the_alternatives_come() -> None:
     assert [scores(both, each) for each in RELEASES] == [None, error, {"n0": 7}, {"n0": 7}]
     before = claim(listed, "c2", {"allocation": {"devices": {"results": [HELD_FIRST]}}})
     assert [scores(world(TWO, [claim([request()]), before]), each) for each in RELEASES[2:]] == [{"n0": 8}] * 2
+
+
+@pytest.mark.parametrize(("release", "expected"), [("1.34", "g0"), ("1.35", NONE), ("1.36", "g0")])
+def test_the_allocator_of_135_does_not_tell_selectors_that_a_device_may_be_shared(release: str, expected: str) -> None:
+    shareable = [slice_of("s", [device("g0", allowMultipleAllocations=True)])]
+    wanted = [claim([request(selectors=[{"cel": {"expression": "device.allowMultipleAllocations"}}])])]
+    assert verdict(world(shareable, wanted, release=release)) == expected
+
+
+@pytest.mark.parametrize(("release", "expected"), [("1.35", NONE), ("1.36", "g0")])
+def test_before_136_a_device_that_consumes_nothing_of_counters_is_a_partition_too(release: str, expected: str) -> None:
+    uses = [slice_of("s", [device("g0", consumesCounters=[{"counterSet": "c"}])], count=2)]
+    counters = slice_of("t", [], count=2, sharedCounters=[{"name": "c"}])
+    assert verdict(world([*uses, counters], [claim([request()])], release=release)) == expected
+
+
+@pytest.mark.parametrize(("release", "expected"), [("1.36", "g0"), ("1.37", "'s range arithmetic")])
+def test_before_137_an_amount_that_is_rounded_up_overflows(release: str, expected: str) -> None:
+    policy = {"validRange": {"min": "0", "step": "2"}, "default": "0"}
+    capacity = {"memory": {"value": "8", "requestPolicy": policy}}
+    shareable = [slice_of("s", [device("g0", capacity=capacity, allowMultipleAllocations=True)])]
+    wanted = [claim([request(capacity={"requests": {"memory": str(2**63 - 1)}})])]
+    assert verdict(world(shareable, wanted, release=release)).endswith(expected)

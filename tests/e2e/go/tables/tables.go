@@ -38,6 +38,8 @@ var members = map[string]string{
 	"CSIStorageCapacity":    "csistoragecapacities",
 	"VolumeAttachment":      "volumeattachments",
 	"DeviceClass":           "deviceclasses",
+	"ResourceClaim":         "resourceclaims",
+	"ResourceSlice":         "resourceslices",
 }
 
 // followed are packages whose structs hold listers: those of the plugins, copied or not, and of their caches and fakes.
@@ -157,7 +159,7 @@ func (r *recorder) object(value reflect.Value) bool {
 // called asks a lister, a cache, a handle or a snapshot for what it holds. Releases have their types in other packages.
 // A snapshot is a lister, too, of itself.
 func (r *recorder) called(value reflect.Value, left int) bool {
-	for _, name := range []string{"SnapshotSharedLister", "List", "CSINodes", "NodeInfos"} {
+	for _, name := range []string{"SnapshotSharedLister", "List", "ListWithDeviceTaintRules", "CSINodes", "NodeInfos"} {
 		method := value.MethodByName(name)
 		if !method.IsValid() {
 			continue
