@@ -8,7 +8,7 @@ call. An expression above LIMIT is not evaluated. One below it is below upstream
 from typing import Final, NamedTuple
 
 from core.plugins.dynamicresources import cel_equality, cel_types, checked_expression
-from core.plugins.dynamicresources.cel_functions import UnknownResultError
+from core.plugins.dynamicresources.cel_functions import CostError
 from core.plugins.dynamicresources.checked_expression import Node
 
 LIMIT: Final = 1_000_000
@@ -17,10 +17,6 @@ _ATTRIBUTE_LENGTH: Final = 64  # DeviceAttributeMaxValueLength
 _DOMAINS: Final = 32  # ResourceSliceMaxAttributesAndCapacitiesPerDevice
 _NUMBER_LENGTH: Final = 64  # a quantity or a version, as Kindred writes it
 _CALL: Final = 10
-
-
-class CostError(UnknownResultError):
-    """The expression may cost more than the limit."""
 
 
 class Weight(NamedTuple):

@@ -28,6 +28,10 @@ class UnknownResultError(Exception):
     """What upstream's function returns is not known here."""
 
 
+class CostError(UnknownResultError):
+    """The expression may cost more than the limit."""
+
+
 class InvalidExpressionError(Exception):
     """Upstream's compiler refuses the expression."""
 

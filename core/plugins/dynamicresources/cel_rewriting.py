@@ -271,6 +271,9 @@ class Rewriting(Equalities):
         """Return whether the engines differ for some arguments of a function that both have."""
         types = [self._type(each) for each in arguments]
         match function:
+            case "_[_]" | "_[?_]":
+                literal = arguments[0]
+                return bool(literal.HasField("list_expr")) and not literal.list_expr.elements  # its type is open
             case "dyn":
                 return not cel_types.plain(types[0])
             case "string":

@@ -13,7 +13,7 @@ import msgspec
 
 from core.plugins.dynamicresources import cel_environment, cel_functions
 from core.plugins.dynamicresources.cel_environment import EvaluationError, Limits
-from core.plugins.dynamicresources.cel_functions import InvalidExpressionError, UnknownResultError
+from core.plugins.dynamicresources.cel_functions import CostError, InvalidExpressionError, UnknownResultError
 from core.releases.release import Release
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Selector:
         except EvaluationError as error:
             raise SelectorError(SelectorErrorKind.RUNTIME, str(error)) from error
         except UnknownResultError as error:
-            raise SelectorError(SelectorErrorKind.NOT_EVALUATED, f"selector not evaluated: {error}") from error
+            raise _not_evaluated(error) from error
         if isinstance(result, bool):
             return result
         raise SelectorError(SelectorErrorKind.RUNTIME, "CEL result could not be converted to bool")
@@ -111,8 +111,13 @@ def _compiled(expression: str, limits: Limits) -> "cel_environment.Program":
     except InvalidExpressionError as error:
         raise SelectorError(SelectorErrorKind.COMPILE, str(error)) from error
     except UnknownResultError as error:
-        raise SelectorError(SelectorErrorKind.NOT_EVALUATED, f"selector not evaluated: {error}") from error
-    raise SelectorError(SelectorErrorKind.NOT_EVALUATED, f"selector not evaluated: longer than {MAX_LENGTH} bytes")
+        raise _not_evaluated(error) from error
+    raise _not_evaluated(UnknownResultError(f"longer than {MAX_LENGTH} bytes"))
+
+
+def _not_evaluated(error: UnknownResultError) -> SelectorError:
+    kind = SelectorErrorKind.COST if isinstance(error, CostError) else SelectorErrorKind.NOT_EVALUATED
+    return SelectorError(kind, f"selector not evaluated: {error}")
 
 
 def _variables(device: SelectedDevice, needs: "cel_rewriting.Needs", *, lists: bool) -> tuple[dict[str, object], bool]:

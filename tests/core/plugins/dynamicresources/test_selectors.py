@@ -1,42 +1,45 @@
-"""Selectors of devices: one expression, one device, one result or one kind of error."""
+"""Selectors of devices: what is said of one that is not evaluated, bounds, and where cel-cpp alone would be wrong."""
+
+import time
 
 import pytest
 
 from core.objects import quantity
-from core.plugins.dynamicresources.selectors import SelectedDevice, SelectorError, SelectorErrorKind, compile_selector
-from core.releases.release import RELEASES
+from core.plugins.dynamicresources import cel_environment
+from core.plugins.dynamicresources.selectors import (
+    MAX_LENGTH,
+    SelectedDevice,
+    SelectorError,
+    SelectorErrorKind,
+    Version,
+    compile_selector,
+)
+from core.releases.release import RELEASES, Release
 
+_LATEST = RELEASES[-1]
+_MODEL = 'device.attributes["gpu.example.com"].model'
 _GPU = SelectedDevice(
     driver="gpu.example.com",
-    attributes={"model": "A100", "numa": 1, "nvlink.io/group": 2},
+    attributes={"model": "A100", "numa": 1, "nvlink.io/group": 2, "driverVersion": Version("1.10.0")},
     capacity={"memory": quantity.nanos("40Gi")},
 )
 
 
-@pytest.mark.parametrize(
-    ("expression", "expected"),
-    [
-        ('device.driver == "gpu.example.com"', True),
-        ('device.attributes["gpu.example.com"].model == "H100"', False),
-        ('device.attributes["nvlink.io"].group == 2', True),
-        ('device.capacity["gpu.example.com"].memory.isGreaterThan(quantity("39Gi"))', True),
-        ("device.allowMultipleAllocations", False),
-    ],
-)
-def test_a_device_matches_or_not(expression: str, *, expected: bool) -> None:
-    assert compile_selector(expression, RELEASES[-1]).matches(_GPU) is expected
+def found(expression: str, device: SelectedDevice = _GPU, release: Release = _LATEST) -> bool | SelectorErrorKind:
+    try:
+        return compile_selector(expression, release).matches(device)
+    except SelectorError as error:
+        return error.kind
 
 
-def test_an_attribute_that_is_missing_is_an_error_at_run_time() -> None:
-    selector = compile_selector('device.attributes["gpu.example.com"].none == 2', RELEASES[-1])
-    assert selector.error is None
+def message(expression: str) -> str:
     with pytest.raises(SelectorError) as caught:
-        selector.matches(_GPU)
-    assert caught.value.kind is SelectorErrorKind.RUNTIME
+        compile_selector(expression, _LATEST).matches(_GPU)
+    return caught.value.message
 
 
 def test_what_does_not_compile_has_an_error_and_is_not_evaluated() -> None:
-    selector = compile_selector("device.driver ==", RELEASES[-1])
+    selector = compile_selector("device.driver ==", _LATEST)
     assert selector.error is not None
     assert selector.error.kind is SelectorErrorKind.COMPILE
     with pytest.raises(SelectorError):
@@ -51,3 +54,137 @@ def test_a_list_for_format_may_have_several_types_and_is_not_evaluated() -> None
         error = compile_selector(expression, RELEASES[-1]).error
         assert error is not None
         assert error.kind is kind
+
+
+def test_an_attribute_that_is_missing_is_an_error_in_the_words_of_cel_go() -> None:
+    selector = compile_selector(f'{_MODEL} == "x"', _LATEST)
+    assert selector.error is None
+    with pytest.raises(SelectorError, match=r"^no such key: model$") as caught:
+        selector.matches(SelectedDevice(driver="gpu.example.com"))
+    assert caught.value.kind is SelectorErrorKind.RUNTIME
+
+
+@pytest.mark.parametrize(
+    ("expression", "named"),
+    [
+        ('"a".find("a") == "a"', "the function find"),
+        ("[1, 2].max() == 2", "the function max"),
+        ('url("https://a").getHost() == "a"', "the function url"),
+        ('format.uuid().validate("x").hasValue()', "the function format.uuid"),
+        ('timestamp("2026-01-01T00:00:00Z") == timestamp("2026-01-01T00:00:00Z")', "values of type time"),
+        (f"{_MODEL}.matches({_MODEL})", "a regular expression that is not a constant"),
+        (f'{_MODEL}.matches("(?P<x>a)")', "the regular expression (?P<x>a)"),
+    ],
+)
+def test_what_the_library_lacks_is_named(expression: str, named: str) -> None:
+    assert found(expression) is SelectorErrorKind.NOT_EVALUATED
+    assert message(expression) == f"selector not evaluated: {named}"
+
+
+def test_without_the_package_every_selector_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cel_environment, "cel", None)
+    cel_environment.environment.cache_clear()
+    expression = "device.driver == 'without the package'"
+    assert message(expression) == "selector not evaluated: the package cel-expr-python is not installed"
+    compile_selector.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("expression", "kind"),
+    [
+        ("true || " * MAX_LENGTH, SelectorErrorKind.NOT_EVALUATED),
+        ("(" * 3000 + "true" + ")" * 3000, SelectorErrorKind.NOT_EVALUATED),
+        ("+".join(["1"] * 5000) + " == 1", SelectorErrorKind.NOT_EVALUATED),
+        ("optional.of(1)" + ".optMap(x, x)" * 500 + ".hasValue()", SelectorErrorKind.NOT_EVALUATED),
+        ("[1,2,3,4,5,6,7,8,9].exists(x, " * 8 + "false" + ")" * 8, SelectorErrorKind.COST),
+        ("lists.range(100000000).size() == 1", SelectorErrorKind.COST),
+        ('"aaaaaaaaaa"' + '.replace("a", "aaaaaaaaaa")' * 9 + ' == "b"', SelectorErrorKind.COST),
+        (
+            "".join(f"cel.bind(b{i + 1}, b{i} + b{i}, " for i in range(28)).replace("b0", '"a"')
+            + 'b28 == "a"'
+            + ")" * 28,
+            SelectorErrorKind.NOT_EVALUATED,
+        ),
+        (
+            "".join(f"cel.bind(b{i + 1}, b{i} + 1 + 1 + 1, " for i in range(20)).replace("b0", "1")
+            + "b20 == 1"
+            + ")" * 20,
+            SelectorErrorKind.NOT_EVALUATED,
+        ),
+    ],
+    ids=["long", "parentheses", "sum", "doubled", "loops", "range", "replaced", "bindings", "deep"],
+)
+def test_a_hostile_selector_ends_soon_without_a_verdict(expression: str, kind: SelectorErrorKind) -> None:
+    started = time.process_time()
+    assert found(expression) is kind
+    assert time.process_time() - started < 0.5
+
+
+def test_a_selector_of_ten_kilobytes_is_evaluated() -> None:
+    names = ", ".join(f'"model-{number}"' for number in range(700))
+    assert found(f'!({_MODEL} in [{names}]) && {_MODEL} in [{names}, "A100"]') is SelectorErrorKind.NOT_EVALUATED
+    assert found(f'{_MODEL} in [{names}, "A100"]') is True
+
+
+def test_a_domain_that_the_device_lacks_is_an_empty_map_but_is_not_in_the_attributes() -> None:
+    assert found('has(device.attributes["none"].x)') is False
+    assert found('device.attributes["none"].x') is SelectorErrorKind.RUNTIME
+    assert found('!("none" in device.attributes) && !has(device.attributes["none"].x)') is True
+    assert found('device.attributes["none"].size() == 0 && device.attributes.size() == 2') is True
+    assert found("device.attributes[device.driver].size() == 0", SelectedDevice(driver="x")) is True
+
+
+def test_a_binding_is_not_the_variable_of_a_loop_that_ended_before() -> None:
+    assert found('["a", "b"].all(x, false) || cel.bind(z, 5, z == 5)') is True
+
+
+def test_a_function_whose_result_is_missing_is_called_before_another_error_counts() -> None:
+    # cel-go: false, because the right operand is. cel-cpp alone reports the left one, while the result is missing.
+    assert found(f'device.attributes["none"].x && isSemver({_MODEL})') is False
+    assert found(f'device.attributes["none"].x || isSemver({_MODEL})') is SelectorErrorKind.RUNTIME
+
+
+def test_a_result_of_a_function_is_kept_for_the_next_device() -> None:
+    selector = compile_selector(f'isSemver({_MODEL}) || {_MODEL} == "B200"', _LATEST)
+    for model, expected in (("1.2.3", True), ("A100", False), ("B200", True), ("1.2.3", True)):
+        assert selector.matches(SelectedDevice("gpu.example.com", {"model": model})) is expected
+
+
+def test_versions_are_ordered_by_numbers_and_a_prerelease_is_before_its_release() -> None:
+    version = 'device.attributes["gpu.example.com"].driverVersion'
+    assert found(f'{version}.isGreaterThan(semver("1.9.0"))') is True
+    assert found(f'{version}.compareTo(semver("1.10.0-rc.1")) > 0 && {version} == semver("1.10.0+build")') is True
+    assert found(
+        f'{version}.isLessThan(semver("2.0.0"))', SelectedDevice("gpu.example.com", {"driverVersion": "1.0.0"})
+    ) is (SelectorErrorKind.RUNTIME)
+
+
+def test_a_version_that_is_compared_with_a_text_is_an_error_as_in_cel_go() -> None:
+    version = 'device.attributes["gpu.example.com"].driverVersion'
+    assert found(f'{version} == "1.10.0"') is SelectorErrorKind.RUNTIME
+    assert found(f'"1.10.0" == {version}') is False
+    assert found(f'{version} != "1.10.0"') is True
+    assert found(f'{_MODEL} == "A100"') is True  # the same device, another attribute
+
+
+def test_quantities_beyond_an_int64_are_compared_exactly() -> None:
+    large = SelectedDevice("gpu.example.com", {}, {"memory": quantity.nanos("9e30")})
+    memory = 'device.capacity["gpu.example.com"].memory'
+    assert found(f'{memory}.isGreaterThan(quantity("8999999999999999999999999999999"))', large) is True
+    assert found(f'{memory}.compareTo(quantity("9e30")) == 0', large) is True
+    assert found(f'{memory}.sub(quantity("39Gi")).compareTo(quantity("1Gi")) == 0') is True
+
+
+def test_lists_are_attributes_since_1_37() -> None:
+    device = SelectedDevice("gpu.example.com", {"models": ("A100", "H100")})
+    expression = 'device.attributes["gpu.example.com"].models.exists(m, m == "H100")'
+    assert found(expression, device) is True
+    assert found(expression, device, Release(1, 36)) is SelectorErrorKind.COMPILE
+    assert found("true", device, Release(1, 36)) is SelectorErrorKind.RUNTIME
+    assert found(f'{_MODEL}.includes("A100")', release=Release(1, 36)) is True
+    assert found(f'{_MODEL}.includes("A100")', release=Release(1, 35)) is SelectorErrorKind.COMPILE
+
+
+def test_an_attribute_of_an_unknown_kind_is_an_error_of_every_selector() -> None:
+    assert found("true", SelectedDevice("gpu.example.com", {"odd": None})) is SelectorErrorKind.RUNTIME
+    assert found("true", SelectedDevice("gpu.example.com", {"v": Version("1.2")})) is SelectorErrorKind.RUNTIME
