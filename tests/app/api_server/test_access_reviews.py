@@ -146,4 +146,4 @@ def test_a_server_that_hangs_is_waited_for_so_long_and_no_longer(monkeypatch: py
 def test_a_token_is_in_no_text() -> None:
     reviews = ReviewingServer({"s3cr3t": ()}).reviews()
     requested(reviews, (TokenCaller("s3cr3t"), "shop"))
-    assert "s3cr3t" not in f"{TokenCaller('s3cr3t')!r} {vars(reviews)['_kept']}"
+    assert "s3cr3t" not in f"{TokenCaller('s3cr3t')!r} {vars(reviews)['_reviews']}"
