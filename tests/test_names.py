@@ -38,7 +38,7 @@ WORDS: Final = {
 }
 """Words that no name has -> the field's words for it. Texts for people may have them."""
 
-DEVICES: Final = re.compile("dynamicresources|device")  # written at the moment
+DEVICES: Final = re.compile("dynamicresources|device|selector")  # written at the moment
 PUBLISHED: Final = {
     "DecisionDetail": {"answer"},
     "LastDecisions": {"kept"},
