@@ -1,18 +1,21 @@
 # Without arguments the image serves the demo. Other arguments serve a cluster, or a dump of one (docs/install.md).
 # To pin the base: --build-arg BASE_DIGEST=sha256:...
+# With the packages for selectors of devices, 17 MB more: --build-arg LOCK=requirements-devices.lock
 ARG BASE=docker.io/library/python:3.11-slim
 ARG BASE_DIGEST=""
 
 FROM ${BASE}${BASE_DIGEST:+@${BASE_DIGEST}} AS build
 # pip has its own environment, so that it is not in the final one.
 RUN python3 -m venv /opt/pip && python3 -m venv --without-pip /opt/kindred
-COPY requirements.lock /src/
+ARG LOCK=requirements.lock
+COPY requirements.lock requirements-devices.lock /src/
 RUN /opt/pip/bin/pip --python /opt/kindred/bin/python install --no-cache-dir --disable-pip-version-check \
-        --no-compile --require-hashes -r /src/requirements.lock \
+        --no-compile --require-hashes -r "/src/${LOCK}" \
     && find /opt/kindred/bin -type f -delete \
     && cd /opt/kindred/lib/python3*/site-packages \
-    # Half of `kubernetes` is its asyncio variant, which Kindred does not import. The others are for builds or tests.
-    && rm -rf kubernetes/aio numpy/f2py numpy/distutils numpy/_core/include numpy/_core/lib numpy/random/lib \
+    # Half of `kubernetes` is its asyncio variant, which Kindred does not import, and two thirds of `cel_expr_python` are
+    # libraries that its main module has, too. The others are for builds or tests.
+    && rm -rf kubernetes/aio cel_expr_python/ext numpy/f2py numpy/distutils numpy/_core/include numpy/_core/lib numpy/random/lib \
     && find . -type d -name tests -prune -exec rm -r {} + \
     && find . -type f -name '*.[ach]' -delete -o -name '*.py[xd]' -delete -o -name '*.pxi' -delete \
         -o -name conftest.py -delete

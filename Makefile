@@ -116,6 +116,7 @@ ifdef AUDIT
 else
 	$(COMPILE) pyproject.toml -o requirements.lock
 	$(COMPILE) pyproject.toml --extra devices --group dev -o requirements-dev.lock
+	$(COMPILE) pyproject.toml --extra devices -c requirements-dev.lock -o requirements-devices.lock
 	$(COMPILE) pyproject.toml --group load -c requirements-dev.lock -o requirements-load.lock
 	$(COMPILE) --group pyproject.toml:build -c requirements-dev.lock -o requirements-build.lock
 	$(COMPILE) --group pyproject.toml:release -c requirements-dev.lock -o requirements-release.lock

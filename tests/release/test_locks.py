@@ -12,7 +12,7 @@ from release.audit import CLEAN, LOCKS, ROOT, UNKNOWN, VULNERABLE, UnreachableEr
 
 TEXTS: Final = {path.name: path.read_text("utf-8") for path in sorted(Path().glob("requirements*.lock"))}
 DEV: Final = "requirements-dev.lock"
-OF_THE_PROJECT: Final = ("requirements.lock", "requirements-load.lock", DEV)
+OF_THE_PROJECT: Final = ("requirements.lock", "requirements-devices.lock", "requirements-load.lock", DEV)
 OF_OTHER_TOOLS: Final = ("requirements-docs.lock", "requirements-release.lock")
 """For environments that also have packages of their own. All others are a part of the development lock."""
 NPM: Final[dict[str, Any]] = json.loads(Path("tests/web/package-lock.json").read_text("utf-8"))
