@@ -15,7 +15,9 @@ from core.plugins.dynamicresources import cel_declarations, cel_functions
 from core.plugins.dynamicresources.cel_declarations import Declared
 from core.plugins.dynamicresources.cel_functions import (
     FUNCTIONS,
+    EvaluationError,
     InvalidExpressionError,
+    Limits,
     Made,
     UnknownResultError,
     Value,
@@ -32,6 +34,9 @@ except ImportError:  # the optional packages are not installed
 
 Native = Any
 """An object of a class of the package, which has no types."""
+
+_RAISED: Final = (ValueError, LookupError, RuntimeError, TypeError, SystemError, ArithmeticError)
+"""What the package raises: the first three by purpose, the others for values that it does not expect."""
 
 _LIBRARIES: Final = """extensions:
   - name: bindings
@@ -68,10 +73,6 @@ _MOST_DOUBLINGS: Final = 4
 """Uses of optMap and optFlatMap, each of which cel-cpp expands to twice its operand."""
 
 
-class EvaluationError(Exception):
-    """Evaluating an expression ended with an error."""
-
-
 class Plan(NamedTuple):
     """A rewritten expression, ready to be evaluated."""
 
@@ -96,6 +97,11 @@ class Program:
         self._guarded: Plan | None = None
         self._results: dict[str, object] = {}
 
+    @staticmethod
+    def native(value: Value) -> object:
+        """Return a value as it has to be among the variables."""
+        return _native(value)
+
     def evaluate(self, variables: Mapping[str, object], *, versions: bool) -> object:
         """Return the result. Raises EvaluationError or UnknownResultError.
 
@@ -119,7 +125,7 @@ class Program:
     def _once(self, expression: Native, variables: Mapping[str, object]) -> Native:
         try:
             return expression.eval(data={**variables, cel_rewriting.CALLS: self._results})
-        except (ValueError, LookupError, RuntimeError) as error:  # instead of an error that || could absorb
+        except _RAISED as error:  # instead of an error that || could absorb
             raise UnknownResultError(_first_line(str(error))) from error
 
     def _called_elsewhere(self, plan: Plan, variables: Mapping[str, object]) -> bool:
@@ -151,7 +157,7 @@ class Program:
             return False
         if len(self._results) >= _RESULTS_KEPT:
             self._results.clear()
-        self._results[key] = native(value)
+        self._results[key] = _native(value)
         return True
 
 
@@ -182,7 +188,7 @@ class _Runtime:
         """Return the expression to evaluate. Raises InvalidExpressionError or UnknownResultError."""
         try:
             return self._planned(checked_expression.decoded(checked), guarded=guarded)
-        except (ValueError, LookupError, RuntimeError, DecodeError) as error:  # RecursionError, too
+        except (*_RAISED, DecodeError) as error:  # RecursionError is a RuntimeError
             raise UnknownResultError(_first_line(str(error))) from error
 
     def _planned(self, decoded: Native, *, guarded: bool) -> Plan:
@@ -216,15 +222,6 @@ class _Runtime:
             raise InvalidExpressionError(text)
 
 
-class Limits(NamedTuple):
-    """What the environments of the releases differ in."""
-
-    lists: bool
-    """Attributes may be lists, and are of type dyn. Otherwise they are of type any."""
-    includes: bool
-    """There is the function includes."""
-
-
 class Environment:
     """Compiles expressions of one kind of environment."""
 
@@ -256,7 +253,7 @@ class Environment:
             self._refuse_has(expression)
         try:
             checked = self._environment.compile(expression)
-        except (ValueError, LookupError, RuntimeError) as error:
+        except _RAISED as error:
             raise _refused(expression, str(error)) from error
         kind = checked.return_type().name()
         unknown = "DYN" if self._lists else "ERROR"  # the package has no name for any
@@ -268,7 +265,7 @@ class Environment:
         """Refuse has(device.driver): the package compiles it to device.driver."""
         try:
             parsed = self._environment.compile(expression, disable_check=True).serialize()
-        except (ValueError, LookupError, RuntimeError):  # of which the checker has an error, too
+        except _RAISED:  # of which the checker has an error, too
             return
         if checked_expression.tests_field_of(any_pb2.Any.FromString(parsed).value, "device"):
             raise UnknownResultError("has() of a field of device")
@@ -351,8 +348,7 @@ def environment(limits: Limits) -> Environment:
     return Environment(limits)
 
 
-def native(value: Value) -> object:
-    """Return a value as the package takes it."""
+def _native(value: Value) -> object:
     return _message(value) if isinstance(value, Made) else value
 
 

@@ -28,12 +28,25 @@ class UnknownResultError(Exception):
     """What upstream's function returns is not known here."""
 
 
+class EvaluationError(Exception):
+    """Evaluating an expression ended with an error."""
+
+
 class CostError(UnknownResultError):
     """The expression may cost more than the limit."""
 
 
 class InvalidExpressionError(Exception):
     """Upstream's compiler refuses the expression."""
+
+
+class Limits(NamedTuple):
+    """What the environments of the releases differ in."""
+
+    lists: bool
+    """Attributes may be lists, and are of type dyn. Otherwise they are of type any."""
+    includes: bool
+    """There is the function includes."""
 
 
 class Made(NamedTuple):

@@ -11,13 +11,18 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from core.plugins.dynamicresources import cel_environment, cel_functions
-from core.plugins.dynamicresources.cel_environment import EvaluationError, Limits
-from core.plugins.dynamicresources.cel_functions import CostError, InvalidExpressionError, UnknownResultError
+from core.plugins.dynamicresources import cel_functions
+from core.plugins.dynamicresources.cel_functions import (
+    CostError,
+    EvaluationError,
+    InvalidExpressionError,
+    Limits,
+    UnknownResultError,
+)
 from core.releases.release import Release
 
 if TYPE_CHECKING:
-    from core.plugins.dynamicresources import cel_rewriting
+    from core.plugins.dynamicresources.cel_environment import Program
 
 MAX_LENGTH: Final = 10 * 1024
 """Upstream's limit of an expression, in bytes (CELSelectorExpressionMaxLength)."""
@@ -76,18 +81,19 @@ class Selector:
         self.expression = expression
         self.error: SelectorError | None = None
         self._lists = release >= LISTS_SINCE
-        self._program: cel_environment.Program | None = None
+        self._program: Program | None = None
         try:
             self._program = _compiled(expression, Limits(self._lists, release >= INCLUDES_SINCE))
         except SelectorError as error:
-            self.error = error
+            self.error = SelectorError(error.kind, error.message)  # without a traceback, which would keep its frames
 
     def matches(self, device: SelectedDevice) -> bool:
         """Return whether the device matches. Raises SelectorError."""
-        if self._program is None:
-            raise self.error or SelectorError(SelectorErrorKind.COMPILE, "not compiled")
+        if self._program is None or self.error is not None:
+            kept = self.error or SelectorError(SelectorErrorKind.COMPILE, "not compiled")
+            raise SelectorError(kept.kind, kept.message)  # raised twice, it would keep the frames of both
         try:
-            variables, versions = _variables(device, self._program.needs, lists=self._lists)
+            variables, versions = _variables(device, self._program, lists=self._lists)
             result = self._program.evaluate(variables, versions=versions)
         except EvaluationError as error:
             raise SelectorError(SelectorErrorKind.RUNTIME, str(error)) from error
@@ -104,7 +110,10 @@ def compile_selector(expression: str, release: Release) -> Selector:
     return Selector(expression, release)
 
 
-def _compiled(expression: str, limits: Limits) -> "cel_environment.Program":
+def _compiled(expression: str, limits: Limits) -> "Program":
+    # Where there are no selectors, the package does not cost 8 MB and 50 ms.
+    from core.plugins.dynamicresources import cel_environment  # noqa: PLC0415  # as above
+
     try:
         if len(expression.encode(errors="replace")) <= MAX_LENGTH:
             return cel_environment.environment(limits).compiled(expression)
@@ -120,33 +129,40 @@ def _not_evaluated(error: UnknownResultError) -> SelectorError:
     return SelectorError(kind, f"selector not evaluated: {error}")
 
 
-def _variables(device: SelectedDevice, needs: "cel_rewriting.Needs", *, lists: bool) -> tuple[dict[str, object], bool]:
+def _variables(device: SelectedDevice, program: "Program", *, lists: bool) -> tuple[dict[str, object], bool]:
     """Return the variables of an expression, and whether there are versions among them."""
     attributes: dict[str, dict[str, object]] = {}
     versions = False
     for name, value in device.attributes.items():
         domain, identifier = _split(name, device.driver)
-        if isinstance(value, tuple) and needs.lists and any(isinstance(each, Version) for each in value):
+        if isinstance(value, tuple) and program.needs.lists and any(isinstance(each, Version) for each in value):
             raise UnknownResultError("an equality, with a device that has lists of versions")
         versions = versions or isinstance(value, Version)
-        attributes.setdefault(domain, {})[identifier] = _attribute(name, value, lists=lists)
+        attributes.setdefault(domain, {})[identifier] = _attribute(name, value, program, lists=lists)
     capacity: dict[str, dict[str, object]] = {}
     for name, amount in device.capacity.items():
         domain, identifier = _split(name, device.driver)
-        capacity.setdefault(domain, {})[identifier] = cel_environment.native(cel_functions.quantity_of(amount))
-    domains: dict[str, dict[str, object]] = {each: {} for each in needs.domains}
-    if needs.drivers:
+        capacity.setdefault(domain, {})[identifier] = program.native(cel_functions.quantity_of(amount))
+    domains: dict[str, dict[str, object]] = {each: {} for each in program.needs.domains}
+    if program.needs.drivers:
         domains[device.driver] = {}
     variables: dict[str, object] = {
-        "device.driver": device.driver,
+        "device.driver": _text(device.driver),
         "device.allowMultipleAllocations": bool(device.allow_multiple_allocations),
         "device.attributes": domains | attributes,
         "device.capacity": domains | capacity,
         "@attributes": attributes,
         "@capacity": capacity,
-        "@version": cel_environment.native(_ANY_VERSION),
+        "@version": program.native(_ANY_VERSION),
     }
     return variables, versions
+
+
+def _text(value: str) -> str:
+    """Refuse what the package cuts off or cannot take: a character 0, and half of a surrogate pair."""
+    if "\0" in value or not (value.isascii() or value.encode(errors="ignore").decode() == value):
+        raise UnknownResultError("a text with a character 0, or half a character")
+    return value
 
 
 def _split(name: str, driver: str) -> tuple[str, str]:
@@ -155,19 +171,17 @@ def _split(name: str, driver: str) -> tuple[str, str]:
     return (domain, identifier) if slash else (driver, name)
 
 
-def _attribute(name: str, value: AttributeValue, *, lists: bool) -> object:
+def _attribute(name: str, value: AttributeValue, program: "Program", *, lists: bool) -> object:
     match value:
         case Version(text):
             try:
-                return cel_environment.native(cel_functions.version_of(text))
+                return program.native(cel_functions.version_of(text))
             except cel_functions.FunctionError as error:
                 raise EvaluationError(f"attribute {name}: parse semantic version: {error}") from error
         case tuple() if lists:
-            return [_attribute(name, each, lists=False) for each in value]
+            return [_attribute(name, each, program, lists=False) for each in value]
         case bool() | int():
             return value
         case str():
-            if "\0" in value:
-                raise UnknownResultError("a text with a character 0")
-            return value
+            return _text(value)
     raise EvaluationError(f"attribute {name}: unsupported attribute value")
