@@ -8,7 +8,7 @@ FAULTS: Final = (
     Fault(
         id="selector-domains-without-default",
         breaks="A domain that a device lacks is an error, instead of an empty map.",
-        old="domains: dict[str, dict[str, object]] = {each: {} for each in needs.domains}",
+        old="domains: dict[str, dict[str, object]] = {each: {} for each in program.needs.domains}",
         new="domains: dict[str, dict[str, object]] = {}",
         tests=("test_selectors.py",),
     ),
