@@ -313,7 +313,7 @@ class Search:
         return True
 
     def _failure(self, owner: str, error: SelectorError, device: PoolDevice) -> Exception:
-        if error.kind is SelectorErrorKind.NOT_EVALUATED:
+        if error.kind in (SelectorErrorKind.NOT_EVALUATED, SelectorErrorKind.COST):
             return UndecidedError(f"{owner}: {error.message}")
         if error.kind is SelectorErrorKind.COMPILE:
             return AllocationError(f"{owner}: CEL compile error: {error.message}")

@@ -297,6 +297,19 @@ def test_a_search_that_is_too_long_is_undecided_and_no_refusal() -> None:
     assert found["feasible"] == ["n0"]
 
 
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        ('"a".find("a") == "a"', "the function find"),
+        ("lists.range(100000000).size() == 1", "a range without a small constant end"),
+    ],
+)
+def test_a_selector_that_is_not_evaluated_is_undecided_and_no_refusal(expression: str, reason: str) -> None:
+    found = answer(world(TWO, [claim([request(selectors=[{"cel": {"expression": expression}}])])]))
+    assert found["undecided"] == {"n0": f"claim default/c: selector #0: selector not evaluated: {reason}"}
+    assert found["feasible"] == ["n0"]
+
+
 def test_the_order_of_the_devices_of_one_request_is_not_tried() -> None:
     """There are 252 sets of five of ten devices, and 30,240 orders, which would take too long."""
     missing = request("b", selectors=[{"cel": {"expression": 'device.driver == "other"'}}])
