@@ -14,7 +14,8 @@ WEB := tests/web
 WEB_BIN := $(WEB)/node_modules/.bin
 SCRIPTS := 'app/**/*.js' '$(WEB)/*.js'
 GOLDEN := tests/conformance/data/cases.jsonl.gz tests/conformance/data/volumes.jsonl.gz \
-	tests/conformance/data/preempt.jsonl.gz $(wildcard tests/conformance/data/v*/*.jsonl.gz) \
+	tests/conformance/data/preempt.jsonl.gz tests/conformance/data/devices_random.jsonl.gz \
+	$(wildcard tests/conformance/data/v*/*.jsonl.gz) \
 	tests/conformance/data/bench_checks_1000.jsonl.gz
 
 # Three workers for two CPUs (tests/conftest.py). An idle worker takes tests from another one (worksteal). The tests of

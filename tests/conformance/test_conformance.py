@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,23 @@ def test_cases_of_what_changed_fail_by_the_rules_of_another_release(tmp_path: Pa
 def test_nominated_pods_pass_all_golden_cases(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(NOMINATED)]) == 0
     assert last_lines(capsys.readouterr().out) == ["nominated pods: 300 passed, 0 failed"]
+
+
+@pytest.mark.parametrize(
+    ("file", "cases"),
+    [
+        (NEWEST / "devices.jsonl.gz", 303),  # and one whose selector may not be evaluated
+        (DATA / "devices_random.jsonl.gz", 100),
+        (DATA / "v1.35" / "devices_random.jsonl.gz", 100),
+        (DATA / "v1.36" / "devices_random.jsonl.gz", 100),
+        (NEWEST / "devices_random.jsonl.gz", 100),
+    ],
+    ids=lambda each: "-".join(each.parts[-2:]) if isinstance(each, Path) else "",
+)
+def test_devices_pass_all_golden_cases(capsys: pytest.CaptureFixture[str], file: Path, cases: int) -> None:
+    assert main([str(file)]) == 0
+    (passed,) = re.findall(r"^DynamicResources: (\d+) passed, 0 failed$", capsys.readouterr().out, re.MULTILINE)
+    assert int(passed) >= cases
 
 
 def test_bench_checks_of_one_thousand_nodes_all_pass_and_a_falsified_one_fails(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, Final
 
+from tests.parity.odd_devices import make_odd
 from tests.parity.random_nodes import HOST, V1, ZONE
 from tests.parity.random_selectors import DRIVERS, FPGA, GPU, NIC, selector, selectors
 from tests.parity.random_slices import CONDITIONS, TAINTS, Traits, likely, node_selector, slices, taint_rules
@@ -14,6 +15,7 @@ from tests.parity.random_slices import CONDITIONS, TAINTS, Traits, likely, node_
 _TRAITS: Final = (
     *("count", "all", "first", "admin", "constraint", "taint", "network", "inuse", "allocated", "binding"),
     *("missing", "multi", "limit", "partition", "consumable", "pool", "extended", "cel", "celerror", "config"),
+    "odd",
 )
 _NAMESPACE: Final = "default"
 _POD: Final = {"resource": "pods", "name": "incoming", "uid": "uid-incoming"}
@@ -32,6 +34,8 @@ def device_case(random: Random) -> V1:
     claims, pods = _others(random, traits, found)
     incoming, own = _incoming(random, traits, nodes, found)
     claims += own
+    if "odd" in traits:
+        make_odd(random, claims, found)
     random.shuffle(claims)
     return {
         "family": "+".join(sorted(traits)),
