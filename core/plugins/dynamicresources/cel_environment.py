@@ -124,9 +124,11 @@ class Program:
 
     def _once(self, expression: Native, variables: Mapping[str, object]) -> Native:
         try:
-            return expression.eval(data={**variables, cel_rewriting.CALLS: self._results})
+            result = expression.eval(data={**variables, cel_rewriting.CALLS: self._results})
+            result.plain_value()  # kept in the result; an optional has none, and raises
         except _RAISED as error:  # instead of an error that || could absorb
             raise UnknownResultError(_first_line(str(error))) from error
+        return result
 
     def _called_elsewhere(self, plan: Plan, variables: Mapping[str, object]) -> bool:
         """Make the calls that an error hides, and return whether there was one."""

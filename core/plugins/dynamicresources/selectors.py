@@ -6,7 +6,6 @@ cel-go has an error of the kind NOT_EVALUATED. It is never guessed.
 
 from collections.abc import Mapping
 from enum import Enum
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
 
 MAX_LENGTH: Final = 10 * 1024
 """Upstream's limit of an expression, in bytes (CELSelectorExpressionMaxLength)."""
+KEPT: Final = 256 * 1024
+"""Characters of the expressions that are kept compiled. One of 10 KB takes up to 2 MB, a usual one 15 KB."""
 LISTS_SINCE: Final = Release(1, 37)
 """Before, a list needs the alpha gate DRAListTypeAttributes, and is otherwise an "unsupported attribute value"."""
 
@@ -104,10 +105,33 @@ class Selector:
         raise SelectorError(SelectorErrorKind.RUNTIME, "CEL result could not be converted to bool")
 
 
-@lru_cache(maxsize=1024)
+class _Kept:
+    """Compiled selectors, until their expressions are longer than KEPT together. Those used least recently go first."""
+
+    def __init__(self) -> None:
+        self._selectors: dict[tuple[str, Release], Selector] = {}
+        self._length = 0
+
+    def of(self, expression: str, release: Release) -> Selector:
+        key = (expression, release)
+        found = self._selectors.pop(key, None)
+        if found is None:
+            found = Selector(expression, release)
+            self._length += len(expression)
+        self._selectors[key] = found
+        while self._length > KEPT and len(self._selectors) > 1:
+            oldest = next(iter(self._selectors))
+            del self._selectors[oldest]
+            self._length -= len(oldest[0])
+        return found
+
+
+_kept: Final = _Kept()
+
+
 def compile_selector(expression: str, release: Release) -> Selector:
     """Return the selector of an expression. Raises nothing: see `Selector.error`."""
-    return Selector(expression, release)
+    return _kept.of(expression, release)
 
 
 def _compiled(expression: str, limits: Limits) -> "Program":

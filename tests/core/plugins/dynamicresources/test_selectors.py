@@ -7,6 +7,7 @@ import pytest
 from core.objects import quantity
 from core.plugins.dynamicresources import cel_environment
 from core.plugins.dynamicresources.selectors import (
+    KEPT,
     MAX_LENGTH,
     SelectedDevice,
     SelectorError,
@@ -86,7 +87,6 @@ def test_without_the_package_every_selector_names_it(monkeypatch: pytest.MonkeyP
     cel_environment.environment.cache_clear()
     expression = "device.driver == 'without the package'"
     assert message(expression) == "selector not evaluated: the package cel-expr-python is not installed"
-    compile_selector.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -124,6 +124,15 @@ def test_a_selector_of_ten_kilobytes_is_evaluated() -> None:
     names = ", ".join(f'"model-{number}"' for number in range(700))
     assert found(f'!({_MODEL} in [{names}]) && {_MODEL} in [{names}, "A100"]') is SelectorErrorKind.NOT_EVALUATED
     assert found(f'{_MODEL} in [{names}, "A100"]') is True
+
+
+def test_selectors_are_compiled_once_and_kept_up_to_a_length() -> None:
+    first = compile_selector("device.driver == 'kept'", _LATEST)
+    assert compile_selector("device.driver == 'kept'", _LATEST) is first
+    assert compile_selector("device.driver == 'kept'", Release(1, 36)) is not first
+    for number in range(KEPT // MAX_LENGTH + 2):
+        compile_selector(f"{number} ==" + " " * (MAX_LENGTH - 20), _LATEST)
+    assert compile_selector("device.driver == 'kept'", _LATEST) is not first
 
 
 def test_a_domain_that_the_device_lacks_is_an_empty_map_but_is_not_in_the_attributes() -> None:
