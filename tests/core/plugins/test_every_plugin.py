@@ -4,12 +4,13 @@ from collections.abc import Iterable
 from random import Random
 from typing import Final
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
 from core.events import ClusterEvent, Object
 from core.framework.evaluation import FreshEvaluation
-from core.framework.interface import Plugin
+from core.framework.interface import Plugin, ScorePlugin
 from core.mirror.cluster import ClusterMirror
 from core.objects.node import Node
 from core.objects.pod import InlineDisk, Pod, PodClaim
@@ -138,3 +139,16 @@ def test_pods_whose_claims_of_one_name_are_others_are_of_different_classes(plugi
     for uid in "12":
         mirror.apply(ClusterEvent("Update", PersistentVolumeClaim(namespace="default", name="c", uid=uid)))
         assert plugin.references(mirror, pod) == (uid, None)
+
+
+ALONE: Final = [name for name, each in PLUGINS.items() if issubclass(each, ScorePlugin) and each.normalizes_alone]
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_a_score_that_is_normalised_alone_is_so_in_any_company(name: str) -> None:
+    plugin, random = PLUGINS[name](), Random(name)  # noqa: S311  # no secret
+    assert isinstance(plugin, ScorePlugin)
+    for _ in range(50):
+        raw = np.array([random.randint(0, 100) for _ in range(random.randint(1, 6))], np.int64)
+        part = raw[: random.randint(1, len(raw))]
+        assert plugin.normalize(part.copy()).tolist() == plugin.normalize(raw.copy())[: len(part)].tolist()
