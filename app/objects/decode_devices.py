@@ -7,6 +7,7 @@ selectors, which only bound the work.
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from sys import intern
 from typing import Annotated, Final
 
@@ -21,18 +22,23 @@ from app.objects.decode import (
     AnnotatedObject,
     DecodeError,
     Metadata,
+    Unread,
     Wire,
     WireObject,
     controller_of,
     decoding,
+    decoding_field,
+    memoised,
     names_in_namespace,
     names_of,
+    nullable,
     quantity_of,
     refuse_longer,
     texts,
     under,
 )
 from app.objects.decode_placement import WireNodeSelector, WireToleration, node_selector_of, toleration_of
+from core.objects.affinity import NodeSelector
 from core.objects.devices import (
     EXACT_COUNT,
     MAX_RESULTS,
@@ -141,9 +147,11 @@ class _OnNodes(Wire):
 
 
 class _Device(_OnNodes):
+    """A v1.Device. What most devices of a model have in common stays bytes."""
+
     name: str | None = None
     attributes: dict[str, _Attribute | None] | None = None
-    capacity: dict[str, _Amount | None] | None = None
+    capacity: Annotated[msgspec.Raw, Unread(dict[str, _Amount])] = NULL
     consumes_counters: list[_Counters] | None = None
     taints: list[_Taint] | None = None
     binds_to_node: bool | None = None
@@ -206,7 +214,7 @@ class _Claimed(Wire):
 
 
 class _ClaimSpec(Wire):
-    devices: _Claimed | None = None
+    devices: Annotated[msgspec.Raw, Unread(_Claimed)] = NULL
 
 
 class _Result(Wire):
@@ -228,7 +236,7 @@ class _Results(Wire):
 
 class _Allocation(Wire):
     devices: _Results | None = None
-    node_selector: WireNodeSelector | None = None
+    node_selector: Annotated[msgspec.Raw, Unread(WireNodeSelector)] = NULL
     allocation_timestamp: str | None = None
 
 
@@ -277,6 +285,9 @@ class _DeviceTaintRule(WireObject):
 _class_decoder: Final = msgspec.json.Decoder(_DeviceClass)
 _slice_decoder: Final = msgspec.json.Decoder(_ResourceSlice)
 _claim_decoder: Final = msgspec.json.Decoder(_ResourceClaim)
+_claimed_decoder: Final = nullable(_Claimed)
+_selector_decoder: Final = nullable(WireNodeSelector)
+_capacity_decoder: Final = nullable(dict[str, _Amount | None])
 _rule_decoder: Final = msgspec.json.Decoder(_DeviceTaintRule)
 
 
@@ -339,21 +350,18 @@ def decode_resource_slice(raw: bytes | msgspec.Raw) -> ResourceSlice:
 def _device(wire: _Device, field: str) -> Device:
     refuse_longer(wire.name, MAX_NAME_BYTES, f"{field}.name")
     _refuse_more(wire.attributes, _MAX_VALUES, f"{field}.attributes")
-    _refuse_more(wire.capacity, _MAX_VALUES, f"{field}.capacity")
+    with under(f"{field}.capacity"):
+        capacity = _capacities_of(wire.capacity)
     _refuse_more(wire.consumes_counters, _MAX_LIST, f"{field}.consumesCounters")
     conditions = wire.binding_conditions
     return Device(
         name=wire.name or "",
         attributes={
-            _named(name, f"{field}.attributes"): _attribute(each, f"{field}.attributes.{name}")
+            _named(name, f"{field}.attributes"): _shared(_attribute(each, f"{field}.attributes.{name}"))
             for name, each in (wire.attributes or {}).items()
             if each is not None
         },
-        capacity={
-            _named(name, f"{field}.capacity"): _capacity(each, f"{field}.capacity.{name}")
-            for name, each in (wire.capacity or {}).items()
-            if each is not None
-        },
+        capacity=capacity,
         consumes=tuple(
             [
                 _counters(each.counter_set, each, f"{field}.consumesCounters[{at}]")
@@ -367,6 +375,12 @@ def _device(wire: _Device, field: str) -> Device:
         binding_failure_conditions=tuple(wire.binding_failure_conditions or ()),
         shareable=wire.allow_multiple_allocations or False,
     )
+
+
+@lru_cache(maxsize=8192)
+def _shared(attribute: Attribute) -> Attribute:
+    """Return the attribute. Devices of one model share it."""
+    return attribute
 
 
 def _attribute(wire: _Attribute, field: str) -> Attribute:
@@ -385,6 +399,15 @@ def _attribute(wire: _Attribute, field: str) -> Attribute:
             _refuse_more(values, _MAX_VALUES, f"{field}.{kind}")
             return Attribute(kind, tuple(values))
     return Attribute("", "")
+
+
+def _parse_capacities(raw: bytes) -> Mapping[str, Capacity]:
+    wires = decoding(_capacity_decoder.decode, raw) or {}
+    _refuse_more(wires, _MAX_VALUES, "")
+    return {_named(name, ""): _capacity(each, name) for name, each in wires.items() if each is not None}
+
+
+_capacities_of: Final = memoised(_parse_capacities)
 
 
 def _capacity(wire: _Amount, field: str) -> Capacity:
@@ -465,23 +488,43 @@ def decode_resource_claim(raw: bytes | msgspec.Raw) -> ResourceClaim:
     """Decode a resource.k8s.io/v1 ResourceClaim. Raises DecodeError."""
     wire = decoding(_claim_decoder.decode, raw)
     metadata = wire.metadata or AnnotatedMetadata()
-    claimed = (wire.spec or _ClaimSpec()).devices or _Claimed()
+    requests, constraints = _claimed_of((wire.spec or _ClaimSpec()).devices)
     status = wire.status or _ClaimStatus()
-    _refuse_more(claimed.requests, _MAX_LIST, "spec.devices.requests")
-    _refuse_more(claimed.constraints, _MAX_LIST, "spec.devices.constraints")
     _refuse_more(status.reserved_for, _MAX_CONSUMERS, "status.reservedFor")
     return ResourceClaim(
         **names_in_namespace("ResourceClaim", wire),
-        requests=tuple(
-            [_claim_request(each, f"spec.devices.requests[{at}]") for at, each in enumerate(claimed.requests or ())]
-        ),
-        constraints=tuple([_constraint(each) for each in claimed.constraints or ()]),
+        requests=requests,
+        constraints=constraints,
         allocation=None if status.allocation is None else _allocation(status.allocation, status.devices or ()),
         reserved_for=tuple([each.uid or "" for each in status.reserved_for or ()]),
         deleting=metadata.deletion_timestamp is not None,
         controller=controller_of(metadata.owner_references),
         for_extended=texts(metadata.annotations).get(_FOR_EXTENDED) == "true",
     )
+
+
+def _parse_claimed(raw: bytes) -> tuple[tuple[ClaimRequest, ...], tuple[Constraint, ...]]:
+    field = "spec.devices"
+    wire = decoding_field(_claimed_decoder.decode, raw, field) or _Claimed()
+    _refuse_more(wire.requests, _MAX_LIST, f"{field}.requests")
+    _refuse_more(wire.constraints, _MAX_LIST, f"{field}.constraints")
+    requests = [_claim_request(each, f"{field}.requests[{at}]") for at, each in enumerate(wire.requests or ())]
+    return tuple(requests), tuple([_constraint(each) for each in wire.constraints or ()])
+
+
+_claimed_of: Final = memoised(_parse_claimed)  # the claims of a template are alike
+
+
+def _parse_selector(raw: bytes) -> NodeSelector | None:
+    field = "status.allocation.nodeSelector"
+    wire = decoding_field(_selector_decoder.decode, raw, field)
+    if wire is None:
+        return None
+    with under(field):
+        return node_selector_of(wire)
+
+
+_selector_of: Final = memoised(_parse_selector)
 
 
 def _claim_request(wire: _ClaimRequest, field: str) -> ClaimRequest:
@@ -532,13 +575,9 @@ def _constraint(wire: _Constraint) -> Constraint:
 def _allocation(wire: _Allocation, statuses: Sequence[_DeviceStatus]) -> Allocation:
     field, results = "status.allocation", (wire.devices or _Results()).results or []
     _refuse_more(results, MAX_RESULTS, f"{field}.devices.results")
-    nodes = None
-    if wire.node_selector is not None:
-        with under(f"{field}.nodeSelector"):
-            nodes = node_selector_of(wire.node_selector)
     return Allocation(
         devices=tuple([_allocated(each, f"{field}.devices.results[{at}]") for at, each in enumerate(results)]),
-        nodes=nodes,
+        nodes=_selector_of(wire.node_selector),
         unbindable=_unbindable(results, wire.allocation_timestamp or "", statuses),
         needs_optional_operations=any(each.skip_node_operations for each in results),
     )

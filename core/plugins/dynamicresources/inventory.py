@@ -5,11 +5,15 @@ k8s.io/dynamic-resource-allocation resourceslice/tracker/tracker.go (applyPatche
 """
 
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Final
+
+import numpy as np
 
 from core.mirror.changes import NodeChange, ObjectChange, RulesChange
 from core.mirror.cluster import ClusterMirror
+from core.mirror.node_info import NO_SLOT
+from core.mirror.topology import Int64Array, IntpArray
 from core.objects.devices import DeviceID, DeviceTaintRule, ResourceClaim, ResourceSlice
 from core.objects.kinds import IMPLICIT_PREFIX, DeviceClass
 from core.objects.node import Node
@@ -30,8 +34,47 @@ from core.plugins.dynamicresources.pools import (
 )
 
 _MAX_CONTENTS: Final = 16
+_MAX_OUTCOMES: Final = 20_000
 _MAX_SHAPES: Final = 8
 _MAX_IDS: Final = 100_000
+
+
+class Outcomes:
+    """What came of a search for some claims: by what decides, and by node until anything there changes."""
+
+    __slots__ = ("by_key", "listed", "of_slot", "seen_at")
+
+    def __init__(self) -> None:
+        self.listed: list[Any] = []
+        self.by_key: dict[Hashable, int] = {}
+        """Key of the pools -> place in `listed`."""
+        self.of_slot: Int64Array = np.zeros(0, np.int64)
+        self.seen_at: Int64Array = np.zeros(0, np.int64)
+
+    def places(self, slots: IntpArray, changed_at: Int64Array) -> Int64Array:
+        """Return where the outcomes of known nodes are in `listed`, -1 for those that are not known any more."""
+        if len(self.seen_at) < len(changed_at):
+            more = np.zeros(len(changed_at) - len(self.seen_at), np.int64)
+            self.seen_at, self.of_slot = np.concatenate((self.seen_at, more)), np.concatenate((self.of_slot, more))
+        return np.where(self.seen_at[slots] >= changed_at[slots], self.of_slot[slots], -1)
+
+    def see(self, slot: int, place: int, now: int) -> None:
+        """Take over that a node has a known outcome."""
+        if slot < len(self.seen_at):
+            self.of_slot[slot], self.seen_at[slot] = place, now
+
+    def keep(self, outcome: Any, key: Hashable | None, slot: int, now: int) -> None:  # noqa: ANN401 - of the caller
+        """Keep a new outcome, of the nodes with a key, and of one node. There may be too many: then begin anew."""
+        if len(self.listed) >= _MAX_OUTCOMES:
+            self.listed.clear()
+            self.by_key.clear()
+            self.seen_at[:] = 0
+        place = len(self.listed)
+        self.listed.append(outcome)
+        if key is not None:
+            self.by_key[key] = place
+        if slot != NO_SLOT:
+            self.see(slot, place, now)
 
 
 class Shares:
@@ -57,7 +100,10 @@ class Inventory:
 
     def __init__(self, mirror: ClusterMirror) -> None:
         self._mirror = mirror
-        self._outcomes: OrderedDict[Hashable, dict[Hashable, Any]] = OrderedDict()
+        self._outcomes: OrderedDict[Hashable, Outcomes] = OrderedDict()
+        self._stamp = 1
+        self.changed_at: Int64Array = np.ones(mirror.nodes.capacity, np.int64)
+        """Slot -> when its pools, or what is allocated of them, last changed."""
         self._ids: dict[Hashable, int] = {}
         self._last_id = 0
         self.revision = 0
@@ -108,12 +154,16 @@ class Inventory:
 
     def _change_node(self, change: NodeChange) -> None:
         before, after = change.before, change.after
+        if change.slot >= len(self.changed_at):
+            more = np.ones(self._mirror.nodes.capacity - len(self.changed_at), np.int64)
+            self.changed_at = np.concatenate((self.changed_at, more))
         if after is None:
             self.nodes.pop(change.slot, None)
         else:
             self.nodes[change.slot] = after
         if before is None or after is None or before.labels != after.labels:
             self._of_node.pop(change.slot, None)
+            self._touch((change.slot,))
 
     def _change_classes(self) -> None:
         self.revision += 1
@@ -140,7 +190,9 @@ class Inventory:
                 self.taken[device] += sign
                 if not self.taken[device]:
                     del self.taken[device]
-            for pool in self._pools.get((device.driver, device.pool), {}).values():
+            pool_id = device.driver, device.pool
+            self._touch(self._seen_by.get(pool_id, ()))
+            for pool in self._pools.get(pool_id, {}).values():
                 pool.usage = None
 
     def _share(self, device: DeviceID, consumed: Iterable[tuple[str, int]] | None, sign: int) -> None:
@@ -167,15 +219,32 @@ class Inventory:
             if self._slices.is_shared(each):
                 self._of_node.clear()
                 self._seen_by.clear()
+                self._touch_all()
                 continue
             slot = self._mirror.nodes.slots.get(each.nodes.node_name)
             for seeing in (*self._seen_by.pop(pool_id, ()), *(() if slot is None else (slot,))):
                 self._of_node.pop(seeing, None)
+                self._touch((seeing,))
 
     def _forget_pools(self) -> None:
         self._pools.clear()
         self._of_node.clear()
         self._seen_by.clear()
+        self._touch_all()
+
+    def _touch(self, slots: Collection[int]) -> None:
+        if slots:
+            self._stamp += 1
+            self.changed_at[list(slots)] = self._stamp
+
+    def _touch_all(self) -> None:
+        self._stamp += 1
+        self.changed_at[:] = self._stamp
+
+    @property
+    def now(self) -> int:
+        """The time of `changed_at`."""
+        return self._stamp
 
     # The pools of a node.
 
@@ -260,11 +329,11 @@ class Inventory:
 
     # Nodes that are alike.
 
-    def outcomes_of(self, content: Hashable) -> dict[Hashable, Any]:
-        """Return what is known of some claims, by `key_of` the pools. It is kept until a class changes."""
+    def outcomes_of(self, content: Hashable) -> "Outcomes":
+        """Return what is known of some claims."""
         found = self._outcomes.get(content)
         if found is None:
-            found = self._outcomes[content] = {}
+            found = self._outcomes[content] = Outcomes()
             if len(self._outcomes) > _MAX_CONTENTS:
                 self._outcomes.popitem(last=False)
         return found
@@ -300,22 +369,20 @@ class Inventory:
         return found
 
     def _shape(self, pool: Pool, reads: Reads | None) -> Hashable:
-        if reads is None:
+        if reads is None or not pool.is_plain:
             return pool
+        if not pool.content:
+            pool.content = self._id_of(tuple([each.content for each in pool.devices]))
         named = pool.id[1] if pool.counters and not self.gates.fixed else ""
-        names = sorted(reads.attributes)
-        return (
-            pool.id[0],
-            named,
-            pool.is_incomplete,
-            pool.invalid_reason,
-            tuple(
-                [
-                    (each.content, *map(each.device.attributes.get, names)) if each.is_plain else each
-                    for each in pool.devices
-                ]
-            ),
-        )
+        columns = [self._column(pool, name) for name in sorted(reads.attributes)]
+        return (pool.id[0], named, pool.is_incomplete, pool.invalid_reason, pool.content, *columns)
+
+    def _column(self, pool: Pool, name: str) -> int:
+        column = pool.columns.get(name)
+        if column is None:
+            values = tuple([each.device.attributes.get(name) for each in pool.devices])
+            column = pool.columns[name] = self._id_of(values) if any(values) else 0
+        return column
 
     def class_for(self, resource: str) -> DeviceClass | None:
         """Return the class that provides an extended resource: of several the newest, else the first by name.

@@ -4,7 +4,7 @@ It judges, and allocates nothing: kube-scheduler's own plugin alone does that. S
 pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -31,7 +31,7 @@ from core.plugins.dynamicresources.allocator import (
 from core.plugins.dynamicresources.claims import ClaimError, claims_of, reads_of_claims, refuse_unknown_classes
 from core.plugins.dynamicresources.constraints import WantedClaim
 from core.plugins.dynamicresources.extended import claim_for_extended, extended, provided_on, requests_for
-from core.plugins.dynamicresources.inventory import Inventory
+from core.plugins.dynamicresources.inventory import Inventory, Outcomes
 from core.plugins.dynamicresources.matching import Reads
 from core.plugins.dynamicresources.pools import Pool, PoolError
 
@@ -44,8 +44,6 @@ CANNOT_FIT: Final = Status(_REFUSED, ("cannot fit resource",))
 _OPTIONAL_OPERATIONS: Final = "DRAOptionalNodeOperations"
 _MAX_STEPS: Final = 200_000
 """Steps of all searches of one request. After that, nodes that are not judged yet are undecided."""
-_MAX_OUTCOMES: Final = 20_000
-_MAX_KINDS_OF_CLAIMS: Final = 16
 
 
 class Outcome(NamedTuple):
@@ -144,14 +142,45 @@ class Claims:
         except PoolError as error:
             return Outcome(Status(Code.ERROR, (f"gather pool information: {error}",)))
         key = self.inventory.key_of(pools, demand.reads)
-        outcome = None if key is None else demand.known.get(key)
-        if outcome is None:
-            outcome = self._searched(demand.claims, pools, node)
-            if key is not None and outcome.status.code is not Code.ERROR and not outcome.undecided:
-                if len(demand.known) >= _MAX_OUTCOMES:
-                    demand.known.clear()
-                demand.known[key] = outcome
+        known = demand.known
+        place = None if key is None else known.by_key.get(key)
+        if place is not None:
+            if slot != NO_SLOT:
+                known.see(slot, place, self.inventory.now)
+            outcome: Outcome = known.listed[place]
+            return outcome
+        outcome = self._searched(demand.claims, pools, node)
+        if outcome.status.code is not Code.ERROR and not outcome.undecided:  # these name the claim
+            known.keep(outcome, key, slot, self.inventory.now)
         return outcome
+
+    def of_batch(self, batch: NodeBatch) -> tuple[list[Outcome], Int64Array]:
+        """Return outcomes, and for each node of a batch the place of its own among them."""
+        known = self._known_of(batch)
+        if known is None:
+            return [*_outcomes(self, batch)], np.arange(len(batch))
+        places = known.places(batch.slots, self.inventory.changed_at)
+        missing = np.flatnonzero(places < 0)
+        if not len(missing):
+            return known.listed, places
+        nodes = self.inventory.nodes
+        found = [self.on(slot, nodes[slot]) for slot in batch.slots[missing].tolist()]
+        distinct = {outcome: place for place, outcome in enumerate(dict.fromkeys(found))}
+        listed = [*known.listed, *distinct]
+        places = known.places(batch.slots, self.inventory.changed_at)
+        places[missing] = [len(known.listed) + distinct[outcome] for outcome in found]
+        if (places < 0).any():  # there were too many outcomes, so some were forgotten meanwhile
+            return [*_outcomes(self, batch)], np.arange(len(batch))
+        return listed, places
+
+    def _known_of(self, batch: NodeBatch) -> Outcomes | None:
+        """Return what is known, if nothing but devices decides, and all nodes are known."""
+        if batch.unmirrored or self.special is not None or any(each.allocation is not None for each in self.all):
+            return None
+        try:
+            return self.wanted(None).known
+        except UndecidedError:
+            return None
 
     def pools_of(self, slot: int, node: Node) -> Sequence[Pool]:
         """Return the pools of a node. Raises PoolError."""
@@ -199,7 +228,7 @@ class Demand(NamedTuple):
 
     claims: list[WantedClaim]
     reads: Reads | None
-    known: dict[Hashable, Outcome]
+    known: Outcomes
 
 
 def _unversioned(each: Any) -> Any:  # noqa: ANN401  # of any of the four kinds
@@ -292,9 +321,10 @@ class DynamicResources(FilterPlugin[Claims], ScorePlugin[Claims]):
 
     def filter(self, state: Claims, batch: NodeBatch) -> Verdicts:
         """Judge every node of the batch, once for all whose devices are alike."""
+        outcomes, places = state.of_batch(batch)
         statuses: dict[Status, int] = {SUCCESS: 0}
-        codes = [statuses.setdefault(each.status, len(statuses)) for each in _outcomes(state, batch)]
-        return Verdicts(np.array(codes, np.int64), tuple(statuses))
+        codes = [statuses.setdefault(each.status, len(statuses)) for each in outcomes]
+        return Verdicts(np.array(codes, np.int64)[places], tuple(statuses))
 
     def pre_score(self, mirror: ClusterMirror, pod: Pod, _batch: NodeBatch) -> tuple[Status, Claims | None]:
         """Find the claims of the pod. SKIP if none is to be allocated."""
@@ -309,7 +339,8 @@ class DynamicResources(FilterPlugin[Claims], ScorePlugin[Claims]):
 
     def score(self, state: Claims, batch: NodeBatch) -> Int64Array:
         """Return for each node how early the chosen alternatives are among those of their requests."""
-        found = np.array([each.score for each in _outcomes(state, batch)], np.int64)
+        outcomes, places = state.of_batch(batch)
+        found: Int64Array = np.array([each.score for each in outcomes], np.int64)[places]
         return found + state.score_of_allocated()
 
     def normalize(self, raw: Int64Array) -> Int64Array:

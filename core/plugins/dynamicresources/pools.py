@@ -5,6 +5,7 @@ Source: k8s.io/dynamic-resource-allocation structured/internal/incubating/pools_
 
 import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 from core.objects.devices import Attribute, CounterUse, Device, DeviceID, NodeChoice, ResourceSlice
@@ -30,12 +31,23 @@ class PoolError(Exception):
     """The pools of a node are not known. The message is upstream's, but for the text of a node selector."""
 
 
+@lru_cache(maxsize=8192)
+def _is_version(text: str) -> bool:
+    return _semantic_version.fullmatch(text) is not None
+
+
 def is_plain(attributes: Mapping[str, Attribute]) -> bool:
     """Return whether all attributes can be read. If one cannot, every selector fails, whatever it reads."""
     return all(
-        each.kind in _SIMPLE or (each.kind == "version" and _semantic_version.fullmatch(str(each.value)))
+        each.kind in _SIMPLE or (each.kind == "version" and _is_version(str(each.value)))
         for each in attributes.values()
     )
+
+
+@lru_cache(maxsize=8192)
+def _shared(content: Hashable) -> Hashable:
+    """Return the content. Devices of one model share it."""
+    return content
 
 
 class PoolDevice:
@@ -50,12 +62,14 @@ class PoolDevice:
         self.nodes = device.nodes if of_slice.per_device else None
         self.taints = taints
         self.counters: tuple[tuple[tuple[str, str], int], ...] = tuple(_amounts(device.consumes))
-        self.content: Hashable = (
-            tuple(device.capacity.items()),
-            self.counters,
-            taints,
-            device.shareable,
-            bool(device.binding_conditions),
+        self.content = _shared(
+            (
+                tuple(device.capacity.items()),
+                self.counters,
+                taints,
+                device.shareable,
+                bool(device.binding_conditions),
+            )
         )
         """All that decides about the device but its names and attributes."""
         self.is_plain = is_plain(device.attributes)
@@ -90,12 +104,15 @@ class Pool:
 
     __slots__ = (
         "binds_late",
+        "columns",
+        "content",
         "counters",
         "devices",
         "id",
         "invalid_reason",
         "is_incomplete",
         "is_local",
+        "is_plain",
         "others",
         "shapes",
         "usage",
@@ -118,7 +135,12 @@ class Pool:
         self.usage: Usage | None = None
         """None: to be read again."""
         self.usage_id = 0
+        self.content = 0
+        self.columns: dict[str, int] = {}
+        """Attribute -> a number for its values in all devices."""
         self.shapes: dict[Hashable, int] = {}
+        self.is_plain = True
+        """Whether all attributes of its devices can be read."""
 
     def __str__(self) -> str:
         """DRIVER/POOL."""
@@ -270,6 +292,7 @@ def built(
     pool.devices = _devices(targeting, taints)
     pool.others = _devices(others, taints) if counters else []
     pool.binds_late = any(map(_binds_late, targeting))
+    pool.is_plain = all(each.is_plain for each in pool.devices)
     pool.is_local = any(each.nodes is not None for each in pool.devices)
     return pool
 
