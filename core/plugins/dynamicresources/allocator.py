@@ -74,7 +74,7 @@ class _At(NamedTuple):
     which: int
 
 
-_START: Final = (0, 0)
+_START: Final = 0
 """The first device of the first pool."""
 
 
@@ -107,6 +107,8 @@ class Search:
         self._taken = [usage.taken for usage in usages]
         self._shares = [dict(usage.shares) for usage in usages]
         self._available = [dict(usage.available) for usage in usages]
+        self._order = [(place, position) for place, pool in enumerate(pools) for position in self._positions(pool)]
+        self._free = [(place, position) for place, position in self._order if position not in self._taken[place]]
         self._demands: list[list[list[_Demand]]] = []
         self._constraints: list[list[AnyConstraint]] = []
         self._selects: dict[tuple[_At, tuple[int, int]], bool] = {}
@@ -115,6 +117,10 @@ class Search:
         self._consumed: dict[object, dict[tuple[str, str], int]] = {}
         self._first_counted: dict[str, int] = {}
         self.results: list[list[Result]] = [[] for _ in claims]
+
+    def _positions(self, pool: Pool) -> Sequence[int]:
+        """Return the devices of a pool. An invalid one, which ends the attempt in 1.34, has -1."""
+        return (-1,) if pool.invalid_reason and not self._gates.looks_further else range(len(pool.devices))
 
     def run(self) -> bool:
         """Return whether all claims can be allocated. Raises the errors of this module."""
@@ -236,7 +242,7 @@ class Search:
                 return _Code.DONE
         return _Code.TOO_MANY if all(each is _Code.TOO_MANY for each in codes) else _Code.FAILED
 
-    def _next(self, at: _At, index: int, start: tuple[int, int]) -> _Code:
+    def _next(self, at: _At, index: int, start: int) -> _Code:
         """Allocate the next device of a request, and then all that come after it."""
         self._step()
         demand = self._demands[at.claim][at.number][at.which]
@@ -257,32 +263,47 @@ class Search:
             self._release(undo)
         return code
 
-    def _any_device(self, at: _At, demand: _Demand, index: int, start: tuple[int, int]) -> _Code:
-        claim, admin = at.claim, demand.wanted.request.admin_access or False
-        first, begin = start
-        for place in range(first, len(self._pools)):
-            pool, taken = self._pools[place], self._taken[place]
-            if pool.invalid_reason and not self._gates.looks_further:
+    def _any_device(self, at: _At, demand: _Demand, index: int, start: int) -> _Code:
+        """Try the devices from one on. The order of those of one request makes no difference, so it is not tried."""
+        claim, needed = at.claim, demand.number - index
+        admin = demand.wanted.request.admin_access or False
+        order = self._order if admin else self._free
+        for number in range(start, len(order)):
+            if len(order) - number < needed and self._gates.looks_further:
+                # Too few are left. The first level still looks at all of them, because a selector may fail.
+                return self._rest(at, demand, order[number:]) if index == 0 else _Code.FAILED
+            self._step()
+            where = order[number]
+            pool = self._pools[where[0]]
+            if where[1] < 0:
                 raise AllocationError(f"pool {pool.id[1]} is invalid: {pool.invalid_reason}")
-            for position in range(begin if place == first else 0, len(pool.devices)):
-                self._step()
-                holders = self._taking.get(pool.devices[position])
-                if (holders and claim in holders) if admin else (position in taken or holders):
-                    continue
-                where = place, position
-                if not self._is_selected(at, demand.wanted, where):
-                    continue
-                if not self._has(claim, demand, where, "checking capacity for"):
-                    continue
-                undo = self._take(claim, demand, where, must=False)
-                if undo is None:
-                    continue
-                code = self._next(at, index + 1, (place, position + 1))
-                if code is _Code.DONE:
-                    return code
-                self._release(undo)
+            holders = self._taking.get(pool.devices[where[1]])
+            if holders and (claim in holders or not admin):
+                continue
+            if not self._is_selected(at, demand.wanted, where):
+                continue
+            if not self._has(claim, demand, where, "checking capacity for"):
+                continue
+            undo = self._take(claim, demand, where, must=False)
+            if undo is None:
+                continue
+            code = self._next(at, index + 1, number + 1)
+            if code is not _Code.FAILED:
                 if code is _Code.TOO_MANY:
-                    return code
+                    self._release(undo)
+                return code
+            self._release(undo)
+        return _Code.FAILED
+
+    def _rest(self, at: _At, demand: _Demand, places: Sequence[tuple[int, int]]) -> _Code:
+        """Look at devices that are too few, for the errors that upstream would meet there."""
+        for where in places:
+            self._step()
+            holders = self._taking.get(self._pools[where[0]].devices[where[1]])
+            if holders and (at.claim in holders or not demand.wanted.request.admin_access):
+                continue
+            if self._is_selected(at, demand.wanted, where):
+                self._has(at.claim, demand, where, "checking capacity for")
         return _Code.FAILED
 
     # One device.

@@ -6,6 +6,7 @@ k8s.io/dynamic-resource-allocation resourceslice/tracker/tracker.go (applyPatche
 
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
@@ -35,6 +36,8 @@ from core.plugins.dynamicresources.pools import (
 
 _MAX_CONTENTS: Final = 16
 _MAX_OUTCOMES: Final = 20_000
+_FEW_DEVICES: Final = 64
+"""Up to this many devices, what is in use of a pool is counted with the event, and else by the next request."""
 _MAX_SHAPES: Final = 8
 _MAX_IDS: Final = 100_000
 
@@ -164,6 +167,15 @@ class Inventory:
         if before is None or after is None or before.labels != after.labels:
             self._of_node.pop(change.slot, None)
             self._touch((change.slot,))
+            if after is not None and self._slices.has_own(after.name):
+                self._look(change.slot)
+
+    def _look(self, slot: int) -> None:
+        """Read the pools of a node with slices of its own, because 5,000 of them would take the next request 0.3 s."""
+        with suppress(PoolError):
+            for pool in self.pools_of(slot, self.nodes[slot]):
+                self.usage_of(pool)
+                self._content(pool)
 
     def _change_classes(self) -> None:
         self.revision += 1
@@ -194,6 +206,8 @@ class Inventory:
             self._touch(self._seen_by.get(pool_id, ()))
             for pool in self._pools.get(pool_id, {}).values():
                 pool.usage = None
+                if len(pool.devices) <= _FEW_DEVICES:
+                    self.usage_of(pool)
 
     def _share(self, device: DeviceID, consumed: Iterable[tuple[str, int]] | None, sign: int) -> None:
         shares = self.shares[device]
@@ -225,6 +239,8 @@ class Inventory:
             for seeing in (*self._seen_by.pop(pool_id, ()), *(() if slot is None else (slot,))):
                 self._of_node.pop(seeing, None)
                 self._touch((seeing,))
+            if each is after and each.slice_count == 1 and slot is not None:
+                self._look(slot)
 
     def _forget_pools(self) -> None:
         self._pools.clear()
@@ -371,11 +387,14 @@ class Inventory:
     def _shape(self, pool: Pool, reads: Reads | None) -> Hashable:
         if reads is None or not pool.is_plain:
             return pool
-        if not pool.content:
-            pool.content = self._id_of(tuple([each.content for each in pool.devices]))
         named = pool.id[1] if pool.counters and not self.gates.fixed else ""
         columns = [self._column(pool, name) for name in sorted(reads.attributes)]
-        return (pool.id[0], named, pool.is_incomplete, pool.invalid_reason, pool.content, *columns)
+        return (pool.id[0], named, pool.is_incomplete, pool.invalid_reason, self._content(pool), *columns)
+
+    def _content(self, pool: Pool) -> int:
+        if not pool.content:
+            pool.content = self._id_of(tuple([each.content for each in pool.devices]))
+        return pool.content
 
     def _column(self, pool: Pool, name: str) -> int:
         column = pool.columns.get(name)

@@ -176,6 +176,10 @@ class Slices:
         if not pool:
             del self.of_pool[each.driver, each.pool]
 
+    def has_own(self, node_name: str) -> bool:
+        """Return whether there are slices for a node alone."""
+        return bool(self._of_node.get(node_name))
+
     def is_shared(self, each: ResourceSlice) -> bool:
         """Return whether other nodes than the one that it names may see a slice."""
         return not each.nodes.node_name or self._is_seen_by_all(each)

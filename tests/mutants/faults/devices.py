@@ -18,8 +18,8 @@ FAULTS: Final = (
     Fault(
         id="next-device-of-a-request-from-the-start",
         breaks="All orders of the devices of one request are tried, instead of all sets.",
-        old="code = self._next(at, index + 1, (place, position + 1))",
-        new="code = self._next(at, index + 1, (place, 0))",
+        old="code = self._next(at, index + 1, number + 1)",
+        new="code = self._next(at, index + 1, 0)",
         tests=_ALLOCATOR,
     ),
     Fault(
@@ -69,15 +69,15 @@ FAULTS: Final = (
     Fault(
         id="attributes-not-compared-between-nodes",
         breaks="Nodes whose devices differ in an attribute that a selector reads are judged as one.",
-        old="        names = sorted(reads.attributes)",
-        new="        names: list[str] = []",
+        old="        columns = [self._column(pool, name) for name in sorted(reads.attributes)]",
+        new="        columns: list[int] = []",
         tests=_ALLOCATOR,
     ),
     Fault(
         id="usage-not-read-again",
         breaks="The devices of a pool that are in use are counted once, and not after an event.",
         old="                pool.usage = None\n",
-        new="                pool.usage = pool.usage\n",
+        new="                return\n",
         tests=_STREAMS,
     ),
     Fault(
