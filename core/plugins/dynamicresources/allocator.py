@@ -74,7 +74,7 @@ class _At(NamedTuple):
     which: int
 
 
-_START: Final = 0
+_START: Final = (0, 0)
 """The first device of the first pool."""
 
 
@@ -107,8 +107,8 @@ class Search:
         self._taken = [usage.taken for usage in usages]
         self._shares = [dict(usage.shares) for usage in usages]
         self._available = [dict(usage.available) for usage in usages]
-        self._order = [(place, position) for place, pool in enumerate(pools) for position in self._positions(pool)]
-        self._free = [(place, position) for place, position in self._order if position not in self._taken[place]]
+        self._all_after = _sums_after([len(pool.devices) for pool in pools])
+        self._free_after = _sums_after([len(usage.free) for usage in usages])
         self._demands: list[list[list[_Demand]]] = []
         self._constraints: list[list[AnyConstraint]] = []
         self._selects: dict[tuple[_At, tuple[int, int]], bool] = {}
@@ -117,10 +117,6 @@ class Search:
         self._consumed: dict[object, dict[tuple[str, str], int]] = {}
         self._first_counted: dict[str, int] = {}
         self.results: list[list[Result]] = [[] for _ in claims]
-
-    def _positions(self, pool: Pool) -> Sequence[int]:
-        """Return the devices of a pool. An invalid one, which ends the attempt in 1.34, has -1."""
-        return (-1,) if pool.invalid_reason and not self._gates.looks_further else range(len(pool.devices))
 
     def run(self) -> bool:
         """Return whether all claims can be allocated. Raises the errors of this module."""
@@ -242,7 +238,7 @@ class Search:
                 return _Code.DONE
         return _Code.TOO_MANY if all(each is _Code.TOO_MANY for each in codes) else _Code.FAILED
 
-    def _next(self, at: _At, index: int, start: int) -> _Code:
+    def _next(self, at: _At, index: int, start: tuple[int, int]) -> _Code:
         """Allocate the next device of a request, and then all that come after it."""
         self._step()
         demand = self._demands[at.claim][at.number][at.which]
@@ -263,48 +259,49 @@ class Search:
             self._release(undo)
         return code
 
-    def _any_device(self, at: _At, demand: _Demand, index: int, start: int) -> _Code:
+    def _any_device(self, at: _At, demand: _Demand, index: int, start: tuple[int, int]) -> _Code:
         """Try the devices from one on. The order of those of one request makes no difference, so it is not tried."""
-        claim, needed = at.claim, demand.number - index
         admin = demand.wanted.request.admin_access or False
-        order = self._order if admin else self._free
-        for number in range(start, len(order)):
-            if len(order) - number < needed and self._gates.looks_further:
-                # Too few are left. The first level still looks at all of them, because a selector may fail.
-                return self._rest(at, demand, order[number:]) if index == 0 else _Code.FAILED
-            self._step()
-            where = order[number]
-            pool = self._pools[where[0]]
-            if where[1] < 0:
+        first, begin = start
+        for place in range(first, len(self._pools)):
+            pool = self._pools[place]
+            if pool.invalid_reason and not self._gates.looks_further:
                 raise AllocationError(f"pool {pool.id[1]} is invalid: {pool.invalid_reason}")
-            holders = self._taking.get(pool.devices[where[1]])
-            if holders and (claim in holders or not admin):
-                continue
-            if not self._is_selected(at, demand.wanted, where):
-                continue
-            if not self._has(claim, demand, where, "checking capacity for"):
-                continue
-            undo = self._take(claim, demand, where, must=False)
-            if undo is None:
-                continue
-            code = self._next(at, index + 1, number + 1)
-            if code is not _Code.FAILED:
-                if code is _Code.TOO_MANY:
-                    self._release(undo)
-                return code
-            self._release(undo)
+            positions = range(len(pool.devices)) if admin else self._usages[place].free
+            for number in range(begin if place == first else 0, len(positions)):
+                left = len(positions) - number + self._left_after(place, admin=admin)
+                if index and left < demand.number - index and self._gates.looks_further:
+                    return _Code.FAILED  # the first level has looked at all devices, for the errors of selectors
+                where = place, positions[number]
+                code = self._with(at, demand, index, where, (place, number + 1))
+                if code is not _Code.FAILED:
+                    return code
         return _Code.FAILED
 
-    def _rest(self, at: _At, demand: _Demand, places: Sequence[tuple[int, int]]) -> _Code:
-        """Look at devices that are too few, for the errors that upstream would meet there."""
-        for where in places:
-            self._step()
-            holders = self._taking.get(self._pools[where[0]].devices[where[1]])
-            if holders and (at.claim in holders or not demand.wanted.request.admin_access):
-                continue
-            if self._is_selected(at, demand.wanted, where):
-                self._has(at.claim, demand, where, "checking capacity for")
-        return _Code.FAILED
+    def _left_after(self, place: int, *, admin: bool) -> int:
+        return (self._all_after if admin else self._free_after)[place]
+
+    def _with(self, at: _At, demand: _Demand, index: int, where: tuple[int, int], after: tuple[int, int]) -> _Code:
+        """Try one device for a request, and all that come after it."""
+        self._step()
+        claim, device = at.claim, self._pools[where[0]].devices[where[1]]
+        holders = self._taking.get(device)
+        if holders and (claim in holders or not demand.wanted.request.admin_access):
+            return _Code.FAILED
+        if not self._is_selected(at, demand.wanted, where):
+            return _Code.FAILED
+        if not self._has(claim, demand, where, "checking capacity for"):
+            return _Code.FAILED
+        left = len(self._usages[where[0]].free) - after[1] + self._free_after[where[0]]
+        if not demand.wanted.request.admin_access and left < demand.number - index - 1 and self._gates.looks_further:
+            return _Code.FAILED
+        undo = self._take(claim, demand, where, must=False)
+        if undo is None:
+            return _Code.FAILED
+        code = self._next(at, index + 1, after)
+        if code is not _Code.DONE:
+            self._release(undo)
+        return code
 
     # One device.
 
@@ -470,6 +467,14 @@ class Search:
 
 
 _STEPS_OF_CEL: Final = 5
+
+
+def _sums_after(numbers: Sequence[int]) -> list[int]:
+    """Return for each number the sum of those that come after it."""
+    sums = [0] * len(numbers)
+    for at in range(len(numbers) - 2, -1, -1):
+        sums[at] = sums[at + 1] + numbers[at + 1]
+    return sums
 
 
 def _keeps_off(device: PoolDevice, request: DeviceRequest) -> bool:

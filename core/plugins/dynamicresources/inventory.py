@@ -5,7 +5,7 @@ k8s.io/dynamic-resource-allocation resourceslice/tracker/tracker.go (applyPatche
 """
 
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -23,7 +23,6 @@ from core.plugins.dynamicresources.claims import Selection
 from core.plugins.dynamicresources.gates import Gates, gates_of
 from core.plugins.dynamicresources.matching import Reads
 from core.plugins.dynamicresources.pools import (
-    NOTHING_USED,
     Pool,
     PoolDevice,
     PoolError,
@@ -36,6 +35,7 @@ from core.plugins.dynamicresources.pools import (
 
 _MAX_CONTENTS: Final = 16
 _MAX_OUTCOMES: Final = 20_000
+_FEW_SLICES: Final = 4
 _FEW_DEVICES: Final = 64
 """Up to this many devices, what is in use of a pool is counted with the event, and else by the next request."""
 _MAX_SHAPES: Final = 8
@@ -125,6 +125,9 @@ class Inventory:
         self.shares: defaultdict[DeviceID, Shares] = defaultdict(Shares)
         self._pools: dict[PoolID, dict[tuple[str, ...], Pool]] = {}
         self._of_node: dict[int, tuple[Pool, ...] | PoolError] = {}
+        self._alike: dict[Hashable, tuple[Pool, ...]] = {}
+        self._odd: list[PoolID] | None = None
+        self._last_odd: list[PoolID] = []
         self._seen_by: defaultdict[PoolID, set[int]] = defaultdict(set)
         self.extended: dict[str, DeviceClass] | None = None
         self.made_for: dict[str, dict[str, ResourceClaim]] = {}
@@ -221,6 +224,7 @@ class Inventory:
 
     def _change_slice(self, before: ResourceSlice | None, after: ResourceSlice | None) -> None:
         self.revision += 1
+        self._alike.clear()
         for each in (before, after):
             if each is None:
                 continue
@@ -230,6 +234,8 @@ class Inventory:
                 self._slices.put(each)
             pool_id = each.driver, each.pool
             self._pools.pop(pool_id, None)
+            if self._slices.is_counted(each) or pool_id in self._slices.counted:
+                self._odd = None
             if self._slices.is_shared(each):
                 self._of_node.clear()
                 self._seen_by.clear()
@@ -239,11 +245,13 @@ class Inventory:
             for seeing in (*self._seen_by.pop(pool_id, ()), *(() if slot is None else (slot,))):
                 self._of_node.pop(seeing, None)
                 self._touch((seeing,))
-            if each is after and each.slice_count == 1 and slot is not None:
+            if each is after and each.slice_count <= _FEW_SLICES and slot is not None:
                 self._look(slot)
 
     def _forget_pools(self) -> None:
         self._pools.clear()
+        self._alike.clear()
+        self._odd = None
         self._of_node.clear()
         self._seen_by.clear()
         self._touch_all()
@@ -266,6 +274,7 @@ class Inventory:
 
     def pools_of(self, slot: int, node: Node) -> tuple[Pool, ...]:
         """Return the pools of a known node, in the order in which they are tried. Raises PoolError."""
+        self._odd_pools()
         found = self._of_node.get(slot)
         if found is None:
             try:
@@ -282,22 +291,43 @@ class Inventory:
 
     def pools_seen_by(self, node: Node) -> tuple[Pool, ...]:
         """Return the pools of any node. Raises PoolError."""
-        return in_order(self._pools_of(self._slices.seen_by(node)))
+        seen, key = self._slices.seen_by(node)
+        found = self._alike.get(key)
+        if found is None or key is None:
+            odd = (pool_id for pool_id in self._odd_pools() if pool_id not in seen)
+            listed = [self._pool(*each) for each in seen.items()]
+            listed += [self._pool(pool_id, self._slices.only_counted(pool_id)) for pool_id in odd]
+            found = in_order(pool for pool in listed if pool is not None)
+            if key is not None:
+                self._alike[key] = found
+        return found
 
-    def _pools_of(self, seen: dict[PoolID, list[ResourceSlice]]) -> Iterator[Pool]:
-        for pool_id, slices in seen.items():
-            known = self._pools.setdefault(pool_id, {})
-            key = tuple(sorted([each.name for each in slices]))
-            pool = known.get(key)
-            if pool is None:
-                every = None
-                if self.gates.looks_further and len(slices) != slices[0].slice_count:
-                    every = self._slices.all_of(pool_id, slices[0].generation)
-                    if every is None:
-                        continue
-                taints = {each.name: self._taints(each) for each in (slices if every is None else every)}
-                pool = known[key] = built(pool_id, slices, every, self.gates, taints)
-            yield pool
+    def _odd_pools(self) -> Collection[PoolID]:
+        """Return the pools of whose slices with counters every node is told that they cannot be used, as in 1.36."""
+        if self._odd is None:
+            pools = ((each, self._pool(each, self._slices.only_counted(each))) for each in self._slices.counted)
+            odd = [pool_id for pool_id, pool in pools if pool is not None and not pool.can_be_used]
+            if odd != self._last_odd:
+                self._of_node.clear()
+                self._seen_by.clear()
+                self._touch_all()
+            self._odd = self._last_odd = odd
+        return self._odd
+
+    def _pool(self, pool_id: PoolID, slices: list[ResourceSlice]) -> Pool | None:
+        """Return the pool of some slices, or None if there are newer ones that they do not include."""
+        known = self._pools.setdefault(pool_id, {})
+        key = tuple(sorted([each.name for each in slices]))
+        pool = known.get(key)
+        if pool is None:
+            every = None
+            if self.gates.looks_further and len(slices) != slices[0].slice_count:
+                every = self._slices.all_of(pool_id, slices[0].generation)
+                if every is None:
+                    return None
+            taints = {each.name: self._taints(each) for each in (slices if every is None else every)}
+            pool = known[key] = built(pool_id, slices, every, self.gates, taints)
+        return pool
 
     def _taints(self, each: ResourceSlice) -> Sequence[tuple[Taint, ...]]:
         if not self.gates.taints:
@@ -331,14 +361,14 @@ class Inventory:
             for position, each in enumerate(pool.devices)
             if each.id in self.shares
         ]
-        if not (taken or shares or pool.counters):
-            return NOTHING_USED
         available = dict(pool.counters)
         for each in (*pool.devices, *pool.others):
             if each.counters and self._is_allocated(each):
                 for counter, amount in each.counters:
                     available[counter] = available.get(counter, 0) - amount
-        return Usage(frozenset(taken), tuple(shares), tuple(available.items()))
+        used = frozenset(taken)
+        free = tuple([position for position in range(len(pool.devices)) if position not in used])
+        return Usage(used, free, tuple(shares), tuple(available.items()))
 
     def _is_allocated(self, each: PoolDevice) -> bool:
         return each.id in self.taken or each.id in self.shares

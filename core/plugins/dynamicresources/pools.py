@@ -87,16 +87,14 @@ class PoolDevice:
 class Usage(NamedTuple):
     """What is allocated of a pool. Pools of which as much is allocated have equal values.
 
-    `shares` has the consumed amounts of each shared device, by its position, and `available` what is left of the
-    counters, which may be negative.
+    `taken` and `free` are positions of devices. `shares` has the consumed amounts of each shared device, by its
+    position, and `available` what is left of the counters, which may be negative.
     """
 
     taken: frozenset[int]
+    free: tuple[int, ...]
     shares: tuple[tuple[int, tuple[tuple[str, int], ...] | None], ...]
     available: tuple[tuple[tuple[str, str], int], ...]
-
-
-NOTHING_USED: Final = Usage(frozenset(), (), ())
 
 
 class Pool:
@@ -153,69 +151,101 @@ class Pool:
 
 
 class Slices:
-    """All ResourceSlices, by node and by pool."""
+    """All ResourceSlices, by the nodes that can see them and by pool."""
 
     def __init__(self, slices: Iterable[ResourceSlice], gates: Gates) -> None:
         self.gates = gates
         self._of_node: dict[str, dict[str, ResourceSlice]] = {}
-        self._shared: dict[str, ResourceSlice] = {}
+        self._chosen: dict[NodeChoice, dict[str, ResourceSlice]] = {}
+        self._per_device: dict[str, ResourceSlice] = {}
+        self.counted: dict[PoolID, dict[str, ResourceSlice]] = {}
+        """Slices with counters that every node sees, as in 1.36."""
         self.of_pool: dict[PoolID, dict[str, ResourceSlice]] = {}
+        self._merged: dict[tuple[NodeChoice, ...], dict[PoolID, list[ResourceSlice]]] = {}
         for each in slices:
             self.put(each)
 
     def put(self, each: ResourceSlice) -> None:
         """Add a slice."""
+        self._merged.clear()
         self._beside(each)[each.name] = each
         self.of_pool.setdefault((each.driver, each.pool), {})[each.name] = each
 
     def remove(self, each: ResourceSlice) -> None:
         """Remove a slice."""
-        self._beside(each).pop(each.name, None)
-        pool = self.of_pool[each.driver, each.pool]
+        self._merged.clear()
+        beside, pool = self._beside(each), self.of_pool[each.driver, each.pool]
+        beside.pop(each.name, None)
         pool.pop(each.name, None)
         if not pool:
             del self.of_pool[each.driver, each.pool]
+        if not beside and beside is not self._per_device:
+            self._of_node.pop(each.nodes.node_name, None)
+            self._chosen.pop(each.nodes, None)
+            self.counted.pop((each.driver, each.pool), None)
 
     def has_own(self, node_name: str) -> bool:
         """Return whether there are slices for a node alone."""
-        return bool(self._of_node.get(node_name))
+        return node_name in self._of_node
 
     def is_shared(self, each: ResourceSlice) -> bool:
-        """Return whether other nodes than the one that it names may see a slice."""
-        return not each.nodes.node_name or self._is_seen_by_all(each)
+        """Return whether a slice chooses its nodes otherwise than by the name of one."""
+        return not each.nodes.node_name
 
-    def _is_seen_by_all(self, each: ResourceSlice) -> bool:
+    def is_counted(self, each: ResourceSlice) -> bool:
         """Return whether a slice is seen by every node for its counters, as in 1.36."""
         return self.gates.partitions and not self.gates.fixed and bool(each.shared_counters)
 
     def _beside(self, each: ResourceSlice) -> dict[str, ResourceSlice]:
-        return self._shared if self.is_shared(each) else self._of_node.setdefault(each.nodes.node_name, {})
+        """Return the slices that the same nodes see."""
+        if self.is_counted(each):
+            return self.counted.setdefault((each.driver, each.pool), {})
+        if each.nodes.node_name:
+            return self._of_node.setdefault(each.nodes.node_name, {})
+        if each.nodes.says_nothing:
+            return self._per_device
+        return self._chosen.setdefault(each.nodes, {})
 
-    def seen_by(self, node: Node) -> dict[PoolID, list[ResourceSlice]]:
-        """Return the newest slices of each pool that a node can see. Raises PoolError."""
-        found: dict[PoolID, list[ResourceSlice]] = {}
+    def seen_by(self, node: Node) -> tuple[dict[PoolID, list[ResourceSlice]], Hashable | None]:
+        """Return the newest slices of each pool that a node can see. Raises PoolError.
+
+        The second value is equal for nodes that see the same slices. It is None if no other node is like this one.
+        """
         matcher = _Matcher(node)
-        for each in self._of_node.get(node.name, {}).values():
+        chosen = tuple([each for each in self._chosen if matcher.matches(each, "a slice")])
+        found = self._merged.get(chosen)
+        if found is None:
+            slices = (each for choice in chosen for each in self._chosen[choice].values())
+            found = self._merged[chosen] = self._newest(slices, {})
+        own = [*self._of_node.get(node.name, {}).values()]
+        own += [each for each in self._per_device.values() if each.per_device and _has_device_for(each, matcher)]
+        if not own:
+            return found, chosen
+        return self._newest(own, {pool_id: [*slices] for pool_id, slices in found.items()}), None
+
+    def _newest(
+        self, slices: Iterable[ResourceSlice], found: dict[PoolID, list[ResourceSlice]]
+    ) -> dict[PoolID, list[ResourceSlice]]:
+        """Add slices to those of their pools, and the counters of these pools."""
+        for each in slices:
             if self._is_used(each):
                 _add(found, each)
-        for each in self._shared.values():
-            if self._is_used(each) and self._is_seen(each, matcher):
-                _add(found, each)
+                for counted in self.counted.get((each.driver, each.pool), {}).values():
+                    if counted not in found[each.driver, each.pool]:
+                        _add(found, counted)
         return found
+
+    def only_counted(self, pool_id: PoolID) -> list[ResourceSlice]:
+        """Return what nodes see of a pool that has no devices for them."""
+        found: dict[PoolID, list[ResourceSlice]] = {}
+        for each in self.counted[pool_id].values():
+            _add(found, each)
+        return found[pool_id]
 
     def _is_used(self, each: ResourceSlice) -> bool:
         if not self.gates.partitions:
             return each.per_device is None and not (self.gates.looks_further and each.shared_counters)
         return not (self.gates.fixed and each.has_groups)
-
-    def _is_seen(self, each: ResourceSlice, matcher: "_Matcher") -> bool:
-        if self._is_seen_by_all(each):
-            return True
-        if not each.nodes.says_nothing:
-            return matcher.matches(each.nodes, f"slice {each.name}")
-        if each.per_device:
-            return any(matcher.matches(device.nodes, f"device {device.name}") for device in each.devices)
-        return False
 
     def all_of(self, pool_id: PoolID, generation: int) -> list[ResourceSlice] | None:
         """Return all slices of a generation, or None if there is a newer one. Upstream checkSlicesInPool."""
@@ -244,6 +274,10 @@ class _Matcher:
                 raise PoolError(f"failed to perform node selection for {what}: failed to parse node selector: {error}")
             known = self._known[choice.selector] = choice.selector.matches(self._node.labels, self._node.name)
         return known
+
+
+def _has_device_for(each: ResourceSlice, matcher: _Matcher) -> bool:
+    return any(matcher.matches(device.nodes, f"device {device.name}") for device in each.devices)
 
 
 def is_chosen(choice: NodeChoice, node: Node) -> bool:
