@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
-from core.objects.devices import ALL, EXACT_COUNT, MAX_RESULTS, DeviceRequest
+from core.objects.devices import ALL, EXACT_COUNT, MAX_RESULTS
 from core.objects.node import Node
-from core.objects.pod import KEEP_PODS_OFF
 from core.plugins.dynamicresources.capacities import NOTHING, Amounts, CapacityError, consumption, fits, int64
 from core.plugins.dynamicresources.constraints import (
     AnyConstraint,
@@ -19,7 +18,9 @@ from core.plugins.dynamicresources.constraints import (
     Matching,
     Wanted,
     WantedClaim,
+    keeps_off,
 )
+from core.plugins.dynamicresources.counters import Counters
 from core.plugins.dynamicresources.gates import Gates
 from core.plugins.dynamicresources.pools import Pool, PoolDevice, Usage, is_chosen
 from core.plugins.dynamicresources.selectors import SelectorError, SelectorErrorKind
@@ -106,7 +107,7 @@ class Search:
         self._usages = usages
         self._taken = [usage.taken for usage in usages]
         self._shares = [dict(usage.shares) for usage in usages]
-        self._available = [dict(usage.available) for usage in usages]
+        self._counters = Counters(pools, usages, gates)
         self._all_after = _sums_after([len(pool.devices) for pool in pools])
         self._free_after = _sums_after([len(usage.free) for usage in usages])
         self._demands: list[list[list[_Demand]]] = []
@@ -114,8 +115,6 @@ class Search:
         self._selects: dict[tuple[_At, tuple[int, int]], bool] = {}
         self._taking: dict[PoolDevice, set[int]] = {}
         self._sharing: dict[PoolDevice, Amounts] = {}
-        self._consumed: dict[object, dict[tuple[str, str], int]] = {}
-        self._first_counted: dict[str, int] = {}
         self.results: list[list[Result]] = [[] for _ in claims]
 
     def run(self) -> bool:
@@ -366,10 +365,10 @@ class Search:
         if self._is_in_use(at, where, wanted, shared=shared) or (device.device.consumes and not self._gates.partitions):
             return None
         reserves = bool(device.counters) and not (shared and self._is_shared(where, device))
-        if reserves and not self._reserve(place, device):
+        if reserves and not self._counters.reserve(place, device):
             return None
         undo = _Undo(at, wanted, place, device, 0, reserves, marked=False, shared=False, shared_before=None)
-        if self._gates.taints and _keeps_off(device, wanted.request):
+        if self._gates.taints and keeps_off(device, wanted.request):
             self._give_up(undo)
             return None
         added = self._constrain(at, wanted, device)
@@ -423,7 +422,7 @@ class Search:
         for number in reversed(range(undo.constraints)):
             self._constraints[undo.claim][number].remove(undo.wanted)
         if undo.reserved:
-            self._change_counters(undo.pool, undo.device, -1)
+            self._counters.release(undo.pool, undo.device)
 
     def _release(self, undo: _Undo) -> None:
         self.results[undo.claim].pop()
@@ -439,32 +438,6 @@ class Search:
         shares, position = self._shares[where[0]], where[1]
         return device in self._sharing or (position in shares and (self._gates.fixed or shares[position] is not None))
 
-    # Counters.
-
-    def _counters_of(self, place: int) -> tuple[dict[tuple[str, str], int], dict[tuple[str, str], int]]:
-        """Return the available and the consumed counters of a pool. Until 1.36, pools of one name share them."""
-        pool = self._pools[place]
-        if self._gates.fixed:
-            return self._available[place], self._consumed.setdefault(pool.id, {})
-        name = pool.id[1]
-        found = self._consumed.setdefault(name, {})
-        first = self._first_counted.setdefault(name, place)
-        return self._available[first], found
-
-    def _reserve(self, place: int, device: PoolDevice) -> bool:
-        """Upstream checkAvailableCounters: all counters of the pool must suffice, also those of other devices."""
-        self._change_counters(place, device, 1)
-        available, consumed = self._counters_of(place)
-        if all(amount >= consumed.get(counter, 0) for counter, amount in available.items()):
-            return True
-        self._change_counters(place, device, -1)
-        return False
-
-    def _change_counters(self, place: int, device: PoolDevice, sign: int) -> None:
-        _, consumed = self._counters_of(place)
-        for counter, amount in device.counters:
-            consumed[counter] = consumed.get(counter, 0) + sign * amount
-
 
 _STEPS_OF_CEL: Final = 5
 
@@ -475,11 +448,3 @@ def _sums_after(numbers: Sequence[int]) -> list[int]:
     for at in range(len(numbers) - 2, -1, -1):
         sums[at] = sums[at + 1] + numbers[at + 1]
     return sums
-
-
-def _keeps_off(device: PoolDevice, request: DeviceRequest) -> bool:
-    """Upstream taintPreventsAllocation."""
-    return any(
-        taint.effect in KEEP_PODS_OFF and not any(each.tolerates(taint) for each in request.tolerations)
-        for taint in device.taints
-    )

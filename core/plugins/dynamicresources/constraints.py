@@ -6,6 +6,7 @@ Source: k8s.io/dynamic-resource-allocation structured/internal/incubating/alloca
 from typing import Final, NamedTuple, TypeAlias
 
 from core.objects.devices import Attribute, Constraint, DeviceRequest
+from core.objects.pod import KEEP_PODS_OFF
 from core.plugins.dynamicresources.matching import Matcher
 from core.plugins.dynamicresources.pools import PoolDevice
 
@@ -130,3 +131,11 @@ AnyConstraint: TypeAlias = Matching | Distinct | DistinctByRequest
 
 def _concerns(requests: frozenset[str], wanted: Wanted) -> bool:
     return not requests or wanted.base in requests or (wanted.alternative is not None and wanted.full_name in requests)
+
+
+def keeps_off(device: PoolDevice, request: DeviceRequest) -> bool:
+    """Return whether a taint keeps a device from a request. Upstream taintPreventsAllocation."""
+    return any(
+        taint.effect in KEEP_PODS_OFF and not any(each.tolerates(taint) for each in request.tolerations)
+        for taint in device.taints
+    )

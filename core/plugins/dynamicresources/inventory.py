@@ -7,21 +7,19 @@ k8s.io/dynamic-resource-allocation resourceslice/tracker/tracker.go (applyPatche
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from core.mirror.changes import NodeChange, ObjectChange, RulesChange
 from core.mirror.cluster import ClusterMirror
-from core.mirror.node_info import NO_SLOT
-from core.mirror.topology import Int64Array, IntpArray
 from core.objects.devices import DeviceID, DeviceTaintRule, ResourceClaim, ResourceSlice
 from core.objects.kinds import IMPLICIT_PREFIX, DeviceClass
 from core.objects.node import Node
 from core.objects.pod import Taint
+from core.plugins.dynamicresources.alike import Likeness, Outcomes
 from core.plugins.dynamicresources.claims import Selection
 from core.plugins.dynamicresources.gates import Gates, gates_of
-from core.plugins.dynamicresources.matching import Reads
 from core.plugins.dynamicresources.pools import (
     Pool,
     PoolDevice,
@@ -29,55 +27,19 @@ from core.plugins.dynamicresources.pools import (
     PoolID,
     Slices,
     Usage,
+    Whole,
     built,
     in_order,
 )
 
+if TYPE_CHECKING:
+    from core.mirror.topology import Int64Array
+
 _MAX_CONTENTS: Final = 16
-_MAX_OUTCOMES: Final = 20_000
 _FEW_SLICES: Final = 4
+_FEW_POOLS: Final = 4
 _FEW_DEVICES: Final = 64
 """Up to this many devices, what is in use of a pool is counted with the event, and else by the next request."""
-_MAX_SHAPES: Final = 8
-_MAX_IDS: Final = 100_000
-
-
-class Outcomes:
-    """What came of a search for some claims: by what decides, and by node until anything there changes."""
-
-    __slots__ = ("by_key", "listed", "of_slot", "seen_at")
-
-    def __init__(self) -> None:
-        self.listed: list[Any] = []
-        self.by_key: dict[Hashable, int] = {}
-        """Key of the pools -> place in `listed`."""
-        self.of_slot: Int64Array = np.zeros(0, np.int64)
-        self.seen_at: Int64Array = np.zeros(0, np.int64)
-
-    def places(self, slots: IntpArray, changed_at: Int64Array) -> Int64Array:
-        """Return where the outcomes of known nodes are in `listed`, -1 for those that are not known any more."""
-        if len(self.seen_at) < len(changed_at):
-            more = np.zeros(len(changed_at) - len(self.seen_at), np.int64)
-            self.seen_at, self.of_slot = np.concatenate((self.seen_at, more)), np.concatenate((self.of_slot, more))
-        return np.where(self.seen_at[slots] >= changed_at[slots], self.of_slot[slots], -1)
-
-    def see(self, slot: int, place: int, now: int) -> None:
-        """Take over that a node has a known outcome."""
-        if slot < len(self.seen_at):
-            self.of_slot[slot], self.seen_at[slot] = place, now
-
-    def keep(self, outcome: Any, key: Hashable | None, slot: int, now: int) -> None:  # noqa: ANN401 - of the caller
-        """Keep a new outcome, of the nodes with a key, and of one node. There may be too many: then begin anew."""
-        if len(self.listed) >= _MAX_OUTCOMES:
-            self.listed.clear()
-            self.by_key.clear()
-            self.seen_at[:] = 0
-        place = len(self.listed)
-        self.listed.append(outcome)
-        if key is not None:
-            self.by_key[key] = place
-        if slot != NO_SLOT:
-            self.see(slot, place, now)
 
 
 class Shares:
@@ -107,8 +69,6 @@ class Inventory:
         self._stamp = 1
         self.changed_at: Int64Array = np.ones(mirror.nodes.capacity, np.int64)
         """Slot -> when its pools, or what is allocated of them, last changed."""
-        self._ids: dict[Hashable, int] = {}
-        self._last_id = 0
         self.revision = 0
         """It grows with every change of devices, of what is allocated of them, and of classes."""
         self.nodes: dict[int, Node] = dict(mirror.nodes)
@@ -119,6 +79,7 @@ class Inventory:
         mirror = self._mirror
         self.revision += 1
         self.gates: Gates = gates_of(mirror.rules.release)
+        self.alike = Likeness(self.gates)
         self._rules = [*mirror.objects(DeviceTaintRule).values()]
         self._slices = Slices(mirror.objects(ResourceSlice).values(), self.gates)
         self.taken: Counter[DeviceID] = Counter()
@@ -126,8 +87,11 @@ class Inventory:
         self._pools: dict[PoolID, dict[tuple[str, ...], Pool]] = {}
         self._of_node: dict[int, tuple[Pool, ...] | PoolError] = {}
         self._alike: dict[Hashable, tuple[Pool, ...]] = {}
-        self._odd: list[PoolID] | None = None
-        self._last_odd: list[PoolID] = []
+        self._wholes: dict[PoolID, dict[int, Whole | None]] = {}
+        self._devices: dict[str, Sequence[PoolDevice]] = {}
+        self._odd: set[PoolID] = set()
+        self._uncertain = set(self._slices.counted)
+        """Pools whose counters may have become odd, or no longer are."""
         self._seen_by: defaultdict[PoolID, set[int]] = defaultdict(set)
         self.extended: dict[str, DeviceClass] | None = None
         self.made_for: dict[str, dict[str, ResourceClaim]] = {}
@@ -178,7 +142,7 @@ class Inventory:
         with suppress(PoolError):
             for pool in self.pools_of(slot, self.nodes[slot]):
                 self.usage_of(pool)
-                self._content(pool)
+                self.alike.content_of(pool)
 
     def _change_classes(self) -> None:
         self.revision += 1
@@ -206,9 +170,17 @@ class Inventory:
                 if not self.taken[device]:
                     del self.taken[device]
             pool_id = device.driver, device.pool
-            self._touch(self._seen_by.get(pool_id, ()))
-            for pool in self._pools.get(pool_id, {}).values():
-                pool.usage = None
+            self._changed_use(pool_id)
+
+    def _changed_use(self, pool_id: PoolID) -> None:
+        self._touch(self._seen_by.get(pool_id, ()))
+        pools = self._pools.get(pool_id, {}).values()
+        for pool in pools:
+            pool.usage = None
+            if pool.whole is not None:
+                pool.whole.available = None
+        if len(pools) <= _FEW_POOLS:
+            for pool in pools:
                 if len(pool.devices) <= _FEW_DEVICES:
                     self.usage_of(pool)
 
@@ -234,8 +206,10 @@ class Inventory:
                 self._slices.put(each)
             pool_id = each.driver, each.pool
             self._pools.pop(pool_id, None)
+            self._wholes.pop(pool_id, None)
+            self._devices.pop(each.name, None)
             if self._slices.is_counted(each) or pool_id in self._slices.counted:
-                self._odd = None
+                self._uncertain.add(pool_id)
             if self._slices.is_shared(each):
                 self._of_node.clear()
                 self._seen_by.clear()
@@ -250,8 +224,10 @@ class Inventory:
 
     def _forget_pools(self) -> None:
         self._pools.clear()
+        self._wholes.clear()
+        self._devices.clear()
         self._alike.clear()
-        self._odd = None
+        self._uncertain.update(self._slices.counted)
         self._of_node.clear()
         self._seen_by.clear()
         self._touch_all()
@@ -304,14 +280,20 @@ class Inventory:
 
     def _odd_pools(self) -> Collection[PoolID]:
         """Return the pools of whose slices with counters every node is told that they cannot be used, as in 1.36."""
-        if self._odd is None:
-            pools = ((each, self._pool(each, self._slices.only_counted(each))) for each in self._slices.counted)
-            odd = [pool_id for pool_id, pool in pools if pool is not None and not pool.can_be_used]
-            if odd != self._last_odd:
-                self._of_node.clear()
-                self._seen_by.clear()
-                self._touch_all()
-            self._odd = self._last_odd = odd
+        changes = False
+        while self._uncertain:
+            pool_id = self._uncertain.pop()
+            pool = None
+            if pool_id in self._slices.counted:
+                pool = self._pool(pool_id, self._slices.only_counted(pool_id))
+            is_odd = pool is not None and not pool.can_be_used
+            changes |= is_odd is not (pool_id in self._odd)
+            (self._odd.add if is_odd else self._odd.discard)(pool_id)
+        if changes:
+            self._of_node.clear()
+            self._seen_by.clear()
+            self._alike.clear()
+            self._touch_all()
         return self._odd
 
     def _pool(self, pool_id: PoolID, slices: list[ResourceSlice]) -> Pool | None:
@@ -320,14 +302,27 @@ class Inventory:
         key = tuple(sorted([each.name for each in slices]))
         pool = known.get(key)
         if pool is None:
-            every = None
-            if self.gates.looks_further and len(slices) != slices[0].slice_count:
-                every = self._slices.all_of(pool_id, slices[0].generation)
-                if every is None:
-                    return None
-            taints = {each.name: self._taints(each) for each in (slices if every is None else every)}
-            pool = known[key] = built(pool_id, slices, every, self.gates, taints)
+            whole = self._whole(pool_id, slices)
+            if whole is None:
+                return None
+            pool = known[key] = built(pool_id, slices, whole, self.gates, self._devices_of)
         return pool
+
+    def _whole(self, pool_id: PoolID, slices: list[ResourceSlice]) -> Whole | None:
+        if not self.gates.looks_further or len(slices) == slices[0].slice_count:
+            return Whole(slices, self.gates, self._devices_of)
+        known, generation = self._wholes.setdefault(pool_id, {}), slices[0].generation
+        if generation not in known:
+            every = self._slices.all_of(pool_id, generation)
+            known[generation] = None if every is None else Whole(every, self.gates, self._devices_of)
+        return known[generation]
+
+    def _devices_of(self, each: ResourceSlice) -> Sequence[PoolDevice]:
+        devices = self._devices.get(each.name)
+        if devices is None:
+            tainted = zip(each.devices, self._taints(each), strict=True)
+            devices = self._devices[each.name] = [PoolDevice(device, each, taints) for device, taints in tainted]
+        return devices
 
     def _taints(self, each: ResourceSlice) -> Sequence[tuple[Taint, ...]]:
         if not self.gates.taints:
@@ -351,7 +346,7 @@ class Inventory:
         usage = pool.usage
         if usage is None:
             usage = pool.usage = self._usage_of(pool)
-            pool.usage_id = self._id_of(usage)
+            pool.usage_id = self.alike.id_of(usage)
         return usage
 
     def _usage_of(self, pool: Pool) -> Usage:
@@ -361,21 +356,26 @@ class Inventory:
             for position, each in enumerate(pool.devices)
             if each.id in self.shares
         ]
-        available = dict(pool.counters)
-        for each in (*pool.devices, *pool.others):
-            if each.counters and self._is_allocated(each):
-                for counter, amount in each.counters:
-                    available[counter] = available.get(counter, 0) - amount
         used = frozenset(taken)
         free = tuple([position for position in range(len(pool.devices)) if position not in used])
-        return Usage(used, free, tuple(shares), tuple(available.items()))
+        return Usage(used, free, tuple(shares), () if pool.whole is None else self._available(pool.whole))
+
+    def _available(self, whole: Whole) -> tuple[tuple[tuple[str, str], int], ...]:
+        """Return what devices in use, on any node, leave of the counters of a pool."""
+        if whole.available is None:
+            left = dict(whole.counters)
+            for each in (device for devices in whole.devices for device in devices):
+                for counter, amount in each.counters if self._is_allocated(each) else ():
+                    left[counter] = left.get(counter, 0) - amount
+            whole.available = tuple(left.items())
+        return whole.available
 
     def _is_allocated(self, each: PoolDevice) -> bool:
         return each.id in self.taken or each.id in self.shares
 
     # Nodes that are alike.
 
-    def outcomes_of(self, content: Hashable) -> "Outcomes":
+    def outcomes_of(self, content: Hashable) -> Outcomes:
         """Return what is known of some claims."""
         found = self._outcomes.get(content)
         if found is None:
@@ -383,55 +383,6 @@ class Inventory:
             if len(self._outcomes) > _MAX_CONTENTS:
                 self._outcomes.popitem(last=False)
         return found
-
-    def key_of(self, pools: Sequence[Pool], reads: Reads | None) -> Hashable | None:
-        """Return what decides about claims on a node. Nodes with equal keys differ only in names. None: no other one.
-
-        `reads` are the attributes that decide. None: any may.
-        """
-        key = []
-        for pool in pools:
-            if pool.is_local:
-                return None
-            shape = pool.shapes.get(reads)
-            if shape is None:
-                if len(pool.shapes) >= _MAX_SHAPES:
-                    pool.shapes.clear()
-                shape = pool.shapes[reads] = self._id_of(self._shape(pool, reads))
-            if pool.usage is None:
-                self.usage_of(pool)
-            key.append(shape)
-            key.append(pool.usage_id)
-        return tuple(key)
-
-    def _id_of(self, value: Hashable) -> int:
-        """Return a small number for a value. The memo is bounded: equal values may get another number later."""
-        found = self._ids.get(value)
-        if found is None:
-            if len(self._ids) >= _MAX_IDS:
-                self._ids.clear()
-            self._last_id += 1
-            found = self._ids[value] = self._last_id
-        return found
-
-    def _shape(self, pool: Pool, reads: Reads | None) -> Hashable:
-        if reads is None or not pool.is_plain:
-            return pool
-        named = pool.id[1] if pool.counters and not self.gates.fixed else ""
-        columns = [self._column(pool, name) for name in sorted(reads.attributes)]
-        return (pool.id[0], named, pool.is_incomplete, pool.invalid_reason, self._content(pool), *columns)
-
-    def _content(self, pool: Pool) -> int:
-        if not pool.content:
-            pool.content = self._id_of(tuple([each.content for each in pool.devices]))
-        return pool.content
-
-    def _column(self, pool: Pool, name: str) -> int:
-        column = pool.columns.get(name)
-        if column is None:
-            values = tuple([each.device.attributes.get(name) for each in pool.devices])
-            column = pool.columns[name] = self._id_of(values) if any(values) else 0
-        return column
 
     def class_for(self, resource: str) -> DeviceClass | None:
         """Return the class that provides an extended resource: of several the newest, else the first by name.

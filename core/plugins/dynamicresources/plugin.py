@@ -21,6 +21,7 @@ from core.objects.kinds import DeviceClass
 from core.objects.node import Node
 from core.objects.pod import Pod
 from core.objects.pod_requests import may_be_devices
+from core.plugins.dynamicresources.alike import Outcomes
 from core.plugins.dynamicresources.allocator import (
     AllocationError,
     OnThisNodeError,
@@ -31,7 +32,7 @@ from core.plugins.dynamicresources.allocator import (
 from core.plugins.dynamicresources.claims import ClaimError, claims_of, reads_of_claims, refuse_unknown_classes
 from core.plugins.dynamicresources.constraints import WantedClaim
 from core.plugins.dynamicresources.extended import claim_for_extended, extended, provided_on, requests_for
-from core.plugins.dynamicresources.inventory import Inventory, Outcomes
+from core.plugins.dynamicresources.inventory import Inventory
 from core.plugins.dynamicresources.matching import Reads
 from core.plugins.dynamicresources.pools import Pool, PoolError
 
@@ -141,7 +142,9 @@ class Claims:
             return Outcome(SUCCESS, undecided=str(error))
         except PoolError as error:
             return Outcome(Status(Code.ERROR, (f"gather pool information: {error}",)))
-        key = self.inventory.key_of(pools, demand.reads)
+        for pool in pools:
+            self.inventory.usage_of(pool)
+        key = self.inventory.alike.key_of(pools, demand.reads)
         known = demand.known
         place = None if key is None else known.by_key.get(key)
         if place is not None:

@@ -4,7 +4,7 @@ Source: k8s.io/dynamic-resource-allocation structured/internal/incubating/pools_
 """
 
 import re
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
@@ -15,7 +15,7 @@ from core.plugins.dynamicresources.gates import Gates
 
 PoolID: TypeAlias = tuple[str, str]
 """The driver, and the name of the pool."""
-Counters: TypeAlias = dict[tuple[str, str], int]
+CounterAmounts: TypeAlias = dict[tuple[str, str], int]
 """(Counter set, counter) -> amount in billionths."""
 
 
@@ -97,6 +97,35 @@ class Usage(NamedTuple):
     available: tuple[tuple[tuple[str, str], int], ...]
 
 
+class Whole:
+    """All slices of one generation of a pool, whichever nodes see them: what is the same for all nodes."""
+
+    __slots__ = ("available", "counters", "devices", "invalid_reason", "number")
+
+    def __init__(self, slices: Sequence[ResourceSlice], gates: Gates, devices_of: "DevicesOf") -> None:
+        self.number = len(slices)
+        self.counters: CounterAmounts = {}
+        self.available: tuple[tuple[tuple[str, str], int], ...] | None = None
+        """What is left of the counters. None: to be counted again."""
+        self.invalid_reason = self._read(slices, gates)
+        self.devices: list[Sequence[PoolDevice]] = []
+        if self.counters:
+            self.devices = [devices_of(each) for each in slices if not _has_counters(each, gates)]
+
+    def _read(self, slices: Sequence[ResourceSlice], gates: Gates) -> str:
+        """Add up the counters, and return why the pool is invalid. Upstream getAndValidateCounterSets."""
+        sets: set[str] = set()
+        for of_set in (each for found in slices if _has_counters(found, gates) for each in found.shared_counters):
+            if of_set.counter_set in sets:
+                return f"duplicate counter set name {of_set.counter_set}"
+            sets.add(of_set.counter_set)
+            self.counters.update(_amounts([of_set]))
+        checked = [each for each in slices if not (gates.fixed and _has_counters(each, gates))]
+        if gates.partitions and not _are_counted(checked, sets, self.counters):
+            return "a counter set or counter not found"
+        return ""
+
+
 class Pool:
     """A pool as one node sees it, or several nodes that see the same slices of it."""
 
@@ -104,17 +133,16 @@ class Pool:
         "binds_late",
         "columns",
         "content",
-        "counters",
         "devices",
         "id",
         "invalid_reason",
         "is_incomplete",
         "is_local",
         "is_plain",
-        "others",
         "shapes",
         "usage",
         "usage_id",
+        "whole",
     )
 
     def __init__(self, pool_id: PoolID, *, is_incomplete: bool = False, invalid_reason: str = "") -> None:
@@ -124,9 +152,8 @@ class Pool:
         """Empty for a valid pool."""
         self.devices: list[PoolDevice] = []
         """In the order in which they are tried. Empty unless the pool can be used."""
-        self.others: list[PoolDevice] = []
-        """Devices of other nodes, which may consume counters."""
-        self.counters: Counters = {}
+        self.whole: Whole | None = None
+        """All slices of its generation, for the counters that devices of other nodes consume."""
         self.binds_late = False
         self.is_local = False
         """Whether some of its devices are for some nodes only."""
@@ -157,7 +184,8 @@ class Slices:
         self.gates = gates
         self._of_node: dict[str, dict[str, ResourceSlice]] = {}
         self._chosen: dict[NodeChoice, dict[str, ResourceSlice]] = {}
-        self._per_device: dict[str, ResourceSlice] = {}
+        self._per_device: dict[str, tuple[ResourceSlice, frozenset[str] | None]] = {}
+        """Slices that choose nodes for each device, with the nodes that these name. None: some choose otherwise."""
         self.counted: dict[PoolID, dict[str, ResourceSlice]] = {}
         """Slices with counters that every node sees, as in 1.36."""
         self.of_pool: dict[PoolID, dict[str, ResourceSlice]] = {}
@@ -168,18 +196,26 @@ class Slices:
     def put(self, each: ResourceSlice) -> None:
         """Add a slice."""
         self._merged.clear()
-        self._beside(each)[each.name] = each
+        if self._is_per_device(each):
+            names = [device.nodes.node_name for device in each.devices]
+            self._per_device[each.name] = each, frozenset(names) if all(names) else None
+        else:
+            self._beside(each)[each.name] = each
         self.of_pool.setdefault((each.driver, each.pool), {})[each.name] = each
 
     def remove(self, each: ResourceSlice) -> None:
         """Remove a slice."""
         self._merged.clear()
-        beside, pool = self._beside(each), self.of_pool[each.driver, each.pool]
-        beside.pop(each.name, None)
+        pool = self.of_pool[each.driver, each.pool]
         pool.pop(each.name, None)
         if not pool:
             del self.of_pool[each.driver, each.pool]
-        if not beside and beside is not self._per_device:
+        if self._is_per_device(each):
+            self._per_device.pop(each.name, None)
+            return
+        beside = self._beside(each)
+        beside.pop(each.name, None)
+        if not beside:
             self._of_node.pop(each.nodes.node_name, None)
             self._chosen.pop(each.nodes, None)
             self.counted.pop((each.driver, each.pool), None)
@@ -196,14 +232,15 @@ class Slices:
         """Return whether a slice is seen by every node for its counters, as in 1.36."""
         return self.gates.partitions and not self.gates.fixed and bool(each.shared_counters)
 
+    def _is_per_device(self, each: ResourceSlice) -> bool:
+        return each.nodes.says_nothing and not self.is_counted(each)
+
     def _beside(self, each: ResourceSlice) -> dict[str, ResourceSlice]:
         """Return the slices that the same nodes see."""
         if self.is_counted(each):
             return self.counted.setdefault((each.driver, each.pool), {})
         if each.nodes.node_name:
             return self._of_node.setdefault(each.nodes.node_name, {})
-        if each.nodes.says_nothing:
-            return self._per_device
         return self._chosen.setdefault(each.nodes, {})
 
     def seen_by(self, node: Node) -> tuple[dict[PoolID, list[ResourceSlice]], Hashable | None]:
@@ -218,7 +255,11 @@ class Slices:
             slices = (each for choice in chosen for each in self._chosen[choice].values())
             found = self._merged[chosen] = self._newest(slices, {})
         own = [*self._of_node.get(node.name, {}).values()]
-        own += [each for each in self._per_device.values() if each.per_device and _has_device_for(each, matcher)]
+        own += [
+            each
+            for each, names in self._per_device.values()
+            if each.per_device and (node.name in names if names is not None else _has_device_for(each, matcher))
+        ]
         if not own:
             return found, chosen
         return self._newest(own, {pool_id: [*slices] for pool_id, slices in found.items()}), None
@@ -293,45 +334,25 @@ def _add(pools: dict[PoolID, list[ResourceSlice]], each: ResourceSlice) -> None:
         pool.append(each)
 
 
-def built(
-    pool_id: PoolID,
-    seen: Sequence[ResourceSlice],
-    every: Sequence[ResourceSlice] | None,
-    gates: Gates,
-    taints: Mapping[str, Sequence[tuple[Taint, ...]]],
-) -> Pool:
-    """Return a pool of its slices. `every` are all slices of its generation, if the node does not see them all.
+DevicesOf: TypeAlias = Callable[[ResourceSlice], Sequence[PoolDevice]]
+"""Returns the devices of a slice, which all pools with the slice share."""
 
-    `taints` are those of the devices of each slice.
-    """
-    counted = [*(seen if every is None else every)]
-    is_incomplete = len(counted) != seen[0].slice_count
+
+def built(pool_id: PoolID, seen: Sequence[ResourceSlice], whole: Whole, gates: Gates, devices_of: DevicesOf) -> Pool:
+    """Return a pool of the slices that a node sees of it."""
+    is_incomplete = whole.number != seen[0].slice_count
     if is_incomplete and gates.looks_further:
         return Pool(pool_id, is_incomplete=True)
-    names = {each.name for each in seen}
     targeting = sorted((each for each in seen if not _has_counters(each, gates)), key=lambda each: _place(each, gates))
-    others = [each for each in counted if each.name not in names and not _has_counters(each, gates)]
-    counters: Counters = {}
-    sets: set[str] = set()
-    for of_set in (each for found in counted if _has_counters(found, gates) for each in found.shared_counters):
-        if of_set.counter_set in sets:
-            return Pool(pool_id, invalid_reason=f"duplicate counter set name {of_set.counter_set}")
-        sets.add(of_set.counter_set)
-        counters.update(_amounts([of_set]))
-    checked = [*targeting, *others] if gates.fixed else counted
-    if name := _repeated_name(targeting):
-        pool = Pool(pool_id, is_incomplete=is_incomplete, invalid_reason=f"duplicate device name {name}")
-        pool.binds_late = not gates.looks_further and any(map(_binds_late, targeting))
-        return pool
-    if gates.partitions and not _are_counted(checked, sets, counters):
-        return Pool(pool_id, invalid_reason="a counter set or counter not found")
-    pool = Pool(pool_id, is_incomplete=is_incomplete)
-    pool.counters = counters
-    pool.devices = _devices(targeting, taints)
-    pool.others = _devices(others, taints) if counters else []
-    pool.binds_late = any(map(_binds_late, targeting))
-    pool.is_plain = all(each.is_plain for each in pool.devices)
-    pool.is_local = any(each.nodes is not None for each in pool.devices)
+    name = _repeated_name(targeting)
+    reason = f"duplicate device name {name}" if name else whole.invalid_reason
+    pool = Pool(pool_id, is_incomplete=is_incomplete, invalid_reason=reason)
+    pool.binds_late = (not reason or not gates.looks_further) and any(map(_binds_late, targeting))
+    if not reason:
+        pool.whole = whole
+        pool.devices = [device for each in targeting for device in devices_of(each)]
+        pool.is_plain = all(each.is_plain for each in pool.devices)
+        pool.is_local = any(each.nodes is not None for each in pool.devices)
     return pool
 
 
@@ -358,17 +379,9 @@ def _repeated_name(slices: Iterable[ResourceSlice]) -> str | None:
     return None
 
 
-def _are_counted(slices: Iterable[ResourceSlice], sets: Collection[str], counters: Counters) -> bool:
+def _are_counted(slices: Iterable[ResourceSlice], sets: Collection[str], counters: CounterAmounts) -> bool:
     uses = [use for each in slices for device in each.devices for use in device.consumes]
     return all(use.counter_set in sets for use in uses) and all(each in counters for each, _ in _amounts(uses))
-
-
-def _devices(slices: Iterable[ResourceSlice], taints: Mapping[str, Sequence[tuple[Taint, ...]]]) -> list[PoolDevice]:
-    return [
-        PoolDevice(device, each, tainted)
-        for each in slices
-        for device, tainted in zip(each.devices, taints[each.name], strict=True)
-    ]
 
 
 def _amounts(uses: Iterable[CounterUse]) -> list[tuple[tuple[str, str], int]]:

@@ -18,8 +18,8 @@ FAULTS: Final = (
     Fault(
         id="next-device-of-a-request-from-the-start",
         breaks="All orders of the devices of one request are tried, instead of all sets.",
-        old="code = self._next(at, index + 1, number + 1)",
-        new="code = self._next(at, index + 1, 0)",
+        old="code = self._with(at, demand, index, where, (place, number + 1))",
+        new="code = self._with(at, demand, index, where, _START)",
         tests=_ALLOCATOR,
     ),
     Fault(
@@ -39,8 +39,8 @@ FAULTS: Final = (
     Fault(
         id="counters-of-devices-in-use-free",
         breaks="A device in use consumes no counters.",
-        old="            if each.counters and self._is_allocated(each):",
-        new="            if each.counters and not self._is_allocated(each):",
+        old="                for counter, amount in each.counters if self._is_allocated(each) else ():",
+        new="                for counter, amount in () if self._is_allocated(each) else each.counters:",
         tests=_ALLOCATOR,
     ),
     Fault(
@@ -76,8 +76,8 @@ FAULTS: Final = (
     Fault(
         id="usage-not-read-again",
         breaks="The devices of a pool that are in use are counted once, and not after an event.",
-        old="                pool.usage = None\n",
-        new="                return\n",
+        old="            pool.usage = None\n            if pool.whole is not None:\n",
+        new="            if pool.whole is not None:\n",
         tests=_STREAMS,
     ),
     Fault(
