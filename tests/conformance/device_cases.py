@@ -11,16 +11,18 @@ import msgspec
 
 from app.objects.resources import RESOURCES
 from core.events import ClusterEvent, Kind
-from core.framework.evaluation import everywhere
-from core.framework.interface import Code
+from core.framework.evaluation import FreshEvaluation, everywhere
+from core.framework.interface import Code, FilterPlugin, Plugin, Status
 from core.mirror.cluster import ClusterMirror
 from core.mirror.node_info import NO_SLOT
 from core.objects.devices import DeviceTaintRule, ResourceClaim, ResourceSlice
 from core.objects.kinds import DeviceClass
 from core.objects.node import Node
 from core.objects.quantity import nanos
+from core.plugins import DEFAULTS
 from core.plugins.dynamicresources.allocator import Result
 from core.plugins.dynamicresources.plugin import Claims, DynamicResources
+from core.profile import Profile
 from tests.conformance.engine import decoded_pod, load
 from tests.conformance.golden_files import Line, Members, line_of, other_rules
 from tests.conformance.results import Difference, Results, differences
@@ -32,6 +34,8 @@ _KINDS: Final[Mapping[str, Kind]] = {
     "devicetaintrules": DeviceTaintRule,
 }
 """Member of a case -> kind of its objects."""
+_DEFAULTS: Final[Mapping[str, type[Plugin]]] = {**DEFAULTS, DynamicResources.name: DynamicResources}
+_DEFAULT_FILTERS: Final = [each for each in _DEFAULTS.values() if issubclass(each, FilterPlugin)]
 _FITS: Final = "Success"
 _SCORES: Final = ("raw_scores_feasible", "normalized_feasible", "score_error")
 _words_of_cel: Final = re.compile(r"(CEL (?:compile|runtime) error: ).*", re.DOTALL)
@@ -66,6 +70,35 @@ def run(line: Line, members: Members, results: Results, place: str) -> None:
     results.add("DynamicResources", place, _differences(members, given))
     feasible = {"feasible": line.content["expected"]["feasible"]}
     results.add("nodes with devices", place, differences(feasible, {"feasible": found["feasible"]}))
+    if full := line.content["expected"].get("full"):
+        wanted = {"feasible": full["feasible"], "filter_failed": _comparable(full["filter_failed"])}
+        results.add("all plugins with devices", place, differences(wanted, _full(line, mirror)))
+
+
+def _full(line: Line, mirror: ClusterMirror) -> Members:
+    """Return which of all default filters fails first on each node, as RunFilterPlugins tells it."""
+    names = _names(line.content)
+    profile = Profile(tuple(make() for make in _DEFAULT_FILTERS), ()).under(line.rules)
+    batch, evaluation = mirror.batch(names), FreshEvaluation(mirror, decoded_pod(line.content["pod"]))
+    failed: dict[str, Members] = {}
+    of_pre_filter = False
+    for plugin in profile.filters:
+        verdicts = evaluation.verdicts(plugin, batch)
+        if verdicts is None or (verdicts.of_pre_filter and of_pre_filter):
+            continue
+        if verdicts.of_pre_filter:
+            failed, of_pre_filter = {}, True
+        for position, name in enumerate(names):
+            status = verdicts.status(position)
+            if status.code is not Code.SUCCESS and (verdicts.of_pre_filter or name not in failed):
+                failed[name] = _told(plugin.name, status)
+    feasible = [name for name in names if name not in failed]
+    return {"feasible": feasible, "filter_failed": _comparable(failed)}
+
+
+def _told(plugin: str, status: Status) -> Members:
+    prefix = f'running "{plugin}" filter plugin: ' if status.code is Code.ERROR else ""
+    return {"code": status.code.label, "plugin": plugin, "reasons": [f"{prefix}{each}" for each in status.reasons]}
 
 
 def _mirror(line: Line) -> ClusterMirror:
@@ -190,11 +223,11 @@ def _of_node(members: Members, name: str) -> str:
 
 
 def _comparable(failed: Mapping[str, Members]) -> dict[str, Members]:
-    """Return verdicts without the words of cel-go, and without the text of a node selector or an amount."""
+    """Return verdicts without the words of cel-go and the text of a node selector or an amount."""
     return {
         name: {
-            "code": each["code"],
-            "reasons": [_of_a_value.sub(r"\1", _words_of_cel.sub(r"\1", reason)) for reason in each["reasons"]],
+            **each,
+            "reasons": sorted(_of_a_value.sub(r"\1", _words_of_cel.sub(r"\1", reason)) for reason in each["reasons"]),
         }
         for name, each in failed.items()
     }

@@ -5,10 +5,12 @@ k8s.io/dynamic-resource-allocation structured/internal: `incubating`, but `exper
 """
 
 from functools import lru_cache
+from typing import Final
 
 import msgspec
 
-from core.releases.release import Release
+from core.releases.release import Release, Rules
+from core.releases.release import gates_of as release_gates
 
 
 class Gates(msgspec.Struct, frozen=True):
@@ -40,6 +42,16 @@ class Gates(msgspec.Struct, frozen=True):
     """Whether there are distinct attributes."""
     fixed: bool
     """Whether the allocator has the corrections of 1.37: of capacities, of counters, and of distinct attributes."""
+
+
+_FOREIGN: Final = ("DRAExtendedResource", "DRANodeAllocatableResources")
+"""Gates of which Kindred has the default only for devices: another value selects code that it does not follow."""
+
+
+def are_default(rules: Rules) -> bool:
+    """Return whether the feature gates about devices are those that the release has by default."""
+    default = release_gates(rules.release)
+    return all(rules.gates.get(each) == default.get(each) for each in _FOREIGN)
 
 
 @lru_cache(maxsize=8)

@@ -32,9 +32,11 @@ from core.plugins.dynamicresources.allocator import (
 from core.plugins.dynamicresources.claims import ClaimError, claims_of, reads_of_claims, refuse_unknown_classes
 from core.plugins.dynamicresources.constraints import WantedClaim
 from core.plugins.dynamicresources.extended import claim_for_extended, extended, provided_on, requests_for
+from core.plugins.dynamicresources.gates import are_default, gates_of
 from core.plugins.dynamicresources.inventory import Inventory
 from core.plugins.dynamicresources.matching import Reads
 from core.plugins.dynamicresources.pools import Pool, PoolError
+from core.releases.release import Rules
 
 NAME: Final = "DynamicResources"
 _REFUSED: Final = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
@@ -298,6 +300,14 @@ class DynamicResources(FilterPlugin[Claims], ScorePlugin[Claims]):
     kinds = (Node, DeviceClass, ResourceSlice, ResourceClaim, DeviceTaintRule)
     class_fields = ("namespace", "requests", "resource_claims", "extended_requests")
     invalidated_by = _INVALIDATED_BY
+
+    def filters_in(self, rules: Rules) -> bool:
+        """Return whether the gates about devices are the default ones. Others select an allocator of another kind."""
+        return are_default(rules)
+
+    def scores_in(self, rules: Rules) -> bool:
+        """Return whether the release has the score, with its default gates."""
+        return are_default(rules) and gates_of(rules.release).scores
 
     def knows_each(self, mirror: ClusterMirror, pod: Pod) -> bool:
         """Return whether the pod must own a claim, of a template or for its extended resources."""

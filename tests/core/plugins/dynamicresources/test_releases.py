@@ -7,6 +7,9 @@ from typing import Any, Final
 
 import pytest
 
+from core.plugins.dynamicresources.plugin import DynamicResources
+from core.releases.differences import rules_of
+from core.releases.release import RELEASES as KNOWN
 from tests.conformance.device_cases import answer
 from tests.core.plugins.dynamicresources.world import (
     DRIVER,
@@ -109,6 +112,16 @@ def test_a_claim_of_another_pod_is_told_in_the_words_of_the_release() -> None:
         word = "Pod" if release >= "1.36" else "pod"
         text = f"ResourceClaim default/made was not created for {word} default/p ({word} is not owner)"
         assert verdict({**case, "kubernetes": release}) == text
+
+
+def test_other_gates_than_the_default_ones_are_not_judged() -> None:
+    plugin = DynamicResources()
+    for release in map(rules_of, KNOWN):
+        assert (plugin.filters_in(release), plugin.scores_in(release)) == (True, release.release != KNOWN[0])
+    for gates in ({"DRAExtendedResource": True}, {"DRANodeAllocatableResources": True}):
+        rules = rules_of(KNOWN[1] if "DRAExtendedResource" in gates else KNOWN[2], gates)
+        assert not plugin.filters_in(rules)
+        assert not plugin.scores_in(rules)
 
 
 def scores(case: V1, release: str) -> Any:  # noqa: ANN401 - scores, or what is said instead
