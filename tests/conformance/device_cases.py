@@ -102,16 +102,25 @@ def _told(plugin: str, status: Status) -> Members:
 
 
 def _mirror(line: Line) -> ClusterMirror:
-    """Load a case while other rules hold, and change them then: the answers do not depend on what held before."""
+    """Load a case while other rules hold, and other objects: the answers do not depend on what held before."""
     case = line.content
     mirror = load(case["namespaces"], case["nodes"], case["pods"], rules=other_rules(line.rules))
     for make in DynamicResources.states:
         mirror.derived(make)
-    for member, kind in _KINDS.items():
-        for v1_object in case.get(member, ()):
-            mirror.apply(ClusterEvent("Add", RESOURCES[kind].decode(msgspec.json.encode(v1_object))))
+    for changed in (_before, dict):
+        for member, kind in _KINDS.items():
+            for v1_object in map(changed, case.get(member, ())):
+                mirror.apply(ClusterEvent("Add", RESOURCES[kind].decode(msgspec.json.encode(v1_object))))
     mirror.change_rules(line.rules)
     return mirror
+
+
+def _before(v1_object: Members) -> Members:
+    """Return an earlier state of an object: a claim without its allocation, a slice without half of its devices."""
+    spec = v1_object.get("spec") or {}
+    devices = spec.get("devices") or []
+    fewer = {"devices": devices[1::2]} if isinstance(devices, list) else {}
+    return {**v1_object, "status": {}, "spec": {**spec, **fewer, "selectors": [], "deviceSelector": {"pool": "x"}}}
 
 
 def _answer(line: Line, mirror: ClusterMirror) -> Members:

@@ -115,4 +115,32 @@ FAULTS: Final = (
         new="        return found",
         tests=_ALLOCATOR,
     ),
+    Fault(
+        id="method-of-a-domain-taken-for-an-attribute",
+        breaks="A selector with all() of a domain is evaluated once for devices with different attributes.",
+        old=r"([A-Za-z_][A-Za-z0-9_]*)\b(?!\s*\()|",
+        new="([A-Za-z_][A-Za-z0-9_]*)|",
+        tests=("test_matching.py",),
+    ),
+    Fault(
+        id="shareable-told-in-135",
+        breaks="A selector of 1.35 sees that a device may be shared.",
+        old="        None if release == _NOT_TOLD else device.device.shareable,",
+        new="        device.device.shareable,",
+        tests=_ALLOCATOR,
+    ),
+    Fault(
+        id="partition-without-amounts-taken",
+        breaks="Before 1.36 a device that consumes no amount of its counters is allocated.",
+        old="(device.device.consumes and not self._gates.partitions)",
+        new="(device.counters and not self._gates.partitions)",
+        tests=_ALLOCATOR,
+    ),
+    Fault(
+        id="amount-does-not-overflow",
+        breaks="Before 1.37 an amount that is rounded up over int64 does not become negative.",
+        old="    return int64(rounded) * _NANOS",
+        new="    return rounded * _NANOS",
+        tests=_ALLOCATOR,
+    ),
 )
