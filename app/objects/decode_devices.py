@@ -42,9 +42,11 @@ from core.objects.affinity import NodeSelector
 from core.objects.devices import (
     EXACT_COUNT,
     MAX_RESULTS,
+    NO_ATTRIBUTES,
     AllocatedDevice,
     Allocation,
     Attribute,
+    Attributes,
     Capacity,
     ClaimRequest,
     Constraint,
@@ -355,12 +357,8 @@ def _device(wire: _Device, field: str) -> Device:
     _refuse_more(wire.consumes_counters, _MAX_LIST, f"{field}.consumesCounters")
     conditions = wire.binding_conditions
     return Device(
-        name=wire.name or "",
-        attributes={
-            _named(name, f"{field}.attributes"): _shared(_attribute(each, f"{field}.attributes.{name}"))
-            for name, each in (wire.attributes or {}).items()
-            if each is not None
-        },
+        name=intern(wire.name or ""),
+        attributes=_attributes(wire.attributes, f"{field}.attributes"),
         capacity=capacity,
         consumes=tuple(
             [
@@ -375,6 +373,17 @@ def _device(wire: _Device, field: str) -> Device:
         binding_failure_conditions=tuple(wire.binding_failure_conditions or ()),
         shareable=wire.allow_multiple_allocations or False,
     )
+
+
+def _attributes(wires: Mapping[str, _Attribute | None] | None, field: str) -> Attributes:
+    if not wires:
+        return NO_ATTRIBUTES
+    found = {
+        _named(name, field): _shared(_attribute(each, f"{field}.{name}"))
+        for name, each in wires.items()
+        if each is not None
+    }
+    return Attributes(found)
 
 
 @lru_cache(maxsize=8192)

@@ -4,8 +4,9 @@ Source: k8s.io/api resource/v1 types.go. Quantities are in billionths (`core.obj
 adds and compares them exactly.
 """
 
-from collections.abc import Mapping
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -29,6 +30,39 @@ class Attribute(NamedTuple):
 
     kind: str
     value: str | int | bool | tuple[str | int | bool, ...]
+
+
+@lru_cache(maxsize=8192)
+def _places(names: tuple[str, ...]) -> Mapping[str, int]:
+    """Return the position of each name. Devices of one driver share it."""
+    return {name: position for position, name in enumerate(names)}
+
+
+class Attributes(Mapping[str, Attribute]):
+    """The attributes of a device, in 190 bytes where a dict of eleven takes 464: a cluster may have 40,000 devices."""
+
+    __slots__ = ("_at", "_values")
+
+    def __init__(self, found: Mapping[str, Attribute]) -> None:
+        self._at = _places(tuple(found))
+        self._values = tuple(found.values())
+
+    def __getitem__(self, name: str) -> Attribute:
+        return self._values[self._at[name]]
+
+    def get(self, name: str, default: Any = None) -> Any:  # noqa: ANN401  # as Mapping has it, which raises and catches
+        """Return an attribute, or the default."""
+        at = self._at.get(name)
+        return default if at is None else self._values[at]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._at)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+NO_ATTRIBUTES: Final = Attributes({})
 
 
 class ValidRange(msgspec.Struct, frozen=True, gc=False):
@@ -81,7 +115,7 @@ class Device(msgspec.Struct, frozen=True, gc=False):
     """A v1.Device. `binding_conditions` is None if there is no such list, which may be empty."""
 
     name: str
-    attributes: Mapping[str, Attribute] = {}
+    attributes: Mapping[str, Attribute] = NO_ATTRIBUTES
     capacity: Mapping[str, Capacity] = {}
     consumes: tuple[CounterUse, ...] = ()
     nodes: NodeChoice = NO_NODES
