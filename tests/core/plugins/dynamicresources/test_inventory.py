@@ -5,6 +5,7 @@ from typing import Any, Final
 import msgspec
 
 from app.objects.resources import RESOURCES
+from core.equivalence.cache import CacheOptions, EquivalenceCache
 from core.events import ClusterEvent, Kind
 from core.mirror.cluster import ClusterMirror
 from core.objects.devices import DeviceTaintRule, ResourceClaim, ResourceSlice
@@ -36,6 +37,8 @@ class Life:
         self.mirror = ClusterMirror(rules=rules_of(RELEASES[-1]))
         self.mirror.derived(DynamicResources.states[0])
         self._pod = decoded_pod(case["pod"])
+        self._plugin = DynamicResources()
+        self._cache = EquivalenceCache(self.mirror, [self._plugin], CacheOptions(mode="spec"))
         for member, kind in (("nodes", Node), ("deviceclasses", DeviceClass), ("resourceslices", ResourceSlice)):
             for each in case[member]:
                 self.tell(kind, each)
@@ -47,6 +50,12 @@ class Life:
         decoded = RESOURCES[kind].decode(msgspec.json.encode(v1_object))
         self.mirror.apply(ClusterEvent("Delete" if action == "Delete" else "Update", decoded))
         return self.fitting()
+
+    def cached(self) -> int:
+        """Return how many nodes have devices by the cache of verdicts."""
+        batch = self.mirror.all_nodes()
+        verdicts = self._cache.evaluation(self._pod).verdicts(self._plugin, batch)
+        return len(batch) if verdicts is None else verdicts.codes.tolist().count(0)
 
     def fitting(self) -> int:
         """Return how many nodes have devices."""
@@ -75,6 +84,15 @@ def test_a_device_is_in_use_as_long_as_any_claim_has_it() -> None:
         assert life.tell(ResourceClaim, claim([request()], name, held("g"))) == fit
     assert life.tell(ResourceClaim, claim([request()], "x")) == 0
     assert life.tell(ResourceClaim, claim([request()], "y"), "Delete") == 1
+
+
+def test_a_cached_verdict_knows_that_a_device_was_taken_and_given_back() -> None:
+    life = Life(world([slice_of("s", [device("g")])], [claim([request()])]))
+    assert life.cached() == 1
+    life.tell(ResourceClaim, claim([request()], "x", held("g")))
+    assert life.cached() == 0
+    life.tell(ResourceClaim, claim([request()], "x"), "Delete")
+    assert life.cached() == 1
 
 
 def test_a_slice_of_another_node_completes_a_pool() -> None:
